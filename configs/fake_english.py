@@ -1,0 +1,107 @@
+"""Dufter & Schütze 2020, Tables 1 and 2: what makes BERT multilingual?
+
+python -m xling_jax.main --config=configs/fake_english.py:row=0,scale=laptop
+"""
+
+from ml_collections import ConfigDict
+
+from xling_jax import experiment
+
+ROWS = {
+    "0": "original",
+    "1": "lang-pos",
+    "2": "shift-special",
+    "4": "no-random",
+    "5": "lang-pos;shift-special",
+    "6": "lang-pos;no-random",
+    "7": "shift-special;no-random",
+    "8": "lang-pos;shift-special;no-random",
+    "15": "overparam",
+    "16": "lang-pos;overparam",
+    "17": "lang-pos;shift-special;no-random;overparam",
+    "3": "inv-order",
+    "9": "lang-pos;inv-order;shift-special;no-random",
+    "18": "untrained",
+    "19": "untrained;lang-pos",
+    "21": "no-parallel",
+    "21b": "lang-pos;no-parallel",
+}
+
+
+def paper() -> ConfigDict:
+    """The settings of the paper (§2.1, Table 9)."""
+    return ConfigDict(
+        {
+            "corpora": {
+                "train": "synthetic",
+                "dev": "synthetic",
+                "languages": ("en", "fake"),
+                "split_sentences": True,
+                "train_sentences": 0,
+                "dev_sentences": 10_000,
+                "synthetic": {"word_types": 2000, "seed": 0},
+            },
+            "vocabulary": {"size": 2048, "model_type": "bpe"},
+            "batches": {
+                "sentences": 256,
+                "max_length": 128,
+                "row_lengths": (40, 64),
+                "attend_padding": False,
+            },
+            "models": {
+                "layers": 12,
+                "hidden": 64,
+                "intermediate": 256,
+                "heads": 1,
+                "positions": 512,
+                "token_types": 2,
+                "dropout": 0.1,
+                "dtype": "float32",
+            },
+            "overparam": {
+                "hidden": 768,
+                "intermediate": 3072,
+                "heads": 12,
+                "learning_rate": 1e-4,
+            },
+            "training": {
+                "epochs": 100,
+                "learning_rate": 2e-3,
+                "warmup_steps": 50,
+                "weight_decay": 0.01,
+                "epsilon": 1e-6,
+                "clip": 1.0,
+                "steps_per_call": 30,
+                "save_every": 0,
+            },
+            "evaluators": {"layers": (), "curve": (5, 10, 20, 40, 60, 80, 95, 100)},
+            "devices": {"cpu": 0, "side_by_side": 0},
+        }
+    )
+
+
+def laptop() -> ConfigDict:
+    """The same in minutes, on the embedded language."""
+    config = paper()
+    config.corpora.update(train_sentences=8000, dev_sentences=1000)
+    config.corpora.synthetic.word_types = 700
+    config.vocabulary.update(size=700, model_type="unigram")
+    config.batches.update(sentences=64, row_lengths=(24, 40))
+    config.models.update(layers=4)
+    config.training.update(epochs=20, steps_per_call=100)
+    return config
+
+
+def get_config(argument: str | None = None) -> ConfigDict:
+    """The experiment; `argument` chooses among rows, scales and seeds, as `row=0+3,seeds=0+42`."""
+    options = experiment.parse_options(
+        argument, {"row": "0", "scale": "laptop", "seeds": "0", "epochs": ""}
+    )
+    config = experiment.choose("scale", options["scale"], {"laptop": laptop, "paper": paper})()
+    config.name, config.scale = "fake_english", options["scale"]
+    config.rows, config.row = ROWS, options["row"]
+    config.seeds = experiment.integers("seeds", options["seeds"])
+    if options["epochs"]:
+        (config.training.epochs,) = experiment.integers("epochs", options["epochs"])
+    config.workdir = f"fake_english-{options['scale']}-row{options['row']}"
+    return config

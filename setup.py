@@ -1,0 +1,52 @@
+"""Installs xling_jax; `pip install -e ".[test]"` in a checkout."""
+
+import pathlib
+import re
+
+import setuptools
+
+ROOT = pathlib.Path(__file__).parent
+README = ROOT / "README.md"
+VERSION = re.search(r'__version__ = "(.+)"', (ROOT / "xling_jax/__init__.py").read_text("utf-8"))
+
+setuptools.setup(
+    name="xling_jax",
+    version=VERSION.group(1),
+    description="A JAX laboratory for multilingual masked language models",
+    long_description=README.read_text("utf-8") if README.exists() else "",
+    long_description_content_type="text/markdown",
+    license="Apache-2.0",
+    license_files=["LICENSE"],
+    python_requires=">=3.11",
+    packages=setuptools.find_packages(include=["xling_jax", "xling_jax.*"]),
+    install_requires=[
+        "absl-py>=2.1",
+        # What TFDS reads without TensorFlow; it asks for it on Linux only.
+        'array_record>=0.5; sys_platform != "win32"',
+        "chex>=0.1.90",
+        "flax>=0.12",
+        # TFDS imports it to prepare a dataset, and asks for it only on old versions of Python.
+        "importlib_resources",
+        "jax>=0.10",
+        "matplotlib>=3.9",
+        "ml_collections>=1.0",
+        "numpy>=2.0",
+        "optax>=0.2.6",
+        "orbax-checkpoint>=0.11.30,<1",
+        "sentencepiece>=0.2.1",
+        "tensorflow-datasets>=4.9.9",
+    ],
+    extras_require={
+        "cuda": ["jax[cuda13]"],
+        "tpu": ["jax[tpu]"],
+        "notebook": ["ipykernel", "ipywidgets", "jupyterlab"],
+        # For the TFDS datasets whose preparation needs TensorFlow; reading never does.
+        "tfds-tensorflow": ["tensorflow-cpu>=2.16"],
+        "test": ["mypy>=1.18", "pytest>=8.0", "pytest-xdist>=3.5", "ruff~=0.17.5"],
+    },
+    classifiers=[
+        "Intended Audience :: Science/Research",
+        "Programming Language :: Python :: 3",
+        "Topic :: Scientific/Engineering :: Artificial Intelligence",
+    ],
+)

@@ -1,0 +1,208 @@
+"""corpora: sentences come out clean, counted and hashed, from files and from TFDS."""
+
+import hashlib
+import os
+import pathlib
+import subprocess
+import sys
+import unicodedata
+
+import numpy as np
+import pytest
+
+from xling_jax.corpora import text
+
+DATA = pathlib.Path(os.environ.get("XLING_DATA", "."), "bible")
+
+
+def write(path: pathlib.Path, data: bytes) -> str:
+    path.write_bytes(data)
+    return str(path)
+
+
+def test_a_line_is_a_sentence_whatever_the_line_ends(tmp_path):
+    for end in ("\n", "\r\n", "\r"):
+        source = write(tmp_path / "a.txt", end.join(["In the beginning.", "", "And."]).encode())
+        read = text.read(source, "en")
+        assert read.sentences == ["In the beginning.", "And."]
+        assert (read.language, read.source) == ("en", source)
+
+
+def test_the_hash_is_of_the_sentences_alone(tmp_path):
+    plain = text.read(write(tmp_path / "a.txt", b"one\ntwo\n"), "en")
+    blank = text.read(write(tmp_path / "b.txt", b"\xef\xbb\xbf one \n\n\ntwo"), "en")
+    assert plain.sha256 == blank.sha256 == hashlib.sha256(b"one\ntwo").hexdigest()
+    assert text.from_sentences(["one", "two!"], "en", "here").sha256 != plain.sha256
+
+
+def test_text_is_composed_and_free_of_control_characters():
+    decomposed = unicodedata.normalize("NFD", "été à l'hôtel")
+    made = text.from_sentences(
+        [f"\ufeff{decomposed}", "a\x00b\x07c\td\x85e", "u\ufeff\u0308ber\u00a0 alles", " \x1f "],
+        "fr",
+        "here",
+    )
+    assert made.sentences == ["été à l'hôtel", "a b c d e", "über alles"]
+    assert text.from_sentences(made.sentences, "fr", "here") == made
+
+
+@pytest.mark.parametrize(
+    ("line", "sentences"),
+    [
+        ("He came! Who? We; they: all", ["He came!", "Who?", "We;", "they:", "all"]),
+        ('He said: "Go (now)." And', ["He said:", '"Go (now)."', "And"]),
+        ("And “stay.” Ja. „Nein.“ So", ["And “stay.”", "Ja.", "„Nein.“", "So"]),
+        ("3.5 of a:b at 10:30 for e.g", ["3.5 of a:b at 10:30 for e.g"]),
+        ("What?! Well...  yes .", ["What?!", "Well...", "yes ."]),
+        ("(See this.) [And that.] End.", ["(See this.)", "[And that.]", "End."]),
+        ("", []),
+        ("  ", []),
+    ],
+)
+def test_sentences_end_at_a_mark_before_a_blank(line, sentences):
+    assert text.split_sentences(line) == sentences
+
+
+def test_splitting_loses_no_words(tmp_path):
+    lines = ["A b; c d. E", "f: 3.5 g", 'H "i j." k']
+    source = write(tmp_path / "a.txt", "\n".join(lines).encode())
+    split = text.read(source, "en", split_sentences=True)
+    assert " ".join(split.sentences).split() == " ".join(lines).split()
+    assert split.sentences[:2] == ["A b;", "c d."]
+
+
+def test_limit_counts_sentences_after_splitting(tmp_path):
+    source = write(tmp_path / "a.txt", b"One. Two. Three.\nFour.")
+    assert text.read(source, "en", split_sentences=True, limit=2).sentences == ["One.", "Two."]
+    assert len(text.read(source, "en", limit=2).sentences) == 2
+    with pytest.raises(ValueError, match="limit=5, but .*a.txt has 4 sentences: lower"):
+        text.read(source, "en", split_sentences=True, limit=5)
+    with pytest.raises(ValueError, match="limit=0: ask for at least one"):
+        text.read(source, "en", limit=0)
+
+
+def test_what_cannot_be_read_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match="none.txt: no such file"):
+        text.read(str(tmp_path / "none.txt"), "en")
+    with pytest.raises(ValueError, match="is a folder: name one file"):
+        text.read(str(tmp_path), "en")
+    for nothing in (b"", b"\n \r\n\t\n", b"\xef\xbb\xbf"):
+        with pytest.raises(ValueError, match="a.txt has no text"):
+            text.read(write(tmp_path / "a.txt", nothing), "en")
+    for end in (b"\n", b"\r\n", b"\r"):
+        latin = end.join([b"one", b"", b"caf\xe9 noir", b"more"])
+        with pytest.raises(ValueError, match=r"a.txt, line 3: not valid UTF-8 \(byte 0xe9\)"):
+            text.read(write(tmp_path / "a.txt", latin), "fr")
+
+
+def test_parallel_texts_have_the_same_number_of_sentences():
+    one = text.from_sentences(["a", "b"], "en", "one.txt")
+    two = text.from_sentences(["x"], "de", "two.txt")
+    text.require_parallel(one, text.from_sentences(["x", "y"], "de", "two.txt"))
+    with pytest.raises(ValueError, match=r"one.txt \(en\) has 2 .* two.txt \(de\) has 1"):
+        text.require_parallel(one, two)
+
+
+def test_manifest_counts_what_was_read():
+    made = text.from_sentences(["a b", "c"], "en", "one.txt")
+    assert text.manifest([made]) == [
+        {"source": "one.txt", "language": "en", "sentences": 2, "words": 3, "sha256": made.sha256}
+    ]
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    """A folder with two small datasets in ArrayRecord files; two more are only declared."""
+    tfds = pytest.importorskip("tensorflow_datasets")
+    folder = tmp_path_factory.mktemp("tfds")
+
+    class Tiny(tfds.core.GeneratorBasedBuilder, skip_registration=True):
+        VERSION = tfds.core.Version("1.0.0")
+        FEATURES: dict = {}
+
+        def _info(self):
+            return tfds.core.DatasetInfo(
+                builder=self, features=tfds.features.FeaturesDict(self.FEATURES)
+            )
+
+        def _split_generators(self, dl_manager):
+            return {"train": self._generate_examples()}
+
+    class OneText(Tiny):
+        FEATURES = {"line": tfds.features.Text(), "number": np.int64}
+
+        def _generate_examples(self):
+            for i in range(30):
+                yield i, {"line": f"Vers {i}. Größe;\nende", "number": i}
+
+    class TwoTexts(Tiny):
+        FEATURES = {"translation": tfds.features.Translation(["en", "de"]), "number": np.int64}
+
+        def _generate_examples(self):
+            for i in range(5):
+                yield i, {"translation": {"en": f"one {i}", "de": f"ein {i}"}, "number": i}
+
+    class Unreachable(OneText):
+        def _split_generators(self, dl_manager):
+            raise ConnectionError("no route to host\nand more")
+
+    OneText(data_dir=folder, file_format="array_record").download_and_prepare()
+    TwoTexts(data_dir=folder, file_format="array_record").download_and_prepare()
+    return folder
+
+
+def test_tfds_gives_one_text_feature_of_every_example(prepared, monkeypatch):
+    monkeypatch.setenv("TFDS_DATA_DIR", str(prepared))
+    read = text.read("tfds:one_text", "de")
+    assert sorted(read.sentences) == sorted(f"Vers {i}. Größe; ende" for i in range(30))
+    assert text.read("tfds:one_text:1.0.0:train#line", "de").sentences == read.sentences
+    sliced = text.read("tfds:one_text:train[:10]", "de", split_sentences=True)
+    assert len(sliced.sentences) == 30 and sliced.sentences[1::3] == ["Größe;"] * 10
+
+
+def test_tfds_is_read_without_tensorflow(prepared):
+    program = (
+        "import sys; from xling_jax.corpora import text;"
+        "assert 'tensorflow_datasets' not in sys.modules;"
+        "print(len(text.read('tfds:one_text', 'de').sentences), 'tensorflow' in sys.modules)"
+    )
+    environment = {**os.environ, "TFDS_DATA_DIR": str(prepared)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True
+    )
+    assert done.stdout.split() == ["30", "False"], done.stderr
+
+
+def test_two_fields_of_a_tfds_dataset_are_parallel(prepared, monkeypatch):
+    monkeypatch.setenv("TFDS_DATA_DIR", str(prepared))
+    english = text.read("tfds:two_texts#translation/en", "en").sentences
+    german = text.read("tfds:two_texts#translation/de", "de").sentences
+    assert [s.replace("one", "ein") for s in english] == german and len(german) == 5
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("tfds:two_texts", "name a text feature after #; it has .*translation/en, translation/de"),
+        ("tfds:one_text#number", r"it has line \(all features: .*number"),
+        ("tfds:one_text:test", "no split 'test'; one_text has train"),
+        ("tfds:no_such_text", "TFDS knows no dataset 'no_such_text'.*TFDS_DATA_DIR"),
+        ("tfds:unreachable", r"failed \(no route to host\).*tfds-tensorflow.*array_record"),
+        ("tfds:", r"not of the form tfds:NAME\[/CONFIG\]\[:SPLIT\]\[#FIELD\]"),
+    ],
+)
+def test_what_tfds_cannot_give_is_named_in_one_line(prepared, monkeypatch, source, message):
+    monkeypatch.setenv("TFDS_DATA_DIR", str(prepared))
+    with pytest.raises(ValueError, match=message) as caught:
+        text.read(source, "en")
+    assert "\n" not in str(caught.value) and source in str(caught.value)
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="XLING_DATA names no folder with the Bibles")
+def test_bibles_keep_their_words_when_split():
+    verses = text.read(str(DATA / "en.nt.txt"), "en")
+    sentences = text.read(str(DATA / "en.nt.txt"), "en", split_sentences=True)
+    (whole,), (cut,) = text.manifest([verses]), text.manifest([sentences])
+    assert (whole["sentences"], whole["words"]) == (7800, cut["words"])
+    assert 11_000 < cut["sentences"] < 12_000
+    text.require_parallel(verses, text.read(str(DATA / "hi.nt.txt"), "hi"))

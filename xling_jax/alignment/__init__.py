@@ -1,0 +1,1 @@
+"""Linear algebra on matrices of points (rows), jitted; no models."""

@@ -1,0 +1,84 @@
+"""Gathers a step's tokens on the device, with the ablations applied."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+
+from xling_jax.batches.setting import Setting
+from xling_jax.batches.store import DeviceStore
+
+PAD, UNK, CLS, SEP, MASK = range(5)  # ids of the first language's special tokens
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class StepPlan:
+    """One step of a `packing.Plan` as one shard sees it.
+
+    sentence, start: int32 [B]; owner: int16 [P] (see `packing.Plan`).
+    """
+
+    sentence: jax.Array
+    start: jax.Array
+    owner: jax.Array
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Batch:
+    """The tokens of a step, flat, all [P].
+
+    tokens: int32 ids. positions, token_types: int32 rows of the embedding tables.
+    segments: int32, equal for tokens that may attend to each other (within a row).
+    places: int32, the token's place in its sentence, [CLS] being 0.
+    languages: int32. mask_ids: int32, the id of the [MASK] of the token's language.
+    is_piece: bool, neither special nor padding.
+    mirror: int32, the place of its sentence at which the token stands in the text's own order.
+    """
+
+    tokens: jax.Array
+    positions: jax.Array
+    token_types: jax.Array
+    segments: jax.Array
+    places: jax.Array
+    languages: jax.Array
+    mask_ids: jax.Array
+    is_piece: jax.Array
+    mirror: jax.Array
+
+
+def assemble(store: DeviceStore, plan: StepPlan, setting: Setting) -> Batch:
+    """Returns the batch that the plan describes.
+
+    A place that no sentence owns is [PAD], of the first language, in the segment -1.
+    """
+    owner_P = plan.owner.astype(jnp.int32)
+    owned_P = owner_P >= 0
+    sentence_B = jnp.maximum(plan.sentence, 0)
+    start_B = store.offsets[sentence_B]
+    length_B = store.offsets[sentence_B + 1] - start_B + 2
+    language_B = store.languages[sentence_B]
+    slot_P = jnp.maximum(owner_P, 0)
+
+    place_P = jnp.where(owned_P, jnp.arange(owner_P.shape[0]) - plan.start[slot_P], 0)
+    length_P, language_P = length_B[slot_P], language_B[slot_P]
+    is_piece_P = owned_P & (place_P > 0) & (place_P < length_P - 1)
+    inverted_P = setting.inverted[language_P] & is_piece_P
+    mirror_P = jnp.where(inverted_P, length_P - 1 - place_P, place_P)
+    piece_P = store.tokens[jnp.where(is_piece_P, start_B[slot_P] + mirror_P - 1, 0)]
+
+    own_special_P = language_P * setting.special_shift
+    special_P = jnp.where(place_P == 0, CLS, jnp.where(place_P == length_P - 1, SEP, PAD))
+    tokens_P = jnp.where(is_piece_P, piece_P, special_P + own_special_P)
+    return Batch(
+        tokens=jnp.where(owned_P, tokens_P, PAD),
+        positions=place_P + language_P * setting.position_offset,
+        token_types=language_P * setting.token_type_step,
+        segments=owner_P,
+        places=place_P,
+        languages=language_P,
+        mask_ids=MASK + own_special_P,
+        is_piece=is_piece_P,
+        mirror=mirror_P,
+    )

@@ -1,0 +1,87 @@
+"""MLM masking on the device (Devlin et al. 2019; D&S §2.3)."""
+
+import dataclasses
+import math
+
+import jax
+import jax.numpy as jnp
+
+from xling_jax.batches import hashing
+from xling_jax.batches.assembly import Batch
+
+SELECT, ACT, DRAW = range(3)  # the uses of random bits
+SHARE = 0.15  # of the pieces are selected
+SPREAD = 6.0  # standard deviations of room for the number selected
+
+
+@dataclasses.dataclass(frozen=True)
+class PieceRange:
+    """The ids that a random replacement draws from: the ordinary pieces of every language.
+
+    Language k's are k * shift + specials .. (k + 1) * shift - 1.
+    """
+
+    languages: int
+    shift: int
+    specials: int
+
+    def draw(self, bits: jax.Array) -> jax.Array:
+        """Ids (int32), uniform over the pieces of all languages, from uint32 bits."""
+        ordinary = self.shift - self.specials
+        drawn = (bits % jnp.uint32(self.languages * ordinary)).astype(jnp.int32)
+        return drawn // ordinary * self.shift + self.specials + drawn % ordinary
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Corrupted:
+    """What the model sees and must predict.
+
+    tokens: int32 [P], the input.
+    selected: int32 [C], places to predict, in order; P where fewer were selected.
+    targets: int32 [C], the original ids there.
+    weights: float32 [C], 1 for a selected place, 0 for filling.
+    """
+
+    tokens: jax.Array
+    selected: jax.Array
+    targets: jax.Array
+    weights: jax.Array
+
+
+def most_selected(places: int) -> int:
+    """Room for selected tokens: the mean for `places` pieces and six standard deviations.
+
+    Beyond it (about once in 10^9 steps) the last selected tokens are not predicted.
+    """
+    spread = SPREAD * math.sqrt(places * SHARE * (1 - SHARE))
+    return min(places, math.ceil((places * SHARE + spread) / 16) * 16)
+
+
+def corrupt(
+    batch: Batch, token_hash_P: jax.Array, marginals: jax.Array, pieces: PieceRange
+) -> Corrupted:
+    """Selects 15 % of the pieces and masks, keeps or replaces each.
+
+    Args:
+      batch: the step's tokens.
+      token_hash_P: uint32 [P], the hash of (seed, step, sentence, position) of each token.
+      marginals: float32 [3], shares (mask, keep, random) of the selected tokens, of sum 1.
+      pieces: what random replacements are drawn from.
+    """
+    select, action, piece = (hashing.combine(token_hash_P, use) for use in (SELECT, ACT, DRAW))
+    is_selected_P = batch.is_piece & (select < jnp.uint32(round(SHARE * 2**32)))
+    uniform_P = (action >> 8).astype(jnp.float32) * 2.0**-24
+    masked_P = uniform_P < marginals[0]
+    kept_P = uniform_P < marginals[0] + marginals[1]
+    changed_P = jnp.where(
+        masked_P, batch.mask_ids, jnp.where(kept_P, batch.tokens, pieces.draw(piece))
+    )
+    places = batch.tokens.shape[0]
+    (selected_C,) = jnp.nonzero(is_selected_P, size=most_selected(places), fill_value=places)
+    return Corrupted(
+        tokens=jnp.where(is_selected_P, changed_P, batch.tokens),
+        selected=selected_C,
+        targets=batch.tokens.at[selected_C].get(mode="fill", fill_value=0),
+        weights=(selected_C < places).astype(jnp.float32),
+    )

@@ -1,0 +1,255 @@
+"""Sentences to rows of fixed length, with almost no padding.
+
+A step's sentences are packed, longest first, each into the row that it fits most tightly. Rows
+come in blocks of different lengths, because attention costs the square of the row. What does not
+fit into a step goes to the next one; nothing is ever dropped.
+"""
+
+import dataclasses
+import math
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+ROW_MULTIPLE = 8  # row lengths are rounded up to it
+SLACK = 1.125  # sentences a step may hold at the most, in units of the nominal number
+ROW_DIVISOR = 8  # the rows of each block divide among so many devices
+SIMULATED, SIMULATED_STEPS = 8, 40  # shuffles on which the number of rows is tried, steps of each
+ATTEMPTS = 20  # shuffles tried before a plan is given up
+
+Rows = tuple[tuple[int, int], ...]
+
+
+class DoesNotFit(ValueError):
+    """The sentences do not fit into the rows of the steps they were given."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """The shape of a step.
+
+    rows: (number of rows, row length) of each block, in all shards together. What a step holds
+      depends on them alone, so any number of shards that divides them computes the same run.
+    sentences: nominal number of sentences a step.
+    shards: parts of a step that are computed apart, one a device of the data axis.
+    attend_padding: one sentence a row, which owns the padding up to the longest of the step
+      (the published behaviour of D&S).
+    """
+
+    rows: Rows
+    sentences: int
+    shards: int = 1
+    attend_padding: bool = False
+
+    @property
+    def shard_rows(self) -> Rows:
+        """The rows of one shard."""
+        return tuple((count // self.shards, length) for count, length in self.rows)
+
+    @property
+    def shard_places(self) -> int:
+        """Places (tokens and padding) of one shard."""
+        return sum(count * length for count, length in self.shard_rows)
+
+    @property
+    def most_sentences(self) -> int:
+        """Sentences a step can hold."""
+        return math.ceil(self.sentences * (1 if self.attend_padding else SLACK))
+
+    def capacities(self) -> np.ndarray:
+        """The length of every row."""
+        return np.concatenate([np.full(count, length) for count, length in self.rows])
+
+    def addresses(self) -> tuple[np.ndarray, np.ndarray]:
+        """The shard of every row, and its first place there."""
+        shard, first, base = [], [], 0
+        for (count, length), (own, _) in zip(self.rows, self.shard_rows, strict=True):
+            row = np.arange(count)
+            shard.append(row // own)
+            first.append(base + row % own * length)
+            base += own * length
+        return np.concatenate(shard), np.concatenate(first)
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """Which sentence stands where, for K steps of B sentence slots and P places in all shards.
+
+    sentence: int32 [K, B], index in the store, in the order of training; -1 for an empty slot.
+    start: int32 [K, B], the slot's first place in its shard.
+    owner: int16 [K, shards, P / shards], the slot that owns a place; -1 for padding.
+    """
+
+    sentence: np.ndarray
+    start: np.ndarray
+    owner: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.sentence)
+
+    def steps(self, start: int, stop: int) -> "Plan":
+        """The plan of steps start..stop-1."""
+        return Plan(self.sentence[start:stop], self.start[start:stop], self.owner[start:stop])
+
+    def fill(self) -> float:
+        """The share of places that hold a token."""
+        return float((self.owner >= 0).mean())
+
+
+def _place(lengths: np.ndarray, free: np.ndarray) -> np.ndarray:
+    """Best-fit decreasing: the row of each sentence, -1 where none has room; updates `free`."""
+    rows = np.full(len(lengths), -1)
+    for sentence in np.argsort(-lengths, kind="stable"):
+        room = free - lengths[sentence]
+        room[room < 0] = np.iinfo(room.dtype).max
+        row = int(room.argmin())
+        if free[row] >= lengths[sentence]:
+            rows[sentence] = row
+            free[row] -= lengths[sentence]
+    return rows
+
+
+def assign(
+    order: np.ndarray, lengths: np.ndarray, layout: Layout
+) -> list[list[tuple[np.ndarray, np.ndarray]]]:
+    """Deals the sentences of `order` out to ceil(n / sentences) steps.
+
+    Args:
+      order: int [n], sentences in the order of training.
+      lengths: int [S], places each sentence of the store takes.
+      layout: the steps' shape.
+
+    Returns:
+      For each step, pairs of sentences and their rows, both int arrays.
+
+    Raises:
+      DoesNotFit: not all of them find a place.
+    """
+    capacity = layout.capacities()
+    steps = math.ceil(len(order) / layout.sentences)
+    free = [capacity.copy() for _ in range(steps)]
+    packed: list[list[tuple[np.ndarray, np.ndarray]]] = [[] for _ in range(steps)]
+
+    def put(step: int, candidates: np.ndarray) -> np.ndarray:
+        room = layout.most_sentences - sum(len(held) for held, _ in packed[step])
+        taking = lengths[candidates[:room]]
+        if layout.attend_padding:
+            taking = np.full_like(taking, capacity[0])
+        rows = _place(taking, free[step])
+        found = rows >= 0
+        packed[step].append((candidates[:room][found], rows[found]))
+        return np.concatenate([candidates[:room][~found], candidates[room:]])
+
+    waiting, taken = order[:0], 0
+    for step in range(steps):
+        fresh = order[taken : taken + layout.sentences - len(waiting)]
+        taken += len(fresh)
+        waiting = put(step, np.concatenate([waiting, fresh]))
+    waiting = np.concatenate([waiting, order[taken:]])
+    for step in reversed(range(steps)):
+        if len(waiting):
+            waiting = put(step, waiting)
+    if len(waiting):
+        raise DoesNotFit(f"{len(waiting)} of {len(order)} sentences found no place")
+    return packed
+
+
+def plan(order: np.ndarray, lengths: np.ndarray, layout: Layout) -> Plan:
+    """Packs the sentences of `order` into ceil(n / sentences) steps; arguments as `assign`'s."""
+    packed = assign(order, lengths, layout)
+    shard_of, first_of = layout.addresses()
+    slots = (len(packed), layout.most_sentences)
+    sentence, start = np.full(slots, -1, np.int32), np.zeros(slots, np.int32)
+    owner = np.full((len(packed), layout.shards, layout.shard_places), -1, np.int16)
+    for step, held in enumerate(packed):
+        indices, rows = (np.concatenate(part) for part in zip(*held, strict=True))
+        taking = lengths[indices]
+        if layout.attend_padding:
+            taking = np.full_like(taking, taking.max(initial=0))
+        next_place = first_of.copy()
+        for slot, (row, places) in enumerate(zip(rows, taking, strict=True)):
+            place = next_place[row]
+            start[step, slot] = place
+            owner[step, shard_of[row], place : place + places] = slot
+            next_place[row] += places
+        sentence[step, : len(indices)] = indices
+    return Plan(sentence, start, owner)
+
+
+def planned(orders: Iterable[np.ndarray], lengths: np.ndarray, layout: Layout) -> Plan:
+    """The plan of the first of several shuffles that fits; they differ only in their order."""
+    problem = None
+    for order in orders:
+        try:
+            return plan(order, lengths, layout)
+        except DoesNotFit as error:
+            problem = error
+    raise DoesNotFit(f"{problem}: give more rows by a longer or another batches.row_lengths")
+
+
+def _counts(kinds: list[int], places: float, longer: list[float], divisor: int) -> Rows:
+    """Rows of each length for `places` places; longer[i] sentences need more than kinds[i]."""
+    rows: list[tuple[int, int]] = []
+    for number in reversed(range(len(kinds))):
+        length = kinds[number]
+        share = min(places, longer[number - 1] * length) if number else places
+        count = divisor * max(1, math.ceil(share / length / divisor))
+        rows.append((count, length))
+        places = max(0.0, places - count * length)
+    return tuple(reversed(rows))
+
+
+def choose_layout(
+    lengths: np.ndarray,
+    passes: Sequence[np.ndarray],
+    sentences: int,
+    row_lengths: Sequence[int],
+    shards: int = 1,
+    attend_padding: bool = False,
+) -> Layout:
+    """The layout with the fewest rows into which every tried shuffle of each pass fits.
+
+    Args:
+      lengths: int [S], places each sentence takes.
+      passes: int [n] each, the sentences of a pass over the text, of one or several kinds.
+      sentences: sentences a step.
+      row_lengths: row lengths to use; one of the longest sentence is added where it is missing.
+      shards: parts of a step that are computed apart.
+      attend_padding: see `Layout`.
+
+    Raises:
+      ValueError: a step's sentences cannot be divided among the shards.
+    """
+    if sentences % shards:
+        below = sentences - sentences % shards
+        raise ValueError(
+            f"batches.sentences={sentences} cannot be divided among {shards} devices: "
+            f"choose {below or shards} or {below + shards}"
+        )
+    longest = max(int(lengths[order].max()) for order in passes)
+    longest = math.ceil(longest / ROW_MULTIPLE) * ROW_MULTIPLE
+    if attend_padding:
+        return Layout(((sentences, longest),), sentences, shards, attend_padding=True)
+    kinds = sorted({length for length in row_lengths if length < longest} | {longest})
+
+    def a_step(order: np.ndarray, values: np.ndarray) -> float:
+        return min(sentences, len(order)) / len(order) * float(values[order].sum())
+
+    places = max(a_step(order, lengths) for order in passes)
+    longer = [max(a_step(order, lengths > kind) for order in passes) for kind in kinds]
+    random = np.random.default_rng(0)
+    tried = [
+        random.permutation(order)[: SIMULATED_STEPS * sentences]
+        for order in passes
+        for _ in range(SIMULATED)
+    ]
+    margin = 1.02
+    while True:
+        rows = _counts(kinds, places * margin, longer, math.lcm(ROW_DIVISOR, shards))
+        layout = Layout(rows, sentences, shards)
+        try:
+            for shuffle in tried:
+                assign(shuffle, lengths, layout)
+            return layout
+        except DoesNotFit:
+            margin *= 1.01

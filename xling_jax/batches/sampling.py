@@ -1,0 +1,53 @@
+"""The order of training: which sentences, in which epoch, for which replica."""
+
+import dataclasses
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from xling_jax.batches import packing
+
+
+@dataclasses.dataclass(frozen=True)
+class Sampler:
+    """Plans epochs of shuffled sentences of all languages (D&S §2.1: both shuffled together).
+
+    An epoch's plan depends on the seed and the epoch alone, so a run resumes anywhere.
+
+    lengths: int [S], places each sentence takes, language after language.
+    languages: how many.
+    parallel: False trains language k on the k-th part of its sentences only, and passes over
+      that part `languages` times an epoch, so that an epoch has as many updates (D&S §2.4).
+    """
+
+    lengths: np.ndarray
+    languages: int
+    layout: packing.Layout
+    seed: int
+    parallel: bool = True
+
+    @property
+    def sentences(self) -> np.ndarray:
+        """The sentences of one pass, in the order of the store."""
+        everything = np.arange(len(self.lengths)).reshape(self.languages, -1)
+        if self.parallel:
+            return everything.reshape(-1)
+        parts = np.array_split(np.arange(everything.shape[1]), self.languages)
+        return np.concatenate([row[part] for row, part in zip(everything, parts, strict=True)])
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """Updates an epoch; the same for every replica of an experiment."""
+        return math.ceil(len(self.lengths) / self.layout.sentences)
+
+    def plan(self, epoch: int) -> packing.Plan:
+        """The plan of one epoch, `steps_per_epoch` steps long."""
+        return packing.planned(self._orders(epoch), self.lengths, self.layout)
+
+    def _orders(self, epoch: int) -> Iterator[np.ndarray]:
+        sentences = self.sentences
+        passes = 1 if self.parallel else self.languages
+        for attempt in range(packing.ATTEMPTS):
+            random = np.random.default_rng([self.seed, epoch, attempt])
+            yield np.concatenate([random.permutation(sentences) for _ in range(passes)])

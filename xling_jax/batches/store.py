@@ -1,0 +1,77 @@
+"""The token ids of a corpus, on the host and on the device."""
+
+import dataclasses
+from collections.abc import Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+SPECIAL_PLACES = 2  # [CLS] before and [SEP] after every sentence
+
+
+@dataclasses.dataclass(frozen=True)
+class TokenStore:
+    """Sentences of several languages as one flat array.
+
+    tokens: int32 [total], the pieces of all sentences without special tokens.
+    offsets: int32 [S + 1], where each sentence begins; the last entry is the total.
+    languages: int32 [S], the language of each sentence, as an index.
+    truncated: how many sentences were cut to the model's length.
+
+    Language after language, each in the order of its text: in parallel texts of n sentences,
+    sentence i of language k has index k * n + i.
+    """
+
+    tokens: np.ndarray
+    offsets: np.ndarray
+    languages: np.ndarray
+    truncated: int = 0
+
+    @classmethod
+    def from_languages(cls, ids: Sequence[Sequence[np.ndarray]], max_length: int) -> "TokenStore":
+        """Builds a store from the ids of each sentence of each language.
+
+        Args:
+          ids: ids[language][sentence], int arrays of ids of the joint vocabulary.
+          max_length: places a sentence may take, [CLS] and [SEP] included. Longer ones are cut,
+            as Dufter & Schütze 2020 (Table 9) do.
+
+        Raises:
+          ValueError: there is no sentence at all.
+        """
+        sentences = [sentence for language in ids for sentence in language]
+        if not sentences:
+            raise ValueError("a token store needs at least one sentence: the text is empty")
+        keep = max_length - SPECIAL_PLACES
+        cut = [np.asarray(sentence[:keep], np.int32) for sentence in sentences]
+        return cls(
+            tokens=np.concatenate(cut),
+            offsets=np.cumsum([0] + [len(sentence) for sentence in cut]).astype(np.int32),
+            languages=np.repeat(np.arange(len(ids)), [len(x) for x in ids]).astype(np.int32),
+            truncated=sum(len(sentence) > keep for sentence in sentences),
+        )
+
+    def __len__(self) -> int:
+        return len(self.languages)
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Places each sentence takes, [CLS] and [SEP] included: int32 [S]."""
+        return np.diff(self.offsets) + SPECIAL_PLACES
+
+    def to_device(self) -> "DeviceStore":
+        """The same arrays where the step can gather from them."""
+        return DeviceStore(
+            jnp.asarray(self.tokens), jnp.asarray(self.offsets), jnp.asarray(self.languages)
+        )
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class DeviceStore:
+    """`TokenStore`'s arrays as a pytree."""
+
+    tokens: jax.Array
+    offsets: jax.Array
+    languages: jax.Array

@@ -1,0 +1,115 @@
+"""Text from TensorFlow Datasets, read from ArrayRecord files without TensorFlow."""
+
+import functools
+import operator
+import os
+import re
+from typing import Any
+
+PREFIX = "tfds:"
+FORM = "tfds:NAME[/CONFIG][:SPLIT][#FIELD]"
+
+# A version after the name (NAME/CONFIG:1.0.0) is TFDS's own notation and goes to it as it is.
+_SOURCE = re.compile(r"tfds:(?P<name>[^:#]+(:\d+\.\d+\.\d+)?)(:(?P<split>[^#]+))?(#(?P<field>.+))?")
+
+
+def read(source: str) -> list[str]:
+    """Reads one text feature of every example.
+
+    The dataset is looked for in TFDS_DATA_DIR (default ~/tensorflow_datasets) and prepared there
+    if it is not there yet.
+
+    Args:
+      source: "tfds:NAME[/CONFIG][:SPLIT][#FIELD]". SPLIT may be a slice such as train[:1000]
+        (default: train). FIELD names a text feature, a nested one with "/" (default: the only
+        text feature, or "text"). Two fields of one dataset are parallel.
+
+    Returns:
+      The strings in the order of the files, as they are.
+
+    Raises:
+      ValueError: the source is not of this form, the dataset is unknown or cannot be prepared
+        here, or it has no such split or field.
+    """
+    match = _SOURCE.fullmatch(source)
+    if not match:
+        raise ValueError(f"{source} is not of the form {FORM}")
+    name, split, field = match["name"], match["split"] or "train", match["field"]
+    builder = _prepare(source, name)
+    features = builder.info.features
+    field = _choose_field(source, features, field)
+
+    # Imported late, here and below: most runs read no TFDS, and the import is slow.
+    import tensorflow_datasets as tfds
+
+    try:
+        examples = builder.as_data_source(
+            split=split, deserialize_method=tfds.decode.DeserializeMethod.RAW_BYTES
+        )
+    except ValueError as error:
+        raise ValueError(
+            f"{source}: no split {split!r}; {name} has {', '.join(builder.info.splits)}"
+        ) from error
+    # Parsing this feature alone spares the others, which may be images.
+    keys = field.split("/")
+    parser = tfds.features.FeaturesDict(_nested(keys, _at(keys, features)))
+    records = examples.__getitems__(range(len(examples)))
+    return [_at(keys, parser.deserialize_example_np(record)).decode("utf-8") for record in records]
+
+
+def _prepare(source: str, name: str) -> Any:
+    """A TFDS builder whose ArrayRecord files are on disk."""
+    import tensorflow_datasets as tfds
+
+    folder = os.environ.get("TFDS_DATA_DIR")
+    place = folder or "~/tensorflow_datasets"
+    try:
+        builder = tfds.builder(name, data_dir=folder, file_format="array_record")
+        builder.download_and_prepare()
+    except tfds.core.DatasetNotFoundError as error:
+        raise ValueError(
+            f"{source}: TFDS knows no dataset {name!r}, and none is prepared in {place}. Check the "
+            "name, or set TFDS_DATA_DIR to the folder that holds it"
+        ) from error
+    # Whatever fails in there (network, checksums, a missing TensorFlow, a dataset prepared in
+    # another file format), the way out is the same.
+    except Exception as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise ValueError(
+            f"{source}: {name} is not prepared as ArrayRecord in {place}, and preparing it failed "
+            f'({reason}). On a machine with a network, pip install "xling_jax[tfds-tensorflow]" '
+            f"and tfds build {name} --file_format=array_record, then set TFDS_DATA_DIR to the "
+            "folder that holds it"
+        ) from error
+    return builder
+
+
+def _choose_field(source: str, features: Any, field: str | None) -> str:
+    texts = _text_features(features)
+    if field is None:
+        field = texts[0] if len(texts) == 1 else "text"
+    if field not in texts:
+        raise ValueError(
+            f"{source}: name a text feature after #; it has {', '.join(texts) or 'none'} "
+            f"(all features: {', '.join(features)})"
+        )
+    return field
+
+
+def _text_features(features: Any, prefix: str = "") -> list[str]:
+    """Names of the scalar strings, nested ones with "/" between the levels."""
+    names = []
+    for name, feature in features.items():
+        if hasattr(feature, "items"):
+            names += _text_features(feature, f"{prefix}{name}/")
+        elif feature.shape == () and feature.np_dtype in (object, str):
+            names.append(prefix + name)
+    return names
+
+
+def _at(keys: list[str], tree: Any) -> Any:
+    return functools.reduce(operator.getitem, keys, tree)
+
+
+def _nested(keys: list[str], leaf: Any) -> dict[str, Any]:
+    return {keys[0]: _nested(keys[1:], leaf) if len(keys) > 1 else leaf}

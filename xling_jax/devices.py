@@ -1,0 +1,112 @@
+"""The mesh of devices, and functions of one replica spread over it."""
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+import jax
+import numpy as np
+from jax.sharding import AxisType, Mesh, NamedSharding
+from jax.sharding import PartitionSpec as P
+
+TUNABLES = "GLIBC_TUNABLES"
+REPLICA, DATA = "replica", "data"
+SHARED = P()  # the same everywhere
+A_REPLICA = P(REPLICA)  # leading axis: replicas
+A_SHARD = P(None, DATA)  # second axis: shards of the batch
+A_REPLICA_AND_SHARD = P(REPLICA, None, DATA)  # replicas, steps, shards
+
+
+def set_cpu_devices(count: int) -> None:
+    """Splits the CPU into `count` devices (0: one a core, at most 8); before any computation.
+
+    One device a core lets two replicas, or two halves of a batch, run side by side: XLA spreads
+    the small operations of one device badly over several cores.
+    """
+    if not count:
+        count = min(8, len(os.sched_getaffinity(0)))
+    jax.config.update("jax_num_cpu_devices", count)
+
+
+def keep_memory(arguments: Sequence[str]) -> None:
+    """Starts this program again with an allocator that keeps large blocks and huge pages.
+
+    XLA frees and takes hundreds of MiB a call on CPUs, which costs page faults; glibc reads its
+    tunables only when a process starts. Does nothing off Linux, or where tunables are set.
+    """
+    if sys.platform == "linux" and TUNABLES not in os.environ:
+        os.environ[TUNABLES] = "glibc.malloc.hugetlb=1"
+        os.execv(sys.executable, [sys.executable, "-m", "xling_jax.main", *arguments[1:]])
+
+
+def side_by_side() -> int:
+    """How many replicas to train at once.
+
+    On CPUs one a device: several on one device are slower than one after the other (see
+    `benchmarks/README.md`). On accelerators a small model leaves most of a device idle, and all
+    go together.
+    """
+    return len(jax.devices()) if jax.default_backend() == "cpu" else sys.maxsize
+
+
+def make_mesh(replicas: int, devices: Sequence[jax.Device] | None = None) -> Mesh:
+    """A mesh ("replica", "data") over all devices, or the given ones.
+
+    The replica axis is the greatest common divisor of both numbers.
+    """
+    devices = list(jax.devices() if devices is None else devices)
+    groups = int(np.gcd(replicas, len(devices)))
+    return jax.make_mesh(
+        (groups, len(devices) // groups),
+        (REPLICA, DATA),
+        axis_types=(AxisType.Auto, AxisType.Auto),
+        devices=devices,
+    )
+
+
+def place(tree, mesh: Mesh, spec: P):
+    """Puts a tree of arrays on the mesh."""
+    return jax.device_put(tree, NamedSharding(mesh, spec))
+
+
+def per_replica(
+    function: Callable,
+    mesh: Mesh,
+    inputs: Sequence[P],
+    outputs: Sequence[P] | P,
+    one_by_one: bool = False,
+) -> Callable:
+    """Spreads a function of one replica and one shard of the batch over the mesh.
+
+    Args:
+      function: its arguments lack the replica axis; sharded ones keep their shard axis, of size
+        1. It may use collectives over `DATA`.
+      mesh: as `make_mesh` gives it.
+      inputs: how each argument lies on the mesh: one of this module's four specs.
+      outputs: the same for the results.
+      one_by_one: whether a device works on its replicas one after the other, to save memory.
+
+    Returns:
+      A function of global arrays. Where a device holds one replica the axis is dropped, since
+      `vmap` over a single one costs a quarter of the speed on CPUs; several are vectorised.
+    """
+    replicated = [spec in (A_REPLICA, A_REPLICA_AND_SHARD) for spec in inputs]
+
+    def local(*args):
+        own = [a for a, is_own in zip(args, replicated, strict=True) if is_own]
+
+        def one(own):
+            given = iter(own)
+            merged = [
+                next(given) if is_own else a for a, is_own in zip(args, replicated, strict=True)
+            ]
+            return function(*merged)
+
+        if jax.tree.leaves(own)[0].shape[0] == 1:
+            result = one(jax.tree.map(lambda x: x[0], own))
+            return jax.tree.map(lambda x: x[None], result)
+        return jax.lax.map(one, own) if one_by_one else jax.vmap(one)(own)
+
+    return jax.shard_map(
+        local, mesh=mesh, in_specs=tuple(inputs), out_specs=outputs, check_vma=False
+    )

@@ -1,0 +1,1 @@
+"""Functions of parameters and held-out text that return named numbers."""

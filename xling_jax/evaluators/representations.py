@@ -1,0 +1,146 @@
+"""Sentences to hidden states, on the device and batch by batch."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+
+import jax
+import jax.numpy as jnp
+
+from xling_jax import devices
+from xling_jax.batches.assembly import Batch, StepPlan, assemble
+from xling_jax.batches.packing import Plan, Rows
+from xling_jax.batches.setting import Setting
+from xling_jax.batches.store import DeviceStore
+from xling_jax.models.bert import Bert, BertConfig
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class EvaluationPlan:
+    """A `packing.Plan` as one shard sees it: [K, B], [K, B] and [K, 1, P]."""
+
+    sentence: jax.Array
+    start: jax.Array
+    owner: jax.Array
+
+    @classmethod
+    def specs(cls) -> "EvaluationPlan":
+        """How a global plan lies on the mesh."""
+        return cls(devices.SHARED, devices.SHARED, devices.A_SHARD)  # type: ignore[arg-type]
+
+    @classmethod
+    def placed(cls, plan: Plan, mesh) -> "EvaluationPlan":
+        """The plan on the mesh."""
+        specs = cls.specs()
+        return cls(
+            *(
+                devices.place(getattr(plan, field.name), mesh, getattr(specs, field.name))
+                for field in dataclasses.fields(cls)
+            )
+        )
+
+    def step(self, i: jax.Array, first_sentence: jax.Array | int = 0) -> StepPlan:
+        """Step i, its sentences counted from `first_sentence` of the store."""
+        sentence = jnp.where(self.sentence[i] < 0, -1, self.sentence[i] + first_sentence)
+        return StepPlan(sentence, self.start[i], self.owner[i, 0])
+
+    def accumulate(self, function: Callable, initial):
+        """The sum over this shard's steps of `function(i)`, a tree like `initial`."""
+
+        def body(i, total):
+            return jax.tree.map(jnp.add, total, function(i))
+
+        return jax.lax.fori_loop(0, self.sentence.shape[0], body, initial)
+
+
+@dataclasses.dataclass(frozen=True)
+class Encoder:
+    """A model and the shape of the batches it is evaluated on.
+
+    rows: one shard's. axis: the mesh axis that a batch is divided over.
+    """
+
+    model: BertConfig
+    rows: Rows
+    axis: str = devices.DATA
+
+    def states(
+        self, params, batch: Batch, tokens_P: jax.Array, layers: Sequence[int]
+    ) -> list[jax.Array]:
+        """Hidden states [P, D] after each of `layers`, without dropout; `params` are plain."""
+        return Bert(self.model).apply(
+            {"params": params},
+            tokens_P,
+            batch.positions,
+            batch.segments,
+            batch.token_types,
+            rows=self.rows,
+            layers=layers,
+        )
+
+
+def sentence_sums(states_P: jax.Array, batch: Batch, plan: StepPlan, sentences: int) -> jax.Array:
+    """Mean vectors of the pieces of each sentence, in the places of the sentences.
+
+    Special tokens do not count (D&S §2.2.1).
+
+    Args:
+      states_P: [P, D] of one layer.
+      batch, plan: the step; the plan's sentences are below `sentences`.
+      sentences: S, how many there are in all.
+
+    Returns:
+      float32 [S, D], zero for the sentences of other steps and shards.
+    """
+    slots = plan.sentence.shape[0]
+    owner_P = jnp.where(batch.is_piece, plan.owner.astype(jnp.int32), slots)
+    weighted = states_P.astype(jnp.float32)
+    total_BxD = jax.ops.segment_sum(weighted, owner_P, slots + 1)[:slots]
+    pieces_B = jax.ops.segment_sum(jnp.ones(owner_P.shape), owner_P, slots + 1)[:slots]
+    mean_BxD = total_BxD / jnp.maximum(pieces_B, 1.0)[:, None]
+    place_B = jnp.where(plan.sentence < 0, sentences, plan.sentence)
+    return jnp.zeros((sentences, mean_BxD.shape[1])).at[place_B].add(mean_BxD, mode="drop")
+
+
+def encode_parallel(
+    encoder: Encoder,
+    params,
+    setting: Setting,
+    store: DeviceStore,
+    plan: EvaluationPlan,
+    layers: tuple[int, ...],
+    compare: Callable | None = None,
+):
+    """Mean sentence vectors of two parallel languages whose sentences have equal lengths.
+
+    Args:
+      encoder: the model.
+      params: plain parameters.
+      setting: the replica's.
+      store: n sentences of one language and then their n counterparts.
+      plan: of the first n sentences; their counterparts use the same places.
+      layers: of the encoder.
+      compare: a function of (states of the first language, of the second: lists of [P, D];
+        their batches) whose results are summed over all batches.
+
+    Returns:
+      Vectors [2, layers, n, D] of float32, and the sums of `compare` (None without).
+    """
+    n = store.languages.shape[0] // 2
+
+    def one(i):
+        batches, states, vectors = [], [], []
+        for language in range(2):
+            shifted, step = plan.step(i, language * n), plan.step(i)
+            batches.append(assemble(store, shifted, setting))
+            tokens = batches[-1].tokens
+            states.append(encoder.states(params, batches[-1], tokens, layers))
+            vectors.append(
+                jnp.stack([sentence_sums(state, batches[-1], step, n) for state in states[-1]])
+            )
+        compared = compare(*states, *batches) if compare else None
+        return jnp.stack(vectors), compared
+
+    shapes = jax.eval_shape(one, jnp.int32(0))
+    zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
+    return jax.tree.map(lambda x: jax.lax.psum(x, encoder.axis), plan.accumulate(one, zeros))

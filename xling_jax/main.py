@@ -1,0 +1,55 @@
+"""Runs an experiment: `python -m xling_jax.main --config=configs/fake_english.py`."""
+
+import os
+import sys
+from pathlib import Path
+
+from absl import app, flags, logging
+from ml_collections import config_flags
+
+from xling_jax import devices
+
+CONFIG = config_flags.DEFINE_config_file(
+    "config", None, "The experiment, as FILE.py or FILE.py:OPTION=VALUE,…", lock_config=True
+)
+WORKDIR = flags.DEFINE_string(
+    "workdir", None, "Where the run is stored and resumed from (default: below runs/)."
+)
+INTERRUPTED = 143  # exit status, as of a process that SIGTERM ended
+
+
+def run(arguments: list[str]) -> int:
+    """Runs the experiment of the flags; returns the exit status."""
+    if len(arguments) > 1:
+        raise app.UsageError(f"unknown argument {arguments[1]!r}: write --config=… --workdir=…")
+    logging.set_verbosity(logging.ERROR)  # the libraries' reports of their every step
+    config = CONFIG.value
+    workdir = Path(WORKDIR.value or Path("runs") / config.workdir)
+    devices.set_cpu_devices(config.devices.cpu)
+
+    from xling_jax.fake_english import Laboratory  # initialises the devices
+    from xling_jax.training.loop import Diverged, Interrupted
+
+    try:
+        print(Laboratory(config, workdir).run())
+    except Interrupted as error:
+        print(error, file=sys.stderr)
+        return INTERRUPTED
+    except (ValueError, FileNotFoundError, Diverged) as error:
+        if os.environ.get("XLING_JAX_TRACEBACK"):
+            raise
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    print(f"\nReport: {workdir / 'report' / 'report.html'}")
+    return 0
+
+
+def main() -> None:
+    """The command's entry point."""
+    devices.keep_memory(sys.argv)
+    flags.mark_flag_as_required("config")
+    app.run(lambda arguments: sys.exit(run(arguments)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,230 @@
+"""The encoder of Devlin et al. 2019, as Dufter & Schütze 2020 (§2.1) use it.
+
+It knows nothing of languages. Tokens come either as an array [N, T] or flat: several blocks of
+rows, each block with a row length of its own, one after the other in one axis of M tokens. All
+work that treats a token by itself runs over the M tokens at once; only attention looks at rows.
+"""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+from xling_jax.batches.packing import Rows
+from xling_jax.models.dropout import (
+    ATTENTION_OUTPUT,
+    EMBEDDINGS,
+    FEED_FORWARD,
+    DropoutBits,
+    dropout,
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class BertConfig:
+    """The size and constants of a BERT; the defaults are BERT-small (D&S §2.1, Table 9)."""
+
+    vocabulary_size: int
+    layers: int = 12
+    hidden: int = 64
+    intermediate: int = 256
+    heads: int = 1
+    positions: int = 512
+    token_types: int = 2
+    dropout: float = 0.1
+    norm_epsilon: float = 1e-12
+    initial_sd: float = 0.02
+    dtype: str = "float32"  # of the computation; parameters are always float32
+
+    def __post_init__(self):
+        if self.hidden % self.heads:
+            raise ValueError(
+                f"models.hidden={self.hidden} is not divisible by models.heads={self.heads}: "
+                "choose a multiple"
+            )
+        if self.dtype not in ("float32", "bfloat16"):
+            raise ValueError(f"models.dtype={self.dtype!r}: choose 'float32' or 'bfloat16'")
+        if not 0 <= self.dropout < 1:
+            raise ValueError(f"models.dropout={self.dropout}: choose a value in [0, 1)")
+
+    def normal(self):
+        """The initial distribution of kernels and embeddings."""
+        return nn.initializers.normal(self.initial_sd)
+
+    def dense(self, features: int, name: str) -> nn.Dense:
+        """A dense layer with this config's initial distribution and dtype."""
+        return nn.Dense(features, kernel_init=self.normal(), dtype=jnp.dtype(self.dtype), name=name)
+
+    def norm(self, name: str) -> nn.LayerNorm:
+        """A layer norm with this config's epsilon; statistics in float32."""
+        return nn.LayerNorm(
+            epsilon=self.norm_epsilon,
+            use_fast_variance=False,
+            dtype=jnp.dtype(self.dtype),
+            name=name,
+        )
+
+
+def gelu(x: jax.Array) -> jax.Array:
+    """The exact (erf) form."""
+    return 0.5 * x * (1.0 + jax.lax.erf(x * (1.0 / math.sqrt(2.0))))
+
+
+def blocks(rows: Rows) -> list[tuple[slice, tuple[int, int]]]:
+    """The slice of the flat token axis that each block of rows covers, and its shape."""
+    found, start = [], 0
+    for count, length in rows:
+        found.append((slice(start, start + count * length), (count, length)))
+        start += count * length
+    return found
+
+
+class SelfAttention(nn.Module):
+    """Multi-head attention inside segments, over flat tokens."""
+
+    config: BertConfig
+    layer: int
+
+    @nn.compact
+    def __call__(self, x_MxD, bias, rows: Rows, bits: DropoutBits | None):
+        """Returns [M, D]; `bias` holds one additive mask [n, 1, t, t] a block."""
+        config = self.config
+        heads, width = config.heads, config.hidden // config.heads
+        qkv_Mx3D = config.dense(3 * config.hidden, "query_key_value")(x_MxD)
+        contexts = []
+        for (block, (n, t)), block_bias in zip(blocks(rows), bias, strict=True):
+            q, k, v = jnp.moveaxis(qkv_Mx3D[block].reshape(n, t, 3, heads, width), 2, 0)
+            scores = jnp.einsum("nqhd,nkhd->nhqk", q * (1.0 / math.sqrt(width)), k)
+            weights = jax.nn.softmax(scores.astype(jnp.float32) + block_bias)
+            if bits is not None:
+                drop = bits.pairs(block, (n, t), heads, self.layer)
+                weights = dropout(weights, drop, config.dropout)
+            context = jnp.einsum("nhqk,nkhd->nqhd", weights.astype(v.dtype), v)
+            contexts.append(context.reshape(n * t, config.hidden))
+        return config.dense(config.hidden, "output")(jnp.concatenate(contexts))
+
+
+class Layer(nn.Module):
+    """One post-layernorm transformer layer."""
+
+    config: BertConfig
+    layer: int
+
+    @nn.compact
+    def __call__(self, x_MxD, bias, rows: Rows, bits: DropoutBits | None):
+        """Returns the layer's output, [M, D]."""
+        config = self.config
+
+        def drop(x, use):
+            if bits is None:
+                return x
+            return dropout(x, bits.features(config.hidden, self.layer, use), config.dropout)
+
+        attended = SelfAttention(config, self.layer, name="attention")(x_MxD, bias, rows, bits)
+        x_MxD = config.norm("attention_norm")(x_MxD + drop(attended, ATTENTION_OUTPUT))
+        inner_MxF = gelu(config.dense(config.intermediate, "intermediate")(x_MxD))
+        outer_MxD = config.dense(config.hidden, "output")(inner_MxF)
+        return config.norm("output_norm")(x_MxD + drop(outer_MxD, FEED_FORWARD))
+
+
+class Embeddings(nn.Module):
+    """Token, position and token-type embeddings, summed and normalised."""
+
+    config: BertConfig
+
+    @nn.compact
+    def __call__(self, tokens_M, positions_M, token_types_M, bits: DropoutBits | None):
+        """Returns layer 0, [M, D]."""
+        config = self.config
+        sizes = {
+            "tokens": config.vocabulary_size,
+            "positions": config.positions,
+            "token_types": config.token_types,
+        }
+        tables = {
+            name: self.param(name, config.normal(), (size, config.hidden))
+            for name, size in sizes.items()
+        }
+        x_MxD = (
+            tables["tokens"][tokens_M]
+            + tables["positions"][positions_M]
+            + tables["token_types"][token_types_M]
+        )
+        x_MxD = config.norm("norm")(x_MxD)
+        if bits is not None:
+            drop = bits.features(config.hidden, 0, EMBEDDINGS)
+            x_MxD = dropout(x_MxD, drop, config.dropout)
+        return x_MxD
+
+
+class Stack(nn.Module):
+    """The layers, named by their number from 0."""
+
+    config: BertConfig
+
+    @nn.compact
+    def __call__(self, x_MxD, bias, rows: Rows, bits: DropoutBits | None, depth: int):
+        """Returns the states after the embeddings and after each of `depth` layers."""
+        states = [x_MxD]
+        for number in range(depth):
+            layer = Layer(self.config, number + 1, name=str(number))
+            states.append(layer(states[-1], bias, rows, bits))
+        return states
+
+
+class Bert(nn.Module):
+    """The encoder.
+
+    Its parameters are `embeddings` (`tokens`, `positions`, `token_types`, `norm`) and `layers`
+    (`0`, `1`, …).
+    """
+
+    config: BertConfig
+
+    @nn.compact
+    def __call__(
+        self,
+        tokens: jax.Array,
+        positions: jax.Array,
+        segments: jax.Array,
+        token_types: jax.Array,
+        *,
+        rows: Rows | None = None,
+        bits: DropoutBits | None = None,
+        layers: Sequence[int] | None = None,
+    ) -> list[jax.Array]:
+        """Returns the hidden states after the given layers.
+
+        Args:
+          tokens: int32 ids, [N, T], or flat [M] with `rows`.
+          positions: int32, like tokens: rows of the position table.
+          segments: int32, like tokens. Tokens attend to tokens of their row with the same segment.
+          token_types: int32, like tokens.
+          rows: the blocks of rows that flat tokens consist of.
+          bits: dropout's bits of each token, flat; None turns dropout off.
+          layers: which states to return, 0 being the embeddings; all by default. Layers above the
+            highest are not computed.
+
+        Returns:
+          A list of [N, T, D] (or flat [M, D]) in the config's dtype.
+        """
+        config = self.config
+        shape = tokens.shape
+        rows = ((shape[0], shape[1]),) if rows is None else rows
+        if layers is None:
+            layers = range(config.layers + 1)
+        bias = []
+        for block, (n, t) in blocks(rows):
+            segment = segments.reshape(-1)[block].reshape(n, 1, t)
+            same = segment[:, :, :, None] == segment[:, :, None, :]
+            bias.append(jnp.where(same, 0.0, -1e9).astype(jnp.float32))
+        if config.dropout == 0:
+            bits = None
+        x_MxD = Embeddings(config, name="embeddings")(
+            tokens.reshape(-1), positions.reshape(-1), token_types.reshape(-1), bits
+        )
+        states = Stack(config, name="layers")(x_MxD, bias, rows, bits, max(layers))
+        return [states[layer].reshape(*shape, config.hidden) for layer in layers]

@@ -1,0 +1,50 @@
+"""Dropout from counter hashes (`batches.hashing`)."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+
+from xling_jax.batches import hashing
+
+EMBEDDINGS, ATTENTION, ATTENTION_OUTPUT, FEED_FORWARD = range(4)  # the uses
+HEAD_STRIDE = 65_537  # counters of different heads never meet: rows are shorter
+
+
+def dropout(x: jax.Array, bits: jax.Array, rate: float) -> jax.Array:
+    """Returns `x` with a share `rate` of its elements zeroed, the rest scaled by 1 / (1 - rate).
+
+    Args:
+      x: any floating array.
+      bits: uint32 of a shape that broadcasts to x's.
+      rate: 0 <= rate < 1, resolved to 2^-32.
+    """
+    keep = bits >= jnp.uint32(round(rate * 2**32))
+    return jnp.where(keep, x * (1.0 / (1.0 - rate)), jnp.zeros((), x.dtype))
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class DropoutBits:
+    """What dropout needs to know of each token.
+
+    token_M: uint32, the hash of (seed, step, sentence, place).
+    place_M: int32, the token's place in its sentence.
+    """
+
+    token_M: jax.Array
+    place_M: jax.Array
+
+    def _salted(self, layer: int, use: int) -> jax.Array:
+        return self.token_M ^ hashing.combine(hashing.combine(jnp.uint32(0), layer), use)
+
+    def features(self, features: int, layer: int, use: int) -> jax.Array:
+        """Bits [M, features] for one use in one layer."""
+        return hashing.count(self._salted(layer, use)[:, None], jnp.arange(features))
+
+    def pairs(self, block: slice, shape: tuple[int, int], heads: int, layer: int) -> jax.Array:
+        """Bits [n, heads, t, t] for the attention of the rows in `block`, shaped (n, t)."""
+        query_NxT = self._salted(layer, ATTENTION)[block].reshape(shape)
+        key_NxT = self.place_M[block].reshape(shape)
+        head_Hx1x1 = jnp.arange(heads)[:, None, None] * HEAD_STRIDE
+        return hashing.count(query_NxT[:, None, :, None], head_Hx1x1 + key_NxT[:, None, None, :])

@@ -1,0 +1,1 @@
+"""Tables, figures and one page from what a run stored; nothing here trains or evaluates."""

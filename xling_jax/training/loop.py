@@ -1,0 +1,275 @@
+"""The order of step, evaluation and checkpoint for a group of replicas."""
+
+import dataclasses
+import signal
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh
+
+from xling_jax import devices
+from xling_jax.batches.packing import Plan
+from xling_jax.batches.sampling import Sampler
+from xling_jax.batches.setting import Setting
+from xling_jax.batches.store import TokenStore
+from xling_jax.training.checkpoints import Checkpoints
+from xling_jax.training.metrics import MetricsFile, Progress, duration, say
+from xling_jax.training.step import RUNNING, Program, State, initial_state, train_steps
+
+
+class Interrupted(Exception):
+    """The run was asked to end (SIGTERM, Ctrl-C); everything is saved."""
+
+
+class Diverged(Exception):
+    """Loss or gradient of every replica became infinite or NaN."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Replica:
+    """One of the models that are trained side by side."""
+
+    row: str
+    description: str
+    seed: int
+    setting: Setting
+    sampler: Sampler
+
+    @property
+    def name(self) -> str:
+        """For files and messages."""
+        return f"row {self.row}, seed {self.seed}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Schedule:
+    """When things happen, in steps.
+
+    total: updates. evaluations: steps after which replicas are evaluated. save_every: between
+    checkpoints (one more follows every evaluation). call: updates in one compiled call.
+    """
+
+    total: int
+    evaluations: tuple[int, ...]
+    save_every: int
+    call: int
+
+    def next_stop(self, step: int, epoch: int) -> int:
+        """The step at which the call that starts at `step` ends; `epoch` is in steps."""
+        marks = [self.total, step + self.call, (step // epoch + 1) * epoch]
+        marks.append((step // self.save_every + 1) * self.save_every)
+        marks += [mark for mark in self.evaluations if mark > step]
+        return min(marks)
+
+    def saves(self, step: int) -> bool:
+        """Whether a checkpoint is due."""
+        return step == self.total or step % self.save_every == 0 or step in self.evaluations
+
+
+def stack(trees: Sequence):
+    """Trees of equal structure as one with a leading axis."""
+    return jax.tree.map(lambda *leaves: np.stack([np.asarray(x) for x in leaves]), *trees)
+
+
+class Planner:
+    """Plans the epochs of all replicas, one ahead, in a thread of its own."""
+
+    def __init__(self, samplers: Sequence[Sampler]):
+        """Takes the replicas' samplers."""
+        self._samplers = samplers
+        self._thread = ThreadPoolExecutor(1)
+        self._plans: dict[int, Future[Plan]] = {}
+
+    def _plan(self, epoch: int) -> Plan:
+        plans = [sampler.plan(epoch) for sampler in self._samplers]
+        return Plan(
+            *(np.stack([getattr(p, f.name) for p in plans]) for f in dataclasses.fields(Plan))
+        )
+
+    def epoch(self, epoch: int) -> Plan:
+        """The plan [R, K, …] of an epoch; begins with the next one's."""
+        for number in (epoch, epoch + 1):
+            if number not in self._plans:
+                self._plans[number] = self._thread.submit(self._plan, number)
+        for old in [number for number in self._plans if number < epoch]:
+            del self._plans[old]
+        return self._plans[epoch].result()
+
+    def close(self) -> None:
+        """Ends the thread."""
+        self._thread.shutdown(cancel_futures=True)
+
+
+class Training:
+    """Trains a group of replicas in one compiled program."""
+
+    def __init__(
+        self,
+        program: Program,
+        mesh: Mesh,
+        replicas: Sequence[Replica],
+        store: TokenStore,
+        schedule: Schedule,
+        checkpoints: Checkpoints,
+        metrics: MetricsFile,
+        evaluate: Callable[[int, State, Setting], None],
+    ):
+        """Places everything on the devices, from the newest checkpoint where there is one.
+
+        Args:
+          program: the model, the optimiser and the shape of a batch.
+          mesh: the devices.
+          replicas: what to train.
+          store: the training text.
+          schedule: when to do what.
+          checkpoints: where states are saved.
+          metrics: where training is logged.
+          evaluate: called with (step, state, settings) at the schedule's evaluations.
+        """
+        self._program, self._mesh, self._replicas = program, mesh, list(replicas)
+        self._schedule, self._checkpoints, self._metrics = schedule, checkpoints, metrics
+        self._evaluate = evaluate
+        self.settings = devices.place(stack([r.setting for r in replicas]), mesh, devices.A_REPLICA)
+        self._store = devices.place(store.to_device(), mesh, devices.SHARED)
+        initial = stack([initial_state(program, replica.seed) for replica in replicas])
+        self.state: State = devices.place(initial, mesh, devices.A_REPLICA)
+        self._step = 0
+        if checkpoints.latest() is not None:
+            self.state = checkpoints.restore(self.state)
+            self._step = int(np.asarray(self.state.step).max())
+            say(f"resuming from the checkpoint of step {self._step}")
+        metrics.keep(lambda entry: not self._is_mine(entry) or entry["step"] <= self._step)
+        self._epoch = replicas[0].sampler.steps_per_epoch
+        self._is_interrupted = False
+
+    def _is_mine(self, entry: dict) -> bool:
+        return any((entry["row"], entry["seed"]) == (r.row, r.seed) for r in self._replicas)
+
+    def run(self) -> State:
+        """Trains to the end of the schedule and returns the final state.
+
+        Raises:
+          Interrupted: SIGTERM or SIGINT came; a checkpoint is saved.
+          Diverged: no replica has a finite loss any more.
+        """
+        handlers = {s: signal.signal(s, self._interrupt) for s in (signal.SIGTERM, signal.SIGINT)}
+        planner = Planner([replica.sampler for replica in self._replicas])
+        try:
+            self._run(planner)
+        finally:
+            planner.close()
+            self._checkpoints.wait()
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+        return self.state
+
+    def _interrupt(self, number, frame) -> None:
+        self._is_interrupted = True
+
+    def _run(self, planner: Planner) -> None:
+        schedule = self._schedule
+        if self._step == 0 and 0 in schedule.evaluations:
+            self._evaluate(0, self.state, self.settings)
+        if self._step >= schedule.total:
+            return
+        to_come = sum(mark > self._step for mark in schedule.evaluations)
+        progress = Progress(self._step, schedule.total, to_come)
+        compiled = self._compile(planner.epoch(self._step // self._epoch))
+        while self._step < schedule.total:
+            self._call(compiled, planner, progress)
+            if self._step in schedule.evaluations:
+                began = time.perf_counter()
+                self._evaluate(self._step, self.state, self.settings)
+                progress.evaluated(time.perf_counter() - began)
+            if schedule.saves(self._step) or self._is_interrupted:
+                self._checkpoints.save(self._step, self.state)
+            if self._is_interrupted and self._step < schedule.total:
+                raise Interrupted(
+                    f"interrupted at step {self._step} of {schedule.total}; a checkpoint is saved, "
+                    "and the same command goes on from there"
+                )
+            self._require_alive()
+        say(f"trained; evaluation took {100 * progress.evaluation_share:.0f} % of the time")
+
+    def _arguments(self, plan: Plan, start: int, stop: int) -> list:
+        """The plan of steps start..stop-1 of an epoch, padded to the length of a call."""
+        empty = min(self._schedule.call, self._epoch) - (stop - start)
+
+        def padded(x, spec):
+            part = x[:, start:stop]
+            part = np.pad(part, [(0, 0), (0, empty)] + [(0, 0)] * (part.ndim - 2))
+            return devices.place(part, self._mesh, spec)
+
+        specs = (devices.A_REPLICA, devices.A_REPLICA, devices.A_REPLICA_AND_SHARD)
+        fields = (plan.sentence, plan.start, plan.owner)
+        return [padded(x, spec) for x, spec in zip(fields, specs, strict=True)]
+
+    def _compile(self, plan: Plan):
+        began = time.perf_counter()
+        compiled = (
+            train_steps(self._program, self._mesh)
+            .lower(
+                self.state,
+                self.settings,
+                self._store,
+                *self._arguments(plan, 0, 0),
+                jnp.int32(0),
+            )
+            .compile()
+        )
+        memory = compiled.memory_analysis()
+        needed = ""
+        if memory is not None:
+            total = memory.temp_size_in_bytes + memory.argument_size_in_bytes
+            needed = f", {total / 2**20:.0f} MiB a device"
+        say(f"training step compiled in {time.perf_counter() - began:.0f} s{needed}")
+        return compiled
+
+    def _call(self, compiled, planner: Planner, progress: Progress) -> None:
+        began, start = time.perf_counter(), self._step
+        stop = self._schedule.next_stop(start, self._epoch)
+        plan = planner.epoch(start // self._epoch)
+        first = start % self._epoch
+        arguments = self._arguments(plan, first, first + stop - start)
+        self.state, metrics = compiled(
+            self.state, self.settings, self._store, *arguments, jnp.int32(stop - start)
+        )
+        metrics = jax.tree.map(lambda x: x[:, : stop - start], jax.device_get(metrics))
+        seconds = time.perf_counter() - began
+        progress.trained(seconds)
+        self._step = stop
+        speed = float(metrics.tokens.sum()) / seconds
+        for number, replica in enumerate(self._replicas):
+            self._metrics.write(
+                kind="train",
+                step=stop,
+                epoch=stop / self._epoch,
+                row=replica.row,
+                seed=replica.seed,
+                loss=float(metrics.loss[number].mean()),
+                learning_rate=float(metrics.learning_rate[number, -1]),
+                gradient_norm=float(metrics.gradient_norm[number].mean()),
+                tokens_per_second=speed,
+            )
+        losses = " ".join(f"{loss:.3f}" for loss in metrics.loss.mean(axis=1)[:8])
+        say(
+            f"step {stop} of {self._schedule.total}, loss {losses}, {speed:,.0f} tokens/s, "
+            f"{duration(progress.left(stop))} left"
+        )
+
+    def _require_alive(self) -> None:
+        stopped = np.asarray(self.state.stopped_at)
+        if (stopped != RUNNING).all():
+            listed = "; ".join(
+                f"{replica.name} at step {at}"
+                for replica, at in zip(self._replicas, stopped, strict=True)
+            )
+            raise Diverged(
+                f"the loss or gradient is not finite any more ({listed}). Lower "
+                "training.learning_rate or raise training.warmup_steps. The last good parameters: "
+                f"{self._checkpoints.describe()}"
+            )

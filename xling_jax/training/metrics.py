@@ -1,0 +1,81 @@
+"""What a run says while it goes on: lines of JSON in a file, lines of text on the terminal."""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+
+def say(message: str) -> None:
+    """Prints a line of progress at once."""
+    print(f"[{time.strftime('%H:%M:%S')}] {message}", file=sys.stderr, flush=True)
+
+
+def duration(seconds: float) -> str:
+    """Seconds in the form 1:02:03, or 2:03."""
+    minutes, seconds = divmod(round(max(0.0, seconds)), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
+
+
+class MetricsFile:
+    """`metrics.jsonl`: one object a line, appended."""
+
+    def __init__(self, path: Path):
+        """Names the file; it is made with the first line."""
+        self._path = path
+
+    def write(self, **entry: Any) -> None:
+        """Appends an object."""
+        with open(self._path, "a", encoding="utf-8") as file:
+            file.write(json.dumps(entry) + "\n")
+
+    def keep(self, is_kept: Callable[[dict[str, Any]], bool]) -> None:
+        """Drops lines, and one that a kill cut off: what a resumed run will write again."""
+        if not self._path.exists():
+            return
+        kept = []
+        for line in self._path.read_bytes().splitlines(keepends=True):
+            try:
+                entry = json.loads(line) if line.endswith(b"\n") else None
+            except ValueError:
+                entry = None
+            if entry is not None and is_kept(entry):
+                kept.append(line)
+        beside = self._path.with_name(self._path.name + ".new")
+        beside.write_bytes(b"".join(kept))
+        os.replace(beside, self._path)
+
+
+class Progress:
+    """Speed and time left of one group's training."""
+
+    def __init__(self, start: int, total: int, evaluations: int):
+        """Counts from step `start` of `total`, with so many evaluations to come."""
+        self._start, self._total, self._left = start, total, evaluations
+        self._training = self._evaluating = 0.0
+        self._evaluated = 0
+
+    def trained(self, seconds: float) -> None:
+        """Adds the time of a training call."""
+        self._training += seconds
+
+    def evaluated(self, seconds: float) -> None:
+        """Adds the time of an evaluation."""
+        self._evaluating += seconds
+        self._evaluated += 1
+        self._left -= 1
+
+    @property
+    def evaluation_share(self) -> float:
+        """Evaluation's share of the time so far."""
+        return self._evaluating / max(1e-9, self._training + self._evaluating)
+
+    def left(self, step: int) -> float:
+        """Seconds to the end, from the speed so far."""
+        a_step = self._training / max(1, step - self._start)
+        an_evaluation = self._evaluating / max(1, self._evaluated)
+        return (self._total - step) * a_step + self._left * an_evaluation

@@ -1,0 +1,45 @@
+"""AdamW as Dufter & Schütze 2020 (§2.1, Table 9) use it."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import optax
+
+NOT_DECAYED = ("bias", "scale")  # biases and layer norms
+
+
+@dataclasses.dataclass(frozen=True)
+class OptimizerConfig:
+    """Constants of the optimiser; the peak learning rate is a value of the replica's setting."""
+
+    total_steps: int
+    warmup_steps: int = 50
+    weight_decay: float = 0.01
+    beta1: float = 0.9
+    beta2: float = 0.999
+    epsilon: float = 1e-6
+    clip: float = 1.0  # of the gradient's global norm
+
+    def schedule(self, step: jax.Array) -> jax.Array:
+        """The share of the peak learning rate at `step` (from 0): linear up, then down to 0."""
+        up = step / max(1, self.warmup_steps)
+        down = (self.total_steps - step) / max(1, self.total_steps - self.warmup_steps)
+        return jnp.clip(jnp.minimum(up, down), 0.0, 1.0)
+
+
+def is_decayed(path: tuple) -> bool:
+    """Whether weight decay applies to the leaf at a tree path."""
+    return path[-1].key not in NOT_DECAYED
+
+
+def direction(config: OptimizerConfig) -> optax.GradientTransformation:
+    """The update before the learning rate: clipping, Adam with bias correction, decay."""
+    return optax.chain(
+        optax.clip_by_global_norm(config.clip),
+        optax.scale_by_adam(config.beta1, config.beta2, config.epsilon),
+        optax.add_decayed_weights(
+            config.weight_decay,
+            mask=lambda params: jax.tree.map_with_path(lambda path, _: is_decayed(path), params),
+        ),
+    )

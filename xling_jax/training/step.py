@@ -1,0 +1,166 @@
+"""The state and the pure training step of one replica, and many steps in one compiled call."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import optax
+from jax.sharding import Mesh
+
+from xling_jax import devices
+from xling_jax.batches import hashing
+from xling_jax.batches.assembly import StepPlan, assemble
+from xling_jax.batches.corruption import Corrupted, PieceRange, corrupt
+from xling_jax.batches.packing import Rows
+from xling_jax.batches.setting import Setting
+from xling_jax.batches.store import DeviceStore
+from xling_jax.models import heads, partition
+from xling_jax.models.bert import Bert, BertConfig
+from xling_jax.models.dropout import DropoutBits
+from xling_jax.training.optimizer import OptimizerConfig, direction
+
+RUNNING = -1  # `stopped_at` of a replica that has not diverged
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class State:
+    """Everything of a replica that training changes.
+
+    step: int32, updates made. params: see `models.partition`. moments: the optimiser's.
+    stopped_at: int32, the step whose loss or gradient was not finite, after which nothing
+      changed any more; RUNNING until then.
+    """
+
+    step: jax.Array
+    params: Any
+    moments: Any
+    stopped_at: jax.Array
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class StepMetrics:
+    """float32 each: mean loss (nats a selected token), norm of the gradient before clipping,
+    learning rate, and the number of real tokens."""
+
+    loss: jax.Array
+    gradient_norm: jax.Array
+    learning_rate: jax.Array
+    tokens: jax.Array
+
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+    """What a compiled program fixes: all but the replicas' values.
+
+    rows: one shard's rows. axis: the mesh axis that the batch is divided over, None outside one.
+    """
+
+    model: BertConfig
+    optimizer: OptimizerConfig
+    pieces: PieceRange
+    rows: Rows
+    axis: str | None = devices.DATA
+
+    def total(self, x: jax.Array) -> jax.Array:
+        """The sum over the shards."""
+        return x if self.axis is None else jax.lax.psum(x, self.axis)
+
+
+def initial_state(program: Program, seed: int) -> State:
+    """The state of an untrained replica."""
+    params = partition.split(heads.initial_params(program.model, seed))
+    return State(
+        step=jnp.zeros((), jnp.int32),
+        params=params,
+        moments=direction(program.optimizer).init(params),
+        stopped_at=jnp.full((), RUNNING, jnp.int32),
+    )
+
+
+def token_losses(model: BertConfig, params, hidden_PxD, corrupted: Corrupted) -> jax.Array:
+    """Cross-entropy (nats) at the selected places, [C], 0 at filling; `params` are plain."""
+    chosen_CxD = hidden_PxD.at[corrupted.selected].get(mode="fill", fill_value=0)
+    logits_CxV = heads.masked_language_logits(model, params, chosen_CxD)
+    target_C = jnp.take_along_axis(logits_CxV, corrupted.targets[:, None], axis=1)[:, 0]
+    return (jax.nn.logsumexp(logits_CxV, axis=1) - target_C) * corrupted.weights
+
+
+def train_step(
+    program: Program, state: State, setting: Setting, store: DeviceStore, plan: StepPlan
+) -> tuple[State, StepMetrics]:
+    """One update of one replica.
+
+    The loss is a sum over the global batch divided by the global number of selected tokens, so
+    how the batch is divided does not matter.
+    """
+    batch = assemble(store, plan, setting)
+    token_P = hashing.token_hash(setting.seed, state.step, plan.owner, batch.places)
+    corrupted = corrupt(batch, token_P, setting.marginals, program.pieces)
+    selected = jnp.maximum(program.total(corrupted.weights.sum()), 1.0)
+
+    def loss_of(params):
+        plain = partition.select(params)
+        (hidden_PxD,) = Bert(program.model).apply(
+            {"params": plain},
+            corrupted.tokens,
+            batch.positions,
+            batch.segments,
+            batch.token_types,
+            rows=program.rows,
+            bits=DropoutBits(token_P, batch.places),
+            layers=(program.model.layers,),
+        )
+        return token_losses(program.model, plain, hidden_PxD, corrupted).sum() / selected
+
+    loss, gradient = jax.value_and_grad(loss_of)(state.params)
+    loss, gradient = program.total(loss), jax.tree.map(program.total, gradient)
+    learning_rate = setting.learning_rate * program.optimizer.schedule(state.step)
+    norm = optax.global_norm(gradient)
+    update, moments = direction(program.optimizer).update(gradient, state.moments, state.params)
+    params = jax.tree.map(lambda p, u: p - learning_rate * u, state.params, update)
+
+    is_finite = jnp.isfinite(loss) & jnp.isfinite(norm)
+    goes_on = is_finite & (state.stopped_at == RUNNING)
+    stopped_at = jnp.where(is_finite | (state.stopped_at != RUNNING), state.stopped_at, state.step)
+    params, moments = jax.tree.map(
+        lambda new, old: jnp.where(goes_on, new, old),
+        (params, moments),
+        (state.params, state.moments),
+    )
+    tokens = program.total((plan.owner >= 0).sum().astype(jnp.float32))
+    metrics = StepMetrics(loss, norm, learning_rate, tokens)
+    return State(state.step + 1, params, moments, stopped_at), metrics
+
+
+def train_steps(program: Program, mesh: Mesh) -> Callable:
+    """Compiles many steps of many replicas into one call.
+
+    Returns:
+      A jitted function of (state [R, …], setting [R, …], store, plan of K steps [R, K, …],
+      count) that makes the first `count` updates of the plan and returns the state, whose
+      buffers it reuses, and `StepMetrics` of [R, K]. One compilation serves any count.
+    """
+
+    def steps(state, setting, store, sentence, start, owner, count):
+        metrics = StepMetrics(*(jnp.zeros(sentence.shape[0]) for _ in range(4)))
+
+        def body(i, carry):
+            state, metrics = carry
+            plan = StepPlan(sentence[i], start[i], owner[i, 0])
+            state, one = train_step(program, state, setting, store, plan)
+            return state, jax.tree.map(lambda all_K, x: all_K.at[i].set(x), metrics, one)
+
+        return jax.lax.fori_loop(0, count, body, (state, metrics))
+
+    replica, shared = devices.A_REPLICA, devices.SHARED
+    mapped = devices.per_replica(
+        steps,
+        mesh,
+        [replica, replica, shared, replica, replica, devices.A_REPLICA_AND_SHARD, shared],
+        replica,
+    )
+    return jax.jit(mapped, donate_argnums=0)

@@ -1,0 +1,188 @@
+"""SentencePiece vocabularies: trained, cached by content, and text to piece ids."""
+
+import hashlib
+import io
+import json
+import os
+import pathlib
+import re
+from collections.abc import Sequence
+from typing import Any, Literal, Self
+
+import numpy as np
+import sentencepiece
+
+SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+PAD, UNK, CLS, SEP, MASK = range(len(SPECIAL_TOKENS))
+
+_SPECIAL_NAME = re.compile("|".join(re.escape(name) for name in SPECIAL_TOKENS))
+
+ModelType = Literal["bpe", "unigram"]
+
+
+class Pieces:
+    """A SentencePiece vocabulary whose ids 0 to 4 are `SPECIAL_TOKENS`.
+
+    Attributes:
+      size: number of pieces, special tokens included.
+      names: the piece of every id; "▁" at the start of a piece stands for a blank.
+      sha256: of the serialized model.
+    """
+
+    def __init__(self, model: bytes):
+        """Takes a serialized SentencePiece model; ValueError if it is none of ours."""
+        try:
+            self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+            self.size: int = self._processor.get_piece_size()
+        except RuntimeError as error:
+            raise ValueError(f"not a SentencePiece model: {error}") from error
+        self.names: list[str] = [self._processor.id_to_piece(i) for i in range(self.size)]
+        if tuple(self.names[: len(SPECIAL_TOKENS)]) != SPECIAL_TOKENS:
+            raise ValueError(
+                f"the SentencePiece model begins with {self.names[: len(SPECIAL_TOKENS)]}, not "
+                f"with {list(SPECIAL_TOKENS)}: train it with xling_jax.vocabulary.pieces.train"
+            )
+        self.sha256 = hashlib.sha256(model).hexdigest()
+        self._model = model
+
+    def encode(self, sentences: Sequence[str]) -> list[np.ndarray]:
+        """Returns the int32 ids of each sentence, [pieces], with no special tokens added.
+
+        Characters that the vocabulary lacks become [UNK]; the names of special tokens in the text
+        are text.
+        """
+        return [np.asarray(ids, np.int32) for ids in self._processor.encode(list(sentences))]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the model, a file that SentencePiece's own tools read."""
+        _write(pathlib.Path(path), self._model)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Reads what `save` wrote; ValueError naming the file if it is something else."""
+        try:
+            return cls(pathlib.Path(path).read_bytes())
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from error
+
+
+def train(
+    sentences: Sequence[str],
+    size: int,
+    cache: str | os.PathLike[str] | None = None,
+    model_type: ModelType = "bpe",
+) -> Pieces:
+    """Trains a vocabulary of `size` pieces, special tokens included.
+
+    As close to the WordPiece vocabulary of Dufter & Schütze 2020 §2.1 as SentencePiece comes:
+    case kept, every character of the text covered, no piece with both letters and punctuation or
+    digits. The same text and settings give the same model.
+
+    Args:
+      sentences: the text.
+      size: number of pieces.
+      cache: a folder of trained models, keyed by text, settings and SentencePiece version.
+      model_type: "bpe" keeps every intermediate merge, so that some pieces never occur in the
+        text; "unigram" drops those.
+
+    Raises:
+      ValueError: no text, a `size` that the text does not allow, or an unknown `model_type`.
+    """
+    if model_type not in ("bpe", "unigram"):
+        raise ValueError(f"model_type={model_type!r}: choose 'bpe' or 'unigram'")
+    if size <= len(SPECIAL_TOKENS):
+        raise ValueError(
+            f"size={size}: the special tokens alone are {len(SPECIAL_TOKENS)}, and every character "
+            "of the text needs a piece too"
+        )
+    settings = _settings(size, model_type)
+    if cache is None:
+        return Pieces(_train(sentences, settings))
+
+    # The file name holds the hash of the content, so a torn file is known and written anew.
+    folder = pathlib.Path(cache)
+    key = _short(_key(sentences, settings))
+    for path in folder.glob(f"{key}-*.model"):
+        model = path.read_bytes()
+        if path.stem == f"{key}-{_short(model)}":
+            return Pieces(model)
+    model = _train(sentences, settings)
+    _write(folder / f"{key}-{_short(model)}.model", model)
+    return Pieces(model)
+
+
+def _settings(size: int, model_type: ModelType) -> dict[str, Any]:
+    return {
+        "model_type": model_type,
+        "vocab_size": size,
+        "hard_vocab_limit": True,
+        "character_coverage": 1.0,
+        "byte_fallback": False,
+        "normalization_rule_name": "identity",
+        "split_by_unicode_script": True,
+        "split_by_number": True,
+        # Longer sentences would be left out silently (default: 4,192 bytes).
+        "max_sentence_length": 2**30,
+        # More threads sum in another order.
+        "num_threads": 1,
+        "pad_id": PAD,
+        "unk_id": UNK,
+        "bos_id": -1,
+        "eos_id": -1,
+        "pad_piece": SPECIAL_TOKENS[PAD],
+        "unk_piece": SPECIAL_TOKENS[UNK],
+        # Control symbols, unlike user-defined ones, are never found in text.
+        "control_symbols": list(SPECIAL_TOKENS[CLS:]),
+    }
+
+
+def _train(sentences: Sequence[str], settings: dict[str, Any]) -> bytes:
+    # The trainer cuts the names of special tokens out of the text, and a bracket seen nowhere else
+    # would have no piece.
+    broken = (_SPECIAL_NAME.sub(lambda name: f"[ {name[0][1:]}", text) for text in sentences)
+    model = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=broken, model_writer=model, minloglevel=2, **settings
+        )
+    except RuntimeError as error:
+        raise ValueError(_explain(str(error), sentences, settings["vocab_size"])) from error
+    return model.getvalue()
+
+
+def _explain(message: str, sentences: Sequence[str], size: int) -> str:
+    """SentencePiece's error in terms of the text."""
+    words = len({word for sentence in sentences for word in sentence.split()})
+    text = f"this text (sentences: {len(sentences)}, different words: {words})"
+    if not words:
+        return f"size={size}: there is nothing to train on in {text}"
+    if largest := re.search(r"set it to a value <= (\d+)", message):
+        return (
+            f"size={size} is too large for {text}: it allows {largest[1]} pieces at most. "
+            f"Set the size to {largest[1]} or less, or give more text"
+        )
+    if smallest := re.search(r"smaller than required_chars\. \d+ vs (\d+)", message):
+        return (
+            f"size={size} is too small for {text}: its characters and the {len(SPECIAL_TOKENS)} "
+            f"special tokens need {smallest[1]} pieces. Set the size to {smallest[1]} or more"
+        )
+    return f"size={size}: SentencePiece could not train on {text}: {message}"
+
+
+def _key(sentences: Sequence[str], settings: dict[str, Any]) -> bytes:
+    return json.dumps([sentencepiece.__version__, settings, list(sentences)]).encode()
+
+
+def _short(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:32]
+
+
+def _write(path: pathlib.Path, data: bytes) -> None:
+    """Writes beside `path` and renames, so that no reader sees half a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        beside.write_bytes(data)
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
