@@ -33,6 +33,7 @@ setuptools.setup(
         "numpy>=2.0",
         "optax>=0.2.6",
         "orbax-checkpoint>=0.11.30,<1",
+        "safetensors>=0.4",
         "sentencepiece>=0.2.1",
         "tensorflow-datasets>=4.9.9",
     ],

@@ -3,9 +3,12 @@
 python -m xling_jax.main --config=configs/fake_english.py:row=0,scale=laptop
 """
 
+import dataclasses
+
 from ml_collections import ConfigDict
 
 from xling_jax import experiment
+from xling_jax.corpora.synthetic.config import LanguageConfig
 
 ROWS = {
     "0": "original",
@@ -39,13 +42,13 @@ def paper() -> ConfigDict:
                 "split_sentences": True,
                 "train_sentences": 0,
                 "dev_sentences": 10_000,
-                "synthetic": {"word_types": 2000, "seed": 0},
+                "synthetic": dataclasses.asdict(LanguageConfig()),
             },
             "vocabulary": {"size": 2048, "model_type": "bpe"},
             "batches": {
                 "sentences": 256,
                 "max_length": 128,
-                "row_lengths": (40, 64),
+                "row_lengths": (48,),
                 "attend_padding": False,
             },
             "models": {
@@ -84,8 +87,8 @@ def laptop() -> ConfigDict:
     """The same in minutes, on the embedded language."""
     config = paper()
     config.corpora.update(train_sentences=8000, dev_sentences=1000)
-    config.corpora.synthetic.word_types = 700
-    config.vocabulary.update(size=700, model_type="unigram")
+    config.corpora.synthetic.update(word_types=600, zipf_exponent=0.5)
+    config.vocabulary.update(size=640, model_type="unigram")
     config.batches.update(sentences=64, row_lengths=(24, 40))
     config.models.update(layers=4)
     config.training.update(epochs=20, steps_per_call=100)

@@ -11,6 +11,7 @@ import numpy as np
 
 from xling_jax import devices, experiment
 from xling_jax.batches import packing, setting
+from xling_jax.batches.assembly import SPECIALS
 from xling_jax.batches.corruption import PieceRange
 from xling_jax.batches.sampling import Sampler
 from xling_jax.batches.store import TokenStore
@@ -87,9 +88,11 @@ class Data:
         pieces = vocabulary.train(train.sentences, section.size, cache, section.model_type)
         languages = ShiftedVocabulary(pieces, tuple(config.corpora.languages))
 
-        def stored(ids: Sequence[np.ndarray]) -> TokenStore:
+        def stored(ids: Sequence[np.ndarray], own_unknown: bool = False) -> TokenStore:
+            """Special tokens in the text stay the first language's; the setting shifts them."""
+            first = 0 if own_unknown else SPECIALS
             shifted = [
-                [sentence + languages.offset(name) for sentence in ids]
+                [np.where(x < first, x, x + languages.offset(name)) for x in ids]
                 for name in languages.languages
             ]
             return TokenStore.from_languages(shifted, config.batches.max_length)
@@ -97,10 +100,11 @@ class Data:
         texts = Texts(
             train=stored(pieces.encode(train.sentences)),
             dev=stored(pieces.encode(dev.sentences)),
-            pieces=stored([np.array([piece], np.int32) for piece in range(pieces.size)]),
+            pieces=stored(
+                [np.array([piece], np.int32) for piece in range(pieces.size)], own_unknown=True
+            ),
         )
-        specials = len(vocabulary.SPECIAL_TOKENS)
-        piece_range = PieceRange(len(languages.languages), languages.shift, specials)
+        piece_range = PieceRange(len(languages.languages), languages.shift)
         return cls(languages, texts, piece_range)
 
 

@@ -8,7 +8,8 @@ import jax.numpy as jnp
 from xling_jax.batches.setting import Setting
 from xling_jax.batches.store import DeviceStore
 
-PAD, UNK, CLS, SEP, MASK = range(5)  # ids of the first language's special tokens
+SPECIALS = 5  # special tokens of a language
+PAD, UNK, CLS, SEP, MASK = range(SPECIALS)  # their ids in the first language
 
 
 @jax.tree_util.register_dataclass
@@ -16,7 +17,7 @@ PAD, UNK, CLS, SEP, MASK = range(5)  # ids of the first language's special token
 class StepPlan:
     """One step of a `packing.Plan` as one shard sees it.
 
-    sentence, start: int32 [B]; owner: int16 [P] (see `packing.Plan`).
+    sentence, start: int32 [B]; owner: int32 [P] (see `packing.Plan`).
     """
 
     sentence: jax.Array
@@ -33,7 +34,8 @@ class Batch:
     segments: int32, equal for tokens that may attend to each other (within a row).
     places: int32, the token's place in its sentence, [CLS] being 0.
     languages: int32. mask_ids: int32, the id of the [MASK] of the token's language.
-    is_piece: bool, neither special nor padding.
+    is_token: bool, no padding. is_piece: bool, a token of the text, not [CLS] or [SEP].
+    is_ordinary: bool, a piece that is not [UNK]: what may be masked.
     mirror: int32, the place of its sentence at which the token stands in the text's own order.
     """
 
@@ -44,7 +46,9 @@ class Batch:
     places: jax.Array
     languages: jax.Array
     mask_ids: jax.Array
+    is_token: jax.Array
     is_piece: jax.Array
+    is_ordinary: jax.Array
     mirror: jax.Array
 
 
@@ -53,7 +57,7 @@ def assemble(store: DeviceStore, plan: StepPlan, setting: Setting) -> Batch:
 
     A place that no sentence owns is [PAD], of the first language, in the segment -1.
     """
-    owner_P = plan.owner.astype(jnp.int32)
+    owner_P = plan.owner
     owned_P = owner_P >= 0
     sentence_B = jnp.maximum(plan.sentence, 0)
     start_B = store.offsets[sentence_B]
@@ -69,8 +73,9 @@ def assemble(store: DeviceStore, plan: StepPlan, setting: Setting) -> Batch:
     piece_P = store.tokens[jnp.where(is_piece_P, start_B[slot_P] + mirror_P - 1, 0)]
 
     own_special_P = language_P * setting.special_shift
-    special_P = jnp.where(place_P == 0, CLS, jnp.where(place_P == length_P - 1, SEP, PAD))
-    tokens_P = jnp.where(is_piece_P, piece_P, special_P + own_special_P)
+    frame_P = jnp.where(place_P == 0, CLS, jnp.where(place_P == length_P - 1, SEP, PAD))
+    ids_P = jnp.where(is_piece_P, piece_P, frame_P)
+    tokens_P = jnp.where(ids_P < SPECIALS, ids_P + own_special_P, ids_P)
     return Batch(
         tokens=jnp.where(owned_P, tokens_P, PAD),
         positions=place_P + language_P * setting.position_offset,
@@ -79,6 +84,8 @@ def assemble(store: DeviceStore, plan: StepPlan, setting: Setting) -> Batch:
         places=place_P,
         languages=language_P,
         mask_ids=MASK + own_special_P,
+        is_token=owned_P & (place_P < length_P),
         is_piece=is_piece_P,
+        is_ordinary=is_piece_P & (piece_P >= SPECIALS),
         mirror=mirror_P,
     )

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from xling_jax.batches import hashing
-from xling_jax.batches.assembly import Batch
+from xling_jax.batches.assembly import SPECIALS, Batch
 
 SELECT, ACT, DRAW = range(3)  # the uses of random bits
 SHARE = 0.15  # of the pieces are selected
@@ -18,18 +18,17 @@ SPREAD = 6.0  # standard deviations of room for the number selected
 class PieceRange:
     """The ids that a random replacement draws from: the ordinary pieces of every language.
 
-    Language k's are k * shift + specials .. (k + 1) * shift - 1.
+    Language k's are k * shift + SPECIALS .. (k + 1) * shift - 1.
     """
 
     languages: int
     shift: int
-    specials: int
 
     def draw(self, bits: jax.Array) -> jax.Array:
         """Ids (int32), uniform over the pieces of all languages, from uint32 bits."""
-        ordinary = self.shift - self.specials
+        ordinary = self.shift - SPECIALS
         drawn = (bits % jnp.uint32(self.languages * ordinary)).astype(jnp.int32)
-        return drawn // ordinary * self.shift + self.specials + drawn % ordinary
+        return drawn // ordinary * self.shift + SPECIALS + drawn % ordinary
 
 
 @jax.tree_util.register_dataclass
@@ -70,7 +69,7 @@ def corrupt(
       pieces: what random replacements are drawn from.
     """
     select, action, piece = (hashing.combine(token_hash_P, use) for use in (SELECT, ACT, DRAW))
-    is_selected_P = batch.is_piece & (select < jnp.uint32(round(SHARE * 2**32)))
+    is_selected_P = batch.is_ordinary & (select < jnp.uint32(round(SHARE * 2**32)))
     uniform_P = (action >> 8).astype(jnp.float32) * 2.0**-24
     masked_P = uniform_P < marginals[0]
     kept_P = uniform_P < marginals[0] + marginals[1]

@@ -77,7 +77,7 @@ class Plan:
 
     sentence: int32 [K, B], index in the store, in the order of training; -1 for an empty slot.
     start: int32 [K, B], the slot's first place in its shard.
-    owner: int16 [K, shards, P / shards], the slot that owns a place; -1 for padding.
+    owner: int32 [K, shards, P / shards], the slot that owns a place; -1 for padding.
     """
 
     sentence: np.ndarray
@@ -92,7 +92,7 @@ class Plan:
         return Plan(self.sentence[start:stop], self.start[start:stop], self.owner[start:stop])
 
     def fill(self) -> float:
-        """The share of places that hold a token."""
+        """The share of places that a sentence owns."""
         return float((self.owner >= 0).mean())
 
 
@@ -160,7 +160,7 @@ def plan(order: np.ndarray, lengths: np.ndarray, layout: Layout) -> Plan:
     shard_of, first_of = layout.addresses()
     slots = (len(packed), layout.most_sentences)
     sentence, start = np.full(slots, -1, np.int32), np.zeros(slots, np.int32)
-    owner = np.full((len(packed), layout.shards, layout.shard_places), -1, np.int16)
+    owner = np.full((len(packed), layout.shards, layout.shard_places), -1, np.int32)
     for step, held in enumerate(packed):
         indices, rows = (np.concatenate(part) for part in zip(*held, strict=True))
         taking = lengths[indices]

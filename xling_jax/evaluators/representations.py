@@ -93,7 +93,7 @@ def sentence_sums(states_P: jax.Array, batch: Batch, plan: StepPlan, sentences: 
       float32 [S, D], zero for the sentences of other steps and shards.
     """
     slots = plan.sentence.shape[0]
-    owner_P = jnp.where(batch.is_piece, plan.owner.astype(jnp.int32), slots)
+    owner_P = jnp.where(batch.is_piece, plan.owner, slots)
     weighted = states_P.astype(jnp.float32)
     total_BxD = jax.ops.segment_sum(weighted, owner_P, slots + 1)[:slots]
     pieces_B = jax.ops.segment_sum(jnp.ones(owner_P.shape), owner_P, slots + 1)[:slots]

@@ -50,13 +50,9 @@ class BertConfig:
         if not 0 <= self.dropout < 1:
             raise ValueError(f"models.dropout={self.dropout}: choose a value in [0, 1)")
 
-    def normal(self):
-        """The initial distribution of kernels and embeddings."""
-        return nn.initializers.normal(self.initial_sd)
-
     def dense(self, features: int, name: str) -> nn.Dense:
-        """A dense layer with this config's initial distribution and dtype."""
-        return nn.Dense(features, kernel_init=self.normal(), dtype=jnp.dtype(self.dtype), name=name)
+        """A dense layer that computes in this config's dtype."""
+        return nn.Dense(features, dtype=jnp.dtype(self.dtype), name=name)
 
     def norm(self, name: str) -> nn.LayerNorm:
         """A layer norm with this config's epsilon; statistics in float32."""
@@ -94,9 +90,12 @@ class SelfAttention(nn.Module):
         config = self.config
         heads, width = config.heads, config.hidden // config.heads
         qkv_Mx3D = config.dense(3 * config.hidden, "query_key_value")(x_MxD)
+        # `split` and not slices: its gradient is one concatenation instead of padded sums.
+        sizes = [n * t for n, t in rows]
+        parts = [jax.lax.split(part, sizes) for part in jnp.split(qkv_Mx3D, 3, axis=1)]
         contexts = []
-        for (block, (n, t)), block_bias in zip(blocks(rows), bias, strict=True):
-            q, k, v = jnp.moveaxis(qkv_Mx3D[block].reshape(n, t, 3, heads, width), 2, 0)
+        for (block, (n, t)), block_bias, *qkv in zip(blocks(rows), bias, *parts, strict=True):
+            q, k, v = (part.reshape(n, t, heads, width) for part in qkv)
             scores = jnp.einsum("nqhd,nkhd->nhqk", q * (1.0 / math.sqrt(width)), k)
             weights = jax.nn.softmax(scores.astype(jnp.float32) + block_bias)
             if bits is not None:
@@ -145,7 +144,7 @@ class Embeddings(nn.Module):
             "token_types": config.token_types,
         }
         tables = {
-            name: self.param(name, config.normal(), (size, config.hidden))
+            name: self.param(name, nn.initializers.zeros, (size, config.hidden))
             for name, size in sizes.items()
         }
         x_MxD = (

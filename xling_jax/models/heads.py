@@ -3,6 +3,7 @@
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from xling_jax.models.bert import Bert, BertConfig, gelu
 
@@ -30,12 +31,30 @@ def masked_language_logits(config: BertConfig, params, hidden_PxD: jax.Array) ->
     )
 
 
+def param_shapes(config: BertConfig):
+    """The shapes and dtypes of a masked language model's parameters, without drawing them."""
+
+    def initialise():
+        one, key = jnp.zeros((1, 1), jnp.int32), jax.random.key(0)
+        params = Bert(config).init(key, one, one, one, one)["params"]
+        hidden, tokens = jnp.zeros((1, config.hidden)), params["embeddings"]["tokens"]
+        return {**params, "mlm": MaskedLanguageHead(config).init(key, hidden, tokens)["params"]}
+
+    return jax.eval_shape(initialise)
+
+
 def initial_params(config: BertConfig, seed: int):
-    """The parameters of an untrained masked language model: `embeddings`, `layers`, `mlm`."""
-    encoder_key, head_key = jax.random.split(jax.random.key(seed))
-    one = jnp.zeros((1, 1), jnp.int32)
-    params = Bert(config).init(encoder_key, one, one, one, one)["params"]
-    head = MaskedLanguageHead(config).init(
-        head_key, jnp.zeros((1, config.hidden)), params["embeddings"]["tokens"]
-    )
-    return {**params, "mlm": head["params"]}
+    """The parameters of an untrained masked language model: `embeddings`, `layers`, `mlm`.
+
+    Kernels and embeddings are normal (Devlin et al. 2019), biases 0, scales of layer norms 1;
+    numpy arrays, drawn from the seed and the leaf's place in the tree.
+    """
+    leaves, tree = jax.tree_util.tree_flatten_with_path(param_shapes(config))
+    drawn = []
+    for number, (path, leaf) in enumerate(leaves):
+        if path[-1].key in ("bias", "scale"):
+            drawn.append(np.full(leaf.shape, path[-1].key == "scale", np.float32))
+        else:
+            random = np.random.default_rng([seed, number])
+            drawn.append(random.normal(0, config.initial_sd, leaf.shape).astype(np.float32))
+    return jax.tree.unflatten(tree, drawn)

@@ -181,6 +181,7 @@ class Training:
         compiled = self._compile(planner.epoch(self._step // self._epoch))
         while self._step < schedule.total:
             self._call(compiled, planner, progress)
+            self._require_alive()
             if self._step in schedule.evaluations:
                 began = time.perf_counter()
                 self._evaluate(self._step, self.state, self.settings)
@@ -192,7 +193,6 @@ class Training:
                     f"interrupted at step {self._step} of {schedule.total}; a checkpoint is saved, "
                     "and the same command goes on from there"
                 )
-            self._require_alive()
         say(f"trained; evaluation took {100 * progress.evaluation_share:.0f} % of the time")
 
     def _arguments(self, plan: Plan, start: int, stop: int) -> list:

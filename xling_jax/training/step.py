@@ -119,7 +119,7 @@ def train_step(
     loss, gradient = jax.value_and_grad(loss_of)(state.params)
     loss, gradient = program.total(loss), jax.tree.map(program.total, gradient)
     learning_rate = setting.learning_rate * program.optimizer.schedule(state.step)
-    norm = optax.global_norm(gradient)
+    norm = optax.tree.norm(gradient)
     update, moments = direction(program.optimizer).update(gradient, state.moments, state.params)
     params = jax.tree.map(lambda p, u: p - learning_rate * u, state.params, update)
 
@@ -131,7 +131,7 @@ def train_step(
         (params, moments),
         (state.params, state.moments),
     )
-    tokens = program.total((plan.owner >= 0).sum().astype(jnp.float32))
+    tokens = program.total(batch.is_token.sum().astype(jnp.float32))
     metrics = StepMetrics(loss, norm, learning_rate, tokens)
     return State(state.step + 1, params, moments, stopped_at), metrics
 

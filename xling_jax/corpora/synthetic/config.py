@@ -37,7 +37,8 @@ class LanguageConfig:
       paragraph: mean number of consecutive sentences on one topic, at least 1.
       zipf_exponent: a word's frequency falls with its rank among the words of its kind as
         (rank + 2.7)^-zipf_exponent; 0 is flat.
-      names: share of the persons, places and groups spoken of that have a proper name.
+      names: share of the persons, places and groups spoken of that go by a proper name, at least
+        0.01.
       selection: nats that a partner of a wrong meaning class costs; 0 lets verbs take any noun.
       collocation: sd, in nats, of the preference of one word for another beyond their classes;
         0 makes the words of a class and topic interchangeable in what they combine with.
@@ -64,7 +65,7 @@ class LanguageConfig:
 
     word_types: int = 2000
     topics: int = 10
-    topicality: float = 2.5
+    topicality: float = 3.0
     paragraph: float = 4.0
     zipf_exponent: float = 0.8
     names: float = 0.3
@@ -113,5 +114,9 @@ class LanguageConfig:
             value = getattr(self, name)
             if not 0 <= value <= 0.95:
                 raise ValueError(f"{name}={value}: give a probability of 0 (never) to 0.95")
+        if self.names < 0.01:
+            raise ValueError(
+                f"names={self.names}: give at least 0.01, since about 16 % of the words are names"
+            )
         if self.capitals not in (0, 1):
             raise ValueError(f"capitals={self.capitals}: give 1 to capitalise, 0 not to")

@@ -1,0 +1,198 @@
+"""batches.assembly, corruption and setting: each ablation does what the paper says, alone."""
+
+import dataclasses
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from xling_jax.batches import assembly, corruption, hashing, packing, setting
+from xling_jax.batches.store import TokenStore
+
+LANGUAGES = ("en", "fake")
+SHIFT = 100
+TEXT = [[11, 12, 13], [20, 21], [30, 31, 32, 33, 34]]
+PIECES = corruption.PieceRange(2, SHIFT)
+
+
+def store(text=TEXT):
+    ids = [np.array(sentence) for sentence in text]
+    return TokenStore.from_languages([ids, [sentence + SHIFT for sentence in ids]], 128)
+
+
+def values(description):
+    return setting.make(
+        setting.parse(description, LANGUAGES),
+        LANGUAGES,
+        seed=7,
+        learning_rate=1e-3,
+        max_length=128,
+        shift=SHIFT,
+    )
+
+
+def first_step(plan):
+    return assembly.StepPlan(
+        jnp.asarray(plan.sentence[0]), jnp.asarray(plan.start[0]), jnp.asarray(plan.owner[0, 0])
+    )
+
+
+def assembled(description, text=TEXT):
+    """Every sentence of both languages: {(language, sentence): field arrays of its places}."""
+    tokens = store(text)
+    order = np.arange(len(tokens))
+    layout = packing.choose_layout(tokens.lengths, [order], len(order), (16,))
+    plan = packing.plan(order, tokens.lengths, layout)
+    step = first_step(plan)
+    batch = jax.device_get(assembly.assemble(tokens.to_device(), step, values(description)))
+    found = {}
+    for slot, sentence in enumerate(plan.sentence[0][: len(order)]):
+        places = np.flatnonzero(plan.owner[0, 0] == slot)
+        key = (sentence // len(text), sentence % len(text))
+        found[key] = {f.name: getattr(batch, f.name)[places] for f in dataclasses.fields(batch)}
+    return found
+
+
+def test_original_frames_each_sentence_and_restarts_positions():
+    for (language, number), batch in assembled("original").items():
+        pieces = [piece + SHIFT * language for piece in TEXT[number]]
+        assert batch["tokens"].tolist() == [2, *pieces, 3]
+        assert batch["positions"].tolist() == list(range(len(pieces) + 2))
+        assert (batch["token_types"] == 0).all() and (batch["mask_ids"] == 4).all()
+        assert batch["is_piece"].tolist() == [False] + [True] * len(pieces) + [False]
+        assert len(set(batch["segments"])) == 1
+
+
+def test_lang_pos_shifts_positions_and_token_types_of_the_second_language_only():
+    plain, changed = assembled("original"), assembled("lang-pos")
+    for key, batch in changed.items():
+        np.testing.assert_array_equal(batch["tokens"], plain[key]["tokens"])
+        np.testing.assert_array_equal(batch["positions"], plain[key]["positions"] + 128 * key[0])
+        assert (batch["token_types"] == key[0]).all()
+
+
+def test_shift_special_gives_the_second_language_its_own_special_tokens():
+    plain, changed = assembled("original"), assembled("shift-special")
+    for key, batch in changed.items():
+        is_special = ~batch["is_piece"]
+        expected = plain[key]["tokens"] + SHIFT * key[0] * is_special
+        np.testing.assert_array_equal(batch["tokens"], expected)
+        assert (batch["mask_ids"] == 4 + SHIFT * key[0]).all()
+
+
+def test_inv_order_reverses_the_pieces_between_cls_and_sep():
+    plain, changed = assembled("original"), assembled("inv-order")
+    for key, batch in changed.items():
+        tokens = plain[key]["tokens"].copy()
+        mirror = np.arange(len(tokens))
+        if key[0] == 1:
+            tokens[1:-1], mirror[1:-1] = tokens[1:-1][::-1], mirror[1:-1][::-1]
+        np.testing.assert_array_equal(batch["tokens"], tokens)
+        np.testing.assert_array_equal(batch["mirror"], mirror)
+        np.testing.assert_array_equal(batch["positions"], plain[key]["positions"])
+
+
+def test_any_language_can_be_inverted():
+    assert values("inv-order[en]").inverted.tolist() == [True, False]
+    assert values("inv-order").inverted.tolist() == [False, True]
+
+
+def test_modifications_add_up():
+    together = assembled("lang-pos;shift-special;inv-order")[1, 0]
+    assert together["tokens"].tolist() == [102, 113, 112, 111, 103]
+    assert together["positions"].tolist() == [128, 129, 130, 131, 132]
+
+
+@pytest.mark.parametrize(
+    ("description", "marginals"),
+    [
+        ("original", (0.8, 0.1, 0.1)),
+        ("no-random", (0.8, 0.2, 0.0)),
+        ("no-random-as-published", (0.9, 0.1, 0.0)),
+    ],
+)
+def test_marginals(description, marginals):
+    np.testing.assert_allclose(values(description).marginals, marginals)
+
+
+@pytest.mark.parametrize(
+    ("description", "message"),
+    [
+        ("lang-pose", "unknown modification 'lang-pose'"),
+        ("lang-pos[en]", "unknown modification"),
+        ("inv-order[de]", "no language 'de'"),
+        ("no-random;no-random-as-published", "one reading"),
+    ],
+)
+def test_a_bad_description_is_refused(description, message):
+    with pytest.raises(ValueError, match=message):
+        setting.parse(description, LANGUAGES)
+
+
+def test_sentences_longer_than_the_model_are_cut_and_counted():
+    long = TokenStore.from_languages([[np.arange(200), np.arange(3)]], 128)
+    assert long.truncated == 1 and long.lengths.tolist() == [128, 5]
+
+
+@functools.lru_cache
+def corrupted(description, step=0):
+    """A large batch and its corruption."""
+    random = np.random.default_rng(0)
+    text = [random.integers(assembly.SPECIALS, SHIFT, 40) for _ in range(1000)]
+    tokens = store(text)
+    order = np.arange(len(tokens))
+    layout = packing.choose_layout(tokens.lengths, [order], len(order), (48,))
+    plan = packing.plan(order, tokens.lengths, layout)
+    one = first_step(plan)
+    row = values(description)
+    batch = assembly.assemble(tokens.to_device(), one, row)
+    token = hashing.token_hash(row.seed, step, one.owner, batch.places)
+    result = corruption.corrupt(batch, token, row.marginals, PIECES)
+    return jax.device_get(batch), jax.device_get(result)
+
+
+def selected(result):
+    return result.selected[result.weights > 0]
+
+
+def test_about_15_percent_of_the_pieces_are_selected_and_no_special_token():
+    batch, result = corrupted("original")
+    chosen = selected(result)
+    pieces = batch.is_piece.sum()
+    assert batch.is_piece[chosen].all()
+    assert abs(len(chosen) - 0.15 * pieces) < 5 * np.sqrt(pieces * 0.15 * 0.85)
+    np.testing.assert_array_equal(result.targets[result.weights > 0], batch.tokens[chosen])
+
+
+def test_only_selected_places_change():
+    batch, result = corrupted("original")
+    untouched = np.setdiff1d(np.arange(len(batch.tokens)), selected(result))
+    np.testing.assert_array_equal(result.tokens[untouched], batch.tokens[untouched])
+
+
+@pytest.mark.parametrize("description", ["original", "no-random", "no-random-as-published"])
+def test_the_shares_masked_kept_and_replaced(description):
+    batch, result = corrupted(description)
+    chosen = selected(result)
+    new, old = result.tokens[chosen], batch.tokens[chosen]
+    masked, kept = new == 4, new == old
+    shares = [masked.mean(), kept.mean(), (~masked & ~kept).mean()]
+    np.testing.assert_allclose(shares, values(description).marginals, atol=0.02)
+
+
+def test_random_pieces_come_from_both_languages_and_are_never_special():
+    batch, result = corrupted("original")
+    chosen = selected(result)
+    new = result.tokens[chosen]
+    replaced = new[(new != 4) & (new != batch.tokens[chosen])]
+    assert (replaced % SHIFT >= assembly.SPECIALS).all()
+    assert abs((replaced >= SHIFT).mean() - 0.5) < 0.1
+    assert len(np.unique(replaced)) > 150
+
+
+def test_corruption_is_drawn_anew_each_step():
+    first, second = (set(selected(corrupted("original", step)[1])) for step in (0, 1))
+    overlap = len(first & second) / len(first)
+    assert 0.1 < overlap < 0.2

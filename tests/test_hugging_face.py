@@ -1,0 +1,345 @@
+"""models.hugging_face: the same weights give the logits of transformers' BertForMaskedLM."""
+
+import json
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import safetensors.numpy
+
+from xling_jax.batches import packing
+from xling_jax.models import heads, hugging_face, partition
+from xling_jax.models.bert import Bert, BertConfig
+
+SMALL = BertConfig(vocabulary_size=300)  # one head, 12 layers, as D&S
+MANY_HEADS = BertConfig(
+    vocabulary_size=211, layers=3, hidden=96, intermediate=160, heads=6, positions=300
+)
+SIZES = pytest.mark.parametrize("config", [SMALL, MANY_HEADS], ids=["small", "many_heads"])
+TINY = BertConfig(vocabulary_size=17, layers=2, hidden=8, intermediate=12, heads=2, positions=10)
+OFFSET, TOLERANCE = 128, 1e-4
+
+
+def randomized(config: BertConfig, seed: int = 0):
+    """Parameters among which none is zero or one, so that no mix-up goes unseen."""
+    random = np.random.default_rng(seed)
+    shapes = heads.param_shapes(config)
+
+    def draw(path, leaf):
+        mean = 1.0 if path[-1].key == "scale" else 0.0
+        return jnp.asarray(mean + 0.15 * random.normal(size=leaf.shape), jnp.float32)
+
+    return jax.tree.map_with_path(draw, shapes)
+
+
+def some_sentences(config: BertConfig) -> list[tuple[np.ndarray, int]]:
+    """Token ids and the language of 24 sentences of 3 to 30 tokens."""
+    random = np.random.default_rng(1)
+    lengths = random.integers(3, 31, 24)
+    return [(random.integers(0, config.vocabulary_size, n), i % 2) for i, n in enumerate(lengths)]
+
+
+def padded(sentences):
+    """Tokens, positions, token types and mask, [N, T]; language 1 with its own positions."""
+    shape = len(sentences), max(len(ids) for ids, _ in sentences)
+    tokens, positions, types, mask = (np.zeros(shape, np.int32) for _ in range(4))
+    for row, (ids, language) in enumerate(sentences):
+        n = len(ids)
+        tokens[row, :n], types[row, :n], mask[row, :n] = ids, language, 1
+        positions[row, :n] = np.arange(n) + OFFSET * language
+    return tokens, positions, types, mask
+
+
+def logits_alone(config: BertConfig, params, sentences) -> np.ndarray:
+    """Our logits of all tokens, one sentence a row."""
+    tokens, positions, types, mask = padded(sentences)
+    (hidden,) = Bert(config).apply(
+        {"params": params}, tokens, positions, mask - 1, types, layers=(config.layers,)
+    )
+    logits = heads.masked_language_logits(config, params, hidden.reshape(-1, config.hidden))
+    return np.asarray(logits)[mask.reshape(-1) > 0]
+
+
+def logits_packed(config: BertConfig, params, sentences) -> np.ndarray:
+    """The same, several sentences a row in rows of two lengths."""
+    lengths = np.array([len(ids) for ids, _ in sentences])
+    layout = packing.Layout(((6, 24), (8, 40)), len(sentences))  # 14 rows of 24 sentences
+    plan = packing.plan(np.arange(len(sentences)), lengths, layout)
+    owner, start = plan.owner[0, 0].astype(int), plan.start[0]
+    sentence = plan.sentence[0][np.maximum(owner, 0)]
+    place = np.where(owner < 0, 0, np.arange(len(owner)) - start[np.maximum(owner, 0)])
+    assert len(set(owner[owner >= 0])) == len(sentences)
+    language = np.array([language for _, language in sentences])[sentence]
+    tokens = np.array([sentences[s][0][p] for s, p in zip(sentence, place, strict=True)])
+    (hidden,) = Bert(config).apply(
+        {"params": params},
+        tokens,
+        place + OFFSET * language,
+        owner,
+        language,
+        rows=layout.rows,
+        layers=(config.layers,),
+    )
+    logits = np.asarray(heads.masked_language_logits(config, params, hidden))
+    order = np.lexsort((place, sentence))
+    return logits[order[owner[order] >= 0]]
+
+
+def their_logits(model, sentences) -> np.ndarray:
+    """What transformers computes for all tokens."""
+    torch = pytest.importorskip("torch")
+    tokens, positions, types, mask = (torch.tensor(x, dtype=torch.long) for x in padded(sentences))
+    with torch.no_grad():
+        logits = model.eval()(
+            input_ids=tokens, position_ids=positions, token_type_ids=types, attention_mask=mask
+        ).logits
+    return logits[mask > 0].numpy()
+
+
+def difference(ours: np.ndarray, theirs: np.ndarray) -> float:
+    """The largest, in units of the largest logit."""
+    assert ours.shape == theirs.shape
+    return float(np.abs(ours - theirs).max() / np.abs(theirs).max())
+
+
+def require_same_logits(config: BertConfig, params, model) -> None:
+    sentences = some_sentences(config)
+    theirs = their_logits(model, sentences)
+    assert difference(logits_alone(config, params, sentences), theirs) < TOLERANCE
+    assert difference(logits_packed(config, params, sentences), theirs) < TOLERANCE
+    # The test would see a mistake in any of the inputs.
+    exchanged = [(ids, 1 - language) for ids, language in sentences]
+    assert difference(logits_alone(config, params, exchanged), theirs) > 0.01
+
+
+@SIZES
+@pytest.mark.parametrize("attention", ["eager", "sdpa"])
+def test_transformers_reads_our_folder_and_computes_our_logits(config, attention, tmp_path):
+    pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    params = randomized(config)
+    hugging_face.save(tmp_path, config, params)
+    model, report = transformers.BertForMaskedLM.from_pretrained(
+        tmp_path, attn_implementation=attention, output_loading_info=True
+    )
+    assert not any(report.values()), report
+    require_same_logits(config, params, model)
+
+
+@SIZES
+def test_we_read_the_folder_of_transformers_and_compute_its_logits(config, tmp_path):
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    model = transformers.BertForMaskedLM(
+        transformers.BertConfig(
+            vocab_size=config.vocabulary_size,
+            hidden_size=config.hidden,
+            num_hidden_layers=config.layers,
+            num_attention_heads=config.heads,
+            intermediate_size=config.intermediate,
+            max_position_embeddings=config.positions,
+        )
+    )
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            parameter.normal_(1.0 if "LayerNorm.weight" in name else 0.0, 0.15)
+    model.save_pretrained(tmp_path)
+    loaded, params = hugging_face.load(tmp_path)
+    assert loaded == config
+    require_same_logits(config, params, model)
+
+
+def test_both_write_the_same_tensors_and_fields(tmp_path):
+    pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    hugging_face.save(ours, TINY, randomized(TINY))
+    transformers.BertForMaskedLM.from_pretrained(ours).save_pretrained(theirs)
+    contents = [(folder / "model.safetensors").read_bytes() for folder in (ours, theirs)]
+    first, second = (dict(safetensors.deserialize(content)) for content in contents)
+    assert first == second
+    fields = json.loads((theirs / "config.json").read_text())
+    for name, value in json.loads((ours / "config.json").read_text()).items():
+        assert fields.get(name, value) == value, name
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A saved model."""
+    hugging_face.save(tmp_path, TINY, randomized(TINY))
+    return tmp_path
+
+
+def change_tensors(folder, change) -> None:
+    tensors = safetensors.numpy.load_file(folder / "model.safetensors")
+    tensors = {name: x.copy() for name, x in tensors.items()}
+    change(tensors)
+    safetensors.numpy.save_file(tensors, folder / "model.safetensors")
+
+
+def change_config(folder, **fields) -> None:
+    path = folder / "config.json"
+    stored = json.loads(path.read_text()) | fields
+    path.write_text(json.dumps({k: v for k, v in stored.items() if v is not None}))
+
+
+def require_equal(first, second) -> None:
+    assert jax.tree.structure(first) == jax.tree.structure(second)
+    assert all(jax.tree.leaves(jax.tree.map(np.array_equal, first, second)))
+
+
+@SIZES
+def test_save_and_load_keep_every_bit(config, tmp_path):
+    params = randomized(config)
+    hugging_face.save(tmp_path / "a" / "b", config, params)
+    loaded, again = hugging_face.load(tmp_path / "a" / "b")
+    assert loaded == config
+    require_equal(again, params)
+    assert {str(leaf.dtype) for leaf in jax.tree.leaves(again)} == {"float32"}
+    assert {file.name for file in (tmp_path / "a" / "b").iterdir()} == {
+        "config.json",
+        "model.safetensors",
+    }
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float64"])
+def test_other_floating_types_become_float32(folder, dtype):
+    content = (folder / "model.safetensors").read_bytes()
+    stored = {}
+    for name, tensor in safetensors.deserialize(content):
+        values = np.frombuffer(tensor["data"], np.float32).reshape(tensor["shape"])
+        stored[name] = np.asarray(values).astype(jnp.dtype(dtype))
+    file = {
+        name: {"dtype": dtype, "shape": x.shape, "data": x.tobytes()} for name, x in stored.items()
+    }
+    (folder / "model.safetensors").write_bytes(serialized(file))
+    _, params = hugging_face.load(folder)
+    rounded = jax.tree.map(
+        lambda x: np.asarray(x).astype(jnp.dtype(dtype)).astype(np.float32), randomized(TINY)
+    )
+    require_equal(params, rounded)
+
+
+def serialized(tensors) -> bytes:
+    """The safetensors format by hand: the numpy interface writes no bfloat16."""
+    names = {"float64": "F64", "float16": "F16", "bfloat16": "BF16"}
+    header, data = {}, b""
+    for name, x in tensors.items():
+        end = len(data) + len(x["data"])
+        header[name] = {
+            "dtype": names[x["dtype"]],
+            "shape": x["shape"],
+            "data_offsets": [len(data), end],
+        }
+        data += x["data"]
+    text = json.dumps(header).encode()
+    return len(text).to_bytes(8, "little") + text + data
+
+
+def test_older_checkpoints_with_more_heads_are_read(folder):
+    def change(tensors):
+        for name in list(tensors):
+            if "LayerNorm" in name:
+                old = name.replace("LayerNorm.weight", "LayerNorm.gamma")
+                tensors[old.replace("LayerNorm.bias", "LayerNorm.beta")] = tensors.pop(name)
+        tensors["bert.pooler.dense.weight"] = np.zeros((8, 8), np.float32)
+        tensors["cls.seq_relationship.bias"] = np.zeros(2, np.float32)
+        tensors["bert.embeddings.position_ids"] = np.arange(10)[None]
+        tensors["cls.predictions.decoder.weight"] = tensors[
+            "bert.embeddings.word_embeddings.weight"
+        ]
+        tensors["cls.predictions.decoder.bias"] = tensors.pop("cls.predictions.bias")
+
+    change_tensors(folder, change)
+    change_config(folder, max_position_embeddings=10, layer_norm_eps=None, dtype="float32")
+    config, params = hugging_face.load(folder)
+    assert config == TINY
+    require_equal(params, randomized(TINY))
+
+
+@pytest.mark.parametrize(
+    "field, value",
+    [
+        ("model_type", "roberta"),
+        ("model_type", None),
+        ("hidden_act", "gelu_new"),
+        ("position_embedding_type", "relative_key"),
+        ("is_decoder", True),
+        ("tie_word_embeddings", False),
+    ],
+)
+def test_other_architectures_are_refused_by_field(folder, field, value):
+    change_config(folder, **{field: value})
+    with pytest.raises(ValueError, match=rf"config.json: {field}={value!r}, but only .* loaded"):
+        hugging_face.load(folder)
+
+
+def test_configs_that_mean_nothing_are_refused(folder):
+    change_config(folder, attention_probs_dropout_prob=0.2)
+    with pytest.raises(ValueError, match="attention_probs_dropout_prob=0.2.* make them equal"):
+        hugging_face.load(folder)
+    change_config(folder, attention_probs_dropout_prob=0.1, num_attention_heads=3)
+    with pytest.raises(ValueError, match="config.json: .*hidden=8 is not divisible"):
+        hugging_face.load(folder)
+    change_config(folder, vocab_size=None)
+    with pytest.raises(ValueError, match="config.json: vocab_size missing"):
+        hugging_face.load(folder)
+    (folder / "config.json").write_text("{")
+    with pytest.raises(ValueError, match="config.json: not a config"):
+        hugging_face.load(folder)
+
+
+KEY = "bert.encoder.layer.1.attention.self.key.weight"
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (lambda t: t.pop(KEY), f"tensor {KEY} is missing"),
+        (lambda t: t.update({KEY: t[KEY][:4]}), f"tensor {KEY} has the shape .4, 8.* wants .8, 8"),
+        (lambda t: t.update({KEY: t[KEY].astype(np.int32)}), f"{KEY} is of type I32"),
+        (lambda t: t.update({"bert.more": t[KEY]}), "tensor bert.more is unknown"),
+        (
+            lambda t: t.update({"bert.encoder.layer.2.output.dense.bias": t[KEY]}),
+            "tensor bert.encoder.layer.2.output.dense.bias is unknown",
+        ),
+        (
+            lambda t: t.update({"cls.predictions.decoder.weight": np.zeros((17, 8), np.float32)}),
+            "tensor cls.predictions.decoder.weight differs",
+        ),
+        (lambda t: t.update({KEY.removeprefix("bert."): t[KEY]}), "there under two names"),
+        (
+            lambda t: [t.pop(name) for name in list(t) if name.startswith("cls")],
+            "cls.predictions.* is missing. A masked language model is needed",
+        ),
+    ],
+)
+def test_missing_unknown_and_misshapen_tensors_are_named(folder, change, message):
+    change_tensors(folder, change)
+    with pytest.raises(ValueError, match=f"model.safetensors: .*{message}"):
+        hugging_face.load(folder)
+
+
+def test_files_that_cannot_be_read_are_named(folder):
+    (folder / "model.safetensors").write_bytes(b"not a model")
+    with pytest.raises(ValueError, match="model.safetensors: not a safetensors file"):
+        hugging_face.load(folder)
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    with pytest.raises(ValueError, match="pytorch_model.bin is a pickle.*save_pretrained"):
+        hugging_face.load(folder)
+    (folder / "pytorch_model.bin").unlink()
+    with pytest.raises(FileNotFoundError, match="model.safetensors: no such file"):
+        hugging_face.load(folder)
+    with pytest.raises(FileNotFoundError, match="nowhere/config.json: no such file"):
+        hugging_face.load(folder / "nowhere")
+
+
+def test_params_of_another_shape_are_not_saved(tmp_path):
+    params = randomized(TINY)
+    with pytest.raises(ValueError, match="params/embeddings/tokens has the shape .17, 8.*18, 8"):
+        hugging_face.save(tmp_path, BertConfig(18, 2, 8, 12, 2, 10), params)
+    with pytest.raises(ValueError, match="give the plain params"):
+        hugging_face.save(tmp_path, TINY, partition.split(params))
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,116 @@
+"""batches.packing and batches.sampling: every sentence once an epoch, with little padding."""
+
+import numpy as np
+import pytest
+
+from xling_jax.batches import packing
+from xling_jax.batches.sampling import Sampler
+
+
+@pytest.fixture(scope="module")
+def lengths():
+    """Lengths like a real text's: mean 22, a long tail."""
+    random = np.random.default_rng(0)
+    return np.clip(random.gamma(4.0, 5.5, size=3000), 3, 90).astype(np.int64)
+
+
+def sampler(lengths, shards=1, sentences=64, **kwargs):
+    layout = packing.choose_layout(
+        lengths, [np.arange(len(lengths))], sentences, (48,), shards=shards
+    )
+    return Sampler(lengths, 2, layout, **{"seed": 0, **kwargs})
+
+
+def test_an_epoch_holds_every_sentence_once(lengths):
+    plan = sampler(lengths).plan(0)
+    assert sorted(plan.sentence[plan.sentence >= 0]) == list(range(len(lengths)))
+
+
+def test_every_sentence_owns_as_many_places_as_it_is_long(lengths):
+    plan = sampler(lengths, shards=4).plan(0)
+    for step in range(len(plan)):
+        slots, counts = np.unique(plan.owner[step], return_counts=True)
+        owned = dict(zip(slots.tolist(), counts.tolist(), strict=True))
+        owned.pop(-1, None)
+        held = plan.sentence[step][plan.sentence[step] >= 0]
+        assert owned == {slot: lengths[sentence] for slot, sentence in enumerate(held)}
+
+
+def test_a_sentence_stands_in_one_row_without_a_gap(lengths):
+    chosen = sampler(lengths, shards=2)
+    plan, layout = chosen.plan(0), chosen.layout
+    row_of = np.concatenate(
+        [
+            np.repeat(np.arange(count) + 1000 * block, length)
+            for block, (count, length) in enumerate(layout.shard_rows)
+        ]
+    )
+    for step in range(len(plan)):
+        for shard in range(2):
+            owner = plan.owner[step, shard]
+            for slot in set(owner.tolist()) - {-1}:
+                places = np.flatnonzero(owner == slot)
+                assert places[0] == plan.start[step, slot]
+                assert (np.diff(places) == 1).all()
+                assert len(set(row_of[places])) == 1
+
+
+def test_at_least_88_percent_of_the_places_hold_tokens(lengths):
+    assert sampler(lengths, sentences=256).plan(0).fill() >= 0.88
+
+
+def test_steps_hold_the_nominal_number_of_sentences_on_average(lengths):
+    plan = sampler(lengths).plan(0)
+    assert len(plan) == -(-len(lengths) // 64)
+    assert (plan.sentence >= 0).sum(1).max() <= packing.SLACK * 64
+
+
+@pytest.mark.parametrize("shards", [2, 4, 8])
+def test_what_a_step_holds_does_not_depend_on_the_number_of_shards(lengths, shards):
+    one, many = sampler(lengths).plan(3), sampler(lengths, shards=shards).plan(3)
+    np.testing.assert_array_equal(one.sentence, many.sentence)
+
+
+def test_epochs_and_seeds_differ_and_repeat(lengths):
+    first = sampler(lengths).plan(0).sentence
+    assert (first != sampler(lengths).plan(1).sentence).any()
+    assert (first != sampler(lengths, seed=1).plan(0).sentence).any()
+    np.testing.assert_array_equal(first, sampler(lengths).plan(0).sentence)
+
+
+def test_no_parallel_gives_each_language_its_own_half_twice(lengths):
+    plan = sampler(lengths, parallel=False).plan(0)
+    held, times = np.unique(plan.sentence[plan.sentence >= 0], return_counts=True)
+    half = len(lengths) // 4
+    assert (times == 2).all()
+    assert set(held) == set(range(half)) | set(range(3 * half, 4 * half))
+    assert len(plan) == len(sampler(lengths).plan(0))
+
+
+def test_sentences_that_do_not_fit_wait_for_the_next_step_and_are_never_dropped():
+    lengths = np.array([10, 10, 10, 2, 2, 2])
+    layout = packing.Layout(((1, 22),), 3)
+    plan = packing.plan(np.arange(6), lengths, layout)
+    assert plan.sentence[0].tolist()[:3] == [0, 1, -1]
+    assert sorted(plan.sentence[plan.sentence >= 0]) == list(range(6))
+
+
+def test_a_layout_that_is_too_small_is_refused_with_the_way_out():
+    with pytest.raises(packing.DoesNotFit, match="batches.row_lengths"):
+        packing.planned([np.arange(4)], np.full(4, 10), packing.Layout(((1, 16),), 4))
+
+
+def test_a_batch_that_the_devices_cannot_divide_is_refused_with_the_nearest():
+    with pytest.raises(ValueError, match=r"batches.sentences=100 .* 8 devices: choose 96 or 104"):
+        packing.choose_layout(np.full(200, 5), [np.arange(200)], 100, (16,), shards=8)
+
+
+def test_attend_padding_keeps_one_sentence_a_row_and_owns_its_padding(lengths):
+    layout = packing.choose_layout(
+        lengths, [np.arange(len(lengths))], 64, (48,), attend_padding=True
+    )
+    plan = packing.plan(np.arange(len(lengths)), lengths, layout)
+    for step in range(len(plan)):
+        held = plan.sentence[step][plan.sentence[step] >= 0]
+        _, counts = np.unique(plan.owner[step][plan.owner[step] >= 0], return_counts=True)
+        assert (counts == lengths[held].max()).all()

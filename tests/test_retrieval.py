@@ -1,0 +1,54 @@
+"""alignment.retrieval: ranks of counterparts against the whole similarity matrix."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from xling_jax.alignment.retrieval import counterpart_ranks
+
+
+def brute_force(x, y):
+    """Ranks from the full matrix in float64, ties to the lower index."""
+    x = x / np.linalg.norm(x, axis=1, keepdims=True)
+    y = y / np.linalg.norm(y, axis=1, keepdims=True)
+    similarity = x.astype(np.float64) @ y.T.astype(np.float64)
+
+    def ranks(s):
+        order = np.argsort(-s, axis=1, kind="stable")
+        return np.array([list(row).index(i) for i, row in enumerate(order)])
+
+    return ranks(similarity), ranks(similarity.T)
+
+
+@pytest.mark.parametrize("block", [1, 7, 64, 1000])
+def test_ranks_equal_those_of_the_full_matrix(block):
+    random = np.random.default_rng(0)
+    x = random.normal(size=(150, 12)).astype(np.float32)
+    y = x + 1.5 * random.normal(size=(150, 12)).astype(np.float32)
+    forward, backward = counterpart_ranks(jnp.asarray(x), jnp.asarray(y), block=block)
+    expected = brute_force(x, y)
+    np.testing.assert_array_equal(forward, expected[0])
+    np.testing.assert_array_equal(backward, expected[1])
+    assert 0 < (expected[0] == 0).mean() < 1
+
+
+def test_identical_points_are_found_by_the_lowest_index_only():
+    x = jnp.ones((5, 3))
+    forward, backward = counterpart_ranks(x, x)
+    assert forward.tolist() == backward.tolist() == [0, 1, 2, 3, 4]
+
+
+def test_zero_points_and_nan_points_are_never_found_before_others():
+    x = jnp.eye(4)
+    forward, backward = counterpart_ranks(x.at[1].set(jnp.nan), x)
+    assert forward.tolist() == [0, 4, 0, 0] and backward.tolist() == [0, 4, 0, 0]
+    forward, _ = counterpart_ranks(x.at[2].set(0.0), x)
+    assert forward.tolist() == [0, 0, 2, 0]
+
+
+def test_no_matrix_of_all_pairs_is_made():
+    n, d = 20_000, 8
+    points = jax.ShapeDtypeStruct((n, d), jnp.float32)
+    memory = counterpart_ranks.lower(points, points, block=256).compile().memory_analysis()
+    assert memory.temp_size_in_bytes < n * n  # a quarter of one float32 matrix

@@ -1,0 +1,276 @@
+"""training: one update, many updates, devices, replicas, resuming, divergence."""
+
+import dataclasses
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from xling_jax import devices
+from xling_jax.batches import packing, setting
+from xling_jax.batches.corruption import PieceRange
+from xling_jax.batches.sampling import Sampler
+from xling_jax.batches.store import TokenStore
+from xling_jax.models import partition
+from xling_jax.models.bert import BertConfig
+from xling_jax.training import loop
+from xling_jax.training.checkpoints import Checkpoints
+from xling_jax.training.metrics import MetricsFile
+from xling_jax.training.optimizer import OptimizerConfig, direction, is_decayed
+from xling_jax.training.step import Program, initial_state, train_steps
+
+LANGUAGES = ("en", "fake")
+SHIFT = 30
+MODEL = BertConfig(
+    vocabulary_size=2 * SHIFT, layers=2, hidden=16, intermediate=32, heads=2, positions=256
+)
+OPTIMIZER = OptimizerConfig(total_steps=60, warmup_steps=5)
+
+
+@functools.lru_cache
+def text():
+    """Sentences that count upwards, so that a masked piece can be told from its neighbours."""
+    random = np.random.default_rng(0)
+    ids = [5 + (random.integers(25) + np.arange(random.integers(3, 14))) % 25 for _ in range(120)]
+    return TokenStore.from_languages([ids, [sentence + SHIFT for sentence in ids]], 128)
+
+
+def replica(description="original", seed=0, shards=1, learning_rate=1e-2):
+    store = text()
+    layout = packing.choose_layout(store.lengths, [np.arange(len(store))], 48, (24,), shards=shards)
+    modifications = setting.parse(description, LANGUAGES)
+    return loop.Replica(
+        row=description,
+        description=description,
+        seed=seed,
+        setting=setting.make(
+            modifications,
+            LANGUAGES,
+            seed=seed,
+            learning_rate=learning_rate,
+            max_length=128,
+            shift=SHIFT,
+        ),
+        sampler=Sampler(store.lengths, 2, layout, seed, "no-parallel" not in modifications),
+    )
+
+
+def program(replicas, **changes):
+    layout = replicas[0].sampler.layout
+    fields = {
+        "model": MODEL,
+        "optimizer": OPTIMIZER,
+        "pieces": PieceRange(2, SHIFT),
+        "rows": layout.shard_rows,
+    }
+    return Program(**{**fields, **changes})
+
+
+@functools.lru_cache
+def train(descriptions, mesh, steps=12, seeds=(0,), model=MODEL):
+    """Trains replicas on a mesh; returns the state and the metrics of every step."""
+    replicas = [
+        replica(d, s, mesh.shape[devices.DATA]) for d, s in zip(descriptions, seeds, strict=True)
+    ]
+    one = program(replicas, model=model)
+    state = devices.place(
+        loop.stack([initial_state(one, r.seed) for r in replicas]), mesh, devices.A_REPLICA
+    )
+    settings = devices.place(loop.stack([r.setting for r in replicas]), mesh, devices.A_REPLICA)
+    store = devices.place(text().to_device(), mesh, devices.SHARED)
+    run, collected = train_steps(one, mesh), []
+    epoch = replicas[0].sampler.steps_per_epoch
+    for start in range(0, steps, epoch):
+        plans = [r.sampler.plan(start // epoch) for r in replicas]
+        count = min(epoch, steps - start)
+        arguments = [
+            devices.place(np.stack([getattr(p, name) for p in plans]), mesh, spec)
+            for name, spec in [
+                ("sentence", devices.A_REPLICA),
+                ("start", devices.A_REPLICA),
+                ("owner", devices.A_REPLICA_AND_SHARD),
+            ]
+        ]
+        state, metrics = run(state, settings, store, *arguments, jnp.int32(count))
+        collected.append(jax.tree.map(lambda x, n=count: np.asarray(x)[:, :n], metrics))
+    return jax.device_get(state), jax.tree.map(lambda *x: np.concatenate(x, 1), *collected)
+
+
+def mesh_of(replicas, data):
+    return devices.make_mesh(replicas, jax.devices()[: replicas * data])
+
+
+def test_the_loss_falls():
+    _, metrics = train(("original",), mesh_of(1, 1), steps=60)
+    assert metrics.loss[0, 0] == pytest.approx(np.log(2 * SHIFT), rel=0.05)
+    assert metrics.loss[0, -3:].mean() < np.log(SHIFT)
+
+
+@pytest.mark.parametrize("data", [2, 8])
+def test_several_devices_compute_the_run_of_one(data):
+    state, metrics = train(("original",), mesh_of(1, 1))
+    other_state, other = train(("original",), mesh_of(1, data))
+    np.testing.assert_allclose(other.loss, metrics.loss, rtol=1e-5)
+    np.testing.assert_allclose(other.gradient_norm, metrics.gradient_norm, rtol=1e-5)
+    np.testing.assert_array_equal(other.tokens, metrics.tokens)
+    for a, b in zip(
+        jax.tree.leaves(other_state.params), jax.tree.leaves(state.params), strict=True
+    ):
+        np.testing.assert_allclose(a, b, atol=1e-4)
+
+
+ROWS = ("original", "lang-pos;shift-special", "inv-order", "no-parallel", "no-random")
+
+
+@pytest.mark.parametrize("mesh", [(1, 1), (5, 1)], ids=["one device", "a device each"])
+def test_replicas_of_different_rows_train_as_each_does_alone(mesh):
+    seeds = (0, 1, 2, 3, 4)
+    devices_used = mesh[0]
+    together = devices.make_mesh(5, jax.devices()[:devices_used])
+    _, metrics = train(ROWS, together, seeds=seeds)
+    for number, (row, seed) in enumerate(zip(ROWS, seeds, strict=True)):
+        _, alone = train((row,), mesh_of(1, 1), seeds=(seed,))
+        np.testing.assert_allclose(metrics.loss[number], alone.loss[0], rtol=2e-5)
+
+
+def test_the_same_seed_gives_the_same_bits_and_another_seed_does_not():
+    first = train(("original",), mesh_of(1, 2))[1].loss
+    train.cache_clear()
+    again = train(("original",), mesh_of(1, 2))[1].loss
+    other = train(("original",), mesh_of(1, 2), seeds=(1,))[1].loss
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).any()
+
+
+def test_bfloat16_follows_float32():
+    _, single = train(("original",), mesh_of(1, 1))
+    _, half = train(
+        ("original",), mesh_of(1, 1), model=dataclasses.replace(MODEL, dtype="bfloat16")
+    )
+    np.testing.assert_allclose(half.loss, single.loss, rtol=0.02)
+
+
+def test_a_diverged_replica_is_frozen_and_takes_no_other_along():
+    replicas = [replica(seed=0), replica(seed=1)]
+    mesh = mesh_of(2, 1)
+    one = program(replicas)
+    stacked = loop.stack([initial_state(one, r.seed) for r in replicas])
+    bias = stacked.params["shared"]["mlm"]["bias"]
+    bias[0, 0] = np.nan
+    state = devices.place(stacked, mesh, devices.A_REPLICA)
+    settings = devices.place(loop.stack([r.setting for r in replicas]), mesh, devices.A_REPLICA)
+    plans = [r.sampler.plan(0) for r in replicas]
+    state, metrics = train_steps(one, mesh)(
+        state,
+        settings,
+        text().to_device(),
+        *(np.stack([getattr(p, n) for p in plans]) for n in ("sentence", "start", "owner")),
+        jnp.int32(3),
+    )
+    assert state.stopped_at.tolist() == [0, -1]
+    for new, old in zip(
+        jax.tree.leaves(state.params), jax.tree.leaves(stacked.params), strict=True
+    ):
+        np.testing.assert_array_equal(new[0], old[0])
+    assert np.isfinite(np.asarray(metrics.loss)[1, :3]).all()
+
+
+def test_weight_decay_spares_biases_and_layer_norms_only():
+    params = initial_state(program([replica()]), 0).params
+    spared = {
+        path[-1].key
+        for path, _ in jax.tree_util.tree_leaves_with_path(params)
+        if not is_decayed(path)
+    }
+    decayed = {
+        path[-1].key for path, _ in jax.tree_util.tree_leaves_with_path(params) if is_decayed(path)
+    }
+    assert spared == {"bias", "scale"}
+    assert decayed == {"kernel", "tokens", "positions", "token_types"}
+    zero = jax.tree.map(jnp.zeros_like, params)
+    update, _ = direction(OPTIMIZER).update(zero, direction(OPTIMIZER).init(params), params)
+    tokens = partition.select(update)["embeddings"]["tokens"]
+    expected = 0.01 * partition.select(params)["embeddings"]["tokens"]
+    np.testing.assert_allclose(tokens, expected, rtol=1e-6)
+
+
+def test_the_learning_rate_rises_from_zero_and_falls_to_zero():
+    shares = [float(OPTIMIZER.schedule(step)) for step in (0, 1, 5, 38, 60)]
+    np.testing.assert_allclose(shares, [0, 0.2, 1.0, 0.4, 0.0], rtol=1e-6)
+
+
+class Stop(Exception):
+    """Ends a run as a kill would, after some evaluations."""
+
+
+def run_loop(folder, stop_after=None, replicas=None, save_every=4):
+    """Trains with the loop; returns the final state and the metrics file's lines."""
+    replicas = replicas or [replica(seed=s, shards=1) for s in (0, 1)]
+    mesh = mesh_of(2, 1)
+    evaluated = []
+
+    def evaluate(step, state, settings):
+        evaluated.append(step)
+        if stop_after is not None and step >= stop_after:
+            raise Stop
+
+    checkpoints = Checkpoints(folder / "checkpoints")
+    metrics = MetricsFile(folder / "metrics.jsonl")
+    schedule = loop.Schedule(total=15, evaluations=(6, 11, 15), save_every=save_every, call=3)
+    training = loop.Training(
+        program(replicas), mesh, replicas, text(), schedule, checkpoints, metrics, evaluate
+    )
+    try:
+        state = training.run()
+    finally:
+        checkpoints.close()
+    return jax.device_get(state), (folder / "metrics.jsonl").read_text(), evaluated
+
+
+def test_a_run_resumed_twice_ends_with_the_bits_of_an_undisturbed_one(tmp_path):
+    (tmp_path / "whole").mkdir()
+    whole, _, evaluated = run_loop(tmp_path / "whole")
+    assert evaluated == [6, 11, 15]
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    for stop_after in (6, 11):
+        with pytest.raises(Stop):
+            run_loop(broken, stop_after)
+    resumed, lines, _ = run_loop(broken)
+    for a, b in zip(jax.tree.leaves(resumed), jax.tree.leaves(whole), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+    def without_speed(text):
+        return [line.split(', "tokens_per_second"')[0] for line in text.splitlines()]
+
+    whole_lines = (tmp_path / "whole" / "metrics.jsonl").read_text()
+    ends = {line.split(",")[1] for line in without_speed(lines)}
+    assert {line.split(",")[1] for line in without_speed(whole_lines)} <= ends
+    assert len(set(without_speed(lines))) == len(lines.splitlines())
+
+
+def test_a_torn_checkpoint_is_refused_naming_it_and_the_way_out(tmp_path):
+    run_loop(tmp_path)
+    latest = tmp_path / "checkpoints" / "15"
+    for file in latest.rglob("*"):
+        if file.is_file() and "/d/" in str(file):
+            file.write_bytes(file.read_bytes()[:100])
+    with pytest.raises(ValueError, match=r"checkpoints/15 cannot be read .* resume from step"):
+        run_loop(tmp_path)
+
+
+def test_an_unfinished_checkpoint_of_a_killed_run_is_ignored(tmp_path):
+    whole, _, _ = run_loop(tmp_path)
+    unfinished = tmp_path / "checkpoints" / "99.orbax-checkpoint-tmp"
+    unfinished.mkdir()
+    (unfinished / "d").write_text("half")
+    state, _, _ = run_loop(tmp_path)
+    assert int(state.step[0]) == 15
+
+
+def test_a_run_whose_replicas_all_diverge_stops_and_names_the_last_good_checkpoint(tmp_path):
+    bad = [replica(seed=s, learning_rate=1e30) for s in (0, 1)]
+    with pytest.raises(loop.Diverged, match=r"row original, seed 1 at step 2.*checkpoints/2"):
+        run_loop(tmp_path, replicas=bad, save_every=1)
