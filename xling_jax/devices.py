@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import jax
 import numpy as np
@@ -72,8 +73,8 @@ def place(tree, mesh: Mesh, spec: P):
 def per_replica(
     function: Callable,
     mesh: Mesh,
-    inputs: Sequence[P],
-    outputs: Sequence[P] | P,
+    inputs: Sequence[Any],
+    outputs: Any,
     one_by_one: bool = False,
 ) -> Callable:
     """Spreads a function of one replica and one shard of the batch over the mesh.
@@ -82,7 +83,8 @@ def per_replica(
       function: its arguments lack the replica axis; sharded ones keep their shard axis, of size
         1. It may use collectives over `DATA`.
       mesh: as `make_mesh` gives it.
-      inputs: how each argument lies on the mesh: one of this module's four specs.
+      inputs: how each argument lies on the mesh: one of this module's four specs, or a tree of
+        them without the replica axis.
       outputs: the same for the results.
       one_by_one: whether a device works on its replicas one after the other, to save memory.
 

@@ -53,7 +53,7 @@ def integers(name: str, value: str) -> tuple[int, ...]:
 
 def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Nested fields as `section.field`, in JSON's types."""
-    flat = {}
+    flat: dict[str, Any] = {}
     for name, value in tree.items():
         if isinstance(value, Mapping):
             flat |= flatten(value, f"{prefix}{name}.")

@@ -27,7 +27,7 @@ def run(arguments: list[str]) -> int:
     workdir = Path(WORKDIR.value or Path("runs") / config.workdir)
     devices.set_cpu_devices(config.devices.cpu)
 
-    from xling_jax.fake_english import Laboratory  # initialises the devices
+    from xling_jax.fake_english.laboratory import Laboratory  # initialises the devices
     from xling_jax.training.loop import Diverged, Interrupted
 
     try:

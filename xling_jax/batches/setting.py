@@ -7,6 +7,7 @@ program (Dufter & Schütze 2020, §2.3, §2.4 and §4).
 import dataclasses
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import jax
 import numpy as np
@@ -40,13 +41,13 @@ class Setting:
     marginals: float32 [3], shares of selected tokens masked, kept and replaced at random.
     """
 
-    seed: np.ndarray
-    learning_rate: np.ndarray
-    position_offset: np.ndarray
-    token_type_step: np.ndarray
-    special_shift: np.ndarray
-    inverted: np.ndarray
-    marginals: np.ndarray
+    seed: jax.Array
+    learning_rate: jax.Array
+    position_offset: jax.Array
+    token_type_step: jax.Array
+    special_shift: jax.Array
+    inverted: jax.Array
+    marginals: jax.Array
 
 
 @dataclasses.dataclass(frozen=True)
@@ -115,12 +116,13 @@ def make(
     for name, values in NO_RANDOM.items():
         marginals = values if name in modifications else marginals
     own_positions = "lang-pos" in modifications
-    return Setting(
-        seed=np.uint32(seed),
-        learning_rate=np.float32(learning_rate),
-        position_offset=np.int32(max_length if own_positions else 0),
-        token_type_step=np.int32(own_positions),
-        special_shift=np.int32(shift if "shift-special" in modifications else 0),
-        inverted=np.array([name in modifications.inverted for name in languages]),
-        marginals=np.array(marginals, np.float32),
-    )
+    fields: dict[str, Any] = {
+        "seed": np.uint32(seed),
+        "learning_rate": np.float32(learning_rate),
+        "position_offset": np.int32(max_length if own_positions else 0),
+        "token_type_step": np.int32(own_positions),
+        "special_shift": np.int32(shift if "shift-special" in modifications else 0),
+        "inverted": np.array([name in modifications.inverted for name in languages]),
+        "marginals": np.array(marginals, np.float32),
+    }
+    return Setting(**fields)

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Sequence
+from typing import cast
 
 import jax
 import jax.numpy as jnp
@@ -68,7 +69,7 @@ class Encoder:
         self, params, batch: Batch, tokens_P: jax.Array, layers: Sequence[int]
     ) -> list[jax.Array]:
         """Hidden states [P, D] after each of `layers`, without dropout; `params` are plain."""
-        return Bert(self.model).apply(
+        states = Bert(self.model).apply(
             {"params": params},
             tokens_P,
             batch.positions,
@@ -77,6 +78,7 @@ class Encoder:
             rows=self.rows,
             layers=layers,
         )
+        return cast(list[jax.Array], states)
 
 
 def sentence_sums(states_P: jax.Array, batch: Batch, plan: StepPlan, sentences: int) -> jax.Array:

@@ -1,5 +1,7 @@
 """What stands on the encoder."""
 
+from typing import cast
+
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
@@ -26,9 +28,10 @@ class MaskedLanguageHead(nn.Module):
 
 def masked_language_logits(config: BertConfig, params, hidden_PxD: jax.Array) -> jax.Array:
     """Logits [P, V], float32, at P chosen places; `params` is a whole model's tree."""
-    return MaskedLanguageHead(config).apply(
+    logits_PxV = MaskedLanguageHead(config).apply(
         {"params": params["mlm"]}, hidden_PxD, params["embeddings"]["tokens"]
     )
+    return cast(jax.Array, logits_PxV)
 
 
 def param_shapes(config: BertConfig):

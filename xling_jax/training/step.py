@@ -1,7 +1,6 @@
 """The state and the pure training step of one replica, and many steps in one compiled call."""
 
 import dataclasses
-from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -136,7 +135,7 @@ def train_step(
     return State(state.step + 1, params, moments, stopped_at), metrics
 
 
-def train_steps(program: Program, mesh: Mesh) -> Callable:
+def train_steps(program: Program, mesh: Mesh) -> jax.stages.Wrapped:
     """Compiles many steps of many replicas into one call.
 
     Returns:

@@ -1,0 +1,1 @@
+"""The Fake-English laboratory (Dufter & Schütze 2020): from a config to results."""
