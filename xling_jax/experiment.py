@@ -15,6 +15,7 @@ from xling_jax.reports.results import read_config, write_beside
 
 # Sections and fields that change how fast a run goes or how often it saves, not what it computes.
 WITHOUT_EFFECT = ("devices", "training.steps_per_call", "training.save_every")
+CONFIG = "config.json"
 VERSIONS_OF = ("xling_jax", "jax", "flax", "optax", "orbax-checkpoint", "sentencepiece", "numpy")
 
 
@@ -106,41 +107,50 @@ def _require_same(stored: Mapping[str, Any], new: Mapping[str, Any], workdir: Pa
     )
 
 
-def store(
-    workdir: Path,
-    config: ml_collections.ConfigDict,
-    texts: Sequence[Mapping[str, Any]],
-    **described: Any,
+def describe(
+    config: ml_collections.ConfigDict, texts: Sequence[Mapping[str, Any]], **more: Any
 ) -> dict[str, Any]:
-    """Writes `config.json`, or reads it where the same experiment began before.
+    """What `config.json` says of an experiment.
 
     Args:
-      workdir: of the run.
       config: checked.
       texts: the manifest of what it was given to read.
-      **described: more to store. A resumed run gets what was stored when it began.
-
-    Returns:
-      The content of `config.json`.
-
-    Raises:
-      ValueError: the folder holds a run of another config; the fields that differ are named.
+      **more: further entries.
     """
-    path = workdir / "config.json"
     fields = config.to_dict()
-    entry = {
+    return {
         "experiment": config.name,
         "fingerprint": fingerprint(fields, texts),
         "scale": config.scale,
         "versions": {"python": platform.python_version()}
         | {name: metadata.version(name) for name in VERSIONS_OF},
         "texts": list(texts),
-        **described,
+        **more,
         "config": fields,
     }
-    stored = read_config(path)
-    if stored:
-        _require_same(stored, entry, workdir)
-        return stored
-    write_beside(path, json.dumps(entry, indent=1) + "\n")
-    return read_config(path)
+
+
+def stored(workdir: Path, description: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What the same experiment stored when it began in this workdir; None if none did.
+
+    Raises:
+      ValueError: the folder holds a run of another config; the fields that differ are named.
+    """
+    found = read_config(workdir / CONFIG)
+    if not found:
+        return None
+    _require_same(found, description, workdir)
+    return found
+
+
+def store(workdir: Path, description: Mapping[str, Any]) -> None:
+    """Writes `config.json`."""
+    write_beside(workdir / CONFIG, json.dumps(description, indent=1) + "\n")
+
+
+def require_positive(config: ml_collections.ConfigDict, *names: str) -> None:
+    """Raises ValueError unless each field, named `section.field`, is above 0."""
+    fields = flatten(config.to_dict())
+    for name in names:
+        if not fields[name] > 0:
+            raise ValueError(f"{name}={fields[name]}: choose a number above 0")

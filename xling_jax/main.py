@@ -44,11 +44,30 @@ def run(arguments: list[str]) -> int:
     return 0
 
 
+def parse(arguments: list[str]) -> list[str]:
+    """Parses the flags; ends the program with one line where they, or the config, are wrong."""
+    try:
+        return flags.FLAGS(arguments)
+    except Exception as error:  # whatever a config file raises
+        cause: BaseException = error
+        while cause.__cause__ or cause.__context__:
+            cause = cause.__cause__ or cause.__context__  # type: ignore[assignment]
+        message = " ".join(str(cause).split())
+        for argument in arguments:
+            name, _, value = argument.partition("=")
+            if name.startswith("--config.") and f"'{name.rsplit('.', 1)[1]}'" in message:
+                message = f"{name}: the config has no such field"
+            elif name.startswith("--config.") and f"'{value}'" in message:
+                message = f"{argument}: {message}"
+        print(f"error: {message}", file=sys.stderr)
+        sys.exit(2)
+
+
 def main() -> None:
     """The command's entry point."""
     devices.keep_memory(sys.argv)
     flags.mark_flag_as_required("config")
-    app.run(lambda arguments: sys.exit(run(arguments)))
+    app.run(lambda arguments: sys.exit(run(arguments)), flags_parser=parse)
 
 
 if __name__ == "__main__":

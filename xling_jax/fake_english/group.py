@@ -52,7 +52,7 @@ class Group:
           ValueError: fields that do not go together, each named with the way out.
         """
         self._config, self._workdir, self._data = config, workdir, data
-        self._members, self._number = members, number
+        self.members, self._number = list(members), number
         first = members[0].modifications
         sizes: dict[str, Any] = config.models.to_dict()
         learning_rate = config.training.learning_rate
@@ -133,13 +133,13 @@ class Group:
         empty = packing.Layout((), section.sentences)
         layout = packing.choose_layout(
             store.lengths,
-            [sampler(cell, empty).sentences for cell in self._members],
+            [sampler(cell, empty).sentences for cell in self.members],
             section.sentences,
             section.row_lengths,
             self._mesh.shape[devices.DATA],
             section.attend_padding,
         )
-        return layout, [sampler(cell, layout) for cell in self._members]
+        return layout, [sampler(cell, layout) for cell in self.members]
 
     def run(self, metrics: MetricsFile) -> None:
         """Trains, evaluates and stores the replicas' results.
@@ -192,7 +192,7 @@ class Group:
         epochs = self._config.training.epochs
         fill = self._replicas[0].sampler.plan(0).fill()
         say(
-            f"{len(self._members)} replicas on {dict(self._mesh.shape)} "
+            f"{len(self.members)} replicas on {dict(self._mesh.shape)} "
             f"{jax.devices()[0].platform} devices; {self._schedule.total} steps of "
             f"{self._config.batches.sentences} sentences"
             + (f" ({epochs} epochs)" if self._schedule.total else " (untrained)")

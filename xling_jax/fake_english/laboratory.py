@@ -14,20 +14,38 @@ from xling_jax.reports import page, results, tables
 from xling_jax.training.loop import Diverged
 from xling_jax.training.metrics import MetricsFile, say
 
+POSITIVE = (
+    "batches.sentences",
+    "batches.max_length",
+    "corpora.dev_sentences",
+    "models.layers",
+    "models.hidden",
+    "models.heads",
+    "models.intermediate",
+    "training.epochs",
+    "training.steps_per_call",
+    "vocabulary.size",
+)
+
 
 class Laboratory:
     """Runs the groups of replicas of one experiment, and stores what comes out."""
 
     def __init__(self, config: ml_collections.ConfigDict, workdir: Path):
-        """Reads the texts, and opens the workdir or refuses it."""
-        self._config, self._workdir = config, workdir
+        """Reads the texts, and opens the workdir or refuses it; stores nothing unless all is well.
+
+        Raises:
+          ValueError, FileNotFoundError: the config or a text cannot be used, or the workdir holds
+            another experiment.
+        """
+        self._workdir = workdir
+        experiment.require_positive(config, *POSITIVE)
         wanted = cells(config)
         experiment.require_writable(workdir)
         train, dev = read_texts(config)
         self._data = Data.prepare(config, train, dev, workdir / "vocabulary")
         side_by_side = config.devices.side_by_side or devices.side_by_side()
-        stored = experiment.store(
-            workdir,
+        description = experiment.describe(
             config,
             corpora.manifest([train, dev]),
             rows={cell.row: cell.description for cell in wanted},
@@ -38,8 +56,14 @@ class Laboratory:
             },
             groups=deal(wanted, side_by_side),
         )
+        stored = experiment.stored(workdir, description)
         by_name = {(cell.row, cell.seed): cell for cell in wanted}
-        self._groups = [[by_name[row, seed] for row, seed in names] for names in stored["groups"]]
+        self._groups = [
+            Group(config, workdir, self._data, [by_name[row, seed] for row, seed in names], number)
+            for number, names in enumerate((stored or description)["groups"])
+        ]
+        if not stored:
+            experiment.store(workdir, description)
         self._metrics = MetricsFile(workdir / "metrics.jsonl")
         for name, one in [("train", train), ("dev", dev)]:
             store: TokenStore = getattr(self._data.texts, name)
@@ -57,16 +81,16 @@ class Laboratory:
         """
         path = self._workdir / "results.json"
         problem = None
-        for number, members in enumerate(self._groups):
+        for number, group in enumerate(self._groups):
             done = {(result.row, result.seed) for result in results.read_results(path)}
-            if {(cell.row, cell.seed) for cell in members} <= done:
+            if {(cell.row, cell.seed) for cell in group.members} <= done:
                 continue
             names = ", ".join(
-                f"row {cell.row} ({cell.description}) seed {cell.seed}" for cell in members
+                f"row {cell.row} ({cell.description}) seed {cell.seed}" for cell in group.members
             )
             say(f"group {number + 1} of {len(self._groups)}: {names}")
             try:
-                Group(self._config, self._workdir, self._data, members, number).run(self._metrics)
+                group.run(self._metrics)
             except Diverged as error:
                 problem = error
                 say(str(error))

@@ -1,0 +1,210 @@
+"""evaluators: the D&S metrics against a plain computation, one sentence at a time, in numpy."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from xling_jax import devices
+from xling_jax.batches import hashing, setting
+from xling_jax.batches.corruption import PieceRange
+from xling_jax.batches.store import TokenStore
+from xling_jax.evaluators import perplexity
+from xling_jax.evaluators.multilinguality import Multilinguality, Texts, paper_layers
+from xling_jax.models import heads, partition
+from xling_jax.models.bert import Bert, BertConfig
+from xling_jax.training.loop import stack
+
+LANGUAGES = ("en", "fake")
+SHIFT = 40
+CLS, SEP, MASK = 2, 3, 4
+MODEL = BertConfig(
+    vocabulary_size=2 * SHIFT, layers=3, hidden=16, intermediate=32, heads=2, positions=256
+)
+LAYERS = (0, 2)
+ROWS = ("original", "lang-pos;shift-special", "inv-order")
+
+
+@functools.lru_cache
+def sentences(name):
+    random = np.random.default_rng(len(name))
+    return [random.integers(5, SHIFT, random.integers(1, 12)) for _ in range(37)]
+
+
+def store(ids):
+    return TokenStore.from_languages([ids, [sentence + SHIFT for sentence in ids]], 128)
+
+
+@functools.lru_cache
+def params():
+    """Parameters large enough for contexts to matter."""
+    shapes, random = heads.param_shapes(MODEL), np.random.default_rng(1)
+
+    def draw(path, leaf):
+        base = np.float32(path[-1].key == "scale")
+        return base + 0.3 * random.normal(size=leaf.shape).astype(np.float32)
+
+    tree = jax.tree.map_with_path(draw, shapes)
+    tokens = tree["embeddings"]["tokens"]
+    tokens[SHIFT:] = tokens[:SHIFT] + 0.3 * random.normal(size=tokens[:SHIFT].shape)
+    return tree
+
+
+def values(row):
+    return setting.make(
+        setting.parse(row, LANGUAGES),
+        LANGUAGES,
+        seed=0,
+        learning_rate=0.0,
+        max_length=128,
+        shift=SHIFT,
+    )
+
+
+@functools.lru_cache
+def evaluated(replicas=1, data=1):
+    """The metrics of the rows, each computed with `replicas` side by side on a mesh."""
+    pieces = [np.array([piece]) for piece in range(SHIFT)]
+    texts = Texts(store(sentences("train")), store(sentences("dev")), store(pieces))
+    mesh = devices.make_mesh(replicas, jax.devices()[: replicas * data])
+    evaluation = Multilinguality(
+        MODEL, texts, PieceRange(2, SHIFT), mesh, layers=LAYERS, sentences=16, row_lengths=(16,)
+    )
+    found = []
+    for start in range(0, len(ROWS), replicas):
+        rows = ROWS[start : start + replicas]
+        states = stack([partition.split(params()) for _ in rows])
+        found += evaluation(states, stack([values(row) for row in rows]))[0]
+    return dict(zip(ROWS, found, strict=True))
+
+
+def plain_tokens(sentence, language, row):
+    """Ids, positions and token types of one sentence, by the paper's words."""
+    own = language * SHIFT if "shift-special" in row else 0
+    pieces = sentence + language * SHIFT
+    if "inv-order" in row and language == 1:
+        pieces = pieces[::-1]
+    tokens = np.concatenate([[CLS + own], pieces, [SEP + own]])
+    is_own_position = "lang-pos" in row and language == 1
+    positions = np.arange(len(tokens)) + (128 if is_own_position else 0)
+    return tokens, positions, np.full(len(tokens), int(is_own_position))
+
+
+def encode(tokens, positions, token_types):
+    one = [np.asarray(x)[None] for x in (tokens, positions, token_types)]
+    states = Bert(MODEL).apply({"params": params()}, one[0], one[1], np.zeros_like(one[0]), one[2])
+    return [np.asarray(state[0]) for state in states]
+
+
+def cosine(x, y):
+    x = x / np.linalg.norm(x, axis=-1, keepdims=True)
+    return x @ (y / np.linalg.norm(y, axis=-1, keepdims=True)).T
+
+
+@functools.lru_cache
+def plain_states(name, row):
+    ids = [np.array([p]) for p in range(SHIFT)] if name == "pieces" else sentences(name)
+    return [[encode(*plain_tokens(s, language, row)) for s in ids] for language in range(2)]
+
+
+def plain_precision(name, row, layer, k):
+    vectors = [
+        np.stack([states[layer][1:-1].mean(0) for states in language])
+        for language in plain_states(name, row)
+    ]
+    similarity = cosine(*vectors)
+
+    def found(s):
+        return np.mean([i in np.argsort(-line)[:k] for i, line in enumerate(s)])
+
+    return found(similarity), found(similarity.T)
+
+
+@pytest.mark.parametrize("row", ROWS)
+@pytest.mark.parametrize(("task", "name"), [("retrieval", "dev"), ("translation", "pieces")])
+def test_retrieval_and_translation(task, name, row):
+    metrics = evaluated()[row]
+    for layer in LAYERS:
+        for k, suffix in [(1, ""), (5, "_p5"), (10, "_p10")]:
+            forward, backward = plain_precision(name, row, layer, k)
+            mean = (forward + backward) / 2
+            assert metrics[f"{task}_{layer}{suffix}"] == pytest.approx(mean, abs=1e-6)
+            if k == 1:
+                assert metrics[f"{task}_{layer}_forward"] == pytest.approx(forward, abs=1e-6)
+                assert metrics[f"{task}_{layer}_backward"] == pytest.approx(backward, abs=1e-6)
+                assert 0 < mean < 1
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_word_alignment(row):
+    for layer in LAYERS:
+        right = predicted = true = 0
+        for x, y in zip(*plain_states("dev", row), strict=True):
+            similarity = cosine(x[layer][1:-1], y[layer][1:-1])
+            n = len(similarity)
+            for i in range(n):
+                j = similarity[i].argmax()
+                if similarity[:, j].argmax() == i:
+                    predicted += 1
+                    right += j == (n - 1 - i if row == "inv-order" else i)
+            true += n
+        precision, recall = right / predicted, right / true
+        expected = 2 * precision * recall / (precision + recall)
+        assert evaluated()[row][f"alignment_f1_{layer}"] == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("row", ROWS)
+@pytest.mark.parametrize("name", ["train", "dev"])
+def test_perplexity(name, row):
+    losses = []
+    for language in range(2):
+        for number, sentence in enumerate(sentences(name)):
+            tokens, positions, types = plain_tokens(sentence, language, row)
+            index = np.uint32(language * len(sentences(name)) + number)
+            places = np.arange(len(tokens), dtype=np.uint32)
+            token = hashing.token_hash(jnp.uint32(perplexity.SEED), 0, index, places)
+            drawn = np.asarray(hashing.combine(token, 0)) < round(0.15 * 2**32)
+            drawn[[0, -1]] = False
+            own = language * SHIFT if "shift-special" in row else 0
+            states = encode(np.where(drawn, MASK + own, tokens), positions, types)
+            logits = heads.masked_language_logits(MODEL, params(), states[-1][drawn])
+            log_probability = jax.nn.log_softmax(logits)
+            losses += [-log_probability[i, t] for i, t in enumerate(tokens[drawn])]
+    assert len(losses) > 30
+    expected = float(np.exp(np.mean(losses)))
+    assert evaluated()[row][f"perplexity_{name}"] == pytest.approx(expected, rel=1e-4)
+
+
+def test_mu_is_the_mean_of_retrieval_and_translation_at_both_layers():
+    for metrics in evaluated().values():
+        parts = [metrics[f"{t}_{n}"] for t in ("retrieval", "translation") for n in LAYERS]
+        assert metrics["mu"] == pytest.approx(np.mean(parts), abs=1e-6)
+        assert metrics["retrieval_candidates"] == len(sentences("dev"))
+
+
+@pytest.mark.parametrize(("replicas", "data"), [(1, 8), (3, 2)])
+def test_devices_and_replicas_do_not_change_the_metrics(replicas, data):
+    several = evaluated(replicas, data)
+    for row, metrics in evaluated().items():
+        for name, value in metrics.items():
+            assert several[row][name] == pytest.approx(value, rel=1e-5), (row, name)
+
+
+def test_the_papers_layers_at_other_depths():
+    assert [paper_layers(depth)[1] for depth in (12, 8, 6, 4, 2)] == [8, 5, 4, 3, 1]
+
+
+def test_a_layer_that_the_model_lacks_is_refused():
+    texts = Texts(*(store(sentences(name)) for name in ("train", "dev", "dev")))
+    with pytest.raises(ValueError, match=r"evaluators.layers=\(0, 9\): the model has layers 0..3"):
+        Multilinguality(
+            MODEL,
+            texts,
+            PieceRange(2, SHIFT),
+            devices.make_mesh(1),
+            layers=(0, 9),
+            sentences=16,
+            row_lengths=(16,),
+        )

@@ -1,0 +1,224 @@
+"""The command itself: what it writes, how it resumes, what it says of bad input."""
+
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import orbax.checkpoint as ocp
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SMALL = {
+    "corpora.train_sentences": 300,
+    "corpora.dev_sentences": 60,
+    "corpora.synthetic.word_types": 200,
+    "vocabulary.size": 250,
+    "models.layers": 2,
+    "models.hidden": 16,
+    "models.intermediate": 32,
+    "training.steps_per_call": 4,
+    "training.save_every": 5,
+    "devices.cpu": 2,
+}
+
+
+def command(workdir, options="row=0,epochs=2", **changes):
+    fields = {**SMALL, **{name.replace("__", "."): value for name, value in changes.items()}}
+    return [
+        sys.executable,
+        "-m",
+        "xling_jax.main",
+        f"--config={ROOT / 'configs' / 'fake_english.py'}:{options}",
+        f"--workdir={workdir}",
+        *(f"--config.{name}={value}" for name, value in fields.items()),
+    ]
+
+
+def run(*args, **kwargs):
+    return subprocess.run(command(*args, **kwargs), capture_output=True, text=True, cwd=ROOT)
+
+
+def interrupted(workdir, is_time, number=signal.SIGKILL):
+    """Runs until a line of progress for which `is_time` holds, then sends a signal."""
+    with subprocess.Popen(command(workdir), stderr=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        for line in process.stderr:
+            if is_time(line):
+                process.send_signal(number)
+                break
+        process.stderr.read()
+    return process.returncode
+
+
+def final_state(workdir):
+    """Every leaf of the newest checkpoint, by name."""
+    folder = workdir / "checkpoints" / "group0"
+    step = max(int(path.name) for path in folder.iterdir() if path.name.isdigit())
+    with ocp.CheckpointManager(folder) as manager:
+        tree = manager.restore(step, args=ocp.args.StandardRestore())
+    leaves = {}
+
+    def collect(value, name=""):
+        if isinstance(value, dict | list):
+            items = value.items() if isinstance(value, dict) else enumerate(value)
+            for key, inner in items:
+                collect(inner, f"{name}/{key}")
+        elif value is not None:
+            leaves[name] = np.asarray(value)
+
+    collect(tree)
+    return leaves
+
+
+def assert_same_run(workdir, other):
+    mine, theirs = final_state(workdir), final_state(other)
+    assert mine.keys() == theirs.keys() and len(mine) > 30
+    for name, leaf in mine.items():
+        np.testing.assert_array_equal(leaf, theirs[name], err_msg=name)
+    assert (workdir / "results.json").read_text() == (other / "results.json").read_text()
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A run of two epochs."""
+    workdir = tmp_path_factory.mktemp("runs") / "whole"
+    done = run(workdir)
+    assert done.returncode == 0, done.stderr
+    return workdir, done
+
+
+def test_it_writes_what_it_promises(finished):
+    workdir, done = finished
+    results = json.loads((workdir / "results.json").read_text())
+    assert [(r["row"], r["seed"], r["step"]) for r in results] == [("0", 0, 20)]
+    assert 0 <= results[0]["metrics"]["mu"] <= 1
+    lines = [json.loads(line) for line in (workdir / "metrics.jsonl").read_text().splitlines()]
+    evaluated = [line["step"] for line in lines if line["kind"] == "evaluation"]
+    assert evaluated == sorted({round(20 * p / 100) for p in (5, 10, 20, 40, 60, 80, 95, 100)})
+    assert (workdir / "report" / "report.html").read_text().startswith("<!")
+    assert (workdir / "report" / "tables" / "results.md").exists()
+    assert "D&S 2020" in done.stdout and ".70" in done.stdout
+    for said in ("train text", "compiled in", "MiB", "tokens/s", "left", "step 20 of 20"):
+        assert said in done.stderr
+
+
+def test_a_finished_run_is_not_done_again(finished):
+    workdir, done = finished
+    before = (workdir / "metrics.jsonl").read_bytes()
+    again = run(workdir)
+    assert again.returncode == 0 and again.stdout == done.stdout
+    assert (workdir / "metrics.jsonl").read_bytes() == before
+
+
+def test_another_config_is_refused_in_the_same_workdir(finished):
+    workdir, _ = finished
+    other = run(workdir, options="row=8,epochs=2")
+    assert other.returncode == 1
+    assert "row: 0 there, 8 now" in other.stderr
+
+
+def test_killed_twice_and_terminated_once_it_ends_with_the_same_bits(finished, tmp_path):
+    workdir, _ = finished
+    assert interrupted(tmp_path, lambda line: "step 8 of" in line) == -signal.SIGKILL
+    assert interrupted(tmp_path, lambda line: "seed 0, step 12:" in line) == -signal.SIGKILL
+    status = interrupted(tmp_path, lambda line: "step 15 of" in line, signal.SIGTERM)
+    assert status == 143
+    last = run(tmp_path)
+    assert last.returncode == 0 and "resuming from the checkpoint" in last.stderr
+    assert_same_run(tmp_path, workdir)
+
+
+@pytest.mark.slow
+def test_killed_at_20_random_moments_it_ends_with_the_same_bits(finished, tmp_path):
+    workdir, _ = finished
+    moments = random.Random(0)
+    left = 20
+    while left:
+        process = subprocess.Popen(command(tmp_path), stderr=subprocess.DEVNULL, cwd=ROOT)
+        try:
+            process.wait(timeout=moments.uniform(2, 25))
+            os.unlink(tmp_path / "results.json")
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            left -= 1
+    assert run(tmp_path).returncode == 0
+    assert_same_run(tmp_path, workdir)
+
+
+def test_all_ablations_run_together_with_untrained_rows(tmp_path):
+    done = run(tmp_path, options="row=0+9+21b+18+lang-pos;no-random-as-published,epochs=1")
+    assert done.returncode == 0, done.stderr
+    results = {r["row"]: r for r in json.loads((tmp_path / "results.json").read_text())}
+    assert {row: r["step"] for row, r in results.items()} == {
+        "0": 10,
+        "9": 10,
+        "21b": 10,
+        "18": 0,
+        "lang-pos;no-random-as-published": 10,
+    }
+    figures = {path.name for path in (tmp_path / "report" / "figures").iterdir()}
+    assert any("position" in name for name in figures)
+
+
+BAD = {
+    "missing file": (
+        {"corpora__train": "no.txt", "corpora__dev": "no.txt"},
+        "no.txt: no such file",
+    ),
+    "empty file": ({"corpora__train": "EMPTY", "corpora__dev": "EMPTY"}, "has no text"),
+    "invalid UTF-8": (
+        {"corpora__train": "LATIN", "corpora__dev": "LATIN"},
+        "line 2: not valid UTF-8",
+    ),
+    "one word": (
+        {"corpora__train": "WORD", "corpora__dev": "WORD", "corpora__train_sentences": 0}
+        | {"corpora__dev_sentences": 1},
+        "vocabulary.size.*too large for this text",
+    ),
+    "large vocabulary": ({"vocabulary__size": 90_000}, "vocabulary.size.*allows"),
+    "short dev text": (
+        {"corpora__train": "WORD", "corpora__dev": "WORD", "corpora__train_sentences": 0},
+        "corpora.dev: limit=60",
+    ),
+    "one of two texts": ({"corpora__train": "WORD"}, "for both"),
+    "unknown field": ({"training__epoch": 3}, "training.epoch"),
+    "batch not divisible": ({"batches__sentences": 63}, "choose 62 or 64"),
+    "too few positions": ({"models__positions": 64}, "models.positions=64"),
+    "heads do not divide": ({"models__heads": 3}, "models.heads=3"),
+    "negative epochs": ({"training__epochs": 0}, "training.epochs=0"),
+}
+
+
+@pytest.mark.parametrize(("changes", "message"), BAD.values(), ids=BAD)
+def test_bad_input_gets_one_clear_error(changes, message, tmp_path):
+    texts = {"EMPTY": b"", "LATIN": b"good\nna\xefve\n", "WORD": b"word\n"}
+    for name, content in texts.items():
+        (tmp_path / name).write_bytes(content)
+    changes = {k: str(tmp_path / v) if v in texts else v for k, v in changes.items()}
+    failed = run(tmp_path / "run", **changes)
+    assert failed.returncode != 0
+    assert "Traceback" not in failed.stderr, failed.stderr
+
+    assert re.search(message, failed.stderr), failed.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("row=99", "row='99' is unknown: choose from 0, 1, 2"),
+        ("row=0+0", "named twice"),
+        ("scale=huge", "scale='huge' is unknown: choose from laptop, paper"),
+        ("row=0,seed=1", "unknown option 'seed=1'"),
+    ],
+)
+def test_bad_options_get_one_clear_error(options, message, tmp_path):
+    failed = run(tmp_path, options=options)
+    assert failed.returncode != 0
+    assert "Traceback" not in failed.stderr, failed.stderr
+    assert message in failed.stderr
