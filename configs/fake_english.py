@@ -105,6 +105,6 @@ def get_config(argument: str | None = None) -> ConfigDict:
     config.rows, config.row = ROWS, options["row"]
     config.seeds = experiment.integers("seeds", options["seeds"])
     if options["epochs"]:
-        (config.training.epochs,) = experiment.integers("epochs", options["epochs"])
+        config.training.epochs = experiment.integer("epochs", options["epochs"])
     config.workdir = f"fake_english-{options['scale']}-row{options['row']}"
     return config

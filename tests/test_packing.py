@@ -61,8 +61,9 @@ def test_at_least_88_percent_of_the_places_hold_tokens(lengths):
 
 def test_steps_hold_the_nominal_number_of_sentences_on_average(lengths):
     plan = sampler(lengths).plan(0)
+    held = (plan.sentence >= 0).sum(1)
     assert len(plan) == -(-len(lengths) // 64)
-    assert (plan.sentence >= 0).sum(1).max() <= packing.SLACK * 64
+    assert (held[:-1] >= 0.8 * 64).all() and held[:-1].mean() == pytest.approx(64, rel=0.03)
 
 
 @pytest.mark.parametrize("shards", [2, 4, 8])

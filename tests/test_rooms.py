@@ -19,7 +19,7 @@ ROOMS = [
     "fake_english",
     "main",
 ]
-FOR_ALL = {"alignment", "devices"}
+FOR_ALL = {"alignment", "devices", "files"}
 
 
 def room(parts):

@@ -19,13 +19,16 @@ A_REPLICA_AND_SHARD = P(REPLICA, None, DATA)  # replicas, steps, shards
 
 
 def set_cpu_devices(count: int) -> None:
-    """Splits the CPU into `count` devices (0: one a core, at most 8); before any computation.
+    """Splits the CPU into `count` devices; before any computation.
 
-    One device a core lets two replicas, or two halves of a batch, run side by side: XLA spreads
-    the small operations of one device badly over several cores.
+    One device a core lets replicas, or parts of a batch, run side by side: XLA spreads the small
+    operations of one device badly over several cores. 0 takes the largest power of two that is
+    no more than the cores, and at most 8.
     """
     if not count:
-        count = min(8, len(os.sched_getaffinity(0)))
+        affinity = getattr(os, "sched_getaffinity", None)  # Linux only
+        cores = len(affinity(0)) if affinity else os.cpu_count() or 1
+        count = min(8, 2 ** (cores.bit_length() - 1))
     jax.config.update("jax_num_cpu_devices", count)
 
 
@@ -40,14 +43,17 @@ def keep_memory(arguments: Sequence[str]) -> None:
         os.execv(sys.executable, [sys.executable, "-m", "xling_jax.main", *arguments[1:]])
 
 
-def side_by_side() -> int:
-    """How many replicas to train at once.
+def side_by_side(replicas: int) -> int:
+    """How many of so many replicas to train at once.
 
-    On CPUs one a device: several on one device are slower than one after the other (see
-    `benchmarks/README.md`). On accelerators a small model leaves most of a device idle, and all
-    go together.
+    On CPUs one a device, or a number that divides the devices: a vectorised step is slower there
+    than one replica after the other. On accelerators a small model leaves most of a device idle,
+    and all go together.
     """
-    return len(jax.devices()) if jax.default_backend() == "cpu" else sys.maxsize
+    if jax.default_backend() != "cpu":
+        return replicas
+    count = len(jax.devices())
+    return next(n for n in range(min(replicas, count), 0, -1) if count % n == 0)
 
 
 def make_mesh(replicas: int, devices: Sequence[jax.Device] | None = None) -> Mesh:

@@ -4,17 +4,19 @@ import hashlib
 import json
 import os
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import ml_collections
 
-from xling_jax.reports.results import read_config, write_beside
+from xling_jax.files import write_beside
+from xling_jax.reports.results import read_config
 
 # Sections and fields that change how fast a run goes or how often it saves, not what it computes.
-WITHOUT_EFFECT = ("devices", "training.steps_per_call", "training.save_every")
+# The table of rows is one: what the chosen rows stand for is hashed apart.
+WITHOUT_EFFECT = ("devices", "rows", "workdir", "training.steps_per_call", "training.save_every")
 CONFIG = "config.json"
 VERSIONS_OF = ("xling_jax", "jax", "flax", "optax", "orbax-checkpoint", "sentencepiece", "numpy")
 
@@ -52,6 +54,13 @@ def integers(name: str, value: str) -> tuple[int, ...]:
         raise ValueError(f"{name}={value!r}: write whole numbers joined by +, as 0+42") from None
 
 
+def integer(name: str, value: str) -> int:
+    """Reads `20` as 20; ValueError naming the option."""
+    if not value.isdigit():
+        raise ValueError(f"{name}={value!r}: write one whole number")
+    return int(value)
+
+
 def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Nested fields as `section.field`, in JSON's types."""
     flat: dict[str, Any] = {}
@@ -71,9 +80,11 @@ def _with_effect(config: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def fingerprint(config: Mapping[str, Any], texts: Sequence[Mapping[str, Any]]) -> str:
-    """A hash of everything that decides the numbers: the fields with effect, and the texts."""
-    content = [_with_effect(config), [text["sha256"] for text in texts]]
+def fingerprint(
+    config: Mapping[str, Any], texts: Sequence[Mapping[str, Any]], rows: Mapping[str, str]
+) -> str:
+    """A hash of what decides the numbers: the fields with effect, the texts, the chosen rows."""
+    content = [_with_effect(config), [text["sha256"] for text in texts], dict(rows)]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -95,6 +106,8 @@ def _require_same(stored: Mapping[str, Any], new: Mapping[str, Any], workdir: Pa
     if stored.get("fingerprint") == new["fingerprint"]:
         return
     before, now = _with_effect(stored.get("config", {})), _with_effect(new["config"])
+    if stored.get("rows") != new["rows"]:
+        before["rows"], now["rows"] = stored.get("rows"), new["rows"]
     fields = [name for name in sorted({*before, *now}) if before.get(name) != now.get(name)]
     lines = [f"  {name}: {before.get(name)} there, {now.get(name)} now" for name in fields]
     for old, text in zip(stored.get("texts", []), new["texts"], strict=False):
@@ -108,23 +121,28 @@ def _require_same(stored: Mapping[str, Any], new: Mapping[str, Any], workdir: Pa
 
 
 def describe(
-    config: ml_collections.ConfigDict, texts: Sequence[Mapping[str, Any]], **more: Any
+    config: ml_collections.ConfigDict,
+    texts: Sequence[Mapping[str, Any]],
+    rows: Mapping[str, str],
+    **more: Any,
 ) -> dict[str, Any]:
     """What `config.json` says of an experiment.
 
     Args:
       config: checked.
       texts: the manifest of what it was given to read.
+      rows: the descriptions of the chosen rows.
       **more: further entries.
     """
     fields = config.to_dict()
     return {
         "experiment": config.name,
-        "fingerprint": fingerprint(fields, texts),
+        "fingerprint": fingerprint(fields, texts, rows),
         "scale": config.scale,
         "versions": {"python": platform.python_version()}
         | {name: metadata.version(name) for name in VERSIONS_OF},
         "texts": list(texts),
+        "rows": dict(rows),
         **more,
         "config": fields,
     }
@@ -148,9 +166,33 @@ def store(workdir: Path, description: Mapping[str, Any]) -> None:
     write_beside(workdir / CONFIG, json.dumps(description, indent=1) + "\n")
 
 
+def require_same_vocabulary(found: Mapping[str, Any] | None, new: Mapping[str, Any]) -> None:
+    """Raises ValueError if the pieces are not those that the stored run began with."""
+    if found and found["vocabulary"]["sha256"] != new["sha256"]:
+        was = found["versions"].get("sentencepiece")
+        raise ValueError(
+            "the vocabulary trained now is not the one that this run began with: install "
+            f"sentencepiece=={was}, or choose another --workdir"
+        )
+
+
 def require_positive(config: ml_collections.ConfigDict, *names: str) -> None:
     """Raises ValueError unless each field, named `section.field`, is above 0."""
+    _require(config, names, lambda value: value > 0, "a number above 0")
+
+
+def require_not_negative(config: ml_collections.ConfigDict, *names: str) -> None:
+    """Raises ValueError if one of the fields, named `section.field`, is below 0."""
+    _require(config, names, lambda value: value >= 0, "0 or a number above it")
+
+
+def _require(
+    config: ml_collections.ConfigDict,
+    names: Sequence[str],
+    is_good: Callable[[Any], bool],
+    choice: str,
+) -> None:
     fields = flatten(config.to_dict())
     for name in names:
-        if not fields[name] > 0:
-            raise ValueError(f"{name}={fields[name]}: choose a number above 0")
+        if not is_good(fields[name]):
+            raise ValueError(f"{name}={fields[name]}: choose {choice}")

@@ -15,6 +15,11 @@ def unit_length(x_NxD: jax.Array) -> jax.Array:
     return x_NxD / jnp.maximum(jnp.linalg.norm(x_NxD, axis=-1, keepdims=True), SMALLEST_NORM)
 
 
+def similarities(x_NxD: jax.Array, y_MxD: jax.Array) -> jax.Array:
+    """Products of all pairs of rows [N, M], in full float32 on every platform."""
+    return jnp.matmul(x_NxD, y_MxD.T, precision=jax.lax.Precision.HIGHEST)
+
+
 @functools.partial(jax.jit, static_argnames="block")
 def counterpart_ranks(x_NxD: jax.Array, y_NxD: jax.Array, block: int = BLOCK):
     """How many points of the other side are nearer than the counterpart, in both directions.
@@ -34,14 +39,13 @@ def counterpart_ranks(x_NxD: jax.Array, y_NxD: jax.Array, block: int = BLOCK):
     """
     n = x_NxD.shape[0]
     x_NxD, y_NxD = unit_length(x_NxD), unit_length(y_NxD)
-    # The diagonal comes from the same products as the rest, so that it compares equal to itself.
     own = jnp.arange(n)
     padded = jnp.pad(x_NxD, ((0, -n % block), (0, 0))).reshape(-1, block, x_NxD.shape[1])
     starts = jnp.arange(padded.shape[0]) * block
 
     def diagonal(carry, item):
         x_BxD, start = item
-        similarity = x_BxD @ y_NxD.T
+        similarity = similarities(x_BxD, y_NxD)
         return carry, jnp.take_along_axis(
             similarity, jnp.minimum(start + jnp.arange(block), n - 1)[:, None], axis=1
         )[:, 0]
@@ -51,13 +55,15 @@ def counterpart_ranks(x_NxD: jax.Array, y_NxD: jax.Array, block: int = BLOCK):
     def compare(backward_N, item):
         x_BxD, start = item
         row = start + jnp.arange(block)
-        similarity = jnp.where((row < n)[:, None], x_BxD @ y_NxD.T, -jnp.inf)
+        similarity = jnp.where((row < n)[:, None], similarities(x_BxD, y_NxD), -jnp.inf)
         gold_B = gold_N[jnp.minimum(row, n - 1)]
-        not_less = similarity == gold_B[:, None]
-        nearer = (similarity > gold_B[:, None]) | (not_less & (own[None, :] < row[:, None]))
+        is_own = own[None, :] == row[:, None]  # products of two shapes may round differently
+        tied = similarity == gold_B[:, None]
+        nearer = (similarity > gold_B[:, None]) | (tied & (own[None, :] < row[:, None]))
+        forward_B = (nearer & ~is_own).sum(1, dtype=jnp.int32)
         tied = similarity == gold_N[None, :]
-        behind = (similarity > gold_N[None, :]) | (tied & (row[:, None] < own[None, :]))
-        return backward_N + behind.sum(0, dtype=jnp.int32), nearer.sum(1, dtype=jnp.int32)
+        nearer = (similarity > gold_N[None, :]) | (tied & (row[:, None] < own[None, :]))
+        return backward_N + (nearer & ~is_own).sum(0, dtype=jnp.int32), forward_B
 
     backward_N, forward = jax.lax.scan(compare, jnp.zeros(n, jnp.int32), (padded, starts))
     is_number = jnp.isfinite(gold_N)

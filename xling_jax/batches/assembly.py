@@ -7,9 +7,9 @@ import jax.numpy as jnp
 
 from xling_jax.batches.setting import Setting
 from xling_jax.batches.store import DeviceStore
+from xling_jax.vocabulary.pieces import CLS, MASK, PAD, SEP, SPECIAL_TOKENS
 
-SPECIALS = 5  # special tokens of a language
-PAD, UNK, CLS, SEP, MASK = range(SPECIALS)  # their ids in the first language
+SPECIALS = len(SPECIAL_TOKENS)
 
 
 @jax.tree_util.register_dataclass
@@ -33,7 +33,7 @@ class Batch:
     tokens: int32 ids. positions, token_types: int32 rows of the embedding tables.
     segments: int32, equal for tokens that may attend to each other (within a row).
     places: int32, the token's place in its sentence, [CLS] being 0.
-    languages: int32. mask_ids: int32, the id of the [MASK] of the token's language.
+    mask_ids: int32, the id of the [MASK] of the token's language.
     is_token: bool, no padding. is_piece: bool, a token of the text, not [CLS] or [SEP].
     is_ordinary: bool, a piece that is not [UNK]: what may be masked.
     mirror: int32, the place of its sentence at which the token stands in the text's own order.
@@ -44,7 +44,6 @@ class Batch:
     token_types: jax.Array
     segments: jax.Array
     places: jax.Array
-    languages: jax.Array
     mask_ids: jax.Array
     is_token: jax.Array
     is_piece: jax.Array
@@ -82,7 +81,6 @@ def assemble(store: DeviceStore, plan: StepPlan, setting: Setting) -> Batch:
         token_types=language_P * setting.token_type_step,
         segments=owner_P,
         places=place_P,
-        languages=language_P,
         mask_ids=MASK + own_special_P,
         is_token=owned_P & (place_P < length_P),
         is_piece=is_piece_P,

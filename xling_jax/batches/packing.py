@@ -11,9 +11,11 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-ROW_MULTIPLE = 8  # row lengths are rounded up to it
+ROW_MULTIPLE = 8  # the longest row is rounded up to it
+SHORTEST_ROW = 4  # [CLS], a piece, [SEP], and room
+LAYOUT_TRIALS = 3  # tells these random numbers from others of the same seed
 SLACK = 1.125  # sentences a step may hold at the most, in units of the nominal number
-ROW_DIVISOR = 8  # the rows of each block divide among so many devices
+ROW_DIVISOR = 8  # the rows of each block divide among so many shards
 SIMULATED, SIMULATED_STEPS = 8, 40  # shuffles on which the number of rows is tried, steps of each
 ATTEMPTS = 20  # shuffles tried before a plan is given up
 
@@ -211,7 +213,7 @@ def choose_layout(
 
     Args:
       lengths: int [S], places each sentence takes.
-      passes: int [n] each, the sentences of a pass over the text, of one or several kinds.
+      passes: int [n] each, the sentences of every kind of pass over the text that it must serve.
       sentences: sentences a step.
       row_lengths: row lengths to use; one of the longest sentence is added where it is missing.
       shards: parts of a step that are computed apart.
@@ -224,7 +226,16 @@ def choose_layout(
         below = sentences - sentences % shards
         raise ValueError(
             f"batches.sentences={sentences} cannot be divided among {shards} devices: "
-            f"choose {below or shards} or {below + shards}"
+            f"choose {below or shards} or {below + shards}, or fewer devices"
+        )
+    if ROW_DIVISOR % shards:
+        raise ValueError(
+            f"a batch is divided among {shards} devices, but its rows divide among "
+            f"1, 2, 4 or {ROW_DIVISOR}: train more replicas side by side, or use fewer devices"
+        )
+    if min(row_lengths) < SHORTEST_ROW:
+        raise ValueError(
+            f"batches.row_lengths={tuple(row_lengths)}: choose lengths of {SHORTEST_ROW} or more"
         )
     longest = max(int(lengths[order].max()) for order in passes)
     longest = math.ceil(longest / ROW_MULTIPLE) * ROW_MULTIPLE
@@ -237,7 +248,7 @@ def choose_layout(
 
     places = max(a_step(order, lengths) for order in passes)
     longer = [max(a_step(order, lengths > kind) for order in passes) for kind in kinds]
-    random = np.random.default_rng(0)
+    random = np.random.default_rng([LAYOUT_TRIALS])
     tried = [
         random.permutation(order)[: SIMULATED_STEPS * sentences]
         for order in passes
@@ -245,7 +256,7 @@ def choose_layout(
     ]
     margin = 1.02
     while True:
-        rows = _counts(kinds, places * margin, longer, math.lcm(ROW_DIVISOR, shards))
+        rows = _counts(kinds, places * margin, longer, ROW_DIVISOR)
         layout = Layout(rows, sentences, shards)
         try:
             for shuffle in tried:

@@ -8,6 +8,8 @@ import numpy as np
 
 from xling_jax.batches import packing
 
+ORDERS = 2  # tells these random numbers from others of the same seed
+
 
 @dataclasses.dataclass(frozen=True)
 class Sampler:
@@ -49,5 +51,5 @@ class Sampler:
         sentences = self.sentences
         passes = 1 if self.parallel else self.languages
         for attempt in range(packing.ATTEMPTS):
-            random = np.random.default_rng([self.seed, epoch, attempt])
+            random = np.random.default_rng([ORDERS, self.seed, epoch, attempt])
             yield np.concatenate([random.permutation(sentences) for _ in range(passes)])

@@ -44,6 +44,8 @@ class TokenStore:
         if not sentences:
             raise ValueError("a token store needs at least one sentence: the text is empty")
         keep = max_length - SPECIAL_PLACES
+        if keep < 1:
+            raise ValueError(f"batches.max_length={max_length}: [CLS], [SEP] and a piece need 3")
         cut = [np.asarray(sentence[:keep], np.int32) for sentence in sentences]
         return cls(
             tokens=np.concatenate(cut),

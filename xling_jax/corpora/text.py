@@ -58,7 +58,7 @@ def read(
     if limit is not None:
         if limit < 1:
             raise ValueError(f"limit={limit}: ask for at least one sentence, or leave limit out")
-        if limit > len(sentences):
+        if sentences and limit > len(sentences):
             raise ValueError(
                 f"limit={limit}, but {source} has {len(sentences)} sentences: "
                 "lower the limit, leave it out to take all, or give more text"

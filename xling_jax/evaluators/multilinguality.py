@@ -19,10 +19,18 @@ from xling_jax.evaluators.word_alignment import count_links, f1
 from xling_jax.models import partition
 from xling_jax.models.bert import BertConfig
 
+ORDERS = 4  # tells these random numbers from others of the same seed
+
 
 def paper_layers(layers: int) -> tuple[int, int]:
     """The two layers that D&S evaluate: 0 and 8 of 12; 0 and round(2L/3) at other depths."""
     return 0, round(2 * layers / 3)
+
+
+def require_layers(layers: Sequence[int], depth: int) -> None:
+    """Raises ValueError unless there are layers, and the model has them all."""
+    if not layers or not all(0 <= layer <= depth for layer in layers):
+        raise ValueError(f"evaluators.layers={tuple(layers)}: the model has layers 0..{depth}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,11 +73,7 @@ class Multilinguality:
         Raises:
           ValueError: a layer that the model does not have.
         """
-        wrong = [layer for layer in layers if not 0 <= layer <= model.layers]
-        if wrong or not layers:
-            raise ValueError(
-                f"evaluators.layers={tuple(layers)}: the model has layers 0..{model.layers}"
-            )
+        require_layers(layers, model.layers)
         self._layers = tuple(layers)
         self._pieces = pieces
         self._candidates = len(texts.dev) // 2
@@ -86,7 +90,10 @@ class Multilinguality:
             layout = packing.choose_layout(
                 text.lengths, [order], sentences, row_lengths, shards, attend_padding
             )
-            orders = (np.random.default_rng(a).permutation(order) for a in range(packing.ATTEMPTS))
+            orders = (
+                np.random.default_rng([ORDERS, a]).permutation(order)
+                for a in range(packing.ATTEMPTS)
+            )
             plan = packing.planned(orders, text.lengths, layout)
             self._encoders.append(Encoder(model, layout.shard_rows))
             store = devices.place(text.to_device(), mesh, devices.SHARED)
@@ -103,7 +110,7 @@ class Multilinguality:
         )
 
     def _one(self, params, setting, train, train_plan, dev, dev_plan, pairs, pairs_plan, *words):
-        """Metrics and the words' vectors [2, layers, V, D] of one replica."""
+        """Metrics of one replica, and its layer-0 vectors of all pieces [2, V, D]."""
         params = partition.select(params)
         train_encoder, dev_encoder, pairs_encoder, words_encoder = self._encoders
         metrics = {}
@@ -120,21 +127,25 @@ class Multilinguality:
         sentence_vectors, links = encode_parallel(
             pairs_encoder, params, setting, pairs, pairs_plan, self._layers, compare
         )
-        word_vectors, _ = encode_parallel(words_encoder, params, setting, *words, self._layers)
+        word_layers = tuple(sorted({0, *self._layers}))
+        word_vectors, _ = encode_parallel(words_encoder, params, setting, *words, word_layers)
         for number, layer in enumerate(self._layers):
             metrics[f"alignment_f1_{layer}"] = f1(links)[number]
-            for task, vectors in [("retrieval", sentence_vectors), ("translation", word_vectors)]:
-                found = precisions(vectors[:, number])
+            for task, vectors in [
+                ("retrieval", sentence_vectors[:, number]),
+                ("translation", word_vectors[:, word_layers.index(layer)]),
+            ]:
+                found = precisions(vectors)
                 metrics |= {f"{task}_{layer}{suffix}": value for suffix, value in found.items()}
         scores = [metrics[f"{t}_{n}"] for t in ("retrieval", "translation") for n in self._layers]
         metrics["mu"] = jnp.mean(jnp.stack(scores))
-        return metrics, word_vectors
+        return metrics, word_vectors[:, 0]
 
     def __call__(self, params, settings) -> tuple[list[dict[str, float]], np.ndarray]:
         """Evaluates parameters and settings with a leading replica axis.
 
         Returns:
-          The metrics of each replica, and the vectors of all pieces [R, 2, layers, V, D].
+          The metrics of each replica, and the layer-0 vectors of all pieces [R, 2, V, D].
         """
         metrics, vectors = jax.device_get(self._evaluate(params, settings, *self._inputs))
         replicas = [

@@ -81,7 +81,7 @@ class Encoder:
         return cast(list[jax.Array], states)
 
 
-def sentence_sums(states_P: jax.Array, batch: Batch, plan: StepPlan, sentences: int) -> jax.Array:
+def sentence_means(states_P: jax.Array, batch: Batch, plan: StepPlan, sentences: int) -> jax.Array:
     """Mean vectors of the pieces of each sentence, in the places of the sentences.
 
     Special tokens do not count (D&S §2.2.1).
@@ -138,7 +138,7 @@ def encode_parallel(
             tokens = batches[-1].tokens
             states.append(encoder.states(params, batches[-1], tokens, layers))
             vectors.append(
-                jnp.stack([sentence_sums(state, batches[-1], step, n) for state in states[-1]])
+                jnp.stack([sentence_means(state, batches[-1], step, n) for state in states[-1]])
             )
         compared = compare(*states, *batches) if compare else None
         return jnp.stack(vectors), compared

@@ -51,7 +51,9 @@ def count_links(
             comparable = (segment[:, :, None] == segment[:, None, :]) & (
                 piece[:, :, None] & piece[:, None, :]
             )
-            similarity = jnp.where(comparable, jnp.einsum("nqd,nkd->nqk", x, y), -jnp.inf)
+            similarity = jnp.where(
+                comparable, jnp.einsum("nqd,nkd->nqk", x, y, precision="highest"), -jnp.inf
+            )
             forward, backward = similarity.argmax(2), similarity.argmax(1)
             mutual = piece & (jnp.take_along_axis(backward, forward, 1) == jnp.arange(t))
             is_right = mutual & (jnp.take_along_axis(other, forward, 1) == own)

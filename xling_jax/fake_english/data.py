@@ -17,8 +17,9 @@ from xling_jax.evaluators.multilinguality import Texts
 from xling_jax.vocabulary import pieces as vocabulary
 from xling_jax.vocabulary.languages import ShiftedVocabulary
 
+PAPER_SENTENCES, PAPER_DEV_SENTENCES = 17_178, 10_000  # of the paper's texts (D&S §2.1)
 SYNTHETIC = "synthetic"  # the source of the embedded language
-TRAIN_SENTENCES, DEV_SENTENCES = 1, 2  # seeds of the embedded language's two texts
+TRAIN_SEED, DEV_SEED = 1, 2  # seeds of the embedded language's two texts
 
 
 def read_texts(config: ml_collections.ConfigDict) -> tuple[corpora.Text, corpora.Text]:
@@ -27,7 +28,12 @@ def read_texts(config: ml_collections.ConfigDict) -> tuple[corpora.Text, corpora
     Raises:
       ValueError, FileNotFoundError: one of them cannot be read, or is shorter than asked.
     """
-    section, language = config.corpora, config.corpora.languages[0]
+    section = config.corpora
+    if len(section.languages) != 2:
+        raise ValueError(
+            f"corpora.languages={tuple(section.languages)}: name two, of which the second is made"
+        )
+    language = section.languages[0]
     if (section.train == SYNTHETIC) != (section.dev == SYNTHETIC):
         raise ValueError(
             f"corpora.train={section.train} and corpora.dev={section.dev}: give a file or a TFDS "
@@ -38,8 +44,8 @@ def read_texts(config: ml_collections.ConfigDict) -> tuple[corpora.Text, corpora
         return tuple(
             corpora.from_sentences(generate(knobs, number, seed), language, f"{SYNTHETIC} {name}")
             for name, number, seed in [
-                ("train", section.train_sentences, TRAIN_SENTENCES),
-                ("dev", section.dev_sentences, DEV_SENTENCES),
+                ("train", section.train_sentences or PAPER_SENTENCES, TRAIN_SEED),
+                ("dev", section.dev_sentences or PAPER_DEV_SENTENCES, DEV_SEED),
             ]
         )  # type: ignore[return-value]
     found = []
@@ -54,7 +60,7 @@ def read_texts(config: ml_collections.ConfigDict) -> tuple[corpora.Text, corpora
                 )
             )
         except (ValueError, FileNotFoundError) as error:
-            raise type(error)(f"corpora.{name}: {error}") from error
+            raise type(error)(f"corpora.{name}, corpora.{name}_sentences: {error}") from error
     return found[0], found[1]
 
 

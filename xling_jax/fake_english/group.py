@@ -13,14 +13,18 @@ import numpy as np
 from xling_jax import devices
 from xling_jax.batches import packing, setting
 from xling_jax.batches.sampling import Sampler
-from xling_jax.evaluators.multilinguality import Multilinguality, paper_layers
+from xling_jax.evaluators.multilinguality import (
+    Multilinguality,
+    paper_layers,
+    require_layers,
+)
 from xling_jax.fake_english.data import Data
 from xling_jax.fake_english.replicas import Cell
 from xling_jax.models import partition
 from xling_jax.models.bert import BertConfig
 from xling_jax.reports import results
 from xling_jax.training.checkpoints import Checkpoints
-from xling_jax.training.loop import Diverged, Replica, Schedule, Training
+from xling_jax.training.loop import Diverged, Interruption, Replica, Schedule, Training
 from xling_jax.training.metrics import MetricsFile, say
 from xling_jax.training.optimizer import OptimizerConfig
 from xling_jax.training.step import RUNNING, Program, State
@@ -28,7 +32,7 @@ from xling_jax.training.step import RUNNING, Program, State
 
 @dataclasses.dataclass(frozen=True)
 class Evaluated:
-    """The metrics of each replica at a step, and all pieces' vectors [R, 2, layers, V, D]."""
+    """The metrics of each replica at a step, and all pieces' layer-0 vectors [R, 2, V, D]."""
 
     step: int
     metrics: list[dict[str, float]]
@@ -61,6 +65,8 @@ class Group:
             learning_rate = large.pop("learning_rate")
             sizes |= large
         self._model = BertConfig(vocabulary_size=data.vocabulary.size, **sizes)
+        self._layers = tuple(config.evaluators.layers) or paper_layers(self._model.layers)
+        require_layers(self._layers, self._model.layers)
         for cell in members:
             self._require_positions(cell)
         self._mesh = devices.make_mesh(len(members))
@@ -122,26 +128,31 @@ class Group:
             )
 
     def _plan_batches(self) -> tuple[packing.Layout, list[Sampler]]:
-        """One layout for all replicas, and the sampler of each."""
+        """One layout, for rows that are trained in parallel or not, and each replica's sampler.
+
+        The layout does not depend on the other rows of the group, so neither do their numbers.
+        """
         section, store = self._config.batches, self._data.texts.train
 
-        def sampler(cell: Cell, layout: packing.Layout) -> Sampler:
-            is_parallel = "no-parallel" not in cell.modifications
+        def sampler(is_parallel: bool, layout: packing.Layout, seed: int = 0) -> Sampler:
             languages = len(self._data.vocabulary.languages)
-            return Sampler(store.lengths, languages, layout, cell.seed, is_parallel)
+            return Sampler(store.lengths, languages, layout, seed, is_parallel)
 
         empty = packing.Layout((), section.sentences)
         layout = packing.choose_layout(
             store.lengths,
-            [sampler(cell, empty).sentences for cell in self.members],
+            [sampler(is_parallel, empty).sentences for is_parallel in (True, False)],
             section.sentences,
             section.row_lengths,
             self._mesh.shape[devices.DATA],
             section.attend_padding,
         )
-        return layout, [sampler(cell, layout) for cell in self.members]
+        return layout, [
+            sampler("no-parallel" not in cell.modifications, layout, cell.seed)
+            for cell in self.members
+        ]
 
-    def run(self, metrics: MetricsFile) -> None:
+    def run(self, metrics: MetricsFile, interruption: Interruption) -> None:
         """Trains, evaluates and stores the replicas' results.
 
         Raises:
@@ -153,6 +164,8 @@ class Group:
 
         def evaluate(step: int, state: State, settings: setting.Setting) -> None:
             found, vectors = evaluation(state.params, settings)
+            if self._evaluated is None:  # a killed run may have written these lines already
+                metrics.keep(lambda entry: not self._is_evaluation(entry, step))
             self._evaluated = Evaluated(step, found, vectors)
             for replica, values in zip(self._replicas, found, strict=True):
                 metrics.write(
@@ -175,6 +188,7 @@ class Group:
             checkpoints,
             metrics,
             evaluate,
+            interruption,
         )
         try:
             state = training.run()
@@ -186,6 +200,11 @@ class Group:
         if self._evaluated is None or self._evaluated.step != self._schedule.total:
             evaluate(self._schedule.total, state, training.settings)
         self._store_results(state)
+
+    def _is_evaluation(self, entry: Mapping[str, Any], step: int) -> bool:
+        names = {(cell.row, cell.seed) for cell in self.members}
+        is_mine = (entry["row"], entry["seed"]) in names
+        return entry["kind"] == "evaluation" and entry["step"] == step and is_mine
 
     def _describe(self) -> None:
         """Says what is about to happen."""
@@ -206,7 +225,7 @@ class Group:
             self._data.texts,
             self._data.piece_range,
             self._mesh,
-            layers=self._config.evaluators.layers or paper_layers(self._model.layers),
+            layers=self._layers,
             sentences=batches.sentences,
             row_lengths=batches.row_lengths,
             attend_padding=batches.attend_padding,
@@ -222,9 +241,7 @@ class Group:
                 assert self._evaluated is not None
                 values = self._evaluated.metrics[number]
                 positions = partition.select(state.params)["embeddings"]["positions"][number]
-                self._store_arrays(
-                    replica, self._evaluated.vectors[number, :, 0], np.asarray(positions)
-                )
+                self._store_arrays(replica, self._evaluated.vectors[number], np.asarray(positions))
             results.add_result(
                 self._workdir / "results.json",
                 results.Replica(

@@ -1,23 +1,22 @@
 """Runs the groups of replicas of one experiment."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import ml_collections
 
 from xling_jax import devices, experiment
-from xling_jax.batches.store import TokenStore
 from xling_jax.corpora import text as corpora
 from xling_jax.fake_english.data import Data, read_texts
 from xling_jax.fake_english.group import Group
 from xling_jax.fake_english.replicas import cells, deal
 from xling_jax.reports import page, results, tables
-from xling_jax.training.loop import Diverged
+from xling_jax.training.loop import Diverged, Interrupted, Interruption
 from xling_jax.training.metrics import MetricsFile, say
 
 POSITIVE = (
     "batches.sentences",
     "batches.max_length",
-    "corpora.dev_sentences",
     "models.layers",
     "models.hidden",
     "models.heads",
@@ -25,6 +24,14 @@ POSITIVE = (
     "training.epochs",
     "training.steps_per_call",
     "vocabulary.size",
+)
+NOT_NEGATIVE = (
+    "corpora.dev_sentences",
+    "corpora.train_sentences",
+    "devices.cpu",
+    "devices.side_by_side",
+    "training.save_every",
+    "training.warmup_steps",
 )
 
 
@@ -40,37 +47,46 @@ class Laboratory:
         """
         self._workdir = workdir
         experiment.require_positive(config, *POSITIVE)
+        experiment.require_not_negative(config, *NOT_NEGATIVE)
         wanted = cells(config)
         experiment.require_writable(workdir)
         train, dev = read_texts(config)
-        self._data = Data.prepare(config, train, dev, workdir / "vocabulary")
-        side_by_side = config.devices.side_by_side or devices.side_by_side()
         description = experiment.describe(
             config,
             corpora.manifest([train, dev]),
-            rows={cell.row: cell.description for cell in wanted},
-            vocabulary={
-                "size": self._data.vocabulary.size,
-                "languages": list(self._data.vocabulary.languages),
-                "sha256": self._data.vocabulary.pieces.sha256,
-            },
-            groups=deal(wanted, side_by_side),
+            {cell.row: cell.description for cell in wanted},
         )
         stored = experiment.stored(workdir, description)
+        data = Data.prepare(config, train, dev, workdir / "vocabulary")
+        vocabulary = {
+            "size": data.vocabulary.size,
+            "languages": list(data.vocabulary.languages),
+            "sha256": data.vocabulary.pieces.sha256,
+        }
+        experiment.require_same_vocabulary(stored, vocabulary)
+        groups = stored["groups"] if stored else deal(wanted, self._side_by_side(config))
         by_name = {(cell.row, cell.seed): cell for cell in wanted}
         self._groups = [
-            Group(config, workdir, self._data, [by_name[row, seed] for row, seed in names], number)
-            for number, names in enumerate((stored or description)["groups"])
+            Group(config, workdir, data, [by_name[row, seed] for row, seed in names], number)
+            for number, names in enumerate(groups)
         ]
         if not stored:
-            experiment.store(workdir, description)
+            more = {"vocabulary": vocabulary, "groups": groups}
+            experiment.store(workdir, {**description, **more})
         self._metrics = MetricsFile(workdir / "metrics.jsonl")
-        for name, one in [("train", train), ("dev", dev)]:
-            store: TokenStore = getattr(self._data.texts, name)
+        for name, text, store in [
+            ("train", train, data.texts.train),
+            ("dev", dev, data.texts.dev),
+        ]:
             say(
-                f"{name} text: {one.source}, {len(one.sentences):,} sentences, "
+                f"{name} text: {text.source}, {len(text.sentences):,} sentences, "
                 f"{store.lengths.mean():.1f} places each, {store.truncated // 2} cut"
             )
+
+    @staticmethod
+    def _side_by_side(config: ml_collections.ConfigDict) -> Callable[[int], int]:
+        wanted = config.devices.side_by_side
+        return (lambda replicas: min(replicas, wanted)) if wanted else devices.side_by_side
 
     def run(self) -> str:
         """Trains and evaluates what is missing, writes the report, returns the table.
@@ -80,21 +96,29 @@ class Laboratory:
           Interrupted: the run was asked to end.
         """
         path = self._workdir / "results.json"
-        problem = None
-        for number, group in enumerate(self._groups):
-            done = {(result.row, result.seed) for result in results.read_results(path)}
-            if {(cell.row, cell.seed) for cell in group.members} <= done:
-                continue
-            names = ", ".join(
-                f"row {cell.row} ({cell.description}) seed {cell.seed}" for cell in group.members
+        with Interruption() as interruption:
+            for number, group in enumerate(self._groups):
+                done = {(result.row, result.seed) for result in results.read_results(path)}
+                if {(cell.row, cell.seed) for cell in group.members} <= done:
+                    continue
+                names = ", ".join(
+                    f"row {cell.row} ({cell.description}) seed {cell.seed}"
+                    for cell in group.members
+                )
+                say(f"group {number + 1} of {len(self._groups)}: {names}")
+                try:
+                    group.run(self._metrics, interruption)
+                except Diverged as error:
+                    say(str(error))
+                page.write(self._workdir)
+                if interruption.is_noted and number + 1 < len(self._groups):
+                    raise Interrupted(
+                        f"interrupted after group {number + 1}; the same command goes on from there"
+                    )
+        page.write(self._workdir)
+        if not any(result.metrics for result in results.read_results(path)):
+            raise Diverged(
+                "every replica diverged: lower training.learning_rate or raise "
+                f"training.warmup_steps; their last good parameters are in {self._workdir}"
             )
-            say(f"group {number + 1} of {len(self._groups)}: {names}")
-            try:
-                group.run(self._metrics)
-            except Diverged as error:
-                problem = error
-                say(str(error))
-            page.write(self._workdir)
-        if problem and not any(result.metrics for result in results.read_results(path)):
-            raise problem
         return tables.terminal(self._workdir)

@@ -1,7 +1,7 @@
 """Which replicas a Fake-English experiment has, and which of them share a program."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import ml_collections
@@ -28,32 +28,39 @@ def cells(config: ml_collections.ConfigDict) -> list[Cell]:
       ValueError: an unknown row or modification.
     """
     languages = config.corpora.languages
+    wrong = [seed for seed in config.seeds if not 0 <= seed < 2**32]
+    if wrong or not config.seeds:
+        raise ValueError(f"seeds={tuple(config.seeds)}: choose numbers from 0 to 2^32 - 1")
     wanted = []
     for row in config.row.split("+"):
-        if row not in config.rows and row not in setting.MODIFICATIONS and ";" not in row:
-            raise ValueError(
-                f"row={row!r} is unknown: choose from {', '.join(config.rows)}, or give "
-                f"modifications joined by ';' ({', '.join(setting.MODIFICATIONS)})"
-            )
         description = config.rows.get(row, row)
-        modifications = setting.parse(description, languages)
+        try:
+            modifications = setting.parse(description, languages)
+        except ValueError as error:
+            raise ValueError(f"row={row!r}: {error}; or a row: {', '.join(config.rows)}") from error
         wanted += [Cell(row, description, seed, modifications) for seed in config.seeds]
     if len({(cell.row, cell.seed) for cell in wanted}) < len(wanted):
         raise ValueError(f"row={config.row}, seeds={tuple(config.seeds)}: something is named twice")
     return wanted
 
 
-def deal(wanted: Sequence[Cell], side_by_side: int) -> list[list[list[Any]]]:
+def deal(wanted: Sequence[Cell], side_by_side: Callable[[int], int]) -> list[list[list[Any]]]:
     """Deals replicas out to programs: [[row, seed], …] for each.
 
     Replicas of one program have the same model size, and are either trained or not.
+
+    Args:
+      wanted: the replicas.
+      side_by_side: how many of so many replicas to train at once.
     """
     kinds: dict[tuple[bool, bool], list[Cell]] = {}
     for cell in wanted:
         kind = ("overparam" in cell.modifications, "untrained" in cell.modifications)
         kinds.setdefault(kind, []).append(cell)
-    return [
-        [[cell.row, cell.seed] for cell in alike[start : start + side_by_side]]
-        for alike in kinds.values()
-        for start in range(0, len(alike), side_by_side)
-    ]
+    groups = []
+    for alike in kinds.values():
+        while alike:
+            taken = side_by_side(len(alike))
+            groups.append([[cell.row, cell.seed] for cell in alike[:taken]])
+            alike = alike[taken:]
+    return groups

@@ -9,6 +9,8 @@ import numpy as np
 
 from xling_jax.models.bert import Bert, BertConfig, gelu
 
+INITIAL_VALUES = 1  # tells these random numbers from others of the same seed
+
 
 class MaskedLanguageHead(nn.Module):
     """BERT's MLM head: dense, GELU, layer norm, then the token embeddings (tied) and a bias."""
@@ -58,6 +60,6 @@ def initial_params(config: BertConfig, seed: int):
         if path[-1].key in ("bias", "scale"):
             drawn.append(np.full(leaf.shape, path[-1].key == "scale", np.float32))
         else:
-            random = np.random.default_rng([seed, number])
+            random = np.random.default_rng([INITIAL_VALUES, seed, number])
             drawn.append(random.normal(0, config.initial_sd, leaf.shape).astype(np.float32))
     return jax.tree.unflatten(tree, drawn)

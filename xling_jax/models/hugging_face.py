@@ -16,6 +16,7 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
+from xling_jax.files import write_beside
 from xling_jax.models import heads
 from xling_jax.models.bert import BertConfig
 
@@ -126,8 +127,8 @@ def save(folder: str | os.PathLike[str], config: BertConfig, params: Mapping[str
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     # Transformers refuses files that do not say which framework's layout they have.
-    _write(folder / WEIGHTS, safetensors.numpy.save(tensors, metadata={"format": "pt"}))
-    _write(folder / CONFIG, (json.dumps(_config_fields(config), indent=2) + "\n").encode())
+    write_beside(folder / WEIGHTS, safetensors.numpy.save(tensors, metadata={"format": "pt"}))
+    write_beside(folder / CONFIG, (json.dumps(_config_fields(config), indent=2) + "\n").encode())
 
 
 def _config_fields(config: BertConfig) -> dict[str, Any]:
@@ -268,13 +269,3 @@ def _insert(tree: dict[str, Any], path: Iterable[str], value: Any) -> None:
     for name in parents:
         tree = tree.setdefault(name, {})
     tree[last] = value
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Writes beside `path` and renames, so that no reader sees half a file."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        beside.write_bytes(data)
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xling_jax.reports.results import write_beside
+from xling_jax.files import write_beside
 from xling_jax.reports.rows import Curve, deep_layer
 
 if TYPE_CHECKING:

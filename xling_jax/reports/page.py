@@ -8,8 +8,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from xling_jax.files import write_beside
 from xling_jax.reports import gallery, tables
-from xling_jax.reports.results import Record, write_beside
+from xling_jax.reports.results import Record
 from xling_jax.reports.rows import Run, read_row, read_run
 
 CSS = """

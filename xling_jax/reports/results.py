@@ -10,7 +10,6 @@ from __future__ import annotations
 import io
 import json
 import math
-import os
 import re
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -19,6 +18,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
+
+from xling_jax.files import write_beside
 
 _ARRAYS = re.compile(r"row(.+)_seed(\d+)\.npz")
 
@@ -70,21 +71,6 @@ class Arrays:
     position_embeddings: np.ndarray
     position_offset: int
     language_names: tuple[str, ...]
-
-
-def write_beside(path: Path, content: str | bytes) -> Path:
-    """Writes a file beside its place, then renames it, so that no reader sees half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with open(beside, "wb") as file:
-            file.write(content.encode() if isinstance(content, str) else content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
-    return path
 
 
 def _invalid(message: str) -> NoReturn:

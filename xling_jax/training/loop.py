@@ -25,6 +25,28 @@ class Interrupted(Exception):
     """The run was asked to end (SIGTERM, Ctrl-C); everything is saved."""
 
 
+class Interruption:
+    """While it is entered, SIGTERM and Ctrl-C are only noted: the run ends where it can resume."""
+
+    def __init__(self):
+        """Nothing was noted yet."""
+        self.is_noted = False
+
+    def __enter__(self) -> "Interruption":
+        """Takes the signals over."""
+        signals = (signal.SIGTERM, signal.SIGINT)
+        self._handlers = {number: signal.signal(number, self._note) for number in signals}
+        return self
+
+    def __exit__(self, *_) -> None:
+        """Gives the signals back."""
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+
+    def _note(self, number, frame) -> None:
+        self.is_noted = True
+
+
 class Diverged(Exception):
     """Loss or gradient of every replica became infinite or NaN."""
 
@@ -117,6 +139,7 @@ class Training:
         checkpoints: Checkpoints,
         metrics: MetricsFile,
         evaluate: Callable[[int, State, Setting], None],
+        interruption: Interruption | None = None,
     ):
         """Places everything on the devices, from the newest checkpoint where there is one.
 
@@ -129,10 +152,13 @@ class Training:
           checkpoints: where states are saved.
           metrics: where training is logged.
           evaluate: called with (step, state, settings) at the schedule's evaluations.
+          interruption: asked after every call whether to end.
         """
         self._program, self._mesh, self._replicas = program, mesh, list(replicas)
         self._schedule, self._checkpoints, self._metrics = schedule, checkpoints, metrics
         self._evaluate = evaluate
+        self._interruption = interruption or Interruption()
+        self._stopped: set[int] = set()
         self.settings = devices.place(stack([r.setting for r in replicas]), mesh, devices.A_REPLICA)
         self._store = devices.place(store.to_device(), mesh, devices.SHARED)
         initial = stack([initial_state(program, replica.seed) for replica in replicas])
@@ -144,7 +170,6 @@ class Training:
             say(f"resuming from the checkpoint of step {self._step}")
         metrics.keep(lambda entry: not self._is_mine(entry) or entry["step"] <= self._step)
         self._epoch = replicas[0].sampler.steps_per_epoch
-        self._is_interrupted = False
 
     def _is_mine(self, entry: dict) -> bool:
         return any((entry["row"], entry["seed"]) == (r.row, r.seed) for r in self._replicas)
@@ -153,22 +178,16 @@ class Training:
         """Trains to the end of the schedule and returns the final state.
 
         Raises:
-          Interrupted: SIGTERM or SIGINT came; a checkpoint is saved.
+          Interrupted: it was asked to end before; a checkpoint is saved.
           Diverged: no replica has a finite loss any more.
         """
-        handlers = {s: signal.signal(s, self._interrupt) for s in (signal.SIGTERM, signal.SIGINT)}
         planner = Planner([replica.sampler for replica in self._replicas])
         try:
             self._run(planner)
         finally:
             planner.close()
             self._checkpoints.wait()
-            for number, handler in handlers.items():
-                signal.signal(number, handler)
         return self.state
-
-    def _interrupt(self, number, frame) -> None:
-        self._is_interrupted = True
 
     def _run(self, planner: Planner) -> None:
         schedule = self._schedule
@@ -186,9 +205,9 @@ class Training:
                 began = time.perf_counter()
                 self._evaluate(self._step, self.state, self.settings)
                 progress.evaluated(time.perf_counter() - began)
-            if schedule.saves(self._step) or self._is_interrupted:
+            if schedule.saves(self._step) or self._interruption.is_noted:
                 self._checkpoints.save(self._step, self.state)
-            if self._is_interrupted and self._step < schedule.total:
+            if self._interruption.is_noted and self._step < schedule.total:
                 raise Interrupted(
                     f"interrupted at step {self._step} of {schedule.total}; a checkpoint is saved, "
                     "and the same command goes on from there"
@@ -253,7 +272,7 @@ class Training:
                 loss=float(metrics.loss[number].mean()),
                 learning_rate=float(metrics.learning_rate[number, -1]),
                 gradient_norm=float(metrics.gradient_norm[number].mean()),
-                tokens_per_second=speed,
+                tokens_per_second=speed / len(self._replicas),
             )
         losses = " ".join(f"{loss:.3f}" for loss in metrics.loss.mean(axis=1)[:8])
         say(
@@ -263,6 +282,9 @@ class Training:
 
     def _require_alive(self) -> None:
         stopped = np.asarray(self.state.stopped_at)
+        for number in set(np.flatnonzero(stopped != RUNNING).tolist()) - self._stopped:
+            self._stopped.add(number)
+            say(f"{self._replicas[number].name} diverged at step {stopped[number]}: it is frozen")
         if (stopped != RUNNING).all():
             listed = "; ".join(
                 f"{replica.name} at step {at}"

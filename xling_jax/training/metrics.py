@@ -1,12 +1,14 @@
 """What a run says while it goes on: lines of JSON in a file, lines of text on the terminal."""
 
 import json
-import os
+import math
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from xling_jax.files import write_beside
 
 
 def say(message: str) -> None:
@@ -21,6 +23,12 @@ def duration(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
 
 
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _finite(inner) for name, inner in value.items()}
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 class MetricsFile:
     """`metrics.jsonl`: one object a line, appended."""
 
@@ -29,9 +37,9 @@ class MetricsFile:
         self._path = path
 
     def write(self, **entry: Any) -> None:
-        """Appends an object."""
+        """Appends an object; numbers that are not finite become null."""
         with open(self._path, "a", encoding="utf-8") as file:
-            file.write(json.dumps(entry) + "\n")
+            file.write(json.dumps(_finite(entry), allow_nan=False) + "\n")
 
     def keep(self, is_kept: Callable[[dict[str, Any]], bool]) -> None:
         """Drops lines, and one that a kill cut off: what a resumed run will write again."""
@@ -45,9 +53,7 @@ class MetricsFile:
                 entry = None
             if entry is not None and is_kept(entry):
                 kept.append(line)
-        beside = self._path.with_name(self._path.name + ".new")
-        beside.write_bytes(b"".join(kept))
-        os.replace(beside, self._path)
+        write_beside(self._path, b"".join(kept))
 
 
 class Progress:

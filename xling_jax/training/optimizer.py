@@ -23,7 +23,7 @@ class OptimizerConfig:
 
     def schedule(self, step: jax.Array) -> jax.Array:
         """The share of the peak learning rate at `step` (from 0): linear up, then down to 0."""
-        up = step / max(1, self.warmup_steps)
+        up = step / self.warmup_steps if self.warmup_steps else 1.0
         down = (self.total_steps - step) / max(1, self.total_steps - self.warmup_steps)
         return jnp.clip(jnp.minimum(up, down), 0.0, 1.0)
 

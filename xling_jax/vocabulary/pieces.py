@@ -12,6 +12,8 @@ from typing import Any, Literal, Self
 import numpy as np
 import sentencepiece
 
+from xling_jax.files import write_beside
+
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 PAD, UNK, CLS, SEP, MASK = range(len(SPECIAL_TOKENS))
 
@@ -55,7 +57,7 @@ class Pieces:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the model, a file that SentencePiece's own tools read."""
-        _write(pathlib.Path(path), self._model)
+        write_beside(pathlib.Path(path), self._model)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -107,7 +109,7 @@ def train(
         if path.stem == f"{key}-{_short(model)}":
             return Pieces(model)
     model = _train(sentences, settings)
-    _write(folder / f"{key}-{_short(model)}.model", model)
+    write_beside(folder / f"{key}-{_short(model)}.model", model)
     return Pieces(model)
 
 
@@ -175,14 +177,3 @@ def _key(sentences: Sequence[str], settings: dict[str, Any]) -> bytes:
 
 def _short(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:32]
-
-
-def _write(path: pathlib.Path, data: bytes) -> None:
-    """Writes beside `path` and renames, so that no reader sees half a file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        beside.write_bytes(data)
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
