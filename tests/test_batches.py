@@ -39,11 +39,13 @@ def first_step(plan):
     )
 
 
-def assembled(description, text=TEXT):
+def assembled(description, text=TEXT, attend_padding=False):
     """Every sentence of both languages: {(language, sentence): field arrays of its places}."""
     tokens = store(text)
     order = np.arange(len(tokens))
-    layout = packing.choose_layout(tokens.lengths, [order], len(order), (16,))
+    layout = packing.choose_layout(
+        tokens.lengths, [order], len(order), (16,), attend_padding=attend_padding
+    )
     plan = packing.plan(order, tokens.lengths, layout)
     step = first_step(plan)
     batch = jax.device_get(assembly.assemble(tokens.to_device(), step, values(description)))
@@ -92,6 +94,31 @@ def test_inv_order_reverses_the_pieces_between_cls_and_sep():
         np.testing.assert_array_equal(batch["tokens"], tokens)
         np.testing.assert_array_equal(batch["mirror"], mirror)
         np.testing.assert_array_equal(batch["positions"], plain[key]["positions"])
+
+
+def test_attend_padding_lets_a_sentence_see_its_languages_padding():
+    longest = max(len(sentence) for sentence in TEXT) + 2
+    for (language, number), batch in assembled("shift-special", attend_padding=True).items():
+        length = len(TEXT[number]) + 2
+        own = SHIFT * language
+        assert len(batch["tokens"]) == longest
+        assert batch["tokens"][length - 1] == 3 + own
+        assert (batch["tokens"][length:] == own).all()
+        assert len(set(batch["segments"])) == 1
+        assert batch["positions"].tolist() == list(range(longest))
+        assert batch["is_token"].sum() == length and batch["is_piece"].sum() == length - 2
+        assert not batch["is_ordinary"][length:].any()
+
+
+def test_unknown_pieces_are_never_masked_and_have_the_languages_own_id():
+    text = [[11, 1, 12]]
+    ids = [np.array(text[0])]
+    tokens = TokenStore.from_languages([ids, [np.where(ids[0] < 5, ids[0], ids[0] + SHIFT)]], 128)
+    plan = packing.plan(np.arange(2), tokens.lengths, packing.Layout(((1, 16),), 2))
+    for description, unknown in [("original", 1), ("shift-special", 1 + SHIFT)]:
+        batch = assembly.assemble(tokens.to_device(), first_step(plan), values(description))
+        assert batch.tokens[:10].tolist()[7] == unknown and batch.tokens[2] == 1
+        assert batch.is_piece[7] and not batch.is_ordinary[7] and batch.is_ordinary[6]
 
 
 def test_any_language_can_be_inverted():
