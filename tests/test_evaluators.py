@@ -93,13 +93,13 @@ def plain_tokens(sentence, language, row):
 
 
 @jax.jit
-def forward(tokens, positions, token_types):
+def forward(params, tokens, positions, token_types):
     segments = jnp.zeros_like(tokens)
-    return Bert(MODEL).apply({"params": params()}, tokens, positions, segments, token_types)
+    return Bert(MODEL).apply({"params": params}, tokens, positions, segments, token_types)
 
 
 def encode(tokens, positions, token_types):
-    states = forward(*(np.asarray(x)[None] for x in (tokens, positions, token_types)))
+    states = forward(params(), *(np.asarray(x)[None] for x in (tokens, positions, token_types)))
     return [np.asarray(state[0]) for state in states]
 
 
