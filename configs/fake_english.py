@@ -89,7 +89,7 @@ def laptop() -> ConfigDict:
     config.corpora.update(train_sentences=8000, dev_sentences=1000)
     config.corpora.synthetic.update(word_types=600, zipf_exponent=0.5)
     config.vocabulary.update(size=640, model_type="unigram")
-    config.batches.update(sentences=64, row_lengths=(24, 40))
+    config.batches.update(sentences=64, row_lengths=(40,))
     config.models.update(
         layers=4, dropout=0.0
     )  # this text is larger than the model: no overfitting
