@@ -46,9 +46,9 @@ def keep_memory(arguments: Sequence[str]) -> None:
 def side_by_side(replicas: int) -> int:
     """How many of so many replicas to train at once.
 
-    On CPUs one a device, or a number that divides the devices: a vectorised step is slower there
-    than one replica after the other. On accelerators a small model leaves most of a device idle,
-    and all go together.
+    On CPUs one a device, or a number that divides the devices: that is as fast as one replica
+    after the other for large steps, and faster for small ones (`benchmarks/README.md`). On
+    accelerators a small model leaves most of a device idle, and all go together.
     """
     if jax.default_backend() != "cpu":
         return replicas
