@@ -44,10 +44,10 @@ def test_seeds_are_whole_numbers():
 
 
 def test_the_same_experiment_finds_what_it_stored(tmp_path):
-    first = experiment.describe(config(), TEXTS, ROWS, groups=[[["0", 0]]])
+    first = experiment.describe(config(), TEXTS, ROWS) | {"groups": [[["0", 0]]]}
     assert experiment.stored(tmp_path, first) is None
     experiment.store(tmp_path, first)
-    again = experiment.stored(tmp_path, experiment.describe(config(), TEXTS, ROWS, groups=[]))
+    again = experiment.stored(tmp_path, experiment.describe(config(), TEXTS, ROWS) | {"groups": []})
     assert again == json.loads((tmp_path / "config.json").read_text())
     assert again["groups"] == [[["0", 0]]] and again["versions"]["jax"]
 

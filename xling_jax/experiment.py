@@ -124,7 +124,6 @@ def describe(
     config: ml_collections.ConfigDict,
     texts: Sequence[Mapping[str, Any]],
     rows: Mapping[str, str],
-    **more: Any,
 ) -> dict[str, Any]:
     """What `config.json` says of an experiment.
 
@@ -132,7 +131,6 @@ def describe(
       config: checked.
       texts: the manifest of what it was given to read.
       rows: the descriptions of the chosen rows.
-      **more: further entries.
     """
     fields = config.to_dict()
     return {
@@ -143,7 +141,6 @@ def describe(
         | {name: metadata.version(name) for name in VERSIONS_OF},
         "texts": list(texts),
         "rows": dict(rows),
-        **more,
         "config": fields,
     }
 

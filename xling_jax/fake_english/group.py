@@ -24,7 +24,14 @@ from xling_jax.models import partition
 from xling_jax.models.bert import BertConfig
 from xling_jax.reports import results
 from xling_jax.training.checkpoints import Checkpoints
-from xling_jax.training.loop import Diverged, Interruption, Replica, Schedule, Training
+from xling_jax.training.loop import (
+    Diverged,
+    Interruption,
+    Replica,
+    Schedule,
+    Training,
+    is_about,
+)
 from xling_jax.training.metrics import MetricsFile, say
 from xling_jax.training.optimizer import OptimizerConfig
 from xling_jax.training.step import RUNNING, Program, State
@@ -202,9 +209,8 @@ class Group:
         self._store_results(state)
 
     def _is_evaluation(self, entry: Mapping[str, Any], step: int) -> bool:
-        names = {(cell.row, cell.seed) for cell in self.members}
-        is_mine = (entry["row"], entry["seed"]) in names
-        return entry["kind"] == "evaluation" and entry["step"] == step and is_mine
+        is_of_step = entry["kind"] == "evaluation" and entry["step"] == step
+        return is_of_step and is_about(self._replicas, entry)
 
     def _describe(self) -> None:
         """Says what is about to happen."""

@@ -110,7 +110,8 @@ class Laboratory:
                     group.run(self._metrics, interruption)
                 except Diverged as error:
                     say(str(error))
-                page.write(self._workdir)
+                if group is not self._groups[-1]:
+                    page.write(self._workdir)
                 if interruption.is_noted and number + 1 < len(self._groups):
                     raise Interrupted(
                         f"interrupted after group {number + 1}; the same command goes on from there"

@@ -3,8 +3,9 @@
 import dataclasses
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -65,6 +66,11 @@ class Replica:
     def name(self) -> str:
         """For files and messages."""
         return f"row {self.row}, seed {self.seed}"
+
+
+def is_about(replicas: Sequence[Replica], entry: Mapping[str, Any]) -> bool:
+    """Whether a line of the metrics file is one of these replicas'."""
+    return any((entry["row"], entry["seed"]) == (r.row, r.seed) for r in replicas)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -168,11 +174,8 @@ class Training:
             self.state = checkpoints.restore(self.state)
             self._step = int(np.asarray(self.state.step).max())
             say(f"resuming from the checkpoint of step {self._step}")
-        metrics.keep(lambda entry: not self._is_mine(entry) or entry["step"] <= self._step)
+        metrics.keep(lambda entry: not is_about(replicas, entry) or entry["step"] <= self._step)
         self._epoch = replicas[0].sampler.steps_per_epoch
-
-    def _is_mine(self, entry: dict) -> bool:
-        return any((entry["row"], entry["seed"]) == (r.row, r.seed) for r in self._replicas)
 
     def run(self) -> State:
         """Trains to the end of the schedule and returns the final state.
