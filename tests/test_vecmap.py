@@ -1,0 +1,136 @@
+"""alignment.vecmap: two views of one space are brought together, with and without a dictionary."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from xling_jax.alignment import vecmap
+from xling_jax.alignment.csls import top_k
+from xling_jax.alignment.vecmap import map_supervised, map_unsupervised
+
+N, D = 600, 50
+
+
+def two_views(seed, noise=0.02, shuffled=N):
+    """A space of unequal clusters and directions, seen twice: rotated, permuted, with noise.
+
+    Returns:
+      source [N, D], target [N, D], and the target's row of each source word.
+    """
+    random = np.random.default_rng(seed)
+    clusters = random.normal(size=(40, D))
+    share = 1 / np.arange(1, 41)
+    member = random.choice(40, size=N, p=share / share.sum())
+    spread = random.uniform(0.3, 1.5, size=(40, 1))[member]
+    space = clusters[member] + spread * random.normal(size=(N, D))
+    space *= 1 / np.sqrt(np.arange(1, D + 1))
+
+    def view():
+        turn = np.linalg.qr(random.normal(size=(D, D)))[0]
+        return (space + noise * space.std() * random.normal(size=space.shape)) @ turn
+
+    source, target = view(), view()
+    order = np.concatenate([random.permutation(shuffled), np.arange(shuffled, N)])
+    return source.astype(np.float32), target[order].astype(np.float32), np.argsort(order)
+
+
+def share_found(source, target, gold):
+    return (top_k(source, target)[1][:, 0] == gold).mean()
+
+
+@pytest.fixture(scope="module")
+def mapped():
+    return map_unsupervised(*two_views(0)[:2])
+
+
+def test_two_views_of_a_space_are_matched_without_a_dictionary(mapped):
+    source, target, gold = two_views(0)
+    assert share_found(source, target, gold) < 0.05
+    assert share_found(*mapped, gold) > 0.95
+    assert mapped[0].dtype == mapped[1].dtype == jnp.float32
+    assert mapped[0].shape == mapped[1].shape == (N, D)
+
+
+def test_the_first_dictionary_is_better_than_chance_and_self_learning_is_better_still():
+    source, target, gold = two_views(1, noise=0.1)
+    pairs = vecmap.first_pairs(*map(vecmap.unit_center_unit, (source, target)))
+    at_first = (pairs[:N, 1] == gold).mean()
+    assert 5 / N < at_first < 0.9
+    assert share_found(*map_unsupervised(source, target), gold) > max(0.9, at_first)
+
+
+def test_the_map_of_the_frequent_words_fits_the_rare_ones():
+    source, target, gold = two_views(2, shuffled=400)
+    assert share_found(*map_unsupervised(source, target, cutoff=400), gold) > 0.95
+
+
+def test_a_seed_gives_the_same_bits_and_another_another_path(mapped):
+    source, target, _ = two_views(0)
+    again = map_unsupervised(source, target)
+    np.testing.assert_array_equal(mapped[0], again[0])
+    np.testing.assert_array_equal(mapped[1], again[1])
+    normal = vecmap.unit_center_unit(source), vecmap.unit_center_unit(target)
+    chosen = [vecmap.induce(*normal, jax.random.key(seed), 0.1)[0] for seed in (0, 1)]
+    assert (chosen[0] != chosen[1]).any()
+
+
+def test_a_dictionary_of_half_the_words_maps_the_other_half():
+    source, target, gold = two_views(3, noise=0.1)
+    pairs = np.stack([np.arange(N // 2), gold[: N // 2]], axis=1)
+    found = top_k(*map_supervised(source, target, pairs))[1][:, 0] == gold
+    assert found[N // 2 :].mean() > 0.95
+
+
+def test_a_share_of_all_similarities_may_be_chosen_alike_in_both_directions():
+    source, target, _ = two_views(0)
+    normal = vecmap.unit_center_unit(source), vecmap.unit_center_unit(target)
+    every, best = vecmap.induce(*normal, jax.random.key(0), 1.0)
+    nearest = top_k(*normal)[1][:, 0], top_k(*normal[::-1])[1][:, 0]
+    np.testing.assert_array_equal(every[:N], np.stack([np.arange(N), nearest[0]], axis=1))
+    np.testing.assert_array_equal(every[N:], np.stack([nearest[1], np.arange(N)], axis=1))
+    some, same = vecmap.induce(*normal, jax.random.key(0), 0.3)
+    assert 0.2 < (some[:N, 1] == nearest[0]).mean() < 0.4
+    assert 0.2 < (some[N:, 0] == nearest[1]).mean() < 0.4
+    assert best == same
+    blocked, _ = vecmap.induce(*normal, jax.random.key(0), 1.0, block=77)
+    np.testing.assert_array_equal(blocked, every)
+
+
+def test_vectors_that_do_not_span_the_space_stay_finite():
+    source, target, gold = two_views(4)
+    source[[5, 9]] = target[[5, 9]] = 0
+    source[:, 30:] = target[:, 30:] = 0
+    assert all(jnp.isfinite(x).all() for x in map_unsupervised(source, target))
+    assert all(jnp.isfinite(x).all() for x in map_unsupervised(source[:30], target[:25]))
+    pairs = np.stack([np.arange(10), gold[:10]], axis=1)
+    assert all(jnp.isfinite(x).all() for x in map_supervised(source, target, pairs))
+
+
+def test_no_matrix_of_all_pairs_is_made():
+    n, d = 20_000, 8
+    x, key = jax.ShapeDtypeStruct((n, d), jnp.float32), jax.eval_shape(jax.random.key, 0)
+    memory = vecmap.induce.lower(x, x, key, 1.0, block=256).compile().memory_analysis()
+    assert memory.temp_size_in_bytes < n * n  # a quarter of one float32 matrix
+
+
+def test_input_that_means_nothing_is_refused():
+    source, target, _ = two_views(0)
+    with pytest.raises(ValueError, match=r"target \(19, 50\): give at least 20"):
+        map_unsupervised(source, target[:19])
+    with pytest.raises(ValueError, match="same dimension"):
+        map_unsupervised(source, target[:, :40])
+    with pytest.raises(ValueError, match="cutoff=5"):
+        map_unsupervised(source, target, cutoff=5)
+    spoilt = source.copy()
+    spoilt[7, 3] = np.nan
+    with pytest.raises(ValueError, match="source: row 7 holds a NaN"):
+        map_unsupervised(spoilt, target)
+
+
+@pytest.mark.parametrize(
+    "pairs", [[[0, N]], [[-1, 0]], [[0.0, 1.0]], [0, 1], np.zeros((0, 2), np.int32)]
+)
+def test_pairs_that_do_not_exist_are_refused(pairs):
+    with pytest.raises(ValueError, match="pairs"):
+        map_supervised(*two_views(0)[:2], np.asarray(pairs))
