@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,20 +24,28 @@ WORDS = (
 def fake_metrics(row: str, seed: int, share: float) -> dict[str, float]:
     """Plausible numbers at a share of the training: the paper's scores, approached late."""
     random = np.random.default_rng([seed, sum(map(ord, row)), round(100 * share)])
-    paper = papers.find(papers.EXPERIMENT, row)
+    paper = papers.find(papers.EXPERIMENT, "0" if row in papers.SEARCH else row)
     ends = {name: value.mean for name, value in paper.metrics.items()} if paper else {"mu": 0.5}
-    risen = 1 / (1 + np.exp(-10 * (share - 0.35)))
+    worse = how_much_worse(row)
+    risen = 1 / (1 + np.exp(-10 * (share - 0.35))) / worse
     metrics = {}
     for name, end in ends.items():
         name = name.replace("_8", "_3")
         if name.startswith("perplexity"):
-            metrics[name] = float(end * (1 + 30 * np.exp(-7 * share)) * random.uniform(0.97, 1.03))
+            fit = worse * (1 + 30 * np.exp(-7 * share))
+            metrics[name] = float(end * fit * random.uniform(0.97, 1.03))
         elif name != "mu":
             late = 1.0 if name.startswith("alignment") else risen
             metrics[name] = float(np.clip(0.8 * end * late + random.normal(0, 0.02), 0, 1))
     four = [metrics[f"{n}_{k}"] for n in ("retrieval", "translation") for k in (0, 3) if paper]
     metrics["mu"] = float(np.mean(four)) if four else 0.5 * float(risen)
     return {**metrics, "retrieval_3_p5": min(1.0, 1.2 * metrics["mu"]), "retrieval_candidates": 2e3}
+
+
+def how_much_worse(row: str) -> float:
+    """The factor by which a row of the search is worse than the value that was chosen."""
+    tried = papers.tried(papers.SEARCH.get(row, ""))
+    return 1 + abs(float(np.log(tried[1] / papers.CHOSEN[tried[0]]))) if tried else 1.0
 
 
 def fake_arrays(row: str, pieces: int, dimension: int, positions: int) -> dict[str, Any]:
@@ -64,17 +73,52 @@ def fake_arrays(row: str, pieces: int, dimension: int, positions: int) -> dict[s
 
 def _description(row: str) -> str:
     paper = papers.find(papers.EXPERIMENT, row)
-    return paper.description if paper else "another setting"
+    return paper.description if paper else papers.SEARCH.get(row, "another setting")
+
+
+def steps_of(row: str) -> int:
+    """The updates that a row makes: 90 an epoch, 100 epochs unless it says otherwise."""
+    own = re.search(r"epochs\[(\d+)\]", _description(row))
+    return 0 if row in ("18", "19") else 90 * int(own[1]) if own else STEPS
 
 
 def fake_run(
     folder: Path, names: Sequence[str] = ("0", "1", "3"), seeds: Sequence[int] = (0, 42),
-    share: float = 1.0, pieces: int = 64, dimension: int = 8, positions: int = 16,
+    share: float | Mapping[str, float] = 1.0, pieces: int = 64, dimension: int = 8,
+    positions: int = 16, diverged: Mapping[str, Sequence[int]] | None = None,
 ) -> Path:  # fmt: skip
-    """A workdir as a run leaves it after a share of its training (1: it has ended)."""
+    """A workdir as a run leaves it after a share of its training (1: it has ended).
+
+    `share` may tell rows apart; `diverged` names the seeds of a row that did, half way.
+    """
     folder.mkdir(parents=True, exist_ok=True)
+    shares = dict.fromkeys(names, share) if isinstance(share, float) else share
+    (folder / "config.json").write_text(json.dumps(_config(names, seeds, pieces)))
+    lines, ended = [], []
+    for name in names:
+        total, reached = steps_of(name), int(shares[name] * steps_of(name))
+        for seed in seeds:
+            lost = seed in (diverged or {}).get(name, ())
+            until = total // 2 if lost else reached
+            lines += _lines(name, seed, total, until)
+            if lost:
+                ended.append(replica(name, seed, {}, until, diverged=until))
+            elif shares[name] == 1.0:
+                ended.append(replica(name, seed, fake_metrics(name, seed, 1.0), total))
+    (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    if ended:
+        results.write_results(folder / "results.json", ended)
+    (folder / "arrays").mkdir(exist_ok=True)
+    for name in names:
+        if shares[name] > 0:
+            path = folder / "arrays" / f"row{name}_seed{seeds[0]}.npz"
+            np.savez(path, **fake_arrays(name, pieces, dimension, positions))
+    return folder
+
+
+def _config(names: Sequence[str], seeds: Sequence[int], pieces: int) -> dict[str, Any]:
     texts = [("embedded", "english", 17_000, 230_000), ("embedded", "fake", 17_000, 230_000)]
-    config: dict[str, Any] = {
+    return {
         "experiment": "fake_english", "fingerprint": "5f2d01c9", "scale": "laptop",
         "versions": {"jax": "0.7.0", "numpy": "2.4.6"},
         "rows": {name: _description(name) for name in names},
@@ -82,30 +126,30 @@ def fake_run(
             {"source": s, "language": k, "sentences": n, "words": w, "sha256": 8 * "0a1b2c3d"}
             for s, k, n, w in texts
         ],
-        "config": {"models": {"layers": 4, "hidden": 64}, "training": {"epochs": STEPS // 90}},
+        "config": {
+            "models": {"layers": 4, "hidden": 64},
+            "training": {"epochs": STEPS // 90, "learning_rate": 2e-3},
+        },
         "groups": [[[name, seed] for name in names] for seed in seeds],
         "vocabulary": {"size": 2 * pieces},
     }  # fmt: skip
-    (folder / "config.json").write_text(json.dumps(config))
+
+
+def _lines(name: str, seed: int, total: int, until: int) -> list[dict[str, Any]]:
+    """What a replica logs until a step of its training."""
     lines: list[dict[str, Any]] = []
-    for step in range(90, int(share * STEPS) + 1, 90):
-        for name in names:
-            for seed in seeds:
-                at = {"step": step, "epoch": step / 90, "row": name, "seed": seed}
-                loss = 2.2 + 6 * float(np.exp(-step / 1500)) + 0.01 * (seed % 7)
-                lines.append({"kind": "train", **at, "loss": loss, "tokens_per_second": 21_000.0})
-                if step / STEPS in POINTS:
-                    metrics = fake_metrics(name, seed, step / STEPS)
-                    lines.append({"kind": "evaluation", **at, "metrics": metrics})
-    (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    if share == 1.0:
-        ended = [replica(n, s, fake_metrics(n, s, 1.0), STEPS) for n in names for s in seeds]
-        results.write_results(folder / "results.json", ended)
-    (folder / "arrays").mkdir(exist_ok=True)
-    for name in names if share > 0 else ():
-        path = folder / "arrays" / f"row{name}_seed{seeds[0]}.npz"
-        np.savez(path, **fake_arrays(name, pieces, dimension, positions))
-    return folder
+    for step in range(90, until + 1, 90):
+        at = {"step": step, "epoch": step / 90, "row": name, "seed": seed}
+        loss = 2.2 + 6 * float(np.exp(-step / 1500)) + 0.01 * (seed % 7)
+        lines.append({"kind": "train", **at, "loss": loss, "tokens_per_second": 21_000.0})
+        if any(round(share * total / 90) * 90 == step for share in POINTS):
+            metrics = fake_metrics(name, seed, step / total)
+            lines.append({"kind": "evaluation", **at, "metrics": metrics})
+    if not total:
+        at = {"step": 0, "epoch": 0.0, "row": name, "seed": seed}
+        metrics = fake_metrics(name, seed, 1.0)
+        lines.append({"kind": "evaluation", **at, "metrics": metrics})
+    return lines
 
 
 def replica(

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fake_run import WORDS, add_line, fake_arrays, fake_run
+from fake_run import add_line, fake_arrays, fake_metrics, fake_run, replica
 
-from xling_jax.reports import embeddings, figures, page, results, rows, tables
+from xling_jax.reports import page, results, state, style, tables
 
 
 @pytest.fixture(scope="module")
@@ -19,35 +19,6 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> Path:
     workdir = fake_run(tmp_path_factory.mktemp("ended"))
     page.write(workdir)
     return workdir
-
-
-def test_principal_components_are_those_of_the_data_however_it_is_turned() -> None:
-    random = np.random.default_rng(0)
-    plane = random.normal(size=(50, 2)) * (5, 1)
-    plane -= plane.mean(axis=0)
-    turn, _ = np.linalg.qr(random.normal(size=(7, 7)))
-    places, shares = embeddings.principal_components(plane @ turn[:2])
-    assert np.allclose(places @ places.T, plane @ plane.T) and shares.sum() == pytest.approx(1)
-    again, _ = embeddings.principal_components(-(plane @ turn[:2]))
-    assert np.allclose(again, -places)
-    assert embeddings.principal_components(np.ones((1, 1)))[0].tolist() == [[0, 0]]
-
-
-def arrays(workdir: Path, row: str) -> results.Arrays:
-    return results.read_arrays(workdir / "arrays" / f"row{row}_seed0.npz")
-
-
-def test_sampled_words_are_whole_frequent_and_joined_to_their_counterparts(ended: Path) -> None:
-    stored = arrays(ended, "0")
-    sample = embeddings.word_sample(stored, 5)
-    names = [(str(stored.token_names[a]), str(stored.token_names[b or 0])) for a, b in sample]
-    assert names == [(f"▁{word}", f"::▁{word}") for word in WORDS[:5]]
-
-
-def test_positions_are_compared_over_all_languages(ended: Path) -> None:
-    similarity = embeddings.position_similarities(arrays(ended, "1"))
-    assert similarity.shape == (32, 32) and np.allclose(np.diag(similarity), 1, atol=1e-5)
-    assert np.allclose(similarity, similarity.T) and np.abs(similarity).max() < 1.0001
 
 
 def test_arrays_come_back_as_written(tmp_path: Path) -> None:
@@ -75,17 +46,6 @@ def test_arrays_that_do_not_agree_are_named(tmp_path: Path) -> None:
         results.read_arrays(path)
 
 
-def test_the_same_numbers_give_the_same_figures_to_the_byte(tmp_path: Path) -> None:
-    curve = rows.Curve([1, 2, 3], [0.1, 0.2, 0.5], [0.0, 0.1, 0.1])
-    found = {"mu": curve, "retrieval_3": curve, "perplexity_train": curve}
-    saved = [
-        figures.save(figures.learning_curves(found, "Row $0_"), tmp_path / str(n), "a/b")
-        for n in range(2)
-    ]
-    for one, other in zip(*saved, strict=True):
-        assert one.name.startswith("a-b.") and one.read_bytes() == other.read_bytes()
-
-
 class Addresses(HTMLParser):
     """Every tag and every address a page would load."""
 
@@ -104,12 +64,13 @@ def test_the_page_needs_no_other_file_and_is_small(ended: Path) -> None:
     report = ended / "report" / "report.html"
     parsed = Addresses(report.read_text())
     assert parsed.loads and all(address.startswith("data:image/") for address in parsed.loads)
-    assert not parsed.tags & {"script", "link", "iframe", "object"} and "url(" not in page.CSS
-    # One loss, a curve and a scatter a row, and the positions of the one row that has its own.
-    assert len(parsed.loads) == 1 + 3 + 3 + 1
+    assert not parsed.tags & {"script", "link", "iframe", "object"} and "url(" not in style.CSS
+    # Overview, overlay and loss; a curve and a scatter a row; the positions of the one row that
+    # has its own.
+    assert len(parsed.loads) == 3 + 3 + 3 + 1
     assert report.stat().st_size < 3_000_000
     saved = {path.name for path in (ended / "report" / "figures").iterdir()}
-    assert {"curves_row3.svg", "tokens_row0.png", "positions_row1.svg"} <= saved
+    assert {"overview.svg", "curves_row3.svg", "tokens_row0.png", "positions_row1.svg"} <= saved
 
 
 def test_nothing_a_user_wrote_becomes_markup(tmp_path: Path) -> None:
@@ -127,6 +88,34 @@ def test_nothing_a_user_wrote_becomes_markup(tmp_path: Path) -> None:
     assert "<script" not in (tmp_path / "report" / "tables" / "results.md").read_text()
 
 
+def test_the_page_has_every_table_and_says_what_diverged(tmp_path: Path) -> None:
+    ended = [replica(row, 0, fake_metrics(row, 0, 1.0)) for row in ("0", "3", "21", "lr1e-3")]
+    ended.append(replica("lr2e-2", 0, {}, 77, diverged=77))
+    results.write_results(tmp_path / "results.json", ended)
+    text = page.write(tmp_path).read_text()
+    for title in ("Table 1:", "Table 2:", "Search:", "diverged at step 77", "All metrics"):
+        assert title in text
+    assert "Table 10:" not in text and "<sub>" in text
+    # Claims that rows 0 and 3 decide, and those that wait for others.
+    assert '<span class="held">held</span>' in text and "Not run" in text
+    written = {path.name for path in (tmp_path / "report" / "tables").iterdir()}
+    names = ("table1", "table2", "search", "claims")
+    assert written == {"results.csv"} | {
+        f"{n}.{kind}" for n in names for kind in ("md", "csv", "tex")
+    }
+
+
+@pytest.mark.parametrize(("seeds", "folded"), [(state.FOLDED, False), (state.FOLDED + 1, True)])
+def test_the_table_of_many_running_replicas_is_folded(
+    tmp_path: Path, seeds: int, folded: bool
+) -> None:
+    for seed in range(seeds):
+        add_line(tmp_path, kind="train", row="0", seed=seed, step=1, loss=1.0)
+    text = page.write(tmp_path).read_text()
+    assert (f"<details><summary>The {seeds} replicas in training" in text) == folded
+    assert text.count("<td>1</td>") >= seeds - 1
+
+
 @pytest.mark.parametrize(
     ("share", "expected"),
     [
@@ -142,6 +131,13 @@ def test_a_run_still_going_says_how_far_it_is(
     text = page.write(tmp_path).read_text()
     for words in expected:
         assert words in text
+
+
+def test_a_page_written_twice_is_the_same_to_the_byte(ended: Path) -> None:
+    report = ended / "report"
+    before = {path: path.read_bytes() for path in report.rglob("*") if path.is_file()}
+    page.write(ended)
+    assert before == {path: path.read_bytes() for path in report.rglob("*") if path.is_file()}
 
 
 def test_an_empty_workdir_gives_a_page_and_none_an_error(tmp_path: Path) -> None:

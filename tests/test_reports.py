@@ -1,21 +1,20 @@
-"""Results are read as they were stored, and the table holds them beside the paper's numbers."""
+"""Results are read as they were stored, and averaged over the seeds that have them."""
 
 from __future__ import annotations
 
-import csv
-import io
+import importlib.util
 import os
 from pathlib import Path
 
 import numpy as np
 import pytest
-from fake_run import add_line, fake_metrics, fake_run, replica
+from fake_run import add_line, fake_run, replica
 
 from xling_jax.reports import papers, results, rows, tables
 
 
 def test_the_papers_mu_is_the_mean_of_its_four_scores() -> None:
-    for line in (*papers.TABLE_1, *papers.TABLE_2):
+    for line in (*papers.TABLE_1, *papers.TABLE_2, *papers.TABLE_10):
         four = [line.metrics[f"{n}_{k}"].mean for n in ("retrieval", "translation") for k in (0, 8)]
         assert abs(np.mean(four) - line.metrics["mu"].mean) <= 0.0101, line.row
 
@@ -24,6 +23,29 @@ def test_a_row_has_a_paper_line_only_in_the_papers_experiment() -> None:
     line = papers.find("fake_english", "0")
     assert line is not None and line.table == 1 and line.metrics["retrieval_0"].sd == 0.02
     assert papers.find("bilingual", "0") is None and papers.find("fake_english", "99") is None
+    of_table_1, long = papers.find("fake_english", "17"), papers.find("fake_english", "17-250")
+    assert of_table_1 is not None and of_table_1.metrics["perplexity_dev"] == (307, 7.7)
+    assert long is not None and long.metrics["perplexity_dev"] == (1111, 30.7)
+
+
+def test_rows_mean_in_the_config_what_they_mean_in_the_paper() -> None:
+    path = Path(__file__).parent.parent / "configs" / "fake_english.py"
+    spec = importlib.util.spec_from_file_location("config", path)
+    assert spec is not None and spec.loader is not None
+    config = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(config)
+    descriptions = config.get_config("scale=paper").rows
+    printed = {line.row: line.description for layout in papers.LAYOUTS for line in layout.printed}
+    for row, description in {**printed, **papers.SEARCH}.items():
+        assert descriptions[row] == description, row
+
+
+def test_what_a_row_of_the_search_tries_is_read_from_its_description() -> None:
+    tried = {row: papers.tried(description) for row, description in papers.SEARCH.items()}
+    assert tried["lr2e-3"] == ("learning-rate", 0.002) and tried["ep50"] == ("epochs", 50)
+    assert len(tried) == 11 and None not in tried.values()
+    for other in ("original", "overparam;epochs[250]", "epochs[many]", "epochs[]", "epochs"):
+        assert papers.tried(other) is None
 
 
 def test_results_come_back_as_written_without_what_is_not_finite(tmp_path: Path) -> None:
@@ -110,7 +132,7 @@ def test_a_diverged_seed_is_in_no_mean_and_is_counted(tmp_path: Path) -> None:
     row = rows.read_row(run, "0")
     assert row.metrics["mu"] == pytest.approx((0.4, 0.2, 2))
     assert row.diverged == {43: 4} and row.seeds == (0, 42)
-    table = tables.build(run)
+    table = tables.whole(run)
     assert table.lines[0].seeds == "2/3"
     assert any("seed 43 at step 4" in note for note in table.notes)
 
@@ -122,55 +144,26 @@ def test_a_running_row_is_shown_at_the_last_step_all_its_seeds_reached(tmp_path:
     assert (row.step, row.running) == (5, (0, 42)) and row.metrics["mu"].mean == pytest.approx(0.2)
 
 
-@pytest.mark.parametrize("deep", [3, 8])
-def test_the_deeper_layer_is_found_by_its_metrics(tmp_path: Path, deep: int) -> None:
-    metrics = {"retrieval_0": 0.1, f"retrieval_{deep}": 0.9, f"retrieval_{deep}_p5": 0.95}
-    results.write_results(tmp_path / "results.json", [replica("0", 0, metrics)])
-    table = tables.build(rows.read_run(tmp_path))
-    assert [line.cells["retrieval_deep"].mean for line in table.lines] == [0.9, 0.97]
-    assert f"layer {deep}" in {column.group for column in table.columns}
-    assert any(f"layer {deep}," in note for note in table.notes) == (deep != 8)
+@pytest.mark.parametrize("share", [0.5, 1.0])
+def test_a_row_with_its_own_epochs_has_its_own_number_of_steps(
+    tmp_path: Path, share: float
+) -> None:
+    run = rows.read_run(fake_run(tmp_path, ["0", "17-250", "18", "ep10"], [0], share))
+    found = {row: run.steps_of(row) for row in run.row_names()}
+    assert found == {"0": 9_000, "17-250": 22_500, "18": 0, "ep10": 900}
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(0.7, ".70"), (1, "1.00"), (0.996, "1.00"), (0.994, ".99"), (0, ".00"), (-0.05, "-.05"),
-     (-0.001, ".00"), (0.12, ".12"), (1.5, "1.50")],
-)  # fmt: skip
-def test_scores_look_as_in_the_paper(value: float, text: str) -> None:
-    assert tables.score(value) == text
+def test_a_larger_model_may_have_epochs_of_its_own() -> None:
+    config = {
+        "rows": {"0": "original", "16": "lang-pos;overparam"},
+        "config": {"training": {"epochs": 100}, "overparam": {"epochs": 20}},
+    }
+    lines = [results.Record(row, 0, 30, 2.0, {"loss": 1.0}) for row in config["rows"]]
+    run = rows.Run(Path(), config, [], results.Metrics(lines, []))
+    assert (run.steps_of("0"), run.steps_of("16")) == (1500, 300)
 
 
-def test_the_terminal_table_fits_and_has_the_papers_line_beneath_ours(tmp_path: Path) -> None:
-    metrics = {name.replace("_8", "_3"): 1.0 for name in papers.METRICS} | {"mu": 1.0}
-    metrics |= {"perplexity_train": 12_345.0, "perplexity_dev": 7e7, "retrieval_candidates": 1e4}
-    ended = []
-    for row in (*papers.ORDER, "99"):
-        worse = {name: value * 1.5 for name, value in metrics.items()}
-        ended += [replica(row, 0, metrics), replica(row, 42, worse), replica(row, 43, metrics)]
-    results.write_results(tmp_path / "results.json", ended)
-    text = tables.terminal(tmp_path)
-    lines = text.splitlines()
-    assert max(map(len, lines)) <= tables.WIDTH
-    assert sum(papers.SOURCE in line.split("±")[0] for line in lines if line[:2] == "  ") == 18
-    first = lines.index("0   original")
-    assert lines[first + 1].startswith("  ours") and lines[first + 2].startswith("  D&S 2020")
-    assert lines[-1] and "99  another setting" in lines
-
-
-def test_markdown_and_csv_hold_the_tables_numbers(tmp_path: Path) -> None:
-    table = tables.build(rows.read_run(fake_run(tmp_path)))
-    markdown = [line for line in tables.to_markdown(table).splitlines() if line[:1] == "|"]
-    assert len({line.count("|") for line in markdown}) == 1 and len(markdown) == 2 + 6
-    lines = list(csv.DictReader(io.StringIO(tables.to_csv(table))))
-    expected = [fake_metrics("1", seed, 1.0)["mu"] for seed in (0, 42)]
-    ours = next(line for line in lines if (line["row"], line["source"]) == ("1", "ours"))
-    assert float(ours["mu"]) == pytest.approx(np.mean(expected), rel=1e-4)
-    assert float(ours["mu_sd"]) == pytest.approx(np.std(expected), rel=1e-4)
-    paper = next(line for line in lines if (line["row"], line["source"]) == ("1", papers.SOURCE))
-    assert (paper["mu"], paper["mu_sd"], paper["deep_layer"]) == ("0.3", "", "8")
-
-
-def test_notes_say_that_another_text_is_no_match(tmp_path: Path) -> None:
-    notes = " ".join(tables.build(rows.read_run(fake_run(tmp_path))).notes)
-    assert "Compare the shape" in notes and "'laptop'" in notes and "fewer candidates" in notes
+def test_rows_come_in_the_order_of_the_papers_tables_then_in_the_runs_own(tmp_path: Path) -> None:
+    names = ["z", "lr1e-3", "17-250", "21", "9", "a", "0", "15"]
+    run = rows.read_run(fake_run(tmp_path, names, [0], 0.0))
+    assert run.row_names() == ["0", "15", "9", "21", "17-250", "lr1e-3", "z", "a"]

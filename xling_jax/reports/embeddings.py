@@ -24,8 +24,9 @@ def principal_components(points: np.ndarray, number: int = 2) -> tuple[np.ndarra
     """
     centred = np.asarray(points, dtype=np.float64)
     centred = centred - centred.mean(axis=0)
-    _, values, directions = np.linalg.svd(centred, full_matrices=False)
-    directions, values = directions[:number], values**2
+    # Thousands of points in few dimensions: far cheaper than a decomposition of the points.
+    values, columns = np.linalg.eigh(centred.T @ centred)
+    directions, values = columns.T[::-1][:number], np.maximum(values[::-1], 0)
     largest = directions[np.arange(len(directions)), np.abs(directions).argmax(axis=1)]
     places = centred @ (directions * np.where(largest < 0, -1.0, 1.0)[:, None]).T
     shares = values[:number] / max(values.sum(), np.finfo(float).tiny)
@@ -124,7 +125,8 @@ def _label(axes: Axes, labels: Sequence[tuple[np.ndarray, str]], points: np.ndar
     figure = axes.get_figure(root=True)
     assert figure is not None
     figure.draw_without_rendering()
-    taken = [(x - 3, y - 3, x + 3, y + 3) for x, y in axes.transData.transform(points)]
+    figure.set_layout_engine("none")  # what is placed by this layout must keep it
+    taken = np.array([(x - 3, y - 3, x + 3, y + 3) for x, y in axes.transData.transform(points)])
     left, bottom, right, top = axes.get_window_extent().extents
     sides = [(x, y) for x in (1, -1, 0) for y in (0, 1, -1) if x or y]
     point = figure.dpi / 72
@@ -135,26 +137,26 @@ def _label(axes: Axes, labels: Sequence[tuple[np.ndarray, str]], points: np.ndar
         )  # fmt: skip
         drawn.set_in_layout(False)
         x0, y0, x1, y1 = drawn.get_window_extent().extents
-        best = (np.inf, (0.0, 0.0), (x0, y0, x1, y1))
+        best = (np.inf, (0.0, 0.0), np.array([x0, y0, x1, y1]))
         for gap in (3, 8, 14):
             for side in sides:
                 x = side[0] * ((x1 - x0) / 2 + gap * point)
                 y = side[1] * ((y1 - y0) / 2 + gap * point)
-                box = (x0 + x, y0 + y, x1 + x, y1 + y)
-                outside = _area(box) - _overlap(box, (left, bottom, right, top))
-                cost = sum(_overlap(box, other) for other in taken) + 2 * outside + gap
+                box = np.array([x0 + x, y0 + y, x1 + x, y1 + y])
+                inside = _overlaps(box, np.array([[left, bottom, right, top]]))
+                outside = (x1 - x0) * (y1 - y0) - inside
+                cost = _overlaps(box, taken) + 2 * outside + gap
                 if cost < best[0]:
                     best = (cost, (x / point, y / point), box)
         drawn.set_position(best[1])
-        taken.append(best[2])
+        taken = np.concatenate([taken, best[2][None]])
 
 
-def _area(box: Sequence[float]) -> float:
-    return max(box[2] - box[0], 0) * max(box[3] - box[1], 0)
-
-
-def _overlap(a: Sequence[float], b: Sequence[float]) -> float:
-    return _area((max(a[0], b[0]), max(a[1], b[1]), min(a[2], b[2]), min(a[3], b[3])))
+def _overlaps(box: np.ndarray, others: np.ndarray) -> float:
+    """The area that a box `[4]` (left, bottom, right, top) has in common with others `[n, 4]`."""
+    corner = np.minimum(box[2:], others[:, 2:])
+    sides = np.maximum(corner - np.maximum(box[:2], others[:, :2]), 0)
+    return float(sides.prod(axis=1).sum())
 
 
 def position_similarities(arrays: Arrays) -> np.ndarray:
@@ -173,7 +175,7 @@ def position_similarity(arrays: Arrays, title: str, known: Sequence[str] = ()) -
     others = similarity[~np.eye(len(similarity), dtype=bool)]
     low, high = np.percentile(others, [1, 99.5])
     with house_style():
-        figure = new_figure(4.2, 4.2)
+        figure = new_figure(4.2, 3.7)
         axes = figure.subplots()
         shown = axes.imshow(similarity, vmin=low, vmax=high, cmap="viridis", interpolation="none")
         offset, size = arrays.position_offset, len(similarity)
@@ -189,6 +191,6 @@ def position_similarity(arrays: Arrays, title: str, known: Sequence[str] = ()) -
             for k in range(size // offset)
         ]
         axes.set_xlabel("position   (" + ", ".join(blocks) + ")", fontsize=8)
-        axes.set_title(title, loc="left", wrap=True)
+        figure.suptitle(title, x=0.02, ha="left", fontsize="medium")
         figure.colorbar(shown, ax=axes, extend="both", shrink=0.75, label="cosine similarity")
         return figure

@@ -9,10 +9,10 @@ from __future__ import annotations
 import io
 import re
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 # Okabe & Ito's colours, which stay apart for colour-blind readers.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 SHARED = "#888888"
+GRID = "#e5e5e5"
 DPI = 130
 POINTS = 200
 # Names may hold "$", which matplotlib would read as mathematics.
@@ -56,22 +57,32 @@ def house_style() -> Iterator[None]:
         yield
 
 
+def file_name(name: str) -> str:
+    """A name without what a file's name may not hold."""
+    return re.sub(r"[^A-Za-z0-9_.-]+", "-", name)
+
+
 def save(figure: Figure, folder: Path, name: str) -> tuple[Path, Path]:
     """Writes `name.svg` and `name.png` (64 colours) into a folder; returns both paths."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
     from PIL import Image
 
-    name = re.sub(r"[^A-Za-z0-9_.-]+", "-", name)
+    name = file_name(name)
+    svg, png = io.BytesIO(), io.BytesIO()
     with house_style():
-        svg, png, small = io.BytesIO(), io.BytesIO(), io.BytesIO()
-        figure.savefig(svg, format="svg", dpi=DPI, metadata={"Date": None, "Creator": None})
-        figure.savefig(png, format="png", dpi=DPI, metadata={"Software": None})
+        # `savefig` would lay out and draw everything twice for each file.
+        canvas = FigureCanvasAgg(figure)
+        canvas.draw()
+        figure.set_layout_engine("none")
+        FigureCanvasSVG(figure).print_svg(svg, metadata={"Date": None, "Creator": None})
+    image = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB").quantize(64)
+    image.save(png, format="png", optimize=True)
     # Indentation is a tenth of the file, and the page holds many.
     plain = re.sub(rb"\n\s+", b"\n", svg.getvalue())
-    image = Image.open(png).convert("RGB").quantize(64)
-    image.save(small, format="png", optimize=True)
     return (
         write_beside(folder / f"{name}.svg", plain),
-        write_beside(folder / f"{name}.png", small.getvalue()),
+        write_beside(folder / f"{name}.png", png.getvalue()),
     )
 
 
@@ -79,10 +90,12 @@ def new_figure(width: float, height: float) -> Figure:
     """An empty figure of a size in inches."""
     from matplotlib.figure import Figure
 
-    return Figure(figsize=(width, height), layout="constrained", facecolor="white")
+    size = (width, height)
+    return Figure(figsize=size, dpi=DPI, layout="constrained", facecolor="white")
 
 
-def _line(axes: Axes, curve: Curve, label: str, colour: str, style: str = "-") -> None:
+def draw_line(axes: Axes, curve: Curve, label: str, colour: str, style: str = "-") -> None:
+    """A mean over training with its standard deviation as a band."""
     mean, sd = np.array(curve.mean), np.array(curve.sd)
     marker = "o" if len(mean) < 25 else None
     axes.plot(curve.steps, mean, style, color=colour, label=label, marker=marker, ms=2.5, lw=1.4)
@@ -93,12 +106,12 @@ def _line(axes: Axes, curve: Curve, label: str, colour: str, style: str = "-") -
 def learning_curves(
     curves: Mapping[str, Curve],
     title: str,
-    steps: int | None = None,
+    steps: float | None = None,
     perplexities: tuple[float, float] | None = None,
 ) -> Figure:
     """D&S Figure 6 for one row: scores above, perplexities (log scale) below, over steps.
 
-    `steps` and `perplexities` (lowest, highest) fix the axes, so that rows can be compared.
+    `steps` and `perplexities` (lowest, highest) fix the axes; the second lets rows be compared.
     """
     with house_style():
         figure = new_figure(4.2, 5.0)
@@ -110,8 +123,11 @@ def learning_curves(
             ("perplexity_dev", "dev", COLOURS[3]),
         ):
             if name in curves:
-                _line(below, curves[name], label, colour)
-        _perplexity_axis(below, perplexities)
+                draw_line(below, curves[name], label, colour)
+        perplexity_axis(below, perplexities)
+        below.set_ylabel("perplexity")
+        if below.lines:
+            below.legend(ncols=2, loc="upper right")
         below.set_xlabel("training step")
         if steps:
             below.set_xlim(0, steps * 1.02)
@@ -132,31 +148,53 @@ def _scores(axes: Axes, curves: Mapping[str, Curve]) -> None:
         lines.append((f"{name}_{deep}", f"{label}, layer {deep}", colour, "-"))
     for name, label, colour, style in lines:
         if name in curves:
-            _line(axes, curves[name], label, colour, style)
-    axes.set_ylim(-0.02, 1.02)
+            draw_line(axes, curves[name], label, colour, style)
+    score_axis(axes)
     axes.set_ylabel("score")
-    axes.grid(axis="y", color="#e5e5e5", lw=0.6)
 
 
-def _perplexity_axis(axes: Axes, limits: tuple[float, float] | None) -> None:
-    from matplotlib.ticker import FuncFormatter, NullFormatter
+def score_axis(axes: Axes) -> None:
+    """The axis from 0 to 1 that all scores share."""
+    axes.set_ylim(-0.02, 1.02)
+    axes.grid(axis="y", color=GRID, lw=0.6)
 
-    axes.set_yscale("log")
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.yaxis.set_minor_formatter(NullFormatter())
-    axes.set_ylabel("perplexity")
-    axes.grid(axis="y", color="#e5e5e5", lw=0.6)
+
+def perplexity_axis(
+    axes: Axes, limits: tuple[float, float] | None, which: Literal["x", "y"] = "y"
+) -> None:
+    """Makes an axis logarithmic with plain numbers, from the lowest to the highest of `limits`."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    getattr(axes, f"set_{which}scale")("log")
+    axis = axes.yaxis if which == "y" else axes.xaxis
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
+    axes.grid(axis=which, color=GRID, lw=0.6)
     if limits:
-        axes.set_ylim(limits[0] / 1.3, limits[1] * 1.3)
-    if axes.lines:
-        axes.legend(ncols=2, loc="upper right")
+        # A range within a decade may hold no power of ten to write down.
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5) if limits[1] < 50 * limits[0] else (1,)))
+        getattr(axes, f"set_{which}lim")(limits[0] / 1.15, limits[1] * 1.15)
 
 
-def _thinned(curve: Curve) -> Curve:
+def round_limits(values: Iterable[float]) -> tuple[float, float] | None:
+    """Positive values' limits, rounded outwards to 1, 2 or 5 times a power of ten, or None.
+
+    So a new row seldom moves the axes of the others.
+    """
+    numbers = [value for value in values if value > 0]
+    if not numbers:
+        return None
+    steps = [float(f"{m}e{e}") for e in range(-9, 31) for m in (1, 2, 5)]
+    low, high = min(numbers), max(numbers)
+    below = max((step for step in steps if step <= low), default=low)
+    return below, min((step for step in steps if step >= high), default=high)
+
+
+def thinned(curve: Curve) -> Curve:
     """At most `POINTS` points, each the mean of as many neighbours."""
     parts = min(POINTS, len(curve.steps))
     means = [[float(p.mean()) for p in np.array_split(np.array(v), parts)] for v in curve]
-    return Curve([round(step) for step in means[0]], means[1], means[2])
+    return Curve(means[0], means[1], means[2])
 
 
 def training_loss(by_row: Mapping[str, Curve]) -> Figure:
@@ -165,8 +203,8 @@ def training_loss(by_row: Mapping[str, Curve]) -> Figure:
         figure = new_figure(4.2, 3.0)
         axes = figure.subplots()
         for n, (row, curve) in enumerate(by_row.items()):
-            dash = ("-", "--", ":")[n // len(COLOURS) % 3]
-            _line(axes, _thinned(curve), f"row {row}", COLOURS[n % len(COLOURS)], dash)
+            dash = ("-", "--", ":", "-.")[n // len(COLOURS) % 4]
+            draw_line(axes, curve, f"row {row}", COLOURS[n % len(COLOURS)], dash)
         axes.set_xlabel("training step")
         axes.set_ylabel("training loss")
         if by_row:

@@ -1,26 +1,34 @@
-"""A run's figures, drawn, saved, and set into cards for the page."""
+"""A run's figures, drawn where they are not yet, and set into cards for the page."""
 
 from __future__ import annotations
 
 import base64
 import textwrap
 from collections.abc import Callable, Sequence
+from functools import partial
 from html import escape
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xling_jax.reports import embeddings, figures
+from xling_jax.reports import comparisons, embeddings, figures, overview, search
+from xling_jax.reports.drawn import Drawn, digest
 from xling_jax.reports.results import Arrays, array_files, read_arrays
-from xling_jax.reports.rows import Run, curves
+from xling_jax.reports.rows import Curve, Run, curves, deep_layer
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-CURVES = (
-    "Mean over seeds, one standard deviation shaded. The axes are the same for every row. "
-    "Seeds that diverged are left out."
+OVERVIEW = (
+    "D&S Figure 1 for every row: means over seeds, whiskers of one standard deviation, hollow "
+    "diamonds for the paper's figures."
 )
+TRAINING = (
+    "Mean over seeds, one standard deviation shaded. Seeds that diverged are left out. Rows are "
+    "set beside each other as in D&S Figures 6 and 7; then each row by itself, over its own number "
+    "of steps."
+)
+SEARCH = "What D&S chose by perplexity (appendix C.3): every value tried, all else as in row 0."
 TOKENS = (
     "Layer 0 (token embeddings) on their first two principal components: all pieces above, "
     "frequent words below, each joined to its counterpart in the other language. One seed a row."
@@ -33,10 +41,14 @@ POSITIONS = (
 )
 
 
-def draw(run: Run, folder: Path) -> list[tuple[str, str]]:
-    """Draws and saves every figure the run has data for; returns headings and HTML."""
+def draw(run: Run, folder: Path) -> dict[str, str]:
+    """Draws and saves what is new among the figures that the run has data for.
+
+    Returns the sections' HTML by heading; one without a figure is empty.
+    """
     if find_spec("matplotlib") is None:
-        return [("Figures", _quiet("matplotlib is not installed, so there are none."))]
+        return {"Figures": _quiet("matplotlib is not installed, so there are none.")}
+    drawn = Drawn(folder)
     names = _languages(run)
 
     def tokens(arrays: Arrays, title: str) -> Figure:
@@ -47,14 +59,14 @@ def draw(run: Run, folder: Path) -> list[tuple[str, str]]:
             return None
         return embeddings.position_similarity(arrays, title, names)
 
-    return [
-        ("Learning curves", _section(CURVES, [*_curves(run, folder), *_loss(run, folder)])),
-        ("Token embeddings", _section(TOKENS, _stored(run, folder, "tokens", tokens))),
-        (
-            "Position similarities",
-            _section(POSITIONS, _stored(run, folder, "positions", positions)),
-        ),
-    ]
+    training = [*_together(run, drawn), *_curves(run, drawn), *_loss(run, drawn)]
+    return {
+        "Overview": _section(OVERVIEW, _overview(run, drawn)) or _quiet("Nothing to draw yet."),
+        "Search": _section(SEARCH, _search(run, drawn)),
+        "Training": _section(TRAINING, training),
+        "Token embeddings": _section(TOKENS, _stored(run, drawn, "tokens", tokens)),
+        "Position similarities": _section(POSITIONS, _stored(run, drawn, "positions", positions)),
+    }
 
 
 def _quiet(text: str) -> str:
@@ -63,7 +75,7 @@ def _quiet(text: str) -> str:
 
 def _section(explanation: str, cards: Sequence[str]) -> str:
     if not cards:
-        return _quiet("Nothing to draw yet.")
+        return ""
     return f'{_quiet(explanation)}<div class="figures">\n{"".join(cards)}</div>\n'
 
 
@@ -72,60 +84,98 @@ def _languages(run: Run) -> list[str]:
     return list(dict.fromkeys(str(t["language"]) for t in run.texts if t.get("language")))
 
 
-def _title(run: Run, row: str) -> str:
+def _title(run: Run, row: str, end: str = "") -> str:
     description = run.description(row).replace(";", "; ")
-    return textwrap.fill(f"Row {row}: {description}" if description else f"Row {row}", 48)
+    described = bool(description) and description != row
+    text = f"Row {row}: {description}" if described else f"Row {row}"
+    return textwrap.fill(text + end, 48, break_on_hyphens=False)
 
 
-def _card(paths: tuple[Path, Path], alt: str, embed: Path) -> str:
-    """A figure as a data address, so that the page needs no other file, and links to both files."""
-    kind = "svg+xml" if embed.suffix == ".svg" else "png"
+def _card(paths: tuple[Path, Path], alt: str, kind: str = "svg", wide: bool = False) -> str:
+    """A figure as a data address, so that the page needs no other file, and links to both files.
+
+    A wide one has a line of the page for itself, and scrolls in its box where that is narrow.
+    """
+    embed = next(path for path in paths if path.suffix == f".{kind}")
     data = base64.b64encode(embed.read_bytes()).decode()
+    mime = "image/svg+xml" if kind == "svg" else "image/png"
     links = " · ".join(f'<a href="figures/{escape(p.name)}">{p.suffix[1:]}</a>' for p in paths)
+    kinds = ' class="wide"' if wide else ""
     return (
-        f'<figure><img alt="{escape(alt)}" src="data:image/{kind};base64,{data}">'
+        f'<figure{kinds}><div class="scroll">'
+        f'<img alt="{escape(alt)}" src="data:{mime};base64,{data}"></div>'
         f"<figcaption>{escape(alt)} ({links})</figcaption></figure>\n"
     )
 
 
-def _curves(run: Run, folder: Path) -> list[str]:
-    diverged = {(r.row, r.seed) for r in run.replicas if r.diverged_at is not None}
+def _overview(run: Run, drawn: Drawn) -> list[str]:
+    entries = overview.entries(run)
+    if not entries:
+        return []
+    layer = deep_layer(name for row in run.row_names() for name in run.row(row).metrics)
+    paths = drawn.figure("overview", [entries, layer], lambda: overview.overview(entries, layer))
+    return [_card(paths, "Every row: scores and train perplexity", wide=True)] if paths else []
+
+
+def _search(run: Run, drawn: Drawn) -> list[str]:
+    cards = []
+    for name, trials in search.series(run).items():
+        if not comparisons.has_figure(trials):
+            continue
+        numbers = [(t.value, t.row.metrics, t.row.diverged) for t in trials]
+        figure = partial(comparisons.over_values, name, trials)
+        if paths := drawn.figure(f"search_{name}", numbers, figure):
+            cards.append(_card(paths, f"Perplexities and mu over {name.replace('-', ' ')}"))
+    return cards
+
+
+def _together(run: Run, drawn: Drawn) -> list[str]:
+    by_row = comparisons.compared_rows(run)
+    if not by_row:
+        return []
+    names = {row: f"{row}: {run.description(row)}".replace(";", "; ") for row in by_row}
+    figure = partial(comparisons.over_training, by_row, names)
+    paths = drawn.figure("training", [by_row, names], figure)
+    alt = f"Rows {', '.join(by_row)} over training"
+    return [_card(paths, alt, wide=True)] if paths else []
+
+
+def _curves(run: Run, drawn: Drawn) -> list[str]:
     by_row = {}
     for row in run.row_names():
-        found = curves(run.metrics.evaluations, row, [s for r, s in diverged if r == row])
-        if found:
+        found = curves(run.metrics.evaluations, row, run.seeds_diverged(row))
+        if found and run.steps_of(row) != 0:
             by_row[row] = found
-    fits = [
+    limits = figures.round_limits(
         value
         for found in by_row.values()
         for name in ("perplexity_train", "perplexity_dev")
         for value in (found[name].mean if name in found else ())
-    ]
-    last = max((c.steps[-1] for found in by_row.values() for c in found.values()), default=0)
+    )
     cards = []
     for row, found in by_row.items():
-        limits = (min(fits), max(fits)) if fits and min(fits) > 0 else None
-        figure = figures.learning_curves(found, _title(run, row), run.steps or last, limits)
-        paths = figures.save(figure, folder, f"curves_row{row}")
-        cards.append(_card(paths, f"Row {row}: scores and perplexities over training", paths[0]))
+        last = max(curve.steps[-1] for curve in found.values())
+        inputs = (found, _title(run, row), run.steps_of(row) or last, limits)
+        paths = drawn.figure(f"curves_row{row}", inputs, partial(figures.learning_curves, *inputs))
+        if paths:
+            cards.append(_card(paths, f"Row {row}: scores and perplexities over training"))
     return cards
 
 
-def _loss(run: Run, folder: Path) -> list[str]:
-    diverged = {(r.row, r.seed) for r in run.replicas if r.diverged_at is not None}
-    by_row = {}
+def _loss(run: Run, drawn: Drawn) -> list[str]:
+    by_row: dict[str, Curve] = {}
     for row in run.row_names():
-        found = curves(run.metrics.training, row, [s for r, s in diverged if r == row])
+        found = curves(run.metrics.training, row, run.seeds_diverged(row))
         if "loss" in found:
-            by_row[row] = found["loss"]
+            by_row[row] = figures.thinned(found["loss"])
     if not by_row:
         return []
-    paths = figures.save(figures.training_loss(by_row), folder, "training_loss")
-    return [_card(paths, "Training loss of every row", paths[0])]
+    paths = drawn.figure("training_loss", by_row, partial(figures.training_loss, by_row))
+    return [_card(paths, "Training loss of every row")] if paths else []
 
 
 def _stored(
-    run: Run, folder: Path, name: str, drawing: Callable[[Arrays, str], Figure | None]
+    run: Run, drawn: Drawn, name: str, drawing: Callable[[Arrays, str], Figure | None]
 ) -> list[str]:
     """A card for each row that stored arrays; one that cannot be read says so in its place."""
     files = array_files(run.workdir / "arrays")
@@ -134,14 +184,19 @@ def _stored(
         if row not in files:
             continue
         seed, path = files[row]
+        title = _title(run, row, f" (seed\u00a0{seed})")
+        numbers = [digest(path.read_bytes()), title, _languages(run)]
+
+        def figure(path: Path = path, title: str = title) -> Figure | None:
+            return drawing(read_arrays(path), title)
+
         try:
-            figure = drawing(read_arrays(path), f"{_title(run, row)} (seed {seed})")
+            paths = drawn.figure(f"{name}_row{row}", numbers, figure)
         except ValueError as error:
             cards.append(_quiet(str(error)))
             continue
-        if figure is not None:
-            paths = figures.save(figure, folder, f"{name}_row{row}")
+        if paths:
             # A scatter of thousands of points and an image are smaller as png.
             alt = f"Row {row}, seed {seed}: {name.rstrip('s')} embeddings"
-            cards.append(_card(paths, alt, paths[1]))
+            cards.append(_card(paths, alt, "png"))
     return cards

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from xling_jax.reports import papers
 from xling_jax.reports.results import (
@@ -21,6 +21,7 @@ from xling_jax.reports.results import (
 )
 
 _LAYERED = re.compile(r"(?:retrieval|translation|alignment_f1)_(\d+)")
+_EPOCHS = re.compile(r"epochs\[(\d+)\]")
 
 
 class Summary(NamedTuple):
@@ -36,16 +37,41 @@ class Summary(NamedTuple):
 
 def summarise(values: Iterable[float]) -> Summary:
     """Mean and standard deviation (ddof=0) of at least one finite value."""
-    array = np.asarray(list(values), dtype=np.float64)
-    if not array.size or not np.isfinite(array).all():
-        raise ValueError(f"summarise needs finite values and at least one, got {array.tolist()}")
-    return Summary(float(array.mean()), float(array.std(ddof=0)), array.size)
+    numbers = list(values)
+    if not numbers or not all(map(math.isfinite, numbers)):
+        raise ValueError(f"summarise needs finite values and at least one, got {numbers}")
+    mean = math.fsum(numbers) / len(numbers)
+    variance = math.fsum((number - mean) ** 2 for number in numbers) / len(numbers)
+    return Summary(mean, math.sqrt(variance), len(numbers))
 
 
 def deep_layer(names: Iterable[str]) -> int | None:
     """The deeper evaluated layer, found in metric names such as `retrieval_8`; None if only 0."""
     layers = [int(match[1]) for name in names if (match := _LAYERED.match(name))]
     return max(layers, default=0) or None
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row over its seeds.
+
+    `metrics` average the seeds in `seeds`: those that finished or, while none has, all that run,
+    at the last step where every one of them was evaluated. `diverged` maps a seed to its last
+    good step; such seeds are in no mean.
+    """
+
+    row: str
+    description: str
+    metrics: Mapping[str, Summary]
+    seeds: tuple[int, ...]
+    diverged: Mapping[int, int]
+    running: tuple[int, ...]
+    step: int | None
+
+    @property
+    def finished(self) -> bool:
+        """Whether no seed of the row still trains."""
+        return not self.running
 
 
 @dataclass(frozen=True)
@@ -70,31 +96,61 @@ class Run:
         texts = self.config.get("texts")
         return [t for t in texts if isinstance(t, dict)] if isinstance(texts, list) else []
 
-    def setting(self, section: str, *names: str) -> int | None:
-        """The first integer with one of the names, at the top of the config or in a section."""
+    def setting(self, section: str, *names: str) -> float | None:
+        """The first number with one of the names, at the top of the config or in a section."""
         nested = self.config.get("config")
         inside = nested.get(section) if isinstance(nested, dict) else None
         for where in (self.config, inside if isinstance(inside, dict) else {}):
             for name in names:
-                if isinstance(where.get(name), int) and not isinstance(where[name], bool):
-                    return int(where[name])
+                if isinstance(where.get(name), int | float) and not isinstance(where[name], bool):
+                    return float(where[name])
         return None
 
-    @property
-    def steps(self) -> int | None:
-        """The updates a replica makes, y of "step x of y": named, or from epochs and progress."""
-        epochs = self.setting("training", "epochs")
+    def steps_of(self, row: str) -> int | None:
+        """The updates a replica of a row makes, y of "step x of y"; None where nothing tells.
+
+        As stored by one that ended, or from the row's epochs and the pace so far.
+        """
+        ended = [r.step for r in self.replicas if r.row == row and r.diverged_at is None]
+        description = self.description(row)
+        modifications = description.split(";")
+        if ended or "untrained" in modifications:
+            return max(ended, default=0)
+        own = _EPOCHS.search(description)
+        if not own and (named := self.setting("training", "steps", "total_steps")):
+            return round(named)
+        large = self.setting("overparam", "epochs") if "overparam" in modifications else None
+        epochs = float(own[1]) if own else large or self.setting("training", "epochs")
         lines = (*self.metrics.training, *self.metrics.evaluations)
-        known = [record for record in lines if record.epoch]
-        if (named := self.setting("training", "steps", "total_steps")) or not (epochs and known):
-            return named
-        last = max(known, key=lambda record: record.step)
-        return round(last.step / (last.epoch or 1.0) * epochs)
+        known = self._lines.get(row) or lines
+        pace = max(((r.step, r.epoch) for r in known if r.epoch), default=None)
+        return round(pace[0] / pace[1] * epochs) if pace and epochs else None
 
     @property
     def layers(self) -> int | None:
         """The encoder's depth."""
-        return self.setting("models", "layers", "num_layers")
+        layers = self.setting("models", "layers", "num_layers")
+        return None if layers is None else round(layers)
+
+    @cached_property
+    def _lines(self) -> dict[str, list[Record]]:
+        """Everything that was logged, by row: training first."""
+        by_row: dict[str, list[Record]] = {}
+        for record in (*self.metrics.training, *self.metrics.evaluations):
+            by_row.setdefault(record.row, []).append(record)
+        return by_row
+
+    @cached_property
+    def _seeds(self) -> dict[str, set[int]]:
+        return {row: {line.seed for line in lines} for row, lines in self._lines.items()}
+
+    def seeds_logged(self, row: str) -> set[int]:
+        """The seeds of a row for which anything was logged."""
+        return self._seeds.get(row, set())
+
+    def seeds_diverged(self, row: str) -> set[int]:
+        """The seeds of a row that diverged."""
+        return {r.seed for r in self.replicas if r.row == row and r.diverged_at is not None}
 
     def description(self, row: str) -> str:
         """A row's description, from the config or a result; empty if neither has one."""
@@ -107,42 +163,28 @@ class Run:
         """(row, seed) of every replica that the config's groups name or that left a line."""
         groups = self.config.get("groups")
         planned = [pair for group in groups for pair in group] if isinstance(groups, list) else []
-        lines = (*self.metrics.training, *self.metrics.evaluations)
-        seen = {(r.row, r.seed) for r in lines} | {(r.row, r.seed) for r in self.replicas}
-        return {(str(row), int(seed)) for row, seed in planned} | seen
+        seen = {(row, seed) for row in self._seeds for seed in self._seeds[row]}
+        ended = {(r.row, r.seed) for r in self.replicas}
+        return {(str(row), int(seed)) for row, seed in planned} | seen | ended
 
     def row_names(self) -> list[str]:
         """Every row planned or seen: the papers' order first, then the run's own."""
         named = self.config.get("rows")
         seen = [str(name) for name in named] if isinstance(named, dict) else []
-        seen += [replica.row for replica in self.replicas]
-        seen += [record.row for record in (*self.metrics.evaluations, *self.metrics.training)]
+        seen += [*(replica.row for replica in self.replicas), *self._lines]
         rows = list(dict.fromkeys(seen))
         order = papers.ORDER if self.experiment == papers.EXPERIMENT else ()
         return sorted(rows, key=lambda r: order.index(r) if r in order else len(order))
 
+    def row(self, name: str) -> Row:
+        """A row's means over seeds, read once."""
+        if name not in self._rows:
+            self._rows[name] = read_row(self, name)
+        return self._rows[name]
 
-@dataclass(frozen=True)
-class Row:
-    """One row over its seeds.
-
-    `metrics` average the seeds in `seeds`: those that finished or, while none has, all that run,
-    at the last step where every one of them was evaluated. `diverged` maps a seed to its last
-    good step; such seeds are in no mean.
-    """
-
-    row: str
-    description: str
-    metrics: Mapping[str, Summary]
-    seeds: tuple[int, ...]
-    diverged: Mapping[int, int]
-    running: tuple[int, ...]
-    step: int | None
-
-    @property
-    def finished(self) -> bool:
-        """Whether no seed of the row still trains."""
-        return not self.running
+    @cached_property
+    def _rows(self) -> dict[str, Row]:
+        return {}
 
 
 def read_run(workdir: Path) -> Run:
@@ -169,8 +211,7 @@ def read_row(run: Run, row: str) -> Row:
     ended = [r for r in run.replicas if r.row == row]
     diverged = {r.seed: r.diverged_at for r in ended if r.diverged_at is not None}
     good = [r for r in ended if r.diverged_at is None]
-    lines = (*run.metrics.training, *run.metrics.evaluations)
-    running = sorted({r.seed for r in lines if r.row == row} - {r.seed for r in ended})
+    running = sorted(run.seeds_logged(row) - {r.seed for r in ended})
     if not good:
         seeds, step, metrics = _so_far(run, row, running)
     else:
@@ -196,7 +237,7 @@ def _so_far(
 class Curve(NamedTuple):
     """A metric over training: `steps`, `mean`, `sd` of equal length."""
 
-    steps: list[int]
+    steps: Sequence[float]
     mean: list[float]
     sd: list[float]
 
@@ -204,8 +245,9 @@ class Curve(NamedTuple):
 def curves(records: Iterable[Record], row: str, without: Iterable[int] = ()) -> dict[str, Curve]:
     """Each number's mean and standard deviation a step, over the seeds of a row that have it."""
     points: dict[str, dict[int, list[float]]] = {}
+    left_out = set(without)
     for record in records:
-        if record.row == row and record.seed not in set(without):
+        if record.row == row and record.seed not in left_out:
             for name, value in record.values.items():
                 points.setdefault(name, {}).setdefault(record.step, []).append(value)
     found = {}

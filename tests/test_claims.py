@@ -1,0 +1,299 @@
+"""The paper's numbers support every claim, others do not, and missing ones decide nothing."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fake_run import add_line, fake_run, replica
+
+from xling_jax.reports import claims, papers, results, rows
+from xling_jax.reports.claims import HELD, NOT_HELD, NOT_RUN, ON_TABLES, Claim, Evidence, Measure
+from xling_jax.reports.dufter_claims import CLAIMS
+
+BY_NAME = {claim.id: claim for claim in CLAIMS}
+BY_TABLES = [claim for claim in CLAIMS if claim.basis == ON_TABLES]
+POINTS = (5, 10, 20, 40, 60, 80, 95, 100)
+
+
+def paper_but(row: str, metric: str, mean: float) -> Evidence:
+    """The paper's numbers with another mean in one place."""
+    paper = claims.of_paper()
+    other = replace(paper.rows[row], metrics={**paper.rows[row].metrics, metric: Measure(mean)})
+    return replace(paper, rows={**paper.rows, row: other})
+
+
+def outcomes(evidence: Evidence) -> dict[str, str]:
+    return {decided.claim.id: decided.outcome for decided in claims.decide(evidence)}
+
+
+def test_the_papers_numbers_support_every_claim_that_they_can_decide() -> None:
+    decided = claims.decide(claims.of_paper())
+    assert [each.claim for each in decided] == list(CLAIMS)
+    for each in decided:
+        if each.claim.basis == ON_TABLES:
+            assert each.outcome == HELD, each
+        else:
+            assert each.outcome == NOT_RUN and "prints no numbers" in each.numbers
+    assert len(BY_TABLES) >= 18 and len(CLAIMS) - len(BY_TABLES) >= 8
+
+
+def test_claims_are_named_and_worded_for_a_list() -> None:
+    assert len(BY_NAME) == len(CLAIMS)
+    for claim in CLAIMS:
+        assert re.fullmatch(r"[a-z]+(-[a-z]+)*", claim.id)
+        assert claim.statement.endswith(".") and claim.source.startswith(papers.SOURCE)
+
+
+@pytest.mark.parametrize("claim", BY_TABLES, ids=lambda claim: claim.id)
+def test_a_claim_fails_with_any_of_its_checks(claim: Claim) -> None:
+    paper = claims.of_paper()
+    for check in claim.checks:
+        row, name = check.left.row, check.left.name
+        metric = next(m for m in paper.rows[row].metrics if claims.in_words(m) == name)
+        worse = 9e4 if check.sign in "<≤" else -9e4
+        decided = claim.decide(paper_but(row, metric, worse))
+        assert decided.outcome == NOT_HELD and check.in_words() in decided.numbers
+
+
+def test_rows_that_are_all_alike_support_only_what_does_not_tell_them_apart() -> None:
+    paper = claims.of_paper()
+    for row, expected in {
+        "0": "original-is-multilingual alignment-is-easy layers-differ the-others-harm-little "
+        "fit-is-kept inv-order-fits",
+        "3": "layers-differ the-others-harm-little fit-is-kept inv-order-fits inv-order "
+        "all-four-for-long",
+        "18": "alignment-is-easy the-others-harm-little fit-is-kept inv-order inv-order-fits "
+        "all-four-for-long",
+    }.items():
+        alike = outcomes(replace(paper, rows=dict.fromkeys(paper.rows, paper.rows[row])))
+        held = {name for name, outcome in alike.items() if outcome == HELD}
+        assert held == set(expected.split()), row
+
+
+@pytest.mark.parametrize(
+    ("name", "row", "metric", "within", "beyond"),
+    [
+        ("the-others-harm-little", "2", "mu", 0.61, 0.59),
+        ("two-modifications", "5", "mu", 0.34, 0.36),
+        ("three-modifications", "8", "mu", 0.19, 0.21),
+        ("fit-is-kept", "8", "perplexity_train", 11.6, 11.8),
+        ("overparam-retrieves", "15", "retrieval_deep", 0.96, 0.94),
+        ("overparam-and-lang-pos", "1", "mu", 0.06, 0.05),
+        ("inv-order-fits", "9", "perplexity_dev", 317.0, 318.0),
+        ("no-parallel", "21", "mu", 0.06, 0.05),
+        ("knn-replace", "30", "mu", 0.71, 0.70),
+    ],
+)
+def test_thresholds_are_those_of_the_statements(
+    name: str, row: str, metric: str, within: float, beyond: float
+) -> None:
+    for value, outcome in ((within, HELD), (beyond, NOT_HELD)):
+        assert BY_NAME[name].decide(paper_but(row, metric, value)).outcome == outcome
+
+
+def test_a_claim_is_not_run_without_any_of_its_rows() -> None:
+    known = replace(claims.of_paper(), printed=False)
+    for claim in CLAIMS:
+        for row in claim.rows:
+            rest = {name: each for name, each in known.rows.items() if name != row}
+            decided = claim.decide(replace(known, rows=rest))
+            assert decided.outcome == NOT_RUN and decided.numbers.endswith(f"row {row}")
+
+
+def stored(folder: Path, scales: Sequence[float], diverged: Sequence[str] = ()) -> Path:
+    """A workdir with the paper's numbers, a seed for each scale of mu."""
+    ended = []
+    for row in papers.ORDER:
+        line = papers.find(papers.EXPERIMENT, row)
+        for seed, scale in enumerate(scales):
+            if line:
+                found = {k.replace("_8", "_3"): v.mean for k, v in line.metrics.items()}
+                found["mu"] *= scale
+                at = 1 if f"{row} {seed}" in diverged else None
+                ended.append(replica(row, seed, {} if at else found, diverged=at))
+    results.write_results(folder / "results.json", ended)
+    return folder
+
+
+def of_run(workdir: Path) -> Evidence:
+    return claims.of_run(rows.read_run(workdir))
+
+
+def test_a_run_is_decided_by_its_means_and_shows_its_spread(tmp_path: Path) -> None:
+    known = of_run(stored(tmp_path, (0.9, 1.1)))
+    assert known.metric("0", "mu").by_seed == pytest.approx({0: 0.63, 1: 0.77})
+    assert all(outcomes(known)[claim.id] == HELD for claim in BY_TABLES)
+    numbers = BY_NAME["lang-pos-harms-most"].decide(known).numbers
+    assert numbers == "mu: row 1 .30 ±.03, row 2 .66 ±.066, row 4 .68 ±.068 (2 seeds)"
+    decided = BY_NAME["each-modification-harms"].decide(known)
+    assert decided.outcome == HELD
+    assert decided.numbers.endswith(
+        "within the spread of the seeds: row 2: mu < row 0's, row 4: mu < row 0's"
+    )
+    one = BY_NAME["knn-replace"].decide(of_run(stored(tmp_path, (1.0,))))
+    assert one.numbers == "mu: row 0 .70, row 30 .74 (1 seed)"
+
+
+def test_diverged_seeds_are_left_out_and_named(tmp_path: Path) -> None:
+    known = of_run(stored(tmp_path, (0.9, 1.0), ("30 0", "3 0", "3 1")))
+    decided = BY_NAME["knn-replace"].decide(known)
+    told = "mu: row 0 .665 ±.035, row 30 .74 (1 to 2 seeds); seed 0 of row 30 diverged"
+    assert (decided.outcome, decided.numbers) == (HELD, told)
+    decided = BY_NAME["inv-order"].decide(known)
+    assert (decided.outcome, decided.numbers) == (NOT_RUN, "diverged with every seed: row 3")
+
+
+def test_a_run_that_still_goes_decides_nothing(tmp_path: Path) -> None:
+    original = BY_NAME["original-is-multilingual"]
+    known = of_run(fake_run(tmp_path / "begun", share=0.4))
+    assert set(outcomes(known).values()) == {NOT_RUN}
+    assert original.decide(known).numbers == "not ended (0 of 2 seeds have): row 0"
+    workdir = fake_run(tmp_path / "ended")
+    assert original.decide(of_run(workdir)).outcome == HELD
+    config = json.loads((workdir / "config.json").read_text())
+    config["groups"].append([["0", 43]])
+    (workdir / "config.json").write_text(json.dumps(config))
+    assert original.decide(of_run(workdir)).numbers == "not ended (2 of 3 seeds have): row 0"
+
+
+def test_the_claims_are_about_one_experiment(tmp_path: Path) -> None:
+    stored(tmp_path, (1.0,))
+    text = (tmp_path / "results.json").read_text()
+    (tmp_path / "results.json").write_text(text.replace(papers.EXPERIMENT, "bilingual"))
+    assert set(outcomes(of_run(tmp_path)).values()) == {NOT_RUN}
+
+
+def test_a_number_that_overflowed_decides_nothing(tmp_path: Path) -> None:
+    results.write_results(
+        tmp_path / "results.json",
+        [replica(row, 0, {"mu": 0.0, "perplexity_train": np.inf}) for row in ("0", "17")],
+    )
+    decided = BY_NAME["all-four"].decide(of_run(tmp_path))
+    assert (decided.outcome, decided.numbers) == (NOT_RUN, "no finite train perplexity: row 17")
+
+
+Given = Mapping[str, Mapping[str, Sequence[float]]]  # row, metric, values at `POINTS`
+
+
+def trained(folder: Path, by_row: Given) -> Evidence:
+    """A run of rows with the given curves, two seeds about each mean."""
+    ended = [replica("18", seed, {"mu": 0.0, "perplexity_train": 4000.0}) for seed in (0, 1)]
+    for row, curves in by_row.items():
+        for seed in (0, 1):
+            for n, step in enumerate(POINTS):
+                found = {k: v[n] * (0.99 + 0.02 * seed) for k, v in curves.items()}
+                at = {"row": row, "seed": seed, "step": step}
+                add_line(folder, kind="evaluation", **at, metrics=found)
+            ended.append(replica(row, seed, found, POINTS[-1]))
+    results.write_results(folder / "results.json", ended)
+    return of_run(folder)
+
+
+EARLY = (0.1, 0.3, 0.5, 0.6, 0.62, 0.64, 0.66, 0.66)
+LATE = (0.0, 0.0, 0.05, 0.1, 0.2, 0.5, 0.6, 0.66)
+FALLING = (700, 500, 350, 300, 280, 260, 250, 249)
+RISING = (700, 372, 254, 274, 302, 310, 320, 330)
+QUICK = (100, 40, 20, 14, 12, 11, 10, 10)
+SLOW = (3000, 2500, 1500, 700, 300, 100, 20, 10)
+NOTHING = (0.0,) * 8
+
+
+@pytest.mark.parametrize(
+    ("name", "for_it", "against"),
+    [
+        ("longer-is-more", {"0": {"mu": LATE}}, {"0": {"mu": EARLY[::-1]}}),
+        ("multilinguality-is-late",
+         {"0": {"mu": LATE, "perplexity_train": QUICK}},
+         {"0": {"mu": EARLY, "perplexity_train": SLOW}}),
+        ("small-before-overfitting",
+         {"0": {"mu": LATE, "perplexity_dev": FALLING}},
+         {"0": {"mu": LATE, "perplexity_dev": RISING}}),
+        ("overparam-when-overfitting",
+         {"15": {"mu": LATE, "perplexity_dev": RISING}},
+         {"15": {"mu": EARLY, "perplexity_dev": RISING}}),
+        ("small-is-earlier",
+         {"0": {"mu": EARLY}, "15": {"mu": LATE}}, {"0": {"mu": LATE}, "15": {"mu": EARLY}}),
+        ("knn-replace-is-earlier",
+         {"0": {"mu": LATE}, "30": {"mu": EARLY}}, {"0": {"mu": EARLY}, "30": {"mu": NOTHING}}),
+    ],
+)  # fmt: skip
+def test_curves_decide_both_ways(tmp_path: Path, name: str, for_it: Given, against: Given) -> None:
+    flat = {row: {**curves, "mu": NOTHING} for row, curves in for_it.items()}
+    cases = (for_it, HELD), (against, NOT_HELD), (flat, NOT_HELD)
+    for n, (given, outcome) in enumerate(cases):
+        (tmp_path / str(n)).mkdir()
+        decided = BY_NAME[name].decide(trained(tmp_path / str(n), given))
+        assert decided.outcome == outcome and "(2 seeds)" in decided.numbers, decided
+
+
+def test_shares_of_training_lie_on_straight_lines_between_evaluations(tmp_path: Path) -> None:
+    known = trained(tmp_path, {"0": {"mu": LATE}, "15": {"mu": (0.6,) * 8}, "30": {"mu": NOTHING}})
+    numbers = BY_NAME["small-is-earlier"].decide(known).numbers
+    # Half of .66 lies between .2 at 60 % and .5 at 80 %; half of .6 halfway up to the first 5 %.
+    assert "row 0 .687 ±.00, row 15 .025 ±.00" in numbers
+    numbers = BY_NAME["knn-replace-is-earlier"].decide(known).numbers
+    assert "share of training until half of the final mu of row 0: row 30 never" in numbers
+
+
+def test_a_curve_of_few_evaluations_decides_nothing(tmp_path: Path) -> None:
+    results.write_results(tmp_path / "results.json", [replica("0", 0, {"mu": 0.5}, 100)])
+    for step in (5, 50, 100):
+        at = {"row": "0", "seed": 0, "step": step}
+        add_line(tmp_path, kind="evaluation", **at, metrics={"mu": 0.01 * step})
+    decided = BY_NAME["longer-is-more"].decide(of_run(tmp_path))
+    assert decided.outcome == NOT_RUN
+    assert decided.numbers == "no curve of mu with 4 evaluations: row 0"
+
+
+def with_positions(
+    folder: Path, row: str, alike: int, size: int = 128, offset: int | None = None
+) -> Evidence:
+    """A run of one row; the first `alike` positions are similar in both languages."""
+    random = np.random.default_rng(0)
+    first, second = random.normal(size=(2, size, 64))
+    second[:alike] = first[:alike] + 0.3 * random.normal(size=(alike, 64))
+    results.write_results(folder / "results.json", [replica(row, 0, {"mu": 0.3})])
+    arrays = results.Arrays(
+        np.zeros((2, 4)), np.array([0, 1]), np.array(["a", "::a"]), None,
+        np.concatenate([first, second]), size if offset is None else offset, (),
+    )  # fmt: skip
+    results.write_arrays(folder / "arrays" / f"row{row}_seed0.npz", arrays)
+    return of_run(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "row", "alike", "other"),
+    [
+        ("positions-match", "1", 80, 0),
+        ("late-positions-do-not", "1", 80, 128),
+        ("inverted-positions-do-not", "9", 0, 80),
+    ],
+)
+def test_positions_decide_both_ways(
+    tmp_path: Path, name: str, row: str, alike: int, other: int
+) -> None:
+    decided = BY_NAME[name].decide(with_positions(tmp_path, row, alike))
+    assert decided.outcome == HELD and decided.numbers.endswith("(1 seed)"), decided
+    assert BY_NAME[name].decide(with_positions(tmp_path, row, other)).outcome == NOT_HELD
+
+
+def test_positions_that_are_not_there_decide_nothing(tmp_path: Path) -> None:
+    claim = BY_NAME["positions-match"]
+    for known in (
+        with_positions(tmp_path, "1", 8, size=16),
+        with_positions(tmp_path, "1", 8, offset=0),
+        with_positions(tmp_path, "1", 8, size=20, offset=128),
+    ):
+        decided = claim.decide(known)
+        assert decided.outcome == NOT_RUN and "positions for each language" in decided.numbers
+    path = tmp_path / "arrays" / "row1_seed0.npz"
+    path.write_bytes(b"broken")
+    assert "row1_seed0.npz: not an npz file" in claim.decide(of_run(tmp_path)).numbers
+    path.unlink()
+    assert claim.decide(of_run(tmp_path)).numbers == "no embeddings stored: row 1"

@@ -1,0 +1,297 @@
+"""The papers' findings as statements that a run, or a paper's own numbers, can decide.
+
+A `Claim` says in words what is tested and holds the checks that test just that. A check compares
+a `Quantity` with another or with a constant; quantities are read from `Evidence`, that is a run
+or the printed tables. Means over seeds decide, and the text beside a verdict shows their spread.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from xling_jax.reports import cells, papers, rows
+from xling_jax.reports.results import array_files
+from xling_jax.reports.rows import Curve, Run
+
+# Outcomes; not run: something that the claim needs is not there.
+HELD, NOT_HELD, NOT_RUN = "held", "not held", "not run"
+# What a claim is decided on; the paper prints numbers for the tables alone.
+ON_TABLES, ON_CURVES, ON_POSITIONS = "tables", "curves", "position embeddings"
+
+_SIGNS = {"<": operator.lt, "≤": operator.le, ">": operator.gt, "≥": operator.ge}
+Curves = Mapping[str, Curve]
+
+
+class Missing(Exception):
+    """The evidence lacks what a claim needs; the message says what."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A mean over `number` seeds, their sd (ddof=0; None for one) and values, as far as known."""
+
+    mean: float
+    sd: float | None = None
+    number: int | None = None
+    by_seed: Mapping[int, float] = field(default_factory=dict)
+
+
+def measured(mean: float, by_seed: Mapping[int, float]) -> Measure:
+    """A mean with the spread of its seeds; no spread where a seed's value is not finite."""
+    values = list(by_seed.values())
+    spread = len(values) > 1 and all(map(math.isfinite, values))
+    return Measure(mean, float(np.std(values)) if spread else None, len(values), by_seed)
+
+
+@dataclass(frozen=True)
+class RowEvidence:
+    """A row that has ended, without the seeds that diverged: mean curves, and each seed's.
+
+    Metrics and curves have `deep` in their names for the deeper layer's number.
+    """
+
+    metrics: Mapping[str, Measure]
+    curves: Curves = field(default_factory=dict)
+    seed_curves: Mapping[int, Curves] = field(default_factory=dict)
+    diverged: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What is known of rows; `unusable` says why one cannot be used, `elsewhere` why all others.
+
+    `arrays` maps a row to a seed and its file. `printed` marks a paper's tables.
+    """
+
+    rows: Mapping[str, RowEvidence]
+    unusable: Mapping[str, str] = field(default_factory=dict)
+    elsewhere: str = "not in this run"
+    arrays: Mapping[str, tuple[int, Path]] = field(default_factory=dict)
+    printed: bool = False
+
+    def usable(self, *names: str) -> list[RowEvidence]:
+        """Rows that have ended; raises `Missing` naming those that have not, and why."""
+        wrong = {n: self.unusable.get(n, self.elsewhere) for n in names if n not in self.rows}
+        if wrong:
+            of = {why: ", ".join(n for n in wrong if wrong[n] == why) for why in wrong.values()}
+            texts = [f"{why}: row{'s' if ',' in row else ''} {row}" for why, row in of.items()]
+            raise Missing("; ".join(texts))
+        return [self.rows[name] for name in names]
+
+    def metric(self, row: str, metric: str) -> Measure:
+        """A row's metric at the end of training; raises `Missing` without a finite one."""
+        metrics = self.usable(row)[0].metrics
+        if metric not in metrics:
+            raise Missing(f"no finite {in_words(metric)}: row {row}")
+        return metrics[metric]
+
+
+def in_words(metric: str) -> str:
+    """A metric's name in words: retrieval at layer 0, train perplexity."""
+    name, _, end = metric.rpartition("_")
+    if name == "perplexity":
+        return f"{end} perplexity"
+    layer = {"0": " at layer 0", cells.DEEP: " at the deeper layer"}
+    return name.replace("_f1", " F1") + layer[end] if end in layer else metric
+
+
+def score(value: float) -> str:
+    """A score or a share with three digits, the third left out if it is 0: .314, .70."""
+    if not math.isfinite(value):
+        return "never" if value > 0 else "undefined"
+    return re.sub(r"^(-?)0\.", r"\1.", f"{value:.3f}".removesuffix("0"))
+
+
+def _perplexity(value: float) -> str:
+    return f"{value:.3g}" if value < 100 else cells.perplexity(value)
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A number of a row, how it is read and shown; `others` are rows it takes something from."""
+
+    name: str
+    row: str
+    read: Callable[[Evidence], Measure]
+    basis: str = ON_TABLES
+    others: tuple[str, ...] = ()
+    shown: Callable[[float], str] = score
+
+
+def metric(name: str, row: str) -> Quantity:
+    """A metric of a row at the end of training, `deep` in its name for the deeper layer."""
+    shown = _perplexity if name.startswith("perplexity") else score
+    return Quantity(in_words(name), row, lambda known: known.metric(row, name), shown=shown)
+
+
+@dataclass(frozen=True)
+class Check:
+    """`left sign factor * right + plus`, on means; a constant on the right is taken as it is."""
+
+    left: Quantity
+    sign: str
+    right: Quantity | float
+    factor: float = 1.0
+    plus: float = 0.0
+
+    @property
+    def quantities(self) -> tuple[Quantity, ...]:
+        """The one or two quantities compared."""
+        return (self.left, self.right) if isinstance(self.right, Quantity) else (self.left,)
+
+    def compare(self, evidence: Evidence) -> tuple[bool, bool]:
+        """Whether it holds, and whether the sides differ by less than the larger one's sd."""
+        left = self.left.read(evidence)
+        bound, spread = self.right, left.sd or 0.0
+        if isinstance(bound, Quantity):
+            right = bound.read(evidence)
+            spread = max(spread, self.factor * (right.sd or 0.0))
+            bound = self.factor * right.mean + self.plus
+        return _SIGNS[self.sign](left.mean, bound), abs(left.mean - bound) < spread
+
+    def in_words(self) -> str:
+        """The check as a formula: row 7: mu ≥ 0.5 × row 0's."""
+        start = f"row {self.left.row}: {self.left.name} {self.sign} "
+        if not isinstance(self.right, Quantity):
+            return start + self.left.shown(self.right)
+        factor = f"{self.factor:.3g} × " if self.factor != 1 else ""
+        name = "" if self.right.name == self.left.name else f" {self.right.name}"
+        plus = f" {'+' if self.plus > 0 else '-'} {abs(self.plus):g}" if self.plus else ""
+        return f"{start}{factor}row {self.right.row}'s{name}{plus}"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A finding: it holds if all of its checks do. `scope` says where it is meant to hold."""
+
+    id: str
+    source: str
+    scope: str
+    statement: str
+    checks: tuple[Check, ...]
+
+    @property
+    def quantities(self) -> tuple[Quantity, ...]:
+        """What is compared, each once, in the order of the checks."""
+        found = [quantity for check in self.checks for quantity in check.quantities]
+        return tuple({(quantity.name, quantity.row): quantity for quantity in found}.values())
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """Every row that is needed, in the paper's order."""
+        needed = {row for each in self.quantities for row in (each.row, *each.others)}
+        return tuple(sorted(needed, key=papers.ORDER.index))
+
+    @property
+    def basis(self) -> str:
+        """Tables, if they have all that is needed."""
+        return next((each.basis for each in self.quantities if each.basis != ON_TABLES), ON_TABLES)
+
+    def decide(self, evidence: Evidence) -> Decided:
+        """The verdict, with the numbers that decide it."""
+        if evidence.printed and self.basis != ON_TABLES:
+            return Decided(self, NOT_RUN, "the paper prints no numbers for this")
+        try:
+            found = evidence.usable(*self.rows)
+            parts = self._numbers(evidence)
+            compared = [(check.in_words(), *check.compare(evidence)) for check in self.checks]
+        except Missing as missing:
+            return Decided(self, NOT_RUN, str(missing))
+        failed = [check for check, held, _ in compared if not held]
+        close = [check for check, _, near in compared if near]
+        parts += [f"not so: {', '.join(failed)}"] if failed else []
+        parts += [f"within the spread of the seeds: {', '.join(close)}"] if close else []
+        for row, of in zip(self.rows, found, strict=True):
+            parts += [f"seed {seed} of row {row} diverged" for seed in of.diverged]
+        return Decided(self, NOT_HELD if failed else HELD, "; ".join(parts))
+
+    def _numbers(self, evidence: Evidence) -> list[str]:
+        """Each name once, with its rows: `mu: row 1 .314 ±.05, row 2 .64 ±.02 (3 seeds)`."""
+        by_name: dict[str, dict[str, str]] = {}
+        numbers = set()
+        for each in self.quantities:
+            found = each.read(evidence)
+            spread = "" if found.sd is None else f" ±{each.shown(found.sd)}"
+            text = f"row {each.row} {each.shown(found.mean)}{spread}"
+            by_name.setdefault(each.name, {})[each.row] = text
+            numbers.add(found.number or 0)
+        lists = {n: ", ".join(of[r] for r in self.rows if r in of) for n, of in by_name.items()}
+        parts = [f"{name}: {texts}" for name, texts in lists.items()]
+        if all(numbers):
+            seeds = " to ".join(map(str, sorted({min(numbers), max(numbers)})))
+            parts[-1] += f" ({seeds} seed{'s' if seeds != '1' else ''})"
+        return parts
+
+
+@dataclass(frozen=True)
+class Decided:
+    """A claim's verdict; `numbers` are those that decide it, or what is missing."""
+
+    claim: Claim
+    outcome: str
+    numbers: str
+
+
+def decide(evidence: Evidence) -> list[Decided]:
+    """Every claim's verdict, always in the same order."""
+    # The list is made of the classes above, so it can only be imported after them.
+    from xling_jax.reports.dufter_claims import CLAIMS
+
+    return [claim.decide(evidence) for claim in CLAIMS]
+
+
+def of_paper() -> Evidence:
+    """The printed numbers; five seeds where the table prints standard deviations."""
+    found = {}
+    for row in papers.ORDER:
+        if line := papers.find(papers.EXPERIMENT, row):
+            with_sd = any(value.sd is not None for value in line.metrics.values())
+            seeds = len(papers.SEEDS) if with_sd else None
+            values = {name: Measure(*value, seeds) for name, value in line.metrics.items()}
+            found[row] = RowEvidence(_generic(values))
+    return Evidence(found, elsewhere="in none of the paper's tables", printed=True)
+
+
+def of_run(run: Run) -> Evidence:
+    """A run's rows that have ended; one with a seed still to come decides nothing."""
+    if run.experiment != papers.EXPERIMENT:
+        return Evidence({}, elsewhere=f"not a run of {papers.EXPERIMENT}")
+    found, unusable = {}, {}
+    for name in run.row_names():
+        planned = {seed for row, seed in run.replicas_planned() if row == name}
+        ended = {replica.seed for replica in run.replicas if replica.row == name}
+        row = rows.read_row(run, name)
+        if planned - ended or not ended:
+            unusable[name] = f"not ended ({len(ended)} of {len(planned)} seeds have)"
+        elif not row.seeds:
+            unusable[name] = "diverged with every seed"
+        else:
+            found[name] = _row_evidence(run, row)
+    return Evidence(found, unusable, arrays=array_files(run.workdir / "arrays"))
+
+
+def _row_evidence(run: Run, row: rows.Row) -> RowEvidence:
+    good = {r.seed: r.metrics for r in run.replicas if r.row == row.row and r.seed in row.seeds}
+    metrics = {
+        name: measured(summary.mean, {s: m[name] for s, m in good.items() if name in m})
+        for name, summary in row.metrics.items()
+    }
+    records = run.metrics.evaluations
+    curves = {s: rows.curves(records, row.row, {*row.diverged, *good} - {s}) for s in good}
+    mean = rows.curves(records, row.row, row.diverged)
+    by_seed = {seed: _generic(each) for seed, each in curves.items()}
+    return RowEvidence(_generic(metrics), _generic(mean), by_seed, tuple(sorted(row.diverged)))
+
+
+def _generic(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Names with `deep` in place of the deeper layer's number."""
+    end = re.compile(f"_{rows.deep_layer(values)}$")
+    return {end.sub(f"_{cells.DEEP}", name): value for name, value in values.items()}
