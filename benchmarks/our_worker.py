@@ -15,6 +15,7 @@ from xling_jax.models.bert import BertConfig
 from xling_jax.training.loop import Replica, Schedule, Training
 from xling_jax.training.optimizer import OptimizerConfig
 from xling_jax.training.step import Program
+from xling_jax.vocabulary import neighbours
 
 LANGUAGES = ("en", "fake")
 ROW_LENGTHS, MAX_LENGTH = (48,), 128
@@ -118,6 +119,7 @@ def main() -> None:
         learning_rate=options["learning_rate"],
         max_length=MAX_LENGTH,
         shift=shift,
+        neighbours=neighbours.nothing(shift * len(LANGUAGES)),
     )
     replicas = [
         Replica("0", setting.ORIGINAL, seed, original(seed=seed), sampler)

@@ -1,13 +1,13 @@
-"""Are seeds trained faster side by side, one a device, or one after the other, each on all?
+"""How fast are R seeds in one program, against R runs one after the other, each on all devices?
 
-python benchmarks/replicas.py
+python benchmarks/replicas.py --replicas 1 2 5 20
 
-BERT-small of Dufter & Schütze 2020 (§2.1), 256 sentences a step, on the CPU, one device a core.
+BERT-small of Dufter & Schütze 2020 (§2.1), 256 sentences a step. On CPUs, one device a core: two
+replicas on two devices have one each, five are vectorised and divide every batch.
 """
 
 import argparse
 import contextlib
-import os
 import sys
 import tempfile
 from pathlib import Path
@@ -15,7 +15,7 @@ from pathlib import Path
 import corpus
 from turns import LARGE_PAGES, Worker, rounds, say, speed, spread
 
-TOGETHER, IN_TURN = "side by side", "one after the other"
+VARIABLES = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", **LARGE_PAGES}  # workers share the device
 
 
 def parse() -> argparse.Namespace:
@@ -24,8 +24,9 @@ def parse() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     corpus.add_arguments(parser)
-    cores = min(8, len(os.sched_getaffinity(0)))
-    parser.add_argument("--replicas", type=int, default=cores, help="seeds side by side")
+    parser.add_argument(
+        "--replicas", type=int, nargs="+", default=[1, 2, 5, 20], help="seeds in one program"
+    )
     parser.add_argument("--layers", type=int, default=12)
     parser.add_argument("--sentences", type=int, default=256, help="a step")
     parser.add_argument("--repeats", type=int, default=5, help="turns of each contestant")
@@ -34,14 +35,14 @@ def parse() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Measures and prints the table; seeds one after the other are as fast as one alone."""
+    """Measures and prints the table; R runs one after the other are as fast as one alone."""
     arguments = parse()
     with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
         folder = Path(name)
         text = folder / "text.npz"
         say(corpus.write(arguments, text))
         workers = {}
-        for contestant, replicas in [(TOGETHER, arguments.replicas), (IN_TURN, 1)]:
+        for replicas in sorted({1, *arguments.replicas}):
             options = {
                 "text": str(text),
                 "layers": arguments.layers,
@@ -49,17 +50,17 @@ def main() -> None:
                 "learning_rate": 2e-3,
                 "replicas": replicas,
             }
-            variables = {"JAX_PLATFORMS": "cpu", **LARGE_PAGES}
             log = folder / f"{replicas}.log"
-            workers[contestant] = Worker(sys.executable, "our_worker.py", options, variables, log)
-            stack.callback(workers[contestant].close)
+            worker = Worker(sys.executable, "our_worker.py", options, VARIABLES, log)
+            workers[str(replicas)] = worker
+            stack.callback(worker.close)
         results = rounds(workers, arguments.repeats, arguments.seconds, say)
-    speeds = {contestant: [speed(x) for x in found] for contestant, found in results.items()}
-    ratios = [a / b for a, b in zip(speeds[TOGETHER], speeds[IN_TURN], strict=True)]
-    print("| | real tokens/s, all seeds together |\n|---|---|")
-    for contestant, found in speeds.items():
-        print(f"| {arguments.replicas} seeds {contestant} | {spread(found, ',.0f')} |")
-    print(f"\nSide by side is {spread(ratios, '.2f')} times as fast.")
+    speeds = {replicas: [speed(x) for x in found] for replicas, found in results.items()}
+    print("| replicas in one program | real tokens/s of all | against one after the other |")
+    print("|---:|---|---|")
+    for replicas, found in speeds.items():
+        ratios = [a / b for a, b in zip(found, speeds["1"], strict=True)]
+        print(f"| {replicas} | {spread(found, ',.0f')} | {spread(ratios, '.2f')} |")
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ def values(description):
         learning_rate=1e-3,
         max_length=128,
         shift=SHIFT,
+        neighbours=counterparts(),
     )
 
 
@@ -135,9 +136,13 @@ def test_modifications_add_up():
 @pytest.mark.parametrize(
     ("description", "marginals"),
     [
-        ("original", (0.8, 0.1, 0.1)),
-        ("no-random", (0.8, 0.2, 0.0)),
-        ("no-random-as-published", (0.9, 0.1, 0.0)),
+        ("original", (0.8, 0.1, 0.1, 0)),
+        ("no-random", (0.8, 0.2, 0, 0)),
+        ("no-random-as-published", (0.9, 0.1, 0, 0)),
+        ("knn-replace", (0.5, 0.1, 0.1, 0.3)),
+        ("knn-replace-as-published", (0.5, 0.16, 0.1, 0.24)),
+        ("knn-replace;no-random", (0.5, 0.2, 0, 0.3)),
+        ("knn-replace;no-random-as-published", (0.6, 0.1, 0, 0.3)),
     ],
 )
 def test_marginals(description, marginals):
@@ -150,12 +155,28 @@ def test_marginals(description, marginals):
         ("lang-pose", "unknown modification 'lang-pose'"),
         ("lang-pos[en]", "unknown modification"),
         ("inv-order[de]", "no language 'de'"),
-        ("no-random;no-random-as-published", "one reading"),
+        ("no-random;no-random-as-published", "one reading of no-random"),
+        ("knn-replace;knn-replace-as-published", "one reading of knn-replace"),
+        ("epochs", "'epochs': give a whole number above 0 in brackets"),
+        ("epochs[2.5]", "give a whole number"),
+        ("epochs[5];epochs[6]", "epochs is given twice"),
+        ("learning-rate[fast]", "give a number above 0"),
+        ("learning-rate[-1]", "give a number above 0"),
+        ("learning-rate[inf]", "give a number above 0"),
+        ("untrained;epochs[5]", "an untrained model has no epochs"),
+        ("original[5]", "unknown modification"),
     ],
 )
 def test_a_bad_description_is_refused(description, message):
     with pytest.raises(ValueError, match=message):
         setting.parse(description, LANGUAGES)
+
+
+def test_a_row_may_have_epochs_and_a_learning_rate_of_its_own():
+    found = setting.parse("lang-pos;epochs[250];learning-rate[1e-4]", LANGUAGES)
+    assert found.epochs == 250 and "lang-pos" in found
+    assert values("learning-rate[1e-4]").learning_rate == np.float32(1e-4)
+    assert values("epochs[250]").learning_rate == values("original").learning_rate
 
 
 def test_sentences_longer_than_the_model_are_cut_and_counted():
@@ -176,7 +197,7 @@ def corrupted(description, step=0):
     row = values(description)
     batch = assembly.assemble(tokens.to_device(), one, row)
     token = hashing.token_hash(row.seed, step, one.owner, batch.places)
-    result = corruption.corrupt(batch, token, row.marginals, PIECES)
+    result = corruption.corrupt(batch, token, row.marginals, row.neighbours, PIECES)
     return jax.device_get(batch), jax.device_get(result)
 
 
@@ -199,14 +220,44 @@ def test_only_selected_places_change():
     np.testing.assert_array_equal(result.tokens[untouched], batch.tokens[untouched])
 
 
-@pytest.mark.parametrize("description", ["original", "no-random", "no-random-as-published"])
+@pytest.mark.parametrize(
+    "description",
+    ["original", "no-random", "no-random-as-published", "knn-replace", "knn-replace;no-random"],
+)
 def test_the_shares_masked_kept_and_replaced(description):
     batch, result = corrupted(description)
     chosen = selected(result)
     new, old = result.tokens[chosen], batch.tokens[chosen]
     masked, kept = new == 4, new == old
-    shares = [masked.mean(), kept.mean(), (~masked & ~kept).mean()]
-    np.testing.assert_allclose(shares, values(description).marginals, atol=0.02)
+    neighbour = ~kept & (new == counterparts()[old, 0])
+    shares = [masked, kept, ~masked & ~kept & ~neighbour, neighbour]
+    np.testing.assert_allclose(
+        [share.mean() for share in shares], values(description).marginals, atol=0.02
+    )
+
+
+def counterparts():
+    """Every ordinary piece's counterpart in the other language."""
+    ids = np.arange(2 * SHIFT)
+    table = np.where(ids % SHIFT < assembly.SPECIALS, -1, (ids + SHIFT) % (2 * SHIFT))
+    return table[:, None].astype(np.int32)
+
+
+def test_a_neighbour_is_drawn_evenly_and_a_piece_without_one_is_kept():
+    batch = jax.tree.map(jnp.asarray, corrupted("original")[0])
+    table = np.full((2 * SHIFT, 3), -1, np.int32)
+    table[10], table[11, :2] = (120, 121, 122), (123, 124)
+    only_neighbours = np.array([0, 0, 0, 1], np.float32)
+    drawn = {10: [], 11: [], 12: []}
+    for step in range(20):
+        token = hashing.token_hash(0, step, batch.segments, batch.places)
+        result = jax.device_get(corruption.corrupt(batch, token, only_neighbours, table, PIECES))
+        for place in selected(result):
+            if int(batch.tokens[place]) in drawn:
+                drawn[int(batch.tokens[place])].append(int(result.tokens[place]))
+    shares = np.bincount(drawn[10], minlength=123)[120:] / len(drawn[10])
+    np.testing.assert_allclose(shares, 1 / 3, atol=4 * np.sqrt(2 / 9 / len(drawn[10])))
+    assert set(drawn[11]) == {123, 124} and set(drawn[12]) == {12}
 
 
 def test_random_pieces_come_from_both_languages_and_are_never_special():

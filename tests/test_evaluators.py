@@ -16,6 +16,7 @@ from xling_jax.evaluators.multilinguality import Multilinguality, Texts, paper_l
 from xling_jax.models import heads, partition
 from xling_jax.models.bert import Bert, BertConfig
 from xling_jax.training.loop import stack
+from xling_jax.vocabulary import neighbours
 
 LANGUAGES = ("en", "fake")
 SHIFT = 40
@@ -60,6 +61,7 @@ def values(row):
         learning_rate=0.0,
         max_length=128,
         shift=SHIFT,
+        neighbours=neighbours.nothing(2 * SHIFT),
     )
 
 

@@ -1,89 +1,15 @@
 """The command itself: what it writes, how it resumes, what it says of bad input."""
 
-import importlib.util
 import json
 import random
 import shutil
 import signal
 import subprocess
-import sys
-from pathlib import Path
 
-import numpy as np
-import orbax.checkpoint as ocp
 import pytest
+from small_run import ROOT, assert_same_run, command, config, interrupted, run
 
 from xling_jax.fake_english.laboratory import Laboratory
-
-ROOT = Path(__file__).parent.parent
-CONFIG = ROOT / "configs" / "fake_english.py"
-SMALL = {
-    "corpora.train_sentences": 300,
-    "corpora.dev_sentences": 60,
-    "corpora.synthetic.word_types": 200,
-    "vocabulary.size": 200,
-    "models.layers": 2,
-    "models.hidden": 16,
-    "models.intermediate": 32,
-    "training.steps_per_call": 4,
-    "training.save_every": 5,
-    "devices.cpu": 2,
-}
-
-
-def command(workdir, options="row=0,epochs=2", **changes):
-    fields = {**SMALL, **changes}
-    return [
-        sys.executable,
-        "-m",
-        "xling_jax.main",
-        f"--config={CONFIG}:{options}",
-        f"--workdir={workdir}",
-        *(f"--config.{name}={value}" for name, value in fields.items()),
-    ]
-
-
-def run(*args, **kwargs):
-    return subprocess.run(command(*args, **kwargs), capture_output=True, text=True, cwd=ROOT)
-
-
-def interrupted(workdir, is_time, number=signal.SIGKILL):
-    """Runs until a line of progress for which `is_time` holds, then sends a signal."""
-    with subprocess.Popen(command(workdir), stderr=subprocess.PIPE, text=True, cwd=ROOT) as process:
-        for line in process.stderr:
-            if is_time(line):
-                process.send_signal(number)
-                break
-        process.stderr.read()
-    return process.returncode
-
-
-def final_state(workdir):
-    """Every leaf of the newest checkpoint, by name."""
-    folder = workdir / "checkpoints" / "group0"
-    step = max(int(path.name) for path in folder.iterdir() if path.name.isdigit())
-    with ocp.CheckpointManager(folder) as manager:
-        tree = manager.restore(step, args=ocp.args.StandardRestore())
-    leaves = {}
-
-    def collect(value, name=""):
-        if isinstance(value, dict | list):
-            items = value.items() if isinstance(value, dict) else enumerate(value)
-            for key, inner in items:
-                collect(inner, f"{name}/{key}")
-        elif value is not None:
-            leaves[name] = np.asarray(value)
-
-    collect(tree)
-    return leaves
-
-
-def assert_same_run(workdir, other):
-    mine, theirs = final_state(workdir), final_state(other)
-    assert mine.keys() == theirs.keys() and len(mine) > 30
-    for name, leaf in mine.items():
-        np.testing.assert_array_equal(leaf, theirs[name], err_msg=name)
-    assert (workdir / "results.json").read_text() == (other / "results.json").read_text()
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +30,7 @@ def test_it_writes_what_it_promises(finished):
     evaluated = [line["step"] for line in lines if line["kind"] == "evaluation"]
     assert evaluated == sorted({round(20 * p / 100) for p in (5, 10, 20, 40, 60, 80, 95, 100)})
     assert (workdir / "report" / "report.html").read_text().startswith("<!")
-    assert (workdir / "report" / "tables" / "results.md").exists()
+    assert (workdir / "report" / "tables" / "table1.md").exists()
     assert "D&S 2020" in done.stdout and ".70" in done.stdout
     for said in ("train text", "compiled in", "MiB", "tokens/s", "left", "step 20 of 20"):
         assert said in done.stderr
@@ -127,9 +53,11 @@ def test_another_config_is_refused_in_the_same_workdir(finished):
 
 def test_killed_twice_and_terminated_once_it_ends_with_the_same_bits(finished, tmp_path):
     workdir, _ = finished
-    assert interrupted(tmp_path, lambda line: "step 8 of" in line) == -signal.SIGKILL
-    assert interrupted(tmp_path, lambda line: "seed 0, step 12:" in line) == -signal.SIGKILL
-    status = interrupted(tmp_path, lambda line: "step 15 of" in line, signal.SIGTERM)
+    assert interrupted(command(tmp_path), lambda line: "step 8 of" in line) == -signal.SIGKILL
+    assert (
+        interrupted(command(tmp_path), lambda line: "seed 0, step 12:" in line) == -signal.SIGKILL
+    )
+    status = interrupted(command(tmp_path), lambda line: "step 15 of" in line, signal.SIGTERM)
     assert status == 143
     last = run(tmp_path)
     assert last.returncode == 0 and "resuming from the checkpoint" in last.stderr
@@ -199,6 +127,14 @@ BAD = {
     "too few positions": ({"models.positions": 64}, "models.positions=64"),
     "heads do not divide": ({"models.heads": 3}, "models.heads=3"),
     "no epochs": ({"training.epochs": 0}, "training.epochs=0"),
+    "bad vectors": (
+        {"row": "30", "vocabulary.neighbours.vectors": ("no.vec", "no.vec")},
+        "vocabulary.neighbours: no.vec: no such file",
+    ),
+    "vectors of one language": (
+        {"row": "30", "vocabulary.neighbours.vectors": ("no.vec",)},
+        "vocabulary.neighbours: .*give a .vec file for each",
+    ),
     "a layer that is not there": ({"evaluators.layers": (0, 9)}, "has layers 0..2"),
     "short rows": ({"batches.row_lengths": (0,)}, "batches.row_lengths"),
     "no room for a piece": ({"batches.max_length": 2}, "batches.max_length=2"),
@@ -213,15 +149,11 @@ def test_bad_input_gets_one_clear_error_and_stores_no_config(changes, message, t
     texts = {"EMPTY": b"", "LATIN": b"good\nna\xefve\n", "WORD": b"word\n"}
     for name, content in texts.items():
         (tmp_path / name).write_bytes(content)
-    fields = {**SMALL, **{k: str(tmp_path / v) if v in texts else v for k, v in changes.items()}}
-    spec = importlib.util.spec_from_file_location("config", CONFIG)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    config = module.get_config("epochs=1")
-    with config.ignore_type():
-        config.update_from_flattened_dict(fields)
+    made = config(
+        "epochs=1", **{k: str(tmp_path / v) if v in texts else v for k, v in changes.items()}
+    )
     with pytest.raises((ValueError, FileNotFoundError), match=message):
-        Laboratory(config, tmp_path / "run")
+        Laboratory(made, tmp_path / "run")
     assert not (tmp_path / "run" / "config.json").exists()
 
 

@@ -20,6 +20,7 @@ from xling_jax.training.checkpoints import Checkpoints
 from xling_jax.training.metrics import MetricsFile
 from xling_jax.training.optimizer import OptimizerConfig, direction, is_decayed
 from xling_jax.training.step import Program, initial_state, train_steps
+from xling_jax.vocabulary import neighbours
 
 LANGUAGES = ("en", "fake")
 SHIFT = 30
@@ -52,6 +53,7 @@ def replica(description="original", seed=0, shards=1, learning_rate=1e-2):
             learning_rate=learning_rate,
             max_length=128,
             shift=SHIFT,
+            neighbours=neighbours.nothing(2 * SHIFT),
         ),
         sampler=Sampler(store.lengths, 2, layout, seed, "no-parallel" not in modifications),
     )

@@ -1,5 +1,6 @@
 """The mesh of devices, and functions of one replica spread over it."""
 
+import math
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -11,6 +12,8 @@ from jax.sharding import AxisType, Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 TUNABLES = "GLIBC_TUNABLES"
+CPU_SHARE = 0.7  # of the machine's memory, that programs may plan with
+ACCELERATOR_SHARE = 0.9  # of an accelerator's: evaluators and the library's buffers need the rest
 REPLICA, DATA = "replica", "data"
 SHARED = P()  # the same everywhere
 A_REPLICA = P(REPLICA)  # leading axis: replicas
@@ -43,17 +46,39 @@ def keep_memory(arguments: Sequence[str]) -> None:
         os.execv(sys.executable, [sys.executable, "-m", "xling_jax.main", *arguments[1:]])
 
 
-def side_by_side(replicas: int) -> int:
+def side_by_side(replicas: int, at_most: int | None = None) -> int:
     """How many of so many replicas to train at once.
 
     On CPUs one a device, or a number that divides the devices: that is as fast as one replica
     after the other for large steps, and faster for small ones (`benchmarks/README.md`). On
-    accelerators a small model leaves most of a device idle, and all go together.
+    accelerators a small model leaves most of a device idle, and all go together, or as many in
+    each group.
+
+    Args:
+      replicas: to be trained.
+      at_most: what fits in memory, None where all do.
     """
+    limit = min(replicas, at_most or replicas)
     if jax.default_backend() != "cpu":
-        return replicas
+        return math.ceil(replicas / math.ceil(replicas / limit))
     count = len(jax.devices())
-    return next(n for n in range(min(replicas, count), 0, -1) if count % n == 0)
+    return next(n for n in range(min(limit, count), 0, -1) if count % n == 0)
+
+
+def memory_limit() -> int | None:
+    """Bytes that a program may use on each device; None where nobody knows.
+
+    An accelerator says what its allocator may take; CPU devices share the machine's memory.
+    """
+    device = jax.devices()[0]
+    if device.platform != "cpu":
+        stats = device.memory_stats() or {}
+        limit = stats.get("bytes_limit")
+        return int(limit * ACCELERATOR_SHARE) if limit else None
+    names = ("SC_PAGE_SIZE", "SC_PHYS_PAGES")
+    if not set(names) <= set(getattr(os, "sysconf_names", ())):
+        return None
+    return int(math.prod(map(os.sysconf, names)) * CPU_SHARE / jax.device_count())
 
 
 def make_mesh(replicas: int, devices: Sequence[jax.Device] | None = None) -> Mesh:

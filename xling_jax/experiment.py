@@ -16,9 +16,25 @@ from xling_jax.reports.results import read_config
 
 # Sections and fields that change how fast a run goes or how often it saves, not what it computes.
 # The table of rows is one: what the chosen rows stand for is hashed apart.
-WITHOUT_EFFECT = ("devices", "rows", "workdir", "training.steps_per_call", "training.save_every")
+WITHOUT_EFFECT = (
+    "devices",
+    "rows",
+    "sets",
+    "workdir",
+    "training.steps_per_call",
+    "training.save_every",
+)
 CONFIG = "config.json"
-VERSIONS_OF = ("xling_jax", "jax", "flax", "optax", "orbax-checkpoint", "sentencepiece", "numpy")
+VERSIONS_OF = (
+    "xling_jax",
+    "jax",
+    "flax",
+    "optax",
+    "orbax-checkpoint",
+    "sentencepiece",
+    "numpy",
+    "gensim",
+)
 
 
 def parse_options(argument: str | None, defaults: Mapping[str, str]) -> dict[str, str]:
@@ -120,6 +136,13 @@ def _require_same(stored: Mapping[str, Any], new: Mapping[str, Any], workdir: Pa
     )
 
 
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
 def describe(
     config: ml_collections.ConfigDict,
     texts: Sequence[Mapping[str, Any]],
@@ -138,7 +161,7 @@ def describe(
         "fingerprint": fingerprint(fields, texts, rows),
         "scale": config.scale,
         "versions": {"python": platform.python_version()}
-        | {name: metadata.version(name) for name in VERSIONS_OF},
+        | {name: _version(name) for name in VERSIONS_OF},
         "texts": list(texts),
         "rows": dict(rows),
         "config": fields,
@@ -166,11 +189,21 @@ def store(workdir: Path, description: Mapping[str, Any]) -> None:
 def require_same_vocabulary(found: Mapping[str, Any] | None, new: Mapping[str, Any]) -> None:
     """Raises ValueError if the pieces are not those that the stored run began with."""
     if found and found["vocabulary"]["sha256"] != new["sha256"]:
-        was = found["versions"].get("sentencepiece")
-        raise ValueError(
-            "the vocabulary trained now is not the one that this run began with: install "
-            f"sentencepiece=={was}, or choose another --workdir"
-        )
+        _another_version(found, "vocabulary", "sentencepiece")
+
+
+def require_same_neighbours(found: Mapping[str, Any] | None, new: Mapping[str, str]) -> None:
+    """Raises ValueError if the tables of neighbours are not those the stored run began with."""
+    if found and found["neighbours"] != new:
+        _another_version(found, "table of neighbours", "gensim", "jax")
+
+
+def _another_version(found: Mapping[str, Any], what: str, *libraries: str) -> None:
+    were = " ".join(f"{name}=={found['versions'].get(name)}" for name in libraries)
+    raise ValueError(
+        f"the {what} made now is not the one that this run began with: install {were}, or choose "
+        "another --workdir"
+    )
 
 
 def require_positive(config: ml_collections.ConfigDict, *names: str) -> None:

@@ -1,4 +1,4 @@
-"""MLM masking on the device (Devlin et al. 2019; D&S §2.3)."""
+"""MLM masking on the device (Devlin et al. 2019; D&S §2.3, §4)."""
 
 import dataclasses
 import math
@@ -57,24 +57,39 @@ def most_selected(places: int) -> int:
     return min(places, math.ceil((places * SHARE + spread) / 16) * 16)
 
 
+def _neighbours(tokens_P: jax.Array, bits_P: jax.Array, neighbours_VxN: jax.Array) -> jax.Array:
+    """A neighbour of each token, int32 [P], uniform over those it has; itself without any."""
+    counts_V = (neighbours_VxN >= 0).sum(axis=1)
+    count_P = counts_V[tokens_P]
+    drawn_P = (bits_P % jnp.maximum(count_P, 1).astype(jnp.uint32)).astype(jnp.int32)
+    return jnp.where(count_P > 0, neighbours_VxN[tokens_P, drawn_P], tokens_P)
+
+
 def corrupt(
-    batch: Batch, token_hash_P: jax.Array, marginals: jax.Array, pieces: PieceRange
+    batch: Batch,
+    token_hash_P: jax.Array,
+    marginals: jax.Array,
+    neighbours_VxN: jax.Array,
+    pieces: PieceRange,
 ) -> Corrupted:
     """Selects 15 % of the pieces and masks, keeps or replaces each.
 
     Args:
       batch: the step's tokens.
       token_hash_P: uint32 [P], the hash of (seed, step, sentence, position) of each token.
-      marginals: float32 [3], shares (mask, keep, random) of the selected tokens, of sum 1.
+      marginals: float32 [4], shares (mask, keep, random, neighbour) of the selected tokens, of
+        sum 1. A piece that should be replaced by a neighbour and has none is kept.
+      neighbours_VxN: int32, what each piece's neighbours are, those it has first; -1 is none.
       pieces: what random replacements are drawn from.
     """
     select, action, piece = (hashing.combine(token_hash_P, use) for use in (SELECT, ACT, DRAW))
     is_selected_P = batch.is_ordinary & (select < jnp.uint32(round(SHARE * 2**32)))
     uniform_P = (action >> 8).astype(jnp.float32) * 2.0**-24
-    masked_P = uniform_P < marginals[0]
-    kept_P = uniform_P < marginals[0] + marginals[1]
-    changed_P = jnp.where(
-        masked_P, batch.mask_ids, jnp.where(kept_P, batch.tokens, pieces.draw(piece))
+    mask, keep, _, neighbour = marginals
+    changed_P = jnp.select(
+        [uniform_P < mask, uniform_P < mask + keep, uniform_P < mask + keep + neighbour],
+        [batch.mask_ids, batch.tokens, _neighbours(batch.tokens, piece, neighbours_VxN)],
+        pieces.draw(piece),
     )
     places = batch.tokens.shape[0]
     (selected_C,) = jnp.nonzero(is_selected_P, size=most_selected(places), fill_value=places)

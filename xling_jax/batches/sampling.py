@@ -11,6 +11,16 @@ from xling_jax.batches import packing
 ORDERS = 2  # tells these random numbers from others of the same seed
 
 
+def own_parts(sentences: int, languages: int) -> np.ndarray:
+    """The first part of the first language's sentences, the second of the second's, ….
+
+    Of parallel texts, each language's part tells what no other one does (D&S §2.4).
+    """
+    everything = np.arange(sentences).reshape(languages, -1)
+    parts = np.array_split(np.arange(everything.shape[1]), languages)
+    return np.concatenate([row[part] for row, part in zip(everything, parts, strict=True)])
+
+
 @dataclasses.dataclass(frozen=True)
 class Sampler:
     """Plans epochs of shuffled sentences of all languages (D&S §2.1: both shuffled together).
@@ -32,11 +42,8 @@ class Sampler:
     @property
     def sentences(self) -> np.ndarray:
         """The sentences of one pass, in the order of the store."""
-        everything = np.arange(len(self.lengths)).reshape(self.languages, -1)
-        if self.parallel:
-            return everything.reshape(-1)
-        parts = np.array_split(np.arange(everything.shape[1]), self.languages)
-        return np.concatenate([row[part] for row, part in zip(everything, parts, strict=True)])
+        number = len(self.lengths)
+        return np.arange(number) if self.parallel else own_parts(number, self.languages)
 
     @property
     def steps_per_epoch(self) -> int:

@@ -5,6 +5,7 @@ program (Dufter & Schütze 2020, §2.3, §2.4 and §4).
 """
 
 import dataclasses
+import math
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -13,6 +14,7 @@ import jax
 import numpy as np
 
 ORIGINAL = "original"
+RANDOM = 2  # the place of the random share among the marginals
 MODIFICATIONS = {
     "lang-pos": "language k has positions from 128·k and token type k",
     "shift-special": "every language has its own special tokens",
@@ -20,11 +22,21 @@ MODIFICATIONS = {
     "no-random-as-published": "the published code's reading of no-random: (0.9, 0.1, 0)",
     "inv-order": "the last language's (or [NAME]'s) sentences are reversed",
     "no-parallel": "each language is trained on its own part of the corpus",
+    "knn-replace": "(mask, keep, random, neighbour in another language) = (0.5, 0.1, 0.1, 0.3)",
+    "knn-replace-as-published": "what the published code does: (0.50, 0.16, 0.10, 0.24)",
     "untrained": "the initial parameters",
     "overparam": "BERT-base instead of BERT-small",
+    "epochs": "epochs[N]: trained for N epochs instead of the config's",
+    "learning-rate": "learning-rate[X]: trained with the peak X instead of the config's",
 }
-MARGINALS = (0.8, 0.1, 0.1)  # (mask, keep, random) of Devlin et al. 2019
-NO_RANDOM = {"no-random": (0.8, 0.2, 0.0), "no-random-as-published": (0.9, 0.1, 0.0)}
+WITH_ARGUMENT = ("inv-order", "epochs", "learning-rate")
+MARGINALS = (0.8, 0.1, 0.1, 0.0)  # (mask, keep, random, neighbour) of Devlin et al. 2019
+KNN = {
+    "knn-replace": (0.5, 0.1, 0.1, 0.3),  # D&S §4
+    "knn-replace-as-published": (0.50, 0.16, 0.10, 0.24),
+}
+NO_RANDOM = {"no-random": 1, "no-random-as-published": 0}  # which marginal takes random's share
+ONE_READING = (tuple(NO_RANDOM), tuple(KNN))  # of these a row has one at most
 
 
 @jax.tree_util.register_dataclass
@@ -38,7 +50,9 @@ class Setting:
     token_type_step: int32, language k's token type is k times it.
     special_shift: int32, language k's special tokens are shifted by k times it.
     inverted: bool [languages], whose sentences are reversed.
-    marginals: float32 [3], shares of selected tokens masked, kept and replaced at random.
+    marginals: float32 [4], shares of selected tokens masked, kept, replaced at random and replaced
+      by a neighbour.
+    neighbours: int32 [V, N], pieces of other languages that may replace a piece; -1 is no piece.
     """
 
     seed: jax.Array
@@ -48,6 +62,7 @@ class Setting:
     special_shift: jax.Array
     inverted: jax.Array
     marginals: jax.Array
+    neighbours: jax.Array
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,41 +71,82 @@ class Modifications:
 
     names: frozenset[str]
     inverted: frozenset[str]  # languages
+    epochs: int | None = None
+    learning_rate: float | None = None
 
     def __contains__(self, name: str) -> bool:
         return name in self.names
 
+    @property
+    def needs_neighbours(self) -> bool:
+        """Whether pieces are replaced by their neighbours in another language."""
+        return not self.names.isdisjoint(KNN)
+
 
 def parse(description: str, languages: Sequence[str]) -> Modifications:
-    """Reads a description such as `lang-pos;inv-order[fake]`.
+    """Reads a description such as `lang-pos;inv-order[fake];epochs[250]`.
 
     Args:
       description: names of `MODIFICATIONS` joined by `;`, or `original`.
       languages: the languages' names in order.
 
     Raises:
-      ValueError: an unknown modification or language, or two that exclude each other.
+      ValueError: an unknown modification or language, a missing or bad number, or two that
+        exclude each other.
     """
     names, inverted = set(), set()
+    numbers: dict[str, Any] = {"epochs": None, "learning-rate": None}
     for part in filter(None, (part.strip() for part in description.split(";"))):
         match = re.fullmatch(r"([a-z-]+)(?:\[(.+)\])?", part)
-        name, language = match.groups() if match else (part, None)
-        if name == ORIGINAL:
+        name, argument = match.groups() if match else (part, None)
+        if name == ORIGINAL and not argument:
             continue
-        if name not in MODIFICATIONS or (language and name != "inv-order"):
+        if name not in MODIFICATIONS or (argument and name not in WITH_ARGUMENT):
             raise ValueError(
                 f"unknown modification {part!r} in row {description!r}: "
                 f"choose from {', '.join([ORIGINAL, *MODIFICATIONS])}"
             )
         if name == "inv-order":
-            language = language or languages[-1]
+            language = argument or languages[-1]
             if language not in languages:
                 raise ValueError(f"{part!r}: there is no language {language!r} in {languages}")
             inverted.add(language)
+        elif name in numbers:
+            if name in names:
+                raise ValueError(f"row {description!r}: {name} is given twice")
+            numbers[name] = _positive(part, argument, int if name == "epochs" else float)
         names.add(name)
-    if set(NO_RANDOM) <= names:
-        raise ValueError(f"row {description!r}: choose one reading of no-random")
-    return Modifications(frozenset(names), frozenset(inverted))
+    for readings in ONE_READING:
+        if names.issuperset(readings):
+            raise ValueError(f"row {description!r}: choose one reading of {readings[0]}")
+    if "untrained" in names and numbers["epochs"]:
+        raise ValueError(f"row {description!r}: an untrained model has no epochs")
+    return Modifications(
+        frozenset(names), frozenset(inverted), numbers["epochs"], numbers["learning-rate"]
+    )
+
+
+def _positive(part: str, argument: str | None, kind: type[int] | type[float]) -> int | float:
+    """The number between a modification's brackets."""
+    try:
+        number = kind(argument or "")
+    except ValueError:
+        number = 0
+    if not 0 < number < math.inf:
+        what = "a whole number" if kind is int else "a number"
+        raise ValueError(f"{part!r}: give {what} above 0 in brackets")
+    return number
+
+
+def _marginals(modifications: Modifications) -> np.ndarray:
+    """Shares (mask, keep, random, neighbour), float32 [4]."""
+    shares = list(MARGINALS)
+    for name in KNN:
+        shares = list(KNN[name]) if name in modifications else shares
+    for name, takes in NO_RANDOM.items():
+        if name in modifications:
+            shares[takes], shares[RANDOM] = shares[takes] + shares[RANDOM], 0.0
+    return np.array(shares, np.float32)
 
 
 def make(
@@ -101,6 +157,7 @@ def make(
     learning_rate: float,
     max_length: int,
     shift: int,
+    neighbours: np.ndarray,
 ) -> Setting:
     """The values of a row.
 
@@ -108,21 +165,20 @@ def make(
       modifications: as `parse` gives them.
       languages: the languages' names in order.
       seed: of the replica.
-      learning_rate: peak.
+      learning_rate: peak, where the row does not name its own.
       max_length: places a sentence may take; what lang-pos offsets positions by.
       shift: ids between a special token of one language and the next one's own.
+      neighbours: int32 [V, N], see `Setting`.
     """
-    marginals = MARGINALS
-    for name, values in NO_RANDOM.items():
-        marginals = values if name in modifications else marginals
     own_positions = "lang-pos" in modifications
     fields: dict[str, Any] = {
         "seed": np.uint32(seed),
-        "learning_rate": np.float32(learning_rate),
+        "learning_rate": np.float32(modifications.learning_rate or learning_rate),
         "position_offset": np.int32(max_length if own_positions else 0),
         "token_type_step": np.int32(own_positions),
         "special_shift": np.int32(shift if "shift-special" in modifications else 0),
         "inverted": np.array([name in modifications.inverted for name in languages]),
-        "marginals": np.array(marginals, np.float32),
+        "marginals": _marginals(modifications),
+        "neighbours": neighbours,
     }
     return Setting(**fields)

@@ -57,6 +57,10 @@ class TokenStore:
     def __len__(self) -> int:
         return len(self.languages)
 
+    def sentence(self, number: int) -> np.ndarray:
+        """The pieces of a sentence: int32 [pieces]."""
+        return self.tokens[self.offsets[number] : self.offsets[number + 1]]
+
     @property
     def lengths(self) -> np.ndarray:
         """Places each sentence takes, [CLS] and [SEP] included: int32 [S]."""

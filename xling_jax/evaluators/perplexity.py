@@ -12,7 +12,7 @@ from xling_jax.evaluators.representations import Encoder, EvaluationPlan
 from xling_jax.training.step import token_losses
 
 SEED = 0  # of the selection, the same for all replicas and steps
-ALL_MASKED = (1.0, 0.0, 0.0)  # every selected token becomes [MASK]
+ALL_MASKED = (1.0, 0.0, 0.0, 0.0)  # every selected token becomes [MASK]
 
 
 def perplexities(
@@ -35,7 +35,7 @@ def perplexities(
         batch = assemble(store, step, setting)
         sentence_P = step.sentence[jnp.maximum(step.owner, 0)]
         token_P = hashing.token_hash(jnp.uint32(SEED), 0, sentence_P, batch.places)
-        corrupted = corrupt(batch, token_P, jnp.array(ALL_MASKED), pieces)
+        corrupted = corrupt(batch, token_P, jnp.array(ALL_MASKED), setting.neighbours, pieces)
         (hidden_PxD,) = encoder.states(params, batch, corrupted.tokens, (encoder.model.layers,))
         loss = token_losses(encoder.model, params, hidden_PxD, corrupted).sum()
         loss, count = jax.lax.psum((loss, corrupted.weights.sum()), encoder.axis)

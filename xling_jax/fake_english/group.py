@@ -1,7 +1,6 @@
 """The replicas of one program, from the first step to the stored result."""
 
 import dataclasses
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,17 +10,11 @@ import ml_collections
 import numpy as np
 
 from xling_jax import devices
-from xling_jax.batches import packing, setting
-from xling_jax.batches.sampling import Sampler
-from xling_jax.evaluators.multilinguality import (
-    Multilinguality,
-    paper_layers,
-    require_layers,
-)
+from xling_jax.batches.setting import Setting
 from xling_jax.fake_english.data import Data
+from xling_jax.fake_english.programs import Programs
 from xling_jax.fake_english.replicas import Cell
 from xling_jax.models import partition
-from xling_jax.models.bert import BertConfig
 from xling_jax.reports import results
 from xling_jax.training.checkpoints import Checkpoints
 from xling_jax.training.loop import (
@@ -33,8 +26,7 @@ from xling_jax.training.loop import (
     is_about,
 )
 from xling_jax.training.metrics import MetricsFile, say
-from xling_jax.training.optimizer import OptimizerConfig
-from xling_jax.training.step import RUNNING, Program, State
+from xling_jax.training.step import RUNNING, State
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,6 +46,7 @@ class Group:
         config: ml_collections.ConfigDict,
         workdir: Path,
         data: Data,
+        programs: Programs,
         members: Sequence[Cell],
         number: int,
     ):
@@ -63,101 +56,28 @@ class Group:
           ValueError: fields that do not go together, each named with the way out.
         """
         self._config, self._workdir, self._data = config, workdir, data
-        self.members, self._number = list(members), number
-        first = members[0].modifications
-        sizes: dict[str, Any] = config.models.to_dict()
-        learning_rate = config.training.learning_rate
-        if "overparam" in first:
-            large = config.overparam.to_dict()
-            learning_rate = large.pop("learning_rate")
-            sizes |= large
-        self._model = BertConfig(vocabulary_size=data.vocabulary.size, **sizes)
-        self._layers = tuple(config.evaluators.layers) or paper_layers(self._model.layers)
-        require_layers(self._layers, self._model.layers)
-        for cell in members:
-            self._require_positions(cell)
+        self._programs, self.members, self._number = programs, list(members), number
+        self._kind = programs.kind(members[0])
         self._mesh = devices.make_mesh(len(members))
-        self._layout, samplers = self._plan_batches()
         self._replicas = [
             Replica(
                 row=cell.row,
                 description=cell.description,
                 seed=cell.seed,
-                setting=setting.make(
-                    cell.modifications,
-                    data.vocabulary.languages,
-                    seed=cell.seed,
-                    learning_rate=learning_rate,
-                    max_length=config.batches.max_length,
-                    shift=data.vocabulary.shift,
-                ),
-                sampler=sampler,
+                setting=programs.setting(cell),
+                sampler=programs.sampler(cell, self._mesh),
             )
-            for cell, sampler in zip(members, samplers, strict=True)
+            for cell in members
         ]
-        self._epoch = samplers[0].steps_per_epoch
-        section = config.training
-        total = 0 if "untrained" in first else section.epochs * self._epoch
+        total, self._epoch = programs.steps(self._kind, self._mesh)
         curve = {round(total * percent / 100) for percent in config.evaluators.curve}
         self._schedule = Schedule(
             total=total,
             evaluations=tuple(sorted(curve | {total})),
-            save_every=section.save_every or self._epoch,
-            call=math.ceil(self._epoch / math.ceil(self._epoch / section.steps_per_call)),
-        )
-        self._program = Program(
-            model=self._model,
-            optimizer=OptimizerConfig(
-                total_steps=max(1, total),
-                warmup_steps=section.warmup_steps,
-                weight_decay=section.weight_decay,
-                epsilon=section.epsilon,
-                clip=section.clip,
-            ),
-            pieces=data.piece_range,
-            rows=self._layout.shard_rows,
+            save_every=config.training.save_every or self._epoch,
+            call=programs.call(self._epoch),
         )
         self._evaluated: Evaluated | None = None
-
-    def _require_positions(self, cell: Cell) -> None:
-        """Refuses sentences or languages that the model's tables have no rows for."""
-        model, length = self._model, self._config.batches.max_length
-        kinds = len(self._data.vocabulary.languages) if "lang-pos" in cell.modifications else 1
-        if model.positions < kinds * length:
-            raise ValueError(
-                f"models.positions={model.positions}, but row {cell.row} ({cell.description}) "
-                f"needs {kinds} x batches.max_length={length}: raise the one or lower the other"
-            )
-        if model.token_types < kinds:
-            raise ValueError(
-                f"models.token_types={model.token_types}, but row {cell.row} ({cell.description}) "
-                f"needs one for each of {kinds} languages: raise it"
-            )
-
-    def _plan_batches(self) -> tuple[packing.Layout, list[Sampler]]:
-        """One layout, for rows that are trained in parallel or not, and each replica's sampler.
-
-        The layout does not depend on the other rows of the group, so neither do their numbers.
-        """
-        section, store = self._config.batches, self._data.texts.train
-
-        def sampler(is_parallel: bool, layout: packing.Layout, seed: int = 0) -> Sampler:
-            languages = len(self._data.vocabulary.languages)
-            return Sampler(store.lengths, languages, layout, seed, is_parallel)
-
-        empty = packing.Layout((), section.sentences)
-        layout = packing.choose_layout(
-            store.lengths,
-            [sampler(is_parallel, empty).sentences for is_parallel in (True, False)],
-            section.sentences,
-            section.row_lengths,
-            self._mesh.shape[devices.DATA],
-            section.attend_padding,
-        )
-        return layout, [
-            sampler("no-parallel" not in cell.modifications, layout, cell.seed)
-            for cell in self.members
-        ]
 
     def run(self, metrics: MetricsFile, interruption: Interruption) -> None:
         """Trains, evaluates and stores the replicas' results.
@@ -167,9 +87,9 @@ class Group:
           Interrupted: the run was asked to end.
         """
         self._describe()
-        evaluation = self._evaluation()
+        evaluation = self._programs.evaluator(self._kind.model, self._mesh)
 
-        def evaluate(step: int, state: State, settings: setting.Setting) -> None:
+        def evaluate(step: int, state: State, settings: Setting) -> None:
             found, vectors = evaluation(state.params, settings)
             if self._evaluated is None:  # a killed run may have written these lines already
                 metrics.keep(lambda entry: not self._is_evaluation(entry, step))
@@ -187,7 +107,7 @@ class Group:
 
         checkpoints = Checkpoints(self._workdir / "checkpoints" / f"group{self._number}")
         training = Training(
-            self._program,
+            self._programs.program(self._kind, self._mesh),
             self._mesh,
             self._replicas,
             self._data.texts.train,
@@ -196,6 +116,7 @@ class Group:
             metrics,
             evaluate,
             interruption,
+            self._programs.compiler,
         )
         try:
             state = training.run()
@@ -214,38 +135,26 @@ class Group:
 
     def _describe(self) -> None:
         """Says what is about to happen."""
-        epochs = self._config.training.epochs
         fill = self._replicas[0].sampler.plan(0).fill()
         say(
             f"{len(self.members)} replicas on {dict(self._mesh.shape)} "
             f"{jax.devices()[0].platform} devices; {self._schedule.total} steps of "
             f"{self._config.batches.sentences} sentences"
-            + (f" ({epochs} epochs)" if self._schedule.total else " (untrained)")
-            + f", rows {self._layout.rows}, {100 * fill:.0f} % full"
-        )
-
-    def _evaluation(self) -> Multilinguality:
-        batches = self._config.batches
-        return Multilinguality(
-            self._model,
-            self._data.texts,
-            self._data.piece_range,
-            self._mesh,
-            layers=self._layers,
-            sentences=batches.sentences,
-            row_lengths=batches.row_lengths,
-            attend_padding=batches.attend_padding,
+            + (f" ({self._kind.epochs} epochs)" if self._schedule.total else " (untrained)")
+            + f", rows {self._programs.layout(self._mesh).rows}, {100 * fill:.0f} % full"
         )
 
     def _store_results(self, state: State) -> None:
         """Adds the replicas to `results.json`, after the arrays that the figures need."""
-        for number, (replica, at) in enumerate(
-            zip(self._replicas, np.asarray(state.stopped_at).tolist(), strict=True)
+        stopped_at = np.asarray(state.stopped_at).tolist()
+        for number, (cell, replica, at) in enumerate(
+            zip(self.members, self._replicas, stopped_at, strict=True)
         ):
             values: dict[str, float] = {}
             if at == RUNNING:
                 assert self._evaluated is not None
-                values = self._evaluated.metrics[number]
+                neighbours = self._programs.neighbours.quality(cell.modifications)
+                values = {**self._evaluated.metrics[number], **neighbours}
                 positions = partition.select(state.params)["embeddings"]["positions"][number]
                 self._store_arrays(replica, self._evaluated.vectors[number], np.asarray(positions))
             results.add_result(

@@ -1,14 +1,15 @@
 """Runs the groups of replicas of one experiment."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import ml_collections
 
-from xling_jax import devices, experiment
+from xling_jax import experiment
 from xling_jax.corpora import text as corpora
 from xling_jax.fake_english.data import Data, read_texts
 from xling_jax.fake_english.group import Group
+from xling_jax.fake_english.neighbours import Neighbours
+from xling_jax.fake_english.programs import Programs
 from xling_jax.fake_english.replicas import cells, deal
 from xling_jax.reports import page, results, tables
 from xling_jax.training.loop import Diverged, Interrupted, Interruption
@@ -64,14 +65,18 @@ class Laboratory:
             "sha256": data.vocabulary.pieces.sha256,
         }
         experiment.require_same_vocabulary(stored, vocabulary)
-        groups = stored["groups"] if stored else deal(wanted, self._side_by_side(config))
+        neighbours = Neighbours.prepare(config, data, wanted, workdir / "vocabulary")
+        found = neighbours.described()
+        experiment.require_same_neighbours(stored, found)
+        programs = Programs(config, data, neighbours)
+        groups = stored["groups"] if stored else deal(wanted, programs.kind, programs.side_by_side)
         by_name = {(cell.row, cell.seed): cell for cell in wanted}
         self._groups = [
-            Group(config, workdir, data, [by_name[row, seed] for row, seed in names], number)
+            Group(config, workdir, data, programs, [by_name[r, seed] for r, seed in names], number)
             for number, names in enumerate(groups)
         ]
         if not stored:
-            more = {"vocabulary": vocabulary, "groups": groups}
+            more = {"vocabulary": vocabulary, "neighbours": found, "groups": groups}
             experiment.store(workdir, {**description, **more})
         self._metrics = MetricsFile(workdir / "metrics.jsonl")
         for name, text, store in [
@@ -82,11 +87,6 @@ class Laboratory:
                 f"{name} text: {text.source}, {len(text.sentences):,} sentences, "
                 f"{store.lengths.mean():.1f} places each, {store.truncated // 2} cut"
             )
-
-    @staticmethod
-    def _side_by_side(config: ml_collections.ConfigDict) -> Callable[[int], int]:
-        wanted = config.devices.side_by_side
-        return (lambda replicas: min(replicas, wanted)) if wanted else devices.side_by_side
 
     def run(self) -> str:
         """Trains and evaluates what is missing, writes the report, returns the table.

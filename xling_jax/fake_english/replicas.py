@@ -1,7 +1,8 @@
 """Which replicas a Fake-English experiment has, and which of them share a program."""
 
 import dataclasses
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import ml_collections
@@ -22,7 +23,8 @@ class Cell:
 def cells(config: ml_collections.ConfigDict) -> list[Cell]:
     """The replicas that the config asks for.
 
-    `config.row` names rows of `config.rows` joined by `+`, or is itself a description.
+    `config.row` names rows of `config.rows`, or sets of rows of `config.sets`, joined by `+`; or
+    it is itself a description.
 
     Raises:
       ValueError: an unknown row or modification.
@@ -32,7 +34,8 @@ def cells(config: ml_collections.ConfigDict) -> list[Cell]:
     if wrong or not config.seeds:
         raise ValueError(f"seeds={tuple(config.seeds)}: choose numbers from 0 to 2^32 - 1")
     wanted = []
-    for row in config.row.split("+"):
+    named = [config.sets.get(name, (name,)) for name in config.row.split("+")]
+    for row in itertools.chain(*named):
         description = config.rows.get(row, row)
         try:
             modifications = setting.parse(description, languages)
@@ -44,23 +47,25 @@ def cells(config: ml_collections.ConfigDict) -> list[Cell]:
     return wanted
 
 
-def deal(wanted: Sequence[Cell], side_by_side: Callable[[int], int]) -> list[list[list[Any]]]:
+def deal(
+    wanted: Sequence[Cell],
+    kind: Callable[[Cell], Hashable],
+    side_by_side: Callable[[Sequence[Cell]], int],
+) -> list[list[list[Any]]]:
     """Deals replicas out to programs: [[row, seed], …] for each.
-
-    Replicas of one program have the same model size, and are either trained or not.
 
     Args:
       wanted: the replicas.
-      side_by_side: how many of so many replicas to train at once.
+      kind: what replicas of one program have in common.
+      side_by_side: how many of some replicas of one kind to train at once.
     """
-    kinds: dict[tuple[bool, bool], list[Cell]] = {}
+    kinds: dict[Hashable, list[Cell]] = {}
     for cell in wanted:
-        kind = ("overparam" in cell.modifications, "untrained" in cell.modifications)
-        kinds.setdefault(kind, []).append(cell)
+        kinds.setdefault(kind(cell), []).append(cell)
     groups = []
     for alike in kinds.values():
         while alike:
-            taken = side_by_side(len(alike))
+            taken = side_by_side(alike)
             groups.append([[cell.row, cell.seed] for cell in alike[:taken]])
             alike = alike[taken:]
     return groups

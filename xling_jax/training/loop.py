@@ -18,8 +18,9 @@ from xling_jax.batches.sampling import Sampler
 from xling_jax.batches.setting import Setting
 from xling_jax.batches.store import TokenStore
 from xling_jax.training.checkpoints import Checkpoints
+from xling_jax.training.compilation import StepCompiler
 from xling_jax.training.metrics import MetricsFile, Progress, duration, say
-from xling_jax.training.step import RUNNING, Program, State, initial_state, train_steps
+from xling_jax.training.step import RUNNING, Program, State, initial_state
 
 
 class Interrupted(Exception):
@@ -146,6 +147,7 @@ class Training:
         metrics: MetricsFile,
         evaluate: Callable[[int, State, Setting], None],
         interruption: Interruption | None = None,
+        compiler: StepCompiler | None = None,
     ):
         """Places everything on the devices, from the newest checkpoint where there is one.
 
@@ -159,11 +161,13 @@ class Training:
           metrics: where training is logged.
           evaluate: called with (step, state, settings) at the schedule's evaluations.
           interruption: asked after every call whether to end.
+          compiler: of this text, shared with other groups of replicas.
         """
         self._program, self._mesh, self._replicas = program, mesh, list(replicas)
         self._schedule, self._checkpoints, self._metrics = schedule, checkpoints, metrics
         self._evaluate = evaluate
         self._interruption = interruption or Interruption()
+        self._compiler = compiler or StepCompiler(store)
         self._stopped: set[int] = set()
         self.settings = devices.place(stack([r.setting for r in replicas]), mesh, devices.A_REPLICA)
         self._store = devices.place(store.to_device(), mesh, devices.SHARED)
@@ -176,6 +180,7 @@ class Training:
             say(f"resuming from the checkpoint of step {self._step}")
         metrics.keep(lambda entry: not is_about(replicas, entry) or entry["step"] <= self._step)
         self._epoch = replicas[0].sampler.steps_per_epoch
+        self._plan_steps = min(schedule.call, self._epoch)
 
     def run(self) -> State:
         """Trains to the end of the schedule and returns the final state.
@@ -200,7 +205,14 @@ class Training:
             return
         to_come = sum(mark > self._step for mark in schedule.evaluations)
         progress = Progress(self._step, schedule.total, to_come)
-        compiled = self._compile(planner.epoch(self._step // self._epoch))
+        compiled = self._compiler(
+            self._program,
+            self._mesh,
+            self._replicas[0].sampler.layout,
+            self._plan_steps,
+            len(self._replicas),
+            self._replicas[0].setting,
+        ).call
         while self._step < schedule.total:
             self._call(compiled, planner, progress)
             self._require_alive()
@@ -219,7 +231,7 @@ class Training:
 
     def _arguments(self, plan: Plan, start: int, stop: int) -> list:
         """The plan of steps start..stop-1 of an epoch, padded to the length of a call."""
-        empty = min(self._schedule.call, self._epoch) - (stop - start)
+        empty = self._plan_steps - (stop - start)
 
         def padded(x, spec):
             part = x[:, start:stop]
@@ -229,27 +241,6 @@ class Training:
         specs = (devices.A_REPLICA, devices.A_REPLICA, devices.A_REPLICA_AND_SHARD)
         fields = (plan.sentence, plan.start, plan.owner)
         return [padded(x, spec) for x, spec in zip(fields, specs, strict=True)]
-
-    def _compile(self, plan: Plan):
-        began = time.perf_counter()
-        compiled = (
-            train_steps(self._program, self._mesh)
-            .lower(
-                self.state,
-                self.settings,
-                self._store,
-                *self._arguments(plan, 0, 0),
-                jnp.int32(0),
-            )
-            .compile()
-        )
-        memory = compiled.memory_analysis()
-        needed = ""
-        if memory is not None:
-            total = memory.temp_size_in_bytes + memory.argument_size_in_bytes
-            needed = f", {total / 2**20:.0f} MiB a device"
-        say(f"training step compiled in {time.perf_counter() - began:.0f} s{needed}")
-        return compiled
 
     def _call(self, compiled, planner: Planner, progress: Progress) -> None:
         began, start = time.perf_counter(), self._step

@@ -98,7 +98,7 @@ def train_step(
     """
     batch = assemble(store, plan, setting)
     token_P = hashing.token_hash(setting.seed, state.step, plan.owner, batch.places)
-    corrupted = corrupt(batch, token_P, setting.marginals, program.pieces)
+    corrupted = corrupt(batch, token_P, setting.marginals, setting.neighbours, program.pieces)
     selected = jnp.maximum(program.total(corrupted.weights.sum()), 1.0)
 
     def loss_of(params):

@@ -1,0 +1,151 @@
+"""fake_english: which replicas share a program, and what fits in memory."""
+
+import json
+
+import pytest
+from small_run import assert_same_run, command, config, interrupted, results, run
+
+from xling_jax import devices
+from xling_jax.fake_english.laboratory import Laboratory
+from xling_jax.fake_english.replicas import cells, deal
+
+
+def test_a_table_has_every_row_of_the_paper_and_five_seeds():
+    wanted = cells(config("row=all,scale=paper"))
+    rows = "0 1 2 4 5 6 7 8 3 9 21 21b 30 18 19 15 16 17 17-250".split()
+    assert [(c.row, c.seed) for c in wanted] == [
+        (row, seed) for row in rows for seed in (0, 42, 43, 100, 101)
+    ]
+
+
+def test_the_long_row_trains_two_and_a_half_times_as_long():
+    by_row = {c.row: c for c in cells(config("row=17+17-250,scale=paper,epochs=20"))}
+    assert by_row["17-250"].modifications.epochs == 50
+    assert by_row["17"].modifications.epochs is None
+    assert by_row["17"].modifications.names < by_row["17-250"].modifications.names
+
+
+def test_sets_and_rows_can_be_joined_and_nothing_is_named_twice():
+    assert [c.row for c in cells(config("row=search+3"))][-2:] == ["ep200", "3"]
+    with pytest.raises(ValueError, match="named twice"):
+        cells(config("row=small+3"))
+
+
+def test_replicas_of_one_kind_share_programs():
+    wanted = cells(config("row=0+15+3+18+ep10+16,seeds=0+1"))
+    kinds = {"15": "large", "16": "large", "18": "untrained", "ep10": "short"}
+    groups = deal(wanted, lambda c: kinds.get(c.row, "small"), lambda alike: min(3, len(alike)))
+    assert groups == [
+        [["0", 0], ["0", 1], ["3", 0]],
+        [["3", 1]],
+        [["15", 0], ["15", 1], ["16", 0]],
+        [["16", 1]],
+        [["18", 0], ["18", 1]],
+        [["ep10", 0], ["ep10", 1]],
+    ]
+
+
+def groups_of(workdir):
+    return json.loads((workdir / "config.json").read_text())["groups"]
+
+
+@pytest.fixture
+def limit(monkeypatch):
+    """Sets the bytes that a program may use on a device."""
+    return lambda number: monkeypatch.setattr(devices, "memory_limit", lambda: number)
+
+
+def test_as_many_replicas_as_fit_in_memory_train_at_once(tmp_path, limit, capsys):
+    options = "row=0+1+2+4,seeds=0+1,epochs=1"
+    limit(10**12)
+    Laboratory(config(options), tmp_path / "roomy")
+    assert [len(group) for group in groups_of(tmp_path / "roomy")] == [8]
+    needed = int(capsys.readouterr().err.split(" MiB a device")[0].split()[-1].replace(",", ""))
+    # A device has one replica of 8 and no smaller batch could be given to it.
+    limit(needed * 2**20 // 2)
+    Laboratory(config(options), tmp_path / "tight")
+    sizes = [len(group) for group in groups_of(tmp_path / "tight")]
+    assert max(sizes) < 8 and sum(sizes) == 8
+    assert "fewer at a time" in capsys.readouterr().err
+
+
+def test_a_model_that_does_not_fit_at_all_is_tried_with_a_warning(tmp_path, limit, capsys):
+    limit(1000)
+    Laboratory(config("row=0,seeds=0+1,epochs=1"), tmp_path)
+    assert [len(group) for group in groups_of(tmp_path)] == [1, 1]
+    said = capsys.readouterr().err
+    assert "memory may not suffice: one replica needs" in said and "batches.sentences" in said
+
+
+def test_the_config_overrides_what_fits(tmp_path, limit):
+    limit(1000)
+    Laboratory(config("row=0+1,seeds=0+1,epochs=1", **{"devices.side_by_side": 3}), tmp_path)
+    assert [len(group) for group in groups_of(tmp_path)] == [3, 1]
+
+
+def test_a_resumed_run_keeps_its_grouping(tmp_path):
+    options = "row=0+1,epochs=1"
+    Laboratory(config(options, **{"devices.side_by_side": 1}), tmp_path)
+    Laboratory(config(options, **{"devices.side_by_side": 2}), tmp_path)
+    assert groups_of(tmp_path) == [[["0", 0]], [["1", 0]]]
+
+
+TABLE = {
+    "options": "row=learning-rate[1e30]+0+1+30+15+18,epochs=1",
+    "devices.side_by_side": 2,
+}
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    """A table of four groups, of which one row diverges."""
+    workdir = tmp_path_factory.mktemp("tables") / "whole"
+    done = run(workdir, **TABLE)
+    assert done.returncode == 0, done.stderr
+    return workdir, done
+
+
+def test_groups_of_one_kind_are_compiled_once(table):
+    workdir, done = table
+    assert [len(group) for group in groups_of(workdir)] == [2, 2, 1, 1]
+    assert done.stderr.count("compiled in") == 2  # small models and a large one
+
+
+def test_a_diverged_row_is_in_the_table_and_takes_no_other_along(table):
+    workdir, done = table
+    found = results(workdir)
+    diverged = found.pop(("learning-rate[1e30]", 0))
+    assert diverged["diverged_at"] is not None and not diverged["metrics"]
+    assert {row: result["step"] for (row, _), result in found.items()} == {
+        "0": 10, "1": 10, "30": 10, "15": 10, "18": 0,
+    }  # fmt: skip
+    assert all(0 <= result["metrics"]["mu"] <= 1 for result in found.values())
+    assert "learning-rate[1e30]" in done.stdout and "diverged" in done.stdout
+
+
+def test_a_row_with_neighbours_reports_how_good_they_are(table):
+    workdir, _ = table
+    found = results(workdir)
+    shares = found["30", 0]["metrics"]
+    assert 0 < shares["neighbours_known"] <= 1 and 0 <= shares["neighbours_right"] <= 1
+    assert "neighbours_known" not in found["0", 0]["metrics"]
+
+
+def test_a_table_killed_in_the_middle_goes_on_with_what_is_missing(table, tmp_path):
+    whole, _ = table
+    arguments = command(tmp_path, **TABLE)
+    for group, step in [(1, 8), (2, 5), (3, 8)]:
+        seen = []
+
+        def is_time(line, group=group, step=step, seen=seen):
+            if f"group {group} of 4" in line:
+                seen.append(line)
+            return bool(seen) and f"step {step} of 10" in line
+
+        assert interrupted(arguments, is_time) < 0
+    done = run(tmp_path, **TABLE)
+    assert done.returncode == 0, done.stderr
+    assert "group 1 of" not in done.stderr
+    assert_same_run(tmp_path, whole, groups=3)
+    for kept in (whole / "report" / "tables").iterdir():
+        assert (tmp_path / "report" / "tables" / kept.name).read_bytes() == kept.read_bytes()

@@ -1,0 +1,111 @@
+"""vocabulary: static vectors of pieces, and their neighbours in other languages."""
+
+import numpy as np
+import pytest
+
+from xling_jax.vocabulary import neighbours, static_vectors
+from xling_jax.vocabulary.static_vectors import SkipGram, Vectors
+
+SETTINGS = SkipGram(dimension=20, window=3, min_count=3, negative=5, sample=0.0, epochs=3)
+SHIFT = 500
+
+
+def text(sentences=400, words=60, rare=77):
+    """Sentences of frequent and less frequent words, and one word that occurs twice."""
+    random = np.random.default_rng(0)
+    shares = 1 / np.arange(1, words + 1)
+    drawn = random.choice(words, (sentences, 8), p=shares / shares.sum()).astype(np.int32)
+    return [*drawn, np.array([rare, 0, rare], np.int32)]
+
+
+def test_the_same_seed_gives_the_same_vectors_and_another_does_not():
+    first, again, other = (SETTINGS.train(text(), seed) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first.vectors, again.vectors)
+    assert not np.array_equal(first.vectors, other.vectors)
+    assert first.vectors.shape == (60, 20)
+
+
+def test_words_come_by_frequency_and_rare_ones_are_left_out():
+    found = SETTINGS.train(text(), 1)
+    counts = np.bincount(np.concatenate(text()))
+    assert (np.diff(counts[found.words]) <= 0).all()
+    assert counts[77] == 2 and 77 not in found.words
+    with pytest.raises(ValueError, match="min_count=3: nothing occurs so often"):
+        SETTINGS.train([np.arange(5)], 1)
+
+
+def test_a_vec_file_gives_the_vectors_of_known_words(tmp_path):
+    path = tmp_path / "x.vec"
+    path.write_text("4 2\nthe 1 2\nof .5 -1\nNew York 3 4 \nthe 9 9\n", encoding="utf-8")
+    found = static_vectors.read(path, {"the": 7, "New York": 9, "absent": 3})
+    assert found.words.tolist() == [7, 9]
+    np.testing.assert_array_equal(found.vectors, [[1, 2], [3, 4]])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"the 1 2\nof 1 x\n", "line 2: not a word in UTF-8 and 2 numbers"),
+        (b"the 1 2\nof 1\n", "line 2: not a word"),
+        (b"the 1 2\nna\xefve 1 2\n", "line 2: not a word in UTF-8"),
+        (b"the 1 nan\n", "line 1: not a word"),
+        (b"a 1 2\nb 1 2\n", "none of the 2 wanted words"),
+        (b"", "none of the 2 wanted words"),
+    ],
+)
+def test_a_bad_vec_file_is_refused_with_its_line(content, message, tmp_path):
+    path = tmp_path / "x.vec"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        static_vectors.read(path, {"the": 0, "of": 1})
+    with pytest.raises(FileNotFoundError, match="no such file"):
+        static_vectors.read(tmp_path / "none.vec", {"the": 0})
+
+
+def languages(number):
+    """Copies of one space, each rotated, of pieces 5.. of each language; some have no vector."""
+    random = np.random.default_rng(0)
+    centres = random.normal(size=(40, 20))
+    points = centres[random.integers(40, size=SHIFT - 5)] * random.gamma(2, size=(SHIFT - 5, 1))
+    points += 0.5 * random.normal(size=points.shape)
+    found = []
+    for k in range(number):
+        rotation = np.linalg.qr(random.normal(size=(20, 20)))[0]
+        own = (points @ rotation + 0.01 * random.normal(size=points.shape)).astype(np.float32)
+        found.append(Vectors(np.arange(5, SHIFT - 10, dtype=np.int32) + k * SHIFT, own[:-10]))
+    return found
+
+
+def test_neighbours_are_the_counterparts_in_every_other_language():
+    table = neighbours.find(languages(3), 3 * SHIFT, 2, seed=0)
+    assert table.shape == (3 * SHIFT, 4)
+    known = np.concatenate([np.arange(5, SHIFT - 10) + k * SHIFT for k in range(3)])
+    assert (np.delete(table, known, axis=0) == neighbours.NO_PIECE).all()
+    first = table[known].reshape(-1, 2, 2)[:, :, 0]
+    assert (first % SHIFT == known[:, None] % SHIFT).mean() > 0.95
+    others = [(1, 2), (0, 2), (0, 1)]
+    for k, rows in enumerate(np.split(first, 3)):
+        assert (rows // SHIFT == others[k]).all()
+
+
+def test_more_neighbours_than_there_are_vectors_are_refused():
+    few = Vectors(np.arange(3, dtype=np.int32), np.eye(3, dtype=np.float32))
+    with pytest.raises(ValueError, match="5 neighbours are wanted, but a language has 3 vectors"):
+        neighbours.find([few, few], 6, 5, seed=0)
+
+
+def test_a_cached_table_is_read_and_another_text_has_its_own(tmp_path, monkeypatch):
+    calls = []
+
+    def find(vectors, size, number, seed):
+        calls.append(size)
+        return neighbours.nothing(size, number)
+
+    monkeypatch.setattr(neighbours, "find", find)
+    one, other = [text(), text()], [text(), text(300)]
+    for texts in (one, one, other, other):
+        table = neighbours.cached(tmp_path, texts, SETTINGS, 200, 1, 0)
+        np.testing.assert_array_equal(table, neighbours.nothing(200))
+    assert len(calls) == 2
+    neighbours.cached(tmp_path, one, SETTINGS, 200, 1, 1)
+    assert len(calls) == 3
