@@ -25,7 +25,7 @@ setuptools.setup(
         'array_record>=0.5; sys_platform != "win32"',
         "chex>=0.1.90",
         "flax>=0.12",
-        "gensim>=4.3.3",
+        "gensim>=4.4",
         # TFDS imports it to prepare a dataset, and asks for it only on old versions of Python.
         "importlib_resources",
         "jax>=0.10",

@@ -78,8 +78,10 @@ def _description(row: str) -> str:
 
 def steps_of(row: str) -> int:
     """The updates that a row makes: 90 an epoch, 100 epochs unless it says otherwise."""
-    own = re.search(r"epochs\[(\d+)\]", _description(row))
-    return 0 if row in ("18", "19") else 90 * int(own[1]) if own else STEPS
+    own = re.search(r"epochs\[([\d.]+)(x?)\]", _description(row))
+    if row in ("18", "19"):
+        return 0
+    return round((STEPS if own[2] else 90) * float(own[1])) if own else STEPS
 
 
 def fake_run(

@@ -157,13 +157,15 @@ def test_marginals(description, marginals):
         ("inv-order[de]", "no language 'de'"),
         ("no-random;no-random-as-published", "one reading of no-random"),
         ("knn-replace;knn-replace-as-published", "one reading of knn-replace"),
-        ("epochs", "'epochs': give a whole number above 0 in brackets"),
-        ("epochs[2.5]", "give a whole number"),
+        ("epochs", "'epochs': give a number above 0 in brackets"),
+        ("epochs[x]", "give a number above 0"),
+        ("epochs[2.5]", "give a whole number of epochs, or a multiple such as 2.5x"),
         ("epochs[5];epochs[6]", "epochs is given twice"),
         ("learning-rate[fast]", "give a number above 0"),
         ("learning-rate[-1]", "give a number above 0"),
         ("learning-rate[inf]", "give a number above 0"),
         ("untrained;epochs[5]", "an untrained model has no epochs"),
+        ("untrained;knn-replace", "an untrained model has no knn-replace"),
         ("original[5]", "unknown modification"),
     ],
 )
@@ -174,7 +176,10 @@ def test_a_bad_description_is_refused(description, message):
 
 def test_a_row_may_have_epochs_and_a_learning_rate_of_its_own():
     found = setting.parse("lang-pos;epochs[250];learning-rate[1e-4]", LANGUAGES)
-    assert found.epochs == 250 and "lang-pos" in found
+    assert found.epochs_of(100) == 250 and "lang-pos" in found
+    assert setting.parse("epochs[2.5x]", LANGUAGES).epochs_of(40) == 100
+    assert setting.parse("lang-pos", LANGUAGES).epochs_of(40) == 40
+    assert setting.parse("untrained", LANGUAGES).epochs_of(40) == 0
     assert values("learning-rate[1e-4]").learning_rate == np.float32(1e-4)
     assert values("epochs[250]").learning_rate == values("original").learning_rate
 

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from small_run import config
 
-from xling_jax.vocabulary import neighbours, static_vectors
+from xling_jax.fake_english.laboratory import Laboratory
+from xling_jax.vocabulary import neighbours, pieces, static_vectors
 from xling_jax.vocabulary.static_vectors import SkipGram, Vectors
 
 SETTINGS = SkipGram(dimension=20, window=3, min_count=3, negative=5, sample=0.0, epochs=3)
@@ -90,22 +92,60 @@ def test_neighbours_are_the_counterparts_in_every_other_language():
 
 def test_more_neighbours_than_there_are_vectors_are_refused():
     few = Vectors(np.arange(3, dtype=np.int32), np.eye(3, dtype=np.float32))
-    with pytest.raises(ValueError, match="5 neighbours are wanted, but a language has 3 vectors"):
+    with pytest.raises(ValueError, match="number=5 needs vectors of 20 pieces.*a language has 3"):
         neighbours.find([few, few], 6, 5, seed=0)
 
 
-def test_a_cached_table_is_read_and_another_text_has_its_own(tmp_path, monkeypatch):
-    calls = []
+def laboratory(workdir, row, **changes):
+    """Prepares an experiment; its tables are then in the workdir."""
+    Laboratory(config(f"row={row},epochs=1", **changes), workdir)
+    return {path.stem: np.load(path) for path in (workdir / "vocabulary").glob("*.npy")}
+
+
+def test_vectors_come_from_what_each_row_is_trained_on(tmp_path, monkeypatch):
+    seen = []
+
+    def train(self, sentences, seed):
+        seen.append({tuple(sentence % 200) for sentence in sentences})
+        assert all((sentence % 200 >= 5).all() for sentence in sentences)
+        return languages(2)[(seed - 1) % 2]
 
     def find(vectors, size, number, seed):
-        calls.append(size)
         return neighbours.nothing(size, number)
 
+    monkeypatch.setattr(SkipGram, "train", train)
     monkeypatch.setattr(neighbours, "find", find)
-    one, other = [text(), text()], [text(), text(300)]
-    for texts in (one, one, other, other):
-        table = neighbours.cached(tmp_path, texts, SETTINGS, 200, 1, 0)
-        np.testing.assert_array_equal(table, neighbours.nothing(200))
-    assert len(calls) == 2
-    neighbours.cached(tmp_path, one, SETTINGS, 200, 1, 1)
-    assert len(calls) == 3
+    tables = laboratory(tmp_path, "30+knn-replace;no-parallel+0")
+    assert tables.keys() == {"neighbours-parallel", "neighbours-no-parallel"}
+    (whole, again), (first, second) = sorted([seen[:2], seen[2:]], key=lambda x: -len(x[0]))
+    assert whole == again and first | second == whole
+    # Few of the embedded language's sentences occur twice.
+    assert len(first & second) < 0.1 * len(whole)
+
+
+def write_vectors(path, names, seed):
+    random = np.random.default_rng(0)
+    points = random.normal(size=(40, 20))[random.integers(40, size=len(names))]
+    points += 0.3 * random.normal(size=points.shape)
+    rotation = np.linalg.qr(np.random.default_rng(seed).normal(size=(20, 20)))[0]
+    rows = [" ".join([n, *map(str, x)]) for n, x in zip(names, points @ rotation, strict=True)]
+    path.write_text("\n".join([f"{len(names)} 20", *rows]) + "\n", encoding="utf-8")
+
+
+def test_vectors_can_come_from_files_whose_change_is_noticed(tmp_path):
+    laboratory(tmp_path / "names", "0")
+    model = next((tmp_path / "names" / "vocabulary").glob("*.model"))
+    names = pieces.Pieces(model.read_bytes()).names[5:]
+    files = tmp_path / "en.vec", tmp_path / "fake.vec"
+    for seed, (path, prefix) in enumerate(zip(files, ("", "::"), strict=True)):
+        write_vectors(path, [prefix + name for name in names], seed)
+    vectors = {"vocabulary.neighbours.vectors": tuple(map(str, files))}
+    (table,) = laboratory(tmp_path / "run", "30", **vectors).values()
+    known = np.r_[5:200, 205:400]
+    assert (table[known, 0] == (known + 200) % 400).mean() > 0.95
+    (tmp_path / "run" / "vocabulary" / "neighbours-parallel.npy").write_bytes(b"torn")
+    (again,) = laboratory(tmp_path / "run", "30", **vectors).values()
+    np.testing.assert_array_equal(again, table)
+    write_vectors(files[1], ["::" + name for name in names], 7)
+    with pytest.raises(ValueError, match="the content of .*fake.vec"):
+        laboratory(tmp_path / "run", "30", **vectors)

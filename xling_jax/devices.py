@@ -4,6 +4,7 @@ import math
 import os
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -13,6 +14,10 @@ from jax.sharding import PartitionSpec as P
 
 TUNABLES = "GLIBC_TUNABLES"
 CPU_SHARE = 0.7  # of the machine's memory, that programs may plan with
+CONTAINER_LIMITS = (  # of a control group, old and new
+    Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
+    Path("/sys/fs/cgroup/memory.max"),
+)
 ACCELERATOR_SHARE = 0.9  # of an accelerator's: evaluators and the library's buffers need the rest
 REPLICA, DATA = "replica", "data"
 SHARED = P()  # the same everywhere
@@ -46,29 +51,34 @@ def keep_memory(arguments: Sequence[str]) -> None:
         os.execv(sys.executable, [sys.executable, "-m", "xling_jax.main", *arguments[1:]])
 
 
-def side_by_side(replicas: int, at_most: int | None = None) -> int:
+def side_by_side(replicas: int, at_most: int) -> int:
     """How many of so many replicas to train at once.
 
     On CPUs one a device, or a number that divides the devices: that is as fast as one replica
     after the other for large steps, and faster for small ones (`benchmarks/README.md`). On
-    accelerators a small model leaves most of a device idle, and all go together, or as many in
-    each group.
+    accelerators a small model leaves most of a device idle, and as many go together as fit, in
+    groups of nearly equal size, multiples of the number of devices.
 
     Args:
       replicas: to be trained.
-      at_most: what fits in memory, None where all do.
+      at_most: what fits in memory.
     """
-    limit = min(replicas, at_most or replicas)
-    if jax.default_backend() != "cpu":
-        return math.ceil(replicas / math.ceil(replicas / limit))
-    count = len(jax.devices())
-    return next(n for n in range(min(limit, count), 0, -1) if count % n == 0)
+    limit, count = min(replicas, at_most), jax.device_count()
+    if jax.default_backend() == "cpu":
+        return next(n for n in range(min(limit, count), 0, -1) if count % n == 0)
+    if replicas <= limit:
+        return replicas
+    if limit < count:
+        return limit
+    even = math.ceil(replicas / math.ceil(replicas / (limit - limit % count)))
+    return even + -even % count
 
 
 def memory_limit() -> int | None:
     """Bytes that a program may use on each device; None where nobody knows.
 
-    An accelerator says what its allocator may take; CPU devices share the machine's memory.
+    An accelerator says what its allocator may take; CPU devices share the machine's memory, or
+    the part of it that a container is given.
     """
     device = jax.devices()[0]
     if device.platform != "cpu":
@@ -76,9 +86,17 @@ def memory_limit() -> int | None:
         limit = stats.get("bytes_limit")
         return int(limit * ACCELERATOR_SHARE) if limit else None
     names = ("SC_PAGE_SIZE", "SC_PHYS_PAGES")
-    if not set(names) <= set(getattr(os, "sysconf_names", ())):
-        return None
-    return int(math.prod(map(os.sysconf, names)) * CPU_SHARE / jax.device_count())
+    limits = [int(text) for path in CONTAINER_LIMITS if (text := _first_line(path)).isdigit()]
+    if set(names) <= set(getattr(os, "sysconf_names", ())):
+        limits.append(math.prod(map(os.sysconf, names)))
+    return int(min(limits) * CPU_SHARE / jax.device_count()) if limits else None
+
+
+def _first_line(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""
 
 
 def make_mesh(replicas: int, devices: Sequence[jax.Device] | None = None) -> Mesh:

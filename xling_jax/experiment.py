@@ -189,21 +189,11 @@ def store(workdir: Path, description: Mapping[str, Any]) -> None:
 def require_same_vocabulary(found: Mapping[str, Any] | None, new: Mapping[str, Any]) -> None:
     """Raises ValueError if the pieces are not those that the stored run began with."""
     if found and found["vocabulary"]["sha256"] != new["sha256"]:
-        _another_version(found, "vocabulary", "sentencepiece")
-
-
-def require_same_neighbours(found: Mapping[str, Any] | None, new: Mapping[str, str]) -> None:
-    """Raises ValueError if the tables of neighbours are not those the stored run began with."""
-    if found and found["neighbours"] != new:
-        _another_version(found, "table of neighbours", "gensim", "jax")
-
-
-def _another_version(found: Mapping[str, Any], what: str, *libraries: str) -> None:
-    were = " ".join(f"{name}=={found['versions'].get(name)}" for name in libraries)
-    raise ValueError(
-        f"the {what} made now is not the one that this run began with: install {were}, or choose "
-        "another --workdir"
-    )
+        was = found["versions"].get("sentencepiece")
+        raise ValueError(
+            "the vocabulary trained now is not the one that this run began with: install "
+            f"sentencepiece=={was}, or choose another --workdir"
+        )
 
 
 def require_positive(config: ml_collections.ConfigDict, *names: str) -> None:

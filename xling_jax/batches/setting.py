@@ -14,7 +14,6 @@ import jax
 import numpy as np
 
 ORIGINAL = "original"
-RANDOM = 2  # the place of the random share among the marginals
 MODIFICATIONS = {
     "lang-pos": "language k has positions from 128·k and token type k",
     "shift-special": "every language has its own special tokens",
@@ -26,17 +25,19 @@ MODIFICATIONS = {
     "knn-replace-as-published": "what the published code does: (0.50, 0.16, 0.10, 0.24)",
     "untrained": "the initial parameters",
     "overparam": "BERT-base instead of BERT-small",
-    "epochs": "epochs[N]: trained for N epochs instead of the config's",
+    "epochs": "epochs[N]: trained for N epochs; epochs[Nx]: N times as many as the config says",
     "learning-rate": "learning-rate[X]: trained with the peak X instead of the config's",
 }
 WITH_ARGUMENT = ("inv-order", "epochs", "learning-rate")
 MARGINALS = (0.8, 0.1, 0.1, 0.0)  # (mask, keep, random, neighbour) of Devlin et al. 2019
+RANDOM = 2  # the place of the random share
 KNN = {
     "knn-replace": (0.5, 0.1, 0.1, 0.3),  # D&S §4
     "knn-replace-as-published": (0.50, 0.16, 0.10, 0.24),
 }
 NO_RANDOM = {"no-random": 1, "no-random-as-published": 0}  # which marginal takes random's share
 ONE_READING = (tuple(NO_RANDOM), tuple(KNN))  # of these a row has one at most
+OF_TRAINING = ("epochs", "learning-rate", *KNN)  # mean nothing for an untrained model
 
 
 @jax.tree_util.register_dataclass
@@ -71,11 +72,25 @@ class Modifications:
 
     names: frozenset[str]
     inverted: frozenset[str]  # languages
-    epochs: int | None = None
+    epochs: float | None = None
+    epochs_are_times: bool = False  # as many times the config's epochs
     learning_rate: float | None = None
 
     def __contains__(self, name: str) -> bool:
         return name in self.names
+
+    @property
+    def is_parallel(self) -> bool:
+        """Whether each language is trained on all of its text."""
+        return "no-parallel" not in self.names
+
+    def epochs_of(self, config_epochs: int) -> int:
+        """Epochs of training, where the config says so many."""
+        if "untrained" in self.names:
+            return 0
+        if self.epochs is None:
+            return config_epochs
+        return round(self.epochs * config_epochs if self.epochs_are_times else self.epochs)
 
     @property
     def needs_neighbours(self) -> bool:
@@ -84,7 +99,7 @@ class Modifications:
 
 
 def parse(description: str, languages: Sequence[str]) -> Modifications:
-    """Reads a description such as `lang-pos;inv-order[fake];epochs[250]`.
+    """Reads a description such as `lang-pos;inv-order[fake];epochs[2.5x]`.
 
     Args:
       description: names of `MODIFICATIONS` joined by `;`, or `original`.
@@ -95,7 +110,7 @@ def parse(description: str, languages: Sequence[str]) -> Modifications:
         exclude each other.
     """
     names, inverted = set(), set()
-    numbers: dict[str, Any] = {"epochs": None, "learning-rate": None}
+    epochs, are_times, learning_rate = None, False, None
     for part in filter(None, (part.strip() for part in description.split(";"))):
         match = re.fullmatch(r"([a-z-]+)(?:\[(.+)\])?", part)
         name, argument = match.groups() if match else (part, None)
@@ -111,31 +126,41 @@ def parse(description: str, languages: Sequence[str]) -> Modifications:
             if language not in languages:
                 raise ValueError(f"{part!r}: there is no language {language!r} in {languages}")
             inverted.add(language)
-        elif name in numbers:
-            if name in names:
-                raise ValueError(f"row {description!r}: {name} is given twice")
-            numbers[name] = _positive(part, argument, int if name == "epochs" else float)
+        elif name in WITH_ARGUMENT and name in names:
+            raise ValueError(f"row {description!r}: {name} is given twice")
+        elif name == "epochs":
+            epochs, are_times = _epochs(part, argument or "")
+        elif name == "learning-rate":
+            learning_rate = _positive(part, argument or "")
         names.add(name)
     for readings in ONE_READING:
         if names.issuperset(readings):
             raise ValueError(f"row {description!r}: choose one reading of {readings[0]}")
-    if "untrained" in names and numbers["epochs"]:
-        raise ValueError(f"row {description!r}: an untrained model has no epochs")
-    return Modifications(
-        frozenset(names), frozenset(inverted), numbers["epochs"], numbers["learning-rate"]
-    )
+    if "untrained" in names and (without := names.intersection(OF_TRAINING)):
+        raise ValueError(
+            f"row {description!r}: an untrained model has no {', '.join(sorted(without))}"
+        )
+    return Modifications(frozenset(names), frozenset(inverted), epochs, are_times, learning_rate)
 
 
-def _positive(part: str, argument: str | None, kind: type[int] | type[float]) -> int | float:
+def _positive(part: str, argument: str) -> float:
     """The number between a modification's brackets."""
     try:
-        number = kind(argument or "")
+        number = float(argument)
     except ValueError:
-        number = 0
+        number = 0.0
     if not 0 < number < math.inf:
-        what = "a whole number" if kind is int else "a number"
-        raise ValueError(f"{part!r}: give {what} above 0 in brackets")
+        raise ValueError(f"{part!r}: give a number above 0 in brackets")
     return number
+
+
+def _epochs(part: str, argument: str) -> tuple[float, bool]:
+    """The number of epochs, and whether it is a multiple of the config's."""
+    number = _positive(part, argument.removesuffix("x"))
+    is_times = argument.endswith("x")
+    if not is_times and not number.is_integer():
+        raise ValueError(f"{part!r}: give a whole number of epochs, or a multiple such as 2.5x")
+    return number, is_times
 
 
 def _marginals(modifications: Modifications) -> np.ndarray:

@@ -28,6 +28,8 @@ from xling_jax.training.loop import (
 from xling_jax.training.metrics import MetricsFile, say
 from xling_jax.training.step import RUNNING, State
 
+CHECKPOINTS = "checkpoints"  # the folder of all groups' checkpoints
+
 
 @dataclasses.dataclass(frozen=True)
 class Evaluated:
@@ -75,7 +77,7 @@ class Group:
             total=total,
             evaluations=tuple(sorted(curve | {total})),
             save_every=config.training.save_every or self._epoch,
-            call=programs.call(self._epoch),
+            call=programs.steps_per_call(self._epoch),
         )
         self._evaluated: Evaluated | None = None
 
@@ -105,7 +107,7 @@ class Group:
                 )
                 say(f"{replica.name}, step {step}: " + ", ".join(_summary(values)))
 
-        checkpoints = Checkpoints(self._workdir / "checkpoints" / f"group{self._number}")
+        checkpoints = Checkpoints(self._workdir / CHECKPOINTS / f"group{self._number}")
         training = Training(
             self._programs.program(self._kind, self._mesh),
             self._mesh,

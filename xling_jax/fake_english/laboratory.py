@@ -1,16 +1,19 @@
 """Runs the groups of replicas of one experiment."""
 
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+import jax
 import ml_collections
 
-from xling_jax import experiment
+from xling_jax import devices, experiment
 from xling_jax.corpora import text as corpora
+from xling_jax.fake_english import neighbours
 from xling_jax.fake_english.data import Data, read_texts
-from xling_jax.fake_english.group import Group
-from xling_jax.fake_english.neighbours import Neighbours
-from xling_jax.fake_english.programs import Programs
-from xling_jax.fake_english.replicas import cells, deal
+from xling_jax.fake_english.group import CHECKPOINTS, Group
+from xling_jax.fake_english.programs import LESS_MEMORY, OUT_OF_MEMORY, Programs
+from xling_jax.fake_english.replicas import Cell, Groups, cells, deal
 from xling_jax.reports import page, results, tables
 from xling_jax.training.loop import Diverged, Interrupted, Interruption
 from xling_jax.training.metrics import MetricsFile, say
@@ -24,6 +27,12 @@ POSITIVE = (
     "models.intermediate",
     "training.epochs",
     "training.steps_per_call",
+    "vocabulary.neighbours.number",
+    "vocabulary.neighbours.skip_gram.dimension",
+    "vocabulary.neighbours.skip_gram.epochs",
+    "vocabulary.neighbours.skip_gram.min_count",
+    "vocabulary.neighbours.skip_gram.negative",
+    "vocabulary.neighbours.skip_gram.window",
     "vocabulary.size",
 )
 NOT_NEGATIVE = (
@@ -31,8 +40,11 @@ NOT_NEGATIVE = (
     "corpora.train_sentences",
     "devices.cpu",
     "devices.side_by_side",
+    "overparam.epochs",
     "training.save_every",
     "training.warmup_steps",
+    "vocabulary.neighbours.seed",
+    "vocabulary.neighbours.skip_gram.sample",
 )
 
 
@@ -54,7 +66,7 @@ class Laboratory:
         train, dev = read_texts(config)
         description = experiment.describe(
             config,
-            corpora.manifest([train, dev]),
+            corpora.manifest([train, dev]) + neighbours.manifest(config),
             {cell.row: cell.description for cell in wanted},
         )
         stored = experiment.stored(workdir, description)
@@ -65,19 +77,17 @@ class Laboratory:
             "sha256": data.vocabulary.pieces.sha256,
         }
         experiment.require_same_vocabulary(stored, vocabulary)
-        neighbours = Neighbours.prepare(config, data, wanted, workdir / "vocabulary")
-        found = neighbours.described()
-        experiment.require_same_neighbours(stored, found)
-        programs = Programs(config, data, neighbours)
-        groups = stored["groups"] if stored else deal(wanted, programs.kind, programs.side_by_side)
+        hashes = stored["neighbours"] if stored else {}
+        programs = Programs(config, data, wanted, workdir / "vocabulary", hashes)
+        groups = self._deal(config, wanted, programs, stored)
         by_name = {(cell.row, cell.seed): cell for cell in wanted}
         self._groups = [
             Group(config, workdir, data, programs, [by_name[r, seed] for r, seed in names], number)
             for number, names in enumerate(groups)
         ]
-        if not stored:
-            more = {"vocabulary": vocabulary, "neighbours": found, "groups": groups}
-            experiment.store(workdir, {**description, **more})
+        if not stored or stored["groups"] != groups:
+            more = {"vocabulary": vocabulary, "neighbours": programs.neighbours.hashes()}
+            experiment.store(workdir, {**(stored or description), **more, "groups": groups})
         self._metrics = MetricsFile(workdir / "metrics.jsonl")
         for name, text, store in [
             ("train", train, data.texts.train),
@@ -87,6 +97,40 @@ class Laboratory:
                 f"{name} text: {text.source}, {len(text.sentences):,} sentences, "
                 f"{store.lengths.mean():.1f} places each, {store.truncated // 2} cut"
             )
+
+    def _deal(
+        self,
+        config: ml_collections.ConfigDict,
+        wanted: Sequence[Cell],
+        programs: Programs,
+        stored: Mapping[str, Any] | None,
+    ) -> Groups:
+        """The stored grouping, or a new one.
+
+        Where the config asks for another number side by side than the stored run's, the groups
+        that have not begun are dealt anew.
+        """
+        number, begun = config.devices.side_by_side, []
+        if stored:
+            begun = stored["groups"]
+            if not number or number == max(map(len, begun)):
+                return begun
+            while begun and not self._has_begun(len(begun) - 1, begun[-1]):
+                begun = begun[:-1]
+        names = {(row, seed) for group in begun for row, seed in group}
+        rest = [cell for cell in wanted if (cell.row, cell.seed) not in names]
+        return begun + deal(rest, programs.kind, programs.at_most, self._side_by_side(config))
+
+    @staticmethod
+    def _side_by_side(config: ml_collections.ConfigDict) -> Callable[[int, int], int]:
+        """How many of (so many, so many at most) go together; as told, where the config tells."""
+        return min if config.devices.side_by_side else devices.side_by_side
+
+    def _has_begun(self, number: int, names: Sequence[Sequence[Any]]) -> bool:
+        """Whether a group has a checkpoint or a result."""
+        done = {(r.row, r.seed) for r in results.read_results(self._workdir / "results.json")}
+        folder = self._workdir / CHECKPOINTS / f"group{number}"
+        return bool({(row, seed) for row, seed in names} & done) or any(folder.glob("[0-9]*"))
 
     def run(self) -> str:
         """Trains and evaluates what is missing, writes the report, returns the table.
@@ -110,6 +154,14 @@ class Laboratory:
                     group.run(self._metrics, interruption)
                 except Diverged as error:
                     say(str(error))
+                except jax.errors.JaxRuntimeError as error:
+                    if OUT_OF_MEMORY not in str(error):
+                        raise
+                    raise ValueError(
+                        f"{len(group.members)} replicas side by side need more memory than there "
+                        f"is. Give a lower --config.devices.side_by_side, which the same workdir "
+                        f"goes on with. {LESS_MEMORY}"
+                    ) from error
                 if group is not self._groups[-1]:
                     page.write(self._workdir)
                 if interruption.is_noted and number + 1 < len(self._groups):
@@ -119,7 +171,8 @@ class Laboratory:
         page.write(self._workdir)
         if not any(result.metrics for result in results.read_results(path)):
             raise Diverged(
-                "every replica diverged: lower training.learning_rate or raise "
-                f"training.warmup_steps; their last good parameters are in {self._workdir}"
+                "every replica diverged: lower training.learning_rate (overparam.learning_rate, "
+                "or the row's own) or raise training.warmup_steps; their last good parameters are "
+                f"in {self._workdir}"
             )
         return tables.terminal(self._workdir)

@@ -2,22 +2,25 @@
 
 import dataclasses
 import hashlib
-from collections.abc import Mapping, Sequence
+import io
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 import ml_collections
 import numpy as np
 
-from xling_jax.batches import setting
 from xling_jax.batches.assembly import SPECIALS
 from xling_jax.batches.sampling import own_parts
+from xling_jax.batches.setting import Modifications
 from xling_jax.fake_english.data import Data
-from xling_jax.fake_english.replicas import Cell
+from xling_jax.files import write_beside
 from xling_jax.training.metrics import say
 from xling_jax.vocabulary import neighbours, static_vectors
+from xling_jax.vocabulary.static_vectors import Vectors
 
 FREQUENT = 50  # occurrences, from which on a piece's vector is expected to be good
+FIELD = "vocabulary.neighbours"
+NAMES = {True: "parallel", False: "no-parallel"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,84 +37,138 @@ class Neighbours:
 
     @classmethod
     def prepare(
-        cls, config: ml_collections.ConfigDict, data: Data, cells: Sequence[Cell], cache: Path
+        cls,
+        config: ml_collections.ConfigDict,
+        data: Data,
+        rows: Iterable[Modifications],
+        folder: Path,
+        stored: Mapping[str, str],
     ) -> "Neighbours":
-        """Trains vectors of each language's pieces on what its rows are trained on, and maps them.
+        """Takes the tables of a stored run, or makes those that the rows need.
+
+        Args:
+          config: the experiment.
+          data: its texts.
+          rows: what is to be trained.
+          folder: where tables are kept.
+          stored: the hash of each table that the run began with; empty for a new run.
 
         Raises:
-          ValueError, FileNotFoundError: a field of vocabulary.neighbours cannot be used.
+          ValueError, FileNotFoundError: a field of vocabulary.neighbours cannot be used, or a
+            table is not the one that the run began with.
         """
-        needed = {
-            "no-parallel" not in cell.modifications
-            for cell in cells
-            if cell.modifications.needs_neighbours
+        needed = {row.is_parallel for row in rows if row.needs_neighbours}
+        tables = {
+            is_parallel: _table(config, data, is_parallel, folder, stored) for is_parallel in needed
         }
-        try:
-            tables = {
-                is_parallel: _table(config, data, is_parallel, cache) for is_parallel in needed
-            }
-        except (ValueError, FileNotFoundError) as error:
-            raise type(error)(f"vocabulary.neighbours: {error}") from error
         shares = {is_parallel: quality(data, table) for is_parallel, table in tables.items()}
         for found in shares.values():
             say(", ".join(f"{name} {value:.3f}" for name, value in found.items()))
         width = next((table.shape[1] for table in tables.values()), 1)
         return cls(tables, neighbours.nothing(data.vocabulary.size, width), shares)
 
-    def of(self, modifications: setting.Modifications) -> np.ndarray:
+    def of(self, row: Modifications) -> np.ndarray:
         """The table of a row, int32 [V, N]."""
-        if not modifications.needs_neighbours:
-            return self.none
-        return self.tables["no-parallel" not in modifications]
+        return self.tables[row.is_parallel] if row.needs_neighbours else self.none
 
-    def quality(self, modifications: setting.Modifications) -> Mapping[str, float]:
+    def quality(self, row: Modifications) -> Mapping[str, float]:
         """How good a row's table is; empty for a row that uses none."""
-        if not modifications.needs_neighbours:
-            return {}
-        return self.shares["no-parallel" not in modifications]
+        return self.shares[row.is_parallel] if row.needs_neighbours else {}
 
-    def described(self) -> dict[str, Any]:
-        """The hash of every table, to tell whether a resumed run has the same."""
-        return {
-            "parallel" if is_parallel else "no-parallel": hashlib.sha256(
-                table.tobytes()
-            ).hexdigest()
-            for is_parallel, table in sorted(self.tables.items())
-        }
+    def hashes(self) -> dict[str, str]:
+        """The hash of every table, to be stored with the run."""
+        return {NAMES[is_parallel]: _sha256(table) for is_parallel, table in self.tables.items()}
+
+
+def _sha256(table: np.ndarray) -> str:
+    return hashlib.sha256(table.tobytes()).hexdigest()
 
 
 def _table(
-    config: ml_collections.ConfigDict, data: Data, is_parallel: bool, cache: Path
+    config: ml_collections.ConfigDict,
+    data: Data,
+    is_parallel: bool,
+    folder: Path,
+    stored: Mapping[str, str],
 ) -> np.ndarray:
-    section, languages = config.vocabulary.neighbours, data.vocabulary.languages
-    number, seed, size = section.number, section.seed, data.vocabulary.size
-    if not section.vectors:
-        store = data.texts.train
-        chosen = np.arange(len(store)) if is_parallel else own_parts(len(store), len(languages))
-        texts = [
-            [store.sentence(int(i)) for i in chosen if store.languages[i] == language]
-            for language in range(len(languages))
-        ]
-        settings = static_vectors.SkipGram(**section.skip_gram)
-        say(f"training vectors of {size:,} pieces, and mapping them without supervision")
-        return neighbours.cached(cache, texts, settings, size, number, seed)
-    if len(section.vectors) != len(languages):
+    """The stored table, or a new one, which is written into the folder."""
+    name = NAMES[is_parallel]
+    path, wanted = folder / f"neighbours-{name}.npy", stored.get(name)
+    if wanted and path.exists():
+        try:
+            table = np.load(path, allow_pickle=False)
+        except (ValueError, EOFError):
+            table = neighbours.nothing(0)
+        if _sha256(table) == wanted:
+            return table
+    try:
+        vectors = _read(config, data) or _trained(config, data, is_parallel)
+        say("mapping the vectors of both languages into one space, without a dictionary")
+        section = config.vocabulary.neighbours
+        table = neighbours.find(vectors, data.vocabulary.size, section.number, section.seed)
+    except (ValueError, FileNotFoundError) as error:
+        raise type(error)(f"{FIELD}: {error}") from error
+    if wanted and _sha256(table) != wanted:
         raise ValueError(
-            f"vectors={tuple(section.vectors)}: give a .vec file for each of {languages}"
+            f"{path} is missing or damaged, and the table made now is not the one that this run "
+            "began with (other library versions or another device): put the file back, or choose "
+            "another --workdir"
         )
+    file = io.BytesIO()
+    np.save(file, table)
+    write_beside(path, file.getvalue())
+    return table
+
+
+def _trained(config: ml_collections.ConfigDict, data: Data, is_parallel: bool) -> list[Vectors]:
+    """Skip-gram vectors of each language's pieces, from the text that its rows are trained on."""
+    store, size = data.texts.train, data.vocabulary.size
+    languages, shift = data.vocabulary.languages, data.vocabulary.shift
+    chosen = np.arange(len(store)) if is_parallel else own_parts(len(store), len(languages))
+    settings = static_vectors.SkipGram(**config.vocabulary.neighbours.skip_gram)
+    say(f"training {settings.dimension}-dimensional vectors of {size:,} pieces")
+    vectors = []
+    for number in range(len(languages)):
+        text = [store.sentence(int(i)) for i in chosen if store.languages[i] == number]
+        ordinary = [sentence[sentence % shift >= SPECIALS] for sentence in text]
+        # The languages' seeds differ: Fake-English has the text of English.
+        vectors.append(settings.train(ordinary, config.vocabulary.neighbours.seed + number + 1))
+    return vectors
+
+
+def _read(config: ml_collections.ConfigDict, data: Data) -> list[Vectors]:
+    """The vectors of each language's pieces from the files that the config names, if any."""
+    paths, languages = tuple(config.vocabulary.neighbours.vectors), data.vocabulary.languages
+    if paths and len(paths) != len(languages):
+        raise ValueError(f"vectors={paths}: give a .vec file for each of {languages}")
     names = data.vocabulary.names()
-    found = []
-    for path, language in zip(section.vectors, languages, strict=True):
-        ordinary = data.vocabulary.ordinary(language)
-        found.append(static_vectors.read(path, {names[i]: i for i in ordinary}))
-    return neighbours.find(found, size, number, seed)
+    return [
+        static_vectors.read(path, {names[i]: i for i in data.vocabulary.ordinary(language)})
+        for path, language in zip(paths, languages, strict=bool(paths))
+    ]
+
+
+def manifest(config: ml_collections.ConfigDict) -> list[dict[str, str]]:
+    """The `.vec` files that the config names, with their hashes.
+
+    Raises:
+      FileNotFoundError: one of them is not there.
+    """
+    entries = []
+    for path in map(Path, config.vocabulary.neighbours.vectors):
+        if not path.is_file():
+            raise FileNotFoundError(f"{FIELD}.vectors: {path}: no such file")
+        with open(path, "rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        entries.append({"source": str(path), "language": "vectors", "sha256": digest})
+    return entries
 
 
 def quality(data: Data, table: np.ndarray) -> dict[str, float]:
     """How many pieces have a neighbour, and how many of these the right one first.
 
     Fake-English tells which is right: the same piece in the other language. `_frequent` is over
-    the pieces that occur at least `FREQUENT` times.
+    the pieces that occur at least `FREQUENT` times. A share of nothing is left out.
     """
     vocabulary = data.vocabulary
     ids = np.arange(vocabulary.size)
@@ -119,9 +176,9 @@ def quality(data: Data, table: np.ndarray) -> dict[str, float]:
     has_one = table[:, 0] != neighbours.NO_PIECE
     is_right = table[:, 0] % vocabulary.shift == ids % vocabulary.shift
     counts = np.bincount(data.texts.train.tokens, minlength=vocabulary.size)
-    occurs, frequent = is_ordinary & (counts > 0), is_ordinary & (counts >= FREQUENT)
-    return {
-        "neighbours_known": float(has_one[occurs].mean()),
-        "neighbours_right": float(is_right[occurs & has_one].mean()),
-        "neighbours_right_frequent": float(is_right[frequent & has_one].mean()),
+    shares = {
+        "neighbours_known": has_one[is_ordinary & (counts > 0)],
+        "neighbours_right": is_right[is_ordinary & has_one],
+        "neighbours_right_frequent": is_right[is_ordinary & has_one & (counts >= FREQUENT)],
     }
+    return {name: float(values.mean()) for name, values in shares.items() if len(values)}

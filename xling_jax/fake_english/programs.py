@@ -1,9 +1,11 @@
 """What the groups of one experiment share: kinds of models, compiled steps, evaluators."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+import jax
 import ml_collections
 import numpy as np
 from jax.sharding import Mesh
@@ -24,22 +26,46 @@ from xling_jax.training.step import Program
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """What replicas have in common that share a program.
-
-    learning_rate: the peak, where a row does not name its own. epochs: 0 for untrained models.
-    """
+    """What replicas have in common that share a program; untrained models have 0 epochs."""
 
     model: BertConfig
-    learning_rate: float
     epochs: int
+
+
+OUT_OF_MEMORY = "RESOURCE_EXHAUSTED"  # in the errors of XLA
+LESS_MEMORY = (
+    "Lower batches.sentences or the model's size, or choose models.dtype=bfloat16, or more devices"
+)
 
 
 class Programs:
     """Makes everything that replicas of the same kind share, each thing once."""
 
-    def __init__(self, config: ml_collections.ConfigDict, data: Data, neighbours: Neighbours):
-        """Takes the texts; compiles nothing yet."""
-        self._config, self._data, self.neighbours = config, data, neighbours
+    def __init__(
+        self,
+        config: ml_collections.ConfigDict,
+        data: Data,
+        cells: Sequence[Cell],
+        folder: Path,
+        stored: Mapping[str, str],
+    ):
+        """Checks the cells and finds the neighbours that they need; compiles nothing yet.
+
+        Args:
+          config: the experiment.
+          data: its texts.
+          cells: its replicas.
+          folder: for tables of neighbours.
+          stored: the hash of each table that the run began with; empty for a new run.
+
+        Raises:
+          ValueError: fields that do not go together, each named with the way out.
+        """
+        self._config, self._data = config, data
+        for cell in cells:
+            self.kind(cell)
+        rows = [cell.modifications for cell in cells]
+        self.neighbours = Neighbours.prepare(config, data, rows, folder, stored)
         self.compiler = StepCompiler(data.texts.train)
         self._layouts: dict[int, packing.Layout] = {}
         self._evaluators: dict[tuple[BertConfig, Mesh], Multilinguality] = {}
@@ -52,20 +78,15 @@ class Programs:
             the longest sentence or a language.
         """
         sizes: dict[str, Any] = self._config.models.to_dict()
-        training = self._config.training
-        learning_rate, epochs = training.learning_rate, training.epochs
+        epochs = self._config.training.epochs
         if "overparam" in cell.modifications:
-            large = self._config.overparam.to_dict()
-            learning_rate = large.pop("learning_rate")
-            epochs = large.pop("epochs") or epochs
-            sizes |= large
-        epochs = cell.modifications.epochs or epochs
-        if "untrained" in cell.modifications:
-            epochs = 0
+            large = self._config.overparam
+            sizes |= {name: large[name] for name in ("hidden", "intermediate", "heads")}
+            epochs = large.epochs or epochs
         model = BertConfig(vocabulary_size=self._data.vocabulary.size, **sizes)
         require_layers(self.layers(model), model.layers)
         self._require_positions(model, cell)
-        return Kind(model, learning_rate, epochs)
+        return Kind(model, cell.modifications.epochs_of(epochs))
 
     def layers(self, model: BertConfig) -> tuple[int, ...]:
         """The layers that are evaluated."""
@@ -111,17 +132,17 @@ class Programs:
 
     def sampler(self, cell: Cell, mesh: Mesh) -> Sampler:
         """The order of a cell's training."""
-        is_parallel = "no-parallel" not in cell.modifications
-        return self._sampler(is_parallel, self.layout(mesh), cell.seed)
+        return self._sampler(cell.modifications.is_parallel, self.layout(mesh), cell.seed)
 
     def setting(self, cell: Cell) -> setting.Setting:
         """The values of a cell."""
-        vocabulary = self._data.vocabulary
+        vocabulary, is_large = self._data.vocabulary, "overparam" in cell.modifications
+        section = self._config.overparam if is_large else self._config.training
         return setting.make(
             cell.modifications,
             vocabulary.languages,
             seed=cell.seed,
-            learning_rate=self.kind(cell).learning_rate,
+            learning_rate=section.learning_rate,
             max_length=self._config.batches.max_length,
             shift=vocabulary.shift,
             neighbours=self.neighbours.of(cell.modifications),
@@ -132,7 +153,7 @@ class Programs:
         epoch = self._sampler(True, self.layout(mesh)).steps_per_epoch
         return kind.epochs * epoch, epoch
 
-    def call(self, epoch: int) -> int:
+    def steps_per_call(self, epoch: int) -> int:
         """Updates in one compiled call: equal parts of an epoch."""
         return int(np.ceil(epoch / np.ceil(epoch / self._config.training.steps_per_call)))
 
@@ -168,38 +189,41 @@ class Programs:
             )
         return self._evaluators[model, mesh]
 
-    def side_by_side(self, cells: Sequence[Cell]) -> int:
-        """How many of the cells, all of one kind, to train at once: what fits in memory.
+    def at_most(self, cells: Sequence[Cell]) -> int:
+        """How many of the cells, all of one kind, can be trained at once: what fits in memory.
 
         `devices.side_by_side` in the config overrides it.
         """
+        number, limit = len(cells), devices.memory_limit()
         if wanted := self._config.devices.side_by_side:
-            return min(len(cells), wanted)
-        number = devices.side_by_side(len(cells))
-        kind, limit = self.kind(cells[0]), devices.memory_limit()
+            return min(number, wanted)
+        kind = self.kind(cells[0])
         if not kind.epochs or limit is None:
             return number
+        at_most = number
         while True:
-            mesh = devices.make_mesh(number)
-            needed = self.compiler(
-                self.program(kind, mesh),
-                mesh,
-                self.layout(mesh),
-                self.call(self.steps(kind, mesh)[1]),
-                number,
-                self.setting(cells[0]),
-            ).bytes_needed
+            number = devices.side_by_side(len(cells), at_most)
+            needed = self._bytes_needed(kind, cells[0], number, limit)
             if needed <= limit:
-                return number
+                return at_most
             gib = f"{needed / 2**30:.1f} GiB a device of {limit / 2**30:.1f}"
             if number == 1:
                 say(f"memory may not suffice: one replica needs {gib}. {LESS_MEMORY}")
                 return 1
             say(f"{number} replicas side by side need {gib}: fewer at a time")
-            number = devices.side_by_side(len(cells), max(1, int(number * limit / needed)))
+            at_most = min(number - 1, max(1, int(number * limit / needed)))
 
-
-LESS_MEMORY = (
-    "Lower devices.side_by_side or batches.sentences, or choose models.dtype=bfloat16 or a "
-    "smaller model"
-)
+    def _bytes_needed(self, kind: Kind, cell: Cell, number: int, limit: int) -> int:
+        """What so many replicas take on a device; more than the limit if they do not compile."""
+        mesh = devices.make_mesh(number)
+        program, layout = self.program(kind, mesh), self.layout(mesh)
+        steps = self.steps_per_call(self.steps(kind, mesh)[1])
+        try:
+            compiled = self.compiler(program, mesh, layout, steps, number, self.setting(cell))
+        except jax.errors.JaxRuntimeError as error:
+            if OUT_OF_MEMORY not in str(error):
+                raise
+            return 2 * limit
+        if compiled.bytes_needed > limit and number > 1:
+            self.compiler.discard(compiled)
+        return compiled.bytes_needed

@@ -9,6 +9,8 @@ import ml_collections
 
 from xling_jax.batches import setting
 
+Groups = list[list[list[Any]]]  # for each program [[row, seed], …]
+
 
 @dataclasses.dataclass(frozen=True)
 class Cell:
@@ -40,32 +42,41 @@ def cells(config: ml_collections.ConfigDict) -> list[Cell]:
         try:
             modifications = setting.parse(description, languages)
         except ValueError as error:
-            raise ValueError(f"row={row!r}: {error}; or a row: {', '.join(config.rows)}") from error
+            raise ValueError(
+                f"row={row!r}: {error}; or a row: {', '.join(config.rows)}; or a set of rows: "
+                f"{', '.join(config.sets)}"
+            ) from error
         wanted += [Cell(row, description, seed, modifications) for seed in config.seeds]
-    if len({(cell.row, cell.seed) for cell in wanted}) < len(wanted):
-        raise ValueError(f"row={config.row}, seeds={tuple(config.seeds)}: something is named twice")
+    names = [f"row {cell.row} seed {cell.seed}" for cell in wanted]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise ValueError(
+            f"row={config.row}, seeds={tuple(config.seeds)}: {', '.join(twice)} named twice"
+        )
     return wanted
 
 
 def deal(
     wanted: Sequence[Cell],
     kind: Callable[[Cell], Hashable],
-    side_by_side: Callable[[Sequence[Cell]], int],
-) -> list[list[list[Any]]]:
-    """Deals replicas out to programs: [[row, seed], …] for each.
+    at_most: Callable[[Sequence[Cell]], int],
+    side_by_side: Callable[[int, int], int],
+) -> Groups:
+    """Deals replicas out to programs.
 
     Args:
       wanted: the replicas.
       kind: what replicas of one program have in common.
-      side_by_side: how many of some replicas of one kind to train at once.
+      at_most: how many of some replicas of one kind can be trained at once.
+      side_by_side: of (so many replicas, so many at most), how many to train at once.
     """
     kinds: dict[Hashable, list[Cell]] = {}
     for cell in wanted:
         kinds.setdefault(kind(cell), []).append(cell)
-    groups = []
+    groups: Groups = []
     for alike in kinds.values():
+        limit = at_most(alike)
         while alike:
-            taken = side_by_side(alike)
+            taken = side_by_side(len(alike), limit)
             groups.append([[cell.row, cell.seed] for cell in alike[:taken]])
             alike = alike[taken:]
     return groups

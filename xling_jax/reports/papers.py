@@ -104,7 +104,7 @@ TABLE_2 = (
 TABLE_10 = (
     _with_sd(10, "17", "lang-pos;shift-special;no-random;overparam", .00,
              .05, .02, .00, .00, .00, .00, .05, .04, .00, .00, .00, .00, 2, 0.02, 270, 20.1),
-    _with_sd(10, "17-250", "lang-pos;shift-special;no-random;overparam;epochs[250]", .00,
+    _with_sd(10, "17-250", "lang-pos;shift-special;no-random;overparam;epochs[2.5x]", .00,
              .06, .02, .00, .00, .00, .00, .06, .05, .00, .00, .00, .00, 1, 0.0, 1111, 30.7),
 )
 # fmt: on

@@ -21,7 +21,7 @@ from xling_jax.reports.results import (
 )
 
 _LAYERED = re.compile(r"(?:retrieval|translation|alignment_f1)_(\d+)")
-_EPOCHS = re.compile(r"epochs\[(\d+)\]")
+_EPOCHS = re.compile(r"epochs\[([\d.]+)(x?)\]")
 
 
 class Summary(NamedTuple):
@@ -120,7 +120,9 @@ class Run:
         if not own and (named := self.setting("training", "steps", "total_steps")):
             return round(named)
         large = self.setting("overparam", "epochs") if "overparam" in modifications else None
-        epochs = float(own[1]) if own else large or self.setting("training", "epochs")
+        epochs = large or self.setting("training", "epochs")
+        if own:
+            epochs = float(own[1]) * ((epochs or 0) if own[2] else 1)
         lines = (*self.metrics.training, *self.metrics.evaluations)
         known = self._lines.get(row) or lines
         pace = max(((r.step, r.epoch) for r in known if r.epoch), default=None)

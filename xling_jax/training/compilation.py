@@ -29,7 +29,7 @@ def _abstract(tree, mesh: Mesh, spec: P, leading: Sequence[int] = ()):
 class Compiled:
     """A compiled `train_steps`, and the bytes that it takes on each device (0: not known)."""
 
-    call: jax.stages.Compiled
+    function: jax.stages.Compiled
     bytes_needed: int
 
 
@@ -39,7 +39,7 @@ class StepCompiler:
     def __init__(self, store: TokenStore):
         """Takes the training text."""
         self._store = store
-        self._compiled: dict[tuple, Compiled] = {}
+        self._compiled: dict[tuple, Compiled] = {}  # by all that fixes the arguments' shapes
 
     def __call__(
         self,
@@ -60,10 +60,15 @@ class StepCompiler:
           replicas: how many the function trains.
           setting: any replica's, for its shapes.
         """
-        key = (program, mesh, layout, steps, replicas)
+        shapes = tuple((x.shape, str(x.dtype)) for x in jax.tree.leaves(setting))
+        key = (program, mesh, layout, steps, replicas, shapes)
         if key not in self._compiled:
-            self._compiled[key] = self._compile(*key, setting)
+            self._compiled[key] = self._compile(*key[:-1], setting)
         return self._compiled[key]
+
+    def discard(self, compiled: Compiled) -> None:
+        """Frees a function that is not going to be used."""
+        self._compiled = {k: kept for k, kept in self._compiled.items() if kept is not compiled}
 
     def _compile(self, program, mesh, layout, steps, replicas, setting) -> Compiled:
         began = time.perf_counter()

@@ -212,7 +212,7 @@ class Training:
             self._plan_steps,
             len(self._replicas),
             self._replicas[0].setting,
-        ).call
+        ).function
         while self._step < schedule.total:
             self._call(compiled, planner, progress)
             self._require_alive()
@@ -286,6 +286,6 @@ class Training:
             )
             raise Diverged(
                 f"the loss or gradient is not finite any more ({listed}). Lower "
-                "training.learning_rate or raise training.warmup_steps. The last good parameters: "
+                "the learning rate or raise training.warmup_steps. The last good parameters: "
                 f"{self._checkpoints.describe()}"
             )
