@@ -110,7 +110,7 @@ def paper() -> ConfigDict:
                         "min_count": 5,
                         "negative": 5,
                         "sample": 1e-3,
-                        "epochs": 5,
+                        "epochs": 10,
                     },
                 },
             },

@@ -22,7 +22,9 @@ CUTOFF = 20_000  # most frequent words among which the dictionary is sought (§3
 INITIAL_CUTOFF = 4_000  # the same for the first dictionary (§3.3)
 FIRST_KEEP = 0.1  # share of the similarities that may be chosen, at first (§3.3)
 IMPROVEMENT = 1e-6  # of the mean best cosine, below which nothing has improved (§3.3)
-PATIENCE = 50  # iterations without improvement before more similarities may be chosen (§3.3)
+# Iterations without improvement before more similarities may be chosen: the paper's (§3.3), for
+# chance needs time to leave a bad dictionary. Where the first one is good, 10 do as well.
+PATIENCE = 50
 FEWEST_WORDS = 20  # fewer have no neighbourhoods to compare
 SMALLEST_SINGULAR = 1e-4  # of the largest; what lies below is float32 noise that whitening inflates
 
@@ -34,6 +36,7 @@ def map_unsupervised(
 
     Rows are words from the most to the least frequent: the dictionary is sought among the first
     ones, and the map it gives applies to all. The same seed gives the same bits on one machine.
+    Where the vectors are too poor or too different, the result is arbitrary, and nothing tells.
 
     Args:
       source_NxD: n vectors of one language.
