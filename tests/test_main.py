@@ -129,11 +129,11 @@ BAD = {
     "no epochs": ({"training.epochs": 0}, "training.epochs=0"),
     "bad vectors": (
         {"row": "30", "vocabulary.neighbours.vectors": ("no.vec", "no.vec")},
-        "vocabulary.neighbours: no.vec: no such file",
+        "vocabulary.neighbours.vectors: no.vec: no such file",
     ),
     "vectors of one language": (
         {"row": "30", "vocabulary.neighbours.vectors": ("no.vec",)},
-        "vocabulary.neighbours: .*give a .vec file for each",
+        "vocabulary.neighbours.vectors=.*give a .vec file for each",
     ),
     "a layer that is not there": ({"evaluators.layers": (0, 9)}, "has layers 0..2"),
     "short rows": ({"batches.row_lengths": (0,)}, "batches.row_lengths"),

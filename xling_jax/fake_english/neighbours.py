@@ -139,8 +139,6 @@ def _trained(config: ml_collections.ConfigDict, data: Data, is_parallel: bool) -
 def _read(config: ml_collections.ConfigDict, data: Data) -> list[Vectors]:
     """The vectors of each language's pieces from the files that the config names, if any."""
     paths, languages = tuple(config.vocabulary.neighbours.vectors), data.vocabulary.languages
-    if paths and len(paths) != len(languages):
-        raise ValueError(f"vectors={paths}: give a .vec file for each of {languages}")
     names = data.vocabulary.names()
     return [
         static_vectors.read(path, {names[i]: i for i in data.vocabulary.ordinary(language)})
@@ -152,10 +150,14 @@ def manifest(config: ml_collections.ConfigDict) -> list[dict[str, str]]:
     """The `.vec` files that the config names, with their hashes.
 
     Raises:
+      ValueError: there is not one for each language.
       FileNotFoundError: one of them is not there.
     """
+    paths, languages = tuple(config.vocabulary.neighbours.vectors), tuple(config.corpora.languages)
+    if paths and len(paths) != len(languages):
+        raise ValueError(f"{FIELD}.vectors={paths}: give a .vec file for each of {languages}")
     entries = []
-    for path in map(Path, config.vocabulary.neighbours.vectors):
+    for path in map(Path, paths):
         if not path.is_file():
             raise FileNotFoundError(f"{FIELD}.vectors: {path}: no such file")
         with open(path, "rb") as file:
