@@ -24,6 +24,7 @@ SMALL = {
     "overparam.hidden": 32,
     "overparam.intermediate": 64,
     "overparam.heads": 2,
+    "overparam.epochs": 0,
     "training.steps_per_call": 4,
     "training.save_every": 5,
     "devices.cpu": 2,
