@@ -55,7 +55,7 @@ def replica(description="original", seed=0, shards=1, learning_rate=1e-2):
             shift=SHIFT,
             neighbours=neighbours.nothing(2 * SHIFT),
         ),
-        sampler=Sampler(store.lengths, 2, layout, seed, "no-parallel" not in modifications),
+        sampler=Sampler(store.lengths, 2, layout, seed, modifications.is_parallel),
     )
 
 
