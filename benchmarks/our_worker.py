@@ -12,7 +12,7 @@ from xling_jax.batches.corruption import PieceRange
 from xling_jax.batches.sampling import Sampler
 from xling_jax.batches.store import TokenStore
 from xling_jax.models.bert import BertConfig
-from xling_jax.training.loop import Replica, Schedule, Training
+from xling_jax.training.loop import Replica, Schedule, SentencePlanner, Training
 from xling_jax.training.optimizer import OptimizerConfig
 from xling_jax.training.step import Program
 from xling_jax.vocabulary import neighbours
@@ -88,9 +88,9 @@ class Turns:
 
 def all_stops(epoch: int) -> tuple[int, ...]:
     """The steps at which a call ends in a run that is never evaluated."""
-    schedule, stops = Schedule(TOTAL, (), epoch, min(CALL, epoch)), [0]
+    schedule, stops = Schedule(TOTAL, epoch, (), epoch, min(CALL, epoch)), [0]
     while stops[-1] < TOTAL:
-        stops.append(schedule.next_stop(stops[-1], epoch))
+        stops.append(schedule.next_stop(stops[-1]))
     return tuple(stops[1:])
 
 
@@ -122,8 +122,7 @@ def main() -> None:
         neighbours=neighbours.nothing(shift * len(LANGUAGES)),
     )
     replicas = [
-        Replica("0", setting.ORIGINAL, seed, original(seed=seed), sampler)
-        for seed, sampler in zip(seeds, samplers, strict=True)
+        Replica("0", setting.ORIGINAL, seed, original(seed=seed)) for seed in seeds
     ]
     model = BertConfig(vocabulary_size=shift * len(LANGUAGES), layers=options["layers"])
     program = Program(
@@ -133,9 +132,12 @@ def main() -> None:
         layout.shard_rows,
     )
     epoch, metrics = samplers[0].steps_per_epoch, LastLoss()
-    schedule = Schedule(TOTAL, all_stops(epoch), epoch, min(CALL, epoch))
+    schedule = Schedule(TOTAL, epoch, all_stops(epoch), epoch, min(CALL, epoch))
     turns = Turns(referee, samplers, metrics)
-    Training(program, mesh, replicas, store, schedule, NoCheckpoints(), metrics, turns).run()
+    planner = SentencePlanner(samplers)
+    Training(
+        program, mesh, replicas, store, planner, schedule, NoCheckpoints(), metrics, turns
+    ).run()
 
 
 if __name__ == "__main__":

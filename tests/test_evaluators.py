@@ -77,7 +77,7 @@ def evaluated(replicas=1, data=1):
     found = []
     for start in range(0, len(ROWS), replicas):
         rows = ROWS[start : start + replicas]
-        states = stack([partition.split(params()) for _ in rows])
+        states = stack([partition.split([params()]) for _ in rows])
         found += evaluation(states, stack([values(row) for row in rows]))[0]
     return dict(zip(ROWS, found, strict=True))
 

@@ -341,5 +341,5 @@ def test_params_of_another_shape_are_not_saved(tmp_path):
     with pytest.raises(ValueError, match="params/embeddings/tokens has the shape .17, 8.*18, 8"):
         hugging_face.save(tmp_path, BertConfig(18, 2, 8, 12, 2, 10), params)
     with pytest.raises(ValueError, match="give the plain params"):
-        hugging_face.save(tmp_path, TINY, partition.split(params))
+        hugging_face.save(tmp_path, TINY, partition.split([params]))
     assert not list(tmp_path.iterdir())

@@ -19,7 +19,7 @@ from xling_jax.training import loop
 from xling_jax.training.checkpoints import Checkpoints
 from xling_jax.training.metrics import MetricsFile
 from xling_jax.training.optimizer import OptimizerConfig, direction, is_decayed
-from xling_jax.training.step import Program, initial_state, train_steps
+from xling_jax.training.step import Program, train_steps
 from xling_jax.vocabulary import neighbours
 
 LANGUAGES = ("en", "fake")
@@ -38,11 +38,18 @@ def text():
     return TokenStore.from_languages([ids, [sentence + SHIFT for sentence in ids]], 128)
 
 
+@dataclasses.dataclass(frozen=True)
+class Sampled(loop.Replica):
+    """A replica with the order of its sentences."""
+
+    sampler: Sampler
+
+
 def replica(description="original", seed=0, shards=1, learning_rate=1e-2):
     store = text()
     layout = packing.choose_layout(store.lengths, [np.arange(len(store))], 48, (24,), shards=shards)
     modifications = setting.parse(description, LANGUAGES)
-    return loop.Replica(
+    return Sampled(
         row=description,
         description=description,
         seed=seed,
@@ -78,7 +85,7 @@ def train(descriptions, mesh, steps=12, seeds=(0,), model=MODEL):
     ]
     one = program(replicas, model=model)
     state = devices.place(
-        loop.stack([initial_state(one, r.seed) for r in replicas]), mesh, devices.A_REPLICA
+        loop.stack([one.initial_state(r.seed) for r in replicas]), mesh, devices.A_REPLICA
     )
     settings = devices.place(loop.stack([r.setting for r in replicas]), mesh, devices.A_REPLICA)
     store = devices.place(text().to_device(), mesh, devices.SHARED)
@@ -95,7 +102,7 @@ def train(descriptions, mesh, steps=12, seeds=(0,), model=MODEL):
                 ("owner", devices.A_REPLICA_AND_SHARD),
             ]
         ]
-        state, metrics = run(state, settings, store, *arguments, jnp.int32(count))
+        state, metrics = run(state, settings, store, jnp.int32(count), *arguments)
         collected.append(jax.tree.map(lambda x, n=count: np.asarray(x)[:, :n], metrics))
     return jax.device_get(state), jax.tree.map(lambda *x: np.concatenate(x, 1), *collected)
 
@@ -158,7 +165,7 @@ def test_a_diverged_replica_is_frozen_and_takes_no_other_along():
     replicas = [replica(seed=0), replica(seed=1)]
     mesh = mesh_of(2, 1)
     one = program(replicas)
-    stacked = loop.stack([initial_state(one, r.seed) for r in replicas])
+    stacked = loop.stack([one.initial_state(r.seed) for r in replicas])
     bias = stacked.params["shared"]["mlm"]["bias"]
     bias[0, 0] = np.nan
     state = devices.place(stacked, mesh, devices.A_REPLICA)
@@ -168,8 +175,8 @@ def test_a_diverged_replica_is_frozen_and_takes_no_other_along():
         state,
         settings,
         text().to_device(),
-        *(np.stack([getattr(p, n) for p in plans]) for n in ("sentence", "start", "owner")),
         jnp.int32(3),
+        *(np.stack([getattr(p, n) for p in plans]) for n in ("sentence", "start", "owner")),
     )
     assert state.stopped_at.tolist() == [0, -1]
     for new, old in zip(
@@ -180,7 +187,7 @@ def test_a_diverged_replica_is_frozen_and_takes_no_other_along():
 
 
 def test_weight_decay_spares_biases_and_layer_norms_only():
-    params = initial_state(program([replica()]), 0).params
+    params = program([replica()]).initial_state(0).params
     spared = {
         path[-1].key
         for path, _ in jax.tree_util.tree_leaves_with_path(params)
@@ -220,9 +227,12 @@ def run_loop(folder, stop_after=None, replicas=None, save_every=4):
 
     checkpoints = Checkpoints(folder / "checkpoints")
     metrics = MetricsFile(folder / "metrics.jsonl")
-    schedule = loop.Schedule(total=15, evaluations=(6, 11, 15), save_every=save_every, call=3)
+    planner = loop.SentencePlanner([r.sampler for r in replicas])
+    schedule = loop.Schedule(
+        total=15, epoch=5, evaluations=(6, 11, 15), save_every=save_every, call=3
+    )
     training = loop.Training(
-        program(replicas), mesh, replicas, text(), schedule, checkpoints, metrics, evaluate
+        program(replicas), mesh, replicas, text(), planner, schedule, checkpoints, metrics, evaluate
     )
     try:
         state = training.run()

@@ -58,6 +58,11 @@ class Layout:
         """Sentences a step can hold."""
         return math.ceil(self.sentences * (1 if self.attend_padding else SLACK))
 
+    def step_shapes(self) -> list[tuple[int, ...]]:
+        """The shapes of a `Plan`'s fields for one step; all are int32."""
+        slots = (self.most_sentences,)
+        return [slots, slots, (self.shards, self.shard_places)]
+
     def capacities(self) -> np.ndarray:
         """The length of every row."""
         return np.concatenate([np.full(count, length) for count, length in self.rows])

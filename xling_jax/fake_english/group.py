@@ -22,6 +22,7 @@ from xling_jax.training.loop import (
     Interruption,
     Replica,
     Schedule,
+    SentencePlanner,
     Training,
     is_about,
 )
@@ -67,14 +68,15 @@ class Group:
                 description=cell.description,
                 seed=cell.seed,
                 setting=programs.setting(cell),
-                sampler=programs.sampler(cell, self._mesh),
             )
             for cell in members
         ]
+        self._samplers = [programs.sampler(cell, self._mesh) for cell in members]
         total, self._epoch = programs.steps(self._kind, self._mesh)
         curve = {round(total * percent / 100) for percent in config.evaluators.curve}
         self._schedule = Schedule(
             total=total,
+            epoch=self._epoch,
             evaluations=tuple(sorted(curve | {total})),
             save_every=config.training.save_every or self._epoch,
             call=programs.steps_per_call(self._epoch),
@@ -113,6 +115,7 @@ class Group:
             self._mesh,
             self._replicas,
             self._data.texts.train,
+            SentencePlanner(self._samplers),
             self._schedule,
             checkpoints,
             metrics,
@@ -137,7 +140,7 @@ class Group:
 
     def _describe(self) -> None:
         """Says what is about to happen."""
-        fill = self._replicas[0].sampler.plan(0).fill()
+        fill = self._samplers[0].plan(0).fill()
         say(
             f"{len(self.members)} replicas on {dict(self._mesh.shape)} "
             f"{jax.devices()[0].platform} devices; {self._schedule.total} steps of "

@@ -38,6 +38,7 @@ class BertConfig:
     norm_epsilon: float = 1e-12
     initial_sd: float = 0.02
     dtype: str = "float32"  # of the computation; parameters are always float32
+    head: str = "bert"  # "linear": the token embeddings and a bias, nothing else (W&C)
 
     def __post_init__(self):
         if self.hidden % self.heads:
@@ -47,6 +48,8 @@ class BertConfig:
             )
         if self.dtype not in ("float32", "bfloat16"):
             raise ValueError(f"models.dtype={self.dtype!r}: choose 'float32' or 'bfloat16'")
+        if self.head not in ("bert", "linear"):
+            raise ValueError(f"models.head={self.head!r}: choose 'bert' or 'linear'")
         if not 0 <= self.dropout < 1:
             raise ValueError(f"models.dropout={self.dropout}: choose a value in [0, 1)")
 
@@ -86,7 +89,7 @@ class SelfAttention(nn.Module):
 
     @nn.compact
     def __call__(self, x_MxD, bias, rows: Rows, bits: DropoutBits | None):
-        """Returns [M, D]; `bias` holds one additive mask [n, 1, t, t] a block."""
+        """Returns [M, D]; `bias` holds an additive mask [n, 1, t, t], or 0, a block."""
         config = self.config
         heads, width = config.heads, config.hidden // config.heads
         qkv_Mx3D = config.dense(3 * config.hidden, "query_key_value")(x_MxD)
@@ -188,7 +191,7 @@ class Bert(nn.Module):
         self,
         tokens: jax.Array,
         positions: jax.Array,
-        segments: jax.Array,
+        segments: jax.Array | None,
         token_types: jax.Array,
         *,
         rows: Rows | None = None,
@@ -200,7 +203,8 @@ class Bert(nn.Module):
         Args:
           tokens: int32 ids, [N, T], or flat [M] with `rows`.
           positions: int32, like tokens: rows of the position table.
-          segments: int32, like tokens. Tokens attend to tokens of their row with the same segment.
+          segments: int32, like tokens. Tokens attend to tokens of their row with the same segment;
+            None: to all of their row.
           token_types: int32, like tokens.
           rows: the blocks of rows that flat tokens consist of.
           bits: dropout's bits of each token, flat; None turns dropout off.
@@ -215,8 +219,11 @@ class Bert(nn.Module):
         rows = ((shape[0], shape[1]),) if rows is None else rows
         if layers is None:
             layers = range(config.layers + 1)
-        bias = []
+        bias: list[jax.Array | float] = []
         for block, (n, t) in blocks(rows):
+            if segments is None:
+                bias.append(0.0)
+                continue
             segment = segments.reshape(-1)[block].reshape(n, 1, t)
             same = segment[:, :, :, None] == segment[:, :, None, :]
             bias.append(jnp.where(same, 0.0, -1e9).astype(jnp.float32))

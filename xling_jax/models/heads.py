@@ -13,27 +13,42 @@ INITIAL_VALUES = 1  # tells these random numbers from others of the same seed
 
 
 class MaskedLanguageHead(nn.Module):
-    """BERT's MLM head: dense, GELU, layer norm, then the token embeddings (tied) and a bias."""
+    """BERT's MLM head: dense, GELU, layer norm, then the token embeddings (tied) and a bias.
+
+    Of a "linear" head only the last two are there.
+    """
 
     config: BertConfig
 
     @nn.compact
-    def __call__(self, hidden_PxD: jax.Array, token_embeddings_VxD: jax.Array) -> jax.Array:
-        """Returns logits [P, V], float32, for P chosen places."""
+    def __call__(
+        self, hidden_PxD: jax.Array, token_embeddings_VxD: jax.Array, chosen: jax.Array | None
+    ) -> jax.Array:
+        """Returns logits [P, V], float32, for P places; [P, N] of N chosen pieces alone."""
         config = self.config
-        x_PxD = config.norm("norm")(gelu(config.dense(config.hidden, "dense")(hidden_PxD)))
+        x_PxD = hidden_PxD
+        if config.head == "bert":
+            x_PxD = config.norm("norm")(gelu(config.dense(config.hidden, "dense")(x_PxD)))
         bias_V = self.param("bias", nn.initializers.zeros, (config.vocabulary_size,))
-        embeddings = token_embeddings_VxD.astype(x_PxD.dtype)
+        embeddings = token_embeddings_VxD
+        if chosen is not None:
+            embeddings, bias_V = embeddings[chosen], bias_V[chosen]
+        embeddings = embeddings.astype(x_PxD.dtype)
         logits = jnp.einsum("pd,vd->pv", x_PxD, embeddings, preferred_element_type=jnp.float32)
         return logits + bias_V
 
 
-def masked_language_logits(config: BertConfig, params, hidden_PxD: jax.Array) -> jax.Array:
-    """Logits [P, V], float32, at P chosen places; `params` is a whole model's tree."""
-    logits_PxV = MaskedLanguageHead(config).apply(
-        {"params": params["mlm"]}, hidden_PxD, params["embeddings"]["tokens"]
+def masked_language_logits(
+    config: BertConfig, params, hidden_PxD: jax.Array, chosen_N: jax.Array | None = None
+) -> jax.Array:
+    """Logits [P, V], float32, at P places; `params` is a whole model's tree.
+
+    With `chosen_N`, ids of N pieces, only theirs are computed: [P, N].
+    """
+    logits = MaskedLanguageHead(config).apply(
+        {"params": params["mlm"]}, hidden_PxD, params["embeddings"]["tokens"], chosen_N
     )
-    return cast(jax.Array, logits_PxV)
+    return cast(jax.Array, logits)
 
 
 def param_shapes(config: BertConfig):
@@ -43,7 +58,7 @@ def param_shapes(config: BertConfig):
         one, key = jnp.zeros((1, 1), jnp.int32), jax.random.key(0)
         params = Bert(config).init(key, one, one, one, one)["params"]
         hidden, tokens = jnp.zeros((1, config.hidden)), params["embeddings"]["tokens"]
-        return {**params, "mlm": MaskedLanguageHead(config).init(key, hidden, tokens)["params"]}
+        return {**params, "mlm": MaskedLanguageHead(config).init(key, hidden, tokens, None)["params"]}
 
     return jax.eval_shape(initialise)
 

@@ -1,19 +1,147 @@
-"""The part of the parameters that each language has for itself.
+"""The part of the parameters that each language has for itself (W&C §4.3).
 
-Trained parameters are `{"shared": tree, "language": tree}`. Leaves of the second have a leading
-language axis; today every parameter is shared, and the second is empty.
+Trained parameters are `{"shared": tree, "language": tree}`. Both trees are parts of a model's
+plain tree (`embeddings`, `layers`, `mlm`); the leaves of the second have a leading language axis.
+Partition nothing, and all languages share one model; partition everything (`*`), and each has its
+own. The encoder sees only the plain parameters that `select` gives for a language.
 """
 
+import fnmatch
+import re
+from collections.abc import Iterable, Sequence
 from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import traverse_util
 
 Params = dict[str, Any]
 
+SHARED, LANGUAGE = "shared", "language"
+EVERYTHING = ("*",)
+PADDED = ("embeddings/tokens", "mlm/bias")  # leaves with a row for each piece
+_RANGE = re.compile(r"(\d+)\.\.(\d+)")
 
-def split(params: Params) -> Params:
-    """The partitioned tree of a model's plain parameters."""
-    return {"shared": params, "language": {}}
+
+def _component_matches(pattern: str, name: str) -> bool:
+    if limits := _RANGE.fullmatch(pattern):
+        return name.isdigit() and int(limits[1]) <= int(name) <= int(limits[2])
+    return fnmatch.fnmatchcase(name, pattern)
 
 
-def select(params: Params) -> Params:
-    """The plain parameters that the encoder and the heads are applied to."""
-    return params["shared"]
+def is_under(path: str, pattern: str) -> bool:
+    """Whether a leaf's path, such as `layers/0/output/bias`, lies under a pattern.
+
+    A pattern is a path or the beginning of one. Its parts may have shell wildcards, or be a range
+    of numbers: `layers/0..2` is the three layers at the bottom.
+    """
+    names, wanted = path.split("/"), pattern.strip("/").split("/")
+    return len(wanted) <= len(names) and all(map(_component_matches, wanted, names))
+
+
+def _own_paths(plain: Params, patterns: Iterable[str]) -> frozenset[str]:
+    """The leaves that each language has for itself; ValueError for a pattern without any."""
+    leaves = list(traverse_util.flatten_dict(plain, sep="/"))
+    own: set[str] = set()
+    for pattern in patterns:
+        found = {path for path in leaves if is_under(path, pattern)}
+        if not found:
+            tops = sorted({"/".join(path.split("/")[:2]) for path in leaves})
+            raise ValueError(
+                f"partition: no parameter lies under {pattern!r}; there are {', '.join(tops)} "
+                "and what is below them"
+            )
+        own |= found
+    return frozenset(own)
+
+
+def _stack(leaves: Sequence[Any]):
+    numpy = all(isinstance(leaf, np.ndarray) for leaf in leaves)
+    return np.stack(leaves) if numpy else jnp.stack(leaves)
+
+
+def split(models: Sequence[Params], patterns: Iterable[str] = ()) -> Params:
+    """The partitioned tree of one plain model a language.
+
+    Args:
+      models: plain parameters, a tree for each language; what is shared is taken from the first.
+      patterns: what each language has for itself, see `is_under`.
+
+    Raises:
+      ValueError: a pattern that no parameter lies under.
+    """
+    own = _own_paths(models[0], patterns)
+    flat = [traverse_util.flatten_dict(model, sep="/") for model in models]
+    parts: dict[str, dict[str, Any]] = {SHARED: {}, LANGUAGE: {}}
+    for path, leaf in flat[0].items():
+        if path in own:
+            parts[LANGUAGE][path] = _stack([leaves[path] for leaves in flat])
+        else:
+            parts[SHARED][path] = leaf
+    return {name: traverse_util.unflatten_dict(part, sep="/") for name, part in parts.items()}
+
+
+def merge(shared: Params, own: Params) -> Params:
+    """The plain tree of two that have no leaf in common."""
+    leaves = traverse_util.flatten_dict(shared) | traverse_util.flatten_dict(own)
+    return traverse_util.unflatten_dict(leaves)
+
+
+def select(params: Params, language: jax.Array | int = 0) -> Params:
+    """The plain parameters of one language, which the encoder and the heads are applied to."""
+    if not params[LANGUAGE]:
+        return params[SHARED]
+    return merge(params[SHARED], jax.tree.map(lambda leaf: leaf[language], params[LANGUAGE]))
+
+
+def languages(params: Params) -> int | None:
+    """How many languages have parameters of their own; None where none has."""
+    leaves = jax.tree.leaves(params[LANGUAGE])
+    return leaves[0].shape[0] if leaves else None
+
+
+def convert(params: Params, patterns: Iterable[str], number: int) -> Params:
+    """The same models under another partition.
+
+    What becomes separate starts from what was shared, or from the language's own; what becomes
+    shared is the first language's.
+
+    Args:
+      params: partitioned, of `number` languages or wholly shared.
+      patterns: of the new partition.
+      number: of languages.
+
+    Raises:
+      ValueError: a pattern without parameters, or another number of languages.
+    """
+    had = languages(params)
+    if had not in (None, number):
+        raise ValueError(f"partition: the parameters are of {had} languages, not of {number}")
+    return split([select(params, language) for language in range(number)], patterns)
+
+
+def pad(model: Params, rows: int) -> Params:
+    """A plain model whose tables of pieces have `rows` rows; new ones are 0."""
+    flat = traverse_util.flatten_dict(model, sep="/")
+    for path in PADDED:
+        extra = rows - flat[path].shape[0]
+        flat[path] = np.pad(flat[path], [(0, extra)] + [(0, 0)] * (flat[path].ndim - 1))
+    return traverse_util.unflatten_dict(flat, sep="/")
+
+
+def export(params: Params, language: int, rows: int) -> Params:
+    """A language's plain model with the first `rows` rows of its tables of pieces."""
+    flat = traverse_util.flatten_dict(select(params, language), sep="/")
+    flat |= {path: flat[path][:rows] for path in PADDED}
+    return traverse_util.unflatten_dict(flat, sep="/")
+
+
+def labels(params: Params, of_shared: str, of_language: str) -> Params:
+    """A tree of labels like `params`, for `optax.multi_transform`.
+
+    Wu et al. 2020 (§4.3) freeze what belongs to a language while they fine-tune.
+    """
+    names = {SHARED: of_shared, LANGUAGE: of_language}
+    return {part: jax.tree.map(lambda _, name=name: name, params[part])
+            for part, name in names.items()}  # fmt: skip

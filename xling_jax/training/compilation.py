@@ -2,7 +2,8 @@
 
 import dataclasses
 import time
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from typing import Any, Protocol
 
 import jax
 import numpy as np
@@ -10,11 +11,8 @@ from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from xling_jax import devices
-from xling_jax.batches.packing import Layout
-from xling_jax.batches.setting import Setting
-from xling_jax.batches.store import TokenStore
 from xling_jax.training.metrics import say
-from xling_jax.training.step import Program, initial_state, train_steps
+from xling_jax.training.step import AnyProgram, train_steps
 
 
 def _abstract(tree, mesh: Mesh, spec: P, leading: Sequence[int] = ()):
@@ -23,6 +21,20 @@ def _abstract(tree, mesh: Mesh, spec: P, leading: Sequence[int] = ()):
     return jax.tree.map(
         lambda x: jax.ShapeDtypeStruct((*leading, *x.shape), x.dtype, sharding=sharding), tree
     )
+
+
+class Store(Protocol):
+    """The training text."""
+
+    def to_device(self) -> Any:
+        """A tree of arrays that a step gathers from."""
+
+
+class StepLayout(Hashable, Protocol):
+    """The shape of a step."""
+
+    def step_shapes(self) -> list[tuple[int, ...]]:
+        """The shapes of the fields of one step's plan; all are int32."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,19 +48,19 @@ class Compiled:
 class StepCompiler:
     """Compiles `train_steps` for a program and a number of replicas, each once."""
 
-    def __init__(self, store: TokenStore):
+    def __init__(self, store: Store):
         """Takes the training text."""
         self._store = store
         self._compiled: dict[tuple, Compiled] = {}  # by all that fixes the arguments' shapes
 
     def __call__(
         self,
-        program: Program,
+        program: AnyProgram,
         mesh: Mesh,
-        layout: Layout,
+        layout: StepLayout,
         steps: int,
         replicas: int,
-        setting: Setting,
+        setting: Any,
     ) -> Compiled:
         """The compiled function.
 
@@ -72,20 +84,20 @@ class StepCompiler:
 
     def _compile(self, program, mesh, layout, steps, replicas, setting) -> Compiled:
         began = time.perf_counter()
-        slots = jax.ShapeDtypeStruct((layout.most_sentences,), np.int32)
-        places = jax.ShapeDtypeStruct((layout.shards, layout.shard_places), np.int32)
-        state = jax.eval_shape(lambda: initial_state(program, 0))
+        state = jax.eval_shape(lambda: program.initial_state(0))
         own, plans = devices.A_REPLICA, (replicas, steps)
+        shapes = [jax.ShapeDtypeStruct(shape, np.int32) for shape in layout.step_shapes()]
         compiled = (
             train_steps(program, mesh)
             .lower(
                 _abstract(state, mesh, own, [replicas]),
                 _abstract(setting, mesh, own, [replicas]),
                 _abstract(jax.eval_shape(self._store.to_device), mesh, devices.SHARED),
-                _abstract(slots, mesh, own, plans),
-                _abstract(slots, mesh, own, plans),
-                _abstract(places, mesh, devices.A_REPLICA_AND_SHARD, plans),
                 jax.ShapeDtypeStruct((), np.int32),
+                *(
+                    _abstract(shape, mesh, spec, plans)
+                    for shape, spec in zip(shapes, program.plan_specs, strict=True)
+                ),
             )
             .compile()
         )

@@ -5,7 +5,7 @@ import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -15,12 +15,10 @@ from jax.sharding import Mesh
 from xling_jax import devices
 from xling_jax.batches.packing import Plan
 from xling_jax.batches.sampling import Sampler
-from xling_jax.batches.setting import Setting
-from xling_jax.batches.store import TokenStore
 from xling_jax.training.checkpoints import Checkpoints
-from xling_jax.training.compilation import StepCompiler
+from xling_jax.training.compilation import StepCompiler, StepLayout, Store
 from xling_jax.training.metrics import MetricsFile, Progress, duration, say
-from xling_jax.training.step import RUNNING, Program, State, initial_state
+from xling_jax.training.step import RUNNING, AnyProgram, State
 
 
 class Interrupted(Exception):
@@ -55,13 +53,12 @@ class Diverged(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Replica:
-    """One of the models that are trained side by side."""
+    """One of the models that are trained side by side; `setting` is a tree of arrays."""
 
     row: str
     description: str
     seed: int
-    setting: Setting
-    sampler: Sampler
+    setting: Any
 
     @property
     def name(self) -> str:
@@ -78,18 +75,20 @@ def is_about(replicas: Sequence[Replica], entry: Mapping[str, Any]) -> bool:
 class Schedule:
     """When things happen, in steps.
 
-    total: updates. evaluations: steps after which replicas are evaluated. save_every: between
-    checkpoints (one more follows every evaluation). call: updates in one compiled call.
+    total: updates. epoch: updates of an epoch. evaluations: steps after which replicas are
+    evaluated. save_every: between checkpoints (one more follows every evaluation). call: updates
+    in one compiled call.
     """
 
     total: int
+    epoch: int
     evaluations: tuple[int, ...]
     save_every: int
     call: int
 
-    def next_stop(self, step: int, epoch: int) -> int:
-        """The step at which the call that starts at `step` ends; `epoch` is in steps."""
-        marks = [self.total, step + self.call, (step // epoch + 1) * epoch]
+    def next_stop(self, step: int) -> int:
+        """The step at which the call that starts at `step` ends, in the same epoch."""
+        marks = [self.total, step + self.call, (step // self.epoch + 1) * self.epoch]
         marks.append((step // self.save_every + 1) * self.save_every)
         marks += [mark for mark in self.evaluations if mark > step]
         return min(marks)
@@ -104,11 +103,24 @@ def stack(trees: Sequence):
     return jax.tree.map(lambda *leaves: np.stack([np.asarray(x) for x in leaves]), *trees)
 
 
-class Planner:
+class Planner(Protocol):
+    """Says what stands in each step."""
+
+    layout: StepLayout
+
+    def steps(self, start: int, stop: int) -> Sequence[np.ndarray]:
+        """The fields of the plan of updates start..stop-1, of one epoch: [R, stop - start, …]."""
+
+    def close(self) -> None:
+        """Ends what it has running."""
+
+
+class SentencePlanner:
     """Plans the epochs of all replicas, one ahead, in a thread of its own."""
 
     def __init__(self, samplers: Sequence[Sampler]):
         """Takes the replicas' samplers."""
+        self.layout, self._epoch = samplers[0].layout, samplers[0].steps_per_epoch
         self._samplers = samplers
         self._thread = ThreadPoolExecutor(1)
         self._plans: dict[int, Future[Plan]] = {}
@@ -119,14 +131,17 @@ class Planner:
             *(np.stack([getattr(p, f.name) for p in plans]) for f in dataclasses.fields(Plan))
         )
 
-    def epoch(self, epoch: int) -> Plan:
-        """The plan [R, K, …] of an epoch; begins with the next one's."""
+    def steps(self, start: int, stop: int) -> list[np.ndarray]:
+        """The fields of the plan of updates start..stop-1; begins with the next epoch's."""
+        epoch, first = divmod(start, self._epoch)
         for number in (epoch, epoch + 1):
             if number not in self._plans:
                 self._plans[number] = self._thread.submit(self._plan, number)
         for old in [number for number in self._plans if number < epoch]:
             del self._plans[old]
-        return self._plans[epoch].result()
+        plan = self._plans[epoch].result()
+        fields = (getattr(plan, field.name) for field in dataclasses.fields(Plan))
+        return [field[:, first : first + stop - start] for field in fields]
 
     def close(self) -> None:
         """Ends the thread."""
@@ -138,14 +153,15 @@ class Training:
 
     def __init__(
         self,
-        program: Program,
+        program: AnyProgram,
         mesh: Mesh,
         replicas: Sequence[Replica],
-        store: TokenStore,
+        store: Store,
+        planner: Planner,
         schedule: Schedule,
         checkpoints: Checkpoints,
         metrics: MetricsFile,
-        evaluate: Callable[[int, State, Setting], None],
+        evaluate: Callable[[int, State, Any], None],
         interruption: Interruption | None = None,
         compiler: StepCompiler | None = None,
     ):
@@ -156,6 +172,7 @@ class Training:
           mesh: the devices.
           replicas: what to train.
           store: the training text.
+          planner: of the replicas, closed when training ends.
           schedule: when to do what.
           checkpoints: where states are saved.
           metrics: where training is logged.
@@ -164,6 +181,7 @@ class Training:
           compiler: of this text, shared with other groups of replicas.
         """
         self._program, self._mesh, self._replicas = program, mesh, list(replicas)
+        self._planner = planner
         self._schedule, self._checkpoints, self._metrics = schedule, checkpoints, metrics
         self._evaluate = evaluate
         self._interruption = interruption or Interruption()
@@ -171,7 +189,7 @@ class Training:
         self._stopped: set[int] = set()
         self.settings = devices.place(stack([r.setting for r in replicas]), mesh, devices.A_REPLICA)
         self._store = devices.place(store.to_device(), mesh, devices.SHARED)
-        initial = stack([initial_state(program, replica.seed) for replica in replicas])
+        initial = stack([program.initial_state(replica.seed) for replica in replicas])
         self.state: State = devices.place(initial, mesh, devices.A_REPLICA)
         self._step = 0
         if checkpoints.latest() is not None:
@@ -179,8 +197,7 @@ class Training:
             self._step = int(np.asarray(self.state.step).max())
             say(f"resuming from the checkpoint of step {self._step}")
         metrics.keep(lambda entry: not is_about(replicas, entry) or entry["step"] <= self._step)
-        self._epoch = replicas[0].sampler.steps_per_epoch
-        self._plan_steps = min(schedule.call, self._epoch)
+        self._plan_steps = min(schedule.call, schedule.epoch)
 
     def run(self) -> State:
         """Trains to the end of the schedule and returns the final state.
@@ -189,15 +206,14 @@ class Training:
           Interrupted: it was asked to end before; a checkpoint is saved.
           Diverged: no replica has a finite loss any more.
         """
-        planner = Planner([replica.sampler for replica in self._replicas])
         try:
-            self._run(planner)
+            self._run()
         finally:
-            planner.close()
+            self._planner.close()
             self._checkpoints.wait()
         return self.state
 
-    def _run(self, planner: Planner) -> None:
+    def _run(self) -> None:
         schedule = self._schedule
         if self._step == 0 and 0 in schedule.evaluations:
             self._evaluate(0, self.state, self.settings)
@@ -208,13 +224,13 @@ class Training:
         compiled = self._compiler(
             self._program,
             self._mesh,
-            self._replicas[0].sampler.layout,
+            self._planner.layout,
             self._plan_steps,
             len(self._replicas),
             self._replicas[0].setting,
         ).function
         while self._step < schedule.total:
-            self._call(compiled, planner, progress)
+            self._call(compiled, progress)
             self._require_alive()
             if self._step in schedule.evaluations:
                 began = time.perf_counter()
@@ -229,27 +245,23 @@ class Training:
                 )
         say(f"trained; evaluation took {100 * progress.evaluation_share:.0f} % of the time")
 
-    def _arguments(self, plan: Plan, start: int, stop: int) -> list:
-        """The plan of steps start..stop-1 of an epoch, padded to the length of a call."""
+    def _arguments(self, start: int, stop: int) -> list:
+        """The plan of updates start..stop-1, padded to the length of a call."""
         empty = self._plan_steps - (stop - start)
 
         def padded(x, spec):
-            part = x[:, start:stop]
-            part = np.pad(part, [(0, 0), (0, empty)] + [(0, 0)] * (part.ndim - 2))
-            return devices.place(part, self._mesh, spec)
+            x = np.pad(x, [(0, 0), (0, empty)] + [(0, 0)] * (x.ndim - 2))
+            return devices.place(x.astype(np.int32), self._mesh, spec)
 
-        specs = (devices.A_REPLICA, devices.A_REPLICA, devices.A_REPLICA_AND_SHARD)
-        fields = (plan.sentence, plan.start, plan.owner)
-        return [padded(x, spec) for x, spec in zip(fields, specs, strict=True)]
+        fields = self._planner.steps(start, stop)
+        return [padded(x, spec) for x, spec in zip(fields, self._program.plan_specs, strict=True)]
 
-    def _call(self, compiled, planner: Planner, progress: Progress) -> None:
+    def _call(self, compiled, progress: Progress) -> None:
         began, start = time.perf_counter(), self._step
-        stop = self._schedule.next_stop(start, self._epoch)
-        plan = planner.epoch(start // self._epoch)
-        first = start % self._epoch
-        arguments = self._arguments(plan, first, first + stop - start)
+        stop = self._schedule.next_stop(start)
+        arguments = self._arguments(start, stop)
         self.state, metrics = compiled(
-            self.state, self.settings, self._store, *arguments, jnp.int32(stop - start)
+            self.state, self.settings, self._store, jnp.int32(stop - start), *arguments
         )
         metrics = jax.tree.map(lambda x: x[:, : stop - start], jax.device_get(metrics))
         seconds = time.perf_counter() - began
@@ -260,7 +272,7 @@ class Training:
             self._metrics.write(
                 kind="train",
                 step=stop,
-                epoch=stop / self._epoch,
+                epoch=stop / self._schedule.epoch,
                 row=replica.row,
                 seed=replica.seed,
                 loss=float(metrics.loss[number].mean()),

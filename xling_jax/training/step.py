@@ -1,12 +1,14 @@
 """The state and the pure training step of one replica, and many steps in one compiled call."""
 
 import dataclasses
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar, Protocol
 
 import jax
 import jax.numpy as jnp
 import optax
 from jax.sharding import Mesh
+from jax.sharding import PartitionSpec as P
 
 from xling_jax import devices
 from xling_jax.batches import hashing
@@ -64,20 +66,59 @@ class Program:
     rows: Rows
     axis: str | None = devices.DATA
 
-    def total(self, x: jax.Array) -> jax.Array:
-        """The sum over the shards."""
-        return x if self.axis is None else jax.lax.psum(x, self.axis)
-
-
-def initial_state(program: Program, seed: int) -> State:
-    """The state of an untrained replica."""
-    params = partition.split(heads.initial_params(program.model, seed))
-    return State(
-        step=jnp.zeros((), jnp.int32),
-        params=params,
-        moments=direction(program.optimizer).init(params),
-        stopped_at=jnp.full((), RUNNING, jnp.int32),
+    # How the fields of a `packing.Plan` lie on the mesh.
+    plan_specs: ClassVar[tuple[P, ...]] = (
+        devices.A_REPLICA,
+        devices.A_REPLICA,
+        devices.A_REPLICA_AND_SHARD,
     )
+
+    def initial_state(self, seed: int) -> State:
+        """The state of an untrained replica."""
+        params = partition.split([heads.initial_params(self.model, seed)])
+        return State(
+            step=jnp.zeros((), jnp.int32),
+            params=params,
+            moments=direction(self.optimizer).init(params),
+            stopped_at=jnp.full((), RUNNING, jnp.int32),
+        )
+
+    def update(
+        self, state: State, setting: Setting, store: DeviceStore, *plan: jax.Array
+    ) -> tuple[State, StepMetrics]:
+        """One update by one step of a `packing.Plan`, whose fields lack the leading axis."""
+        sentence, start, owner = plan
+        return train_step(self, state, setting, store, StepPlan(sentence, start, owner[0]))
+
+
+class AnyProgram(Protocol):
+    """What training needs to know of a program: a model, its state and its update."""
+
+    plan_specs: ClassVar[tuple[P, ...]]
+
+    def initial_state(self, seed: int) -> State:
+        """The state of an untrained replica."""
+
+    def update(self, state: State, setting, store, *plan: jax.Array) -> tuple[State, StepMetrics]:
+        """One update of one replica."""
+
+
+def total(x: jax.Array, axis: str | None) -> jax.Array:
+    """The sum over the shards of a batch."""
+    return x if axis is None else jax.lax.psum(x, axis)
+
+
+def go_on(state: State, params, moments, loss: jax.Array, norm: jax.Array) -> State:
+    """The state after an update, which is not made if loss or gradient are not finite."""
+    is_finite = jnp.isfinite(loss) & jnp.isfinite(norm)
+    goes_on = is_finite & (state.stopped_at == RUNNING)
+    stopped_at = jnp.where(is_finite | (state.stopped_at != RUNNING), state.stopped_at, state.step)
+    params, moments = jax.tree.map(
+        lambda new, old: jnp.where(goes_on, new, old),
+        (params, moments),
+        (state.params, state.moments),
+    )
+    return State(state.step + 1, params, moments, stopped_at)
 
 
 def token_losses(model: BertConfig, params, hidden_PxD, corrupted: Corrupted) -> jax.Array:
@@ -99,7 +140,8 @@ def train_step(
     batch = assemble(store, plan, setting)
     token_P = hashing.token_hash(setting.seed, state.step, plan.owner, batch.places)
     corrupted = corrupt(batch, token_P, setting.marginals, setting.neighbours, program.pieces)
-    selected = jnp.maximum(program.total(corrupted.weights.sum()), 1.0)
+    everywhere = partial(total, axis=program.axis)
+    selected = jnp.maximum(everywhere(corrupted.weights.sum()), 1.0)
 
     def loss_of(params):
         plain = partition.select(params)
@@ -116,50 +158,39 @@ def train_step(
         return token_losses(program.model, plain, hidden_PxD, corrupted).sum() / selected
 
     loss, gradient = jax.value_and_grad(loss_of)(state.params)
-    loss, gradient = program.total(loss), jax.tree.map(program.total, gradient)
+    loss, gradient = everywhere(loss), jax.tree.map(everywhere, gradient)
     learning_rate = setting.learning_rate * program.optimizer.schedule(state.step)
     norm = optax.tree.norm(gradient)
     update, moments = direction(program.optimizer).update(gradient, state.moments, state.params)
     params = jax.tree.map(lambda p, u: p - learning_rate * u, state.params, update)
 
-    is_finite = jnp.isfinite(loss) & jnp.isfinite(norm)
-    goes_on = is_finite & (state.stopped_at == RUNNING)
-    stopped_at = jnp.where(is_finite | (state.stopped_at != RUNNING), state.stopped_at, state.step)
-    params, moments = jax.tree.map(
-        lambda new, old: jnp.where(goes_on, new, old),
-        (params, moments),
-        (state.params, state.moments),
-    )
-    tokens = program.total(batch.is_token.sum().astype(jnp.float32))
+    tokens = everywhere(batch.is_token.sum().astype(jnp.float32))
     metrics = StepMetrics(loss, norm, learning_rate, tokens)
-    return State(state.step + 1, params, moments, stopped_at), metrics
+    return go_on(state, params, moments, loss, norm), metrics
 
 
-def train_steps(program: Program, mesh: Mesh) -> jax.stages.Wrapped:
+def train_steps(program: AnyProgram, mesh: Mesh) -> jax.stages.Wrapped:
     """Compiles many steps of many replicas into one call.
 
     Returns:
-      A jitted function of (state [R, …], setting [R, …], store, plan of K steps [R, K, …],
-      count) that makes the first `count` updates of the plan and returns the state, whose
-      buffers it reuses, and `StepMetrics` of [R, K]. One compilation serves any count.
+      A jitted function of (state [R, …], setting [R, …], store, count, and the fields of a plan
+      of K steps [R, K, …]) that makes the first `count` updates of the plan and returns the
+      state, whose buffers it reuses, and `StepMetrics` of [R, K]. One compilation serves any
+      count.
     """
 
-    def steps(state, setting, store, sentence, start, owner, count):
-        metrics = StepMetrics(*(jnp.zeros(sentence.shape[0]) for _ in range(4)))
+    def steps(state, setting, store, count, *plan):
+        metrics = StepMetrics(*(jnp.zeros(plan[0].shape[0]) for _ in range(4)))
 
         def body(i, carry):
             state, metrics = carry
-            plan = StepPlan(sentence[i], start[i], owner[i, 0])
-            state, one = train_step(program, state, setting, store, plan)
+            state, one = program.update(state, setting, store, *(field[i] for field in plan))
             return state, jax.tree.map(lambda all_K, x: all_K.at[i].set(x), metrics, one)
 
         return jax.lax.fori_loop(0, count, body, (state, metrics))
 
     replica, shared = devices.A_REPLICA, devices.SHARED
     mapped = devices.per_replica(
-        steps,
-        mesh,
-        [replica, replica, shared, replica, replica, devices.A_REPLICA_AND_SHARD, shared],
-        replica,
+        steps, mesh, [replica, replica, shared, shared, *program.plan_specs], replica
     )
     return jax.jit(mapped, donate_argnums=0)
