@@ -29,11 +29,13 @@ setuptools.setup(
         # TFDS imports it to prepare a dataset, and asks for it only on old versions of Python.
         "importlib_resources",
         "jax>=0.10",
+        "jieba>=0.42.1",
         "matplotlib>=3.9",
         "ml_collections>=1.0",
         "numpy>=2.0",
         "optax>=0.2.6",
         "orbax-checkpoint>=0.11.30,<1",
+        "sacremoses>=0.2",
         "safetensors>=0.4",
         "sentencepiece>=0.2.1",
         "tensorflow-datasets>=4.9.9",

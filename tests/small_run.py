@@ -33,12 +33,17 @@ SMALL = {
 
 def config(options, **changes):
     """The config with the fields of `SMALL` and these."""
-    spec = importlib.util.spec_from_file_location("config", CONFIG)
+    return config_of(CONFIG, options, {**SMALL, **changes})
+
+
+def config_of(file, options, fields):
+    """The config of a file with some fields set."""
+    spec = importlib.util.spec_from_file_location("config", file)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     made = module.get_config(options)
     with made.ignore_type():
-        made.update_from_flattened_dict({**SMALL, **changes})
+        made.update_from_flattened_dict(fields)
     return made
 
 

@@ -1,6 +1,9 @@
 """corpora: sentences come out clean, counted and hashed, from files and from TFDS."""
 
+import bz2
+import gzip
 import hashlib
+import lzma
 import os
 import pathlib
 import subprocess
@@ -10,7 +13,7 @@ import unicodedata
 import numpy as np
 import pytest
 
-from xling_jax.corpora import text
+from xling_jax.corpora import sources, text
 
 DATA = pathlib.Path(os.environ.get("XLING_DATA", "."), "bible")
 
@@ -95,6 +98,85 @@ def test_what_cannot_be_read_is_named(tmp_path):
             text.read(write(tmp_path / "a.txt", latin), "fr")
 
 
+WIDE = ["Größe", "", "日本語の文", "a", "\U00020000 𝄞" * 50, "ж" * 700, "end"]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 64, 100_000])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_chunks_lose_no_line_wherever_they_would_cut(tmp_path, monkeypatch, size, end):
+    for block in (2, 5, 2**13):  # characters and line ends fall across blocks too
+        monkeypatch.setattr(sources, "_SEARCHED", block)
+        monkeypatch.setattr(sources, "_BLOCK", block)
+        for last in ("", end):
+            source = write(tmp_path / "a.txt", (end.join(WIDE) + last).encode())
+            chunks = sources.chunks(source, size)
+            read = [line for chunk in chunks for line in sources.lines(chunk)]
+            assert list(filter(None, read)) == list(filter(None, WIDE))
+            assert list(text.stream([source])) == list(filter(None, WIDE))
+            assert chunks[0].start == 0 and chunks[-1].stop == os.path.getsize(source)
+            assert all(a.stop == b.start for a, b in zip(chunks, chunks[1:], strict=False))
+
+
+def test_chunks_of_lines_in_memory(tmp_path):
+    given = sources.Lines("here", tuple(WIDE))
+    chunks = sources.chunks(given, 30)
+    assert len(chunks) == 3 and {chunk.source.name for chunk in chunks} == {"here"}
+    assert [line for chunk in chunks for line in sources.lines(chunk)] == WIDE
+    assert list(text.stream([given])) == list(filter(None, WIDE))
+    assert sources.chunks(sources.Lines("nothing", ()), 30) == []
+
+
+@pytest.mark.parametrize(
+    ("ending", "pack"), [(".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress)]
+)
+def test_compressed_files_are_read_as_what_they_hold(tmp_path, ending, pack):
+    packed = pack("\n".join(WIDE).encode() * 1000)
+    source = write(tmp_path / f"a.txt{ending}", packed)
+    plain = write(tmp_path / "a.txt", "\n".join(WIDE).encode() * 1000)
+    assert text.read(source, "ja").sentences == text.read(plain, "ja").sentences
+    assert sources.chunks(source, 10) == [sources.Chunk(source)]
+    write(tmp_path / f"a.txt{ending}", packed[: len(packed) // 2])
+    with pytest.raises(ValueError, match=f"a.txt{ending} cannot be unpacked .*: it is torn"):
+        text.read(source, "ja")
+    write(tmp_path / f"a.txt{ending}", b"plain text")
+    with pytest.raises(ValueError, match=f"a.txt{ending} cannot be unpacked"):
+        text.read(source, "ja")
+    write(tmp_path / f"a.txt{ending}", pack(b"one\n\ncaf\xe9"))
+    with pytest.raises(ValueError, match=f"a.txt{ending}, line 3: not valid UTF-8"):
+        text.read(source, "ja")
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_a_chunk_names_the_line_of_the_whole_file(tmp_path, monkeypatch, end):
+    for block in (2, 3, 2**13):
+        monkeypatch.setattr(sources, "_BLOCK", block)
+        lines = [b"one", b"", "größer".encode(), b"four", b"caf\xe9 noir", b"six\xff"]
+        source = write(tmp_path / "a.txt", end.join(lines))
+        chunks = sources.chunks(source, 12)
+        assert [*sources.lines(chunks[0])] and len(chunks) == 3
+        with pytest.raises(ValueError, match=r"a.txt, line 5: not valid UTF-8 \(byte 0xe9\)"):
+            [*sources.lines(chunks[1])]
+        with pytest.raises(ValueError, match=r"line 6: not valid UTF-8 \(byte 0xff\)"):
+            [*sources.lines(chunks[2])]
+    cut_off = write(tmp_path / "b.txt", end.join([b"one", "ö".encode()[:1]]))
+    with pytest.raises(ValueError, match=r"b.txt, line 2: not valid UTF-8 \(byte 0xc3\)"):
+        text.read(cut_off, "de")
+
+
+def test_a_fingerprint_is_of_the_content_alone(tmp_path):
+    one = write(tmp_path / "a.txt", b"one\ntwo")
+    same = write(tmp_path / "b.txt", b"one\ntwo")
+    other = write(tmp_path / "c.txt", b"one\ntwo ")
+    assert sources.fingerprint(one) == sources.fingerprint(same) != sources.fingerprint(other)
+    memory = [
+        sources.Lines(name, lines) for name, lines in zip("aab", ("xy", "z", "xy"), strict=True)
+    ]
+    assert sources.fingerprint(memory[0]) == sources.fingerprint(memory[2])
+    assert sources.fingerprint(memory[0]) != sources.fingerprint(memory[1])
+    with pytest.raises(FileNotFoundError, match="none.txt: no such file"):
+        sources.fingerprint(str(tmp_path / "none.txt"))
+
+
 def test_parallel_texts_have_the_same_number_of_sentences():
     one = text.from_sentences(["a", "b"], "en", "one.txt")
     two = text.from_sentences(["x"], "de", "two.txt")
@@ -158,6 +240,17 @@ def test_tfds_gives_one_text_feature_of_every_example(prepared, monkeypatch):
     assert text.read("tfds:one_text:1.0.0:train#line", "de").sentences == read.sentences
     sliced = text.read("tfds:one_text:train[:10]", "de", split_sentences=True)
     assert len(sliced.sentences) == 30 and sliced.sentences[1::3] == ["Größe;"] * 10
+
+
+def test_tfds_is_divided_by_examples(prepared, monkeypatch):
+    monkeypatch.setenv("TFDS_DATA_DIR", str(prepared))
+    monkeypatch.setattr(sources, "_EXAMPLES", 2)
+    for name in ("tfds:one_text", "tfds:one_text:train[3:14]"):
+        chunks = sources.chunks(name, 100)
+        assert len(chunks) > 2 and len({chunk.stop for chunk in chunks}) == len(chunks)
+        lines = [text.clean(line) for chunk in chunks for line in sources.lines(chunk)]
+        assert lines == text.read(name, "de").sentences
+    assert sources.fingerprint("tfds:one_text") != sources.fingerprint("tfds:one_text:train[:9]")
 
 
 def test_tfds_is_read_without_tensorflow(prepared):

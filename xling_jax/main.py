@@ -1,5 +1,6 @@
 """Runs an experiment: `python -m xling_jax.main --config=configs/fake_english.py`."""
 
+import importlib
 import os
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ CONFIG = config_flags.DEFINE_config_file(
 WORKDIR = flags.DEFINE_string(
     "workdir", None, "Where the run is stored and resumed from (default: below runs/)."
 )
+LABORATORIES = {"fake_english": "fake_english", "bilingual": "bilingual"}  # by a config's name
 INTERRUPTED = 143  # exit status, as of a process that SIGTERM ended
 
 
@@ -27,11 +29,12 @@ def run(arguments: list[str]) -> int:
     workdir = Path(WORKDIR.value or Path("runs") / config.workdir)
     devices.set_cpu_devices(config.devices.cpu)
 
-    from xling_jax.fake_english.laboratory import Laboratory  # initialises the devices
+    # Imported late: that initialises the devices.
+    laboratory = importlib.import_module(f"xling_jax.{LABORATORIES[config.name]}.laboratory")
     from xling_jax.training.loop import Diverged, Interrupted
 
     try:
-        print(Laboratory(config, workdir).run())
+        print(laboratory.Laboratory(config, workdir).run())
     except Interrupted as error:
         print(error, file=sys.stderr)
         return INTERRUPTED
@@ -40,7 +43,8 @@ def run(arguments: list[str]) -> int:
             raise
         print(f"error: {error}", file=sys.stderr)
         return 1
-    print(f"\nReport: {workdir / 'report' / 'report.html'}")
+    page = workdir / "report" / "report.html"
+    print(f"\nReport: {page if page.exists() else page.parent / 'tables'}")
     return 0
 
 

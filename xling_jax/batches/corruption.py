@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from typing import Protocol
 
 import jax
 import jax.numpy as jnp
@@ -29,6 +30,13 @@ class PieceRange:
         ordinary = self.shift - SPECIALS
         drawn = (bits % jnp.uint32(self.languages * ordinary)).astype(jnp.int32)
         return drawn // ordinary * self.shift + SPECIALS + drawn % ordinary
+
+
+class Draws(Protocol):
+    """Where random replacements come from."""
+
+    def draw(self, bits: jax.Array) -> jax.Array:
+        """Ids (int32) from uint32 bits."""
 
 
 @jax.tree_util.register_dataclass
@@ -69,8 +77,8 @@ def corrupt(
     batch: Batch,
     token_hash_P: jax.Array,
     marginals: jax.Array,
-    neighbours_VxN: jax.Array,
-    pieces: PieceRange,
+    neighbours_VxN: jax.Array | None,
+    pieces: Draws,
 ) -> Corrupted:
     """Selects 15 % of the pieces and masks, keeps or replaces each.
 
@@ -80,17 +88,19 @@ def corrupt(
       marginals: float32 [4], shares (mask, keep, random, neighbour) of the selected tokens, of
         sum 1. A piece that should be replaced by a neighbour and has none is kept.
       neighbours_VxN: int32, what each piece's neighbours are, those it has first; -1 is none.
+        None, if their share is 0, saves the work.
       pieces: what random replacements are drawn from.
     """
     select, action, piece = (hashing.combine(token_hash_P, use) for use in (SELECT, ACT, DRAW))
     is_selected_P = batch.is_ordinary & (select < jnp.uint32(round(SHARE * 2**32)))
     uniform_P = (action >> 8).astype(jnp.float32) * 2.0**-24
     mask, keep, _, neighbour = marginals
-    changed_P = jnp.select(
-        [uniform_P < mask, uniform_P < mask + keep, uniform_P < mask + keep + neighbour],
-        [batch.mask_ids, batch.tokens, _neighbours(batch.tokens, piece, neighbours_VxN)],
-        pieces.draw(piece),
-    )
+    cases = [uniform_P < mask, uniform_P < mask + keep]
+    changes = [batch.mask_ids, batch.tokens]
+    if neighbours_VxN is not None:
+        cases.append(uniform_P < mask + keep + neighbour)
+        changes.append(_neighbours(batch.tokens, piece, neighbours_VxN))
+    changed_P = jnp.select(cases, changes, pieces.draw(piece))
     places = batch.tokens.shape[0]
     (selected_C,) = jnp.nonzero(is_selected_P, size=most_selected(places), fill_value=places)
     return Corrupted(

@@ -2,13 +2,12 @@
 
 import dataclasses
 import hashlib
-import pathlib
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from xling_jax.corpora import tfds
+from xling_jax.corpora import sources
 
 _CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _BYTE_ORDER_MARK = "\ufeff"
@@ -42,7 +41,7 @@ def read(
     Blank lines are skipped, so two files are parallel only where both have text in every line.
 
     Args:
-      source: a UTF-8 file with a sentence or verse a line, or
+      source: a UTF-8 file with a sentence or verse a line, also compressed (.gz, .bz2, .xz), or
         "tfds:NAME[/CONFIG][:SPLIT][#FIELD]", whose examples are the lines (see `corpora.tfds`).
       language: its name.
       split_sentences: cut every line into sentences, see `split_sentences`.
@@ -53,8 +52,7 @@ def read(
       ValueError: a folder, no text, invalid UTF-8, fewer sentences than `limit`, or a TFDS name
         that cannot be read.
     """
-    lines = tfds.read(source) if source.startswith(tfds.PREFIX) else _read_lines(source)
-    sentences = _clean(_cut(lines) if split_sentences else lines)
+    sentences = list(stream([source], split_sentences=split_sentences))
     if limit is not None:
         if limit < 1:
             raise ValueError(f"limit={limit}: ask for at least one sentence, or leave limit out")
@@ -69,7 +67,26 @@ def read(
 
 def from_sentences(sentences: Iterable[str], language: str, source: str) -> Text:
     """Makes a text of sentences in memory, cleaned as in `read`; ValueError if none is left."""
-    return _text(_clean(sentences), language, source)
+    return _text(list(sentences_of(sentences)), language, source)
+
+
+def stream(given: Sequence[sources.Source], *, split_sentences: bool = False) -> Iterator[str]:
+    """The sentences of sources, one source after the other, as in `read`, in bounded memory."""
+    for source in given:
+        yield from sentences_of(sources.lines(sources.Chunk(source)), split_sentences)
+
+
+def sentences_of(lines: Iterable[str], split_sentences: bool = False) -> Iterator[str]:
+    """The lines cleaned, cut into sentences if asked to, and without the blank ones."""
+    for line in map(clean, _cut(lines) if split_sentences else lines):
+        if line:
+            yield line
+
+
+def clean(line: str) -> str:
+    """Composes characters (Unicode NFC), and makes control characters and blanks one blank."""
+    line = _CONTROL_CHARACTERS.sub(" ", line).replace(_BYTE_ORDER_MARK, "")
+    return " ".join(unicodedata.normalize("NFC", line).split())
 
 
 def split_sentences(line: str) -> list[str]:
@@ -108,42 +125,11 @@ def manifest(texts: Iterable[Text]) -> list[dict[str, Any]]:
     ]
 
 
-def _read_lines(source: str) -> list[str]:
-    path = pathlib.Path(source).expanduser()
-    if path.is_dir():
-        raise ValueError(f"{source} is a folder: name one file with a sentence a line")
-    if not path.exists():
-        raise FileNotFoundError(
-            f"{source}: no such file (looked for {path.absolute()}). Give a UTF-8 file with a "
-            f"sentence a line, or {tfds.FORM}"
-        )
-    data = path.read_bytes()
-    try:
-        return _LINE_END.split(data.decode("utf-8"))
-    except UnicodeDecodeError as error:
-        line = len(_LINE_END.findall(data[: error.start].decode("latin-1"))) + 1
-        raise ValueError(
-            f"{source}, line {line}: not valid UTF-8 (byte 0x{data[error.start]:02x}). "
-            f"Convert the file first, for example with iconv -f latin1 -t utf-8 {source}"
-        ) from error
-
-
-def _cut(lines: Iterable[str]) -> list[str]:
-    # An example of a dataset may be a document of several paragraphs.
-    return [
-        sentence
-        for line in lines
-        for paragraph in _LINE_END.split(line)
-        for sentence in split_sentences(paragraph)
-    ]
-
-
-def _clean(lines: Iterable[str]) -> list[str]:
-    cleaned = []
+def _cut(lines: Iterable[str]) -> Iterator[str]:
     for line in lines:
-        line = _CONTROL_CHARACTERS.sub(" ", line).replace(_BYTE_ORDER_MARK, "")
-        cleaned.append(" ".join(unicodedata.normalize("NFC", line).split()))
-    return [line for line in cleaned if line]
+        # An example of a dataset may be a document of several paragraphs.
+        for paragraph in _LINE_END.split(line):
+            yield from split_sentences(paragraph)
 
 
 def _text(sentences: list[str], language: str, source: str) -> Text:

@@ -1,5 +1,6 @@
 """Text from TensorFlow Datasets, read from ArrayRecord files without TensorFlow."""
 
+import dataclasses
 import functools
 import operator
 import os
@@ -13,8 +14,34 @@ FORM = "tfds:NAME[/CONFIG][:SPLIT][#FIELD]"
 _SOURCE = re.compile(r"tfds:(?P<name>[^:#]+(:\d+\.\d+\.\d+)?)(:(?P<split>[^#]+))?(#(?P<field>.+))?")
 
 
-def read(source: str) -> list[str]:
-    """Reads one text feature of every example.
+@dataclasses.dataclass(frozen=True)
+class Examples:
+    """One text feature of every example of a split, read by number.
+
+    records: the examples, serialized, by number.
+    parser: parses this feature alone, which spares the others; they may be images.
+    keys: the feature's name, level by level.
+    identity: the dataset with its version, split, feature, number of examples and size.
+    """
+
+    records: Any
+    parser: Any
+    keys: list[str]
+    identity: str
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def read(self, numbers: range) -> list[str]:
+        """The texts of these examples, as they are."""
+        return [
+            _at(self.keys, self.parser.deserialize_example_np(record)).decode("utf-8")
+            for record in self.records.__getitems__(numbers)
+        ]
+
+
+def examples(source: str) -> Examples:
+    """Opens one text feature of a dataset, its examples in the order of the files.
 
     The dataset is looked for in TFDS_DATA_DIR (default ~/tensorflow_datasets) and prepared there
     if it is not there yet.
@@ -23,9 +50,6 @@ def read(source: str) -> list[str]:
       source: "tfds:NAME[/CONFIG][:SPLIT][#FIELD]". SPLIT may be a slice such as train[:1000]
         (default: train). FIELD names a text feature, a nested one with "/" (default: the only
         text feature, or "text"). Two fields of one dataset are parallel.
-
-    Returns:
-      The strings in the order of the files, as they are.
 
     Raises:
       ValueError: the source is not of this form, the dataset is unknown or cannot be prepared
@@ -43,18 +67,21 @@ def read(source: str) -> list[str]:
     import tensorflow_datasets as tfds
 
     try:
-        examples = builder.as_data_source(
+        records = builder.as_data_source(
             split=split, deserialize_method=tfds.decode.DeserializeMethod.RAW_BYTES
         )
     except ValueError as error:
         raise ValueError(
             f"{source}: no split {split!r}; {name} has {', '.join(builder.info.splits)}"
         ) from error
-    # Parsing this feature alone spares the others, which may be images.
     keys = field.split("/")
-    parser = tfds.features.FeaturesDict(_nested(keys, _at(keys, features)))
-    records = examples.__getitems__(range(len(examples)))
-    return [_at(keys, parser.deserialize_example_np(record)).decode("utf-8") for record in records]
+    return Examples(
+        records=records,
+        parser=tfds.features.FeaturesDict(_nested(keys, _at(keys, features))),
+        keys=keys,
+        identity=f"{builder.info.full_name}:{split}#{field}, {len(records)} examples of "
+        f"{builder.info.dataset_size} bytes",
+    )
 
 
 def _prepare(source: str, name: str) -> Any:

@@ -58,23 +58,25 @@ def param_shapes(config: BertConfig):
         one, key = jnp.zeros((1, 1), jnp.int32), jax.random.key(0)
         params = Bert(config).init(key, one, one, one, one)["params"]
         hidden, tokens = jnp.zeros((1, config.hidden)), params["embeddings"]["tokens"]
-        return {**params, "mlm": MaskedLanguageHead(config).init(key, hidden, tokens, None)["params"]}
+        head = MaskedLanguageHead(config).init(key, hidden, tokens, None)
+        return {**params, "mlm": head["params"]}
 
     return jax.eval_shape(initialise)
 
 
-def initial_params(config: BertConfig, seed: int):
+def initial_params(config: BertConfig, seed: int, language: int = 0):
     """The parameters of an untrained masked language model: `embeddings`, `layers`, `mlm`.
 
     Kernels and embeddings are normal (Devlin et al. 2019), biases 0, scales of layer norms 1;
-    numpy arrays, drawn from the seed and the leaf's place in the tree.
+    numpy arrays, drawn from the seed, the leaf's place in the tree and the language.
     """
+    own = [language] if language else []
     leaves, tree = jax.tree_util.tree_flatten_with_path(param_shapes(config))
     drawn = []
     for number, (path, leaf) in enumerate(leaves):
         if path[-1].key in ("bias", "scale"):
             drawn.append(np.full(leaf.shape, path[-1].key == "scale", np.float32))
         else:
-            random = np.random.default_rng([INITIAL_VALUES, seed, number])
+            random = np.random.default_rng([INITIAL_VALUES, seed, number, *own])
             drawn.append(random.normal(0, config.initial_sd, leaf.shape).astype(np.float32))
     return jax.tree.unflatten(tree, drawn)

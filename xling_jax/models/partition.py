@@ -121,15 +121,6 @@ def convert(params: Params, patterns: Iterable[str], number: int) -> Params:
     return split([select(params, language) for language in range(number)], patterns)
 
 
-def pad(model: Params, rows: int) -> Params:
-    """A plain model whose tables of pieces have `rows` rows; new ones are 0."""
-    flat = traverse_util.flatten_dict(model, sep="/")
-    for path in PADDED:
-        extra = rows - flat[path].shape[0]
-        flat[path] = np.pad(flat[path], [(0, extra)] + [(0, 0)] * (flat[path].ndim - 1))
-    return traverse_util.unflatten_dict(flat, sep="/")
-
-
 def export(params: Params, language: int, rows: int) -> Params:
     """A language's plain model with the first `rows` rows of its tables of pieces."""
     flat = traverse_util.flatten_dict(select(params, language), sep="/")
@@ -143,5 +134,6 @@ def labels(params: Params, of_shared: str, of_language: str) -> Params:
     Wu et al. 2020 (§4.3) freeze what belongs to a language while they fine-tune.
     """
     names = {SHARED: of_shared, LANGUAGE: of_language}
-    return {part: jax.tree.map(lambda _, name=name: name, params[part])
-            for part, name in names.items()}  # fmt: skip
+    return {
+        part: jax.tree.map(lambda _, name=name: name, params[part]) for part, name in names.items()
+    }

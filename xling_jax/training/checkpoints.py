@@ -21,13 +21,18 @@ class Checkpoints:
     A checkpoint is written beside its place in the background, and renamed when it is complete.
     """
 
-    def __init__(self, folder: Path):
-        """Opens the folder, made if need be; what a killed run left unfinished is removed."""
+    def __init__(self, folder: Path, kept: int = KEPT):
+        """Opens the folder, made if need be; what a killed run left unfinished is removed.
+
+        Args:
+          folder: of the checkpoints.
+          kept: how many of the newest stay.
+        """
         self._folder = folder.resolve()
         self._folder.mkdir(parents=True, exist_ok=True)
         self._manager = ocp.CheckpointManager(
             self._folder,
-            options=ocp.CheckpointManagerOptions(max_to_keep=KEPT, cleanup_tmp_directories=True),
+            options=ocp.CheckpointManagerOptions(max_to_keep=kept, cleanup_tmp_directories=True),
         )
 
     def latest(self) -> int | None:

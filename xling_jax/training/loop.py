@@ -106,7 +106,9 @@ def stack(trees: Sequence):
 class Planner(Protocol):
     """Says what stands in each step."""
 
-    layout: StepLayout
+    @property
+    def layout(self) -> StepLayout:
+        """The shape of a step."""
 
     def steps(self, start: int, stop: int) -> Sequence[np.ndarray]:
         """The fields of the plan of updates start..stop-1, of one epoch: [R, stop - start, …]."""

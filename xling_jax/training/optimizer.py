@@ -1,4 +1,4 @@
-"""AdamW as Dufter & Schütze 2020 (§2.1, Table 9) use it."""
+"""AdamW as Dufter & Schütze 2020 (§2.1, Table 9) use it, and the schedule of Wu et al. 2020."""
 
 import dataclasses
 
@@ -20,10 +20,21 @@ class OptimizerConfig:
     beta2: float = 0.999
     epsilon: float = 1e-6
     clip: float = 1.0  # of the gradient's global norm
+    decay: str = "linear"  # after the warm-up, to 0; or "inverse_sqrt" (W&C §3.1)
+
+    def __post_init__(self):
+        if self.decay not in ("linear", "inverse_sqrt"):
+            raise ValueError(f"training.decay={self.decay!r}: choose 'linear' or 'inverse_sqrt'")
 
     def schedule(self, step: jax.Array) -> jax.Array:
-        """The share of the peak learning rate at `step` (from 0): linear up, then down to 0."""
+        """The share of the peak learning rate at `step` (from 0): linear up, then the decay.
+
+        An inverse square root falls from the peak at the warm-up's end as 1 / sqrt(step).
+        """
         up = step / self.warmup_steps if self.warmup_steps else 1.0
+        if self.decay == "inverse_sqrt":
+            first = max(1, self.warmup_steps)
+            return jnp.minimum(up, jnp.sqrt(first / jnp.maximum(step, first)))
         down = (self.total_steps - step) / max(1, self.total_steps - self.warmup_steps)
         return jnp.clip(jnp.minimum(up, down), 0.0, 1.0)
 
@@ -34,9 +45,13 @@ def is_decayed(path: tuple) -> bool:
 
 
 def direction(config: OptimizerConfig) -> optax.GradientTransformation:
-    """The update before the learning rate: clipping, Adam with bias correction, decay."""
+    """The update before the learning rate: clipping, then `unclipped`."""
+    return optax.chain(optax.clip_by_global_norm(config.clip), unclipped(config))
+
+
+def unclipped(config: OptimizerConfig) -> optax.GradientTransformation:
+    """The update before the learning rate, but for clipping: Adam with bias correction, decay."""
     return optax.chain(
-        optax.clip_by_global_norm(config.clip),
         optax.scale_by_adam(config.beta1, config.beta2, config.epsilon),
         optax.add_decayed_weights(
             config.weight_decay,

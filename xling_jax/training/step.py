@@ -121,11 +121,40 @@ def go_on(state: State, params, moments, loss: jax.Array, norm: jax.Array) -> St
     return State(state.step + 1, params, moments, stopped_at)
 
 
-def token_losses(model: BertConfig, params, hidden_PxD, corrupted: Corrupted) -> jax.Array:
-    """Cross-entropy (nats) at the selected places, [C], 0 at filling; `params` are plain."""
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Candidates:
+    """The pieces that a prediction chooses from.
+
+    size: int32, how many. ids: int32 [N], of which the first `size` count; None: the first ids of
+    the table of embeddings. local: int32 [V], the place of an id in `ids`; None with them.
+    """
+
+    size: jax.Array
+    ids: jax.Array | None = None
+    local: jax.Array | None = None
+
+
+def token_losses(
+    model: BertConfig,
+    params,
+    hidden_PxD,
+    corrupted: Corrupted,
+    candidates: Candidates | None = None,
+) -> jax.Array:
+    """Cross-entropy (nats) at the selected places, [C], 0 at filling; `params` are plain.
+
+    Without candidates every piece is one.
+    """
     chosen_CxD = hidden_PxD.at[corrupted.selected].get(mode="fill", fill_value=0)
-    logits_CxV = heads.masked_language_logits(model, params, chosen_CxD)
-    target_C = jnp.take_along_axis(logits_CxV, corrupted.targets[:, None], axis=1)[:, 0]
+    targets_C, ids = corrupted.targets, None
+    if candidates is not None and candidates.local is not None:
+        ids, targets_C = candidates.ids, candidates.local[targets_C]
+    logits_CxV = heads.masked_language_logits(model, params, chosen_CxD, ids)
+    if candidates is not None:
+        is_there_V = jnp.arange(logits_CxV.shape[1]) < candidates.size
+        logits_CxV = jnp.where(is_there_V, logits_CxV, -jnp.inf)
+    target_C = jnp.take_along_axis(logits_CxV, targets_C[:, None], axis=1)[:, 0]
     return (jax.nn.logsumexp(logits_CxV, axis=1) - target_C) * corrupted.weights
 
 

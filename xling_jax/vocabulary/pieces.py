@@ -2,11 +2,14 @@
 
 import hashlib
 import io
+import itertools
 import json
+import math
 import os
 import pathlib
+import random
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -47,13 +50,14 @@ class Pieces:
         self.sha256 = hashlib.sha256(model).hexdigest()
         self._model = model
 
-    def encode(self, sentences: Sequence[str]) -> list[np.ndarray]:
+    def encode(self, sentences: Sequence[str], threads: int | None = None) -> list[np.ndarray]:
         """Returns the int32 ids of each sentence, [pieces], with no special tokens added.
 
         Characters that the vocabulary lacks become [UNK]; the names of special tokens in the text
-        are text.
+        are text. Uses a thread for each core unless `threads` says how many.
         """
-        return [np.asarray(ids, np.int32) for ids in self._processor.encode(list(sentences))]
+        encoded = self._processor.encode(list(sentences), num_threads=threads)
+        return [np.asarray(ids, np.int32) for ids in encoded]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the model, a file that SentencePiece's own tools read."""
@@ -66,6 +70,31 @@ class Pieces:
             return cls(pathlib.Path(path).read_bytes())
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error
+
+
+def sample(lines: Iterable[str], number: int = 2_000_000, seed: int = 0) -> list[str]:
+    """Draws `number` lines, or all if there are fewer, each with the same chance, in their order.
+
+    One pass, which holds only the lines drawn so far: algorithm L of Li 1994 (Reservoir-Sampling
+    Algorithms of Time Complexity O(n(1 + log(N/n))), §4). The seed decides the draw.
+
+    Raises:
+      ValueError: `number` is less than one.
+    """
+    if number < 1:
+        raise ValueError(f"number={number}: draw at least one line")
+    # Python promises the same numbers for ever of random() alone.
+    draw = random.Random(seed).random
+    numbered = enumerate(lines)
+    drawn = list(itertools.islice(numbered, number))
+    largest = math.nextafter(1, 0)
+    while True:
+        largest *= math.exp(math.log(1 - draw()) / number)
+        skipped = math.floor(math.log(1 - draw()) / math.log1p(-largest))
+        line = next(itertools.islice(numbered, min(skipped, 2**62), None), None)
+        if line is None:
+            return [line for _, line in sorted(drawn)]
+        drawn[math.floor(draw() * number)] = line
 
 
 def train(

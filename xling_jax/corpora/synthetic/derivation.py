@@ -1,6 +1,7 @@
 """Derivations: what a sentence says, before it has words and an order."""
 
 import dataclasses
+from collections.abc import Iterator
 
 from xling_jax.corpora.synthetic.concepts import Concept
 
@@ -29,6 +30,21 @@ class Constituent:
     features: dict[str, str] = dataclasses.field(default_factory=dict)
     children: list["Constituent"] = dataclasses.field(default_factory=list)
     entity: str = ""
+
+    def nodes(self) -> Iterator["Constituent"]:
+        """This constituent and all below it."""
+        yield self
+        for child in self.children:
+            yield from child.nodes()
+
+    def child(self, *relations: str) -> "Constituent | None":
+        """The first dependent in one of these relations, None if there is none."""
+        return next((child for child in self.children if child.relation in relations), None)
+
+    def copy(self) -> "Constituent":
+        """A copy that can be changed without changing this."""
+        children = [child.copy() for child in self.children]
+        return dataclasses.replace(self, features=dict(self.features), children=children)
 
     def add(self, concept: Concept, relation: str) -> None:
         """Adds a dependent that is a single function word."""

@@ -1,7 +1,5 @@
 """The phrase grammar: draws derivations, which name concepts and relations but no words."""
 
-from collections.abc import Iterator
-
 from xling_jax.corpora.synthetic import ontology
 from xling_jax.corpora.synthetic.concepts import Concept, Concepts
 from xling_jax.corpora.synthetic.config import LanguageConfig
@@ -31,20 +29,13 @@ _PRONOUNS = {
 }
 
 
-def derive(
-    config: LanguageConfig,
-    concepts: Concepts,
-    preferences: Preferences,
-    habits: Habits,
-    seed: int,
-) -> Iterator[Constituent]:
-    """Draws derivations of sentences without end; the root is the head of the main clause."""
-    deriver = _Deriver(config, concepts, preferences, habits, seed)
-    while True:
-        yield deriver.sentence()
+class Deriver:
+    """Draws derivations of sentences, one after the other.
 
+    Attributes:
+      draws: what they are made of.
+    """
 
-class _Deriver:
     def __init__(
         self,
         config: LanguageConfig,
@@ -65,13 +56,14 @@ class _Deriver:
             if concept.category == "SCONJ" and concept.meaning != "that"
         ]
         self._coordinators = [c for c in concepts.function.values() if c.category == "CCONJ"]
-        self._draws = Draws(config, concepts, preferences, habits, seed)
-        self._chance = self._draws.chance
+        self.draws = Draws(config, concepts, preferences, habits, seed)
+        self._chance = self.draws.chance
 
     def sentence(self) -> Constituent:
+        """The next derivation; its root is the head of the main clause."""
         config, depth = self._config, self._config.depth
         if self._chance(1 / config.paragraph):
-            self._draws.change_topic()
+            self.draws.change_topic()
         root = self._clause("root", depth)
         if self._chance(config.questions):
             self._ask(root)
@@ -81,15 +73,19 @@ class _Deriver:
                 child.features["Theme"] = "Yes"
         if depth and self._chance(config.adverbial_clauses):
             clause = self._clause("advcl", depth - 1)
-            clause.add(self._draws.choose(self._subordinators), "mark")
+            clause.add(self.draws.choose(self._subordinators), "mark")
             if self._chance(_THEME):
                 clause.features["Theme"] = "Yes"
             root.children.append(clause)
         if depth and self._chance(config.coordination):
             clause = self._clause("conj", depth - 1)
-            clause.add(self._draws.choose(self._coordinators), "cc")
+            clause.add(self.draws.choose(self._coordinators), "cc")
             root.children.append(clause)
         return root
+
+    def adjunct(self, verb: Concept) -> Constituent:
+        """An adjunct that the verb takes, with nothing nested in it."""
+        return self._adjunct_phrase(self.draws.adjunct, verb.row, "obl", 0)
 
     # Clauses.
 
@@ -97,18 +93,18 @@ class _Deriver:
         """A finite clause on the topic."""
         if self._chance(self._config.predications):
             return self._predication(relation, depth)
-        verb = self._draws.verb.draw(self._draws.topic)
+        verb = self.draws.verb.draw(self.draws.topic)
         row = verb.row
         if self._classes[row].objects and self._chance(self._habits.passive[row]):
             return self._passive(verb, relation, depth)
         clause = self._finite(verb, relation, row)
-        clause.children.append(self._argument(self._draws.subject, row, "nsubj", depth))
+        clause.children.append(self._argument(self.draws.subject, row, "nsubj", depth))
         self._complete(clause, depth)
         return clause
 
     def _finite(self, head: Concept, relation: str, verb_row: int) -> Constituent:
         """A clause's head with the tense and polarity that this verb is inclined to."""
-        tense = self._draws.tense.draw(verb_row)
+        tense = self.draws.tense.draw(verb_row)
         clause = Constituent(head, relation, {"Tense": tense.tense})
         if tense.aspect:
             clause.features["Aspect"] = tense.aspect
@@ -120,12 +116,12 @@ class _Deriver:
 
     def _predication(self, relation: str, depth: int) -> Constituent:
         """What something is like or where it is, in the tense of any verb of the topic."""
-        tense_of = self._draws.verb.draw(self._draws.topic).row
-        noun = self._draws.noun.draw(self._draws.topic)
+        tense_of = self.draws.verb.draw(self.draws.topic).row
+        noun = self.draws.noun.draw(self.draws.topic)
         if self._chance(_PREDICATE_ADJECTIVE):
-            clause = self._finite(self._draws.adjective.draw(noun.row), relation, tense_of)
+            clause = self._finite(self.draws.adjective.draw(noun.row), relation, tense_of)
         else:
-            place = self._adjunct_phrase(self._draws.modifier, noun.row, relation, 0)
+            place = self._adjunct_phrase(self.draws.modifier, noun.row, relation, 0)
             clause = self._finite(place.concept, relation, tense_of)
             clause.features |= place.features
             clause.children += place.children
@@ -136,9 +132,9 @@ class _Deriver:
     def _passive(self, verb: Concept, relation: str, depth: int) -> Constituent:
         clause = self._finite(verb, relation, verb.row)
         clause.features["Voice"] = "Pass"
-        clause.children.append(self._argument(self._draws.object, verb.row, "nsubj:pass", depth))
+        clause.children.append(self._argument(self.draws.object, verb.row, "nsubj:pass", depth))
         if self._chance(_AGENT):
-            agent = self._argument(self._draws.subject, verb.row, "obl:agent", depth)
+            agent = self._argument(self.draws.subject, verb.row, "obl:agent", depth)
             agent.add(self._function["by"], "case")
             clause.children.append(agent)
         self._add_obliques(clause, depth)
@@ -155,15 +151,15 @@ class _Deriver:
             elif governs_clause:
                 clause.children.append(self._infinitive(clause, depth - 1))
             else:
-                clause.children.append(self._argument(self._draws.object, row, "obj", depth))
+                clause.children.append(self._argument(self.draws.object, row, "obj", depth))
         self._add_obliques(clause, depth)
 
     def _infinitive(self, clause: Constituent, depth: int) -> Constituent:
         """A clause without subject, whose verb goes with the governing verb's subject."""
-        verb = self._draws.verb.draw(self._draws.topic)
+        verb = self.draws.verb.draw(self.draws.topic)
         subject = next(c for c in clause.children if c.relation == "nsubj")
         if subject.concept.category in ("NOUN", "PROPN"):
-            verb = self._draws.subject_of.draw(subject.concept.row)
+            verb = self.draws.subject_of.draw(subject.concept.row)
         infinitive = Constituent(verb, "xcomp", {"VerbForm": "Inf"})
         # Wanting to want is left out: it needs the subject one clause further up.
         self._complete(infinitive, 0 if self._classes[verb.row].clause else depth)
@@ -173,22 +169,22 @@ class _Deriver:
         row = clause.concept.row
         governed = self._habits.governed[row]
         if governed is not None:
-            complement = self._argument(self._draws.complement, row, "obl:arg", depth)
+            complement = self._argument(self.draws.complement, row, "obl:arg", depth)
             complement.add(governed, "case")
             clause.children.append(complement)
         if self._chance(self._habits.adverb[row]):
-            adverb = self._draws.adverb.draw(row)
+            adverb = self.draws.adverb.draw(row)
             relation = "advmod" if adverb.meaning in ("manner", "time") else "advmod:emph"
             clause.children.append(Constituent(adverb, relation))
         kind = self._classes[row]
         # A verb with nothing but a subject says so little that its sentences would soon recur.
         if not (kind.objects or kind.complements) or self._chance(self._habits.adjunct[row]):
-            clause.children.append(self._adjunct_phrase(self._draws.adjunct, row, "obl", depth))
+            clause.children.append(self._adjunct_phrase(self.draws.adjunct, row, "obl", depth))
 
     def _relative_clause(self, noun: Concept, number: str, depth: int) -> Constituent:
         word = "who" if noun.meaning == "person" else "which"
         as_subject = self._chance(self._subject_share[noun.row])
-        verb = (self._draws.subject_of if as_subject else self._draws.object_of).draw(noun.row)
+        verb = (self.draws.subject_of if as_subject else self.draws.object_of).draw(noun.row)
         relative = Constituent(
             self._function[word],
             "nsubj" if as_subject else "obj",
@@ -197,7 +193,7 @@ class _Deriver:
         clause = self._finite(verb, "acl:relcl", verb.row)
         clause.children.append(relative)
         if not as_subject:
-            clause.children.append(self._argument(self._draws.subject, verb.row, "nsubj", depth))
+            clause.children.append(self._argument(self.draws.subject, verb.row, "nsubj", depth))
         self._complete(clause, depth, with_object=as_subject)
         return clause
 
@@ -207,15 +203,15 @@ class _Deriver:
         self, sampler: Sampler[Concept], row: int, relation: str, depth: int
     ) -> Constituent:
         """A noun phrase or pronoun in a role that `row` of the sampler assigns."""
-        noun = self._draws.on_topic(sampler, row)
+        noun = self.draws.on_topic(sampler, row)
         if self._chance(self._habits.pronoun[noun.row]):
             kind = ontology.NOUN_CLASSES[noun.meaning].pronoun
-            word, number, person = self._draws.choose(_PRONOUNS[kind])
+            word, number, person = self.draws.choose(_PRONOUNS[kind])
             features = {"Number": number, "Person": person}
             return Constituent(self._function[word], relation, features)
         phrase = self._noun_phrase(noun, relation, depth)
         if depth and self._chance(self._config.coordination):
-            other = self._draws.on_topic(sampler, row)
+            other = self.draws.on_topic(sampler, row)
             if other is not noun:
                 conjunct = self._noun_phrase(other, "conj", depth - 1)
                 conjunct.add(self._function["and"], "cc")
@@ -226,8 +222,8 @@ class _Deriver:
         self, sampler: Sampler[Concept], row: int, relation: str, depth: int
     ) -> Constituent:
         """A noun phrase with the adposition that the noun is inclined to."""
-        phrase = self._noun_phrase(self._draws.on_topic(sampler, row), relation, depth)
-        phrase.add(self._draws.adposition.draw(phrase.concept.row), "case")
+        phrase = self._noun_phrase(self.draws.on_topic(sampler, row), relation, depth)
+        phrase.add(self.draws.adposition.draw(phrase.concept.row), "case")
         return phrase
 
     def _noun_phrase(self, noun: Concept, relation: str, depth: int) -> Constituent:
@@ -239,18 +235,18 @@ class _Deriver:
         else:
             number = determiners = "Plur" if self._chance(habits.plural[row]) else "Sing"
         phrase = Constituent(noun, relation, {"Number": number})
-        determiner = self._draws.determiner[determiners].draw(row)
+        determiner = self.draws.determiner[determiners].draw(row)
         if determiner is not None:
             phrase.add(determiner, "det")
         if self._chance(habits.adjective[row]):
-            adjective = self._draws.adjective.draw(row)
+            adjective = self.draws.adjective.draw(row)
             phrase.add(adjective, "amod")
             if self._chance(self._config.adjectives) and (
-                (second := self._draws.adjective.draw(row)) is not adjective
+                (second := self.draws.adjective.draw(row)) is not adjective
             ):
                 phrase.add(second, "amod")
         if depth and self._chance(habits.modifier[row]):
-            modifier = self._adjunct_phrase(self._draws.modifier, row, "nmod", depth - 1)
+            modifier = self._adjunct_phrase(self.draws.modifier, row, "nmod", depth - 1)
             if self._chance(_OF):
                 modifier.children[-1].concept = self._function["of"]
             phrase.children.append(modifier)
@@ -262,7 +258,7 @@ class _Deriver:
         entity = ontology.NOUN_CLASSES[noun.meaning].entity
         name = Constituent(noun, relation, {"Number": "Sing"}, entity=entity)
         if self._chance(_SECOND_NAME[noun.meaning]):
-            name.add(self._draws.surname.draw(noun.row), "flat")
+            name.add(self.draws.surname.draw(noun.row), "flat")
         return name
 
     # Questions.
@@ -280,7 +276,7 @@ class _Deriver:
             )
         ]
         if askable and self._chance(_QUESTION_WORD):
-            place, child = self._draws.choose(askable)
+            place, child = self.draws.choose(askable)
             word = "who" if child.concept.meaning == "person" else "what"
             if child.relation == "obl":
                 word = "where"

@@ -1,10 +1,12 @@
 """English-like words: the forms of each concept."""
 
 import dataclasses
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from xling_jax.corpora.synthetic import morphology
 from xling_jax.corpora.synthetic.concepts import Concept, Concepts
 
 # Relative frequencies as repetitions. Stems end in no s, so that a final s is an inflection; some
@@ -20,25 +22,9 @@ _INNER = "b d d k l l ld ll lt m m mb mp n n nd ng nt p r r rd rm rn rt ss st t 
 _CODAS = "d k ld ll l m n n nd p r r rn sh t t th".split()
 _NAME_ENDINGS = "a a a an el er in on us".split()
 
-_IRREGULAR = {
-    "be": {
-        "Pres1Sing": "am",
-        "Pres3Sing": "is",
-        "PresPlur": "are",
-        "Past1Sing": "was",
-        "Past3Sing": "was",
-        "PastPlur": "were",
-        "Part": "been",
-    },
-    "have": {"Pres3Sing": "has", "Past": "had", "Part": "had"},
-    "do": {"Pres3Sing": "does", "Past": "did", "Part": "done"},
-    "this": {"Plur": "these"},
-    "i": {"Acc": "me"},
-    "he": {"Acc": "him"},
-    "she": {"Acc": "her"},
-    "we": {"Acc": "us"},
-    "they": {"Acc": "them"},
-}
+# The forms that may express a case, the best first: a word lacks those of its language's cases
+# that it does not tell apart.
+_CASES = {"Nom": ("",), "Acc": ("Acc", ""), "Obl": ("Obl", "Acc", "")}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,8 +33,9 @@ class Lexicon:
 
     Attributes:
       forms: for each `Concept.index`, the form of each inflection: "" is the dictionary form,
-        which also stands for every inflection not listed. Nouns and determiners have Plur,
-        pronouns Acc; verbs Pres3Sing, Past and Part, and "be" tense with person and number.
+        which also stands for every inflection not listed. In English nouns and determiners have
+        Plur, pronouns Acc; verbs Pres3Sing, Past and Part, and "be" tense with person and number.
+        For other languages see `morphology`.
     """
 
     forms: list[dict[str, str]]
@@ -63,6 +50,12 @@ class Lexicon:
         forms = self.forms[verb.index]
         return forms.get(tense + agreement) or forms.get(tense) or forms[""]
 
+    def nominal(self, concept: Concept, number: str, case: str) -> str:
+        """The form of a noun, pronoun or determiner in number Sing, Plur and case Nom, Acc, Obl."""
+        forms = self.forms[concept.index]
+        keys = (key for ending in _CASES[case] for key in (number + ending, ending))
+        return next(forms[key] for key in keys if key in forms)
+
 
 def draw(concepts: Concepts, rng: np.random.Generator) -> Lexicon:
     """Draws an English-like lexicon: English function words, invented content words.
@@ -70,51 +63,51 @@ def draw(concepts: Concepts, rng: np.random.Generator) -> Lexicon:
     No two content words share a form, in any inflection, and none is spelt like a function word.
     Frequent words are shorter.
     """
-    forms = [{"": word} | _IRREGULAR.get(word, {}) for word in concepts.function]
+    forms = [{"": word} | morphology.IRREGULAR.get(word, {}) for word in concepts.function]
     used = {form for entry in forms for form in entry.values()}
-    letters = _integers(rng)
+    letters = integers(rng)
+
+    def invented(concept: Concept) -> dict[str, str]:
+        return morphology.english(concept, stem(concept, letters))
+
     for concept in concepts.all()[len(forms) :]:
-        while True:
-            entry = _inflect(concept, _stem(concept, letters))
-            if used.isdisjoint(entry.values()):
-                break
-        used.update(entry.values())
-        forms.append(entry)
+        forms.append(unused(functools.partial(invented, concept), used))
     return Lexicon(forms)
 
 
-def _stem(concept: Concept, letters: Iterator[int]) -> str:
-    def choose(*parts: list[str]) -> str:
-        return "".join(part[next(letters) % len(part)] for part in parts)
+def unused(draw_forms: Callable[[], dict[str, str]], used: set[str]) -> dict[str, str]:
+    """Draws the forms of a word until none of them is in `used`, and adds them there."""
+    while True:
+        entry = draw_forms()
+        if used.isdisjoint(entry.values()):
+            used.update(entry.values())
+            return entry
 
+
+def stem(concept: Concept, letters: Iterator[int]) -> str:
+    """Invents the stem of a content word from random integers."""
     if concept.category == "PROPN":
-        return choose(_ONSETS, _VOWELS, _INNER, _NAME_ENDINGS)
+        return _spell(letters, _ONSETS, _VOWELS, _INNER, _NAME_ENDINGS)
     # Brevity law: of the frequent words most have one syllable, of the rare ones none.
     if next(letters) % 200 >= concept.row:
-        return choose(_ONSETS, _SHORT_VOWELS, _SHORT_CODAS)
+        return _spell(letters, _ONSETS, _SHORT_VOWELS, _SHORT_CODAS)
     if next(letters) % 6 == 0:
-        return choose(_ONSETS, _VOWELS, _INNER) + "y"
-    return choose(_ONSETS, _VOWELS, _INNER, _VOWELS, _CODAS)
+        return _spell(letters, _ONSETS, _VOWELS, _INNER) + "y"
+    return _spell(letters, _ONSETS, _VOWELS, _INNER, _VOWELS, _CODAS)
 
 
-def _inflect(concept: Concept, stem: str) -> dict[str, str]:
-    """The forms of a content word, with English spelling rules."""
-    if concept.category == "NOUN":
-        return {"": stem, "Plur": _add_s(stem)}
-    if concept.category == "VERB":
-        past = stem[:-1] + "ied" if stem.endswith("y") else stem + "ed"
-        return {"": stem, "Pres3Sing": _add_s(stem), "Past": past, "Part": past}
-    if concept.meaning == "manner":
-        return {"": (stem[:-1] + "i" if stem.endswith("y") else stem) + "ly"}
-    return {"": stem}
+def function_word(letters: Iterator[int]) -> str:
+    """Invents a function word of one short syllable from random integers."""
+    if next(letters) % 2:
+        return _spell(letters, _ONSETS, _VOWELS)
+    return _spell(letters, _ONSETS, _VOWELS, _CODAS)
 
 
-def _add_s(stem: str) -> str:
-    if stem.endswith("y"):
-        return stem[:-1] + "ies"
-    return stem + ("es" if stem.endswith(("ch", "sh")) else "s")
+def _spell(letters: Iterator[int], *parts: list[str]) -> str:
+    return "".join(part[next(letters) % len(part)] for part in parts)
 
 
-def _integers(rng: np.random.Generator) -> Iterator[int]:
+def integers(rng: np.random.Generator) -> Iterator[int]:
+    """Random integers without end, of 0 to 2^30 - 1."""
     while True:
         yield from rng.integers(1 << 30, size=4096).tolist()

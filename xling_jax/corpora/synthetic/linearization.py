@@ -56,11 +56,16 @@ class _Dependent(NamedTuple):
 
 
 class Linearizer:
-    """Puts derivations into words, with English function words and agreement.
+    """Puts derivations into words, with the function words and agreement of English or another.
 
     Attributes:
       lexicon: the words.
       order: places of dependents, with the keys of `ENGLISH_ORDER`.
+      articles: express "the" and "a".
+      inversion: as in English, an auxiliary, "do" if there is no other, goes before the subject
+        of a question and carries the negation; otherwise only their marks tell.
+      backwards: turn every sentence round but for its last mark (the inverted order of Dufter &
+        Schütze 2020).
     """
 
     def __init__(
@@ -68,22 +73,35 @@ class Linearizer:
         lexicon: Lexicon,
         function: Mapping[str, Concept],
         order: Mapping[str, int] = ENGLISH_ORDER,
+        *,
+        articles: bool = True,
+        inversion: bool = True,
+        backwards: bool = False,
     ) -> None:
         self.lexicon = lexicon
         self.order = order
+        self.articles = articles
+        self.inversion = inversion
+        self.backwards = backwards
         self._function = function
 
     def words(self, derivation: Constituent) -> list[Word]:
         """The words of a derivation in order, with punctuation."""
         words: list[Word] = []
         self._place(derivation, None, "", words)
+        if self.backwards:
+            words[:-1] = words[-2::-1]
         return words
 
     def _place(
         self, node: Constituent, head: Constituent | None, form: str, words: list[Word]
     ) -> None:
         """Appends the words of a constituent; `form` is that of its head, "" to find it out."""
-        dependents = [_Dependent(self._position(child), child, "") for child in node.children]
+        dependents = [
+            _Dependent(self._position(child), child, "")
+            for child in node.children
+            if self.articles or child.concept.meaning not in ("the", "a")
+        ]
         if "Tense" in node.features:
             form = self._finite(node, dependents)
         elif node.relation == "xcomp":
@@ -105,7 +123,8 @@ class Linearizer:
         """Adds what a finite clause needs to its dependents; returns the form of its head."""
         features, verbal = clause.features, clause.concept.category == "VERB"
         subject = next(c for c in clause.children if c.relation.startswith("nsubj"))
-        inverted = "Mood" in features and subject.features.get("PronType") != "Int"
+        asked = "Mood" in features and subject.features.get("PronType") != "Int"
+        inverted = self.inversion and asked
         negated = "Polarity" in features
 
         chain = [child for child in clause.children if child.relation == "aux"]
@@ -117,7 +136,7 @@ class Linearizer:
             chain.append(Constituent(self._function["be"], "aux:pass"))
         elif not verbal:
             chain.append(Constituent(self._function["be"], "cop"))
-        if not chain and (negated or inverted):
+        if not chain and self.inversion and (negated or inverted):
             chain.append(Constituent(self._function["do"], "aux"))
 
         # Each verb of the group inflects the next; the first one agrees with the subject.
@@ -153,12 +172,11 @@ class Linearizer:
     def _form(self, node: Constituent, head: Constituent | None) -> str:
         """The form of what is no finite verb: number of nouns and determiners, pronouns' case."""
         category = node.concept.category
-        if category == "NOUN":
-            return self.lexicon.form(node.concept, node.features["Number"])
+        if category in ("NOUN", "PROPN", "PRON"):
+            number = node.features.get("Number", "Sing")
+            return self.lexicon.nominal(node.concept, number, _case(node, head))
         if category == "DET" and head is not None:
-            return self.lexicon.form(node.concept, head.features["Number"])
-        if category == "PRON" and not node.relation.startswith("nsubj"):
-            return self.lexicon.form(node.concept, "Acc")
+            return self.lexicon.nominal(node.concept, head.features["Number"], "Nom")
         return self.lexicon.form(node.concept)
 
     def _position(self, child: Constituent) -> int:
@@ -178,6 +196,14 @@ def _agreement(subject: Constituent) -> str:
     if coordinated or subject.features["Number"] == "Plur":
         return "Plur"
     return subject.features.get("Person", "3") + "Sing"
+
+
+def _case(noun: Constituent, head: Constituent | None) -> str:
+    """The case of a noun or pronoun; a conjunct has that of the noun that it is joined to."""
+    relation = head.relation if head and noun.relation == "conj" else noun.relation
+    if relation in ("nsubj", "nsubj:pass", "flat"):
+        return "Nom"
+    return "Acc" if relation == "obj" else "Obl"
 
 
 def _place_of(dependent: _Dependent) -> int:

@@ -1,0 +1,156 @@
+"""Wu, Conneau et al. 2020, Table 1: what makes a bilingual masked language model multilingual.
+
+    python -m xling_jax.main --config=configs/bilingual.py:row=sep_emb_l1_3,pair=en-near
+
+Options: row (an entry of ROWS, several joined by +, a set of SETS, or modifications joined by ;),
+pair (two languages or more joined by -, the first being the one that others are compared with; near
+and far are embedded languages), scale (laptop, paper), seeds (joined by +).
+
+Real text: a file with a sentence a line, several joined by +, or a TFDS name, for each language:
+
+    python -m xling_jax.main --config=configs/bilingual.py:row=default,pair=en-fr \\
+        --config.corpora.en.train=EN.txt --config.corpora.en.dev=EN.dev.txt \\
+        --config.corpora.fr.train=FR.txt --config.corpora.fr.dev=FR.dev.txt \\
+        --config.corpora.fr.test_first=EN.test.txt --config.corpora.fr.test=FR.test.txt \\
+        --config.corpora.fr.dictionary=en-fr.txt --config.corpora.fr.test_dictionary=en-fr.test.txt
+"""
+
+import dataclasses
+
+from ml_collections import ConfigDict
+
+from xling_jax import experiment
+from xling_jax.corpora.synthetic.pair import FAR, NEAR, LanguageConfig, SecondConfig
+
+ROWS = {
+    "default": "default",
+    "wiki_cc": "wiki-cc",
+    "no_anchors": "no-anchors",
+    "default_anchors": "default-anchors",
+    "extra_anchors": "extra-anchors",
+    "sep_emb": "sep-emb",
+    "sep_l1_3": "default-anchors;sep[layers/0..2]",
+    "sep_l1_6": "default-anchors;sep[layers/0..5]",
+    "sep_emb_l1_3": "sep-emb;sep[layers/0..2]",
+    "sep_emb_l1_6": "sep-emb;sep[layers/0..5]",
+}
+EMBEDDED = {"en": SecondConfig(), "near": NEAR, "far": FAR}
+WIKI = "tfds:wiki40b/{}:train#text", "tfds:wiki40b/{}:validation#text"
+CC = "tfds:c4/multilingual:{}#text"  # text of another domain
+
+
+def paper(languages: tuple[str, ...]) -> ConfigDict:
+    """The settings of the paper (§3.1), with the readings that the text leaves open."""
+    is_embedded = set(languages) <= set(EMBEDDED) and set(languages) != {"en"}
+    corpora = {
+        "languages": languages,
+        "synthetic": dataclasses.asdict(LanguageConfig()),
+        "train_sentences": 0,
+        "dev_sentences": 0,
+        "test_sentences": 10_000,
+        "split_sentences": True,
+        "punctuation": True,
+        "tokenize": "moses",
+        "processes": 1,
+    }
+    for name in languages:
+        sources = ("synthetic",) * 3
+        if not is_embedded:
+            sources = (WIKI[0].format(name), CC.format(name), WIKI[1].format(name))
+        corpora[name] = {
+            "train": sources[0],
+            "other": sources[1],
+            "dev": sources[2],
+            "test": "",
+            "test_first": "",
+            "dictionary": "",
+            "test_dictionary": "",
+            "second": dataclasses.asdict(EMBEDDED.get(name, SecondConfig())),
+            "other_domain": 1.0,
+        }
+    return ConfigDict(
+        {
+            "corpora": corpora,
+            "vocabulary": {
+                "joint_size": 80_000,
+                "own_size": 40_000,
+                "model_type": "bpe",
+                "sentences": 2_000_000,
+            },
+            "batches": {
+                "parts": 8,
+                "sequences": 96,
+                "length": 256,
+                "alpha": 0.7,
+                "accumulate": 1,
+                "resident_tokens": 2**28,
+            },
+            "code_switch": {"probability": 0.3, "most": 0.15},
+            "models": {
+                "layers": 8,
+                "hidden": 768,
+                "intermediate": 3072,
+                "heads": 12,
+                "positions": 256,
+                "token_types": 1,
+                "dropout": 0.1,
+                "dtype": "bfloat16",
+                "head": "linear",
+            },
+            "training": {
+                "epochs": 200,
+                "steps_per_epoch": 2083,
+                "learning_rate": 1e-4,
+                "warmup_steps": 30_000,
+                "decay": "inverse_sqrt",
+                "weight_decay": 0.0,
+                "epsilon": 1e-8,
+                "clip": 5.0,
+                "steps_per_call": 20,
+                "save_every": 0,
+            },
+            "evaluators": {
+                "layers": (),
+                "sentences": 256,
+                "row_lengths": (48, 96),
+                "curve": (5, 10, 20, 40, 60, 80, 100),
+            },
+            "devices": {"cpu": 0, "side_by_side": 0},
+        }
+    )
+
+
+def laptop(languages: tuple[str, ...]) -> ConfigDict:
+    """The same in minutes."""
+    config = paper(languages)
+    config.corpora.update(
+        train_sentences=40_000, dev_sentences=1000, test_sentences=1000, split_sentences=False
+    )
+    config.corpora.synthetic.update(word_types=600, zipf_exponent=0.5)
+    config.vocabulary.update(joint_size=1200, own_size=640, model_type="unigram")
+    config.batches.update(parts=4, sequences=16, length=64)
+    config.models.update(
+        hidden=64, intermediate=256, heads=2, positions=64, dropout=0.0, dtype="float32"
+    )
+    config.training.update(
+        epochs=20, steps_per_epoch=200, learning_rate=2e-3, warmup_steps=200, steps_per_call=50
+    )
+    config.evaluators.update(row_lengths=(48,))
+    return config
+
+
+def get_config(argument: str | None = None) -> ConfigDict:
+    """The experiment; `argument` chooses rows, languages, scale and seeds."""
+    options = experiment.parse_options(
+        argument, {"row": "default", "pair": "en-near", "scale": "laptop", "seeds": "0"}
+    )
+    languages = tuple(options["pair"].split("-"))
+    scales = {"laptop": laptop, "paper": paper}
+    config = experiment.choose("scale", options["scale"], scales)(languages)
+    config.name, config.scale = "bilingual", options["scale"]
+    rows = ROWS | {name: f"only[{name}]" for name in languages}
+    config.rows, config.row = rows, options["row"]
+    config.sets = {"all": tuple(ROWS), "alone": languages}
+    config.seeds = experiment.integers("seeds", options["seeds"])
+    config.workdir = f"bilingual-{options['scale']}-{options['pair']}-{options['row']}"
+    return config

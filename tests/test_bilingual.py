@@ -1,0 +1,243 @@
+"""Bilingual experiments from a config to a table: rows, files, resuming, bad input."""
+
+import json
+
+import numpy as np
+import pytest
+from small_run import ROOT, config_of
+
+from xling_jax.bilingual import group
+from xling_jax.bilingual.laboratory import Laboratory
+from xling_jax.bilingual.rows import parse
+from xling_jax.bilingual.selection import read as read_best
+from xling_jax.reports import results
+
+SMALL = {
+    "corpora.train_sentences": 400,
+    "corpora.dev_sentences": 60,
+    "corpora.test_sentences": 40,
+    "corpora.synthetic.word_types": 200,
+    "vocabulary.joint_size": 260,
+    "vocabulary.own_size": 160,
+    "batches.parts": 2,
+    "batches.sequences": 4,
+    "batches.length": 32,
+    "models.layers": 2,
+    "models.hidden": 16,
+    "models.intermediate": 32,
+    "models.positions": 32,
+    "training.epochs": 3,
+    "training.steps_per_epoch": 4,
+    "training.steps_per_call": 2,
+    "training.warmup_steps": 2,
+    "evaluators.curve": (50, 100),
+    "evaluators.row_lengths": (16,),
+    "evaluators.sentences": 40,
+}
+
+
+def config(options="", **changes):
+    return config_of(ROOT / "configs" / "bilingual.py", options or None, {**SMALL, **changes})
+
+
+def run(workdir, options="", **changes):
+    table = Laboratory(config(options, **changes), workdir).run()
+    return table, {
+        (r.row, r.seed): r.metrics for r in results.read_results(workdir / "results.json")
+    }
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """Rows of each kind on the far pair."""
+    workdir = tmp_path_factory.mktemp("runs") / "whole"
+    names = "default+no_anchors+default_anchors+extra_anchors+sep_emb+sep_l1+far"
+    changes = {"rows.sep_l1": "default-anchors;sep[layers/0]"}
+    return workdir, *run(workdir, f"row={names},pair=en-far", **changes)
+
+
+def test_every_row_trains_and_is_in_the_table(finished):
+    workdir, table, metrics = finished
+    assert len(metrics) == 7 and all(metrics.values())
+    for row, _ in metrics:
+        assert row in table
+    assert (workdir / "report/tables/table1.md").read_text().count("\n") == 9
+    for name in ("retrieval", "words", "perplexity_dev_en", "perplexity_dev_far"):
+        assert name in metrics["default", 0]
+
+
+def test_anchors_are_counted_as_the_row_says(finished):
+    _, _, metrics = finished
+    anchors = {row: found["anchors"] for (row, _), found in metrics.items()}
+    assert anchors["no_anchors"] == anchors["sep_emb"] == 0
+    assert 0 < anchors["default_anchors"]
+    tokens = {row: found["anchor_tokens"] for (row, _), found in metrics.items()}
+    assert tokens["extra_anchors"] > tokens["default"] > 0
+
+
+def test_a_language_alone_has_nothing_to_translate(finished):
+    _, _, metrics = finished
+    assert "retrieval" not in metrics["far", 0] and "perplexity_dev_en" not in metrics["far", 0]
+
+
+def test_the_best_checkpoint_is_kept_apart_from_the_latest(finished):
+    workdir, _, metrics = finished
+    folder = workdir / "checkpoints" / "rowdefault_seeds0" / group.BEST / "seed0"
+    step, value = read_best(folder)
+    lines = [json.loads(x) for x in (workdir / "metrics.jsonl").read_text().splitlines()]
+    values = {
+        x["step"]: x["metrics"]["perplexity_dev_en"]
+        for x in lines
+        if x["kind"] == "evaluation" and x["row"] == "default"
+    }
+    assert value == min(values.values()) and values[step] == value
+    assert (folder / str(step)).is_dir()
+    assert metrics["default", 0]["best_step"] == step
+
+
+def test_text_from_disk_trains_to_the_same_bits_as_text_in_memory(finished, tmp_path):
+    _, _, metrics = finished
+    _, fed = run(tmp_path / "fed", "row=default,pair=en-far", **{"batches.resident_tokens": 0})
+    assert fed["default", 0] == metrics["default", 0]
+
+
+def test_words_replaced_online_are_drawn_anew(finished, tmp_path):
+    _, _, metrics = finished
+    _, online = run(tmp_path / "online", "row=extra-anchors-online,pair=en-far")
+    found = online["extra-anchors-online", 0]
+    assert np.isfinite(found["perplexity_dev"])
+    assert found["perplexity_dev"] != metrics["default", 0]["perplexity_dev"]
+
+
+class Killed(Exception):
+    pass
+
+
+def test_a_run_cut_off_twice_ends_with_the_same_numbers(finished, tmp_path, monkeypatch):
+    _, _, metrics = finished
+    workdir, names = tmp_path / "broken", "row=default+sep_emb,pair=en-far"
+    evaluator = group.Group._evaluator
+    for kill_at in (1, 3):
+        calls = []
+
+        def breaking(self, *args, kill_at=kill_at, calls=calls):
+            evaluate = evaluator(self, *args)
+
+            def counted(*args):
+                evaluate(*args)
+                calls.append(args[0])
+                if len(calls) == kill_at:
+                    raise Killed
+
+            return counted
+
+        monkeypatch.setattr(group.Group, "_evaluator", breaking)
+        with pytest.raises(Killed):
+            run(workdir, names)
+    monkeypatch.setattr(group.Group, "_evaluator", evaluator)
+    _, found = run(workdir, names)
+    assert found == {key: metrics[key] for key in found} and len(found) == 2
+
+
+def test_another_config_is_refused_in_the_same_workdir(finished):
+    workdir, _, _ = finished
+    with pytest.raises(ValueError, match="holds a run of another config.*\n.*row"):
+        Laboratory(config("row=default,pair=en-far"), workdir)
+
+
+def write(folder, name, lines):
+    path = folder / name
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Text, translations and dictionaries of three languages, as fields of the config."""
+    random = np.random.default_rng(0)
+    languages = {"en": "abcdefgh", "fr": "abcdeijk", "ru": "абвгдежз"}
+    words = {
+        name: ["".join(random.choice(list(letters), 4)) for _ in range(60)]
+        for name, letters in languages.items()
+    }
+    drawn = [random.integers(60, size=8) for _ in range(300)]
+    text = {name: [" ".join(own[k] for k in ks) for ks in drawn] for name, own in words.items()}
+    fields = {}
+    for name, lines in text.items():
+        halves = [write(tmp_path, f"{name}.{k}", lines[k : 240 + k]) for k in (0, 1)]
+        fields[f"corpora.{name}.train"] = "+".join(halves)
+        fields[f"corpora.{name}.dev"] = write(tmp_path, f"{name}.dev", lines[200:260])
+        if name != "en":
+            fields[f"corpora.{name}.test_first"] = write(tmp_path, f"en-{name}", text["en"][260:])
+            fields[f"corpora.{name}.test"] = write(tmp_path, f"{name}.test", lines[260:])
+            pairs = [f"{a}\t{b}" for a, b in zip(words["en"], words[name], strict=True)]
+            fields[f"corpora.{name}.dictionary"] = write(tmp_path, f"{name}.dict", pairs[:40])
+            fields[f"corpora.{name}.test_dictionary"] = write(tmp_path, f"{name}.td", pairs[40:])
+    sizes = {"vocabulary.joint_size": 120, "vocabulary.own_size": 60}
+    return {**fields, **sizes, "corpora.train_sentences": 0, "corpora.dev_sentences": 0}
+
+
+def test_files_of_three_languages_train_with_a_row_of_your_own(files, tmp_path):
+    options = "row=extra-anchors;sep[layers/0],pair=en-fr-ru,seeds=0+1"
+    table, metrics = run(tmp_path / "run", options, **files)
+    assert len(metrics) == 2
+    found = metrics["extra-anchors;sep[layers/0]", 1]
+    assert {"retrieval_fr_0", "retrieval_ru_2", "words_fr_1", "perplexity_dev_ru"} <= set(found)
+    assert "±" in table
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"corpora.fr.train": "gone.txt"}, r"corpora\.fr.*gone\.txt: no such file"),
+        ({"corpora.ru.dev": ""}, r"corpora\.ru\.dev is empty"),
+        (
+            {"corpora.fr.test_first": ""},
+            r"corpora\.fr\.test and corpora\.fr\.test_first: give both",
+        ),
+        ({"corpora.fr.dictionary": ""}, r"corpora\.fr\.dictionary is empty: row extra"),
+        ({"vocabulary.joint_size": 9000}, r"vocabulary\.joint_size: size=9000 is too large"),
+        ({"batches.length": 64}, r"batches\.length=64: the model has models\.positions=32"),
+        ({"batches.sequences": 5, "batches.parts": 1}, r"batches\.sequences=5 .* choose 8 "),
+    ],
+)
+def test_bad_input_is_named_with_the_way_out(files, tmp_path, changes, message):
+    with pytest.raises((ValueError, FileNotFoundError), match=message):
+        run(tmp_path / "run", "row=extra_anchors,pair=en-fr-ru", **{**files, **changes})
+
+
+def test_parallel_files_of_unequal_length_are_refused(files, tmp_path):
+    files["corpora.fr.test"] = write(tmp_path, "short", ["abcd"] * 3)
+    with pytest.raises(
+        ValueError, match=r"corpora\.fr: .*has 40 sentences and .*short \(fr\) has 3"
+    ):
+        run(tmp_path / "run", "pair=en-fr-ru", **files)
+
+
+@pytest.mark.parametrize(
+    ("description", "message"),
+    [
+        ("sep-emb;extra-anchors", "extra-anchors and sep-emb exclude each other"),
+        ("sep", "unknown modification 'sep'"),
+        ("only[de]", r"names de, and the languages are en, fr"),
+        ("no-anchors;default-anchors", "exclude each other"),
+        ("seperate", "unknown modification 'seperate'"),
+    ],
+)
+def test_descriptions_that_mean_nothing_are_refused(description, message):
+    with pytest.raises(ValueError, match=message):
+        parse("mine", description, ("en", "fr"))
+
+
+def test_the_rows_of_the_paper_say_what_its_table_says():
+    made = config("row=all,pair=en-far")
+    rows = {name: parse(name, text, ("en", "far")) for name, text in made.rows.items()}
+    assert [row for row in made.sets["all"] if rows[row].sharing == "joint"] == [
+        "default",
+        "wiki_cc",
+        "extra_anchors",
+    ]
+    assert rows["sep_emb_l1_6"].partition[-1] == "layers/0..5"
+    assert rows["sep_emb"].softmax == "language" and rows["sep_emb"].random_pieces == "inside"
+    assert rows["sep_l1_3"].sharing == "union" and rows["sep_l1_3"].softmax == "shared"
+    assert rows["wiki_cc"].is_other_domain and rows["far"].languages == ("far",)

@@ -1,0 +1,104 @@
+"""corpora.normalize: what Moses and jieba make of sentences, quietly and always the same."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+import sacremoses
+
+from xling_jax.corpora.normalize import Normalization, Normalizer, rules_for, segment_chinese
+
+
+@pytest.mark.parametrize(
+    ("language", "sentence", "normalized"),
+    [
+        ("en", "“Don’t go,” said Mr. Smith…", '" Don \'t go , " said Mr. Smith ...'),
+        ("en", "3.5 % (of 1,000);  e.g. in the U.S.", "3.5 % ( of 1,000 ) ; e.g. in the U.S."),
+        ("fr", "L’été, « c’est » aujourd’hui !", "L' été , \" c' est \" aujourd' hui !"),
+        ("ru", "«Слово» — было у Бога, и т. д.", '" Слово " - было у Бога , и т. д.'),
+        ("de", "„Größe“ ist 1.000 m lang.", '" Größe " ist 1.000 m lang .'),
+        ("fake", "He didn't.", "He didn 't ."),
+    ],
+)
+def test_moses_puts_words_apart(language, sentence, normalized):
+    assert Normalizer(language)(sentence) == normalized
+
+
+def test_chinese_is_segmented():
+    words = segment_chinese("起初，神创造天地。 他在北京大学 (PKU) 学习了 3.5 年！")
+    assert "".join(words) == "起初，神创造天地。他在北京大学(PKU)学习了3.5年！"
+    assert {"起初", "创造", "天地", "北京大学", "PKU", "3.5"} <= set(words)
+    assert not any(word.isspace() for word in words)
+    normalized = Normalizer("zh-CN")("起初，神创造天地。（他在北京大学学习！）")
+    assert normalized == "起初 , 神 创造 天地 . ( 他 在 北京大学 学习 ! )"
+
+
+def test_chinese_segmentation_is_silent_and_leaves_no_file(tmp_path):
+    program = (
+        "from xling_jax.corpora.normalize import Normalizer;"
+        "print(ascii(Normalizer('zh')('\\u8d77\\u521d\\u795e\\u521b\\u9020\\u5929\\u5730')))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.stderr, done.returncode) == ("", 0)
+    assert done.stdout.strip() == ascii(Normalizer("zh")("起初神创造天地"))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("language", ["en", "fr", "ru", "hi", "tr"])
+def test_words_are_those_of_sacremoses_itself(language):
+    sentences = [
+        "The U.S. and a.b.c. said No. 5 is e.g. here. Then etc. and so on.",
+        "M. Dupont, p. ex., n'a que 5 000 €. Rien...",
+        "и т.д. стр. 5. Да. нет.",
+        "वह घर है। 1.5 कि.मी. दूर.",
+    ]
+    own = Normalizer(language, Normalization(punctuation=False))
+    moses = sacremoses.MosesTokenizer(lang=language)
+    for sentence in sentences:
+        expected = moses.tokenize(sentence, return_str=True, escape=False)
+        assert own(sentence) == " ".join(expected.split())
+
+
+def test_characters_are_composed_and_invisible_ones_removed():
+    assert Normalizer("fr")("e\u0301te\u0301\x00 a\u200bb\u00adc") == "été abc"
+    nothing = Normalizer("fr", Normalization(punctuation=False, tokenize="none"))
+    assert nothing(" e\u0301te\u0301,\x07 c’est ") == "été, c’est"
+    assert Normalizer("en")(" \u200b ") == ""
+
+
+def test_choices_are_independent():
+    sentence = "“Go”, he said."
+    made = {
+        (punctuation, tokenize): Normalizer("en", Normalization(punctuation, tokenize))(sentence)
+        for punctuation in (True, False)
+        for tokenize in ("moses", "none")
+    }
+    assert made == {
+        (True, "moses"): '" Go , " he said .',
+        (True, "none"): '"Go," he said.',
+        (False, "moses"): "“ Go ” , he said .",
+        (False, "none"): sentence,
+    }
+    with pytest.raises(ValueError, match="tokenize='spacy': choose 'moses' or 'none'"):
+        Normalization(tokenize="spacy")
+
+
+def test_a_code_has_its_own_rules_and_any_other_name_those_of_english():
+    assert [rules_for(name) for name in ("fr", "zh_TW", "pt-BR", "FR")] == ["fr", "zh", "pt", "fr"]
+    assert [rules_for(name) for name in ("fake", "English", "::en", "x1", "")] == ["en"] * 5
+
+
+def test_the_identity_tells_apart_what_decides_the_outcome():
+    none = Normalization(punctuation=False, tokenize="none")
+    given = [("en", None), ("fr", None), ("zh", None), ("en", none), ("fr", none)]
+    identities = [Normalizer(*choice).identity for choice in given]
+    assert len(set(identities)) == len(given)
+    assert "sacremoses" in identities[0] and "jieba" not in identities[0]
+    assert "jieba" in identities[2] and "sacremoses" not in identities[3]
+    assert Normalizer("fake").identity == identities[0]

@@ -1,0 +1,192 @@
+"""The step on streams: partitions, absent languages, devices, resuming, what is predicted."""
+
+import dataclasses
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import stream_run
+from stream_run import OPTIMIZER, SEP_EMB, SIZES, program, run, sampler, store
+
+from xling_jax.batches.windows import PieceTables, StreamStore
+from xling_jax.models import partition
+from xling_jax.training import partitioned
+from xling_jax.training.stream_feed import FedPlanner
+from xling_jax.training.stream_step import StreamProgram, Vocabularies
+from xling_jax.vocabulary.sharing import LanguageVocabulary
+
+
+@functools.lru_cache
+def trained(data=1, accumulate=1, paths=(*SEP_EMB, "layers/0"), steps=12):
+    one = sampler(shards=data, accumulate=accumulate)
+    return run([one], program(one.layout, paths), steps, data=data)
+
+
+def close(a, b, **tolerance):
+    jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, **tolerance), a, b)
+
+
+def test_the_loss_falls():
+    one = sampler()
+    _, metrics = run([one], program(one.layout, SEP_EMB), steps=150, call=6)
+    assert metrics.loss[0, 0] == pytest.approx(np.log(np.mean(SIZES)), rel=0.1)
+    assert metrics.loss[0, -3:].mean() < metrics.loss[0, 0] - 0.25
+
+
+def test_a_language_that_a_step_lacks_keeps_every_bit():
+    one = sampler(draws=(1.0, 0.0))
+    tested = program(one.layout, (*SEP_EMB, "layers/0"))
+    initial = tested.initial_state(0)
+    both, _ = run([sampler()], tested, steps=3, initial=[initial])  # moments of both languages
+    begin = jax.tree.map(lambda x: np.asarray(x)[0], both[-1])
+    states, _ = run([one], tested, steps=3, initial=[begin])
+    before = (begin.params["language"], begin.moments["language"])
+    after = (states[-1].params["language"], states[-1].moments["language"])
+    for old, new in zip(jax.tree.leaves(before), jax.tree.leaves(after), strict=True):
+        np.testing.assert_array_equal(np.asarray(old)[1], np.asarray(new)[0, 1])
+    changed = [
+        (np.asarray(old)[0] != np.asarray(new)[0, 0]).any()
+        for old, new in zip(jax.tree.leaves(before), jax.tree.leaves(after), strict=True)
+    ]
+    assert all(changed)
+    assert (
+        states[-1].params["shared"]["layers"]["1"]["output"]["kernel"][0]
+        != begin.params["shared"]["layers"]["1"]["output"]["kernel"]
+    ).any()
+
+
+@pytest.mark.parametrize("language", [0, 1])
+def test_models_with_nothing_in_common_train_as_each_does_alone(language):
+    """The lone model sees its language's parts of the same batches, at the same steps."""
+    one = sampler()
+    together = program(one.layout, partition.EVERYTHING)
+    initial = together.initial_state(0)
+    states, _ = run([one], together, steps=12, initial=[initial])
+
+    size = SIZES[language]
+    vocabulary = LanguageVocabulary("separate", ("x",), (None,), (np.arange(size, dtype=np.int32),))
+    model = dataclasses.replace(stream_run.MODEL, vocabulary_size=size)
+    alone = StreamProgram(model, OPTIMIZER, one.layout, Vocabularies(1, True, "language"))
+    params = partition.split([partition.export(initial.params, language, size)])
+    text = store()
+    first = sum(text.sizes[:language])
+    own = StreamStore(
+        text.tokens[first : first + text.sizes[language]],
+        (text.sizes[language],),
+        PieceTables.of(vocabulary, "inside"),
+    )
+    present = [one.plan(step, step + 1).language[0, 0] == language for step in range(12)]
+    state = alone.state_of(params)
+    for step in np.flatnonzero([found.any() for found in present]):
+        plan = one.plan(step, step + 1)
+        mine = plan.language[0, 0] == language
+        layout = dataclasses.replace(one.layout, parts=int(mine.sum()))
+        lone = dataclasses.replace(alone, layout=layout, axis=None)
+        state = dataclasses.replace(state, step=jnp.int32(step))
+        state, _ = jax.jit(lone.update)(
+            state,
+            stream_run.StreamSetting.of(0, 1e-2),
+            own.to_device(),
+            np.zeros((1, mine.sum()), np.int32),
+            plan.windows[0][:, mine].astype(np.int32),
+            plan.slot[0][:, mine],
+        )
+    found = jax.tree.map(lambda leaf: leaf[0], states[-1].params)
+    close(partition.export(found, language, size), state.params["shared"], atol=2e-5)
+    counts = partitioned.initial_moments(OPTIMIZER, initial.params)["language"][0].count
+    assert counts.shape == (2,)
+    assert states[-1].moments["language"][0].count[0, language] == sum(p.any() for p in present)
+
+
+@pytest.mark.parametrize(("data", "accumulate"), [(2, 1), (8, 1), (1, 4)])
+def test_devices_and_accumulation_compute_the_run_of_one(data, accumulate):
+    states, metrics = trained()
+    other_states, other = trained(data, accumulate)
+    np.testing.assert_allclose(other.loss, metrics.loss, rtol=1e-5)
+    np.testing.assert_allclose(other.gradient_norm, metrics.gradient_norm, rtol=1e-5)
+    close(other_states[-1].params, states[-1].params, atol=1e-4)
+
+
+def test_one_compilation_serves_all_languages():
+    one = sampler()
+    tested = program(one.layout, SEP_EMB)
+    update, traced = jax.jit(dataclasses.replace(tested, axis=None).update), []
+    setting = stream_run.StreamSetting.of(0, 1e-2)
+    state, text = jax.tree.map(jnp.asarray, tested.initial_state(0)), store().to_device()
+    for step in range(6):
+        plan = one.plan(step, step + 1)
+        fields = (plan.language[0], plan.windows[0].astype(np.int32), plan.slot[0])
+        state, _ = update(state, setting, text, *fields)
+        traced += plan.language.ravel().tolist()
+    assert set(traced) == {0, 1} and update._cache_size() == 1
+
+
+def test_tokens_fed_from_the_host_train_to_the_same_bits():
+    one = sampler()
+    resident, _ = trained()
+    text = store()
+
+    def read(language, start, step, slot):
+        first, size = sum(text.sizes[:language]), text.sizes[language]
+        return text.tokens[first + (start + np.arange(one.layout.window)) % size]
+
+    planner = FedPlanner([one], read, 12)
+    fed, _ = run([one], program(planner.layout, (*SEP_EMB, "layers/0")), planner=planner)
+    jax.tree.map(np.testing.assert_array_equal, fed[-1], resident[-1])
+    planner = FedPlanner([one], read, 12)
+    later = planner.steps(6, 9)
+    for found, wanted in zip(later, FedPlanner([one], read, 12).steps(0, 12), strict=True):
+        np.testing.assert_array_equal(found, wanted[:, 6:9])
+
+
+def test_a_run_cut_in_two_gives_the_same_bits():
+    states, _ = trained()
+    one = sampler()
+    half = jax.tree.map(lambda leaf: leaf[0], states[1])
+
+    class Later:
+        layout = one.layout
+
+        def steps(self, start, stop):
+            from xling_jax.training.stream_feed import ResidentPlanner
+
+            return ResidentPlanner([sampler()]).steps(start + 6, stop + 6)
+
+    again, _ = run([one], program(one.layout, (*SEP_EMB, "layers/0")), 6, [half], Later())
+    jax.tree.map(np.testing.assert_array_equal, again[-1], states[-1])
+
+
+def test_only_the_languages_own_pieces_can_be_predicted_or_put_in():
+    tables = PieceTables.of(stream_run.vocabulary("prefixed"), "inside")
+    bits = jnp.arange(4000, dtype=jnp.uint32) * jnp.uint32(2654435761)
+    for language, ids in enumerate(stream_run.vocabulary("prefixed").ids):
+        assert set(np.asarray(tables.choice(language).draw(bits)).tolist()) == set(ids[5:].tolist())
+        found = Vocabularies(2, False, "language").candidates(tables, language)
+        assert set(np.asarray(found.ids[: found.size]).tolist()) == set(ids.tolist())
+        np.testing.assert_array_equal(found.ids[found.local[ids]], ids)
+    anywhere = PieceTables.of(stream_run.vocabulary("prefixed"), "anywhere")
+    every = set(range(5, sum(SIZES) - 5))
+    assert set(np.asarray(anywhere.choice(0).draw(bits)).tolist()) == every
+
+
+def test_a_softmax_over_the_language_equals_one_over_all_with_the_others_left_out():
+    one, way = sampler(), "prefixed"
+    text = store(way)
+    losses = {}
+    for softmax in ("shared", "language"):
+        tested = program(one.layout, (), way, softmax)
+        _, losses[softmax] = run([one], tested, 3, text=text)
+    assert (losses["language"].loss < losses["shared"].loss).all()
+    assert losses["language"].loss[0, 0] == pytest.approx(np.log(np.mean(SIZES)), rel=0.1)
+    assert losses["shared"].loss[0, 0] == pytest.approx(np.log(sum(SIZES) - 5), rel=0.1)
+
+
+def test_choices_that_exclude_each_other_are_refused():
+    with pytest.raises(ValueError, match="models.softmax='shared'"):
+        Vocabularies(2, True, "shared")
+    with pytest.raises(ValueError, match="batches.random_pieces='anywhere'"):
+        PieceTables.of(stream_run.vocabulary("separate"), "anywhere")
+    with pytest.raises(ValueError, match="models.softmax='both'"):
+        Vocabularies(2, False, "both")

@@ -1,0 +1,263 @@
+"""Trees, names and inference pairs of the embedded languages are well-formed and say the truth."""
+
+import collections
+import functools
+import itertools
+
+import pytest
+
+from xling_jax.corpora.synthetic import entities, inference, trees
+from xling_jax.corpora.synthetic.derivation import Constituent
+from xling_jax.corpora.synthetic.edits import Edits, is_plain
+from xling_jax.corpora.synthetic.pair import FAR, NEAR, LanguageConfig, Pair, SecondConfig
+
+CONFIG = LanguageConfig(word_types=600)
+SECONDS = {
+    "near": NEAR,
+    "far": FAR,
+    "vso": SecondConfig(order="vso", adpositions="after", adjectives="after", morphology="rich"),
+    "inverted": SecondConfig(anchors=1.0, inverted=True),
+}
+
+
+@functools.cache
+def pair(name):
+    return Pair(CONFIG, SECONDS[name])
+
+
+@functools.cache
+def language(name):
+    return pair("near").languages[0] if name == "first" else pair(name).languages[1]
+
+
+@functools.cache
+def derivations(count):
+    return list(itertools.islice(language("first").derivations(1), count))
+
+
+@functools.cache
+def examples(number=1500, seed=1):
+    return inference.pairs(pair("far"), number, seed)
+
+
+every_language = pytest.mark.parametrize("name", ["first", *SECONDS])
+
+
+# Trees.
+
+
+@every_language
+def test_conllu_is_well_formed(name):
+    for derivation in derivations(500):
+        comment, *rows, blank = trees.conllu(language(name), derivation)
+        assert comment == "# text = " + language(name).text(derivation)
+        assert blank == ""
+        columns = [row.split("\t") for row in rows]
+        assert all(len(row) == 10 and all(row) for row in columns)
+        assert [row[0] for row in columns] == [str(i) for i in range(1, len(rows) + 1)]
+        assert " ".join(row[1] for row in columns) == language(name).text(derivation)
+        heads = [int(row[6]) for row in columns]
+        assert heads.count(0) == 1 and max(heads) <= len(rows)
+        assert [row[7] for row in columns if row[6] == "0"] == ["root"]
+        for start in range(len(rows)):
+            path = [start + 1]
+            while heads[path[-1] - 1]:
+                path.append(heads[path[-1] - 1])
+                assert len(path) == len(set(path))
+        for row in columns:
+            features = [] if row[5] == "_" else row[5].split("|")
+            assert features == sorted(features)
+            assert all(feature.count("=") == 1 for feature in features)
+            assert (row[3] == "PUNCT") == (row[1] in {".", "?", ","}) == (row[7] == "punct")
+
+
+@every_language
+def test_trees_are_projective(name):
+    for derivation in derivations(200):
+        rows = trees.conllu(language(name), derivation)[1:-1]
+        heads = [int(row.split("\t")[6]) for row in rows]
+        arcs = [tuple(sorted(arc)) for arc in enumerate(heads, 1)]
+        for (a, b), (c, d) in itertools.combinations(arcs, 2):
+            assert not (a < c < b < d or c < a < d < b)
+
+
+def test_translations_have_the_same_relations_between_the_same_lemmas():
+    def relations(lang, derivation):
+        """Relation, dependent and head of content words."""
+        return {
+            (word.constituent.relation, word.constituent.concept, word.head.concept)
+            for word in lang.words(derivation)
+            if word.head and word.constituent in derivation.nodes()
+        }
+
+    for derivation in derivations(200):
+        here, there = (relations(language(name), derivation) for name in ("first", "vso"))
+        assert here == there
+
+
+def test_lemmas_are_dictionary_forms():
+    lang = language("far")
+    known = {forms[""] for forms in lang.lexicon.forms}
+    inflected = 0
+    for derivation in derivations(100):
+        for row in trees.conllu(lang, derivation)[1:-1]:
+            _, form, lemma, *_ = row.split("\t")
+            assert lemma in known
+            inflected += form != lemma
+    assert inflected > 100
+
+
+# Names.
+
+
+@every_language
+def test_tags_are_well_formed_and_every_name_is_one_span(name):
+    seen = collections.Counter()
+    for derivation in derivations(2000):
+        tokens, tags = entities.tagged(language(name), derivation)
+        assert " ".join(tokens) == language(name).text(derivation)
+        for last, tag in itertools.pairwise(["O", *tags]):
+            assert not tag.startswith("I-") or last[2:] == tag[2:]
+        names = [node.entity for node in derivation.nodes() if node.entity]
+        spans = [tag[2:] for tag in tags if tag.startswith("B-")]
+        assert sorted(names) == sorted(spans)
+        seen.update(tags)
+    assert set(seen) == {"O", "B-PER", "I-PER", "B-ORG", "I-ORG", "B-LOC"}
+    assert min(seen.values()) > 20
+
+
+# Inference pairs.
+
+
+def test_labels_are_equally_frequent_and_pairs_come_out_the_same_again():
+    found = examples()
+    assert collections.Counter(e.label for e in found) == dict.fromkeys(inference.LABELS, 500)
+    assert inference.pairs(pair("far"), 100, 1) == found[:100]
+    assert len({(e.premise, e.hypothesis) for e in found}) > 0.99 * len(found)
+    other = inference.pairs(pair("far"), 100, 2)
+    # Short sentences recur.
+    assert len({e.premise for e in other} & {e.premise for e in found}) < 5
+
+
+def test_a_hypothesis_is_another_sentence_than_its_premise_in_both_languages():
+    for example in examples():
+        assert all(a != b for a, b in zip(example.premise, example.hypothesis, strict=True))
+
+
+def test_the_second_language_changes_nothing_in_the_pairs_of_the_first():
+    near = inference.pairs(pair("near"), 100, 1)
+    for one, other in zip(near, examples(), strict=False):
+        assert (one.premise[0], one.hypothesis[0], one.label) == (
+            other.premise[0],
+            other.hypothesis[0],
+            other.label,
+        )
+        assert one.hypothesis[1] != other.hypothesis[1]
+
+
+def test_neither_sentence_gives_the_label_away_by_its_negation_or_length():
+    for side, expected in (("hypothesis", 0.5), ("premise", 0.25)):
+        for label in inference.LABELS:
+            texts = [getattr(e, side)[0].split() for e in examples() if e.label == label]
+            negated = sum("not" in words for words in texts) / len(texts)
+            # Subordinate clauses are negated in addition, with all labels alike.
+            assert negated == pytest.approx(expected + 0.03, abs=0.06), (side, label)
+            assert sum(map(len, texts)) / len(texts) == pytest.approx(12, abs=1), (side, label)
+
+
+def test_antonyms_are_mutual_and_of_one_class():
+    lang = language("first")
+    antonyms = Edits(lang, lang.deriver(1)).antonyms
+    assert antonyms == Edits(lang, lang.deriver(2)).antonyms
+    concepts = {concept.index: concept for concept in lang.concepts.all()}
+    for index, antonym in antonyms.items():
+        assert antonyms[antonym.index] is concepts[index] is not antonym
+        assert (antonym.category, antonym.meaning) == (
+            concepts[index].category,
+            concepts[index].meaning,
+        )
+    assert len(antonyms) > 0.85 * (len(lang.concepts.verbs) + len(lang.concepts.adjectives))
+
+
+def judge(possible):
+    """The label of premise and hypothesis, from the truth values that both may have together."""
+    hypotheses = {hypothesis for premise, hypothesis in possible if premise}
+    if len(hypotheses) == 2:
+        return "neutral"
+    return "entailment" if True in hypotheses else "contradiction"
+
+
+@pytest.mark.parametrize("negated", [False, True])
+@pytest.mark.parametrize("label", inference.LABELS)
+def test_labels_are_those_of_logic(label, negated):
+    # Truth values that the premise and the edited sentence, both positive, may have together.
+    everything = set(itertools.product((True, False), repeat=2))
+    possible = {
+        "keep": {(True, True), (False, False)},
+        "weaken": everything - {(True, False)},
+        "strengthen": everything - {(False, True)},
+        "oppose": everything - {(True, True)},
+        "replace": everything,
+        "unrelated": everything,
+    }
+    for premise_negated, edits in inference.WAYS[label, negated]:
+        for edit in edits:
+            stated = {(a != premise_negated, b != negated) for a, b in possible[edit]}
+            assert judge(stated) == label, (edit, premise_negated)
+
+
+def conditions(root: Constituent) -> frozenset[tuple]:
+    """What a positive main clause says: who does what to whom, and each circumstance."""
+    roles = {"obl:agent": "nsubj", "nsubj:pass": "obj"} if "Voice" in root.features else {}
+    found = {("event", root.concept.index)}
+    for child in root.children:
+        relation = roles.get(child.relation, child.relation)
+        if relation in ("aux", "conj", "advcl") or "Tense" in child.features:
+            continue
+        found.add((relation, child.concept.index))
+        for below in child.children:
+            is_agent = below.relation == "case" and relation == "nsubj"
+            if not is_agent and below.relation in ("case", "amod", "nmod", "acl:relcl", "conj"):
+                found.add((relation, child.concept.index, below.relation, below.concept.index))
+    return frozenset(found)
+
+
+@pytest.mark.parametrize("positive", [True, False])
+def test_edits_change_what_is_said_as_they_promise(positive):
+    lang = language("first")
+    deriver = lang.deriver(3)
+    edits = Edits(lang, deriver)
+    seen = collections.Counter()
+    for _ in range(3000):
+        premise = deriver.sentence()
+        if not is_plain(premise):
+            continue
+        before = conditions(premise)
+        for name in ("drop_clause", "turn_voice"):
+            changed = premise.copy()
+            if getattr(edits, name)(changed):
+                assert conditions(changed) == before
+                assert lang.text(changed) != lang.text(premise)
+                seen[name] += 1
+        for name in ("weaken", "strengthen", "oppose", "replace"):
+            changed = premise.copy()
+            if getattr(edits, name)(changed, positive):
+                after = conditions(changed)
+                if name == "weaken":
+                    assert after <= before
+                elif name == "strengthen":
+                    assert after > before
+                elif name == "oppose":
+                    assert ("event", edits.antonyms[premise.concept.index].index) in after
+                else:
+                    assert not after <= before and not after >= before
+                seen[name] += 1
+        assert conditions(premise) == before
+    assert len(seen) == 6 and min(seen.values()) > 30
+
+
+def test_too_little_grammar_and_bad_numbers_raise():
+    with pytest.raises(ValueError, match="number=0"):
+        inference.pairs(pair("far"), 0, 1)
+    with pytest.raises(ValueError, match="seed=-1"):
+        inference.pairs(pair("far"), 1, -1)

@@ -1,0 +1,207 @@
+"""Windows of continuous streams, each batch dealt out to languages (W&C §3.1).
+
+A language's text is one stream of pieces in which every sentence closes with [SEP]. A sequence
+is [CLS] and a window of the stream, which runs across sentences. A step has `parts` of `sequences`
+each; a part is of one language, drawn in proportion to (share of sentences)^alpha.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Sequence
+
+import numpy as np
+
+LANGUAGES, WINDOWS = 11, 12  # tell these random numbers from others of the same seed
+
+
+@dataclasses.dataclass(frozen=True)
+class StreamLayout:
+    """The shape of a step.
+
+    parts, sequences, length: each part has so many sequences of so many places, [CLS] included.
+    shards: how many devices share a step.
+    microbatch: sequences that go through the model at once, all of one language. Nothing but the
+      order of sums depends on it and on the shards.
+    is_fed: whether a step's plan holds its tokens, instead of where they stand in the store.
+    """
+
+    parts: int
+    sequences: int
+    length: int
+    shards: int = 1
+    microbatch: int = 1
+    is_fed: bool = False
+
+    @classmethod
+    def choose(
+        cls,
+        parts: int,
+        sequences: int,
+        length: int,
+        shards: int,
+        accumulate: int,
+        is_fed: bool = False,
+    ) -> "StreamLayout":
+        """Divides every part into `accumulate` pieces, or more, for the shards to share.
+
+        Raises:
+          ValueError: the shards cannot share the sequences evenly; the nearest numbers are named.
+        """
+        pieces = next(
+            (
+                n
+                for n in range(accumulate, sequences + 1)
+                if sequences % n == 0 and parts * n % shards == 0
+            ),
+            None,
+        )
+        if accumulate < 1 or accumulate > sequences:
+            raise ValueError(
+                f"batches.accumulate={accumulate}: choose 1 to batches.sequences={sequences}"
+            )
+        if pieces is None:
+            below = sequences - sequences % shards
+            nearest = f"{below} or {below + shards}" if below else str(shards)
+            raise ValueError(
+                f"batches.sequences={sequences} in batches.parts={parts} cannot be divided among "
+                f"{shards} devices: choose {nearest} sequences, or fewer devices"
+            )
+        return cls(parts, sequences, length, shards, sequences // pieces, is_fed)
+
+    @property
+    def window(self) -> int:
+        """Places of a sequence that hold the stream."""
+        return self.length - 1
+
+    @property
+    def microbatches(self) -> int:
+        """How many a shard works through."""
+        return self.parts * self.sequences // (self.shards * self.microbatch)
+
+    def step_shapes(self) -> list[tuple[int, ...]]:
+        """The shapes of a `StreamPlan`'s fields for one step; all are int32 on the device."""
+        work = (self.shards, self.microbatches)
+        starts = (*work, self.microbatch)
+        return [work, (*starts, self.window) if self.is_fed else starts, starts]
+
+    def divide(self, x: np.ndarray) -> np.ndarray:
+        """[steps, parts, sequences, …] as [steps, shards, microbatches, microbatch, …]."""
+        return x.reshape(len(x), self.shards, self.microbatches, self.microbatch, *x.shape[3:])
+
+
+@dataclasses.dataclass(frozen=True)
+class StreamPlan:
+    """Which windows stand where, in K steps: all [K, shards, microbatches, …].
+
+    language: int32 […]. windows: int64 […, microbatch], a window's first token in its stream; or
+    int32 […, microbatch, window], its tokens. slot: int32 […, microbatch], the sequence's number
+    in the step.
+    """
+
+    language: np.ndarray
+    windows: np.ndarray
+    slot: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.language)
+
+
+def probabilities(sentences: Sequence[int], alpha: float) -> np.ndarray:
+    """How often each language is drawn: (share of sentences)^alpha, normalised (W&C §3.1)."""
+    weights = (np.asarray(sentences) / np.sum(sentences)) ** alpha
+    return weights / weights.sum()
+
+
+@dataclasses.dataclass(frozen=True)
+class StreamSampler:
+    """Plans the steps of training; a plan depends on the seed and the steps' numbers alone.
+
+    A language is read pass after pass. Each pass cuts its stream at another place into windows
+    that touch, the last running on at the stream's beginning, and takes them in random order: so
+    no token is left out, and none is always at the border of a window.
+
+    sizes: tokens of each stream. draws: probability of each language. layout: of a step.
+    seed: of the order. steps_per_epoch: what an epoch counts as.
+    """
+
+    sizes: tuple[int, ...]
+    draws: tuple[float, ...]
+    layout: StreamLayout
+    seed: int
+    steps_per_epoch: int
+
+    def __post_init__(self):
+        short = [size for size in self.sizes if size < self.layout.window]
+        if short:
+            raise ValueError(
+                f"batches.length={self.layout.length}: a language has only {short[0]} tokens; "
+                "lower it or give more text"
+            )
+
+    def windows(self, language: int) -> int:
+        """Windows a pass over a language."""
+        return -(-self.sizes[language] // self.layout.window)
+
+    @functools.lru_cache(maxsize=8)  # noqa: B019 - samplers live as long as the run
+    def _drawn(self, epoch: int) -> np.ndarray:
+        """The language of each part in an epoch's steps, [steps, parts]."""
+        random = np.random.default_rng([LANGUAGES, self.seed, epoch])
+        uniform = random.random((self.steps_per_epoch, self.layout.parts))
+        found = np.searchsorted(np.cumsum(self.draws), uniform, side="right")
+        return np.minimum(found, len(self.draws) - 1).astype(np.int32)
+
+    @functools.cache  # noqa: B019
+    def _parts_before(self, epoch: int) -> np.ndarray:
+        """How many parts each language had before an epoch, [languages]."""
+        total = np.zeros(len(self.sizes), np.int64)
+        if epoch == 0:
+            return total
+        for known in range(epoch - 1):  # from the bottom, so that nothing nests deeply
+            self._parts_before(known)
+        total += self._parts_before(epoch - 1)
+        return total + np.bincount(self._drawn(epoch - 1).ravel(), minlength=len(total))
+
+    @functools.lru_cache(maxsize=16)  # noqa: B019
+    def _pass(self, language: int, number: int) -> np.ndarray:
+        """The first token of each window of a pass, in the order of training."""
+        random = np.random.default_rng([WINDOWS, self.seed, language, number])
+        shift = int(random.integers(self.layout.window))
+        order = random.permutation(self.windows(language))
+        return (shift + order * self.layout.window) % self.sizes[language]
+
+    def starts(self, language: int, sequences: np.ndarray) -> np.ndarray:
+        """The first tokens of the n-th sequences of a language, int64 like `sequences`."""
+        passes, places = np.divmod(sequences, self.windows(language))
+        found = np.empty(sequences.shape, np.int64)
+        for number in np.unique(passes):
+            chosen = passes == number
+            found[chosen] = self._pass(language, int(number))[places[chosen]]
+        return found
+
+    def passes(self, step: int) -> list[float]:
+        """How often each stream has been read after `step` updates."""
+        epoch, rest = divmod(step, self.steps_per_epoch)
+        parts = self._parts_before(epoch).copy()
+        if rest:
+            parts += np.bincount(self._drawn(epoch)[:rest].ravel(), minlength=len(parts))
+        return [float(n * self.layout.sequences / self.windows(k)) for k, n in enumerate(parts)]
+
+    def plan(self, first: int, stop: int) -> StreamPlan:
+        """The plan of updates first..stop-1, which lie in one epoch."""
+        layout = self.layout
+        epoch, start = divmod(first, self.steps_per_epoch)
+        drawn = self._drawn(epoch)
+        language = drawn[start : start + stop - first]
+        starts = np.empty((*language.shape, layout.sequences), np.int64)
+        for k in range(len(self.sizes)):
+            chosen = np.argwhere(language == k)
+            before = self._parts_before(epoch)[k] + np.count_nonzero(drawn[:start] == k)
+            parts = before + np.arange(len(chosen))
+            numbers = parts[:, None] * layout.sequences + np.arange(layout.sequences)
+            starts[chosen[:, 0], chosen[:, 1]] = self.starts(k, numbers)
+        slots = np.arange(layout.parts * layout.sequences, dtype=np.int32)
+        slots = np.broadcast_to(slots.reshape(layout.parts, -1), starts.shape)
+        languages = np.broadcast_to(language[:, :, None], starts.shape)
+        return StreamPlan(
+            layout.divide(languages)[..., 0], layout.divide(starts), layout.divide(slots)
+        )

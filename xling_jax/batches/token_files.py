@@ -1,0 +1,214 @@
+"""A language's tokens on disk: one stream in several files, read from any place."""
+
+import dataclasses
+import functools
+import hashlib
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, BinaryIO, Self
+
+import numpy as np
+
+from xling_jax.files import write_beside
+
+INDEX = "index.json"
+_OPEN = 64  # files mapped at a time
+_WAY_OUT = "delete it and prepare the text again; the other files are kept"
+
+
+@dataclasses.dataclass(frozen=True)
+class Shard:
+    """A file of the stream.
+
+    Attributes:
+      file: its name.
+      bytes: its size.
+      sha256: of its bytes.
+      tokens: pieces and the [SEP] of every sentence.
+      sentences, words: what the text had, words between blanks.
+      unknown: how many of the pieces are [UNK].
+      text_sha256: of the sentences joined by a newline, in UTF-8.
+    """
+
+    file: str
+    bytes: int
+    sha256: str
+    tokens: int
+    sentences: int
+    words: int
+    unknown: int
+    text_sha256: str
+
+
+def token_type(size: int) -> np.dtype[Any]:
+    """uint16 where ids below `size` fit, else uint32."""
+    return np.dtype("<u2" if size <= 2**16 else "<u4")
+
+
+def write_tokens(path: Path, parts: Iterable[np.ndarray], dtype: np.dtype[Any]) -> int:
+    """Writes arrays one after the other as one flat .npy file, whole or not at all.
+
+    Returns the number of tokens. Holds one part in memory.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    total = 0
+    try:
+        with open(beside, "wb") as file:
+            # NumPy leaves room in the header for any length.
+            _write_header(file, dtype, 0)
+            for part in parts:
+                file.write(part.astype(dtype).tobytes())
+                total += len(part)
+            file.seek(0)
+            _write_header(file, dtype, total)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
+    return total
+
+
+def write_shard(folder: Path, shard: Shard) -> None:
+    """Writes beside a file of the stream what `read_shard` compares it with."""
+    write_beside(_description(folder / shard.file), json.dumps(dataclasses.asdict(shard)))
+
+
+def read_shard(path: Path) -> Shard | None:
+    """The shard of a file that was written whole and is unchanged, else None."""
+    try:
+        shard = Shard(**json.loads(_description(path).read_text("utf-8")))
+        whole = shard.file == path.name and _sha256(path) == shard.sha256
+    except (OSError, ValueError, TypeError):
+        return None
+    return shard if whole else None
+
+
+def remove_shard(path: Path) -> None:
+    """Removes a file of the stream and what lies beside it."""
+    path.unlink(missing_ok=True)
+    _description(path).unlink(missing_ok=True)
+
+
+class TokenFiles:
+    """The token stream of a language: the pieces of each sentence, and [SEP] after each.
+
+    Attributes:
+      folder: where the files are.
+      key: a hash of everything that decided what they hold.
+      total: number of tokens.
+      sentences: number of sentences.
+      shards: the files in the order of the stream.
+      manifest: what was read, for config.json: language, sources, sentences, words (by blanks),
+        tokens, unknown (share of [UNK] in the pieces), sha256 (of the shards' `text_sha256`).
+    """
+
+    def __init__(self, folder: Path, index: dict[str, Any]):
+        """Takes the contents of the index; see `open`."""
+        self.folder = folder
+        self.key: str = index["key"]
+        self.manifest: dict[str, Any] = index["manifest"]
+        self.shards = [Shard(**shard) for shard in index["shards"]]
+        self.sentences = sum(shard.sentences for shard in self.shards)
+        self._ends = np.cumsum([shard.tokens for shard in self.shards])
+        self.total = int(self._ends[-1])
+        self._mapped = functools.lru_cache(maxsize=_OPEN)(self._map)
+
+    @classmethod
+    def open(cls, folder: str | os.PathLike[str]) -> Self:
+        """Opens what `batches.prepare` wrote, without reading the tokens.
+
+        Raises:
+          FileNotFoundError: there is no index, because nothing was prepared there to its end.
+          ValueError: the index is damaged, or a file is missing or of another size.
+        """
+        folder = Path(folder)
+        path = folder / INDEX
+        if not path.exists():
+            raise FileNotFoundError(
+                f"{path}: no such file. The text was not prepared to its end: prepare it again, "
+                "and what is there already is kept"
+            )
+        try:
+            files = cls(folder, json.loads(path.read_text("utf-8")))
+        except (ValueError, TypeError, KeyError, IndexError) as error:
+            raise ValueError(
+                f"{path} is damaged ({error}): delete it and prepare the text again"
+            ) from error
+        for shard in files.shards:
+            file = folder / shard.file
+            size = file.stat().st_size if file.exists() else None
+            if size != shard.bytes:
+                state = "missing" if size is None else f"{size} bytes long, not {shard.bytes}"
+                raise ValueError(f"{file} is {state}: {_WAY_OUT}")
+        return files
+
+    def __reduce__(self) -> Any:
+        return type(self).open, (str(self.folder),)
+
+    def read(self, start: int, length: int) -> np.ndarray:
+        """The tokens from place `start` on: int32 [length].
+
+        The stream has no end: after its last token comes its first one again.
+        """
+        tokens = np.empty(length, np.int32)
+        done = 0
+        while done < length:
+            place = (start + done) % self.total
+            number = int(np.searchsorted(self._ends, place, side="right"))
+            shard = self.shards[number]
+            first = place - (int(self._ends[number]) - shard.tokens)
+            part = self._mapped(shard.file)[first : first + length - done]
+            tokens[done : done + len(part)] = part
+            done += len(part)
+        return tokens
+
+    def as_array(self) -> np.ndarray:
+        """The whole stream: int32 [total]."""
+        return self.read(0, self.total)
+
+    def verify(self) -> None:
+        """Reads every file; ValueError naming the first whose content is not what was written."""
+        for shard in self.shards:
+            file = self.folder / shard.file
+            if _sha256(file) != shard.sha256:
+                raise ValueError(f"{file} was changed since it was written: {_WAY_OUT}")
+
+    def _map(self, name: str) -> np.ndarray:
+        path = self.folder / name
+        try:
+            return np.load(path, mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError) as error:
+            raise ValueError(f"{path} cannot be read ({error}): {_WAY_OUT}") from error
+
+
+def write_index(folder: Path, key: str, manifest: dict[str, Any], shards: list[Shard]) -> None:
+    """Writes what `TokenFiles.open` reads, the last file of all."""
+    index = {
+        "key": key,
+        "manifest": manifest,
+        "shards": [dataclasses.asdict(shard) for shard in shards],
+    }
+    write_beside(folder / INDEX, json.dumps(index, indent=1, ensure_ascii=False) + "\n")
+
+
+def describe(path: Path, **counts: Any) -> Shard:
+    """The shard of a file just written, with its size and hash."""
+    return Shard(file=path.name, bytes=path.stat().st_size, sha256=_sha256(path), **counts)
+
+
+def _write_header(file: BinaryIO, dtype: np.dtype[Any], total: int) -> None:
+    header = {"descr": dtype.str, "fortran_order": False, "shape": (total,)}
+    np.lib.format.write_array_header_1_0(file, header)
+
+
+def _description(path: Path) -> Path:
+    return path.with_name(path.name.removesuffix(".npy") + ".json")
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,141 @@
+"""Streams on the device: their windows as batches, and what each language's pieces are."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from xling_jax.batches.assembly import SPECIALS, Batch
+from xling_jax.vocabulary.pieces import CLS, MASK
+from xling_jax.vocabulary.sharing import LanguageVocabulary
+
+ANYWHERE, INSIDE = "anywhere", "inside"  # the language, or all, that random pieces are of
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class PieceTables:
+    """The pieces of K languages, as values.
+
+    pieces: int32 [K, N], ids of each language's pieces in increasing order, filled up.
+    sizes: int32 [K], how many they are.
+    local: int32 [K, V], the place of an id in its language's row of `pieces`.
+    random: int32 [K, M], ids that a random replacement is drawn from. random_sizes: int32 [K].
+    """
+
+    pieces: jax.Array
+    sizes: jax.Array
+    local: jax.Array
+    random: jax.Array
+    random_sizes: jax.Array
+
+    @classmethod
+    def of(cls, vocabulary: LanguageVocabulary, random_pieces: str) -> "PieceTables":
+        """The tables of a vocabulary.
+
+        Raises:
+          ValueError: an unknown `random_pieces`, or ANYWHERE where ids mean nothing outside their
+            language.
+        """
+        if random_pieces not in (ANYWHERE, INSIDE):
+            raise ValueError(
+                f"batches.random_pieces={random_pieces!r}: choose {ANYWHERE!r} or {INSIDE!r}"
+            )
+        if vocabulary.way == "separate" and random_pieces == ANYWHERE:
+            raise ValueError(
+                f"batches.random_pieces={ANYWHERE!r}: languages with token embeddings of their "
+                f"own know no pieces of others; choose {INSIDE!r}"
+            )
+        pieces, sizes = vocabulary.tables()
+        local = np.zeros((len(sizes), vocabulary.size), np.int32)
+        for row, ids in zip(local, pieces, strict=True):
+            row[ids[::-1]] = np.arange(len(ids))[::-1]
+        own = [np.unique(ids)[SPECIALS:] for ids in pieces]
+        if random_pieces == ANYWHERE:
+            own = [np.unique(np.concatenate(own))] * len(own)
+        most = max(map(len, own))
+        random = np.stack([np.pad(ids, (0, most - len(ids))) for ids in own])
+        numbers = np.array([len(ids) for ids in own])
+        return cls(*(jnp.asarray(x, jnp.int32) for x in (pieces, sizes, local, random, numbers)))
+
+    def choice(self, language: jax.Array) -> "PieceChoice":
+        """What random replacements in a language are drawn from."""
+        return PieceChoice(self.random[language], self.random_sizes[language])
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class PieceChoice:
+    """The first `size` of some ids (int32 [M])."""
+
+    ids: jax.Array
+    size: jax.Array
+
+    def draw(self, bits: jax.Array) -> jax.Array:
+        """Ids (int32), uniform, from uint32 bits."""
+        return self.ids[(bits % self.size.astype(jnp.uint32)).astype(jnp.int32)]
+
+
+@dataclasses.dataclass(frozen=True)
+class StreamStore:
+    """The streams of all languages, one after the other, in memory.
+
+    tokens: int32 [total]. sizes: tokens of each stream. tables: see `PieceTables`.
+    """
+
+    tokens: np.ndarray
+    sizes: tuple[int, ...]
+    tables: PieceTables
+
+    def to_device(self) -> "DeviceStreams":
+        """The same where a step can gather from it."""
+        firsts = np.cumsum([0, *self.sizes[:-1]])
+        return DeviceStreams(
+            jnp.asarray(self.tokens, jnp.int32),
+            jnp.asarray(firsts, jnp.int32),
+            jnp.asarray(self.sizes, jnp.int32),
+            self.tables,
+        )
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class DeviceStreams:
+    """`StreamStore`'s arrays, and the first token of each stream, [K]."""
+
+    tokens: jax.Array
+    firsts: jax.Array
+    sizes: jax.Array
+    tables: PieceTables
+
+    def read(self, language: jax.Array, start_S: jax.Array, window: int) -> jax.Array:
+        """Windows [S, window] of a language's stream, which runs on at its beginning."""
+        place = (start_S[:, None] + jnp.arange(window)) % self.sizes[language]
+        return self.tokens[self.firsts[language] + place]
+
+
+def stream_batch(windows_SxW: jax.Array) -> Batch:
+    """The batch of sequences [CLS] and a window, flat: S rows of W + 1 places.
+
+    A place has its position in the sequence, whatever sentence it belongs to; all places are of
+    one token type and one segment.
+    """
+    count, window = windows_SxW.shape
+    cls = jnp.full((count, 1), CLS, jnp.int32)
+    tokens_P = jnp.concatenate([cls, windows_SxW], axis=1).reshape(-1)
+    place_P = jnp.tile(jnp.arange(window + 1), count)
+    zeros_P, all_P = jnp.zeros_like(tokens_P), jnp.ones(tokens_P.shape, bool)
+    is_ordinary_P = tokens_P >= SPECIALS
+    return Batch(
+        tokens=tokens_P,
+        positions=place_P,
+        token_types=zeros_P,
+        segments=zeros_P,
+        places=place_P,
+        mask_ids=jnp.full(tokens_P.shape, MASK, jnp.int32),
+        is_token=all_P,
+        is_piece=is_ordinary_P,
+        is_ordinary=is_ordinary_P,
+        mirror=place_P,
+    )

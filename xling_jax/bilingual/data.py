@@ -1,0 +1,259 @@
+"""The texts of a row as ids: vocabularies, streams, translations to find."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import ml_collections
+import numpy as np
+
+from xling_jax.batches import code_switch
+from xling_jax.batches.code_switch import PieceDictionary
+from xling_jax.batches.encoding import Encoding
+from xling_jax.batches.prepare import prepare
+from xling_jax.batches.token_files import TokenFiles
+from xling_jax.batches.windows import PieceTables, StreamStore
+from xling_jax.bilingual.rows import ONCE, Row
+from xling_jax.bilingual.texts import Reader, Texts, cut
+from xling_jax.corpora import sources
+from xling_jax.corpora import text as corpora
+from xling_jax.corpora.normalize import Normalization, Normalizer
+from xling_jax.evaluators.translations import Translated
+from xling_jax.training.metrics import say
+from xling_jax.vocabulary import pieces as vocabulary
+from xling_jax.vocabulary import sharing
+from xling_jax.vocabulary.pieces import UNK, Pieces
+
+BLOCK = 2**14  # tokens whose words are switched together, where they are switched once
+
+
+@dataclasses.dataclass(frozen=True)
+class Data:
+    """A row's text.
+
+    vocabulary: of its languages. files: each language's training text on disk. train: the same in
+    memory, None if it does not fit. switch: dictionaries of the words to replace by language's
+    number, where they are replaced. dev: held-out text. items: translations to find. found:
+    numbers that say how much the languages have in common. manifest: what was prepared.
+    """
+
+    vocabulary: sharing.LanguageVocabulary
+    files: list[TokenFiles]
+    train: StreamStore | None
+    tables: PieceTables
+    switch: dict[int, PieceDictionary]
+    dev: StreamStore
+    items: list[Translated]
+    found: dict[str, float]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Tokens of each language's stream."""
+        return self.train.sizes if self.train else tuple(each.total for each in self.files)
+
+
+class Preparer:
+    """Prepares the text of one row after the other; what rows share is made once."""
+
+    def __init__(self, config: ml_collections.ConfigDict, reader: Reader, workdir: Path):
+        """Takes the config, its texts and where to keep what is made."""
+        self._config, self._reader, self._workdir = config, reader, workdir
+        section = config.corpora
+        self._normalization = Normalization(section.punctuation, section.tokenize)
+
+    def __call__(self, row: Row, seed: int) -> Data:
+        """The data of a row; `seed` is that of the words that are replaced.
+
+        Raises:
+          ValueError, FileNotFoundError: a text cannot be used; its field is named.
+        """
+        texts = {name: self._reader.read(name, row.is_other_domain) for name in row.languages}
+        languages = self._vocabulary(row, texts)
+        train = [
+            self._prepared(row, languages, name, texts[name].train, "train")
+            for name in row.languages
+        ]
+        dev = [
+            self._prepared(row, languages, name, texts[name].dev, "dev") for name in row.languages
+        ]
+        tables = PieceTables.of(languages, row.random_pieces)
+        switch = self._dictionaries(row, languages, texts) if row.code_switch else {}
+        total = sum(each.total for each in train)
+        streams: StreamStore | None = None
+        counts = []
+        if total <= self._config.batches.resident_tokens:
+            arrays = [each.as_array() for each in train]
+            if row.code_switch == ONCE:
+                arrays = [self._switched(x, switch.get(k), seed, k) for k, x in enumerate(arrays)]
+                switch = {}
+            streams = StreamStore(np.concatenate(arrays), tuple(map(len, arrays)), tables)
+            counts = [np.bincount(x, minlength=languages.size) for x in arrays]
+        else:
+            say(f"{total:,} tokens are read from disk, step by step")
+            counts = [self._counted(each, languages.size) for each in train]
+        return Data(
+            vocabulary=languages,
+            files=train,
+            train=streams,
+            tables=tables,
+            switch=switch,
+            dev=StreamStore(
+                np.concatenate([x.as_array() for x in dev]), tuple(x.total for x in dev), tables
+            ),
+            items=list(self._items(row, languages, texts)),
+            found=dict(sharing.anchors(languages, counts)),
+        )
+
+    def _normalized(self, name: str, lines: Sequence[str]) -> list[str]:
+        normalizer = Normalizer(name, self._normalization)
+        return [found for line in lines if (found := normalizer(line))]
+
+    def _vocabulary(self, row: Row, texts: dict[str, Texts]) -> sharing.LanguageVocabulary:
+        section, split = self._config.vocabulary, self._config.corpora.split_sentences
+
+        def sample(name: str) -> list[str]:
+            lines = corpora.stream(texts[name].train, split_sentences=split)
+            return self._normalized(name, vocabulary.sample(lines, section.sentences))
+
+        def train(field: str, sentences: list[str]) -> Pieces:
+            try:
+                return vocabulary.train(
+                    sentences, section[field], self._workdir / "vocabulary", section.model_type
+                )
+            except ValueError as error:
+                raise ValueError(f"vocabulary.{field}: {error}") from error
+
+        samples = [sample(name) for name in row.languages]
+        if row.sharing == "joint" and len(samples) > 1:
+            made = [train("joint_size", [line for lines in samples for line in lines])]
+        else:
+            made = [train("own_size", lines) for lines in samples]
+        return sharing.make(row.sharing, row.languages, made)
+
+    def _prepared(
+        self,
+        row: Row,
+        languages: sharing.LanguageVocabulary,
+        name: str,
+        given: Sequence[sources.Source],
+        field: str,
+    ) -> TokenFiles:
+        number = row.languages.index(name)
+        section = self._config.corpora
+        limit = 0 if self._reader.is_synthetic else section[f"{field}_sentences"]
+        try:
+            return prepare(
+                given,
+                Encoding(
+                    name,
+                    self._normalization,
+                    languages.pieces[number],
+                    section.split_sentences,
+                    languages.ids[number],
+                ),
+                self._workdir / "tokens",
+                limit=limit or None,
+                processes=section.processes,
+                say=say,
+            )
+        except (ValueError, FileNotFoundError) as error:
+            raise type(error)(f"corpora.{name}.{field}: {error}") from error
+
+    def _dictionaries(
+        self, row: Row, languages: sharing.LanguageVocabulary, texts: dict[str, Texts]
+    ) -> dict[int, PieceDictionary]:
+        """For each language's number, the translations of its words."""
+        first = row.languages[0]
+        given = {name: texts[name].dictionary for name in row.languages[1:]}
+        if missing := [name for name, found in given.items() if found is None]:
+            raise ValueError(
+                f"corpora.{missing[0]}.dictionary is empty: row {row.name} replaces words by the "
+                "translations of a dictionary from the first language to this one"
+            )
+        encode: dict[str, Callable[..., Any]] = {
+            name: (lambda words, k=k: languages.encode(k, list(words)))
+            for k, name in enumerate(row.languages)
+        }
+        names = languages.names()
+        by_source = {first: [found for found in given.values() if found]}
+        by_source |= {name: [found.reverse()] for name, found in given.items() if found}
+        return {
+            row.languages.index(name): PieceDictionary.build(
+                found, encode, code_switch.word_starts(names[row.languages.index(name)])
+            )
+            for name, found in by_source.items()
+            if found
+        }
+
+    def _switched(
+        self, stream: np.ndarray, words: PieceDictionary | None, seed: int, language: int
+    ) -> np.ndarray:
+        """A stream whose words are replaced once, block by block."""
+        if words is None:
+            return stream
+        section = self._config.code_switch
+        parts, changed, total = [], 0, 0
+        for number, start in enumerate(range(0, len(stream), BLOCK)):
+            part = code_switch.switch(
+                stream[start : start + BLOCK],
+                words,
+                (seed, language, 0, number),
+                probability=section.probability,
+                most=section.most,
+            )
+            parts.append(part.tokens)
+            changed, total = changed + part.changed, total + part.words
+        say(f"language {language}: {changed:,} of {total:,} words replaced by translations")
+        return np.concatenate(parts)
+
+    @staticmethod
+    def _counted(files: TokenFiles, size: int) -> np.ndarray:
+        """How often each id occurs."""
+        counts = np.zeros(size, np.int64)
+        for start in range(0, files.total, 2**22):
+            part = files.read(start, min(2**22, files.total - start))
+            counts += np.bincount(part, minlength=size)
+        return counts
+
+    def _items(self, row: Row, languages: sharing.LanguageVocabulary, texts: dict[str, Texts]):
+        """Sentences and words of the first language to find the translations of."""
+        for number, name in enumerate(row.languages[1:], 1):
+            own = texts[name]
+            if own.test is not None:
+                limit = self._config.corpora.test_sentences
+                sides = [cut(side, limit) for side in own.test]
+                ids = [
+                    languages.encode(k, self._normalized(row.languages[k], side))
+                    for k, side in zip((0, number), sides, strict=True)
+                ]
+                if len(ids[0]) != len(ids[1]):
+                    raise ValueError(f"corpora.{name}.test: a sentence has no text")
+                yield Translated(f"retrieval_{name}", (0, number), (ids[0], ids[1]))
+            if own.test_dictionary is not None:
+                entries = own.test_dictionary.entries.items()
+                pairs = [(word, text) for word, found in entries for text, _ in found]
+                yield self._words(languages, number, pairs)
+
+    def _words(self, languages, number: int, pairs) -> Translated:
+        """Words of a dictionary that the vocabularies have, and which translate which."""
+        known: list[dict[str, int]] = [{}, {}]
+        ids: list[list[np.ndarray]] = [[], []]
+        gold: list[list[int]] = []
+        for word, translation in pairs:
+            found = [languages.encode(k, [x])[0] for k, x in ((0, word), (number, translation))]
+            if any(UNK in x or not len(x) for x in found):
+                continue
+            places = []
+            for side, (text, own) in enumerate(zip((word, translation), found, strict=True)):
+                if text not in known[side]:
+                    known[side][text] = len(ids[side])
+                    ids[side].append(own)
+                    if side == 0:
+                        gold.append([])
+                places.append(known[side][text])
+            gold[places[0]].append(places[1])
+        name = languages.languages[number]
+        if not gold:
+            raise ValueError(f"corpora.{name}.test_dictionary: the vocabularies have none of it")
+        return Translated(f"words_{name}", (0, number), (ids[0], ids[1]), gold)

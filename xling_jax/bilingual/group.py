@@ -1,0 +1,289 @@
+"""A row's seeds, from the first step to the stored result."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import ml_collections
+import numpy as np
+
+from xling_jax import devices
+from xling_jax.batches.code_switch import switch_window
+from xling_jax.batches.streams import StreamLayout, StreamSampler, probabilities
+from xling_jax.batches.windows import StreamStore
+from xling_jax.bilingual.data import Data
+from xling_jax.bilingual.rows import ONLINE, Row
+from xling_jax.bilingual.selection import Best
+from xling_jax.evaluators.stream_perplexity import StreamPerplexity
+from xling_jax.evaluators.translations import Translations
+from xling_jax.models.bert import BertConfig
+from xling_jax.reports import results
+from xling_jax.training.checkpoints import Checkpoints
+from xling_jax.training.loop import (
+    Diverged,
+    Interruption,
+    Replica,
+    Schedule,
+    Training,
+    is_about,
+)
+from xling_jax.training.metrics import MetricsFile, say
+from xling_jax.training.optimizer import OptimizerConfig
+from xling_jax.training.step import RUNNING, State
+from xling_jax.training.stream_feed import FedPlanner, ResidentPlanner
+from xling_jax.training.stream_step import StreamProgram, StreamSetting, Vocabularies
+
+CHECKPOINTS, BEST = "checkpoints", "best"
+
+
+class Group:
+    """Trains and evaluates the seeds of one row side by side, and stores what comes out."""
+
+    def __init__(
+        self,
+        config: ml_collections.ConfigDict,
+        workdir: Path,
+        row: Row,
+        seeds: Sequence[int],
+        data: Data,
+    ):
+        """Lays out the batches; compiles nothing yet.
+
+        Raises:
+          ValueError: fields that do not go together, each named with the way out.
+        """
+        self._config, self._workdir, self._row, self._data = config, workdir, row, data
+        self._mesh = devices.make_mesh(len(seeds))
+        training, batches = config.training, config.batches
+        self._replicas = [
+            Replica(
+                row=row.name,
+                description=row.description,
+                seed=seed,
+                setting=StreamSetting.of(seed, training.learning_rate),
+            )
+            for seed in seeds
+        ]
+        layout = StreamLayout.choose(
+            batches.parts,
+            batches.sequences,
+            batches.length,
+            self._mesh.shape[devices.DATA],
+            batches.accumulate,
+        )
+        sentences = [each.sentences for each in data.files]
+        draws = tuple(probabilities(sentences, batches.alpha).tolist())
+        self._samplers = [
+            StreamSampler(data.sizes, draws, layout, seed, training.steps_per_epoch)
+            for seed in seeds
+        ]
+        total = training.epochs * training.steps_per_epoch
+        curve = {round(total * percent / 100) for percent in config.evaluators.curve}
+        self._schedule = Schedule(
+            total=total,
+            epoch=training.steps_per_epoch,
+            evaluations=tuple(sorted(curve | {total})),
+            save_every=training.save_every or training.steps_per_epoch,
+            call=min(training.steps_per_call, training.steps_per_epoch),
+        )
+        planner = self._planner()
+        self._program = StreamProgram(
+            BertConfig(vocabulary_size=data.vocabulary.size, **config.models),
+            OptimizerConfig(
+                total_steps=total,
+                **{
+                    name: training[name]
+                    for name in ("warmup_steps", "weight_decay", "epsilon", "clip", "decay")
+                },
+            ),
+            planner.layout,
+            Vocabularies(len(row.languages), data.vocabulary.way == "separate", row.softmax),
+            row.partition,
+        )
+        self._evaluated: tuple[int, list[dict[str, float]]] | None = None
+
+    def _planner(self) -> ResidentPlanner | FedPlanner:
+        """What says what stands in each step: places on the device, or tokens from the host."""
+        data, window = self._data, self._samplers[0].layout.window
+        section, online = self._config.code_switch, self._row.code_switch == ONLINE
+        if data.train is not None and not data.switch:
+            return ResidentPlanner(self._samplers)
+        seed = self._samplers[0].seed
+
+        def read(language: int, start: int, step: int, slot: int) -> np.ndarray:
+            files = data.files[language]
+            if language not in data.switch:
+                return files.read(start, window)
+            draw = step + 1 if online else 0
+            return switch_window(
+                files.read,
+                start,
+                window,
+                data.switch[language],
+                (seed, language, draw),
+                probability=section.probability,
+                most=section.most,
+            ).tokens
+
+        return FedPlanner(self._samplers, read, self._schedule.total)
+
+    def run(self, metrics: MetricsFile, interruption: Interruption) -> None:
+        """Trains, evaluates and stores the replicas' results.
+
+        Raises:
+          Diverged: none of them has a finite loss any more; that is stored as their result.
+          Interrupted: the run was asked to end.
+        """
+        planner = self._planner()
+        self._describe()
+        folder = self._workdir / CHECKPOINTS / self._name
+        checkpoints = Checkpoints(folder)
+        best = Best(folder / BEST, [replica.seed for replica in self._replicas])
+        evaluate = self._evaluator(metrics, best)
+        text = self._data.train
+        if text is None or planner.layout.is_fed:
+            text = StreamStore(np.zeros(1, np.int32), self._data.sizes, self._data.tables)
+        training = Training(
+            self._program,
+            self._mesh,
+            self._replicas,
+            text,
+            planner,
+            self._schedule,
+            checkpoints,
+            metrics,
+            evaluate,
+            interruption,
+        )
+        try:
+            state = training.run()
+            if self._evaluated is None or self._evaluated[0] != self._schedule.total:
+                evaluate(self._schedule.total, state, training.settings)
+        except Diverged:
+            self._store(training.state, best)
+            raise
+        finally:
+            checkpoints.close()
+            best.close()
+        self._store(state, best)
+
+    @property
+    def _name(self) -> str:
+        seeds = "-".join(str(replica.seed) for replica in self._replicas)
+        return f"row{self._row.name}_seeds{seeds}".replace("/", "_")
+
+    def _describe(self) -> None:
+        layout, found = self._samplers[0].layout, self._data.found
+        shares = ", ".join(
+            f"{name} {size:,} tokens ({100 * draw:.0f} % of the parts)"
+            for name, size, draw in zip(
+                self._row.languages, self._data.sizes, self._samplers[0].draws, strict=True
+            )
+        )
+        say(
+            f"{shares}; {self._data.vocabulary.size:,} pieces ({self._row.sharing}), of which "
+            f"{found['anchors']:.0f} are anchors, {100 * found['anchor_tokens']:.0f} % of tokens"
+        )
+        say(
+            f"{len(self._replicas)} replicas on {dict(self._mesh.shape)} "
+            f"{jax.devices()[0].platform} devices; {self._schedule.total} steps of {layout.parts} "
+            f"x {layout.sequences} sequences of {layout.length}, {layout.microbatch} at once on "
+            f"each device, {self._samplers[0].passes(self._schedule.total)[0]:.1f} passes over "
+            f"{self._row.languages[0]}"
+        )
+
+    def _evaluator(self, metrics: MetricsFile, best: Best):
+        """What the loop calls with (step, state, settings)."""
+        section, layers = self._config.evaluators, self._layers()
+        perplexity = StreamPerplexity(
+            self._program, self._mesh, self._data.dev, list(self._row.languages)
+        )
+        translations = None
+        if self._data.items:
+            translations = Translations(
+                self._program.model,
+                self._mesh,
+                self._data.items,
+                layers=layers,
+                max_length=self._config.batches.length,
+                sentences=section.sentences,
+                row_lengths=tuple(section.row_lengths),
+            )
+        first = f"perplexity_dev_{self._row.languages[0]}"
+
+        def evaluate(step: int, state: State, settings: StreamSetting) -> None:
+            found = perplexity(state.params, settings)
+            if translations is not None:
+                both = zip(found, translations(state.params), strict=True)
+                found = [own | others | _means(others, layers) for own, others in both]
+            if self._evaluated is None:  # a killed run may have written these lines already
+                metrics.keep(lambda entry: not self._is_evaluation(entry, step))
+            self._evaluated = step, found
+            if step:
+                best.offer(step, state, [values[first] for values in found])
+            for replica, values in zip(self._replicas, found, strict=True):
+                metrics.write(
+                    kind="evaluation",
+                    step=step,
+                    epoch=step / self._schedule.epoch,
+                    row=replica.row,
+                    seed=replica.seed,
+                    metrics=values,
+                )
+                shown = [
+                    f"{name} {value:.3g}"
+                    for name, value in values.items()
+                    if name.startswith("perplexity") or name in ("retrieval", "words")
+                ]
+                say(f"{replica.name}, step {step}: {', '.join(shown)}")
+
+        return evaluate
+
+    def _layers(self) -> tuple[int, ...]:
+        """The layers that are evaluated: all by default."""
+        depth = self._config.models.layers
+        layers = tuple(self._config.evaluators.layers) or tuple(range(depth + 1))
+        if not all(0 <= layer <= depth for layer in layers):
+            raise ValueError(f"evaluators.layers={layers}: the model has layers 0..{depth}")
+        return layers
+
+    def _is_evaluation(self, entry: Mapping[str, Any], step: int) -> bool:
+        is_of_step = entry["kind"] == "evaluation" and entry["step"] == step
+        return is_of_step and is_about(self._replicas, entry)
+
+    def _store(self, state: State, best: Best) -> None:
+        """Adds the replicas to `results.json`."""
+        stopped_at = np.asarray(state.stopped_at).tolist()
+        for number, (replica, at, selected) in enumerate(
+            zip(self._replicas, stopped_at, best.found(), strict=True)
+        ):
+            values: dict[str, float] = {}
+            if at == RUNNING:
+                assert self._evaluated is not None
+                values = {**self._evaluated[1][number], **self._data.found, **selected}
+            results.add_result(
+                self._workdir / "results.json",
+                results.Replica(
+                    experiment=self._config.name,
+                    row=replica.row,
+                    description=replica.description,
+                    seed=replica.seed,
+                    step=self._schedule.total if at == RUNNING else at,
+                    metrics=values,
+                    diverged_at=None if at == RUNNING else at,
+                ),
+            )
+
+
+def _means(values: Mapping[str, float], layers: Sequence[int]) -> dict[str, float]:
+    """`retrieval` and `words`: of all languages, the mean over layers."""
+    found = {}
+    for task in ("retrieval", "words"):
+        ends = tuple(f"_{layer}" for layer in layers)
+        every = [
+            v for name, v in values.items() if name.startswith(f"{task}_") and name.endswith(ends)
+        ]
+        if every:
+            found[task] = float(np.mean(every))
+    return found

@@ -1,0 +1,119 @@
+"""The rows of W&C Table 1 as modifications of the default model."""
+
+import dataclasses
+import re
+from collections.abc import Sequence
+
+from xling_jax.batches.windows import ANYWHERE, INSIDE
+from xling_jax.training.stream_step import LANGUAGE_SOFTMAX, SHARED_SOFTMAX
+
+DEFAULT = "default"
+MODIFICATIONS = {
+    "wiki-cc": "the languages but the first have text of another domain (their field `other`)",
+    "no-anchors": "a vocabulary for each language, and no piece in two of them",
+    "default-anchors": "a vocabulary for each language; equal pieces are one",
+    "extra-anchors": "words are replaced by translations, once",
+    "extra-anchors-online": "words are replaced by translations, anew each time they are read",
+    "sep-emb": "embeddings of tokens and positions, and the softmax, for each language",
+    "sep": "sep[PATHS]: these parameters for each language, as sep[layers/0..2]; joined by |",
+    "language-softmax": "a prediction chooses among the language's pieces only",
+    "random-inside": "random replacements are of the same language",
+    "only": "only[NAMES]: without the other languages; joined by |",
+}
+WITH_ARGUMENT = ("sep", "only")
+SEP_EMB = ("embeddings/tokens", "embeddings/positions", "mlm/bias")
+EXCLUDE = (  # of these a row has one at most
+    ("no-anchors", "default-anchors", "sep-emb"),
+    ("extra-anchors", "extra-anchors-online"),
+    ("extra-anchors", "sep-emb"),
+    ("extra-anchors-online", "sep-emb"),
+)
+ONCE, ONLINE = "once", "online"
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """What a row's description says.
+
+    name, description: of the row. languages: that are trained. partition: paths of what each has
+    for itself. sharing: see `vocabulary.sharing`. softmax, random_pieces: see `Vocabularies` and
+    `PieceTables`. code_switch: ONCE, ONLINE or "". is_other_domain: whether all languages but the
+    first have their `other` text.
+    """
+
+    name: str
+    description: str
+    languages: tuple[str, ...]
+    partition: tuple[str, ...]
+    sharing: str
+    softmax: str
+    random_pieces: str
+    code_switch: str
+    is_other_domain: bool
+
+
+def parse(name: str, description: str, languages: Sequence[str]) -> Row:
+    """Reads a description such as `sep-emb;sep[layers/0..2]`.
+
+    Args:
+      name: of the row.
+      description: names of `MODIFICATIONS` joined by `;`, or `default`.
+      languages: of the experiment.
+
+    Raises:
+      ValueError: an unknown modification or language, or two that exclude each other.
+    """
+    names: set[str] = set()
+    paths: list[str] = []
+    trained = list(languages)
+    for part in filter(None, (part.strip() for part in description.split(";"))):
+        match = re.fullmatch(r"([a-z-]+)(?:\[(.+)\])?", part)
+        kind, argument = match.groups() if match else (part, None)
+        if kind == DEFAULT and not argument:
+            continue
+        if kind not in MODIFICATIONS or bool(argument) != (kind in WITH_ARGUMENT):
+            raise ValueError(
+                f"row {name!r}: unknown modification {part!r}: choose from "
+                f"{', '.join([DEFAULT, *MODIFICATIONS])}"
+            )
+        names.add(kind)
+        if kind == "sep":
+            paths += (argument or "").split("|")
+        if kind == "only":
+            trained = (argument or "").split("|")
+            if wrong := [other for other in trained if other not in languages]:
+                raise ValueError(
+                    f"row {name!r}: {part!r} names {', '.join(wrong)}, and the languages are "
+                    f"{', '.join(languages)}"
+                )
+    for several in EXCLUDE:
+        if len(found := sorted(names.intersection(several))) > 1:
+            raise ValueError(f"row {name!r}: {' and '.join(found)} exclude each other")
+    is_apart = "sep-emb" in names
+    own = next(
+        (
+            way
+            for key, way in [
+                ("sep-emb", "separate"),
+                ("no-anchors", "prefixed"),
+                ("default-anchors", "union"),
+            ]
+            if key in names
+        ),
+        "joint",
+    )
+    return Row(
+        name=name,
+        description=description,
+        languages=tuple(trained),
+        partition=(*(SEP_EMB if is_apart else ()), *paths),
+        sharing=own,
+        softmax=LANGUAGE_SOFTMAX if names & {"sep-emb", "language-softmax"} else SHARED_SOFTMAX,
+        random_pieces=INSIDE if names & {"sep-emb", "random-inside"} else ANYWHERE,
+        code_switch=ONLINE
+        if "extra-anchors-online" in names
+        else ONCE
+        if "extra-anchors" in names
+        else "",
+        is_other_domain="wiki-cc" in names,
+    )

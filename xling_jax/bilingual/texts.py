@@ -1,0 +1,181 @@
+"""The texts of a bilingual experiment: from files, TFDS or the embedded languages."""
+
+import dataclasses
+import functools
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import ml_collections
+
+from xling_jax.bilingual.rows import Row
+from xling_jax.corpora import dictionaries, sources
+from xling_jax.corpora import text as corpora
+from xling_jax.corpora.dictionaries import Dictionary
+from xling_jax.corpora.synthetic.config import LanguageConfig
+from xling_jax.corpora.synthetic.pair import Pair, SecondConfig, pair_of
+
+SYNTHETIC = "synthetic"  # the source of an embedded language
+TRAIN_SEED, DEV_SEED, TEST_SEED = 1, 2, 3  # seeds of an embedded language's texts
+TESTED = 4  # every fourth pair of an embedded dictionary is kept for testing
+
+
+@dataclasses.dataclass(frozen=True)
+class Texts:
+    """What is read for one language.
+
+    train, dev: sources. test: sentences of the first language and their translations, none for
+    the first language itself. dictionary, test_dictionary: from the first language to this one,
+    to switch words and to test with.
+    """
+
+    train: tuple[sources.Source, ...]
+    dev: tuple[sources.Source, ...]
+    test: tuple[list[str], list[str]] | None
+    dictionary: Dictionary | None
+    test_dictionary: Dictionary | None
+
+
+def _files(field: str) -> tuple[str, ...]:
+    """The sources that a field names, joined by +; a file may have a + in its name."""
+    return (field,) if not field or Path(field).is_file() else tuple(field.split("+"))
+
+
+class Reader:
+    """Reads the texts of the languages of an experiment."""
+
+    def __init__(self, config: ml_collections.ConfigDict):
+        """Checks that every language has what it needs.
+
+        Raises:
+          ValueError: languages named twice, or sources missing or mixed.
+        """
+        self._section, self.languages = config.corpora, tuple(config.corpora.languages)
+        if len(set(self.languages)) < len(self.languages) or not self.languages:
+            raise ValueError(f"corpora.languages={self.languages}: name each language once")
+        for name in self.languages:
+            own = self._section[name]
+            if missing := [field for field in ("train", "dev") if not own[field]]:
+                raise ValueError(
+                    f"corpora.{name}.{missing[0]} is empty: give files joined by +, a TFDS name, "
+                    f"or, for an embedded language, {SYNTHETIC}"
+                )
+            if bool(own.test) != bool(own.test_first):
+                raise ValueError(
+                    f"corpora.{name}.test and corpora.{name}.test_first: give both, line by line "
+                    "translations of each other, or none"
+                )
+        kinds = {name: self._section[name].train == SYNTHETIC for name in self.languages}
+        if len(set(kinds.values())) > 1:
+            raise ValueError(
+                "corpora: some languages are embedded ones and some are not "
+                f"({', '.join(f'{n}: {self._section[n].train}' for n in self.languages)})"
+            )
+        self.is_synthetic = kinds[self.languages[0]]
+
+    def manifest(self, rows: Sequence[Row]) -> list[dict[str, str]]:
+        """Every source that the rows read, with a hash of its content.
+
+        Raises:
+          ValueError, FileNotFoundError: one of them cannot be read; its field is named.
+        """
+        found = []
+        for name in self.languages:
+            own = [row for row in rows if name in row.languages]
+            domains = {row.is_other_domain and name != self.languages[0] for row in own}
+            fields = ["dev", "test", "test_first", "test_dictionary"] if own else []
+            fields += ["other"] * (True in domains) + ["train"] * (False in domains)
+            fields += ["dictionary"] * any(row.code_switch for row in own)
+            for field in fields:
+                for source in _files(self._section[name][field]):
+                    if not source or source == SYNTHETIC:
+                        continue
+                    try:
+                        digest = sources.fingerprint(source)
+                    except (ValueError, FileNotFoundError) as error:
+                        raise type(error)(f"corpora.{name}.{field}: {error}") from error
+                    entry = {"source": source, "language": name, "field": field, "sha256": digest}
+                    found.append(entry)
+        return found
+
+    def read(self, name: str, is_other_domain: bool) -> Texts:
+        """The texts of a language; of the other domain, if it is not the first.
+
+        Raises:
+          ValueError, FileNotFoundError: one of them cannot be read.
+        """
+        is_other = is_other_domain and name != self.languages[0]
+        own = self._section[name]
+        if is_other and not own.other:
+            raise ValueError(f"corpora.{name}.other is empty: give its text of another domain")
+        if self.is_synthetic:
+            return self._synthetic(name, is_other)
+        try:
+            return Texts(
+                train=_files(own.other if is_other else own.train),
+                dev=_files(own.dev),
+                test=self._parallel(name, own),
+                dictionary=self._dictionary(name, own.dictionary),
+                test_dictionary=self._dictionary(name, own.test_dictionary),
+            )
+        except (ValueError, FileNotFoundError) as error:
+            raise type(error)(f"corpora.{name}: {error}") from error
+
+    def _parallel(self, name: str, own: Mapping[str, Any]) -> tuple[list[str], list[str]] | None:
+        if not own["test"]:
+            return None
+        first = corpora.read(own["test_first"], self.languages[0])
+        second = corpora.read(own["test"], name)
+        corpora.require_parallel(first, second)
+        return first.sentences, second.sentences
+
+    def _dictionary(self, name: str, path: str) -> Dictionary | None:
+        if not path:
+            return None
+        return dictionaries.read(path, self.languages[0], name, lowercase=True)
+
+    @functools.cached_property
+    def _knobs(self) -> LanguageConfig:
+        return LanguageConfig(**self._section.synthetic)
+
+    def _pair(self, name: str, is_other: bool = False) -> Pair:
+        """The first language and this one, which may be the same."""
+        knobs = dict(self._section[name].second)
+        if is_other:
+            knobs["domain"] = self._section[name].other_domain
+        return pair_of(self._knobs, SecondConfig(**knobs))
+
+    def _synthetic(self, name: str, is_other: bool) -> Texts:
+        section, pair = self._section, self._pair(name, is_other)
+        train, dev = section.train_sentences, section.dev_sentences
+        if not train or not dev:
+            raise ValueError(
+                "corpora.train_sentences and corpora.dev_sentences: say how many sentences of the "
+                "embedded languages to make"
+            )
+        side = 0 if name == self.languages[0] else 1
+        numbers = [(train, 1), (1, train)][side], [(dev, 1), (1, dev)][side]
+        made = [
+            (sources.Lines(f"{SYNTHETIC} {name} {what}", tuple(pair.texts(*number, seed)[side])),)
+            for what, number, seed in [
+                ("train", numbers[0], TRAIN_SEED),
+                ("dev", numbers[1], DEV_SEED),
+            ]
+        ]
+        if not side:
+            return Texts(made[0], made[1], None, None, None)
+        entries = pair.dictionary()
+        test = [pair for number, pair in enumerate(entries) if number % TESTED == 0]
+        rest = [pair for number, pair in enumerate(entries) if number % TESTED]
+        return Texts(
+            train=made[0],
+            dev=made[1],
+            test=self._pair(name).parallel(section.test_sentences, TEST_SEED),
+            dictionary=dictionaries.from_pairs(rest, self.languages[0], name),
+            test_dictionary=dictionaries.from_pairs(test, self.languages[0], name),
+        )
+
+
+def cut(sentences: Sequence[str], limit: int) -> list[str]:
+    """The first `limit` sentences; all for 0."""
+    return list(sentences[:limit] if limit else sentences)

@@ -1,0 +1,215 @@
+"""Bilingual dictionaries: words and their translations, with weights, from files."""
+
+import dataclasses
+import math
+import os
+import pathlib
+import re
+import unicodedata
+from collections.abc import Iterable
+
+_BYTE_ORDER_MARK = "\ufeff"
+_LINE_END = re.compile(r"\r\n|\r|\n")
+
+Translations = tuple[tuple[str, float], ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Dictionary:
+    """Words of one language with their translations into another.
+
+    Attributes:
+      source_language: the name that the data has everywhere else; likewise target_language.
+      entries: for each word or phrase, in the order of the file, its translations, each once, with
+        weights above 0. Weights compare the translations of one word, not words.
+    """
+
+    source_language: str
+    target_language: str
+    entries: dict[str, Translations]
+
+    @property
+    def pairs(self) -> int:
+        """Number of pairs of a word and a translation."""
+        return sum(map(len, self.entries.values()))
+
+    def reverse(self) -> "Dictionary":
+        """The dictionary of the other direction; every pair keeps its weight."""
+        return _dictionary(
+            (
+                (translation, word, weight)
+                for word, translations in self.entries.items()
+                for translation, weight in translations
+            ),
+            self.target_language,
+            self.source_language,
+        )
+
+    def with_capitals(self) -> "Dictionary":
+        """Adds each lower-case word capitalised, with capitalised translations, if there is none.
+
+        So a lower-case dictionary serves for the first words of sentences too.
+        """
+        entries = dict(self.entries)
+        for word, translations in self.entries.items():
+            if word == word.lower():
+                capitals = tuple((_capitalised(text), weight) for text, weight in translations)
+                entries.setdefault(_capitalised(word), capitals)
+        return dataclasses.replace(self, entries=entries)
+
+
+def read(
+    path: str | os.PathLike[str],
+    source_language: str,
+    target_language: str,
+    *,
+    lowercase: bool = False,
+) -> Dictionary:
+    """Reads a dictionary with a pair a line, in UTF-8.
+
+    The form of a line is told by what it holds:
+      * word, tab, translation (MUSE, PanLex, XLing-Eval), where both may be phrases with blanks;
+      * the same and a tab and a weight, such as PanLex's translation quality;
+      * word, blanks, translation (MUSE);
+      * word, blanks, translation, tab, weight, if every line of the file is so.
+
+    A pair without a weight has weight 1; the weights of repeated pairs are summed. Blank lines are
+    skipped, text is put into Unicode NFC.
+
+    Args:
+      path: the file.
+      source_language: name of the first column's language.
+      target_language: name of the second column's.
+      lowercase: lower-case the words, not their translations. MUSE is lower-case already; other
+        dictionaries write some words with capitals that running text has not.
+
+    Raises:
+      FileNotFoundError: there is no such file.
+      ValueError: a folder, no pairs, invalid UTF-8, or a line with too few or too many columns or
+        with a weight that is no positive number; file and line are named.
+    """
+    lines = [(number, line.strip()) for number, line in enumerate(_read_lines(path), 1)]
+    lines = [(number, line) for number, line in lines if line]
+    if not lines:
+        raise ValueError(f"{path} has no pairs: it is empty or holds only blank lines")
+    blanks_then_weight = all(_is_blanks_then_weight(line) for _, line in lines)
+    triples = []
+    for number, line in lines:
+        try:
+            word, translation, weight = _parse(line, blanks_then_weight)
+        except ValueError as error:
+            raise ValueError(f"{path}, line {number}: {error}") from error
+        triples.append((word.lower() if lowercase else word, translation, weight))
+    return _dictionary(triples, source_language, target_language)
+
+
+def from_pairs(
+    pairs: Iterable[tuple[str, str]], source_language: str, target_language: str
+) -> Dictionary:
+    """Makes a dictionary of pairs in memory; a pair weighs as often as it comes.
+
+    Raises:
+      ValueError: there are no pairs, or one has an empty side.
+    """
+    triples = [(_clean(word), _clean(translation), 1.0) for word, translation in pairs]
+    if not triples:
+        raise ValueError(f"a dictionary {source_language}-{target_language} needs a pair at least")
+    for number, (word, translation, _) in enumerate(triples):
+        if not word or not translation:
+            raise ValueError(f"pair {number}, {(word, translation)}, has an empty side")
+    return _dictionary(triples, source_language, target_language)
+
+
+def common_source(dictionaries: Iterable[Dictionary]) -> str:
+    """The source language of several dictionaries.
+
+    Raises:
+      ValueError: there are none or several, or two dictionaries have the same target language.
+    """
+    pairs = [(each.source_language, each.target_language) for each in dictionaries]
+    sources, targets = {source for source, _ in pairs}, {target for _, target in pairs}
+    if len(sources) != 1 or len(targets) < len(pairs):
+        raise ValueError(
+            f"dictionaries of {', '.join('-'.join(pair) for pair in pairs) or 'no languages'}: "
+            "give dictionaries of one source language, one for each target language"
+        )
+    return sources.pop()
+
+
+def _dictionary(
+    triples: Iterable[tuple[str, str, float]], source_language: str, target_language: str
+) -> Dictionary:
+    merged: dict[str, dict[str, float]] = {}
+    for word, translation, weight in triples:
+        weights = merged.setdefault(word, {})
+        weights[translation] = weights.get(translation, 0.0) + weight
+    entries = {word: tuple(weights.items()) for word, weights in merged.items()}
+    return Dictionary(source_language, target_language, entries)
+
+
+def _read_lines(path: str | os.PathLike[str]) -> list[str]:
+    file = pathlib.Path(path).expanduser()
+    if file.is_dir():
+        raise ValueError(f"{path} is a folder: name one file with a word and a translation a line")
+    if not file.exists():
+        raise FileNotFoundError(
+            f"{path}: no such file (looked for {file.absolute()}). Give a UTF-8 file with a word "
+            "and a translation a line"
+        )
+    data = file.read_bytes()
+    try:
+        return _LINE_END.split(data.decode("utf-8").removeprefix(_BYTE_ORDER_MARK))
+    except UnicodeDecodeError as error:
+        line = len(_LINE_END.findall(data[: error.start].decode("latin-1"))) + 1
+        raise ValueError(
+            f"{path}, line {line}: not valid UTF-8 (byte 0x{data[error.start]:02x}). "
+            f"Convert the file first, for example with iconv -f latin1 -t utf-8 {path}"
+        ) from error
+
+
+def _is_blanks_then_weight(line: str) -> bool:
+    columns = line.split("\t")
+    if len(columns) != 2 or len(columns[0].split()) != 2:
+        return False
+    try:
+        return _weight(columns[1]) > 0
+    except ValueError:
+        return False
+
+
+def _parse(line: str, blanks_then_weight: bool) -> tuple[str, str, float]:
+    """The word, translation and weight of a line; ValueError says what is wrong with it."""
+    columns = line.split("\t")
+    if len(columns) == 1 or blanks_then_weight:
+        columns[:1] = columns[0].split()
+        most, advice = 2 + blanks_then_weight, "; put tabs between them where a phrase has blanks"
+    else:
+        most, advice = 3, ""
+    columns = [_clean(column) for column in columns]
+    if len(columns) == 1:
+        raise ValueError(
+            f"one column, {line!r}; give a word and its translation with a tab or a blank between"
+        )
+    if len(columns) > most:
+        raise ValueError(f"{len(columns)} columns, {line!r}; {most} are the most{advice}")
+    if not all(columns):
+        raise ValueError(f"an empty column, {line!r}; give a word and its translation")
+    return columns[0], columns[1], _weight(columns[2]) if len(columns) == 3 else 1.0
+
+
+def _weight(column: str) -> float:
+    try:
+        weight = float(column)
+    except ValueError:
+        weight = math.nan
+    if not 0 < weight < math.inf:
+        raise ValueError(f"the weight {column!r} is no positive number")
+    return weight
+
+
+def _capitalised(text: str) -> str:
+    return text[:1].title() + text[1:]
+
+
+def _clean(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFC", text).split())

@@ -1,0 +1,122 @@
+"""Sentences as Moses writes them: one form of punctuation, words apart; Chinese segmented."""
+
+import dataclasses
+import functools
+import re
+import warnings
+from collections.abc import Callable
+from importlib import metadata
+from typing import Any, Literal
+
+from xling_jax.corpora import text
+
+CHINESE = "zh"
+
+
+@dataclasses.dataclass(frozen=True)
+class Normalization:
+    """How the sentences of a text are normalised.
+
+    punctuation: one form for quotes, dashes, full-width marks and digits; invisible characters
+      (Unicode category C) removed.
+    tokenize: "moses" puts blanks between words and punctuation, and between Chinese words; "none"
+      leaves them as they are.
+    """
+
+    punctuation: bool = True
+    tokenize: Literal["moses", "none"] = "moses"
+
+    def __post_init__(self) -> None:
+        if self.tokenize not in ("moses", "none"):
+            raise ValueError(f"tokenize={self.tokenize!r}: choose 'moses' or 'none'")
+
+
+class Normalizer:
+    """Normalises the sentences of one language.
+
+    The steps of XLM's tools/tokenize.sh (Lample & Conneau 2019; Wu et al. 2020 took the same
+    tools), by sacremoses: Unicode punctuation replaced, punctuation normalised, invisible
+    characters removed, tokenised without escapes. Chinese is segmented before them, by jieba
+    instead of Stanford's segmenter. Japanese and Thai are not segmented.
+
+    Attributes:
+      rules: the language whose rules hold. A code of two letters stands for itself, and Moses
+        treats one that it does not know as it treats English, but for the apostrophe; any other
+        name has the rules of English.
+      identity: what decides the outcome: rules, choices and the versions of the libraries.
+    """
+
+    def __init__(self, language: str, normalization: Normalization | None = None):
+        """Takes a name such as "fr", "zh-CN" or "fake"; the default is to do every step."""
+        normalization = normalization or Normalization()
+        self.rules = rules_for(language)
+        tokenize = normalization.tokenize == "moses"
+        self._steps: list[Callable[[str], str]] = []
+        libraries = []
+        if tokenize and self.rules == CHINESE:
+            self._steps.append(lambda line: " ".join(segment_chinese(line)))
+            libraries.append("jieba")
+        if normalization.punctuation:
+            self._steps.append(_moses_punctuation(self.rules))
+        if tokenize:
+            self._steps.append(_moses_tokenizer(self.rules))
+        if self._steps:
+            libraries.append("sacremoses")
+        versions = [f"{name} {metadata.version(name)}" for name in libraries]
+        self.identity = ", ".join([self.rules, repr(normalization), *versions])
+
+    def __call__(self, sentence: str) -> str:
+        """Returns the sentence cleaned (`text.clean`) and normalised; "" if nothing is left."""
+        sentence = text.clean(sentence)
+        for step in self._steps:
+            sentence = step(sentence)
+        return " ".join(sentence.split())
+
+
+def rules_for(language: str) -> str:
+    """The code of the language whose rules hold for a language of this name."""
+    code = re.split("[-_]", language.lower())[0]
+    return code if re.fullmatch("[a-z]{2}", code) else "en"
+
+
+def segment_chinese(line: str) -> list[str]:
+    """The words of a Chinese line, blanks left out; words that no dictionary has are guessed.
+
+    The dictionary is jieba's, the guess its hidden Markov model, and both give the same words
+    every time.
+    """
+    return [word for word in _chinese_words().lcut(line) if not word.isspace()]
+
+
+@functools.cache
+def _chinese_words() -> Any:
+    # Imported late, here and below: most runs normalise nothing.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import jieba
+
+    # Left to itself, jieba reports on stderr, and reads its dictionary from a file in the common
+    # temporary folder, which anybody may have put there.
+    words = jieba.Tokenizer()
+    words.FREQ, words.total = words.gen_pfdict(words.get_dict_file())
+    words.initialized = True
+    return words
+
+
+def _moses_punctuation(rules: str) -> Callable[[str], str]:
+    import sacremoses
+
+    return sacremoses.MosesPunctNormalizer(
+        lang=rules, pre_replace_unicode_punct=True, post_remove_control_chars=True
+    ).normalize
+
+
+def _moses_tokenizer(rules: str) -> Callable[[str], str]:
+    import sacremoses
+
+    moses = sacremoses.MosesTokenizer(lang=rules)
+    # These two make a set of thousands of characters at every full stop, to look up a word.
+    letters, small = frozenset(moses.IsAlpha), frozenset(moses.IsLower)
+    moses.isanyalpha = lambda word: not letters.isdisjoint(word)
+    moses.islower = small.issuperset
+    return functools.partial(moses.tokenize, return_str=True, escape=False)

@@ -1,0 +1,225 @@
+"""Sources of text, divided into parts that are read line by line, however large they are."""
+
+import bz2
+import codecs
+import dataclasses
+import gzip
+import hashlib
+import io
+import json
+import lzma
+import pathlib
+import re
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from xling_jax.corpora import tfds
+
+COMPRESSED: dict[str, Callable[..., Any]] = {
+    ".gz": gzip.open,
+    ".bz2": bz2.open,
+    ".xz": lzma.open,
+}
+_UNPACKING_ERRORS = (EOFError, OSError, lzma.LZMAError, zlib.error)
+
+_BLOCK = 2**18  # bytes read at once
+_SEARCHED = 2**13  # bytes read at once to find the end of a line
+_EXAMPLES = 1000  # read at once
+_WEIGHED = 100  # examples from which the length of all is estimated
+_LINE_END = re.compile(rb"[\r\n]")
+
+
+@dataclasses.dataclass(frozen=True)
+class Lines:
+    """Text in memory as a source.
+
+    name: what manifests and errors call it.
+    lines: the text; a line end within one is a blank.
+    """
+
+    name: str
+    lines: tuple[str, ...]
+
+
+# A UTF-8 file, also compressed (.gz, .bz2, .xz), a TFDS name (see `corpora.tfds`), or `Lines`.
+Source = str | Lines
+
+
+@dataclasses.dataclass(frozen=True)
+class Chunk:
+    """A part of a source, in whole lines.
+
+    start, stop: bytes of a file, examples of a TFDS name; a stop of None is the source's end.
+    """
+
+    source: Source
+    start: int = 0
+    stop: int | None = None
+
+
+def name(source: Source) -> str:
+    """What to call the source."""
+    return source.name if isinstance(source, Lines) else source
+
+
+def chunks(source: Source, bytes_a_chunk: int) -> list[Chunk]:
+    """Divides a source, in its order, into chunks of about `bytes_a_chunk` bytes of text.
+
+    A file is divided at line ends, so that a chunk is longer than this by a line at most. A
+    compressed file is one chunk. A source without a byte has no chunk.
+
+    Raises:
+      FileNotFoundError: there is no such file.
+      ValueError: a folder, or a TFDS name that cannot be read.
+    """
+    if isinstance(source, Lines):
+        return _divide_lines(source, bytes_a_chunk)
+    if source.startswith(tfds.PREFIX):
+        return _divide_examples(source, bytes_a_chunk)
+    path = _path(source)
+    if path.suffix in COMPRESSED:
+        return [Chunk(source)]
+    divided, start, size = [], 0, path.stat().st_size
+    with path.open("rb") as file:
+        while start < size:
+            stop = _next_line(file, start + bytes_a_chunk) if size - start > bytes_a_chunk else size
+            divided.append(Chunk(source, start, stop))
+            start = stop
+    return divided
+
+
+def lines(chunk: Chunk) -> Iterator[str]:
+    r"""The lines of a chunk, as they are, without their ends (\n, \r\n or \r).
+
+    Holds no more than a block and a line of a file in memory, or some examples of a TFDS name.
+
+    Raises:
+      FileNotFoundError: there is no such file.
+      ValueError: a folder, a file that cannot be unpacked, invalid UTF-8 (named by its line in the
+        whole file), or a TFDS name that cannot be read.
+    """
+    if isinstance(chunk.source, Lines):
+        return iter(chunk.source.lines)
+    if chunk.source.startswith(tfds.PREFIX):
+        return _examples(chunk.source, chunk.start, chunk.stop)
+    return _file_lines(chunk.source, chunk.start, chunk.stop)
+
+
+def fingerprint(source: Source) -> str:
+    """A hash of what the source holds: its bytes, or what TFDS says of its version and size."""
+    if isinstance(source, Lines):
+        return hashlib.sha256(json.dumps(source.lines).encode()).hexdigest()
+    if source.startswith(tfds.PREFIX):
+        return hashlib.sha256(tfds.examples(source).identity.encode()).hexdigest()
+    with _path(source).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _path(source: str) -> pathlib.Path:
+    path = pathlib.Path(source).expanduser()
+    if path.is_dir():
+        raise ValueError(f"{source} is a folder: name one file with a sentence a line")
+    if not path.exists():
+        raise FileNotFoundError(
+            f"{source}: no such file (looked for {path.absolute()}). Give a UTF-8 file with a "
+            f"sentence a line, or {tfds.FORM}"
+        )
+    return path
+
+
+def _next_line(file: io.BufferedReader, place: int) -> int:
+    """Where the first line begins that begins at `place` or after it; the file's end if none."""
+    position = place - 1
+    file.seek(position)
+    while block := file.read(_SEARCHED):
+        if match := _LINE_END.search(block):
+            end = position + match.end()
+            if match[0] == b"\r":
+                file.seek(end)
+                end += file.read(1) == b"\n"
+            return end
+        position += len(block)
+    return position
+
+
+def _divide_lines(source: Lines, bytes_a_chunk: int) -> list[Chunk]:
+    parts: list[list[str]] = []
+    size = 0
+    for line in source.lines:
+        if not parts or size >= bytes_a_chunk:
+            parts.append([])
+            size = 0
+        parts[-1].append(line)
+        size += len(line.encode()) + 1
+    return [Chunk(Lines(source.name, tuple(part))) for part in parts]
+
+
+def _divide_examples(source: str, bytes_a_chunk: int) -> list[Chunk]:
+    examples = tfds.examples(source)
+    total = len(examples)
+    some = examples.read(range(0, total, max(1, total // _WEIGHED)))
+    size = sum(len(line.encode()) + 1 for line in some)
+    step = max(1, bytes_a_chunk * len(some) // max(1, size))
+    return [Chunk(source, start, min(start + step, total)) for start in range(0, total, step)]
+
+
+def _examples(source: str, start: int, stop: int | None) -> Iterator[str]:
+    examples = tfds.examples(source)
+    numbers = range(start, len(examples) if stop is None else stop)
+    for first in range(0, len(numbers), _EXAMPLES):
+        yield from examples.read(numbers[first : first + _EXAMPLES])
+
+
+def _file_lines(source: str, start: int, stop: int | None) -> Iterator[str]:
+    decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder("utf-8")(), translate=True)
+    position = start
+    pending: list[str] = []  # of the last line so far; joined once, however long the line is
+    for block in _blocks(source, start, stop):
+        position += len(block)
+        try:
+            decoded = decoder.decode(block, final=not block)
+        except UnicodeDecodeError as error:
+            place = position - len(error.object) + error.start
+            raise ValueError(
+                f"{source}, line {_line_number(source, place)}: not valid UTF-8 "
+                f"(byte 0x{error.object[error.start]:02x}). Convert the file first, for example "
+                f"with iconv -f latin1 -t utf-8 {source}"
+            ) from error
+        first, *others = decoded.split("\n")
+        pending.append(first)
+        for line in others:
+            yield "".join(pending)
+            pending = [line]
+    yield "".join(pending)
+
+
+def _blocks(source: str, start: int, stop: int | None) -> Iterator[bytes]:
+    """The bytes of a file from `start` to `stop`, unpacked, and an empty block at the end."""
+    path = _path(source)
+    opener = COMPRESSED.get(path.suffix)
+    with opener(path) if opener else path.open("rb") as file:
+        file.seek(start)
+        while True:
+            size = _BLOCK if stop is None else min(_BLOCK, stop - start)
+            try:
+                block = file.read(size)
+            except _UNPACKING_ERRORS as error:
+                if not opener:
+                    raise
+                raise ValueError(
+                    f"{source} cannot be unpacked ({error}): it is torn, or no {path.suffix} file"
+                ) from error
+            start += len(block)
+            yield block
+            if not block:
+                return
+
+
+def _line_number(source: str, place: int) -> int:
+    """The line, counted from 1, of a byte of the (unpacked) file."""
+    ends, last = 0, b""
+    for block in _blocks(source, 0, place):
+        ends += block.count(b"\n") + block.count(b"\r") - (last + block).count(b"\r\n")
+        last = block[-1:]
+    return ends + 1

@@ -1,0 +1,109 @@
+"""Perplexity of masked tokens in held-out streams, for each language."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh
+
+from xling_jax import devices
+from xling_jax.batches import hashing
+from xling_jax.batches.windows import StreamStore
+from xling_jax.evaluators.perplexity import ALL_MASKED, SEED
+from xling_jax.models import partition
+from xling_jax.training.stream_step import StreamProgram, masked_loss
+
+
+class StreamPerplexity:
+    """Measures replicas side by side, in one compiled program.
+
+    The same windows, and the same places in them, are predicted at every call. A language's
+    stream is cut into windows that touch; what is left over at its end is not measured.
+    """
+
+    def __init__(self, program: StreamProgram, mesh: Mesh, dev: StreamStore, languages: list[str]):
+        """Plans the windows and puts the text on the devices.
+
+        Raises:
+          ValueError: a language has not enough held-out text for a window.
+        """
+        layout = program.layout
+        self._program, self._languages = program, languages
+        self._text = devices.place(dev.to_device(), mesh, devices.SHARED)
+        shards, self._calls = mesh.shape[devices.DATA], []
+        for number, (name, size) in enumerate(zip(languages, dev.sizes, strict=True)):
+            windows = size // layout.window
+            if not windows:
+                raise ValueError(
+                    f"corpora.{name}.dev: {size} tokens are no window of {layout.window}; give "
+                    "more held-out text, or lower batches.length"
+                )
+            rows = min(layout.microbatch, -(-windows // shards))
+            steps = -(-windows // (rows * shards))
+            start = np.full(steps * rows * shards, -1)
+            start[:windows] = np.arange(windows) * layout.window
+            start = start.reshape(steps, shards, rows).astype(np.int32)
+            placed = devices.place(start, mesh, devices.A_SHARD)
+
+            def one(params, setting, text, start, number=number):
+                return self._mean(number, params, setting, text, start)
+
+            self._calls.append(
+                (
+                    jax.jit(
+                        devices.per_replica(
+                            one,
+                            mesh,
+                            [devices.A_REPLICA, devices.A_REPLICA, devices.SHARED, devices.A_SHARD],
+                            devices.A_REPLICA,
+                            one_by_one=True,
+                        )
+                    ),
+                    placed,
+                )
+            )
+
+    def _mean(self, number: int, params, setting, text, start):
+        """Mean loss of one replica over the windows that begin at `start` [steps, 1, rows]."""
+        layout, language = self._program.layout, jnp.int32(number)
+        plain = partition.select(params, language)
+        rows = start.shape[2]
+        place_P = jnp.tile(jnp.arange(layout.length), rows)
+
+        def one(i, total):
+            first_S = start[i, 0]
+            tokens_SxW = text.read(language, jnp.maximum(first_S, 0), layout.window)
+            # A row that fills up holds nothing that may be predicted.
+            tokens_SxW = jnp.where(first_S[:, None] < 0, 0, tokens_SxW)
+            slot_P = jnp.repeat(first_S, layout.length)
+            token_P = hashing.token_hash(jnp.uint32(SEED), 0, slot_P, place_P)
+            found = masked_loss(
+                self._program,
+                plain,
+                text,
+                language,
+                tokens_SxW,
+                token_P,
+                ((rows, layout.length),),
+                ALL_MASKED,
+                has_dropout=False,
+            )
+            return total + jnp.stack(found)
+
+        loss, count = jax.lax.psum(
+            jax.lax.fori_loop(0, start.shape[0], one, jnp.zeros(2)), self._program.axis
+        )
+        return loss / jnp.maximum(count, 1.0)
+
+    def __call__(self, params, settings) -> list[dict[str, float]]:
+        """`perplexity_dev_NAME` of each replica, and `perplexity_dev`, the geometric mean."""
+        losses = [
+            np.asarray(call(params, settings, self._text, start)) for call, start in self._calls
+        ]
+        found = []
+        for replica in np.stack(losses, axis=1):
+            values = {
+                f"perplexity_dev_{name}": float(np.exp(loss))
+                for name, loss in zip(self._languages, replica, strict=True)
+            }
+            found.append(values | {"perplexity_dev": float(np.exp(replica.mean()))})
+        return found

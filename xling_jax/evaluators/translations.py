@@ -1,0 +1,177 @@
+"""Translations found by nearest vectors, in a model whose languages have a part of their own.
+
+Sentences: the mean of a sentence's pieces, nearest by cosine (Artetxe & Schwenk 2019, as W&C §5.3
+use it). Words: a word alone between [CLS] and [SEP], nearest by CSLS (Conneau et al. 2017).
+"""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh
+
+from xling_jax import devices
+from xling_jax.alignment import csls
+from xling_jax.batches import packing
+from xling_jax.batches.assembly import assemble
+from xling_jax.batches.setting import Setting
+from xling_jax.batches.store import TokenStore
+from xling_jax.evaluators.representations import Encoder, EvaluationPlan, sentence_means
+from xling_jax.evaluators.sentence_retrieval import precisions
+from xling_jax.models import partition
+from xling_jax.models.bert import BertConfig
+
+ORDERS = 14  # tells these random numbers from others of the same seed
+
+
+def plain_setting(languages: int) -> Setting:
+    """The setting of batches in which no language is treated in a way of its own."""
+    zero = jnp.int32(0)
+    return Setting(
+        seed=jnp.uint32(0),
+        learning_rate=jnp.float32(0),
+        position_offset=zero,
+        token_type_step=zero,
+        special_shift=zero,
+        inverted=jnp.zeros(languages, bool),
+        marginals=jnp.zeros(4),
+        neighbours=jnp.zeros((1, 1), jnp.int32),
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Translated:
+    """Text of two languages, to find each part's translation in the other.
+
+    name: of the metrics, such as `retrieval_en_fr`. languages: their numbers in the model.
+    texts: ids of n and of m sentences or words. gold: for each of the n, which of the m translate
+    it; None: the one with the same number.
+    """
+
+    name: str
+    languages: tuple[int, int]
+    texts: tuple[Sequence[np.ndarray], Sequence[np.ndarray]]
+    gold: Sequence[Sequence[int]] | None = None
+
+
+def _gold_tables(item: Translated) -> list[np.ndarray]:
+    """For each text of one side, those of the other that translate it, filled up with -1."""
+    assert item.gold is not None
+    backward: list[list[int]] = [[] for _ in item.texts[1]]
+    for number, found in enumerate(item.gold):
+        for other in found:
+            backward[other].append(number)
+    tables = []
+    for side in (item.gold, backward):
+        table = np.full((len(side), max(map(len, side))), -1, np.int32)
+        for row, found in zip(table, side, strict=True):
+            row[: len(found)] = found
+        tables.append(table)
+    return tables
+
+
+def word_precision(vectors: Sequence[jax.Array], gold: Sequence[jax.Array]) -> jax.Array:
+    """The share of words whose nearest one by CSLS translates them, mean of both directions.
+
+    Args:
+      vectors: [n, D] and [m, D]. gold: [n, G] and [m, H], numbers of translations, -1 for none.
+    """
+    shares = []
+    for (x, y), table in zip([vectors, vectors[::-1]], gold, strict=True):
+        _, nearest = csls.top_k(x, y)
+        known = (table >= 0).any(axis=1)
+        shares.append((table == nearest).any(axis=1).sum() / jnp.maximum(known.sum(), 1))
+    return (shares[0] + shares[1]) / 2
+
+
+class Translations:
+    """Finds translations with replicas side by side, in one compiled program."""
+
+    def __init__(
+        self,
+        model: BertConfig,
+        mesh: Mesh,
+        items: Sequence[Translated],
+        *,
+        layers: Sequence[int],
+        max_length: int,
+        sentences: int,
+        row_lengths: Sequence[int],
+    ):
+        """Plans the batches and puts the texts on the devices.
+
+        Args:
+          model: of the replicas.
+          mesh: theirs.
+          items: what to translate.
+          layers: whose vectors are compared.
+          max_length: places of a sentence; what is longer is cut.
+          sentences, row_lengths: of a batch.
+        """
+        self._layers, self._items, self._inputs = tuple(layers), tuple(items), []
+        self._encoders: list[Encoder] = []
+        specs: list = []
+        for item in items:
+            for ids in item.texts:
+                text = TokenStore.from_languages([ids], max_length)
+                order = np.arange(len(text))
+                layout = packing.choose_layout(
+                    text.lengths, [order], sentences, row_lengths, mesh.shape[devices.DATA]
+                )
+                orders = (
+                    np.random.default_rng([ORDERS, a]).permutation(order)
+                    for a in range(packing.ATTEMPTS)
+                )
+                plan = packing.planned(orders, text.lengths, layout)
+                self._encoders.append(Encoder(model, layout.shard_rows))
+                store = devices.place(text.to_device(), mesh, devices.SHARED)
+                self._inputs += [store, EvaluationPlan.placed(plan, mesh)]
+                specs += [devices.SHARED, EvaluationPlan.specs()]
+        self._gold = [_gold_tables(item) if item.gold else None for item in items]
+        self._evaluate = jax.jit(
+            devices.per_replica(
+                self._one, mesh, [devices.A_REPLICA, *specs], devices.A_REPLICA, one_by_one=True
+            )
+        )
+
+    def _vectors(self, encoder: Encoder, plain, store, plan) -> jax.Array:
+        """The mean vectors of all sentences of a store at each layer, [layers, n, D]."""
+        number, setting = store.languages.shape[0], plain_setting(1)
+
+        def one(i):
+            step = plan.step(i)
+            batch = assemble(store, step, setting)
+            states = encoder.states(plain, batch, batch.tokens, self._layers)
+            return jnp.stack([sentence_means(state, batch, step, number) for state in states])
+
+        shape = (len(self._layers), number, encoder.model.hidden)
+        return jax.lax.psum(plan.accumulate(one, jnp.zeros(shape)), encoder.axis)
+
+    def _one(self, params, *inputs) -> Mapping[str, jax.Array]:
+        """Metrics of one replica."""
+        metrics: dict[str, jax.Array] = {}
+        sides = list(zip(self._encoders, inputs[::2], inputs[1::2], strict=True))
+        for number, item in enumerate(self._items):
+            vectors = [
+                self._vectors(encoder, partition.select(params, language), store, plan)
+                for language, (encoder, store, plan) in zip(
+                    item.languages, sides[2 * number : 2 * number + 2], strict=True
+                )
+            ]
+            gold = self._gold[number]
+            for place, layer in enumerate(self._layers):
+                pair = [side[place] for side in vectors]
+                if gold is None:
+                    found = precisions(jnp.stack(pair))
+                else:
+                    found = {"": word_precision(pair, [jnp.asarray(table) for table in gold])}
+                metrics |= {f"{item.name}_{layer}{end}": value for end, value in found.items()}
+        return metrics
+
+    def __call__(self, params) -> list[dict[str, float]]:
+        """The metrics of each replica, from parameters with a leading replica axis."""
+        metrics = jax.device_get(self._evaluate(params, *self._inputs))
+        replicas = len(next(iter(metrics.values())))
+        return [{k: float(v[n]) for k, v in metrics.items()} for n in range(replicas)]

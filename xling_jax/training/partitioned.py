@@ -1,0 +1,86 @@
+"""Updates of parameters of which each language has a part (`models.partition`).
+
+A language that a step's batch lacks does not change: neither its parameters nor its moments,
+their count, nor by weight decay. The learning rate follows the step all languages share.
+"""
+
+import jax
+import jax.numpy as jnp
+
+from xling_jax.models.partition import LANGUAGE, SHARED
+from xling_jax.training.optimizer import OptimizerConfig, unclipped
+
+
+def initial_moments(config: OptimizerConfig, params):
+    """The optimiser's state: one for what is shared, and one for each language."""
+    adam, own = unclipped(config), params[LANGUAGE]
+    return {SHARED: adam.init(params[SHARED]), LANGUAGE: jax.vmap(adam.init)(own) if own else {}}
+
+
+def mean_gradient(summed, counts_K: jax.Array):
+    """Gradients of mean losses from those of sums.
+
+    What is shared follows the mean over all tokens, what belongs to a language the mean over its
+    own: so that a language with nothing shared is trained as if there were no other.
+
+    Args:
+      summed: a tree like the parameters.
+      counts_K: float32, over how many tokens of each language.
+    """
+
+    def own(leaf):
+        return leaf / jnp.maximum(counts_K, 1.0).reshape(-1, *[1] * (leaf.ndim - 1))
+
+    total = jnp.maximum(counts_K.sum(), 1.0)
+    return {
+        SHARED: jax.tree.map(lambda leaf: leaf / total, summed[SHARED]),
+        LANGUAGE: jax.tree.map(own, summed[LANGUAGE]),
+    }
+
+
+def norms(gradient, languages: int) -> tuple[jax.Array, jax.Array]:
+    """The norm of the whole gradient, and of each language's model's, [K].
+
+    A language's model is what is shared and its own part.
+    """
+    shared = sum((jnp.sum(x**2) for x in jax.tree.leaves(gradient[SHARED])), jnp.zeros(()))
+    own_K = jnp.zeros(languages)
+    for leaf in jax.tree.leaves(gradient[LANGUAGE]):
+        own_K += jnp.sum(leaf.reshape(languages, -1) ** 2, axis=1)
+    return jnp.sqrt(shared + own_K.sum()), jnp.sqrt(shared + own_K)
+
+
+def _clipped(config: OptimizerConfig, gradient, norm: jax.Array):
+    """Shortened to the length `clip`, if `norm` is longer."""
+    scale = jnp.minimum(1.0, config.clip / jnp.maximum(norm, 1e-30))
+    return jax.tree.map(lambda leaf: leaf * scale, gradient)
+
+
+def update(config: OptimizerConfig, gradient, moments, params, present_K: jax.Array):
+    """The update before the learning rate, the new moments, and the norm of the gradient.
+
+    Each part is clipped by the norm of the model it is of: what is shared by that of the whole
+    gradient, a language's part by that of the language's model.
+
+    Args:
+      config: constants of the optimiser.
+      gradient, moments, params: as `mean_gradient`, `initial_moments` and `partition.split` give.
+      present_K: bool, the languages of the step.
+    """
+    adam, languages = unclipped(config), present_K.shape[0]
+    norm, norm_K = norms(gradient, languages)
+    shared = _clipped(config, gradient[SHARED], norm)
+    shared_update, shared_moments = adam.update(shared, moments[SHARED], params[SHARED])
+
+    def one(gradient, moments, params, norm, is_present):
+        change, new = adam.update(_clipped(config, gradient, norm), moments, params)
+        change = jax.tree.map(lambda leaf: jnp.where(is_present, leaf, 0.0), change)
+        return change, jax.tree.map(lambda a, b: jnp.where(is_present, a, b), new, moments)
+
+    own_update, own_moments = params[LANGUAGE], moments[LANGUAGE]
+    if own_update:
+        own_update, own_moments = jax.vmap(one)(
+            gradient[LANGUAGE], own_moments, own_update, norm_K, present_K
+        )
+    changes = {SHARED: shared_update, LANGUAGE: own_update}
+    return changes, {SHARED: shared_moments, LANGUAGE: own_moments}, norm

@@ -1,0 +1,230 @@
+"""The step of a model of several languages with parameters of their own (W&C §3.1, §4)."""
+
+import dataclasses
+from functools import partial
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import PartitionSpec as P
+
+from xling_jax import devices
+from xling_jax.batches import hashing
+from xling_jax.batches.corruption import corrupt
+from xling_jax.batches.packing import Rows
+from xling_jax.batches.streams import StreamLayout
+from xling_jax.batches.windows import DeviceStreams, PieceTables, stream_batch
+from xling_jax.models import heads, partition
+from xling_jax.models.bert import Bert, BertConfig
+from xling_jax.models.dropout import DropoutBits
+from xling_jax.models.partition import LANGUAGE, SHARED
+from xling_jax.training import partitioned
+from xling_jax.training.optimizer import OptimizerConfig
+from xling_jax.training.step import (
+    RUNNING,
+    Candidates,
+    State,
+    StepMetrics,
+    go_on,
+    token_losses,
+    total,
+)
+
+MARGINALS = (0.8, 0.1, 0.1, 0.0)  # mask, keep, random, neighbour (W&C §3.1)
+SHARED_SOFTMAX, LANGUAGE_SOFTMAX = "shared", "language"
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class StreamSetting:
+    """The values of one replica: the seed (uint32) and the peak learning rate (float32)."""
+
+    seed: jax.Array
+    learning_rate: jax.Array
+
+    @classmethod
+    def of(cls, seed: int, learning_rate: float) -> "StreamSetting":
+        """The setting of a replica with this seed and peak."""
+        return cls(jnp.uint32(seed), jnp.float32(learning_rate))
+
+
+@dataclasses.dataclass(frozen=True)
+class Vocabularies:
+    """What a program knows of the pieces: how many languages there are, whether their ids mean
+    nothing outside them (`separate`), and whether a prediction chooses among all pieces or the
+    language's (`softmax`, SHARED_SOFTMAX or LANGUAGE_SOFTMAX)."""
+
+    languages: int
+    separate: bool
+    softmax: str
+
+    def __post_init__(self):
+        if self.softmax not in (SHARED_SOFTMAX, LANGUAGE_SOFTMAX):
+            raise ValueError(
+                f"models.softmax={self.softmax!r}: choose {SHARED_SOFTMAX!r} or "
+                f"{LANGUAGE_SOFTMAX!r}"
+            )
+        if self.separate and self.softmax == SHARED_SOFTMAX:
+            raise ValueError(
+                f"models.softmax={SHARED_SOFTMAX!r}: languages with token embeddings of their own "
+                f"have no pieces in common to choose from; choose {LANGUAGE_SOFTMAX!r}"
+            )
+
+    def candidates(self, tables: PieceTables, language: jax.Array) -> Candidates | None:
+        """What a prediction in a language chooses from; None: all pieces."""
+        if self.softmax == SHARED_SOFTMAX:
+            return None
+        size = tables.sizes[language]
+        if self.separate:
+            return Candidates(size)
+        return Candidates(size, tables.pieces[language], tables.local[language])
+
+
+@dataclasses.dataclass(frozen=True)
+class StreamProgram:
+    """What a compiled program fixes.
+
+    partition: paths of what each language has for itself. axis: the mesh axis that the batch is
+    divided over, None outside one.
+    """
+
+    model: BertConfig
+    optimizer: OptimizerConfig
+    layout: StreamLayout
+    vocabularies: Vocabularies
+    partition: tuple[str, ...] = ()
+    axis: str | None = devices.DATA
+
+    # How the fields of a `StreamPlan` lie on the mesh.
+    plan_specs: ClassVar[tuple[P, ...]] = (devices.A_REPLICA_AND_SHARD,) * 3
+
+    def initial_state(self, seed: int) -> State:
+        """The state of an untrained replica; every language draws parameters of its own."""
+        number = self.vocabularies.languages
+        plain = [heads.initial_params(self.model, seed, language) for language in range(number)]
+        return self.state_of(partition.split(plain, self.partition))
+
+    def state_of(self, params) -> State:
+        """The state of a replica that begins with these partitioned parameters."""
+        return State(
+            step=jnp.zeros((), jnp.int32),
+            params=params,
+            moments=partitioned.initial_moments(self.optimizer, params),
+            stopped_at=jnp.full((), RUNNING, jnp.int32),
+        )
+
+    def update(
+        self, state: State, setting: StreamSetting, store: DeviceStreams, *plan: jax.Array
+    ) -> tuple[State, StepMetrics]:
+        """One update by one step of a plan, whose fields lack the leading axis."""
+        return train_step(self, state, setting, store, *(field[0] for field in plan))
+
+
+def masked_loss(
+    program: StreamProgram,
+    plain,
+    store: DeviceStreams,
+    language: jax.Array,
+    windows_SxW: jax.Array,
+    token_P: jax.Array,
+    rows: Rows,
+    marginals: tuple[float, ...] = MARGINALS,
+    has_dropout: bool = True,
+) -> tuple[jax.Array, jax.Array]:
+    """The summed loss (nats) of sequences of one language, and over how many tokens.
+
+    Args:
+      program: the model and the vocabularies.
+      plain: the language's parameters.
+      store: for its tables of pieces.
+      language: int32.
+      windows_SxW: of the language's stream.
+      token_P: uint32, what all random choices for a place start from.
+      rows: the shape of the S sequences.
+      marginals: shares of the selected tokens masked, kept, replaced.
+      has_dropout: whether it is on.
+    """
+    batch = stream_batch(windows_SxW)
+    pieces = store.tables.choice(language)
+    corrupted = corrupt(batch, token_P, jnp.array(marginals), None, pieces)
+    (hidden_PxD,) = Bert(program.model).apply(
+        {"params": plain},
+        corrupted.tokens,
+        batch.positions,
+        None,
+        batch.token_types,
+        rows=rows,
+        bits=DropoutBits(token_P, batch.places) if has_dropout else None,
+        layers=(program.model.layers,),
+    )  # type: ignore[misc]
+    candidates = program.vocabularies.candidates(store.tables, language)
+    losses = token_losses(program.model, plain, hidden_PxD, corrupted, candidates)
+    return losses.sum(), corrupted.weights.sum()
+
+
+def train_step(
+    program: StreamProgram,
+    state: State,
+    setting: StreamSetting,
+    store: DeviceStreams,
+    language_M: jax.Array,
+    windows: jax.Array,
+    slot_MxS: jax.Array,
+) -> tuple[State, StepMetrics]:
+    """One update of one replica, by one shard of a batch: M microbatches of S sequences.
+
+    Sums over the global batch are divided by global counts at the end, so it does not matter how
+    the batch is divided.
+
+    Args:
+      program, state, setting, store: see there.
+      language_M: of each microbatch.
+      windows: where each begins, [M, S], or its tokens, [M, S, window], as the layout says.
+      slot_MxS: a sequence's number in the global batch.
+    """
+    layout, languages = program.layout, program.vocabularies.languages
+    rows = ((layout.microbatch, layout.length),)
+    place_P = jnp.tile(jnp.arange(layout.length), layout.microbatch)
+    params = state.params
+
+    def one(i, carry):
+        summed, loss, count_K, parts_K = carry
+        language = language_M[i]
+        tokens_SxW = (
+            windows[i] if layout.is_fed else store.read(language, windows[i], layout.window)
+        )
+        slot_P = jnp.repeat(slot_MxS[i], layout.length)
+        token_P = hashing.token_hash(setting.seed, state.step, slot_P, place_P)
+        own = jax.tree.map(lambda leaf: leaf[language], params[LANGUAGE])
+
+        def loss_of(shared, own):
+            plain = partition.merge(shared, own)
+            return masked_loss(program, plain, store, language, tokens_SxW, token_P, rows)
+
+        (found, count), (of_shared, of_own) = jax.value_and_grad(
+            loss_of, argnums=(0, 1), has_aux=True
+        )(params[SHARED], own)
+        summed = {
+            SHARED: jax.tree.map(jnp.add, summed[SHARED], of_shared),
+            LANGUAGE: jax.tree.map(
+                lambda all_K, leaf: all_K.at[language].add(leaf), summed[LANGUAGE], of_own
+            ),
+        }
+        is_it_K = (jnp.arange(languages) == language).astype(jnp.float32)
+        return summed, loss + found, count_K + count * is_it_K, parts_K + is_it_K
+
+    nothing = (jax.tree.map(jnp.zeros_like, params), jnp.zeros(()), *[jnp.zeros(languages)] * 2)
+    sums = jax.lax.fori_loop(0, layout.microbatches, one, nothing)
+    summed, loss, count_K, parts_K = jax.tree.map(partial(total, axis=program.axis), sums)
+
+    gradient = partitioned.mean_gradient(summed, count_K)
+    learning_rate = setting.learning_rate * program.optimizer.schedule(state.step)
+    changes, moments, norm = partitioned.update(
+        program.optimizer, gradient, state.moments, params, parts_K > 0
+    )
+    params = jax.tree.map(lambda p, change: p - learning_rate * change, params, changes)
+    loss = loss / jnp.maximum(count_K.sum(), 1.0)
+    tokens = jnp.float32(np.prod([layout.parts, layout.sequences, layout.length]))
+    metrics = StepMetrics(loss, norm, learning_rate, tokens)
+    return go_on(state, params, moments, loss, norm), metrics
