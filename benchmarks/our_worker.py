@@ -121,9 +121,7 @@ def main() -> None:
         shift=shift,
         neighbours=neighbours.nothing(shift * len(LANGUAGES)),
     )
-    replicas = [
-        Replica("0", setting.ORIGINAL, seed, original(seed=seed)) for seed in seeds
-    ]
+    replicas = [Replica("0", setting.ORIGINAL, seed, original(seed=seed)) for seed in seeds]
     model = BertConfig(vocabulary_size=shift * len(LANGUAGES), layers=options["layers"])
     program = Program(
         model,

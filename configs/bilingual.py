@@ -108,6 +108,7 @@ def paper(languages: tuple[str, ...]) -> ConfigDict:
                 "clip": 5.0,
                 "steps_per_call": 20,
                 "save_every": 0,
+                "start_from": "",
             },
             "evaluators": {
                 "layers": (),

@@ -101,6 +101,20 @@ def test_text_from_disk_trains_to_the_same_bits_as_text_in_memory(finished, tmp_
     assert fed["default", 0] == metrics["default", 0]
 
 
+def test_separate_layers_start_from_shared_ones_of_another_run(finished, tmp_path):
+    workdir, _, metrics = finished
+    folder = workdir / "checkpoints" / "rowdefault_anchors_seeds0" / "best" / "seed0"
+    still = {"training.learning_rate": 1e-9, "training.start_from": str(folder)}
+    changes = {"rows.sep_l1": "default-anchors;sep[layers/0]", **still}
+    _, started = run(tmp_path / "started", "row=sep_l1,pair=en-far", **changes)
+    best = metrics["default_anchors", 0]["best_perplexity"]
+    assert started["sep_l1", 0]["perplexity_dev_en"] == pytest.approx(best, rel=1e-4)
+    with pytest.raises(ValueError, match="start_from=.*has other pieces"):
+        run(tmp_path / "other", "row=default,pair=en-far", **still)
+    with pytest.raises(FileNotFoundError, match="there is no best.json"):
+        run(tmp_path / "gone", "row=default,pair=en-far", **{**still, "training.start_from": "x"})
+
+
 def test_words_replaced_online_are_drawn_anew(finished, tmp_path):
     _, _, metrics = finished
     _, online = run(tmp_path / "online", "row=extra-anchors-online,pair=en-far")

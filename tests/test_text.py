@@ -194,7 +194,7 @@ def test_manifest_counts_what_was_read():
 
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory):
-    """A folder with two small datasets in ArrayRecord files; two more are only declared."""
+    """A folder with small datasets in ArrayRecord files; one more is only declared."""
     tfds = pytest.importorskip("tensorflow_datasets")
     folder = tmp_path_factory.mktemp("tfds")
 
@@ -224,12 +224,19 @@ def prepared(tmp_path_factory):
             for i in range(5):
                 yield i, {"translation": {"en": f"one {i}", "de": f"ein {i}"}, "number": i}
 
+    class Wiki40b(Tiny):
+        FEATURES = {"text": tfds.features.Text()}
+
+        def _generate_examples(self):
+            yield 0, {"text": "\n_START_ARTICLE_\nA\n_START_PARAGRAPH_\nOne. Two._NEWLINE_Three."}
+
     class Unreachable(OneText):
         def _split_generators(self, dl_manager):
             raise ConnectionError("no route to host\nand more")
 
     OneText(data_dir=folder, file_format="array_record").download_and_prepare()
     TwoTexts(data_dir=folder, file_format="array_record").download_and_prepare()
+    Wiki40b(data_dir=folder, file_format="array_record").download_and_prepare()
     return folder
 
 
@@ -240,6 +247,12 @@ def test_tfds_gives_one_text_feature_of_every_example(prepared, monkeypatch):
     assert text.read("tfds:one_text:1.0.0:train#line", "de").sentences == read.sentences
     sliced = text.read("tfds:one_text:train[:10]", "de", split_sentences=True)
     assert len(sliced.sentences) == 30 and sliced.sentences[1::3] == ["Größe;"] * 10
+
+
+def test_the_markup_of_wiki40b_is_no_text(prepared, monkeypatch):
+    monkeypatch.setenv("TFDS_DATA_DIR", str(prepared))
+    found = text.read("tfds:wiki40b", "en", split_sentences=True)
+    assert found.sentences == ["A", "One.", "Two.", "Three."]
 
 
 def test_tfds_is_divided_by_examples(prepared, monkeypatch):

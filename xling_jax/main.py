@@ -16,6 +16,7 @@ CONFIG = config_flags.DEFINE_config_file(
 WORKDIR = flags.DEFINE_string(
     "workdir", None, "Where the run is stored and resumed from (default: below runs/)."
 )
+PREPARE = flags.DEFINE_bool("prepare", False, "Only prepare the texts of an experiment on streams.")
 LABORATORIES = {"fake_english": "fake_english", "bilingual": "bilingual"}  # by a config's name
 INTERRUPTED = 143  # exit status, as of a process that SIGTERM ended
 
@@ -34,7 +35,13 @@ def run(arguments: list[str]) -> int:
     from xling_jax.training.loop import Diverged, Interrupted
 
     try:
-        print(laboratory.Laboratory(config, workdir).run())
+        made = laboratory.Laboratory(config, workdir)
+        if PREPARE.value:
+            if not hasattr(made, "prepare"):
+                raise ValueError(f"--prepare: {config.name} reads its texts when it runs")
+            print(made.prepare())
+            return 0
+        print(made.run())
     except Interrupted as error:
         print(error, file=sys.stderr)
         return INTERRUPTED

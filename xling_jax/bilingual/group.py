@@ -14,7 +14,7 @@ from xling_jax.batches.streams import StreamLayout, StreamSampler, probabilities
 from xling_jax.batches.windows import StreamStore
 from xling_jax.bilingual.data import Data
 from xling_jax.bilingual.rows import ONLINE, Row
-from xling_jax.bilingual.selection import Best
+from xling_jax.bilingual.selection import Best, start_from
 from xling_jax.evaluators.stream_perplexity import StreamPerplexity
 from xling_jax.evaluators.translations import Translations
 from xling_jax.models.bert import BertConfig
@@ -103,6 +103,17 @@ class Group:
         )
         self._evaluated: tuple[int, list[dict[str, float]]] | None = None
 
+    def _initial_state(self, seed: int) -> State:
+        """The state of a seed before its first update."""
+        state, folder = self._program.initial_state(seed), self._config.training.start_from
+        if not folder:
+            return state
+        data, row = self._data, self._row
+        params = start_from(
+            folder, data.vocabulary.sha256, row.partition, len(row.languages), state.params
+        )
+        return self._program.state_of(params)
+
     def _planner(self) -> ResidentPlanner | FedPlanner:
         """What says what stands in each step: places on the device, or tokens from the host."""
         data, window = self._data, self._samplers[0].layout.window
@@ -139,7 +150,8 @@ class Group:
         self._describe()
         folder = self._workdir / CHECKPOINTS / self._name
         checkpoints = Checkpoints(folder)
-        best = Best(folder / BEST, [replica.seed for replica in self._replicas])
+        seeds = [replica.seed for replica in self._replicas]
+        best = Best(folder / BEST, seeds, self._data.vocabulary.sha256)
         evaluate = self._evaluator(metrics, best)
         text = self._data.train
         if text is None or planner.layout.is_fed:
@@ -155,6 +167,7 @@ class Group:
             metrics,
             evaluate,
             interruption,
+            initial_state=self._initial_state,
         )
         try:
             state = training.run()

@@ -85,6 +85,14 @@ class Laboratory:
             left = left[taken:]
         return groups
 
+    def prepare(self) -> str:
+        """Makes the vocabularies and the token files of all rows; returns where they are."""
+        prepare = Preparer(self._config, self._reader, self._workdir)
+        for row in self._rows:
+            say(f"row {row.name} ({row.description})")
+            prepare(row, self._groups[0][0])
+        return f"Prepared: {self._workdir / 'tokens'}"
+
     def run(self) -> str:
         """Trains and evaluates what is missing, writes the report, returns the table.
 

@@ -1,12 +1,15 @@
-"""The checkpoint that is best on the first language's held-out text (W&C §3.1)."""
+"""The checkpoint that is best on the first language's held-out text (W&C §3.1), and runs that
+begin with the parameters of one."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import jax
 
 from xling_jax.files import write_beside
-from xling_jax.training.checkpoints import Checkpoints
+from xling_jax.models import partition
+from xling_jax.training.checkpoints import Checkpoints, read_parameters
 from xling_jax.training.step import State
 
 RECORD = "best.json"
@@ -15,8 +18,15 @@ RECORD = "best.json"
 class Best:
     """Keeps each replica's state at its lowest held-out perplexity, apart from the latest."""
 
-    def __init__(self, folder: Path, seeds: list[int]):
-        """Opens the folder, with one for each replica in it."""
+    def __init__(self, folder: Path, seeds: Sequence[int], vocabulary: str):
+        """Opens the folder, with one for each replica in it.
+
+        Args:
+          folder: of the replicas' folders.
+          seeds: that they are named by.
+          vocabulary: a hash of the pieces and their ids.
+        """
+        self._vocabulary = vocabulary
         self._folders = [folder / f"seed{seed}" for seed in seeds]
         self._checkpoints = [Checkpoints(own, kept=1) for own in self._folders]
 
@@ -34,9 +44,8 @@ class Best:
             own = jax.tree.map(lambda x, n=number: x[n], state)
             checkpoints.save(step, own)
             checkpoints.wait()
-            write_beside(
-                folder / RECORD, json.dumps({"step": step, "perplexity_dev": value}) + "\n"
-            )
+            record = {"step": step, "perplexity_dev": value, "vocabulary": self._vocabulary}
+            write_beside(folder / RECORD, json.dumps(record) + "\n")
 
     def found(self) -> list[dict[str, float]]:
         """`best_step` and `best_perplexity` of each replica."""
@@ -52,13 +61,53 @@ class Best:
             checkpoints.close()
 
 
-def read(folder: Path) -> tuple[int, float] | None:
-    """The step and the perplexity of a replica's best checkpoint, None without one."""
+def _record(folder: Path) -> dict:
     path = folder / RECORD
-    if not path.exists():
-        return None
     try:
         record = json.loads(path.read_text("utf-8"))
-        return int(record["step"]), float(record["perplexity_dev"])
+        int(record["step"]), float(record["perplexity_dev"]), str(record["vocabulary"])
+        return record
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{path} is damaged ({error}): remove its folder") from error
+
+
+def read(folder: Path) -> tuple[int, float] | None:
+    """The step and the perplexity of a replica's best checkpoint, None without one."""
+    if not (folder / RECORD).exists():
+        return None
+    record = _record(folder)
+    return int(record["step"]), float(record["perplexity_dev"])
+
+
+def start_from(folder: str, vocabulary: str, patterns: Sequence[str], languages: int, like):
+    """The parameters of another run's best checkpoint, under this run's partition.
+
+    What is separate now and was shared there starts from the shared values (see
+    `partition.convert`).
+
+    Args:
+      folder: such as WORKDIR/checkpoints/rowdefault_seeds0/best/seed0.
+      vocabulary: the hash of this run's pieces and their ids.
+      patterns: of this run's partition. languages: how many it has.
+      like: this run's initial parameters.
+
+    Raises:
+      FileNotFoundError: there is no such checkpoint.
+      ValueError: it is of other pieces, another model, or damaged.
+    """
+    path = Path(folder).expanduser()
+    if not (path / RECORD).exists():
+        raise FileNotFoundError(
+            f"training.start_from={folder}: there is no {RECORD}. Name a folder of a best "
+            "checkpoint, such as WORKDIR/checkpoints/rowdefault_seeds0/best/seed0"
+        )
+    if _record(path)["vocabulary"] != vocabulary:
+        raise ValueError(
+            f"training.start_from={folder}: that run has other pieces; give this one the same "
+            "text, vocabulary and languages"
+        )
+    params = partition.convert(read_parameters(path), patterns, languages)
+    shapes = [jax.tree.map(lambda x: x.shape, tree) for tree in (params, like)]
+    if shapes[0] != shapes[1]:
+        raise ValueError(f"training.start_from={folder}: that model is of another size")
+    return params

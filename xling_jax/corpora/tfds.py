@@ -12,6 +12,8 @@ FORM = "tfds:NAME[/CONFIG][:SPLIT][#FIELD]"
 
 # A version after the name (NAME/CONFIG:1.0.0) is TFDS's own notation and goes to it as it is.
 _SOURCE = re.compile(r"tfds:(?P<name>[^:#]+(:\d+\.\d+\.\d+)?)(:(?P<split>[^#]+))?(#(?P<field>.+))?")
+# Wiki40B (Guo et al. 2020) writes its structure into the text.
+_MARKUP = {"wiki40b": re.compile(r"_(?:START_ARTICLE|START_SECTION|START_PARAGRAPH|NEWLINE)_")}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,22 +24,25 @@ class Examples:
     parser: parses this feature alone, which spares the others; they may be images.
     keys: the feature's name, level by level.
     identity: the dataset with its version, split, feature, number of examples and size.
+    markup: what stands for a line end in the text, None if nothing does.
     """
 
     records: Any
     parser: Any
     keys: list[str]
     identity: str
+    markup: re.Pattern[str] | None = None
 
     def __len__(self) -> int:
         return len(self.records)
 
     def read(self, numbers: range) -> list[str]:
-        """The texts of these examples, as they are."""
-        return [
+        """The texts of these examples, as they are but for markup."""
+        texts = [
             _at(self.keys, self.parser.deserialize_example_np(record)).decode("utf-8")
             for record in self.records.__getitems__(numbers)
         ]
+        return [self.markup.sub("\n", text) for text in texts] if self.markup else texts
 
 
 def examples(source: str) -> Examples:
@@ -81,6 +86,7 @@ def examples(source: str) -> Examples:
         keys=keys,
         identity=f"{builder.info.full_name}:{split}#{field}, {len(records)} examples of "
         f"{builder.info.dataset_size} bytes",
+        markup=_MARKUP.get(name.split("/")[0]),
     )
 
 

@@ -85,3 +85,21 @@ class Checkpoints:
         """Waits for the save under way and releases the folder."""
         self.wait()
         self._manager.close()
+
+
+def read_parameters(folder: Path):
+    """The parameters of the newest checkpoint in a folder, as numpy arrays.
+
+    Raises:
+      ValueError: there is none, or it cannot be read.
+    """
+    with ocp.CheckpointManager(folder.resolve()) as manager:
+        step = manager.latest_step()
+        if step is None:
+            raise ValueError(f"{folder} holds no checkpoint")
+        try:
+            return manager.restore(step, args=ocp.args.StandardRestore())["params"]
+        except Exception as error:  # the library raises many kinds
+            raise ValueError(
+                f"checkpoint {folder / str(step)} cannot be read ({type(error).__name__})"
+            ) from error

@@ -166,6 +166,7 @@ class Training:
         evaluate: Callable[[int, State, Any], None],
         interruption: Interruption | None = None,
         compiler: StepCompiler | None = None,
+        initial_state: Callable[[int], State] | None = None,
     ):
         """Places everything on the devices, from the newest checkpoint where there is one.
 
@@ -181,6 +182,7 @@ class Training:
           evaluate: called with (step, state, settings) at the schedule's evaluations.
           interruption: asked after every call whether to end.
           compiler: of this text, shared with other groups of replicas.
+          initial_state: of a seed; the program's by default.
         """
         self._program, self._mesh, self._replicas = program, mesh, list(replicas)
         self._planner = planner
@@ -191,7 +193,8 @@ class Training:
         self._stopped: set[int] = set()
         self.settings = devices.place(stack([r.setting for r in replicas]), mesh, devices.A_REPLICA)
         self._store = devices.place(store.to_device(), mesh, devices.SHARED)
-        initial = stack([program.initial_state(replica.seed) for replica in replicas])
+        draw = initial_state or program.initial_state
+        initial = stack([draw(replica.seed) for replica in replicas])
         self.state: State = devices.place(initial, mesh, devices.A_REPLICA)
         self._step = 0
         if checkpoints.latest() is not None:

@@ -4,6 +4,7 @@ Special tokens have the ids 0 to 4 in every language.
 """
 
 import dataclasses
+import hashlib
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -41,6 +42,14 @@ class LanguageVocabulary:
     def sizes(self) -> tuple[int, ...]:
         """How many pieces each language has."""
         return tuple(len(ids) for ids in self.ids)
+
+    @property
+    def sha256(self) -> str:
+        """A hash of the pieces of all languages and their ids."""
+        content = hashlib.sha256(self.way.encode())
+        for pieces, ids in zip(self.pieces, self.ids, strict=True):
+            content.update(pieces.sha256.encode() + ids.tobytes())
+        return content.hexdigest()
 
     def encode(self, language: int, sentences: Sequence[str]) -> list[np.ndarray]:
         """Ids of each sentence of a language, int32 [pieces], without special tokens."""
