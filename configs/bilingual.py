@@ -16,6 +16,7 @@ Real text: a file with a sentence a line, several joined by +, or a TFDS name, f
 """
 
 import dataclasses
+import re
 
 from ml_collections import ConfigDict
 
@@ -36,12 +37,18 @@ ROWS = {
 }
 EMBEDDED = {"en": SecondConfig(), "near": NEAR, "far": FAR}
 WIKI = "tfds:wiki40b/{}:train#text", "tfds:wiki40b/{}:validation#text"
+WIKI_NAMES = {"zh": "zh-cn"}  # where Wiki40B has another name for a language
 CC = "tfds:c4/multilingual:{}#text"  # text of another domain
 
 
 def paper(languages: tuple[str, ...]) -> ConfigDict:
     """The settings of the paper (§3.1), with the readings that the text leaves open."""
-    is_embedded = set(languages) <= set(EMBEDDED) and set(languages) != {"en"}
+    is_embedded = not set(languages).isdisjoint(EMBEDDED.keys() - {"en"})
+    if is_embedded and not (languages[0] == "en" and set(languages) <= set(EMBEDDED)):
+        raise ValueError(
+            f"pair={'-'.join(languages)}: the embedded languages are {', '.join(EMBEDDED)}, of "
+            "which en comes first"
+        )
     corpora = {
         "languages": languages,
         "synthetic": dataclasses.asdict(LanguageConfig()),
@@ -56,7 +63,8 @@ def paper(languages: tuple[str, ...]) -> ConfigDict:
     for name in languages:
         sources = ("synthetic",) * 3
         if not is_embedded:
-            sources = (WIKI[0].format(name), CC.format(name), WIKI[1].format(name))
+            train, dev = (source.format(WIKI_NAMES.get(name, name)) for source in WIKI)
+            sources = (train, CC.format(name), dev)
         corpora[name] = {
             "train": sources[0],
             "other": sources[1],
@@ -85,7 +93,7 @@ def paper(languages: tuple[str, ...]) -> ConfigDict:
                 "accumulate": 1,
                 "resident_tokens": 2**28,
             },
-            "code_switch": {"probability": 0.3, "most": 0.15},
+            "code_switch": {"seed": 0, "probability": 0.3, "most": 0.15},
             "models": {
                 "layers": 8,
                 "hidden": 768,
@@ -153,5 +161,6 @@ def get_config(argument: str | None = None) -> ConfigDict:
     config.rows, config.row = rows, options["row"]
     config.sets = {"all": tuple(ROWS), "alone": languages}
     config.seeds = experiment.integers("seeds", options["seeds"])
-    config.workdir = f"bilingual-{options['scale']}-{options['pair']}-{options['row']}"
+    name = f"bilingual-{options['scale']}-{options['pair']}-{options['row']}"
+    config.workdir = re.sub(r"[^\w+.-]", "_", name)
     return config

@@ -2,6 +2,7 @@
 
 import json
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from small_run import ROOT, config_of
@@ -9,8 +10,12 @@ from small_run import ROOT, config_of
 from xling_jax.bilingual import group
 from xling_jax.bilingual.laboratory import Laboratory
 from xling_jax.bilingual.rows import parse
+from xling_jax.bilingual.selection import Best
 from xling_jax.bilingual.selection import read as read_best
+from xling_jax.bilingual.texts import Reader
 from xling_jax.reports import results
+from xling_jax.training.checkpoints import read_parameters
+from xling_jax.training.step import RUNNING, State
 
 SMALL = {
     "corpora.train_sentences": 400,
@@ -97,8 +102,23 @@ def test_the_best_checkpoint_is_kept_apart_from_the_latest(finished):
 
 def test_text_from_disk_trains_to_the_same_bits_as_text_in_memory(finished, tmp_path):
     _, _, metrics = finished
-    _, fed = run(tmp_path / "fed", "row=default,pair=en-far", **{"batches.resident_tokens": 0})
-    assert fed["default", 0] == metrics["default", 0]
+    names = "row=default+extra_anchors,pair=en-far"
+    _, fed = run(tmp_path / "fed", names, **{"batches.resident_tokens": 0})
+    assert fed == {key: metrics[key] for key in fed} and len(fed) == 2
+
+
+def test_seeds_side_by_side_train_as_each_does_alone(finished, tmp_path):
+    names = "row=extra_anchors+extra-anchors-online,pair=en-far"
+    _, both = run(tmp_path / "both", names + ",seeds=0+1", **{"devices.side_by_side": 2})
+    _, alone = run(tmp_path / "alone", names + ",seeds=1")
+    for key, found in alone.items():
+        for name, value in found.items():
+            assert both[key][name] == pytest.approx(value, rel=1e-3, abs=0.03), (key, name)
+    _, _, metrics = finished
+    loss = "perplexity_dev_en"
+    assert both["extra_anchors", 0][loss] == pytest.approx(
+        metrics["extra_anchors", 0][loss], rel=1e-4
+    )
 
 
 def test_separate_layers_start_from_shared_ones_of_another_run(finished, tmp_path):
@@ -159,6 +179,39 @@ def test_another_config_is_refused_in_the_same_workdir(finished):
         Laboratory(config("row=default,pair=en-far"), workdir)
 
 
+def test_a_language_alone_among_three_is_not_compared_with_the_first():
+    rows = {name: parse(name, f"only[{name}]", ("en", "fr", "ru")) for name in ("fr", "ru")}
+    assert rows["ru"].languages == ("ru",)
+    with pytest.raises(ValueError, match="compared with en, so name it too"):
+        parse("mine", "only[fr|ru]", ("en", "fr", "ru"))
+    assert parse("mine", "only[ru|en]", ("en", "fr", "ru")).languages == ("en", "ru")
+
+
+def test_embedded_languages_are_paired_with_english_and_translate_nothing(tmp_path):
+    with pytest.raises(ValueError, match="of which en comes first"):
+        config("pair=far-near")
+    reader = Reader(config("pair=en-near-far"))
+    texts = [reader.read(name, False).train[0].lines for name in reader.languages]
+    lengths = [[len(line.split()) for line in text] for text in texts]
+    for one, other in ((0, 1), (0, 2), (1, 2)):
+        assert np.corrcoef(lengths[one], lengths[other])[0, 1] < 0.3
+
+
+def state_of(value):
+    return State(jnp.int32(0), {"x": jnp.full((1, 2), value)}, {}, jnp.int32([RUNNING]))
+
+
+def test_the_best_state_survives_what_is_not_finite_and_an_earlier_start(tmp_path):
+    best = Best(tmp_path, [0], "v")
+    for step, value in [(1, float("nan")), (2, 5.0), (3, 6.0), (4, 4.0), (5, 4.0)]:
+        best.offer(step, state_of(step), [value])
+    assert read_best(tmp_path / "seed0") == (4, 4.0)
+    best.offer(3, state_of(30), [3.5])  # after a start from step 2
+    best.close()
+    assert read_best(tmp_path / "seed0") == (3, 3.5)
+    np.testing.assert_array_equal(read_parameters(tmp_path / "seed0", 3)["x"], [30, 30])
+
+
 def write(folder, name, lines):
     path = folder / name
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -211,7 +264,10 @@ def test_files_of_three_languages_train_with_a_row_of_your_own(files, tmp_path):
         ),
         ({"corpora.fr.dictionary": ""}, r"corpora\.fr\.dictionary is empty: row extra"),
         ({"vocabulary.joint_size": 9000}, r"vocabulary\.joint_size: size=9000 is too large"),
-        ({"batches.length": 64}, r"batches\.length=64: the model has models\.positions=32"),
+        ({"batches.length": 64}, r"batches\.length=64: choose 2 to models\.positions=32"),
+        ({"batches.accumulate": 0}, r"batches\.accumulate=0: choose 1 to"),
+        ({"batches.resident_tokens": 2**31}, r"batches\.resident_tokens=.*less than 2\^31"),
+        ({"evaluators.layers": (3,)}, r"evaluators\.layers=\(3,\): the model has layers 0\.\.2"),
         ({"batches.sequences": 5, "batches.parts": 1}, r"batches\.sequences=5 .* choose 8 "),
     ],
 )
@@ -236,6 +292,10 @@ def test_parallel_files_of_unequal_length_are_refused(files, tmp_path):
         ("only[de]", r"names de, and the languages are en, fr"),
         ("no-anchors;default-anchors", "exclude each other"),
         ("seperate", "unknown modification 'seperate'"),
+        ("only[fr|fr]", "name languages among en, fr, each once"),
+        ("only[fr];extra-anchors", "extra-anchors needs two languages"),
+        ("language-softmax", "language-softmax needs a vocabulary for each language"),
+        ("no-anchors;language-softmax;extra-anchors", "exclude each other"),
     ],
 )
 def test_descriptions_that_mean_nothing_are_refused(description, message):

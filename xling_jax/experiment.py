@@ -21,6 +21,11 @@ WITHOUT_EFFECT = (
     "rows",
     "sets",
     "workdir",
+    "batches.accumulate",
+    "batches.resident_tokens",
+    "corpora.processes",
+    "evaluators.row_lengths",
+    "evaluators.sentences",
     "training.steps_per_call",
     "training.save_every",
 )
@@ -34,6 +39,8 @@ VERSIONS_OF = (
     "sentencepiece",
     "numpy",
     "gensim",
+    "sacremoses",
+    "jieba",
 )
 
 

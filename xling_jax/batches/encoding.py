@@ -26,8 +26,7 @@ class Encoding:
     language: the name whose rules normalise it.
     normalization: see `corpora.normalize`.
     pieces: the vocabulary that cuts it.
-    split_sentences: cut lines into sentences first, as `corpora.text.read` does. The marks of
-      Chinese are none of those that end a sentence.
+    split_sentences: cut lines into sentences first, as `corpora.text.read` does.
     ids: int [pieces.size], the id in the stream of each piece, where it is not the same. [SEP]
       after a sentence stays `pieces.SEP`.
     """

@@ -213,6 +213,7 @@ def choose_layout(
     row_lengths: Sequence[int],
     shards: int = 1,
     attend_padding: bool = False,
+    divisor: int = ROW_DIVISOR,
 ) -> Layout:
     """The layout with the fewest rows into which every tried shuffle of each pass fits.
 
@@ -223,6 +224,7 @@ def choose_layout(
       row_lengths: row lengths to use; one of the longest sentence is added where it is missing.
       shards: parts of a step that are computed apart.
       attend_padding: see `Layout`.
+      divisor: of the number of rows of each block; the shards divide it.
 
     Raises:
       ValueError: a step's sentences cannot be divided among the shards.
@@ -233,10 +235,10 @@ def choose_layout(
             f"batches.sentences={sentences} cannot be divided among {shards} devices: "
             f"choose {below or shards} or {below + shards}, or fewer devices"
         )
-    if ROW_DIVISOR % shards:
+    if divisor % shards:
         raise ValueError(
             f"a batch is divided among {shards} devices, but its rows divide among "
-            f"1, 2, 4 or {ROW_DIVISOR}: train more replicas side by side, or use fewer devices"
+            f"1, 2, 4 or {divisor}: train more replicas side by side, or use fewer devices"
         )
     if min(row_lengths) < SHORTEST_ROW:
         raise ValueError(
@@ -261,7 +263,7 @@ def choose_layout(
     ]
     margin = 1.02
     while True:
-        rows = _counts(kinds, places * margin, longer, ROW_DIVISOR)
+        rows = _counts(kinds, places * margin, longer, divisor)
         layout = Layout(rows, sentences, shards)
         try:
             for shuffle in tried:

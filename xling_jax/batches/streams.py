@@ -47,6 +47,10 @@ class StreamLayout:
         Raises:
           ValueError: the shards cannot share the sequences evenly; the nearest numbers are named.
         """
+        if not 1 <= accumulate <= sequences:
+            raise ValueError(
+                f"batches.accumulate={accumulate}: choose 1 to batches.sequences={sequences}"
+            )
         pieces = next(
             (
                 n
@@ -55,10 +59,6 @@ class StreamLayout:
             ),
             None,
         )
-        if accumulate < 1 or accumulate > sequences:
-            raise ValueError(
-                f"batches.accumulate={accumulate}: choose 1 to batches.sequences={sequences}"
-            )
         if pieces is None:
             below = sequences - sequences % shards
             nearest = f"{below} or {below + shards}" if below else str(shards)
@@ -161,7 +161,7 @@ class StreamSampler:
         total += self._parts_before(epoch - 1)
         return total + np.bincount(self._drawn(epoch - 1).ravel(), minlength=len(total))
 
-    @functools.lru_cache(maxsize=16)  # noqa: B019
+    @functools.lru_cache(maxsize=256)  # noqa: B019 - of all samplers
     def _pass(self, language: int, number: int) -> np.ndarray:
         """The first token of each window of a pass, in the order of training."""
         random = np.random.default_rng([WINDOWS, self.seed, language, number])

@@ -20,7 +20,7 @@ class PieceTables:
 
     pieces: int32 [K, N], ids of each language's pieces in increasing order, filled up.
     sizes: int32 [K], how many they are.
-    local: int32 [K, V], the place of an id in its language's row of `pieces`.
+    local: int32 [K, V], the place of an id in its language's row of `pieces`; -1 of another's.
     random: int32 [K, M], ids that a random replacement is drawn from. random_sizes: int32 [K].
     """
 
@@ -48,7 +48,7 @@ class PieceTables:
                 f"own know no pieces of others; choose {INSIDE!r}"
             )
         pieces, sizes = vocabulary.tables()
-        local = np.zeros((len(sizes), vocabulary.size), np.int32)
+        local = np.full((len(sizes), vocabulary.size), -1, np.int32)
         for row, ids in zip(local, pieces, strict=True):
             row[ids[::-1]] = np.arange(len(ids))[::-1]
         own = [np.unique(ids)[SPECIALS:] for ids in pieces]

@@ -1,6 +1,7 @@
 """The texts of a row as ids: vocabularies, streams, translations to find."""
 
 import dataclasses
+import itertools
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from xling_jax.batches.prepare import prepare
 from xling_jax.batches.token_files import TokenFiles
 from xling_jax.batches.windows import PieceTables, StreamStore
 from xling_jax.bilingual.rows import ONCE, Row
+from xling_jax.bilingual.switching import switch_once
 from xling_jax.bilingual.texts import Reader, Texts, cut
 from xling_jax.corpora import sources
 from xling_jax.corpora import text as corpora
@@ -25,17 +27,15 @@ from xling_jax.vocabulary import pieces as vocabulary
 from xling_jax.vocabulary import sharing
 from xling_jax.vocabulary.pieces import UNK, Pieces
 
-BLOCK = 2**14  # tokens whose words are switched together, where they are switched once
-
 
 @dataclasses.dataclass(frozen=True)
 class Data:
     """A row's text.
 
     vocabulary: of its languages. files: each language's training text on disk. train: the same in
-    memory, None if it does not fit. switch: dictionaries of the words to replace by language's
-    number, where they are replaced. dev: held-out text. items: translations to find. found:
-    numbers that say how much the languages have in common. manifest: what was prepared.
+    memory, None if it does not fit. switch: by language's number, translations of the words to
+    replace anew each time. dev: held-out text. items: translations to find. found:
+    numbers that say how much the languages have in common.
     """
 
     vocabulary: sharing.LanguageVocabulary
@@ -46,6 +46,11 @@ class Data:
     dev: StreamStore
     items: list[Translated]
     found: dict[str, float]
+
+    def description(self) -> dict[str, Any]:
+        """What was made of the text, for the next run in the same workdir to compare with."""
+        text = [each.manifest["sha256"] for each in self.files]
+        return {"vocabulary": self.vocabulary.sha256, "text": text}
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -61,9 +66,10 @@ class Preparer:
         self._config, self._reader, self._workdir = config, reader, workdir
         section = config.corpora
         self._normalization = Normalization(section.punctuation, section.tokenize)
+        self._samples: dict[tuple, list[str]] = {}  # for vocabularies
 
-    def __call__(self, row: Row, seed: int) -> Data:
-        """The data of a row; `seed` is that of the words that are replaced.
+    def __call__(self, row: Row) -> Data:
+        """The data of a row.
 
         Raises:
           ValueError, FileNotFoundError: a text cannot be used; its field is named.
@@ -79,14 +85,17 @@ class Preparer:
         ]
         tables = PieceTables.of(languages, row.random_pieces)
         switch = self._dictionaries(row, languages, texts) if row.code_switch else {}
+        if row.code_switch == ONCE:
+            section, folder = self._config.code_switch, self._workdir / "tokens"
+            for k, words in switch.items():
+                chances = section.probability, section.most
+                train[k] = switch_once(train[k], words, (section.seed, k), *chances, folder, say)
+            switch = {}
         total = sum(each.total for each in train)
         streams: StreamStore | None = None
         counts = []
         if total <= self._config.batches.resident_tokens:
             arrays = [each.as_array() for each in train]
-            if row.code_switch == ONCE:
-                arrays = [self._switched(x, switch.get(k), seed, k) for k, x in enumerate(arrays)]
-                switch = {}
             streams = StreamStore(np.concatenate(arrays), tuple(map(len, arrays)), tables)
             counts = [np.bincount(x, minlength=languages.size) for x in arrays]
         else:
@@ -113,8 +122,13 @@ class Preparer:
         section, split = self._config.vocabulary, self._config.corpora.split_sentences
 
         def sample(name: str) -> list[str]:
-            lines = corpora.stream(texts[name].train, split_sentences=split)
-            return self._normalized(name, vocabulary.sample(lines, section.sentences))
+            given = texts[name].train
+            if (name, given) not in self._samples:
+                lines = corpora.stream(given, split_sentences=split)
+                lines = itertools.islice(lines, self._limit(row, name, "train"))
+                drawn = vocabulary.sample(lines, section.sentences)
+                self._samples[name, given] = self._normalized(name, drawn)
+            return self._samples[name, given]
 
         def train(field: str, sentences: list[str]) -> Pieces:
             try:
@@ -139,9 +153,7 @@ class Preparer:
         given: Sequence[sources.Source],
         field: str,
     ) -> TokenFiles:
-        number = row.languages.index(name)
-        section = self._config.corpora
-        limit = 0 if self._reader.is_synthetic else section[f"{field}_sentences"]
+        number, section = row.languages.index(name), self._config.corpora
         try:
             return prepare(
                 given,
@@ -153,12 +165,23 @@ class Preparer:
                     languages.ids[number],
                 ),
                 self._workdir / "tokens",
-                limit=limit or None,
+                limit=self._limit(row, name, field),
                 processes=section.processes,
                 say=say,
             )
-        except (ValueError, FileNotFoundError) as error:
-            raise type(error)(f"corpora.{name}.{field}: {error}") from error
+        except FileNotFoundError as error:
+            raise FileNotFoundError(f"corpora.{name}.{field}: {error}") from error
+        except ValueError as error:
+            raise ValueError(f"corpora.{name}.{field}: {error}") from error
+
+    def _limit(self, row: Row, name: str, field: str) -> int | None:
+        """How many sentences of a text to take, None for all."""
+        if self._reader.is_synthetic:
+            return None
+        limit = self._config.corpora[f"{field}_sentences"]
+        if field == "train" and row.is_other_domain and name != row.languages[0] and not limit:
+            limit = self._reader.other_limit(name)
+        return limit or None
 
     def _dictionaries(
         self, row: Row, languages: sharing.LanguageVocabulary, texts: dict[str, Texts]
@@ -186,27 +209,6 @@ class Preparer:
             if found
         }
 
-    def _switched(
-        self, stream: np.ndarray, words: PieceDictionary | None, seed: int, language: int
-    ) -> np.ndarray:
-        """A stream whose words are replaced once, block by block."""
-        if words is None:
-            return stream
-        section = self._config.code_switch
-        parts, changed, total = [], 0, 0
-        for number, start in enumerate(range(0, len(stream), BLOCK)):
-            part = code_switch.switch(
-                stream[start : start + BLOCK],
-                words,
-                (seed, language, 0, number),
-                probability=section.probability,
-                most=section.most,
-            )
-            parts.append(part.tokens)
-            changed, total = changed + part.changed, total + part.words
-        say(f"language {language}: {changed:,} of {total:,} words replaced by translations")
-        return np.concatenate(parts)
-
     @staticmethod
     def _counted(files: TokenFiles, size: int) -> np.ndarray:
         """How often each id occurs."""
@@ -223,12 +225,18 @@ class Preparer:
             if own.test is not None:
                 limit = self._config.corpora.test_sentences
                 sides = [cut(side, limit) for side in own.test]
-                ids = [
-                    languages.encode(k, self._normalized(row.languages[k], side))
-                    for k, side in zip((0, number), sides, strict=True)
+                normalizers = [
+                    Normalizer(row.languages[k], self._normalization) for k in (0, number)
                 ]
-                if len(ids[0]) != len(ids[1]):
-                    raise ValueError(f"corpora.{name}.test: a sentence has no text")
+                pairs = [
+                    (normalizers[0](one), normalizers[1](other))
+                    for one, other in zip(*sides, strict=True)
+                ]
+                kept = [pair for pair in pairs if all(pair)]
+                ids = [
+                    languages.encode(k, [pair[side] for pair in kept])
+                    for side, k in enumerate((0, number))
+                ]
                 yield Translated(f"retrieval_{name}", (0, number), (ids[0], ids[1]))
             if own.test_dictionary is not None:
                 entries = own.test_dictionary.entries.items()

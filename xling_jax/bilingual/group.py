@@ -13,7 +13,7 @@ from xling_jax.batches.code_switch import switch_window
 from xling_jax.batches.streams import StreamLayout, StreamSampler, probabilities
 from xling_jax.batches.windows import StreamStore
 from xling_jax.bilingual.data import Data
-from xling_jax.bilingual.rows import ONLINE, Row
+from xling_jax.bilingual.rows import Row
 from xling_jax.bilingual.selection import Best, start_from
 from xling_jax.evaluators.stream_perplexity import StreamPerplexity
 from xling_jax.evaluators.translations import Translations
@@ -80,10 +80,12 @@ class Group:
         ]
         total = training.epochs * training.steps_per_epoch
         curve = {round(total * percent / 100) for percent in config.evaluators.curve}
+        self._curve = curve | {total}  # where translations are looked for too
+        epochs = range(training.steps_per_epoch, total, training.steps_per_epoch)
         self._schedule = Schedule(
             total=total,
             epoch=training.steps_per_epoch,
-            evaluations=tuple(sorted(curve | {total})),
+            evaluations=tuple(sorted(self._curve.union(epochs))),
             save_every=training.save_every or training.steps_per_epoch,
             call=min(training.steps_per_call, training.steps_per_epoch),
         )
@@ -117,22 +119,20 @@ class Group:
     def _planner(self) -> ResidentPlanner | FedPlanner:
         """What says what stands in each step: places on the device, or tokens from the host."""
         data, window = self._data, self._samplers[0].layout.window
-        section, online = self._config.code_switch, self._row.code_switch == ONLINE
+        section = self._config.code_switch
         if data.train is not None and not data.switch:
             return ResidentPlanner(self._samplers)
-        seed = self._samplers[0].seed
 
         def read(language: int, start: int, step: int, slot: int) -> np.ndarray:
             files = data.files[language]
             if language not in data.switch:
                 return files.read(start, window)
-            draw = step + 1 if online else 0
             return switch_window(
                 files.read,
                 start,
                 window,
                 data.switch[language],
-                (seed, language, draw),
+                (section.seed, language, step),
                 probability=section.probability,
                 most=section.most,
             ).tokens
@@ -155,7 +155,8 @@ class Group:
         evaluate = self._evaluator(metrics, best)
         text = self._data.train
         if text is None or planner.layout.is_fed:
-            text = StreamStore(np.zeros(1, np.int32), self._data.sizes, self._data.tables)
+            nothing = (1,) * len(self._row.languages)
+            text = StreamStore(np.zeros(len(nothing), np.int32), nothing, self._data.tables)
         training = Training(
             self._program,
             self._mesh,
@@ -227,7 +228,7 @@ class Group:
 
         def evaluate(step: int, state: State, settings: StreamSetting) -> None:
             found = perplexity(state.params, settings)
-            if translations is not None:
+            if translations is not None and step in self._curve:
                 both = zip(found, translations(state.params), strict=True)
                 found = [own | others | _means(others, layers) for own, others in both]
             if self._evaluated is None:  # a killed run may have written these lines already
@@ -255,11 +256,8 @@ class Group:
 
     def _layers(self) -> tuple[int, ...]:
         """The layers that are evaluated: all by default."""
-        depth = self._config.models.layers
-        layers = tuple(self._config.evaluators.layers) or tuple(range(depth + 1))
-        if not all(0 <= layer <= depth for layer in layers):
-            raise ValueError(f"evaluators.layers={layers}: the model has layers 0..{depth}")
-        return layers
+        every = range(self._config.models.layers + 1)
+        return tuple(self._config.evaluators.layers) or tuple(every)
 
     def _is_evaluation(self, entry: Mapping[str, Any], step: int) -> bool:
         is_of_step = entry["kind"] == "evaluation" and entry["step"] == step

@@ -7,7 +7,7 @@ from pathlib import Path
 import ml_collections
 
 from xling_jax import devices, experiment
-from xling_jax.bilingual.data import Preparer
+from xling_jax.bilingual.data import Data, Preparer
 from xling_jax.bilingual.group import Group
 from xling_jax.bilingual.rows import Row, parse
 from xling_jax.bilingual.texts import Reader
@@ -21,11 +21,16 @@ POSITIVE = (
     "batches.sequences",
     "corpora.processes",
     "corpora.test_sentences",
+    "evaluators.sentences",
     "models.heads",
     "models.hidden",
     "models.intermediate",
     "models.layers",
+    "models.token_types",
+    "training.clip",
     "training.epochs",
+    "training.epsilon",
+    "training.learning_rate",
     "training.steps_per_call",
     "training.steps_per_epoch",
     "vocabulary.joint_size",
@@ -41,6 +46,7 @@ NOT_NEGATIVE = (
     "devices.side_by_side",
     "training.save_every",
     "training.warmup_steps",
+    "training.weight_decay",
 )
 
 
@@ -54,14 +60,8 @@ class Laboratory:
           ValueError, FileNotFoundError: the config or a text cannot be used, or the workdir holds
             another experiment.
         """
-        experiment.require_positive(config, *POSITIVE)
-        experiment.require_not_negative(config, *NOT_NEGATIVE)
+        check(config)
         self._config, self._workdir, self._rows = config, workdir, rows(config)
-        if config.batches.length > config.models.positions:
-            raise ValueError(
-                f"batches.length={config.batches.length}: the model has "
-                f"models.positions={config.models.positions}; raise them or shorten the sequences"
-            )
         experiment.require_writable(workdir)
         self._reader = Reader(config)
         description = experiment.describe(
@@ -70,9 +70,8 @@ class Laboratory:
             {row.name: row.description for row in self._rows},
         )
         stored = experiment.stored(workdir, description)
-        self._groups = (stored or {}).get("groups") or self._deal(config.seeds)
-        if not stored:
-            experiment.store(workdir, {**description, "groups": self._groups})
+        self._stored = stored or dict(description)
+        experiment.store(workdir, self._stored)
         self._metrics = MetricsFile(workdir / "metrics.jsonl")
 
     def _deal(self, seeds: Sequence[int]) -> list[list[int]]:
@@ -85,12 +84,24 @@ class Laboratory:
             left = left[taken:]
         return groups
 
+    def _require_same_text(self, row: Row, data: Data) -> None:
+        """Raises ValueError if the text of a row is not what it was when the run began."""
+        texts = self._stored.setdefault("prepared", {})
+        found = texts.setdefault(row.name, data.description())
+        if found != data.description():
+            raise ValueError(
+                f"row {row.name}: the text prepared now is not the one that this run began with. "
+                "Install the versions of sentencepiece, sacremoses and jieba that config.json "
+                "names, or choose another --workdir"
+            )
+        experiment.store(self._workdir, self._stored)
+
     def prepare(self) -> str:
         """Makes the vocabularies and the token files of all rows; returns where they are."""
         prepare = Preparer(self._config, self._reader, self._workdir)
         for row in self._rows:
             say(f"row {row.name} ({row.description})")
-            prepare(row, self._groups[0][0])
+            self._require_same_text(row, prepare(row))
         return f"Prepared: {self._workdir / 'tokens'}"
 
     def run(self) -> str:
@@ -102,19 +113,22 @@ class Laboratory:
         """
         path = self._workdir / "results.json"
         prepare = Preparer(self._config, self._reader, self._workdir)
-        pairs = list(itertools.product(self._rows, self._groups))
-        with Interruption() as interruption:
-            for number, (row, seeds) in enumerate(pairs, 1):
-                done = {(result.row, result.seed) for result in results.read_results(path)}
-                if {(row.name, seed) for seed in seeds} <= done:
-                    continue
-                listed = ", ".join(map(str, seeds))
-                say(f"{number} of {len(pairs)}: row {row.name} ({row.description}), seeds {listed}")
-                data = prepare(row, seeds[0])
+        if "groups" not in self._stored:
+            self._stored["groups"] = self._deal(self._config.seeds)
+            experiment.store(self._workdir, self._stored)
+        pairs = list(itertools.product(self._rows, self._stored["groups"]))
+        for number, (row, seeds) in enumerate(pairs, 1):
+            done = {(result.row, result.seed) for result in results.read_results(path)}
+            if {(row.name, seed) for seed in seeds} <= done:
+                continue
+            listed = ", ".join(map(str, seeds))
+            say(f"{number} of {len(pairs)}: row {row.name} ({row.description}), seeds {listed}")
+            data = prepare(row)
+            self._require_same_text(row, data)
+            group = Group(self._config, self._workdir, row, seeds, data)
+            with Interruption() as interruption:  # what is prepared is kept, whenever it ends
                 try:
-                    Group(self._config, self._workdir, row, seeds, data).run(
-                        self._metrics, interruption
-                    )
+                    group.run(self._metrics, interruption)
                 except Diverged as error:
                     say(str(error))
                 bilingual.write(self._workdir)
@@ -129,6 +143,35 @@ class Laboratory:
                 f"training.warmup_steps; their last good parameters are in {self._workdir}"
             )
         return table
+
+
+def check(config: ml_collections.ConfigDict) -> None:
+    """Raises ValueError for a field that means nothing, before anything is read."""
+    experiment.require_positive(config, *POSITIVE)
+    experiment.require_not_negative(config, *NOT_NEGATIVE)
+    batches, depth = config.batches, config.models.layers
+    if not 2 <= batches.length <= config.models.positions:
+        raise ValueError(
+            f"batches.length={batches.length}: choose 2 to models.positions="
+            f"{config.models.positions}, or more positions"
+        )
+    if batches.resident_tokens >= 2**31:
+        raise ValueError(
+            f"batches.resident_tokens={batches.resident_tokens}: choose less than 2^31"
+        )
+    for name in ("probability", "most"):
+        if not 0 <= config.code_switch[name] <= 1:
+            raise ValueError(
+                f"code_switch.{name}={config.code_switch[name]}: choose a share from 0 to 1"
+            )
+    if not all(0 <= percent <= 100 for percent in config.evaluators.curve):
+        raise ValueError(
+            f"evaluators.curve={tuple(config.evaluators.curve)}: give percents of the training"
+        )
+    if not all(0 <= layer <= depth for layer in config.evaluators.layers):
+        raise ValueError(
+            f"evaluators.layers={tuple(config.evaluators.layers)}: the model has layers 0..{depth}"
+        )
 
 
 def rows(config: ml_collections.ConfigDict) -> list[Row]:

@@ -27,7 +27,10 @@ EXCLUDE = (  # of these a row has one at most
     ("extra-anchors", "extra-anchors-online"),
     ("extra-anchors", "sep-emb"),
     ("extra-anchors-online", "sep-emb"),
+    ("extra-anchors", "language-softmax"),
+    ("extra-anchors-online", "language-softmax"),
 )
+OF_SEVERAL = ("wiki-cc", "extra-anchors", "extra-anchors-online")
 ONCE, ONLINE = "once", "online"
 
 
@@ -80,12 +83,26 @@ def parse(name: str, description: str, languages: Sequence[str]) -> Row:
         if kind == "sep":
             paths += (argument or "").split("|")
         if kind == "only":
-            trained = (argument or "").split("|")
-            if wrong := [other for other in trained if other not in languages]:
+            only = (argument or "").split("|")
+            trained = [other for other in languages if other in only]
+            if len(trained) < len(only):
                 raise ValueError(
-                    f"row {name!r}: {part!r} names {', '.join(wrong)}, and the languages are "
-                    f"{', '.join(languages)}"
+                    f"row {name!r}: {part!r}: name languages among {', '.join(languages)}, each "
+                    "once"
                 )
+            if len(trained) > 1 and trained[0] != languages[0]:
+                raise ValueError(
+                    f"row {name!r}: {part!r}: several languages are compared with {languages[0]}, "
+                    "so name it too"
+                )
+    if wrong := sorted(names.intersection(("language-softmax", "random-inside"))):
+        if not names.intersection(("no-anchors", "default-anchors", "sep-emb")):
+            raise ValueError(
+                f"row {name!r}: {wrong[0]} needs a vocabulary for each language: add "
+                "default-anchors or no-anchors"
+            )
+    if len(trained) == 1 and (wrong := sorted(names.intersection(OF_SEVERAL))):
+        raise ValueError(f"row {name!r}: {wrong[0]} needs two languages or more")
     for several in EXCLUDE:
         if len(found := sorted(names.intersection(several))) > 1:
             raise ValueError(f"row {name!r}: {' and '.join(found)} exclude each other")

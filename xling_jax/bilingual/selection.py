@@ -2,6 +2,7 @@
 begin with the parameters of one."""
 
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -39,8 +40,9 @@ class Best:
             zip(self._folders, self._checkpoints, perplexities, strict=True)
         ):
             best = read(folder)
-            if best is not None and not value < best[1] and best[0] <= step:
+            if not math.isfinite(value) or best and not value < best[1] and best[0] <= step:
                 continue
+            checkpoints.drop_later(step)  # of a run that was put back to an earlier checkpoint
             own = jax.tree.map(lambda x, n=number: x[n], state)
             checkpoints.save(step, own)
             checkpoints.wait()
@@ -101,12 +103,13 @@ def start_from(folder: str, vocabulary: str, patterns: Sequence[str], languages:
             f"training.start_from={folder}: there is no {RECORD}. Name a folder of a best "
             "checkpoint, such as WORKDIR/checkpoints/rowdefault_seeds0/best/seed0"
         )
-    if _record(path)["vocabulary"] != vocabulary:
+    record = _record(path)
+    if record["vocabulary"] != vocabulary:
         raise ValueError(
             f"training.start_from={folder}: that run has other pieces; give this one the same "
             "text, vocabulary and languages"
         )
-    params = partition.convert(read_parameters(path), patterns, languages)
+    params = partition.convert(read_parameters(path, record["step"]), patterns, languages)
     shapes = [jax.tree.map(lambda x: x.shape, tree) for tree in (params, like)]
     if shapes[0] != shapes[1]:
         raise ValueError(f"training.start_from={folder}: that model is of another size")

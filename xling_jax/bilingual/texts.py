@@ -9,7 +9,7 @@ from typing import Any
 import ml_collections
 
 from xling_jax.bilingual.rows import Row
-from xling_jax.corpora import dictionaries, sources
+from xling_jax.corpora import dictionaries, sources, tfds
 from xling_jax.corpora import text as corpora
 from xling_jax.corpora.dictionaries import Dictionary
 from xling_jax.corpora.synthetic.config import LanguageConfig
@@ -17,6 +17,7 @@ from xling_jax.corpora.synthetic.pair import Pair, SecondConfig, pair_of
 
 SYNTHETIC = "synthetic"  # the source of an embedded language
 TRAIN_SEED, DEV_SEED, TEST_SEED = 1, 2, 3  # seeds of an embedded language's texts
+APART = 1000  # between the seeds of the texts of two embedded languages
 TESTED = 4  # every fourth pair of an embedded dictionary is kept for testing
 
 
@@ -37,8 +38,9 @@ class Texts:
 
 
 def _files(field: str) -> tuple[str, ...]:
-    """The sources that a field names, joined by +; a file may have a + in its name."""
-    return (field,) if not field or Path(field).is_file() else tuple(field.split("+"))
+    """The sources that a field names, joined by +; a file or a TFDS name may have a + in it."""
+    is_one = not field or Path(field).is_file() or field.startswith(tfds.PREFIX)
+    return (field,) if is_one else tuple(field.split("+"))
 
 
 class Reader:
@@ -51,6 +53,7 @@ class Reader:
           ValueError: languages named twice, or sources missing or mixed.
         """
         self._section, self.languages = config.corpora, tuple(config.corpora.languages)
+        self._read: dict[tuple[str, bool], Texts] = {}
         if len(set(self.languages)) < len(self.languages) or not self.languages:
             raise ValueError(f"corpora.languages={self.languages}: name each language once")
         for name in self.languages:
@@ -92,8 +95,10 @@ class Reader:
                         continue
                     try:
                         digest = sources.fingerprint(source)
-                    except (ValueError, FileNotFoundError) as error:
-                        raise type(error)(f"corpora.{name}.{field}: {error}") from error
+                    except FileNotFoundError as error:
+                        raise FileNotFoundError(f"corpora.{name}.{field}: {error}") from error
+                    except ValueError as error:
+                        raise ValueError(f"corpora.{name}.{field}: {error}") from error
                     entry = {"source": source, "language": name, "field": field, "sha256": digest}
                     found.append(entry)
         return found
@@ -105,6 +110,11 @@ class Reader:
           ValueError, FileNotFoundError: one of them cannot be read.
         """
         is_other = is_other_domain and name != self.languages[0]
+        if (name, is_other) not in self._read:
+            self._read[name, is_other] = self._made(name, is_other)
+        return self._read[name, is_other]
+
+    def _made(self, name: str, is_other: bool) -> Texts:
         own = self._section[name]
         if is_other and not own.other:
             raise ValueError(f"corpora.{name}.other is empty: give its text of another domain")
@@ -118,8 +128,10 @@ class Reader:
                 dictionary=self._dictionary(name, own.dictionary),
                 test_dictionary=self._dictionary(name, own.test_dictionary),
             )
-        except (ValueError, FileNotFoundError) as error:
-            raise type(error)(f"corpora.{name}: {error}") from error
+        except FileNotFoundError as error:
+            raise FileNotFoundError(f"corpora.{name}: {error}") from error
+        except ValueError as error:
+            raise ValueError(f"corpora.{name}: {error}") from error
 
     def _parallel(self, name: str, own: Mapping[str, Any]) -> tuple[list[str], list[str]] | None:
         if not own["test"]:
@@ -133,6 +145,12 @@ class Reader:
         if not path:
             return None
         return dictionaries.read(path, self.languages[0], name, lowercase=True)
+
+    def other_limit(self, name: str) -> int:
+        """How many sentences of the other domain to take: as many as the usual text has."""
+        split = self._section.split_sentences
+        train = self.read(name, is_other_domain=False).train
+        return sum(1 for _ in corpora.stream(train, split_sentences=split))
 
     @functools.cached_property
     def _knobs(self) -> LanguageConfig:
@@ -154,9 +172,14 @@ class Reader:
                 "embedded languages to make"
             )
         side = 0 if name == self.languages[0] else 1
+        own = APART * self.languages.index(name)  # so that no text translates another
         numbers = [(train, 1), (1, train)][side], [(dev, 1), (1, dev)][side]
         made = [
-            (sources.Lines(f"{SYNTHETIC} {name} {what}", tuple(pair.texts(*number, seed)[side])),)
+            (
+                sources.Lines(
+                    f"{SYNTHETIC} {name} {what}", tuple(pair.texts(*number, seed + own)[side])
+                ),
+            )
             for what, number, seed in [
                 ("train", numbers[0], TRAIN_SEED),
                 ("dev", numbers[1], DEV_SEED),

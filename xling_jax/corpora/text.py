@@ -13,7 +13,7 @@ _CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _BYTE_ORDER_MARK = "\ufeff"
 _LINE_END = re.compile(r"\r\n|\r|\n")
 # Any quote closes when it stands between the mark and a blank: German closes with “ and «.
-_SENTENCE_END = re.compile(r"""[.!?;:]["'“”‘’«»‹›)\]}]*(?=\s|$)""")
+_SENTENCE_END = re.compile(r"""[.!?;:]["'“”‘’«»‹›)\]}]*(?=\s|$)|[。！？；][”’」』》〉）】]*""")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,7 +90,7 @@ def clean(line: str) -> str:
 
 
 def split_sentences(line: str) -> list[str]:
-    """Cuts a line after . ! ? ; : where a blank or the line's end follows.
+    """Cuts a line after . ! ? ; : where a blank or the line's end follows, and after 。！？；.
 
     The mark and any closing quotes and brackets stay with their sentence; "3.5" and "a:b" stay
     whole. Abbreviations are not known: "Mr. Smith" becomes two.

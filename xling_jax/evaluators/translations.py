@@ -5,6 +5,7 @@ use it). Words: a word alone between [CLS] and [SEP], nearest by CSLS (Conneau e
 """
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 
 import jax
@@ -45,9 +46,9 @@ def plain_setting(languages: int) -> Setting:
 class Translated:
     """Text of two languages, to find each part's translation in the other.
 
-    name: of the metrics, such as `retrieval_en_fr`. languages: their numbers in the model.
-    texts: ids of n and of m sentences or words. gold: for each of the n, which of the m translate
-    it; None: the one with the same number.
+    name: of the metrics, such as `retrieval_fr`: the task and the language. languages: their
+    numbers in the model. texts: ids of n and of m sentences or words. gold: for each of the n,
+    which of the m translate it; None: the one with the same number.
     """
 
     name: str
@@ -108,7 +109,7 @@ class Translations:
           items: what to translate.
           layers: whose vectors are compared.
           max_length: places of a sentence; what is longer is cut.
-          sentences, row_lengths: of a batch.
+          sentences, row_lengths: of a batch; the first is rounded up to a multiple of the shards.
         """
         self._layers, self._items, self._inputs = tuple(layers), tuple(items), []
         self._encoders: list[Encoder] = []
@@ -116,9 +117,14 @@ class Translations:
         for item in items:
             for ids in item.texts:
                 text = TokenStore.from_languages([ids], max_length)
-                order = np.arange(len(text))
+                order, shards = np.arange(len(text)), mesh.shape[devices.DATA]
                 layout = packing.choose_layout(
-                    text.lengths, [order], sentences, row_lengths, mesh.shape[devices.DATA]
+                    text.lengths,
+                    [order],
+                    sentences + -sentences % shards,
+                    row_lengths,
+                    shards,
+                    divisor=math.lcm(packing.ROW_DIVISOR, shards),
                 )
                 orders = (
                     np.random.default_rng([ORDERS, a]).permutation(order)
@@ -129,6 +135,11 @@ class Translations:
                 store = devices.place(text.to_device(), mesh, devices.SHARED)
                 self._inputs += [store, EvaluationPlan.placed(plan, mesh)]
                 specs += [devices.SHARED, EvaluationPlan.specs()]
+        self._candidates = {
+            f"{task}_candidates_{name}": float(len(item.texts[1]))
+            for item in items
+            for task, name in [item.name.split("_", 1)]
+        }
         self._gold = [_gold_tables(item) if item.gold else None for item in items]
         self._evaluate = jax.jit(
             devices.per_replica(
@@ -171,7 +182,12 @@ class Translations:
         return metrics
 
     def __call__(self, params) -> list[dict[str, float]]:
-        """The metrics of each replica, from parameters with a leading replica axis."""
+        """The metrics of each replica, from parameters with a leading replica axis.
+
+        `retrieval_candidates_NAME` and `words_candidates_NAME` are the numbers of sentences and
+        words of language NAME among which each translation was looked for.
+        """
         metrics = jax.device_get(self._evaluate(params, *self._inputs))
         replicas = len(next(iter(metrics.values())))
-        return [{k: float(v[n]) for k, v in metrics.items()} for n in range(replicas)]
+        found = [{k: float(v[n]) for k, v in metrics.items()} for n in range(replicas)]
+        return [own | self._candidates for own in found]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -12,12 +12,16 @@ OURS = "ours"
 
 
 class Column(NamedTuple):
-    """A column of numbers: `metric` is a metric's name, with `deep` for the deeper layer."""
+    """A column of numbers: `metric` is a metric's name, with `deep` for the deeper layer.
+
+    `shown` writes its numbers, where that is not as in the papers.
+    """
 
     group: str
     title: str
     short: str
     metric: str
+    shown: Callable[[float], str] | None = None
 
 
 class Cell(NamedTuple):
@@ -76,6 +80,11 @@ class Table:
         """Title and caption in one."""
         return f"{self.title}: {self.caption}" if self.caption else self.title
 
+    @property
+    def has_candidates(self) -> bool:
+        """Whether any line says among how many candidates translations were looked for."""
+        return any(line.candidates for line in self.lines)
+
 
 def score(value: float) -> str:
     """A score as the papers print it: .70, 1.00, -.05."""
@@ -92,6 +101,8 @@ def formatted(column: Column, cell: Cell | None) -> tuple[str, str]:
     """Mean and standard deviation as text; an absent one is a dash, an absent sd empty."""
     if cell is None:
         return ABSENT, ""
+    if column.shown:
+        return column.shown(cell.mean), "" if cell.sd is None else column.shown(cell.sd)
     if not column.metric.startswith("perplexity"):
         return score(cell.mean), "" if cell.sd is None else score(cell.sd)
     if cell.sd is None:

@@ -94,6 +94,12 @@ def new_figure(width: float, height: float) -> Figure:
     return Figure(figsize=size, dpi=DPI, layout="constrained", facecolor="white")
 
 
+def line_style(number: int) -> tuple[str, str]:
+    """The colour and the dashes of one among many lines."""
+    colours = len(COLOURS)
+    return COLOURS[number % colours], ("-", "--", ":", "-.")[number // colours % 4]
+
+
 def draw_line(axes: Axes, curve: Curve, label: str, colour: str, style: str = "-") -> None:
     """A mean over training with its standard deviation as a band."""
     mean, sd = np.array(curve.mean), np.array(curve.sd)
@@ -153,9 +159,9 @@ def _scores(axes: Axes, curves: Mapping[str, Curve]) -> None:
     axes.set_ylabel("score")
 
 
-def score_axis(axes: Axes) -> None:
-    """The axis from 0 to 1 that all scores share."""
-    axes.set_ylim(-0.02, 1.02)
+def score_axis(axes: Axes, top: float = 1.0) -> None:
+    """The axis from 0 to 1, or to a lower `top`, that all scores share."""
+    axes.set_ylim(-0.02 * top, 1.02 * top)
     axes.grid(axis="y", color=GRID, lw=0.6)
 
 
@@ -203,8 +209,7 @@ def training_loss(by_row: Mapping[str, Curve]) -> Figure:
         figure = new_figure(4.2, 3.0)
         axes = figure.subplots()
         for n, (row, curve) in enumerate(by_row.items()):
-            dash = ("-", "--", ":", "-.")[n // len(COLOURS) % 4]
-            draw_line(axes, curve, f"row {row}", COLOURS[n % len(COLOURS)], dash)
+            draw_line(axes, curve, f"row {row}", *line_style(n))
         axes.set_xlabel("training step")
         axes.set_ylabel("training loss")
         if by_row:

@@ -23,6 +23,12 @@ def plain(text: str) -> str:
     return " ".join(text.split())
 
 
+def listed(names: Sequence[str]) -> str:
+    """Names in words: "a", "a and b", "a, b and c"."""
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
+
+
 def cut(text: str, width: int) -> str:
     """A text of at most `width` characters."""
     return text if len(text) <= width else text[: width - 1].rstrip() + "…"

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import base64
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
-from html import escape
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xling_jax.reports import comparisons, embeddings, figures, overview, search
+from xling_jax.reports.cards import NO_MATPLOTLIB, card, quiet, section
 from xling_jax.reports.drawn import Drawn, digest
 from xling_jax.reports.results import Arrays, array_files, read_arrays
 from xling_jax.reports.rows import Curve, Run, curves, deep_layer
@@ -47,7 +46,7 @@ def draw(run: Run, folder: Path) -> dict[str, str]:
     Returns the sections' HTML by heading; one without a figure is empty.
     """
     if find_spec("matplotlib") is None:
-        return {"Figures": _quiet("matplotlib is not installed, so there are none.")}
+        return {"Figures": quiet(NO_MATPLOTLIB)}
     drawn = Drawn(folder)
     names = _languages(run)
 
@@ -61,22 +60,12 @@ def draw(run: Run, folder: Path) -> dict[str, str]:
 
     training = [*_together(run, drawn), *_curves(run, drawn), *_loss(run, drawn)]
     return {
-        "Overview": _section(OVERVIEW, _overview(run, drawn)) or _quiet("Nothing to draw yet."),
-        "Search": _section(SEARCH, _search(run, drawn)),
-        "Training": _section(TRAINING, training),
-        "Token embeddings": _section(TOKENS, _stored(run, drawn, "tokens", tokens)),
-        "Position similarities": _section(POSITIONS, _stored(run, drawn, "positions", positions)),
+        "Overview": section(OVERVIEW, _overview(run, drawn)) or quiet("Nothing to draw yet."),
+        "Search": section(SEARCH, _search(run, drawn)),
+        "Training": section(TRAINING, training),
+        "Token embeddings": section(TOKENS, _stored(run, drawn, "tokens", tokens)),
+        "Position similarities": section(POSITIONS, _stored(run, drawn, "positions", positions)),
     }
-
-
-def _quiet(text: str) -> str:
-    return f'<p class="quiet">{escape(text)}</p>\n'
-
-
-def _section(explanation: str, cards: Sequence[str]) -> str:
-    if not cards:
-        return ""
-    return f'{_quiet(explanation)}<div class="figures">\n{"".join(cards)}</div>\n'
 
 
 def _languages(run: Run) -> list[str]:
@@ -91,30 +80,13 @@ def _title(run: Run, row: str, end: str = "") -> str:
     return textwrap.fill(text + end, 48, break_on_hyphens=False)
 
 
-def _card(paths: tuple[Path, Path], alt: str, kind: str = "svg", wide: bool = False) -> str:
-    """A figure as a data address, so that the page needs no other file, and links to both files.
-
-    A wide one has a line of the page for itself, and scrolls in its box where that is narrow.
-    """
-    embed = next(path for path in paths if path.suffix == f".{kind}")
-    data = base64.b64encode(embed.read_bytes()).decode()
-    mime = "image/svg+xml" if kind == "svg" else "image/png"
-    links = " · ".join(f'<a href="figures/{escape(p.name)}">{p.suffix[1:]}</a>' for p in paths)
-    kinds = ' class="wide"' if wide else ""
-    return (
-        f'<figure{kinds}><div class="scroll">'
-        f'<img alt="{escape(alt)}" src="data:{mime};base64,{data}"></div>'
-        f"<figcaption>{escape(alt)} ({links})</figcaption></figure>\n"
-    )
-
-
 def _overview(run: Run, drawn: Drawn) -> list[str]:
     entries = overview.entries(run)
     if not entries:
         return []
     layer = deep_layer(name for row in run.row_names() for name in run.row(row).metrics)
     paths = drawn.figure("overview", [entries, layer], lambda: overview.overview(entries, layer))
-    return [_card(paths, "Every row: scores and train perplexity", wide=True)] if paths else []
+    return [card(paths, "Every row: scores and train perplexity", wide=True)] if paths else []
 
 
 def _search(run: Run, drawn: Drawn) -> list[str]:
@@ -125,7 +97,7 @@ def _search(run: Run, drawn: Drawn) -> list[str]:
         numbers = [(t.value, t.row.metrics, t.row.diverged) for t in trials]
         figure = partial(comparisons.over_values, name, trials)
         if paths := drawn.figure(f"search_{name}", numbers, figure):
-            cards.append(_card(paths, f"Perplexities and mu over {name.replace('-', ' ')}"))
+            cards.append(card(paths, f"Perplexities and mu over {name.replace('-', ' ')}"))
     return cards
 
 
@@ -137,7 +109,7 @@ def _together(run: Run, drawn: Drawn) -> list[str]:
     figure = partial(comparisons.over_training, by_row, names)
     paths = drawn.figure("training", [by_row, names], figure)
     alt = f"Rows {', '.join(by_row)} over training"
-    return [_card(paths, alt, wide=True)] if paths else []
+    return [card(paths, alt, wide=True)] if paths else []
 
 
 def _curves(run: Run, drawn: Drawn) -> list[str]:
@@ -158,7 +130,7 @@ def _curves(run: Run, drawn: Drawn) -> list[str]:
         inputs = (found, _title(run, row), run.steps_of(row) or last, limits)
         paths = drawn.figure(f"curves_row{row}", inputs, partial(figures.learning_curves, *inputs))
         if paths:
-            cards.append(_card(paths, f"Row {row}: scores and perplexities over training"))
+            cards.append(card(paths, f"Row {row}: scores and perplexities over training"))
     return cards
 
 
@@ -171,7 +143,7 @@ def _loss(run: Run, drawn: Drawn) -> list[str]:
     if not by_row:
         return []
     paths = drawn.figure("training_loss", by_row, partial(figures.training_loss, by_row))
-    return [_card(paths, "Training loss of every row")] if paths else []
+    return [card(paths, "Training loss of every row")] if paths else []
 
 
 def _stored(
@@ -193,10 +165,10 @@ def _stored(
         try:
             paths = drawn.figure(f"{name}_row{row}", numbers, figure)
         except ValueError as error:
-            cards.append(_quiet(str(error)))
+            cards.append(quiet(str(error)))
             continue
         if paths:
             # A scatter of thousands of points and an image are smaller as png.
             alt = f"Row {row}, seed {seed}: {name.rstrip('s')} embeddings"
-            cards.append(_card(paths, alt, "png"))
+            cards.append(card(paths, alt, "png"))
     return cards

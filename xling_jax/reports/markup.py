@@ -42,12 +42,13 @@ def results(table: Table) -> str:
     body = ""
     for line in table.lines:
         start = "".join(f'<td class="{kind}">{escape(name)}</td>' for kind, name in _names(line))
-        end = f"<td>{escape(line.candidates)}</td><td>{escape(line.seeds)}</td>"
+        end = f"<td>{escape(line.candidates)}</td>" if table.has_candidates else ""
+        end += f"<td>{escape(line.seeds)}</td>"
         kind = "ours" if line.ours else "paper"
         body += f'<tr class="{kind}">{start}{_numbers(table.columns, line)}{end}</tr>\n'
     return (
         f"<h3>{escape(table.heading)}</h3>\n"
-        f'<div class="scroll"><table class="results">{_header(table.columns)}'
+        f'<div class="scroll"><table class="results">{_header(table)}'
         f"<tbody>\n{body}</tbody></table></div>\n"
     )
 
@@ -76,10 +77,10 @@ def _numbers(columns: Sequence[Column], line: Line) -> str:
     return text
 
 
-def _header(columns: Sequence[Column]) -> str:
+def _header(table: Table) -> str:
     """Two header rows: the groups, and beneath them their columns."""
     top, below = "", ""
-    for group, span in groupby(columns, key=lambda column: column.group):
+    for group, span in groupby(table.columns, key=lambda column: column.group):
         titles = [column.title for column in span]
         if group:
             top += f'<th colspan="{len(titles)}" class="group">{escape(group)}</th>'
@@ -87,5 +88,6 @@ def _header(columns: Sequence[Column]) -> str:
         else:
             top += "".join(f'<th rowspan="2">{escape(title)}</th>' for title in titles)
     first = '<th rowspan="2" class="name">ID</th><th rowspan="2" class="name">description</th>'
-    last = '<th rowspan="2">candidates</th><th rowspan="2">seeds</th>'
+    last = '<th rowspan="2">candidates</th>' if table.has_candidates else ""
+    last += '<th rowspan="2">seeds</th>'
     return f"<thead><tr>{first}{top}{last}</tr><tr>{below}</tr></thead>"

@@ -29,7 +29,7 @@ def about(run: Run, rows: Sequence[Row], lines: Sequence[Line]) -> list[str]:
         notes += _comparison(run, lines)
     if any(cell.best for line in lines for cell in line.cells.values()):
         notes.append(_BEST)
-    return [*notes, *_progress(rows)]
+    return [*notes, *progress(rows)]
 
 
 def layers(lines: Iterable[Line]) -> list[int]:
@@ -37,7 +37,7 @@ def layers(lines: Iterable[Line]) -> list[int]:
     return sorted({line.layer for line in lines if line.ours and line.layer})
 
 
-def _progress(rows: Sequence[Row]) -> list[str]:
+def progress(rows: Sequence[Row]) -> list[str]:
     """Which seeds diverged, and which rows still train."""
     notes = []
     for row in rows:

@@ -52,7 +52,7 @@ def entries(run: Run) -> list[Entry]:
             printed = paper.metrics if paper else {}
             paper_values = _deeper({n: (v.mean, v.sd or 0.0) for n, v in printed.items()})
             message = "" if ours else diverged_at(row.diverged)
-            found.append(Entry(_label(row), ours, paper_values, message))
+            found.append(Entry(row_label(row), ours, paper_values, message))
     return found
 
 
@@ -64,8 +64,8 @@ def _deeper(metrics: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float
     return {key: metrics[name] for key, name in names.items() if name in metrics}
 
 
-def _label(row: Row) -> str:
-    """The row's name and what it changes, on a few short lines."""
+def row_label(row: Row) -> str:
+    """A row's name and what it changes, on a few short lines."""
     description = "" if row.description == row.row else row.description.replace(";", "; ")
     text = f"{row.row}: {description}" if description else row.row
     lines = textwrap.wrap(text, _LABEL, break_on_hyphens=False)
@@ -79,24 +79,36 @@ def overview(shown: Sequence[Entry], layer: int | None) -> Figure:
     with house_style():
         figure = new_figure(8.6, 1.25 + 0.4 * len(shown))
         left, right = figure.subplots(1, 2, sharey=True, width_ratios=(3, 1))
-        for n in range(1, len(shown), 2):
-            for axes in (left, right):
-                axes.axhspan(n - 0.5, n + 0.5, color="#f4f4f4", lw=0, zorder=0)
-        for place, (name, colour) in zip((-_HEIGHT, 0, _HEIGHT), _SCORES, strict=True):
-            _bars(left, shown, name, colour, place)
-        for n, entry in enumerate(shown):
-            left.text(0.01, n, entry.message, va="center", fontsize=8, color="#555555")
-        _perplexities(right, shown)
-        left.set_yticks(range(len(shown)), [entry.label for entry in shown], fontsize=7.5)
-        left.set_ylim(len(shown) - 0.5, -0.5)
-        left.set_xlim(0, 1.02)
-        left.set_xlabel("score" + (f" (retrieval and translation: layer {layer})" if layer else ""))
-        left.grid(axis="x", color=GRID, lw=0.6)
-        left.set_axisbelow(True)
         for axes in (left, right):
-            axes.tick_params(axis="y", length=0)
+            stripes(axes, len(shown))
+        score_bars(left, shown, _SCORES)
+        _perplexities(right, shown)
+        left.set_xlabel("score" + (f" (retrieval and translation: layer {layer})" if layer else ""))
+        right.tick_params(axis="y", length=0)
         _legend(figure, any(entry.paper for entry in shown))
         return figure
+
+
+def score_bars(
+    axes: Axes, shown: Sequence[Entry], scores: Sequence[tuple[str, str]], top: float = 1.0
+) -> None:
+    """Bars for each of a few scores, given with their colours, from 0 to `top`; a line a row."""
+    for n, (name, colour) in enumerate(scores):
+        _bars(axes, shown, name, colour, (n - (len(scores) - 1) / 2) * _HEIGHT)
+    for n, entry in enumerate(shown):
+        axes.text(0.01 * top, n, entry.message, va="center", fontsize=8, color="#555555")
+    axes.set_yticks(range(len(shown)), [entry.label for entry in shown], fontsize=7.5)
+    axes.set_ylim(len(shown) - 0.5, -0.5)
+    axes.set_xlim(0, 1.02 * top)
+    axes.grid(axis="x", color=GRID, lw=0.6)
+    axes.set_axisbelow(True)
+    axes.tick_params(axis="y", length=0)
+
+
+def stripes(axes: Axes, number: int) -> None:
+    """A grey band behind every other row."""
+    for n in range(1, number, 2):
+        axes.axhspan(n - 0.5, n + 0.5, color="#f4f4f4", lw=0, zorder=0)
 
 
 def _bars(axes: Axes, shown: Sequence[Entry], name: str, colour: str, place: float) -> None:

@@ -146,7 +146,7 @@ def to_latex(table: Table) -> str:
     below = " & ".join(["ID", "description", "", *titles, "candidates", "seeds"])
     rows = []
     for line in table.lines:
-        numbers = [_latex_number(c, line) for c in table.columns]
+        numbers = [latex_number(c, line) for c in table.columns]
         if line.message:
             numbers = [rf"\multicolumn{{{len(numbers)}}}{{l}}{{{latex_text(line.message)}}}"]
         names = [latex_text(name) for name in _names(line)]
@@ -157,7 +157,8 @@ def to_latex(table: Table) -> str:
     return text + "".join(f"% {plain(note)}\n" for note in table.notes)
 
 
-def _latex_number(column: Column, line: Line) -> str:
+def latex_number(column: Column, line: Line) -> str:
+    """A line's number in a column: the mean, and its standard deviation below the line."""
     cell = line.cells.get(column.metric)
     mean, sd = formatted(column, cell)
     mean = rf"\textbf{{{mean}}}" if cell and cell.best else latex_text(mean)

@@ -37,14 +37,18 @@ def sentence(run: Run) -> str:
 
 def state(run: Run) -> str:
     """The sentence and the replicas in training, as HTML."""
+    return f'<p class="state">{escape(sentence(run))}</p>\n{in_training(run)}'
+
+
+def in_training(run: Run) -> str:
+    """The last line of every replica that has not ended, as HTML; empty if there is none."""
     ended = {(r.row, r.seed) for r in run.replicas}
     last: dict[tuple[str, int], Record] = {}
     for record in run.metrics.training:
         if (record.row, record.seed) not in ended:
             last[record.row, record.seed] = record
-    text = f'<p class="state">{escape(sentence(run))}</p>\n'
     if not last:
-        return text
+        return ""
     lines = []
     for record in last.values():
         shown = [record.values.get(n) for n in ("epoch", "loss", "tokens_per_second")]
@@ -53,6 +57,6 @@ def state(run: Run) -> str:
         lines.append((record.row, record.seed, f"{record.step:,}", *texts))
     table = grid(("row", "seed", "step", "epoch", "loss", "tokens/s"), lines)
     if len(lines) <= FOLDED:
-        return text + table
+        return table
     summary = f"The {len(lines)} replicas in training"
-    return f"{text}<details><summary>{summary}</summary>{table}</details>\n"
+    return f"<details><summary>{summary}</summary>{table}</details>\n"

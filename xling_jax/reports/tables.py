@@ -55,7 +55,7 @@ def _table(run: Run, layout: papers.Layout, names: Sequence[str]) -> Table:
     best = search.best(run) if layout in (_SEARCH, _WHOLE) else {}
     lines = []
     for row in rows:
-        lines.append(_marked(_our_line(run, row), best.get(row.row, ())))
+        lines.append(_marked(our_line(run, row), best.get(row.row, ())))
         lines += [_paper_line(line) for line in _printed(run, layout, row.row)]
     columns = _columns(notes.layers(lines), run.layers)
     return Table(
@@ -90,7 +90,8 @@ def _generic(names: Iterable[str], layer: int | None) -> dict[str, str]:
     return {n.removesuffix(ending) + f"_{DEEP}" if n.endswith(ending) else n: n for n in names}
 
 
-def _our_line(run: Run, row: Row) -> Line:
+def our_line(run: Run, row: Row) -> Line:
+    """A row of a run as a line of a table."""
     layer = deep_layer(row.metrics)
     cells = {}
     for key, name in _generic(row.metrics, layer).items():

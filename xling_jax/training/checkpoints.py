@@ -49,7 +49,14 @@ class Checkpoints:
         """Starts to save the state; at most one save is under way at a time."""
         if step in self._manager.all_steps():
             return
-        self._manager.save(step, args=ocp.args.StandardSave(_to_tree(state)))
+        if not self._manager.save(step, args=ocp.args.StandardSave(_to_tree(state))):
+            raise ValueError(f"{self._folder} has checkpoints of later steps than {step}")
+
+    def drop_later(self, step: int) -> None:
+        """Deletes the checkpoints of steps after `step`."""
+        for later in self._manager.all_steps():
+            if later > step:
+                self._manager.delete(later)
 
     def wait(self) -> None:
         """Returns when the save under way, if any, is complete."""
@@ -87,19 +94,17 @@ class Checkpoints:
         self._manager.close()
 
 
-def read_parameters(folder: Path):
-    """The parameters of the newest checkpoint in a folder, as numpy arrays.
+def read_parameters(folder: Path, step: int):
+    """The parameters of a checkpoint in a folder, as numpy arrays.
 
     Raises:
-      ValueError: there is none, or it cannot be read.
+      ValueError: it is not there, or cannot be read.
     """
     with ocp.CheckpointManager(folder.resolve()) as manager:
-        step = manager.latest_step()
-        if step is None:
-            raise ValueError(f"{folder} holds no checkpoint")
         try:
             return manager.restore(step, args=ocp.args.StandardRestore())["params"]
         except Exception as error:  # the library raises many kinds
             raise ValueError(
-                f"checkpoint {folder / str(step)} cannot be read ({type(error).__name__})"
+                f"checkpoint {folder / str(step)} cannot be read ({type(error).__name__}): it is "
+                "not there, or damaged"
             ) from error

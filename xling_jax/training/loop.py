@@ -193,11 +193,12 @@ class Training:
         self._stopped: set[int] = set()
         self.settings = devices.place(stack([r.setting for r in replicas]), mesh, devices.A_REPLICA)
         self._store = devices.place(store.to_device(), mesh, devices.SHARED)
-        draw = initial_state or program.initial_state
+        is_new = checkpoints.latest() is None
+        draw = initial_state if initial_state and is_new else program.initial_state
         initial = stack([draw(replica.seed) for replica in replicas])
         self.state: State = devices.place(initial, mesh, devices.A_REPLICA)
         self._step = 0
-        if checkpoints.latest() is not None:
+        if not is_new:
             self.state = checkpoints.restore(self.state)
             self._step = int(np.asarray(self.state.step).max())
             say(f"resuming from the checkpoint of step {self._step}")

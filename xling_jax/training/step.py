@@ -127,7 +127,8 @@ class Candidates:
     """The pieces that a prediction chooses from.
 
     size: int32, how many. ids: int32 [N], of which the first `size` count; None: the first ids of
-    the table of embeddings. local: int32 [V], the place of an id in `ids`; None with them.
+    the table of embeddings. local: int32 [V], the place of an id in `ids`, -1 of one that is none
+    of them; None with them.
     """
 
     size: jax.Array
@@ -155,7 +156,10 @@ def token_losses(
         is_there_V = jnp.arange(logits_CxV.shape[1]) < candidates.size
         logits_CxV = jnp.where(is_there_V, logits_CxV, -jnp.inf)
     target_C = jnp.take_along_axis(logits_CxV, targets_C[:, None], axis=1)[:, 0]
-    return (jax.nn.logsumexp(logits_CxV, axis=1) - target_C) * corrupted.weights
+    losses_C = jax.nn.logsumexp(logits_CxV, axis=1) - target_C
+    if ids is not None:  # what is no candidate cannot be predicted
+        losses_C = jnp.where(targets_C < 0, jnp.nan, losses_C)
+    return losses_C * corrupted.weights
 
 
 def train_step(

@@ -1,0 +1,342 @@
+"""The report of a bilingual run shows what is stored, whole or half, and needs nothing else."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from test_browser import BROWSER, look
+from test_report_page import Addresses
+
+from xling_jax import devices
+from xling_jax.evaluators.translations import Translated, Translations
+from xling_jax.models import partition
+from xling_jax.models.bert import BertConfig
+from xling_jax.models.heads import initial_params
+from xling_jax.reports import bilingual, bilingual_figures, bilingual_metrics, drawn, results, rows
+from xling_jax.reports.formats import listed
+
+ROWS = {
+    "default": "default",
+    "wiki_cc": "wiki-cc",
+    "no_anchors": "no-anchors",
+    "sep_emb": "sep-emb",
+    "mine": "default-anchors;sep[layers/0..2]",
+    "far": "only[far]",
+}
+PAIR = ("en", "far")
+LAYERS, STEPS = 3, 400
+CURVE = (20, 100, 200, 400)
+
+
+def metrics_of(row: str, seed: int, share: float, languages: Sequence[str]) -> dict[str, float]:
+    """Plausible numbers at a share of the training."""
+    random = np.random.default_rng([seed, sum(map(ord, row)), round(100 * share)])
+    trained = ["far"] if row == "far" else list(languages)
+    found = {f"perplexity_dev_{name}": 5 + 400 * np.exp(-5 * share) for name in trained}
+    found = {name: float(value * random.uniform(0.95, 1.05)) for name, value in found.items()}
+    found["perplexity_dev"] = float(np.mean(list(found.values())))
+    high = {"default": 0.7, "no_anchors": 0.5}.get(row, 0.3) * share
+    for name in trained[1:]:
+        for task in ("retrieval", "words"):
+            for layer in range(LAYERS + 1):
+                value = high * (1 - 0.1 * (layer - 2) ** 2) + random.uniform(0, 0.05)
+                found[f"{task}_{name}_{layer}"] = value
+            found[f"{task}_candidates_{name}"] = 1000.0 if task == "retrieval" else 150.0
+        found[f"retrieval_{name}_2_p5"] = 0.9
+    for task in ("retrieval", "words") if len(trained) > 1 else ():
+        values = [found[f"{task}_{n}_{k}"] for n in trained[1:] for k in range(LAYERS + 1)]
+        found[task] = float(np.mean(values))
+    return found
+
+
+def fake_run(
+    folder: Path,
+    names: Sequence[str] = ("default", "no_anchors", "far"),
+    seeds: Sequence[int] = (0, 1),
+    shares: Mapping[str, float] | None = None,
+    diverged: Mapping[str, Sequence[int]] | None = None,
+    languages: Sequence[str] = PAIR,
+    texts: Sequence[Mapping[str, Any]] = (),
+) -> Path:
+    """A workdir as a run leaves it; `shares` of the training for rows that have not ended."""
+    folder.mkdir(parents=True, exist_ok=True)
+    source = {"train": "train.txt" if texts else "synthetic"}
+    config = {
+        "experiment": "bilingual", "fingerprint": "f00", "scale": "laptop", "texts": list(texts),
+        "versions": {"jax": "0.7.0"}, "rows": {name: ROWS.get(name, name) for name in names},
+        "groups": [[seed] for seed in seeds],
+        "config": {
+            "corpora": {"languages": list(languages), "train_sentences": 40_000,
+                        "dev_sentences": 1000, "test_sentences": 1000,
+                        **{name: source for name in languages}},
+            "vocabulary": {"joint_size": 1200}, "models": {"layers": LAYERS},
+            "training": {"epochs": 20},
+        },
+    }  # fmt: skip
+    (folder / "config.json").write_text(json.dumps(config))
+    ended = []
+    for name in names:
+        share = (shares or {}).get(name, 1.0)
+        for seed in seeds:
+            lost = seed in (diverged or {}).get(name, ())
+            until = STEPS // 2 if lost else round(share * STEPS)
+            log(folder, name, seed, until, languages)
+            if lost:
+                ended.append(replica(name, seed, {}, until, diverged=until))
+            elif share == 1.0:
+                own = metrics_of(name, seed, 1.0, languages)
+                ended.append(replica(name, seed, {**own, "anchors": 27.0, "anchor_tokens": 0.3}))
+    if ended:
+        results.write_results(folder / "results.json", ended)
+    return folder
+
+
+def log(folder: Path, row: str, seed: int, until: int, languages: Sequence[str]) -> None:
+    lines: list[dict[str, Any]] = []
+    for step in range(20, until + 1, 20):
+        at = {"step": step, "epoch": step / 20, "row": row, "seed": seed}
+        lines.append({"kind": "train", **at, "loss": 5.0, "tokens_per_second": 2e4})
+        if step in CURVE:
+            metrics = metrics_of(row, seed, step / STEPS, languages)
+            lines.append({"kind": "evaluation", **at, "metrics": metrics})
+    with open(folder / "metrics.jsonl", "a") as file:
+        file.write("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def replica(
+    row: str, seed: int, metrics: Mapping[str, float], step: int = STEPS,
+    diverged: int | None = None,
+) -> results.Replica:  # fmt: skip
+    return results.Replica("bilingual", row, ROWS.get(row, row), seed, step, metrics, diverged)
+
+
+def page_of(workdir: Path) -> str:
+    bilingual.write(workdir)
+    return (workdir / "report" / "report.html").read_text()
+
+
+def files_of(workdir: Path, folder: str) -> set[str]:
+    return {path.name for path in (workdir / "report" / folder).iterdir()}
+
+
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that ended, with its report."""
+    workdir = fake_run(tmp_path_factory.mktemp("ended"))
+    bilingual.write(workdir)
+    return workdir
+
+
+@pytest.fixture(scope="module")
+def going(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Rows that ended, diverged, in part or whole, train and have not begun, of three languages."""
+    workdir = fake_run(
+        tmp_path_factory.mktemp("going"), list(ROWS)[:-1], [0, 1, 2],
+        {"no_anchors": 1.0, "sep_emb": 0.5, "mine": 0.0},
+        {"wiki_cc": [0, 1, 2], "no_anchors": [1]}, languages=("en", "far", "near"),
+    )  # fmt: skip
+    bilingual.write(workdir)
+    return workdir
+
+
+def test_the_page_of_a_run_needs_no_other_file(ended: Path) -> None:
+    text = (ended / "report" / "report.html").read_text()
+    parsed = Addresses(text)
+    assert len(parsed.loads) == 3
+    assert all(address.startswith("data:image/") for address in parsed.loads)
+    assert not parsed.tags & {"script", "link", "iframe", "object"}
+    names = {f"{n}.{kind}" for n in ("rows", "layers_far", "training") for kind in ("svg", "png")}
+    assert files_of(ended, "figures") == names | {"drawn.json"}
+    assert files_of(ended, "tables") == {"table1.md", "table1.csv", "table1.tex"}
+
+
+def test_the_page_says_what_was_run_and_what_the_scores_are(ended: Path) -> None:
+    text = (ended / "report" / "report.html").read_text()
+    for part in (
+        "Ended: 3 of 3 rows done. Seeds 0, 1; scale laptop; languages en, far.",
+        "Texts made by the program: 40,000 sentences of each language to train, 1,000 held out",
+        "among 1,000 sentences (chance: about 0.001); mean of both directions and layers 0 to 3.",
+        "among 150 words",
+        "only between rows with the same vocabulary",
+        "standard deviation over seeds",
+        "All metrics",
+    ):
+        assert part in text, part
+    assert "candidates</th>" not in text
+
+
+def test_the_table_has_means_and_standard_deviations_over_seeds(ended: Path) -> None:
+    with open(ended / "report" / "tables" / "table1.csv") as file:
+        lines = {line["row"]: line for line in csv.DictReader(file)}
+    values = [metrics_of("default", seed, 1.0, PAIR)["retrieval"] for seed in (0, 1)]
+    assert float(lines["default"]["retrieval"]) == pytest.approx(np.mean(values), rel=1e-5)
+    assert float(lines["default"]["retrieval_sd"]) == pytest.approx(np.std(values), rel=1e-4)
+    assert lines["far"]["retrieval"] == lines["far"]["perplexity_dev_en"] == ""
+    latex = (ended / "report" / "tables" / "table1.tex").read_text()
+    assert r"no\_anchors & no-anchors" in latex and latex.count(r"\\") == 4
+
+
+def test_the_same_numbers_give_the_same_bytes_and_draw_nothing(
+    ended: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = {path: path.read_bytes() for path in (ended / "report").rglob("*") if path.is_file()}
+    monkeypatch.setattr(drawn, "save", lambda *_: pytest.fail("drawn anew"))
+    bilingual.write(ended)
+    assert before == {path: path.read_bytes() for path in before}
+
+
+def test_a_run_still_going_shows_every_row_as_it_is(going: Path) -> None:
+    text = (going / "report" / "report.html").read_text()
+    assert (
+        "Not finished: 3 of 5 rows done, row sep_emb at step 200 of 400; 4 of 15 replicas" in text
+    )
+    assert "Row no_anchors: seed 1 at step 200 diverged and is in no mean." in text
+    assert "Row sep_emb still in training: the figures are those of step 200." in text
+    assert "all languages" in text and "layers_near.svg" in text
+    lines = (going / "report" / "tables" / "table1.md").read_text().splitlines()[2:]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    assert [each[0].replace("\\", "") for each in cells] == list(ROWS)[:-1]
+    assert [each[-1] for each in cells] == [
+        "3", "0/3 (3 diverged)", "2/3 (1 diverged)", "3 (in training)", "0/3",
+    ]  # fmt: skip
+    assert cells[1][2] == "diverged at step 200" and cells[4][2] == "not begun"
+    assert "±" in cells[0][2]
+
+
+def test_the_terminal_says_the_same_in_aligned_columns(going: Path) -> None:
+    head, *lines = bilingual.write(going).splitlines()
+    assert [line.split()[0] for line in lines] == list(ROWS)[:-1]
+    place = head.index("seeds")
+    assert [line[place:] for line in lines][1::3] == ["0/3 (3 diverged)", "0/3"]
+
+
+def test_a_row_keeps_its_colour_whatever_rows_there_are(going: Path) -> None:
+    run = rows.read_run(going)
+    numbers = {line.label: line.number for line in bilingual_figures.over_training(run)}
+    assert numbers == {"default": 0, "no_anchors": 2, "sep_emb": 3}
+    layers = bilingual_figures.over_layers(run)
+    assert list(layers) == ["far", "near"]
+    assert [line.number for line in layers["near"]] == [0, 2, 3]
+
+
+def test_the_bars_have_the_rows_in_order_and_say_what_is_missing(going: Path) -> None:
+    shown = bilingual_figures.entries(rows.read_run(going))
+    assert [entry.label.split(":")[0].split()[0] for entry in shown] == list(ROWS)[:4]
+    assert shown[1].message == "diverged at step 200" and not shown[1].ours
+    assert shown[3].label.endswith("so far: step 200")
+
+
+def test_a_language_alone_has_perplexities_and_nothing_else(tmp_path: Path) -> None:
+    text = page_of(fake_run(tmp_path, ["far"], [0]))
+    assert "One seed a row" in text and "retrieval" not in text and "Overview" not in text
+    assert files_of(tmp_path, "figures") == {"training.svg", "training.png", "drawn.json"}
+
+
+@pytest.mark.parametrize("share", [0.0, 0.05, 0.3])
+def test_a_single_row_that_has_hardly_begun_has_a_page(tmp_path: Path, share: float) -> None:
+    text = page_of(fake_run(tmp_path, ["default"], [0], {"default": share}))
+    expected = {0.0: "Nothing has been logged yet: 0 of 1 rows done."}
+    assert expected.get(share, "Not finished: 0 of 1 rows done, row default at step") in text
+    assert ("not begun" in text) == (share == 0.0)
+
+
+def test_nothing_but_diverged_rows_is_said_so(tmp_path: Path) -> None:
+    text = page_of(
+        fake_run(tmp_path, ["default", "sep_emb"], [0], diverged=dict.fromkeys(ROWS, [0]))
+    )
+    assert "Ended: 2 of 2 rows done; 2 of 2 replicas diverged." in text
+    assert text.count('<td class="message bad"') == 2 and "One seed" not in text
+
+
+def test_an_empty_workdir_gives_a_page(tmp_path: Path) -> None:
+    assert "Nothing has been logged yet." in page_of(tmp_path)
+
+
+def test_texts_are_named_with_their_sizes_where_these_are_stored(tmp_path: Path) -> None:
+    texts = [
+        {"source": "/a/b/en.txt", "language": "en", "field": "train", "sha256": "0", "words": 7000},
+        {"source": "tfds:wiki40b/fr:train#text", "language": "fr", "field": "train", "sha256": "1"},
+        {"source": "/a/fr.dev", "language": "fr", "field": "dev", "sha256": "2"},
+    ]
+    text = page_of(fake_run(tmp_path, ["default"], [0], languages=("en", "fr"), texts=texts))
+    assert (
+        "Trained on en: en.txt (7,000 words); fr: tfds:wiki40b/fr:train#text, the first 40,000 "
+        "sentences of a language." in text
+    )
+    assert "<td>dev</td>" in text and "made by the program" not in text
+
+
+def test_nothing_a_user_wrote_becomes_markup(tmp_path: Path) -> None:
+    evil = "<script>alert('&\"')</script>|_$"
+    text = page_of(fake_run(tmp_path, [evil], [0], languages=(evil, evil + "2")))
+    assert "script" not in Addresses(text).tags and "&lt;script&gt;" in text
+    assert "<script" not in (tmp_path / "report" / "tables" / "table1.md").read_text()
+
+
+def test_layers_are_told_from_candidates_and_cutoffs() -> None:
+    one = rows.Summary(0.5, 0.0, 1)
+    names = ("retrieval_zh_2_0", "retrieval_zh_2_10", "words_zh_2_0", "retrieval_zh_2_0_p5")
+    others = ("retrieval_candidates_zh_2", "words_candidates_3", "retrieval", "perplexity_dev_0")
+    found = bilingual_metrics.by_layer(dict.fromkeys(names + others, one))
+    assert {name: sorted(tasks) for name, tasks in found.items()} == {
+        "zh_2": ["retrieval", "words"]
+    }
+    assert found["zh_2"]["retrieval"].steps == [0, 10]
+
+
+def test_small_scores_have_their_own_axis_and_long_names_stay_apart() -> None:
+    curve = rows.Curve([0, 1], [0.03, 0.06], [0.0, 0.01])
+    lines = [
+        bilingual_figures.Line(name, 7, {"retrieval": curve, "perplexity_dev_en": curve})
+        for name in ("default-anchors;sep[layers/0..2/attention]" + end for end in "ab")
+    ]
+    shown = bilingual_figures.panels(lines, ["retrieval", "words", "perplexity_dev_en"])
+    assert list(shown) == ["retrieval", "perplexity_dev_en"]
+    figure = bilingual_figures.side_by_side(lines, shown, "layer")
+    above, below = figure.axes
+    assert above.get_ylim()[1] == pytest.approx(0.102) and below.get_yscale() == "log"
+    assert len(figure.legends[0].get_texts()) == 2
+
+
+def test_scores_are_stored_with_the_number_of_their_candidates() -> None:
+    model = BertConfig(
+        vocabulary_size=16, layers=1, hidden=8, intermediate=8, positions=8, head="linear"
+    )
+    texts = [np.array([10 + n]) for n in range(3)]
+    items = [
+        Translated("retrieval_zh_2", (0, 1), (texts, texts)),
+        Translated("words_zh_2", (0, 1), (texts, texts[:2]), [[0], [1], [0, 1]]),
+    ]
+    evaluate = Translations(
+        model, devices.make_mesh(1), items,
+        layers=(0,), max_length=8, sentences=3, row_lengths=(8,),
+    )  # fmt: skip
+    plain = partition.split([initial_params(model, 0, 0)])
+    (found,) = evaluate(jax.tree.map(lambda x: x[None], plain))
+    assert found["retrieval_candidates_zh_2"] == 3 and found["words_candidates_zh_2"] == 2
+    assert found["retrieval_zh_2_0"] == 1
+
+
+@pytest.mark.parametrize(
+    ("names", "words"), [(["a"], "a"), (["a", "b"], "a and b"), (["a", "b", "c"], "a, b and c")]
+)
+def test_names_are_listed_in_words(names: list[str], words: str) -> None:
+    assert listed(names) == words
+
+
+@pytest.mark.skipif(not BROWSER, reason="no Chromium is installed")
+@pytest.mark.parametrize(("width", "dark"), [(390, True), (1440, False)], ids=["narrow", "wide"])
+def test_the_page_fits_shows_and_can_be_read(
+    going: Path, tmp_path: Path, width: int, dark: bool
+) -> None:
+    found = look(going / "report" / "report.html", tmp_path, width, dark)
+    assert found["folded"] <= width and found["unfolded"] <= width
+    assert found["pictures"] and all(min(sizes) > 0 for sizes in found["pictures"])
+    assert found["refused"] == [] and found["faint"] == [] and found["overlap"] == []

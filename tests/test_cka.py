@@ -1,0 +1,85 @@
+"""cka: against a float64 computation, invariances, streaming, degenerate input."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from xling_jax.alignment import cka
+
+
+def exact(x, y):
+    x, y = (np.asarray(z, np.float64) for z in (x, y))
+    x, y = x - x.mean(0), y - y.mean(0)
+    within = np.linalg.norm(x.T @ x) * np.linalg.norm(y.T @ y)
+    return np.linalg.norm(y.T @ x) ** 2 / within
+
+
+def pair(n=500, d=24, e=16, noise=1.0, seed=0):
+    random = np.random.default_rng(seed)
+    x = random.normal(size=(n, d)) * np.linspace(0.1, 3, d) + 5
+    y = x @ random.normal(size=(d, e)) + noise * random.normal(size=(n, e))
+    return x.astype(np.float32), y.astype(np.float32)
+
+
+@pytest.mark.parametrize("n", [30, 500, 2 * cka.BLOCK + 17])
+def test_it_equals_the_formula_in_float64(n):
+    x, y = pair(n)
+    assert float(cka.linear_cka(x, y)) == pytest.approx(exact(x, y), rel=1e-5)
+
+
+def test_orthogonal_maps_shifts_and_scaling_change_nothing():
+    x, y = pair()
+    rotation = np.linalg.qr(np.random.default_rng(1).normal(size=(24, 24)))[0].astype(np.float32)
+    moved = 7 * x @ rotation - 100
+    assert float(cka.linear_cka(moved, y)) == pytest.approx(float(cka.linear_cka(x, y)), rel=1e-4)
+    assert float(cka.linear_cka(x, moved)) == pytest.approx(1, abs=1e-5)
+
+
+def test_unrelated_points_are_unlike_and_noise_lowers_likeness():
+    values = [float(cka.linear_cka(*pair(5000, noise=noise))) for noise in (0, 10, 1000)]
+    assert values[0] > values[1] > values[2] and values[2] < 0.05
+
+
+@pytest.mark.parametrize("cuts", [(100,), (1, 2, 400), (250, 250)])
+def test_a_stream_in_any_parts_gives_the_whole(cuts):
+    x, y = pair()
+    total, start = cka.Moments.nothing(24, 16), 0
+    for stop in (*cuts, len(x)):
+        total = total.add(cka.moments(jnp.asarray(x[start:stop]), jnp.asarray(y[start:stop])))
+        start = stop
+    assert float(total.cka()) == pytest.approx(exact(x, y), rel=1e-5)
+    np.testing.assert_allclose(total.mean_x, x.mean(0), rtol=1e-5)
+
+
+def test_pairs_of_weight_0_do_not_count_whatever_they_hold():
+    x, y = pair()
+    x[7], y[9] = np.nan, 1e30
+    keep = np.ones(len(x))
+    keep[[7, 9]] = 0
+    found = cka.moments(jnp.asarray(x), jnp.asarray(y), jnp.asarray(keep)).cka()
+    assert float(found) == pytest.approx(exact(x[keep > 0], y[keep > 0]), rel=1e-5)
+
+
+def test_large_and_small_numbers_neither_overflow_nor_vanish():
+    x, y = pair()
+    for scale in (1e12, 1e-12):
+        assert float(cka.linear_cka(x * np.float32(scale), y)) == pytest.approx(
+            exact(x, y), rel=1e-4
+        )
+
+
+def test_degenerate_input_has_a_defined_result_or_an_error():
+    x, y = pair(40)
+    assert float(cka.linear_cka(np.ones_like(x), y)) == 0
+    assert np.isnan(float(cka.linear_cka(np.full_like(x, np.nan), y)))
+    assert float(cka.linear_cka(x[:5], y[:5])) <= 1 + 1e-5
+    with pytest.raises(ValueError, match="the same items"):
+        cka.linear_cka(x, y[:-1])
+
+
+def test_it_can_be_differentiated():
+    x, y = pair(50)
+    gradient = jax.grad(lambda z: cka.linear_cka(z, y))(jnp.asarray(x))
+    step = 1e-2 * gradient / jnp.linalg.norm(gradient)
+    assert float(cka.linear_cka(x + step, y)) > float(cka.linear_cka(x, y))

@@ -1,0 +1,105 @@
+"""A language's token files with words replaced once by translations (W&C §4.2, Extra anchors)."""
+
+import contextlib
+import hashlib
+import itertools
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from xling_jax.batches import code_switch, token_files
+from xling_jax.batches.code_switch import PieceDictionary
+from xling_jax.batches.token_files import TokenFiles
+from xling_jax.vocabulary.pieces import SEP, UNK
+
+FORMAT = 1  # of the files; a new one makes all anew
+BLOCK = 2**14  # tokens whose words are switched together, to the end of a sentence
+BLOCKS = 2**10  # in a file
+
+
+def _blocks(files: TokenFiles) -> Iterator[np.ndarray]:
+    """The stream in blocks of whole sentences, as far as sentences are not longer than a block."""
+    start = 0
+    while start < files.total:
+        block = files.read(start, min(BLOCK, files.total - start))
+        ends = np.flatnonzero(block == SEP)
+        if len(ends):
+            block = block[: ends[-1] + 1]
+        yield block
+        start += len(block)
+
+
+def switch_once(
+    files: TokenFiles,
+    words: PieceDictionary,
+    seed_parts: tuple[int, int],
+    probability: float,
+    most: float,
+    folder: Path,
+    say: Callable[[str], None],
+) -> TokenFiles:
+    """Makes the token files of a text with words replaced, or opens them if they are there.
+
+    Memory holds a block; what a killed run left is made again.
+
+    Args:
+      files: the text.
+      words: translations of its language's words.
+      seed_parts: the seed, and the number of the language.
+      probability, most: see `code_switch.switch`.
+      folder: where prepared texts are.
+      say: takes a line of progress.
+    """
+    key = _key(files, words, [*seed_parts, probability, most])
+    own = folder / f"{files.folder.name.rpartition('-')[0]}-switched-{key[:16]}"
+    with contextlib.suppress(FileNotFoundError, ValueError):
+        return TokenFiles.open(own)
+    blocks, number = enumerate(_blocks(files)), 0
+    shards, changed, dtype = [], 0, token_files.token_type(len(words.starts))
+    while some := list(itertools.islice(blocks, 1)):
+        found = {"sentences": 0, "words": 0, "unknown": 0}
+        digest = hashlib.sha256()
+
+        def parts(some=some, found=found, digest=digest) -> Iterator[np.ndarray]:
+            nonlocal changed
+            for place, block in itertools.chain(some, itertools.islice(blocks, BLOCKS - 1)):
+                switched = code_switch.switch(
+                    block, words, (*seed_parts, 0, place), probability=probability, most=most
+                )
+                changed += switched.changed
+                found["sentences"] += int(np.count_nonzero(block == SEP))
+                found["words"] += switched.words
+                found["unknown"] += int(np.count_nonzero(block == UNK))
+                digest.update(switched.tokens.tobytes())
+                yield switched.tokens
+
+        path = own / f"{number:05}.tokens.npy"
+        total = token_files.write_tokens(path, parts(), dtype)
+        shard = token_files.describe(path, tokens=total, text_sha256=digest.hexdigest(), **found)
+        token_files.write_shard(own, shard)
+        shards.append(shard)
+        number += 1
+    hashes = "\n".join(shard.text_sha256 for shard in shards)
+    manifest = {
+        **files.manifest,
+        "words": sum(shard.words for shard in shards),
+        "tokens": sum(shard.tokens for shard in shards),
+        "switched": changed,
+        "sha256": hashlib.sha256(hashes.encode()).hexdigest(),
+    }
+    token_files.write_index(own, key, manifest, shards)
+    say(
+        f"{manifest['language']}: {changed:,} of {manifest['words']:,} words replaced by "
+        "translations"
+    )
+    return TokenFiles.open(own)
+
+
+def _key(files: TokenFiles, words: PieceDictionary, numbers: list) -> str:
+    entries = hashlib.sha256()
+    for word, (translations, sums) in sorted(words.entries.items()):
+        entries.update(b"|".join([word, *translations]) + repr(sums).encode())
+    decides = [FORMAT, files.key, entries.hexdigest(), BLOCK, *numbers]
+    return hashlib.sha256(json.dumps(decides).encode()).hexdigest()
