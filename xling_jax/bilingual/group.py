@@ -230,7 +230,10 @@ class Group:
             found = perplexity(state.params, settings)
             if translations is not None and step in self._curve:
                 both = zip(found, translations(state.params), strict=True)
-                found = [own | others | _means(others, layers) for own, others in both]
+                found = [
+                    own | others | _means(others, self._row.languages, layers)
+                    for own, others in both
+                ]
             if self._evaluated is None:  # a killed run may have written these lines already
                 metrics.keep(lambda entry: not self._is_evaluation(entry, step))
             self._evaluated = step, found
@@ -287,14 +290,13 @@ class Group:
             )
 
 
-def _means(values: Mapping[str, float], layers: Sequence[int]) -> dict[str, float]:
-    """`retrieval` and `words`: of all languages, the mean over layers."""
+def _means(
+    values: Mapping[str, float], languages: Sequence[str], layers: Sequence[int]
+) -> dict[str, float]:
+    """`retrieval` and `words`: the means over languages and layers."""
     found = {}
     for task in ("retrieval", "words"):
-        ends = tuple(f"_{layer}" for layer in layers)
-        every = [
-            v for name, v in values.items() if name.startswith(f"{task}_") and name.endswith(ends)
-        ]
-        if every:
+        names = [f"{task}_{language}_{layer}" for language in languages for layer in layers]
+        if every := [values[name] for name in names if name in values]:
             found[task] = float(np.mean(every))
     return found

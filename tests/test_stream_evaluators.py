@@ -1,0 +1,120 @@
+"""Evaluators of models of several languages: perplexity, translations, devices, replicas."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import stream_run
+from stream_run import SEP_EMB, program, sampler, store
+
+from xling_jax import devices
+from xling_jax.evaluators.stream_perplexity import StreamPerplexity
+from xling_jax.evaluators.translations import Translated, Translations, word_precision
+from xling_jax.models import partition
+from xling_jax.training import loop
+from xling_jax.training.stream_step import StreamSetting
+
+PARTITION = (*SEP_EMB, "layers/0")
+
+
+@functools.lru_cache
+def states(seeds):
+    """Untrained replicas with lively embeddings, so that sentences differ."""
+    one = program(sampler().layout, PARTITION)
+    found = [one.initial_state(seed).params for seed in seeds]
+    return loop.stack([jax.tree.map(lambda x: 20 * x, params) for params in found])
+
+
+def placed(seeds, mesh):
+    settings = loop.stack([StreamSetting.of(seed, 0.0) for seed in seeds])
+    return [devices.place(tree, mesh, devices.A_REPLICA) for tree in (states(seeds), settings)]
+
+
+def mesh_of(replicas, data):
+    return devices.make_mesh(replicas, jax.devices()[: replicas * data])
+
+
+def perplexities(seeds, data=1):
+    mesh = mesh_of(len(seeds), data)
+    one = program(sampler(shards=data).layout, PARTITION)
+    return StreamPerplexity(one, mesh, store(), ["a", "b"])(*placed(seeds, mesh))
+
+
+def items():
+    random = np.random.default_rng(3)
+    texts = [
+        [random.integers(5, size, random.integers(2, 12)) for _ in range(20)]
+        for size in stream_run.SIZES
+    ]
+    words = [[np.array([5 + k]) for k in range(number)] for number in (12, 9)]
+    gold = [[k % 9, (k + 1) % 9] for k in range(12)]
+    return [
+        Translated("retrieval_b", (0, 1), tuple(texts)),
+        Translated("words_b", (0, 1), tuple(words), gold),
+    ]
+
+
+def translations(seeds, data=1, texts=None):
+    mesh = mesh_of(len(seeds), data)
+    found = Translations(
+        program(sampler().layout, PARTITION).model,
+        mesh,
+        texts or items(),
+        layers=(0, 1, 2),
+        max_length=16,
+        sentences=10,
+        row_lengths=(8,),
+    )
+    return found(placed(seeds, mesh)[0])
+
+
+@pytest.mark.parametrize("measure", [perplexities, translations])
+@pytest.mark.parametrize("data", [2, 8])
+def test_several_devices_measure_what_one_does(measure, data):
+    (one,), (other,) = measure((0,)), measure((0,), data)
+    assert one.keys() == other.keys()
+    for name, value in one.items():
+        assert other[name] == pytest.approx(value, rel=1e-4, abs=1e-5), name
+
+
+@pytest.mark.parametrize("measure", [perplexities, translations])
+def test_replicas_are_measured_as_each_is_alone(measure):
+    both = measure((0, 1))
+    for number, seed in enumerate((0, 1)):
+        (alone,) = measure((seed,))
+        assert both[number] == pytest.approx(alone, rel=1e-4, abs=1e-5)
+    assert both[0] != both[1]
+
+
+def test_perplexity_of_a_model_that_knows_nothing_is_the_number_of_pieces():
+    one = program(sampler().layout, PARTITION)
+    mesh = mesh_of(1, 1)
+    params = jax.tree.map(np.zeros_like, states((0,)))
+    setting = placed((0,), mesh)[1]
+    (found,) = StreamPerplexity(one, mesh, store(), ["a", "b"])(params, setting)
+    for name, size in zip("ab", stream_run.SIZES, strict=True):
+        assert found[f"perplexity_dev_{name}"] == pytest.approx(size, rel=1e-4)
+    assert found["perplexity_dev"] == pytest.approx(np.sqrt(np.prod(stream_run.SIZES)), rel=1e-4)
+
+
+def test_languages_with_the_same_parameters_find_their_own_sentences():
+    params = states((0,))
+    plain = jax.tree.map(lambda x: x[0], params)
+    same = partition.split([partition.select(plain, 0)] * 2, PARTITION)
+    texts = items()[0].texts[0]
+    mesh = mesh_of(1, 1)
+    found = Translations(
+        program(sampler().layout, PARTITION).model, mesh,
+        [Translated("retrieval_b", (0, 1), (texts, texts))],
+        layers=(0, 2), max_length=16, sentences=10, row_lengths=(8,),
+    )(jax.tree.map(lambda x: x[None], same))[0]  # fmt: skip
+    assert found["retrieval_b_0"] == found["retrieval_b_2"] == 1
+    assert translations((0,))[0]["retrieval_b_2"] < 0.5
+
+
+def test_any_of_a_words_translations_is_right_and_words_without_one_do_not_count():
+    x, y = jnp.eye(4)[:3], jnp.eye(4)[jnp.array([1, 0, 3])]
+    gold = [jnp.array([[1, -1], [2, 0], [-1, -1]]), jnp.array([[1], [0], [1]])]
+    assert float(word_precision([x, y], gold)) == pytest.approx((1.0 + 2 / 3) / 2)
