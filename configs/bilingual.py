@@ -130,14 +130,15 @@ def paper(languages: tuple[str, ...]) -> ConfigDict:
 
 
 def laptop(languages: tuple[str, ...]) -> ConfigDict:
-    """The same in minutes."""
+    """The same in minutes, on the embedded languages or some thousand sentences of real ones."""
     config = paper(languages)
-    config.corpora.update(
-        train_sentences=40_000, dev_sentences=1000, test_sentences=1000, split_sentences=False
-    )
-    config.corpora.synthetic.update(word_types=600, zipf_exponent=0.5)
-    config.vocabulary.update(joint_size=1200, own_size=640, model_type="unigram")
-    config.batches.update(parts=4, sequences=16, length=64)
+    config.corpora.update(test_sentences=1000)
+    config.vocabulary.update(joint_size=8000, own_size=4000)
+    if config.corpora[languages[-1]].train == "synthetic":
+        config.corpora.update(train_sentences=20_000, dev_sentences=1000, split_sentences=False)
+        config.corpora.synthetic.update(word_types=300, zipf_exponent=0.5, depth=1)
+        config.vocabulary.update(joint_size=660, own_size=340, model_type="unigram")
+    config.batches.update(parts=4, sequences=8, length=64)
     config.models.update(
         hidden=64, intermediate=256, heads=2, positions=64, dropout=0.0, dtype="float32"
     )

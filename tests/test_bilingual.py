@@ -13,6 +13,7 @@ from xling_jax.bilingual.rows import parse
 from xling_jax.bilingual.selection import Best
 from xling_jax.bilingual.selection import read as read_best
 from xling_jax.bilingual.texts import Reader
+from xling_jax.models import stored
 from xling_jax.reports import results
 from xling_jax.training.checkpoints import read_parameters
 from xling_jax.training.step import RUNNING, State
@@ -98,6 +99,18 @@ def test_the_best_checkpoint_is_kept_apart_from_the_latest(finished):
     assert value == min(values.values()) and values[step] == value
     assert (folder / str(step)).is_dir()
     assert metrics["default", 0]["best_step"] == step
+
+
+def test_each_languages_model_is_stored(finished):
+    workdir, _, _ = finished
+    for row, size in [("default", 260), ("sep_emb", 160)]:
+        models = [stored.load(workdir / "models" / f"row{row}_seed0" / n) for n in ("en", "far")]
+        assert all(m.config.vocabulary_size == size for m in models)
+        tables = [m.params["embeddings"]["tokens"] for m in models]
+        assert np.array_equal(*tables) == (row == "default")
+        layers = [m.params["layers"]["0"]["output"]["kernel"] for m in models]
+        np.testing.assert_array_equal(*layers)
+        assert models[1].language == "far" and len(models[1].encode(["a b ."])[0])
 
 
 def test_text_from_disk_trains_to_the_same_bits_as_text_in_memory(finished, tmp_path):

@@ -67,6 +67,13 @@ def test_reverse_keeps_every_pair_and_its_weight(tmp_path):
     assert found.reverse().reverse() == found
 
 
+def test_words_are_rewritten_and_what_becomes_empty_is_left_out(tmp_path):
+    found = read(tmp_path, "l'eau\twater\nL'eau\tWATER\n!\tmark\n")
+    changed = found.map(lambda w: w.lower().replace("'", "' ").strip("!"), str.lower)
+    assert changed.entries == {"l' eau": (("water", 2.0),)}
+    assert (changed.source_language, changed.pairs) == (found.source_language, 1)
+
+
 def test_capitals_are_added_where_there_are_none(tmp_path):
     found = read(tmp_path, "dog\tchien\nwill\tsera\nWill\tGuillaume\nUN\tONU\n").with_capitals()
     assert {word: pairs[0][0] for word, pairs in found.entries.items()} == {

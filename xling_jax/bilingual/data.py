@@ -20,6 +20,7 @@ from xling_jax.bilingual.switching import switch_once
 from xling_jax.bilingual.texts import Reader, Texts, cut
 from xling_jax.corpora import sources
 from xling_jax.corpora import text as corpora
+from xling_jax.corpora.dictionaries import Dictionary
 from xling_jax.corpora.normalize import Normalization, Normalizer
 from xling_jax.evaluators.translations import Translated
 from xling_jax.training.metrics import say
@@ -67,6 +68,7 @@ class Preparer:
         section = config.corpora
         self._normalization = Normalization(section.punctuation, section.tokenize)
         self._samples: dict[tuple, list[str]] = {}  # for vocabularies
+        self._mapped: dict[int, Dictionary] = {}  # by the one that `reader` keeps
 
     def __call__(self, row: Row) -> Data:
         """The data of a row.
@@ -117,6 +119,14 @@ class Preparer:
     def _normalized(self, name: str, lines: Sequence[str]) -> list[str]:
         normalizer = Normalizer(name, self._normalization)
         return [found for line in lines if (found := normalizer(line))]
+
+    def _as_text(self, dictionary: Dictionary) -> Dictionary:
+        """A dictionary whose words are written as in the text."""
+        if id(dictionary) not in self._mapped:
+            names = dictionary.source_language, dictionary.target_language
+            normalizers = [Normalizer(name, self._normalization) for name in names]
+            self._mapped[id(dictionary)] = dictionary.map(*normalizers)
+        return self._mapped[id(dictionary)]
 
     def _vocabulary(self, row: Row, texts: dict[str, Texts]) -> sharing.LanguageVocabulary:
         section, split = self._config.vocabulary, self._config.corpora.split_sentences
@@ -189,6 +199,7 @@ class Preparer:
         """For each language's number, the translations of its words."""
         first = row.languages[0]
         given = {name: texts[name].dictionary for name in row.languages[1:]}
+        given = {name: found and self._as_text(found) for name, found in given.items()}
         if missing := [name for name, found in given.items() if found is None]:
             raise ValueError(
                 f"corpora.{missing[0]}.dictionary is empty: row {row.name} replaces words by the "
@@ -239,7 +250,7 @@ class Preparer:
                 ]
                 yield Translated(f"retrieval_{name}", (0, number), (ids[0], ids[1]))
             if own.test_dictionary is not None:
-                entries = own.test_dictionary.entries.items()
+                entries = self._as_text(own.test_dictionary).entries.items()
                 pairs = [(word, text) for word, found in entries for text, _ in found]
                 yield self._words(languages, number, pairs)
 

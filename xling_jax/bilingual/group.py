@@ -1,5 +1,7 @@
 """A row's seeds, from the first step to the stored result."""
 
+import dataclasses
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,8 +17,10 @@ from xling_jax.batches.windows import StreamStore
 from xling_jax.bilingual.data import Data
 from xling_jax.bilingual.rows import Row
 from xling_jax.bilingual.selection import Best, start_from
+from xling_jax.corpora.normalize import Normalization
 from xling_jax.evaluators.stream_perplexity import StreamPerplexity
 from xling_jax.evaluators.translations import Translations
+from xling_jax.models import partition, stored
 from xling_jax.models.bert import BertConfig
 from xling_jax.reports import results
 from xling_jax.training.checkpoints import Checkpoints
@@ -34,7 +38,7 @@ from xling_jax.training.step import RUNNING, State
 from xling_jax.training.stream_feed import FedPlanner, ResidentPlanner
 from xling_jax.training.stream_step import StreamProgram, StreamSetting, Vocabularies
 
-CHECKPOINTS, BEST = "checkpoints", "best"
+CHECKPOINTS, BEST, MODELS = "checkpoints", "best", "models"
 
 
 class Group:
@@ -181,11 +185,12 @@ class Group:
             checkpoints.close()
             best.close()
         self._store(state, best)
+        self._export(best)
 
     @property
     def _name(self) -> str:
         seeds = "-".join(str(replica.seed) for replica in self._replicas)
-        return f"row{self._row.name}_seeds{seeds}".replace("/", "_")
+        return f"{_file_name(self._row.name)}_seeds{seeds}"
 
     def _describe(self) -> None:
         layout, found = self._samplers[0].layout, self._data.found
@@ -266,6 +271,27 @@ class Group:
         is_of_step = entry["kind"] == "evaluation" and entry["step"] == step
         return is_of_step and is_about(self._replicas, entry)
 
+    def _export(self, best: Best) -> None:
+        """Writes each language's model of each seed's best checkpoint."""
+        vocabulary, section = self._data.vocabulary, self._config.corpora
+        for replica, params in zip(self._replicas, best.parameters(), strict=True):
+            folder = self._workdir / MODELS / f"{_file_name(self._row.name)}_seed{replica.seed}"
+            for number, name in enumerate(vocabulary.languages if params else ()):
+                own = self._row.partition and vocabulary.way == "separate"
+                rows = vocabulary.sizes[number] if own else vocabulary.size
+                config = dataclasses.replace(self._program.model, vocabulary_size=rows)
+                stored.save(
+                    folder / name,
+                    stored.StoredModel(
+                        config=config,
+                        params=partition.export(params, number, rows),
+                        language=name,
+                        pieces=vocabulary.pieces[number],
+                        ids=vocabulary.ids[number],
+                        normalization=Normalization(section.punctuation, section.tokenize),
+                    ),
+                )
+
     def _store(self, state: State, best: Best) -> None:
         """Adds the replicas to `results.json`."""
         stopped_at = np.asarray(state.stopped_at).tolist()
@@ -288,6 +314,11 @@ class Group:
                     diverged_at=None if at == RUNNING else at,
                 ),
             )
+
+
+def _file_name(row: str) -> str:
+    """A row's name where a file system allows no other characters."""
+    return "row" + re.sub(r"[^\w.-]", "_", row)
 
 
 def _means(

@@ -57,6 +57,14 @@ class Best:
             for found in records
         ]
 
+    def parameters(self) -> list:
+        """The parameters of each replica's best checkpoint, None where it has none."""
+        found = [read(folder) for folder in self._folders]
+        return [
+            read_parameters(folder, best[0]) if best else None
+            for folder, best in zip(self._folders, found, strict=True)
+        ]
+
     def close(self) -> None:
         """Releases the folders."""
         for checkpoints in self._checkpoints:

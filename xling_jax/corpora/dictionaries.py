@@ -6,7 +6,7 @@ import os
 import pathlib
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 _BYTE_ORDER_MARK = "\ufeff"
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -43,6 +43,19 @@ class Dictionary:
             ),
             self.target_language,
             self.source_language,
+        )
+
+    def map(self, word: Callable[[str], str], translation: Callable[[str], str]) -> "Dictionary":
+        """The dictionary with its words and translations rewritten; what becomes "" is left out."""
+        pairs = (
+            (word(key), translation(text), weight)
+            for key, translations in self.entries.items()
+            for text, weight in translations
+        )
+        return _dictionary(
+            (pair for pair in pairs if pair[0] and pair[1]),
+            self.source_language,
+            self.target_language,
         )
 
     def with_capitals(self) -> "Dictionary":

@@ -104,8 +104,13 @@ def save(folder: str | os.PathLike[str], config: BertConfig, params: Mapping[str
       params: plain, as `heads.initial_params` gives and `partition.select` picks.
 
     Raises:
-      ValueError: params are not those of a model of this config.
+      ValueError: params are not those of a model of this config, or its head is not BERT's.
     """
+    if config.head != "bert":
+        raise ValueError(
+            f"models.head={config.head!r}: BertForMaskedLM has no such head; models.stored writes "
+            "this model"
+        )
     leaves = {
         tuple(key.key for key in path): np.asarray(leaf, np.float32)
         for path, leaf in jax.tree_util.tree_leaves_with_path(params)

@@ -1,0 +1,62 @@
+"""dictionary_induction: rotated copies are found again, gold with several translations."""
+
+import numpy as np
+import pytest
+
+from xling_jax.corpora.dictionaries import from_pairs
+from xling_jax.evaluators.dictionary_induction import CUTOFFS, Pairs, induce, precisions
+
+N, D = 400, 20
+
+
+@pytest.fixture
+def spaces():
+    random = np.random.default_rng(0)
+    x = random.normal(size=(N, D)).astype(np.float32) + 2
+    rotation = np.linalg.qr(random.normal(size=(D, D)))[0]
+    order = random.permutation(N)
+    y = (x @ rotation)[order].astype(np.float32)
+    dictionary = from_pairs([(f"x{n}", f"y{place}") for place, n in enumerate(order)], "a", "b")
+    rows = [{f"{side}{n}": n for n in range(N)} for side in "xy"]
+    return x, y, dictionary, rows
+
+
+def halves(dictionary, rows):
+    pairs = [(word, found[0][0]) for word, found in dictionary.entries.items()]
+    return [Pairs.of(from_pairs(part, "a", "b"), *rows) for part in (pairs[:200], pairs[200:])]
+
+
+def test_a_rotated_copy_is_found_again_and_not_without_the_map(spaces):
+    x, y, dictionary, rows = spaces
+    train, test = halves(dictionary, rows)
+    found = induce(x, y, train, test)
+    assert all(found[f"{way}_p{k}"] == 1 for way in ("forward", "backward") for k in CUTOFFS)
+    assert (found["words"], found["covered"]) == (200, 200)
+    assert induce(x, y, None, test)["p1"] < 0.1
+
+
+def test_noise_lowers_precision_and_more_candidates_raise_it(spaces):
+    x, y, dictionary, rows = spaces
+    train, test = halves(dictionary, rows)
+    noisy = y + np.random.default_rng(1).normal(size=y.shape).astype(np.float32)
+    found = induce(x, noisy, train, test)
+    assert 0.1 < found["p1"] < found["p5"] < found["p10"] < 1
+
+
+def test_any_translation_counts_and_each_word_once():
+    dictionary = from_pairs(
+        [("a", "u"), ("a", "v"), ("b", "w"), ("c", "nowhere"), ("d", "u")], "x", "y"
+    )
+    pairs = Pairs.of(dictionary, {"a": 0, "b": 1, "c": 2}, {"u": 0, "v": 1, "w": 2})
+    assert (pairs.words, pairs.covered) == (4, 2)
+    words, table = pairs.gold()
+    assert words.tolist() == [0, 1] and table.tolist() == [[0, 1], [2, -1]]
+    assert pairs.reverse().gold()[1].tolist() == [[0], [0], [1]]
+    keys = np.eye(3, dtype=np.float32)
+    queries = np.stack([keys[1], keys[0], keys[2]])
+    assert precisions(queries, keys, (words, table))["p1"] == 0.5
+
+
+def test_a_dictionary_of_unknown_words_is_refused():
+    with pytest.raises(ValueError, match="none of the dictionary's 1 words of x is known"):
+        Pairs.of(from_pairs([("a", "u")], "x", "y"), {}, {"u": 0})

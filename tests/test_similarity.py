@@ -1,0 +1,113 @@
+"""text_encoder and similarity: batches, words in context, CKA of models, aligned sentences."""
+
+import functools
+
+import numpy as np
+import pytest
+
+from xling_jax.alignment import cka
+from xling_jax.corpora.normalize import Normalization
+from xling_jax.evaluators import similarity, text_encoder
+from xling_jax.evaluators.text_encoder import TextEncoder
+from xling_jax.models import heads, stored
+from xling_jax.models.bert import Bert, BertConfig
+from xling_jax.vocabulary import pieces as vocabulary
+from xling_jax.vocabulary.pieces import CLS, SEP
+
+WORDS = "the dog cat bird sees likes hears a small big old and sleeps runs".split()
+
+
+@functools.lru_cache
+def text(number=300, seed=0):
+    random = np.random.default_rng(seed)
+    return [" ".join(random.choice(WORDS, random.integers(1, 30))) for _ in range(number)]
+
+
+@functools.lru_cache
+def model(seed=0, hidden=16):
+    pieces = vocabulary.train(text(), 45)
+    config = BertConfig(
+        vocabulary_size=45, layers=2, hidden=hidden, intermediate=32, heads=2, positions=48,
+        initial_sd=0.3,
+    )  # fmt: skip
+    ids = np.random.default_rng(9).permutation(np.arange(5, 45))
+    ids = np.concatenate([np.arange(5), ids]).astype(np.int32)
+    return stored.StoredModel(
+        config, heads.initial_params(config, seed), "en", pieces, ids, Normalization()
+    )
+
+
+def states_of(one, sentence):
+    """Every layer's states of one sentence alone, by the encoder itself, [L, pieces, D]."""
+    ids = one.encode([sentence])[0][: one.config.positions - 2]
+    tokens = np.array([[CLS, *ids, SEP]])
+    places = np.arange(tokens.size)[None]
+    zeros = np.zeros_like(tokens)
+    found = Bert(one.config).apply({"params": one.params}, tokens, places, zeros, zeros)
+    return np.stack([state[0, 1:-1] for state in found]), ids
+
+
+@pytest.mark.parametrize("places", [64, 8192])
+def test_sentences_are_the_means_of_their_pieces_whatever_the_batches(monkeypatch, places):
+    monkeypatch.setattr(text_encoder, "PLACES", places)
+    one, sentences = model(), [*text(40), "", "cat " * 100]
+    found = TextEncoder(one).sentences(sentences)
+    assert found.shape == (3, 42, 16) and not found[:, 40].any()
+    for number in (0, 7, 39, 41):
+        expected = states_of(one, sentences[number])[0].mean(axis=1)
+        np.testing.assert_allclose(found[:, number], expected, atol=2e-5)
+
+
+def test_layers_can_be_chosen():
+    one = TextEncoder(model(), [2])
+    every = TextEncoder(model()).sentences(text(5))
+    np.testing.assert_allclose(one.sentences(text(5))[0], every[2], atol=1e-6)
+    with pytest.raises(ValueError, match=r"layers=\(3,\): the model has layers 0..2"):
+        TextEncoder(model(), [3])
+
+
+def test_words_are_the_means_over_their_occurrences():
+    one = model()
+    sentences = ["the dog sees the cat", "Dog and dog", "a bird sleeps"]
+    found, counts = TextEncoder(one).words(sentences, ["dog", "bird", "zebra"])
+    assert counts.tolist() == [3, 1, 0] and not found[:, 2].any()
+    sums = []
+    for sentence in sentences:
+        states, ids = states_of(one, sentence)
+        names = [one.pieces.names[one.ids.tolist().index(k)] for k in ids]
+        starts = [n for n, name in enumerate(names) if name.startswith("▁")] + [len(names)]
+        for word, a, b in zip(one.write(sentence).split(), starts[:-1], starts[1:], strict=True):
+            if word.lower() == "dog":
+                sums.append(states[:, a:b].mean(axis=1))
+    np.testing.assert_allclose(found[:, 0], np.mean(sums, axis=0), atol=2e-5)
+
+
+def test_cka_of_models_is_that_of_their_sentences_in_chunks(monkeypatch):
+    monkeypatch.setattr(similarity, "CHUNK", 70)
+    first, second = TextEncoder(model()), TextEncoder(model(1, 32))
+    pairs = [(line, line) for line in text()]
+    found = similarity.layer_cka(first, second, pairs)
+    x, y = first.sentences(text()), second.sentences(text())
+    expected = [float(cka.linear_cka(a, b)) for a, b in zip(x, y, strict=True)]
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+    np.testing.assert_allclose(similarity.layer_cka(first, first, pairs), 1, atol=1e-5)
+    assert (found < 0.99).all()
+
+
+def test_a_map_learned_on_some_sentences_translates_others():
+    first, second = TextEncoder(model()), TextEncoder(model(1))
+    pairs = [(line, line) for line in dict.fromkeys(text(600, 1)) if len(line.split()) > 3]
+    learned, tested = pairs[:400], pairs[400:]
+    without = similarity.sentence_translation(first, second, None, tested)
+    with_map = similarity.sentence_translation(first, second, learned, tested)
+    assert len(with_map) == 3
+    assert with_map[0][""] > 0.5 > 0.2 > without[0][""]
+    same = similarity.sentence_translation(first, first, None, tested)
+    assert same[2][""] == 1
+
+
+def test_correlation_over_layers():
+    assert similarity.layer_correlation([0.1, 0.2, 0.3], [1, 2, 3]) == pytest.approx(1)
+    assert np.isnan(similarity.layer_correlation([0.1, 0.1], [1, 2]))
+    with pytest.raises(ValueError, match="at least two"):
+        similarity.layer_cka(TextEncoder(model()), TextEncoder(model()), [])

@@ -1,0 +1,132 @@
+"""Word translation after an orthogonal map learned from a dictionary (W&C §5.1, §5.2)."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from xling_jax.alignment import csls
+from xling_jax.alignment.normalization import iterative_normalize
+from xling_jax.alignment.procrustes import orthogonal_map
+from xling_jax.corpora.dictionaries import Dictionary
+
+CUTOFFS = (1, 5, 10)
+
+
+@dataclasses.dataclass(frozen=True)
+class Pairs:
+    """A dictionary in terms of the rows of two tables of word vectors.
+
+    rows: int32 [n, 2], pairs of words that both tables have. words: how many different words the
+    dictionary has, and how many of them are among the pairs (`covered`).
+    """
+
+    rows: np.ndarray
+    words: int
+    covered: int
+
+    @classmethod
+    def of(
+        cls, dictionary: Dictionary, source: Mapping[str, int], target: Mapping[str, int]
+    ) -> "Pairs":
+        """The pairs whose words have a row.
+
+        Raises:
+          ValueError: there is none.
+        """
+        rows = [
+            (source[word], target[text])
+            for word, translations in dictionary.entries.items()
+            if word in source
+            for text, _ in translations
+            if text in target
+        ]
+        if not rows:
+            raise ValueError(
+                f"none of the dictionary's {len(dictionary.entries)} words of "
+                f"{dictionary.source_language} is known together with a translation into "
+                f"{dictionary.target_language}"
+            )
+        covered = len({row for row, _ in rows})
+        return cls(np.array(rows, np.int32), len(dictionary.entries), covered)
+
+    def reverse(self) -> "Pairs":
+        """The other direction; coverage is counted in the pairs' words."""
+        turned = self.rows[:, ::-1]
+        words = len(np.unique(turned[:, 0]))
+        return Pairs(turned, words, words)
+
+    def gold(self) -> tuple[np.ndarray, np.ndarray]:
+        """The different words [n], and a table [n, G] of their translations, filled up with -1."""
+        order = np.argsort(self.rows[:, 0], kind="stable")
+        words, starts, counts = np.unique(
+            self.rows[order, 0], return_index=True, return_counts=True
+        )
+        table = np.full((len(words), counts.max()), -1, np.int32)
+        for row, start, count in zip(table, starts, counts, strict=True):
+            row[:count] = self.rows[order[start : start + count], 1]
+        return words, table
+
+
+def precisions(
+    queries_QxD: jax.Array,
+    keys_MxD: jax.Array,
+    gold: tuple[np.ndarray, np.ndarray],
+    neighbours: int = csls.NEIGHBOURS,
+) -> dict[str, float]:
+    """The share of words with a translation among the k nearest by CSLS: `p1`, `p5`, `p10`.
+
+    Args:
+      queries_QxD: vectors of all words of the one language, mapped into the other's space.
+      keys_MxD: vectors of all words of the other.
+      gold: see `Pairs.gold`.
+      neighbours: K of CSLS, taken over all words of both languages.
+    """
+    words, table = gold
+    most = min(max(CUTOFFS), len(keys_MxD))
+    _, nearest = csls.top_k(
+        queries_QxD[words], keys_MxD, k=most, neighbours=neighbours, sources=queries_QxD
+    )
+    hits = (np.asarray(nearest)[:, :, None] == table[:, None, :]).any(axis=2)
+    return {f"p{k}": float(hits[:, :k].any(axis=1).mean()) for k in CUTOFFS}
+
+
+def induce(
+    source_NxD: jax.Array,
+    target_MxD: jax.Array,
+    train: Pairs | None,
+    test: Pairs,
+    names: Sequence[str] = ("forward", "backward"),
+) -> dict[str, float]:
+    """Translates words in both directions.
+
+    Vectors are normalised (Zhang et al. 2019), then mapped orthogonally by the pairs of `train`
+    (Schönemann 1966), the source into the target's space and the other way round by the
+    transposed map.
+
+    Args:
+      source_NxD, target_MxD: vectors of all words of the two languages.
+      train: what the map is learned from; None leaves the vectors where they are.
+      test: what is tested, disjoint from it.
+      names: of the two directions.
+
+    Returns:
+      `forward_p1`, `forward_p5`, …, their means as `p1`, `p5`, `p10`, and `words`, `covered` of
+      the test.
+    """
+    source, target = iterative_normalize(source_NxD), iterative_normalize(target_MxD)
+    mapped, turned = source, target
+    if train is not None:
+        one, other = train.rows.T
+        rotation = orthogonal_map(source[one], target[other])
+        mapped = jnp.matmul(source, rotation, precision=jax.lax.Precision.HIGHEST)
+        turned = jnp.matmul(target, rotation.T, precision=jax.lax.Precision.HIGHEST)
+    found = {
+        names[0]: precisions(mapped, target, test.gold()),
+        names[1]: precisions(turned, source, test.reverse().gold()),
+    }
+    metrics = {f"{name}_{k}": v for name, own in found.items() for k, v in own.items()}
+    metrics |= {k: (found[names[0]][k] + found[names[1]][k]) / 2 for k in found[names[0]]}
+    return metrics | {"words": float(test.words), "covered": float(test.covered)}

@@ -1,0 +1,95 @@
+"""How alike two models are, layer by layer (W&C §5.3, §5.4)."""
+
+import itertools
+from collections.abc import Iterable, Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from xling_jax.alignment import cka
+from xling_jax.alignment.normalization import iterative_normalize
+from xling_jax.alignment.procrustes import orthogonal_map
+from xling_jax.evaluators.sentence_retrieval import precisions
+from xling_jax.evaluators.text_encoder import TextEncoder
+
+CHUNK = 4096  # sentences encoded at once
+
+
+def layer_cka(
+    first: TextEncoder, second: TextEncoder, pairs: Iterable[tuple[str, str]]
+) -> np.ndarray:
+    """Linear CKA of mean-pooled sentences at each layer, float32 [L], in bounded memory.
+
+    Args:
+      first, second: encoders with as many layers.
+      pairs: a sentence for each of them; equal ones for two models of one language.
+
+    Raises:
+      ValueError: different numbers of layers, or no sentence.
+    """
+    if len(first.layers) != len(second.layers):
+        raise ValueError(
+            f"layers {first.layers} and {second.layers}: compare as many of both models"
+        )
+    moments = jax.jit(jax.vmap(cka.moments))
+    add = jax.jit(jax.vmap(cka.Moments.add))
+    total, rest = None, iter(pairs)
+    while chunk := list(itertools.islice(rest, CHUNK)):
+        sides = [
+            jnp.asarray(encoder.sentences([pair[side] for pair in chunk]))
+            for side, encoder in enumerate((first, second))
+        ]
+        found = moments(*sides)
+        total = found if total is None else add(total, found)
+    if total is None:
+        raise ValueError("CKA compares sentences: give at least two")
+    return np.asarray(jax.vmap(cka.Moments.cka)(total))
+
+
+def sentence_translation(
+    first: TextEncoder,
+    second: TextEncoder,
+    learned: Sequence[tuple[str, str]] | None,
+    tested: Sequence[tuple[str, str]],
+) -> list[dict[str, float]]:
+    """Retrieval of translations at each layer, after an orthogonal map or as the vectors are.
+
+    With a map, both sides are normalised (Zhang et al. 2019) and the map is learned on the
+    parallel sentences `learned` (W&C §5.3).
+
+    Returns:
+      For each layer what `sentence_retrieval.precisions` gives.
+    """
+
+    def vectors(pairs):
+        return [
+            jnp.asarray(encoder.sentences([pair[side] for pair in pairs]))
+            for side, encoder in enumerate((first, second))
+        ]
+
+    test = vectors(tested)
+    train = vectors(learned) if learned else None
+    found = []
+    for layer in range(len(first.layers)):
+        x, y = (side[layer] for side in test)
+        if train is not None:
+            # Normalised together, so that the same mean is taken off.
+            sides = []
+            for own, test_side in zip((side[layer] for side in train), (x, y), strict=True):
+                both = iterative_normalize(jnp.concatenate([own, test_side]))
+                sides.append((both[: len(own)], both[len(own) :]))
+            rotation = orthogonal_map(sides[0][0], sides[1][0])
+            x = jnp.matmul(sides[0][1], rotation, precision=jax.lax.Precision.HIGHEST)
+            y = sides[1][1]
+        values = precisions(jnp.stack([x, y]))
+        found.append({name: float(value) for name, value in values.items()})
+    return found
+
+
+def layer_correlation(similarity: Sequence[float], accuracy: Sequence[float]) -> float:
+    """Pearson correlation over layers; NaN if one of the two does not vary (W&C §5.4)."""
+    x, y = np.asarray(similarity, float), np.asarray(accuracy, float)
+    if len(x) < 2 or not x.std() or not y.std():
+        return float("nan")
+    return float(np.corrcoef(x, y)[0, 1])

@@ -1,0 +1,154 @@
+"""Text of any size through a stored model: vectors of sentences, and of words in context."""
+
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from xling_jax.models.bert import Bert, BertConfig
+from xling_jax.models.stored import StoredModel
+from xling_jax.vocabulary.pieces import CLS, SEP
+
+SHORTEST = 16  # places of the shortest rows; longer ones are twice as long, and so on
+PLACES = 8192  # of a batch
+SPECIAL = 2  # [CLS] and [SEP]
+
+
+def _states(config: BertConfig, layers: tuple[int, ...], params, tokens_RxT, lengths_R):
+    """Hidden states [L, R, T, D] in float32; places from a row's length on are not looked at."""
+    rows, length = tokens_RxT.shape
+    place_RxT = jnp.broadcast_to(jnp.arange(length), (rows, length))
+    states = Bert(config).apply(
+        {"params": params},
+        tokens_RxT,
+        place_RxT,
+        (place_RxT >= lengths_R[:, None]).astype(jnp.int32),
+        jnp.zeros_like(tokens_RxT),
+        layers=layers,
+    )
+    return jnp.stack(states).astype(jnp.float32)  # type: ignore[arg-type]
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def _sentence_means(config, layers, params, tokens_RxT, lengths_R):
+    """Means over the pieces of each row, [L, R, D]."""
+    states = _states(config, layers, params, tokens_RxT, lengths_R)
+    place_T = jnp.arange(tokens_RxT.shape[1])
+    is_piece = (place_T > 0) & (place_T < lengths_R[:, None] - 1)
+    total = jnp.where(is_piece[..., None], states, 0.0).sum(axis=2)
+    return total / jnp.maximum(is_piece.sum(axis=1), 1)[:, None]
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1), donate_argnums=(5,))
+def _add_words(config, layers, params, tokens_RxT, lengths_R, sums_LxWxD, slot_RxT, share_RxT):
+    """Adds the states of words to their sums; `share` divides a word's pieces by their number."""
+    states = _states(config, layers, params, tokens_RxT, lengths_R)
+    weighted = states * share_RxT[..., None]
+    flat = weighted.reshape(len(layers), -1, states.shape[-1])
+    return sums_LxWxD.at[:, slot_RxT.reshape(-1)].add(flat, mode="drop")
+
+
+class TextEncoder:
+    """Runs sentences through a model, in batches of rows of about equal length."""
+
+    def __init__(self, model: StoredModel, layers: Sequence[int] | None = None):
+        """Takes a model, and the layers whose states are wanted: all by default.
+
+        Raises:
+          ValueError: a layer that the model does not have.
+        """
+        depth = model.config.layers
+        self.layers = tuple(range(depth + 1)) if layers is None else tuple(layers)
+        if not self.layers or not all(0 <= layer <= depth for layer in self.layers):
+            raise ValueError(f"layers={self.layers}: the model has layers 0..{depth}")
+        self.model, self._config = model, model.config
+        self._params = jax.device_put(dict(model.params))
+        starts = [name.startswith("▁") for name in model.pieces.names]
+        self._starts = np.zeros(model.config.vocabulary_size, bool)
+        self._starts[model.ids] = starts
+
+    def _batches(
+        self, ids: Sequence[np.ndarray]
+    ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """(sentences' numbers, tokens [R, T], lengths [R]); rows beyond the numbers are empty."""
+        longest = self._config.positions
+        lengths = np.array([min(len(x) + SPECIAL, longest) for x in ids], np.int32)
+        order, length = np.argsort(lengths, kind="stable"), SHORTEST
+        while len(order):
+            length = min(length, longest)
+            here, order = order[lengths[order] <= length], order[lengths[order] > length]
+            rows = max(1, PLACES // length)
+            for first in range(0, len(here), rows):
+                some = here[first : first + rows]
+                tokens = np.zeros((rows, length), np.int32)
+                tokens[:, 0], tokens[:, 1] = CLS, SEP
+                sizes = np.full(rows, SPECIAL, np.int32)
+                for row, number in enumerate(some.tolist()):
+                    size = lengths[number]
+                    tokens[row, 1 : size - 1] = ids[number][: size - SPECIAL]
+                    tokens[row, size - 1], sizes[row] = SEP, size
+                yield some, tokens, sizes
+            length *= 2
+
+    def sentences(self, texts: Sequence[str]) -> np.ndarray:
+        """The mean of each sentence's pieces at each layer, float32 [L, n, D].
+
+        Special tokens do not count (W&C §5.3). A sentence without a piece is zero; what is longer
+        than the model is cut.
+        """
+        found = np.zeros((len(self.layers), len(texts), self._config.hidden), np.float32)
+        for numbers, tokens, lengths in self._batches(self.model.encode(texts)):
+            means = _sentence_means(self._config, self.layers, self._params, tokens, lengths)
+            found[:, numbers] = np.asarray(means)[:, : len(numbers)]
+        return found
+
+    def _slots(
+        self, sentence: str, ids: np.ndarray, known: Mapping[str, int], none: int
+    ) -> tuple[np.ndarray, np.ndarray, list[int]]:
+        """For each piece, its word's number (`none` for others) and the share that it counts; and
+        the words that are there."""
+        slots, shares = np.full(len(ids), none, np.int32), np.zeros(len(ids), np.float32)
+        words, starts = sentence.split(), np.flatnonzero(self._starts[ids])
+        there: list[int] = []
+        if len(words) != len(starts):  # a word that the vocabulary does not begin with a blank
+            return slots, shares, there
+        ends = [*starts[1:].tolist(), len(ids)]
+        for word, start, end in zip(words, starts.tolist(), ends, strict=True):
+            number = known.get(word, known.get(word.lower(), none))
+            if number != none and end <= self._config.positions - SPECIAL:
+                slots[start:end], shares[start:end] = number, 1 / (end - start)
+                there.append(number)
+        return slots, shares, there
+
+    def words(self, texts: Sequence[str], words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """The mean over all occurrences of words, an occurrence being the mean of its pieces.
+
+        W&C §5.2. Words are found in the text as the model writes it, and a capitalised one as its
+        lower-case form if it is not among `words` itself.
+
+        Returns:
+          float32 [L, W, D], zero for a word that does not occur, and int [W], how often each does.
+        """
+        written = [self.model.write(text) for text in texts]
+        every = self.model.encode_written(written)
+        known, number = {word: n for n, word in enumerate(words)}, len(words)
+        found = [
+            self._slots(text, ids, known, number) for text, ids in zip(written, every, strict=True)
+        ]
+        counts = np.zeros(number, np.int64)
+        for _, _, there in found:
+            np.add.at(counts, there, 1)
+        sums = jnp.zeros((len(self.layers), number, self._config.hidden))
+        for numbers, tokens, lengths in self._batches(every):
+            slots = np.full(tokens.shape, number, np.int32)
+            shares = np.zeros(tokens.shape, np.float32)
+            for row, sentence in enumerate(numbers.tolist()):
+                size = lengths[row] - SPECIAL
+                slots[row, 1 : 1 + size] = found[sentence][0][:size]
+                shares[row, 1 : 1 + size] = found[sentence][1][:size]
+            sums = _add_words(
+                self._config, self.layers, self._params, tokens, lengths, sums, slots, shares
+            )
+        return np.asarray(sums) / np.maximum(counts, 1)[:, None], counts

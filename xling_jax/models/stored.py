@@ -1,0 +1,120 @@
+"""A trained model of one language in a folder: weights, pieces, and how its text is written.
+
+`model.json` has the size of the model and the language, `model.safetensors` the plain parameters
+by their paths, `pieces.model` the SentencePiece model, and `ids.npy` the id of each piece.
+"""
+
+import dataclasses
+import functools
+import io
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors
+import safetensors.numpy
+from flax import traverse_util
+
+from xling_jax.corpora.normalize import Normalization, Normalizer
+from xling_jax.files import write_beside
+from xling_jax.models import heads
+from xling_jax.models.bert import BertConfig
+from xling_jax.vocabulary.pieces import Pieces
+
+CONFIG, WEIGHTS, PIECES, IDS = "model.json", "model.safetensors", "pieces.model", "ids.npy"
+FORMAT = 1
+
+
+@dataclasses.dataclass(frozen=True)
+class StoredModel:
+    """A model of one language.
+
+    config: its size. params: plain, see `heads.initial_params`. language: its name.
+    pieces: the vocabulary. ids: int32 [pieces], the row of the embeddings of each piece.
+    normalization: how the text was written that it was trained on.
+    """
+
+    config: BertConfig
+    params: Mapping[str, Any]
+    language: str
+    pieces: Pieces
+    ids: np.ndarray
+    normalization: Normalization
+
+    @functools.cached_property
+    def write(self) -> Normalizer:
+        """Writes a sentence as the text was that the model was trained on."""
+        return Normalizer(self.language, self.normalization)
+
+    def encode(self, sentences: Sequence[str]) -> list[np.ndarray]:
+        """Ids of each sentence, int32 [pieces], without special tokens; of any text."""
+        return self.encode_written(list(map(self.write, sentences)))
+
+    def encode_written(self, sentences: Sequence[str]) -> list[np.ndarray]:
+        """The same of sentences that `write` gave."""
+        return [self.ids[found] for found in self.pieces.encode(sentences)]
+
+
+def save(folder: str | os.PathLike[str], model: StoredModel) -> None:
+    """Writes a model; the last file of all says that it is complete."""
+    folder = Path(folder)
+    leaves = {
+        path: np.ascontiguousarray(leaf, np.float32)
+        for path, leaf in traverse_util.flatten_dict(dict(model.params), sep="/").items()
+    }
+    write_beside(folder / WEIGHTS, safetensors.numpy.save(leaves))
+    model.pieces.save(folder / PIECES)
+    ids = io.BytesIO()
+    np.save(ids, model.ids.astype(np.int32), allow_pickle=False)
+    write_beside(folder / IDS, ids.getvalue())
+    fields = {
+        "format": FORMAT,
+        "language": model.language,
+        "normalization": dataclasses.asdict(model.normalization),
+        "model": dataclasses.asdict(model.config),
+    }
+    write_beside(folder / CONFIG, json.dumps(fields, indent=1) + "\n")
+
+
+def load(folder: str | os.PathLike[str]) -> StoredModel:
+    """Reads what `save` wrote.
+
+    Raises:
+      FileNotFoundError: there is no complete model.
+      ValueError: a file is damaged, or they do not belong together; it is named.
+    """
+    folder = Path(folder).expanduser()
+    if not (folder / CONFIG).exists():
+        raise FileNotFoundError(
+            f"{folder / CONFIG}: no such file; give the folder of a language's model, such as "
+            "WORKDIR/models/rowdefault_seed0/en"
+        )
+    try:
+        fields = json.loads((folder / CONFIG).read_text("utf-8"))
+        config = BertConfig(**fields["model"])
+        normalization = Normalization(**fields["normalization"])
+        language = str(fields["language"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{folder / CONFIG} is damaged: {error}") from error
+    if fields.get("format") != FORMAT:
+        raise ValueError(f"{folder / CONFIG}: format {fields.get('format')}, and {FORMAT} is read")
+    try:
+        leaves = safetensors.numpy.load((folder / WEIGHTS).read_bytes())
+    except safetensors.SafetensorError as error:
+        raise ValueError(f"{folder / WEIGHTS} is damaged: {error}") from error
+    wanted = traverse_util.flatten_dict(heads.param_shapes(config), sep="/")
+    shapes = {path: leaf.shape for path, leaf in wanted.items()}
+    if {path: leaf.shape for path, leaf in leaves.items()} != shapes:
+        raise ValueError(f"{folder / WEIGHTS}: the weights are not those of {CONFIG}")
+    try:
+        ids = np.load(folder / IDS, allow_pickle=False)
+    except ValueError as error:
+        raise ValueError(f"{folder / IDS} is damaged: {error}") from error
+    pieces = Pieces.load(folder / PIECES)
+    if ids.shape != (pieces.size,) or ids.min() < 0 or ids.max() >= config.vocabulary_size:
+        raise ValueError(f"{folder / IDS}: no ids of the {pieces.size} pieces of {PIECES}")
+    params = traverse_util.unflatten_dict(leaves, sep="/")
+    return StoredModel(config, params, language, pieces, ids, normalization)
