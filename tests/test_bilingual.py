@@ -211,7 +211,7 @@ def test_embedded_languages_are_paired_with_english_and_translate_nothing(tmp_pa
 
 
 def state_of(value):
-    return State(jnp.int32(0), {"x": jnp.full((1, 2), value)}, {}, jnp.int32([RUNNING]))
+    return State(jnp.int32([0]), {"x": jnp.full((1, 2), value)}, {}, jnp.int32([RUNNING]))
 
 
 def test_the_best_state_survives_what_is_not_finite_and_an_earlier_start(tmp_path):
