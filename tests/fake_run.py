@@ -133,6 +133,7 @@ def _config(names: Sequence[str], seeds: Sequence[int], pieces: int) -> dict[str
             "training": {"epochs": STEPS // 90, "learning_rate": 2e-3},
         },
         "groups": [[[name, seed] for name in names] for seed in seeds],
+        "steps": {name: steps_of(name) for name in names},
         "vocabulary": {"size": 2 * pieces},
     }  # fmt: skip
 

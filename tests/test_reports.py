@@ -153,16 +153,6 @@ def test_a_row_with_its_own_epochs_has_its_own_number_of_steps(
     assert found == {"0": 9_000, "17-250": 22_500, "18": 0, "ep10": 900}
 
 
-def test_a_larger_model_may_have_epochs_of_its_own() -> None:
-    config = {
-        "rows": {"0": "original", "16": "lang-pos;overparam"},
-        "config": {"training": {"epochs": 100}, "overparam": {"epochs": 20}},
-    }
-    lines = [results.Record(row, 0, 30, 2.0, {"loss": 1.0}) for row in config["rows"]]
-    run = rows.Run(Path(), config, [], results.Metrics(lines, []))
-    assert (run.steps_of("0"), run.steps_of("16")) == (1500, 300)
-
-
 def test_rows_come_in_the_order_of_the_papers_tables_then_in_the_runs_own(tmp_path: Path) -> None:
     names = ["z", "lr1e-3", "17-250", "21", "9", "a", "0", "15"]
     run = rows.read_run(fake_run(tmp_path, names, [0], 0.0))

@@ -115,6 +115,8 @@ class Laboratory:
         prepare = Preparer(self._config, self._reader, self._workdir)
         if "groups" not in self._stored:
             self._stored["groups"] = self._deal(self._config.seeds)
+            steps = self._config.training.epochs * self._config.training.steps_per_epoch
+            self._stored["steps"] = {row.name: steps for row in self._rows}
             experiment.store(self._workdir, self._stored)
         pairs = list(itertools.product(self._rows, self._stored["groups"]))
         for number, (row, seeds) in enumerate(pairs, 1):

@@ -83,6 +83,11 @@ class Group:
         )
         self._evaluated: Evaluated | None = None
 
+    @property
+    def steps(self) -> int:
+        """The updates that every replica makes."""
+        return self._schedule.total
+
     def run(self, metrics: MetricsFile, interruption: Interruption) -> None:
         """Trains, evaluates and stores the replicas' results.
 

@@ -86,8 +86,13 @@ class Laboratory:
             for number, names in enumerate(groups)
         ]
         if not stored or stored["groups"] != groups:
-            more = {"vocabulary": vocabulary, "neighbours": programs.neighbours.hashes()}
-            experiment.store(workdir, {**(stored or description), **more, "groups": groups})
+            more = {
+                "vocabulary": vocabulary,
+                "neighbours": programs.neighbours.hashes(),
+                "groups": groups,
+                "steps": {cell.row: g.steps for g in self._groups for cell in g.members},
+            }
+            experiment.store(workdir, {**(stored or description), **more})
         self._metrics = MetricsFile(workdir / "metrics.jsonl")
         for name, text, store in [
             ("train", train, data.texts.train),

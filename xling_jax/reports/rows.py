@@ -21,7 +21,6 @@ from xling_jax.reports.results import (
 )
 
 _LAYERED = re.compile(r"(?:retrieval|translation|alignment_f1)_(\d+)")
-_EPOCHS = re.compile(r"epochs\[([\d.]+)(x?)\]")
 
 
 class Summary(NamedTuple):
@@ -107,26 +106,12 @@ class Run:
         return None
 
     def steps_of(self, row: str) -> int | None:
-        """The updates a replica of a row makes, y of "step x of y"; None where nothing tells.
-
-        As stored by one that ended, or from the row's epochs and the pace so far.
-        """
+        """The updates a replica of a row makes, y of "step x of y"; None where nothing tells."""
+        stored = self.config.get("steps")
+        if isinstance(stored, dict) and isinstance(stored.get(row), int):
+            return stored[row]
         ended = [r.step for r in self.replicas if r.row == row and r.diverged_at is None]
-        description = self.description(row)
-        modifications = description.split(";")
-        if ended or "untrained" in modifications:
-            return max(ended, default=0)
-        own = _EPOCHS.search(description)
-        if not own and (named := self.setting("training", "steps", "total_steps")):
-            return round(named)
-        large = self.setting("overparam", "epochs") if "overparam" in modifications else None
-        epochs = large or self.setting("training", "epochs")
-        if own:
-            epochs = float(own[1]) * ((epochs or 0) if own[2] else 1)
-        lines = (*self.metrics.training, *self.metrics.evaluations)
-        known = self._lines.get(row) or lines
-        pace = max(((r.step, r.epoch) for r in known if r.epoch), default=None)
-        return round(pace[0] / pace[1] * epochs) if pace and epochs else None
+        return max(ended, default=None)
 
     @property
     def layers(self) -> int | None:
