@@ -161,16 +161,16 @@ def laptop() -> ConfigDict:
     """The same in minutes, on the embedded language."""
     config = paper()
     config.corpora.update(train_sentences=8000, dev_sentences=1000)
-    config.corpora.synthetic.update(word_types=300, zipf_exponent=0.5, depth=1)
-    config.vocabulary.update(size=340, model_type="unigram")
+    config.corpora.synthetic.update(word_types=600, zipf_exponent=0.5)
+    config.vocabulary.update(size=640, model_type="unigram")
     config.batches.update(sentences=64, row_lengths=(40,))
     config.models.update(
         layers=4, dropout=0.0
     )  # this text is larger than the model: no overfitting
     config.overparam.update(
-        hidden=128, intermediate=512, heads=2, learning_rate=1e-3, epochs=12
+        hidden=128, intermediate=512, heads=2, learning_rate=1e-3, epochs=16
     )  # twice as wide, and as long as two cores allow for a whole table
-    config.training.update(epochs=45, steps_per_call=100)
+    config.training.update(epochs=35, steps_per_call=100)
     return config
 
 
