@@ -26,6 +26,8 @@ setuptools.setup(
         "chex>=0.1.90",
         "flax>=0.12",
         "gensim>=4.4",
+        # Reads text that does not fit the device; made for Linux and macOS.
+        'grain>=0.2.12; sys_platform != "win32"',
         # TFDS imports it to prepare a dataset, and asks for it only on old versions of Python.
         "importlib_resources",
         "jax>=0.10",

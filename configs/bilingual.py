@@ -143,7 +143,7 @@ def laptop(languages: tuple[str, ...]) -> ConfigDict:
         hidden=64, intermediate=256, heads=2, positions=64, dropout=0.0, dtype="float32"
     )
     config.training.update(
-        epochs=20, steps_per_epoch=200, learning_rate=2e-3, warmup_steps=200, steps_per_call=50
+        epochs=20, steps_per_epoch=300, learning_rate=2e-3, warmup_steps=100, steps_per_call=100
     )
     config.evaluators.update(row_lengths=(48,))
     return config

@@ -302,7 +302,7 @@ def test_parallel_files_of_unequal_length_are_refused(files, tmp_path):
     [
         ("sep-emb;extra-anchors", "extra-anchors and sep-emb exclude each other"),
         ("sep", "unknown modification 'sep'"),
-        ("only[de]", r"names de, and the languages are en, fr"),
+        ("only[de]", "name languages among en, fr, each once"),
         ("no-anchors;default-anchors", "exclude each other"),
         ("seperate", "unknown modification 'seperate'"),
         ("only[fr|fr]", "name languages among en, fr, each once"),
