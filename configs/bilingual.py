@@ -137,7 +137,7 @@ def laptop(languages: tuple[str, ...]) -> ConfigDict:
     if config.corpora[languages[-1]].train == "synthetic":
         config.corpora.update(train_sentences=20_000, dev_sentences=1000, split_sentences=False)
         config.corpora.synthetic.update(word_types=300, zipf_exponent=0.5, depth=1)
-        config.vocabulary.update(joint_size=660, own_size=340, model_type="unigram")
+        config.vocabulary.update(joint_size=520, own_size=300, model_type="unigram")
     config.batches.update(parts=4, sequences=8, length=64)
     config.models.update(
         hidden=64, intermediate=256, heads=2, positions=64, dropout=0.0, dtype="float32"
