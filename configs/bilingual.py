@@ -13,6 +13,10 @@ Real text: a file with a sentence a line, several joined by +, or a TFDS name, f
         --config.corpora.fr.train=FR.txt --config.corpora.fr.dev=FR.dev.txt \\
         --config.corpora.fr.test_first=EN.test.txt --config.corpora.fr.test=FR.test.txt \\
         --config.corpora.fr.dictionary=en-fr.txt --config.corpora.fr.test_dictionary=en-fr.test.txt
+
+scale=laptop: 8 layers of 64, 6,000 updates of 2,048 tokens, 6 minutes a row on two CPU cores. Its
+sizes are not tuned yet: after a third of the updates the default row of en-near predicts held-out
+text no better than by the frequency of pieces (perplexity 132), so the rows cannot differ yet.
 """
 
 import dataclasses
@@ -143,7 +147,7 @@ def laptop(languages: tuple[str, ...]) -> ConfigDict:
         hidden=64, intermediate=256, heads=2, positions=64, dropout=0.0, dtype="float32"
     )
     config.training.update(
-        epochs=20, steps_per_epoch=300, learning_rate=2e-3, warmup_steps=100, steps_per_call=100
+        epochs=20, steps_per_epoch=300, learning_rate=1e-3, warmup_steps=600, steps_per_call=100
     )
     config.evaluators.update(row_lengths=(48,))
     return config
