@@ -1,22 +1,32 @@
 """Files that are whole or not there."""
 
+import contextlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
+
+
+@contextlib.contextmanager
+def beside(path: Path) -> Iterator[BinaryIO]:
+    """A file beside its place, which takes it when all is written, so that no reader sees half.
+
+    Folders above it are made. Nothing is left of a file whose writing failed.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    other = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with open(other, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(other, path)
+    finally:
+        other.unlink(missing_ok=True)
 
 
 def write_beside(path: Path, content: str | bytes) -> Path:
-    """Writes a file beside its place, then renames it, so that no reader sees half of it.
-
-    Folders above it are made. Returns the path.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with open(beside, "wb") as file:
-            file.write(content.encode() if isinstance(content, str) else content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
+    """Writes a file `beside` its place; returns the path."""
+    with beside(path) as file:
+        file.write(content.encode() if isinstance(content, str) else content)
     return path

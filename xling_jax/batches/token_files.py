@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, Self
 
 import numpy as np
 
-from xling_jax.files import write_beside
+from xling_jax.files import beside, write_beside
 
 INDEX = "index.json"
 _OPEN = 64  # files mapped at a time
@@ -52,23 +52,15 @@ def write_tokens(path: Path, parts: Iterable[np.ndarray], dtype: np.dtype[Any]) 
 
     Returns the number of tokens. Holds one part in memory.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
     total = 0
-    try:
-        with open(beside, "wb") as file:
-            # NumPy leaves room in the header for any length.
-            _write_header(file, dtype, 0)
-            for part in parts:
-                file.write(part.astype(dtype).tobytes())
-                total += len(part)
-            file.seek(0)
-            _write_header(file, dtype, total)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
+    with beside(path) as file:
+        # NumPy leaves room in the header for any length.
+        _write_header(file, dtype, 0)
+        for part in parts:
+            file.write(part.astype(dtype).tobytes())
+            total += len(part)
+        file.seek(0)
+        _write_header(file, dtype, total)
     return total
 
 

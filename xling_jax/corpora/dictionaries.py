@@ -4,12 +4,12 @@ import dataclasses
 import math
 import os
 import pathlib
-import re
 import unicodedata
 from collections.abc import Callable, Iterable
 
+from xling_jax.corpora import sources
+
 _BYTE_ORDER_MARK = "\ufeff"
-_LINE_END = re.compile(r"\r\n|\r|\n")
 
 Translations = tuple[tuple[str, float], ...]
 
@@ -169,15 +169,8 @@ def _read_lines(path: str | os.PathLike[str]) -> list[str]:
             f"{path}: no such file (looked for {file.absolute()}). Give a UTF-8 file with a word "
             "and a translation a line"
         )
-    data = file.read_bytes()
-    try:
-        return _LINE_END.split(data.decode("utf-8").removeprefix(_BYTE_ORDER_MARK))
-    except UnicodeDecodeError as error:
-        line = len(_LINE_END.findall(data[: error.start].decode("latin-1"))) + 1
-        raise ValueError(
-            f"{path}, line {line}: not valid UTF-8 (byte 0x{data[error.start]:02x}). "
-            f"Convert the file first, for example with iconv -f latin1 -t utf-8 {path}"
-        ) from error
+    first, *others = sources.lines(sources.Chunk(str(path)))
+    return [first.removeprefix(_BYTE_ORDER_MARK), *others]
 
 
 def _is_blanks_then_weight(line: str) -> bool:

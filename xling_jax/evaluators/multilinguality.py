@@ -13,13 +13,16 @@ from xling_jax.batches import packing
 from xling_jax.batches.corruption import PieceRange
 from xling_jax.batches.store import TokenStore
 from xling_jax.evaluators.perplexity import perplexities
-from xling_jax.evaluators.representations import Encoder, EvaluationPlan, encode_parallel
+from xling_jax.evaluators.representations import (
+    Encoder,
+    EvaluationPlan,
+    encode_parallel,
+    placed_text,
+)
 from xling_jax.evaluators.sentence_retrieval import precisions
 from xling_jax.evaluators.word_alignment import count_links, f1
 from xling_jax.models import partition
 from xling_jax.models.bert import BertConfig
-
-ORDERS = 4  # tells these random numbers from others of the same seed
 
 
 def paper_layers(layers: int) -> tuple[int, int]:
@@ -77,7 +80,7 @@ class Multilinguality:
         self._layers = tuple(layers)
         self._pieces = pieces
         self._candidates = len(texts.dev) // 2
-        self._inputs = []
+        self._inputs: list = []
         self._encoders = []
         shards = mesh.shape[devices.DATA]
         for text, is_parallel in [
@@ -90,14 +93,8 @@ class Multilinguality:
             layout = packing.choose_layout(
                 text.lengths, [order], sentences, row_lengths, shards, attend_padding
             )
-            orders = (
-                np.random.default_rng([ORDERS, a]).permutation(order)
-                for a in range(packing.ATTEMPTS)
-            )
-            plan = packing.planned(orders, text.lengths, layout)
             self._encoders.append(Encoder(model, layout.shard_rows))
-            store = devices.place(text.to_device(), mesh, devices.SHARED)
-            self._inputs += [store, EvaluationPlan.placed(plan, mesh)]
+            self._inputs += placed_text(text, order, layout, mesh)
         specs = [devices.SHARED, EvaluationPlan.specs()] * len(self._encoders)
         self._evaluate = jax.jit(
             devices.per_replica(

@@ -6,13 +6,17 @@ from typing import cast
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from xling_jax import devices
+from xling_jax.batches import packing
 from xling_jax.batches.assembly import Batch, StepPlan, assemble
-from xling_jax.batches.packing import Plan, Rows
+from xling_jax.batches.packing import Layout, Plan, Rows
 from xling_jax.batches.setting import Setting
-from xling_jax.batches.store import DeviceStore
+from xling_jax.batches.store import DeviceStore, TokenStore
 from xling_jax.models.bert import Bert, BertConfig
+
+ORDERS = 4  # tells these random numbers from others of the same seed
 
 
 @jax.tree_util.register_dataclass
@@ -52,6 +56,18 @@ class EvaluationPlan:
             return jax.tree.map(jnp.add, total, function(i))
 
         return jax.lax.fori_loop(0, self.sentence.shape[0], body, initial)
+
+
+def placed_text(
+    text: TokenStore, sentences: np.ndarray, layout: Layout, mesh
+) -> tuple[DeviceStore, EvaluationPlan]:
+    """A text on the devices, and how those of its sentences are packed into batches."""
+    orders = (
+        np.random.default_rng([ORDERS, a]).permutation(sentences) for a in range(packing.ATTEMPTS)
+    )
+    plan = packing.planned(orders, text.lengths, layout)
+    store = devices.place(text.to_device(), mesh, devices.SHARED)
+    return store, EvaluationPlan.placed(plan, mesh)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -19,12 +19,15 @@ from xling_jax.batches import packing
 from xling_jax.batches.assembly import assemble
 from xling_jax.batches.setting import Setting
 from xling_jax.batches.store import TokenStore
-from xling_jax.evaluators.representations import Encoder, EvaluationPlan, sentence_means
+from xling_jax.evaluators.representations import (
+    Encoder,
+    EvaluationPlan,
+    placed_text,
+    sentence_means,
+)
 from xling_jax.evaluators.sentence_retrieval import precisions
 from xling_jax.models import partition
 from xling_jax.models.bert import BertConfig
-
-ORDERS = 14  # tells these random numbers from others of the same seed
 
 
 def plain_setting(languages: int) -> Setting:
@@ -111,7 +114,8 @@ class Translations:
           max_length: places of a sentence; what is longer is cut.
           sentences, row_lengths: of a batch; the first is rounded up to a multiple of the shards.
         """
-        self._layers, self._items, self._inputs = tuple(layers), tuple(items), []
+        self._layers, self._items = tuple(layers), tuple(items)
+        self._inputs: list = []
         self._encoders: list[Encoder] = []
         specs: list = []
         for item in items:
@@ -126,14 +130,8 @@ class Translations:
                     shards,
                     divisor=math.lcm(packing.ROW_DIVISOR, shards),
                 )
-                orders = (
-                    np.random.default_rng([ORDERS, a]).permutation(order)
-                    for a in range(packing.ATTEMPTS)
-                )
-                plan = packing.planned(orders, text.lengths, layout)
                 self._encoders.append(Encoder(model, layout.shard_rows))
-                store = devices.place(text.to_device(), mesh, devices.SHARED)
-                self._inputs += [store, EvaluationPlan.placed(plan, mesh)]
+                self._inputs += placed_text(text, order, layout, mesh)
                 specs += [devices.SHARED, EvaluationPlan.specs()]
         self._candidates = {
             f"{task}_candidates_{name}": float(len(item.texts[1]))
