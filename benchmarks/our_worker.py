@@ -12,8 +12,9 @@ from xling_jax.batches.corruption import PieceRange
 from xling_jax.batches.sampling import Sampler
 from xling_jax.batches.store import TokenStore
 from xling_jax.models.bert import BertConfig
-from xling_jax.training.loop import Replica, Schedule, SentencePlanner, Training
+from xling_jax.training.loop import Replica, Schedule, Training
 from xling_jax.training.optimizer import OptimizerConfig
+from xling_jax.training.planners import SentencePlanner
 from xling_jax.training.step import Program
 from xling_jax.vocabulary import neighbours
 

@@ -13,8 +13,8 @@ from xling_jax.batches.windows import PieceTables, StreamStore
 from xling_jax.models.bert import BertConfig
 from xling_jax.training import loop
 from xling_jax.training.optimizer import OptimizerConfig
+from xling_jax.training.planners import ResidentPlanner
 from xling_jax.training.step import train_steps
-from xling_jax.training.stream_feed import ResidentPlanner
 from xling_jax.training.stream_step import StreamProgram, StreamSetting, Vocabularies
 from xling_jax.vocabulary.pieces import SEP
 from xling_jax.vocabulary.sharing import LanguageVocabulary

@@ -13,7 +13,7 @@ from stream_run import OPTIMIZER, SEP_EMB, SIZES, program, run, sampler, store
 from xling_jax.batches.windows import PieceTables, StreamStore
 from xling_jax.models import partition
 from xling_jax.training import partitioned
-from xling_jax.training.stream_feed import FedPlanner
+from xling_jax.training.planners import FedPlanner
 from xling_jax.training.stream_step import StreamProgram, Vocabularies
 from xling_jax.vocabulary.sharing import LanguageVocabulary
 
@@ -150,7 +150,7 @@ def test_a_run_cut_in_two_gives_the_same_bits():
         layout = one.layout
 
         def steps(self, start, stop):
-            from xling_jax.training.stream_feed import ResidentPlanner
+            from xling_jax.training.planners import ResidentPlanner
 
             return ResidentPlanner([sampler()]).steps(start + 6, stop + 6)
 

@@ -19,6 +19,7 @@ from xling_jax.training import loop
 from xling_jax.training.checkpoints import Checkpoints
 from xling_jax.training.metrics import MetricsFile
 from xling_jax.training.optimizer import OptimizerConfig, direction, is_decayed
+from xling_jax.training.planners import SentencePlanner
 from xling_jax.training.step import Program, train_steps
 from xling_jax.vocabulary import neighbours
 
@@ -227,7 +228,7 @@ def run_loop(folder, stop_after=None, replicas=None, save_every=4):
 
     checkpoints = Checkpoints(folder / "checkpoints")
     metrics = MetricsFile(folder / "metrics.jsonl")
-    planner = loop.SentencePlanner([r.sampler for r in replicas])
+    planner = SentencePlanner([r.sampler for r in replicas])
     schedule = loop.Schedule(
         total=15, epoch=5, evaluations=(6, 11, 15), save_every=save_every, call=3
     )

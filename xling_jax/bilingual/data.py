@@ -17,7 +17,7 @@ from xling_jax.batches.token_files import TokenFiles
 from xling_jax.batches.windows import PieceTables, StreamStore
 from xling_jax.bilingual.rows import ONCE, Row
 from xling_jax.bilingual.switching import switch_once
-from xling_jax.bilingual.texts import Reader, Texts, cut
+from xling_jax.bilingual.texts import Reader, Texts
 from xling_jax.corpora import sources
 from xling_jax.corpora import text as corpora
 from xling_jax.corpora.dictionaries import Dictionary
@@ -235,7 +235,7 @@ class Preparer:
             own = texts[name]
             if own.test is not None:
                 limit = self._config.corpora.test_sentences
-                sides = [cut(side, limit) for side in own.test]
+                sides = [side[:limit] for side in own.test]
                 normalizers = [
                     Normalizer(row.languages[k], self._normalization) for k in (0, number)
                 ]

@@ -1,10 +1,7 @@
 """A row's seeds, from the first step to the stored result."""
 
-import dataclasses
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import jax
 import ml_collections
@@ -15,14 +12,15 @@ from xling_jax.batches.code_switch import switch_window
 from xling_jax.batches.streams import StreamLayout, StreamSampler, probabilities
 from xling_jax.batches.windows import StreamStore
 from xling_jax.bilingual.data import Data
+from xling_jax.bilingual.export import export, file_name
 from xling_jax.bilingual.rows import Row
 from xling_jax.bilingual.selection import Best, start_from
 from xling_jax.corpora.normalize import Normalization
 from xling_jax.evaluators.stream_perplexity import StreamPerplexity
 from xling_jax.evaluators.translations import Translations
-from xling_jax.models import partition, stored
 from xling_jax.models.bert import BertConfig
-from xling_jax.reports import results
+from xling_jax.reports import outcomes
+from xling_jax.reports.outcomes import Evaluations
 from xling_jax.training.checkpoints import Checkpoints
 from xling_jax.training.loop import (
     Diverged,
@@ -30,12 +28,11 @@ from xling_jax.training.loop import (
     Replica,
     Schedule,
     Training,
-    is_about,
 )
 from xling_jax.training.metrics import MetricsFile, say
 from xling_jax.training.optimizer import OptimizerConfig
+from xling_jax.training.planners import FedPlanner, ResidentPlanner
 from xling_jax.training.step import RUNNING, State
-from xling_jax.training.stream_feed import FedPlanner, ResidentPlanner
 from xling_jax.training.stream_step import StreamProgram, StreamSetting, Vocabularies
 
 CHECKPOINTS, BEST, MODELS = "checkpoints", "best", "models"
@@ -93,7 +90,7 @@ class Group:
             save_every=training.save_every or training.steps_per_epoch,
             call=min(training.steps_per_call, training.steps_per_epoch),
         )
-        planner = self._planner()
+        self._planner = self._make_planner()
         self._program = StreamProgram(
             BertConfig(vocabulary_size=data.vocabulary.size, **config.models),
             OptimizerConfig(
@@ -103,11 +100,16 @@ class Group:
                     for name in ("warmup_steps", "weight_decay", "epsilon", "clip", "decay")
                 },
             ),
-            planner.layout,
+            self._planner.layout,
             Vocabularies(len(row.languages), data.vocabulary.way == "separate", row.softmax),
             row.partition,
         )
         self._evaluated: tuple[int, list[dict[str, float]]] | None = None
+
+    @property
+    def _written(self) -> Normalization:
+        """How the text is written."""
+        return Normalization(self._config.corpora.punctuation, self._config.corpora.tokenize)
 
     def _initial_state(self, seed: int) -> State:
         """The state of a seed before its first update."""
@@ -120,7 +122,7 @@ class Group:
         )
         return self._program.state_of(params)
 
-    def _planner(self) -> ResidentPlanner | FedPlanner:
+    def _make_planner(self) -> ResidentPlanner | FedPlanner:
         """What says what stands in each step: places on the device, or tokens from the host."""
         data, window = self._data, self._samplers[0].layout.window
         section = self._config.code_switch
@@ -150,7 +152,6 @@ class Group:
           Diverged: none of them has a finite loss any more; that is stored as their result.
           Interrupted: the run was asked to end.
         """
-        planner = self._planner()
         self._describe()
         folder = self._workdir / CHECKPOINTS / self._name
         checkpoints = Checkpoints(folder)
@@ -158,7 +159,7 @@ class Group:
         best = Best(folder / BEST, seeds, self._data.vocabulary.sha256)
         evaluate = self._evaluator(metrics, best)
         text = self._data.train
-        if text is None or planner.layout.is_fed:
+        if text is None or self._planner.layout.is_fed:
             nothing = (1,) * len(self._row.languages)
             text = StreamStore(np.zeros(len(nothing), np.int32), nothing, self._data.tables)
         training = Training(
@@ -166,7 +167,7 @@ class Group:
             self._mesh,
             self._replicas,
             text,
-            planner,
+            self._planner,
             self._schedule,
             checkpoints,
             metrics,
@@ -185,12 +186,16 @@ class Group:
             checkpoints.close()
             best.close()
         self._store(state, best)
-        self._export(best)
+        for replica, params in zip(self._replicas, best.parameters(), strict=True):
+            if params:
+                name = f"{file_name(self._row.name)}_seed{replica.seed}"
+                folder = self._workdir / MODELS / name
+                export(folder, self._program.model, params, self._data.vocabulary, self._written)
 
     @property
     def _name(self) -> str:
         seeds = "-".join(str(replica.seed) for replica in self._replicas)
-        return f"{_file_name(self._row.name)}_seeds{seeds}"
+        return f"{file_name(self._row.name)}_seeds{seeds}"
 
     def _describe(self) -> None:
         layout, found = self._samplers[0].layout, self._data.found
@@ -229,6 +234,7 @@ class Group:
                 sentences=section.sentences,
                 row_lengths=tuple(section.row_lengths),
             )
+        evaluations = Evaluations(metrics, self._replicas, self._schedule.epoch)
         first = f"perplexity_dev_{self._row.languages[0]}"
 
         def evaluate(step: int, state: State, settings: StreamSetting) -> None:
@@ -239,20 +245,11 @@ class Group:
                     own | others | _means(others, self._row.languages, layers)
                     for own, others in both
                 ]
-            if self._evaluated is None:  # a killed run may have written these lines already
-                metrics.keep(lambda entry: not self._is_evaluation(entry, step))
             self._evaluated = step, found
             if step:
                 best.offer(step, state, [values[first] for values in found])
+            evaluations.write(step, found)
             for replica, values in zip(self._replicas, found, strict=True):
-                metrics.write(
-                    kind="evaluation",
-                    step=step,
-                    epoch=step / self._schedule.epoch,
-                    row=replica.row,
-                    seed=replica.seed,
-                    metrics=values,
-                )
                 shown = [
                     f"{name} {value:.3g}"
                     for name, value in values.items()
@@ -267,31 +264,6 @@ class Group:
         every = range(self._config.models.layers + 1)
         return tuple(self._config.evaluators.layers) or tuple(every)
 
-    def _is_evaluation(self, entry: Mapping[str, Any], step: int) -> bool:
-        is_of_step = entry["kind"] == "evaluation" and entry["step"] == step
-        return is_of_step and is_about(self._replicas, entry)
-
-    def _export(self, best: Best) -> None:
-        """Writes each language's model of each seed's best checkpoint."""
-        vocabulary, section = self._data.vocabulary, self._config.corpora
-        for replica, params in zip(self._replicas, best.parameters(), strict=True):
-            folder = self._workdir / MODELS / f"{_file_name(self._row.name)}_seed{replica.seed}"
-            for number, name in enumerate(vocabulary.languages if params else ()):
-                own = self._row.partition and vocabulary.way == "separate"
-                rows = vocabulary.sizes[number] if own else vocabulary.size
-                config = dataclasses.replace(self._program.model, vocabulary_size=rows)
-                stored.save(
-                    folder / name,
-                    stored.StoredModel(
-                        config=config,
-                        params=partition.export(params, number, rows),
-                        language=name,
-                        pieces=vocabulary.pieces[number],
-                        ids=vocabulary.ids[number],
-                        normalization=Normalization(section.punctuation, section.tokenize),
-                    ),
-                )
-
     def _store(self, state: State, best: Best) -> None:
         """Adds the replicas to `results.json`."""
         stopped_at = np.asarray(state.stopped_at).tolist()
@@ -302,23 +274,8 @@ class Group:
             if at == RUNNING:
                 assert self._evaluated is not None
                 values = {**self._evaluated[1][number], **self._data.found, **selected}
-            results.add_result(
-                self._workdir / "results.json",
-                results.Replica(
-                    experiment=self._config.name,
-                    row=replica.row,
-                    description=replica.description,
-                    seed=replica.seed,
-                    step=self._schedule.total if at == RUNNING else at,
-                    metrics=values,
-                    diverged_at=None if at == RUNNING else at,
-                ),
-            )
-
-
-def _file_name(row: str) -> str:
-    """A row's name where a file system allows no other characters."""
-    return "row" + re.sub(r"[^\w.-]", "_", row)
+            path = self._workdir / "results.json"
+            outcomes.store(path, self._config.name, replica, self._schedule.total, at, values)
 
 
 def _means(

@@ -197,8 +197,3 @@ class Reader:
             dictionary=dictionaries.from_pairs(rest, self.languages[0], name),
             test_dictionary=dictionaries.from_pairs(test, self.languages[0], name),
         )
-
-
-def cut(sentences: Sequence[str], limit: int) -> list[str]:
-    """The first `limit` sentences; all for 0."""
-    return list(sentences[:limit] if limit else sentences)

@@ -3,7 +3,6 @@
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import jax
 import ml_collections
@@ -15,18 +14,18 @@ from xling_jax.fake_english.data import Data
 from xling_jax.fake_english.programs import Programs
 from xling_jax.fake_english.replicas import Cell
 from xling_jax.models import partition
-from xling_jax.reports import results
+from xling_jax.reports import outcomes, results
+from xling_jax.reports.outcomes import Evaluations
 from xling_jax.training.checkpoints import Checkpoints
 from xling_jax.training.loop import (
     Diverged,
     Interruption,
     Replica,
     Schedule,
-    SentencePlanner,
     Training,
-    is_about,
 )
 from xling_jax.training.metrics import MetricsFile, say
+from xling_jax.training.planners import SentencePlanner
 from xling_jax.training.step import RUNNING, State
 
 CHECKPOINTS = "checkpoints"  # the folder of all groups' checkpoints
@@ -97,21 +96,13 @@ class Group:
         """
         self._describe()
         evaluation = self._programs.evaluator(self._kind.model, self._mesh)
+        evaluations = Evaluations(metrics, self._replicas, self._epoch)
 
         def evaluate(step: int, state: State, settings: Setting) -> None:
             found, vectors = evaluation(state.params, settings)
-            if self._evaluated is None:  # a killed run may have written these lines already
-                metrics.keep(lambda entry: not self._is_evaluation(entry, step))
             self._evaluated = Evaluated(step, found, vectors)
+            evaluations.write(step, found)
             for replica, values in zip(self._replicas, found, strict=True):
-                metrics.write(
-                    kind="evaluation",
-                    step=step,
-                    epoch=step / self._epoch,
-                    row=replica.row,
-                    seed=replica.seed,
-                    metrics=values,
-                )
                 say(f"{replica.name}, step {step}: " + ", ".join(_summary(values)))
 
         checkpoints = Checkpoints(self._workdir / CHECKPOINTS / f"group{self._number}")
@@ -139,10 +130,6 @@ class Group:
             evaluate(self._schedule.total, state, training.settings)
         self._store_results(state)
 
-    def _is_evaluation(self, entry: Mapping[str, Any], step: int) -> bool:
-        is_of_step = entry["kind"] == "evaluation" and entry["step"] == step
-        return is_of_step and is_about(self._replicas, entry)
-
     def _describe(self) -> None:
         """Says what is about to happen."""
         fill = self._samplers[0].plan(0).fill()
@@ -167,18 +154,8 @@ class Group:
                 values = {**self._evaluated.metrics[number], **neighbours}
                 positions = partition.select(state.params)["embeddings"]["positions"][number]
                 self._store_arrays(replica, self._evaluated.vectors[number], np.asarray(positions))
-            results.add_result(
-                self._workdir / "results.json",
-                results.Replica(
-                    experiment=self._config.name,
-                    row=replica.row,
-                    description=replica.description,
-                    seed=replica.seed,
-                    step=self._schedule.total if at == RUNNING else at,
-                    metrics=values,
-                    diverged_at=None if at == RUNNING else at,
-                ),
-            )
+            path = self._workdir / "results.json"
+            outcomes.store(path, self._config.name, replica, self._schedule.total, at, values)
 
     def _store_arrays(
         self, replica: Replica, vectors_KxVxD: np.ndarray, positions_PxD: np.ndarray

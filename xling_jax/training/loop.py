@@ -4,8 +4,7 @@ import dataclasses
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, Protocol
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -13,11 +12,10 @@ import numpy as np
 from jax.sharding import Mesh
 
 from xling_jax import devices
-from xling_jax.batches.packing import Plan
-from xling_jax.batches.sampling import Sampler
 from xling_jax.training.checkpoints import Checkpoints
-from xling_jax.training.compilation import StepCompiler, StepLayout, Store
+from xling_jax.training.compilation import StepCompiler, Store
 from xling_jax.training.metrics import MetricsFile, Progress, duration, say
+from xling_jax.training.planners import Planner
 from xling_jax.training.step import RUNNING, AnyProgram, State
 
 
@@ -101,53 +99,6 @@ class Schedule:
 def stack(trees: Sequence):
     """Trees of equal structure as one with a leading axis."""
     return jax.tree.map(lambda *leaves: np.stack([np.asarray(x) for x in leaves]), *trees)
-
-
-class Planner(Protocol):
-    """Says what stands in each step."""
-
-    @property
-    def layout(self) -> StepLayout:
-        """The shape of a step."""
-
-    def steps(self, start: int, stop: int) -> Sequence[np.ndarray]:
-        """The fields of the plan of updates start..stop-1, of one epoch: [R, stop - start, …]."""
-
-    def close(self) -> None:
-        """Ends what it has running."""
-
-
-class SentencePlanner:
-    """Plans the epochs of all replicas, one ahead, in a thread of its own."""
-
-    def __init__(self, samplers: Sequence[Sampler]):
-        """Takes the replicas' samplers."""
-        self.layout, self._epoch = samplers[0].layout, samplers[0].steps_per_epoch
-        self._samplers = samplers
-        self._thread = ThreadPoolExecutor(1)
-        self._plans: dict[int, Future[Plan]] = {}
-
-    def _plan(self, epoch: int) -> Plan:
-        plans = [sampler.plan(epoch) for sampler in self._samplers]
-        return Plan(
-            *(np.stack([getattr(p, f.name) for p in plans]) for f in dataclasses.fields(Plan))
-        )
-
-    def steps(self, start: int, stop: int) -> list[np.ndarray]:
-        """The fields of the plan of updates start..stop-1; begins with the next epoch's."""
-        epoch, first = divmod(start, self._epoch)
-        for number in (epoch, epoch + 1):
-            if number not in self._plans:
-                self._plans[number] = self._thread.submit(self._plan, number)
-        for old in [number for number in self._plans if number < epoch]:
-            del self._plans[old]
-        plan = self._plans[epoch].result()
-        fields = (getattr(plan, field.name) for field in dataclasses.fields(Plan))
-        return [field[:, first : first + stop - start] for field in fields]
-
-    def close(self) -> None:
-        """Ends the thread."""
-        self._thread.shutdown(cancel_futures=True)
 
 
 class Training:

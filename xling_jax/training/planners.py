@@ -1,12 +1,20 @@
-"""What a step reads of the streams: the places of its windows, or, if the text is too large for
-the device or changed every time it is read, their tokens. Both give the same order."""
+"""What a step reads: the rows that its sentences share, or the windows of its streams.
+
+Of streams the plan gives the places, or, if the text is too large for the device or changed every
+time it is read, the tokens. Both give the same order.
+"""
 
 import dataclasses
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Protocol
 
 import numpy as np
 
-from xling_jax.batches.streams import StreamLayout, StreamPlan, StreamSampler
+from xling_jax.batches.packing import Plan
+from xling_jax.batches.sampling import Sampler
+from xling_jax.batches.streams import StreamLayout, StreamSampler
+from xling_jax.training.compilation import StepLayout
 
 THREADS, BUFFERED = 4, 32  # that read, and steps read ahead
 
@@ -14,10 +22,54 @@ THREADS, BUFFERED = 4, 32  # that read, and steps read ahead
 Read = Callable[[int, int, int, int], np.ndarray]
 
 
-def _fields(plans: Sequence[StreamPlan]) -> list[np.ndarray]:
-    """The fields of replicas' plans as [R, K, …]."""
-    names = [field.name for field in dataclasses.fields(StreamPlan)]
+def _fields(plans: Sequence[Any]) -> list[np.ndarray]:
+    """The fields of replicas' plans, of one dataclass, as [R, K, …]."""
+    names = [field.name for field in dataclasses.fields(plans[0])]
     return [np.stack([getattr(plan, name) for plan in plans]) for name in names]
+
+
+class Planner(Protocol):
+    """Says what stands in each step."""
+
+    @property
+    def layout(self) -> StepLayout:
+        """The shape of a step."""
+
+    def steps(self, start: int, stop: int) -> Sequence[np.ndarray]:
+        """The fields of the plan of updates start..stop-1, of one epoch: [R, stop - start, …]."""
+
+    def close(self) -> None:
+        """Ends what it has running."""
+
+
+class SentencePlanner:
+    """Plans the epochs of all replicas, one ahead, in a thread of its own."""
+
+    def __init__(self, samplers: Sequence[Sampler]):
+        """Takes the replicas' samplers."""
+        self.layout, self._epoch = samplers[0].layout, samplers[0].steps_per_epoch
+        self._samplers = samplers
+        self._thread = ThreadPoolExecutor(1)
+        self._plans: dict[int, Future[list[np.ndarray]]] = {}
+
+    def _plan(self, epoch: int) -> list[np.ndarray]:
+        plans: list[Plan] = [sampler.plan(epoch) for sampler in self._samplers]
+        return _fields(plans)
+
+    def steps(self, start: int, stop: int) -> list[np.ndarray]:
+        """The fields of the plan of updates start..stop-1; begins with the next epoch's."""
+        epoch, first = divmod(start, self._epoch)
+        for number in (epoch, epoch + 1):
+            if number not in self._plans:
+                self._plans[number] = self._thread.submit(self._plan, number)
+        for old in [number for number in self._plans if number < epoch]:
+            del self._plans[old]
+        fields = self._plans[epoch].result()
+        return [field[:, first : first + stop - start] for field in fields]
+
+    def close(self) -> None:
+        """Ends the thread."""
+        self._thread.shutdown(cancel_futures=True)
 
 
 class ResidentPlanner:

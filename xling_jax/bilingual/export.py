@@ -1,0 +1,47 @@
+"""Each language's model of a trained row, in a folder of its own."""
+
+import dataclasses
+import re
+from pathlib import Path
+
+from xling_jax.corpora.normalize import Normalization
+from xling_jax.models import partition, stored
+from xling_jax.models.bert import BertConfig
+from xling_jax.vocabulary.sharing import LanguageVocabulary
+
+
+def file_name(row: str) -> str:
+    """A row's name where a file system allows no other characters."""
+    return "row" + re.sub(r"[^\w.-]", "_", row)
+
+
+def export(
+    folder: Path,
+    model: BertConfig,
+    params,
+    vocabulary: LanguageVocabulary,
+    normalization: Normalization,
+) -> None:
+    """Writes each language's model below a folder, named by the language.
+
+    Args:
+      folder: of the row and seed.
+      model: its size.
+      params: partitioned.
+      vocabulary: of the languages.
+      normalization: how their text is written.
+    """
+    for number, name in enumerate(vocabulary.languages):
+        own = partition.languages(params) and vocabulary.way == "separate"
+        rows = vocabulary.sizes[number] if own else vocabulary.size
+        stored.save(
+            folder / name,
+            stored.StoredModel(
+                config=dataclasses.replace(model, vocabulary_size=rows),
+                params=partition.export(params, number, rows),
+                language=name,
+                pieces=vocabulary.pieces[number],
+                ids=vocabulary.ids[number],
+                normalization=normalization,
+            ),
+        )
