@@ -1,6 +1,7 @@
 """Bilingual experiments from a config to a table: rows, files, resuming, bad input."""
 
 import json
+import shutil
 
 import jax.numpy as jnp
 import numpy as np
@@ -188,8 +189,23 @@ def test_a_run_cut_off_twice_ends_with_the_same_numbers(finished, tmp_path, monk
 
 def test_another_config_is_refused_in_the_same_workdir(finished):
     workdir, _, _ = finished
-    with pytest.raises(ValueError, match="holds a run of another config.*\n.*row"):
-        Laboratory(config("row=default,pair=en-far"), workdir)
+    with pytest.raises(ValueError, match="holds a run of another config.*\n.*corpora.far"):
+        Laboratory(config("row=default,pair=en-near"), workdir)
+
+
+def test_a_table_grows_by_the_rows_and_seeds_that_it_is_asked_for(finished, tmp_path, monkeypatch):
+    workdir, trained = tmp_path / "grown", []
+    shutil.copytree(finished[0], workdir)
+
+    def record(self, *_):
+        trained.append([(replica.row, replica.seed) for replica in self._replicas])
+
+    monkeypatch.setattr(group.Group, "run", record)
+    new = "no-anchors;language-softmax"
+    run(workdir, f"row=default+{new},seeds=0+1,pair=en-far")
+    assert trained == [[("default", 1)], [(new, 0), (new, 1)]]
+    stored = json.loads((workdir / "config.json").read_text())
+    assert len(stored["groups"]) == 9 and stored["rows"].keys() == stored["steps"].keys()
 
 
 def test_a_language_alone_among_three_is_not_compared_with_the_first():

@@ -71,7 +71,8 @@ def fake_run(
     config = {
         "experiment": "bilingual", "fingerprint": "f00", "scale": "laptop", "texts": list(texts),
         "versions": {"jax": "0.7.0"}, "rows": {name: ROWS.get(name, name) for name in names},
-        "groups": [[seed] for seed in seeds], "steps": {name: STEPS for name in names},
+        "groups": [[[name, seed]] for name in names for seed in seeds],
+        "steps": {name: STEPS for name in names},
         "config": {
             "corpora": {"languages": list(languages), "train_sentences": 40_000,
                         "dev_sentences": 1000, "test_sentences": 1000,

@@ -17,6 +17,9 @@ def config(**changes):
             "name": "fake_english",
             "scale": "laptop",
             "row": "0",
+            "rows": {},
+            "sets": {},
+            "seeds": (0,),
             "training": {"epochs": 2, "steps_per_call": 10, "save_every": 0},
             "batches": {"row_lengths": (24, 40)},
             "devices": {"cpu": 0},
@@ -60,12 +63,52 @@ def test_fields_without_effect_on_the_numbers_may_change(tmp_path):
 
 def test_another_config_is_refused_naming_what_differs(tmp_path):
     experiment.store(tmp_path, experiment.describe(config(), TEXTS, ROWS))
-    changed = config(**{"training.epochs": 3, "row": "8"})
+    changed, rows = config(**{"training.epochs": 3, "row": "8"}), {"8": "lang-pos", "0": "mine"}
     with pytest.raises(ValueError) as error:
-        experiment.stored(tmp_path, experiment.describe(changed, TEXTS, ROWS))
+        experiment.stored(tmp_path, experiment.describe(changed, TEXTS, rows))
     message = str(error.value)
-    assert "training.epochs: 2 there, 3 now" in message and "row: 0 there, 8 now" in message
+    assert "training.epochs: 2 there, 3 now" in message
+    assert "row 0: original there, mine now" in message and "row 8" not in message
     assert "row_lengths" not in message and "--workdir" in message
+
+
+def test_rows_seeds_and_their_texts_are_added(tmp_path):
+    first = experiment.describe(config(), TEXTS, ROWS)
+    experiment.store(tmp_path, first | {"groups": [[["0", 0]]]})
+    more = [{"source": "b.txt", "language": "fr", "sha256": "2" * 64}]
+    wider = config(row="8", seeds=(0, 1))
+    found = experiment.stored(tmp_path, experiment.describe(wider, more, {"8": "lang-pos"}))
+    assert found["rows"] == {"0": "original", "8": "lang-pos"}
+    assert found["texts"] == TEXTS + more and found["groups"] == [[["0", 0]]]
+    assert found["fingerprint"] != first["fingerprint"]
+
+
+def test_a_damaged_description_is_refused(tmp_path):
+    experiment.store(tmp_path, {"experiment": "fake_english", "config": []})
+    with pytest.raises(ValueError, match="config.json, which is damaged"):
+        experiment.stored(tmp_path, experiment.describe(config(), TEXTS, ROWS))
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"row": "0+8+0"}, "row 0 named twice"),
+        ({"row": "small+8"}, "row 8 named twice"),
+        ({"seeds": (1, 1)}, "seed 1 named twice"),
+        ({"seeds": ()}, r"seeds=\(\): choose numbers"),
+        ({"seeds": (-1,)}, "choose numbers from 0"),
+        ({"row": "wrong"}, "row='wrong': no such thing; or a row: 0, 8; or a set of rows: small"),
+    ],
+)
+def test_rows_and_seeds_that_cannot_be_used_are_refused(fields, message):
+    def parse(name, description):
+        if description == "wrong":
+            raise ValueError("no such thing")
+
+    made = config(rows={"0": "original", "8": "a;b"}, sets={"small": ("0", "8")}, seeds=(0,))
+    made.update(fields)
+    with pytest.raises(ValueError, match=message):
+        experiment.chosen_rows(made, parse)
 
 
 def test_another_text_is_refused_naming_it(tmp_path):

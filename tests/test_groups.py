@@ -7,8 +7,11 @@ import pytest
 from small_run import assert_same_run, command, config, interrupted, results, run
 
 from xling_jax import devices
+from xling_jax.fake_english import laboratory
+from xling_jax.fake_english.group import Group
 from xling_jax.fake_english.laboratory import Laboratory
 from xling_jax.fake_english.replicas import cells, deal
+from xling_jax.training.loop import Diverged
 
 
 def test_a_table_has_every_row_of_the_paper_and_five_seeds():
@@ -27,7 +30,7 @@ def test_the_long_row_trains_two_and_a_half_times_as_long():
 
 def test_sets_and_rows_can_be_joined_and_nothing_is_named_twice():
     assert [c.row for c in cells(config("row=search+3"))][-2:] == ["ep200", "3"]
-    with pytest.raises(ValueError, match="row 3 seed 0 named twice"):
+    with pytest.raises(ValueError, match="row 3 named twice"):
         cells(config("row=small+3"))
     with pytest.raises(ValueError, match="or a set of rows: all, search, small"):
         cells(config("row=smal"))
@@ -104,6 +107,31 @@ def test_a_resumed_run_keeps_its_grouping_unless_told_otherwise(tmp_path):
     assert groups_of(tmp_path) == [[["0", 0]], [["1", 0], ["2", 0]]]
     again = json.loads((tmp_path / "config.json").read_text())
     assert again["rows"].keys() == {"0", "1", "2"} and again["fingerprint"]
+
+
+def test_a_table_grows_by_the_rows_and_seeds_that_it_is_asked_for(tmp_path, monkeypatch):
+    trained = []
+    monkeypatch.setattr(Group, "run", lambda self, *_: trained.append(self.members))
+    monkeypatch.setattr(laboratory.page, "write", lambda workdir: None)
+    monkeypatch.setattr(laboratory.tables, "terminal", lambda workdir: "")
+
+    def asked(options):
+        trained.clear()
+        with pytest.raises(Diverged):  # nothing is trained here, so there is no result
+            Laboratory(config(options), tmp_path).run()
+        return [[(cell.row, cell.seed) for cell in members] for members in trained]
+
+    assert asked("row=0+1,epochs=1") == [[("0", 0), ("1", 0)]]
+    assert asked("row=30,seeds=0+42,epochs=1") == [[("30", 0), ("30", 42)]]
+    assert asked("row=0,seeds=42+0,epochs=1") == [[("0", 0), ("1", 0)], [("0", 42)]]
+    stored = json.loads((tmp_path / "config.json").read_text())
+    assert stored["rows"].keys() == stored["steps"].keys() == {"0", "1", "30"}
+    assert groups_of(tmp_path) == [
+        [["0", 0], ["1", 0]],
+        [["30", 0], ["30", 42]],
+        [["0", 42]],
+    ]
+    assert stored["neighbours"].keys() == {"parallel"}
 
 
 TABLE = {

@@ -7,18 +7,22 @@ import platform
 from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import ml_collections
 
 from xling_jax.files import write_beside
 from xling_jax.reports.results import read_config
 
-# Sections and fields that change how fast a run goes or how often it saves, not what it computes.
-# The table of rows is one: what the chosen rows stand for is hashed apart.
+T = TypeVar("T")
+
+# Sections and fields that change how fast a run goes, how often it saves, or which replicas there
+# are, not what a replica computes. What the chosen rows stand for is compared apart.
 WITHOUT_EFFECT = (
     "devices",
+    "row",
     "rows",
+    "seeds",
     "sets",
     "workdir",
     "batches.accumulate",
@@ -60,6 +64,36 @@ def parse_options(argument: str | None, defaults: Mapping[str, str]) -> dict[str
             )
         options[name] = value
     return options
+
+
+def chosen_rows(config: ml_collections.ConfigDict, parse: Callable[[str, str], T]) -> list[T]:
+    """The rows that a config asks for, as `parse(name, description)` gives them.
+
+    `config.row` names rows of `config.rows`, or sets of rows of `config.sets`, joined by `+`; or
+    it is itself a description.
+
+    Raises:
+      ValueError: seeds that are none, a row or seed named twice, or one that `parse` refuses.
+    """
+    if not config.seeds or any(not 0 <= seed < 2**32 for seed in config.seeds):
+        raise ValueError(f"seeds={tuple(config.seeds)}: choose numbers from 0 to 2^32 - 1")
+    names = [x for name in config.row.split("+") for x in config.sets.get(name, (name,))]
+    for kind, given in (("row", names), ("seed", list(config.seeds))):
+        if twice := sorted({each for each in given if given.count(each) > 1}):
+            listed = ", ".join(map(str, twice))
+            raise ValueError(
+                f"row={config.row}, seeds={tuple(config.seeds)}: {kind} {listed} named twice"
+            )
+    found = []
+    for name in names:
+        try:
+            found.append(parse(name, config.rows.get(name, name)))
+        except ValueError as error:
+            raise ValueError(
+                f"row={name!r}: {error}; or a row: {', '.join(config.rows)}; or a set of rows: "
+                f"{', '.join(config.sets)}"
+            ) from error
+    return found
 
 
 def choose(name: str, value: str, choices: Mapping[str, Any]) -> Any:
@@ -124,23 +158,41 @@ def require_writable(workdir: Path) -> None:
         ) from error
 
 
-def _require_same(stored: Mapping[str, Any], new: Mapping[str, Any], workdir: Path) -> None:
-    """Refuses to mix two experiments in one workdir."""
-    if stored.get("fingerprint") == new["fingerprint"]:
-        return
+def _differences(stored: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """What two experiments have both, and different: fields, rows of one name, texts."""
     before, now = _with_effect(stored.get("config", {})), _with_effect(new["config"])
-    if stored.get("rows") != new["rows"]:
-        before["rows"], now["rows"] = stored.get("rows"), new["rows"]
-    fields = [name for name in sorted({*before, *now}) if before.get(name) != now.get(name)]
-    lines = [f"  {name}: {before.get(name)} there, {now.get(name)} now" for name in fields]
-    for old, text in zip(stored.get("texts", []), new["texts"], strict=False):
-        if old.get("sha256") != text["sha256"]:
-            lines.append(f"  the content of {text['source']} ({text['language']})")
-    raise ValueError(
-        f"--workdir={workdir} holds a run of another config. What differs:\n"
-        + "\n".join(lines or ["  config.json, which is damaged"])
-        + "\nChoose another --workdir, or repeat the command of that run to resume it."
-    )
+    lines = [
+        f"{name}: {before.get(name)} there, {now.get(name)} now"
+        for name in sorted({*before, *now})
+        if before.get(name) != now.get(name)
+    ]
+    old_rows = stored.get("rows", {})
+    lines += [
+        f"row {name}: {old_rows[name]} there, {description} now"
+        for name, description in new["rows"].items()
+        if old_rows.get(name, description) != description
+    ]
+    hashes = {_text(entry): entry["sha256"] for entry in stored.get("texts", [])}
+    lines += [
+        f"the content of {entry['source']} ({entry['language']})"
+        for entry in new["texts"]
+        if hashes.get(_text(entry), entry["sha256"]) != entry["sha256"]
+    ]
+    return lines
+
+
+def _text(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    """What a text is for: its source, language and field."""
+    return tuple(entry.get(name, "") for name in ("source", "language", "field"))
+
+
+def _widened(stored: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """A stored experiment with the rows of a new one, and their texts."""
+    rows = {**stored["rows"], **new["rows"]}
+    known = {_text(entry) for entry in stored["texts"]}
+    texts = [*stored["texts"], *(entry for entry in new["texts"] if _text(entry) not in known)]
+    more = {"rows": rows, "texts": texts}
+    return {**stored, **more, "fingerprint": fingerprint(stored["config"], texts, rows)}
 
 
 def _version(name: str) -> str | None:
@@ -178,14 +230,23 @@ def describe(
 def stored(workdir: Path, description: Mapping[str, Any]) -> dict[str, Any] | None:
     """What the same experiment stored when it began in this workdir; None if none did.
 
+    Rows that were not asked for before are added to it: a table can grow.
+
     Raises:
       ValueError: the folder holds a run of another config; the fields that differ are named.
     """
     found = read_config(workdir / CONFIG)
     if not found:
         return None
-    _require_same(found, description, workdir)
-    return found
+    is_whole = isinstance(found.get("config"), dict) and {"rows", "texts"} <= found.keys()
+    lines = _differences(found, description) if is_whole else ["config.json, which is damaged"]
+    if lines:
+        raise ValueError(
+            f"--workdir={workdir} holds a run of another config. What differs:\n"
+            + "".join(f"  {line}\n" for line in lines)
+            + "Choose another --workdir, or repeat the command of that run to resume it."
+        )
+    return _widened(found, description)
 
 
 def store(workdir: Path, description: Mapping[str, Any]) -> None:

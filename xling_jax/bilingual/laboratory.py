@@ -1,8 +1,7 @@
 """Runs the rows and seeds of one experiment on several languages."""
 
-import itertools
-from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import ml_collections
 
@@ -10,7 +9,11 @@ from xling_jax import devices, experiment
 from xling_jax.bilingual.data import Data, Preparer
 from xling_jax.bilingual.group import Group
 from xling_jax.bilingual.rows import Row, parse
+from xling_jax.bilingual.selection import best_folder
 from xling_jax.bilingual.texts import Reader
+from xling_jax.evaluators.multilinguality import require_layers
+from xling_jax.models import heads, partition
+from xling_jax.models.bert import BertConfig
 from xling_jax.reports import bilingual, results
 from xling_jax.training.loop import Diverged, Interrupted, Interruption
 from xling_jax.training.metrics import MetricsFile, say
@@ -62,6 +65,12 @@ class Laboratory:
         """
         check(config)
         self._config, self._workdir, self._rows = config, workdir, rows(config)
+        # Sizes of vocabularies do not matter here: no path names a row of a table.
+        plain = heads.param_shapes(BertConfig(vocabulary_size=1, **config.models))
+        for row in self._rows:
+            partition.own_paths(plain, row.partition)
+        if config.training.start_from:
+            best_folder(config.training.start_from)
         experiment.require_writable(workdir)
         self._reader = Reader(config)
         description = experiment.describe(
@@ -74,14 +83,18 @@ class Laboratory:
         experiment.store(workdir, self._stored)
         self._metrics = MetricsFile(workdir / "metrics.jsonl")
 
-    def _deal(self, seeds: Sequence[int]) -> list[list[int]]:
-        """The seeds that are trained side by side."""
-        left, groups = list(seeds), []
-        while left:
-            told = self._config.devices.side_by_side
-            taken = min(len(left), told) if told else devices.side_by_side(len(left), len(left))
-            groups.append(left[:taken])
-            left = left[taken:]
+    def _deal(self) -> list[list[list[Any]]]:
+        """The stored groups [[row, seed], …], and behind them groups of what is not in them."""
+        groups = list(self._stored.get("groups", []))
+        dealt = {(row, seed) for group in groups for row, seed in group}
+        told = self._config.devices.side_by_side
+        for row in self._rows:
+            left = [seed for seed in self._config.seeds if (row.name, seed) not in dealt]
+            while left:
+                number = len(left)
+                taken = min(number, told) if told else devices.side_by_side(number, number)
+                groups.append([[row.name, seed] for seed in left[:taken]])
+                left = left[taken:]
         return groups
 
     def _require_same_text(self, row: Row, data: Data) -> None:
@@ -113,30 +126,34 @@ class Laboratory:
         """
         path = self._workdir / "results.json"
         prepare = Preparer(self._config, self._reader, self._workdir)
-        if "groups" not in self._stored:
-            self._stored["groups"] = self._deal(self._config.seeds)
-            steps = self._config.training.epochs * self._config.training.steps_per_epoch
-            self._stored["steps"] = {row.name: steps for row in self._rows}
-            experiment.store(self._workdir, self._stored)
-        pairs = list(itertools.product(self._rows, self._stored["groups"]))
-        for number, (row, seeds) in enumerate(pairs, 1):
+        self._stored["groups"] = self._deal()
+        steps = self._config.training.epochs * self._config.training.steps_per_epoch
+        self._stored["steps"] = {name: steps for name in self._stored["rows"]}
+        experiment.store(self._workdir, self._stored)
+        rows, seeds = {row.name: row for row in self._rows}, set(self._config.seeds)
+        groups = [
+            (rows[names[0][0]], [seed for _, seed in names])
+            for names in self._stored["groups"]
+            if names[0][0] in rows and not seeds.isdisjoint(seed for _, seed in names)
+        ]
+        for number, (row, members) in enumerate(groups, 1):
             done = {(result.row, result.seed) for result in results.read_results(path)}
-            if {(row.name, seed) for seed in seeds} <= done:
+            if {(row.name, seed) for seed in members} <= done:
                 continue
-            listed = ", ".join(map(str, seeds))
-            say(f"{number} of {len(pairs)}: row {row.name} ({row.description}), seeds {listed}")
+            listed = ", ".join(map(str, members))
+            say(f"{number} of {len(groups)}: row {row.name} ({row.description}), seeds {listed}")
             data = prepare(row)
             self._require_same_text(row, data)
-            group = Group(self._config, self._workdir, row, seeds, data)
+            group = Group(self._config, self._workdir, row, members, data)
             with Interruption() as interruption:  # what is prepared is kept, whenever it ends
                 try:
                     group.run(self._metrics, interruption)
                 except Diverged as error:
                     say(str(error))
                 bilingual.write(self._workdir)
-                if interruption.is_noted and number < len(pairs):
+                if interruption.is_noted and number < len(groups):
                     raise Interrupted(
-                        f"interrupted after {number} of {len(pairs)}; the same command goes on"
+                        f"interrupted after {number} of {len(groups)}; the same command goes on"
                     )
         table = bilingual.write(self._workdir)
         if not any(result.metrics for result in results.read_results(path)):
@@ -151,7 +168,7 @@ def check(config: ml_collections.ConfigDict) -> None:
     """Raises ValueError for a field that means nothing, before anything is read."""
     experiment.require_positive(config, *POSITIVE)
     experiment.require_not_negative(config, *NOT_NEGATIVE)
-    batches, depth = config.batches, config.models.layers
+    batches = config.batches
     if not 2 <= batches.length <= config.models.positions:
         raise ValueError(
             f"batches.length={batches.length}: choose 2 to models.positions="
@@ -170,31 +187,18 @@ def check(config: ml_collections.ConfigDict) -> None:
         raise ValueError(
             f"evaluators.curve={tuple(config.evaluators.curve)}: give percents of the training"
         )
-    if not all(0 <= layer <= depth for layer in config.evaluators.layers):
-        raise ValueError(
-            f"evaluators.layers={tuple(config.evaluators.layers)}: the model has layers 0..{depth}"
-        )
+    if config.evaluators.layers:
+        require_layers(config.evaluators.layers, config.models.layers)
 
 
 def rows(config: ml_collections.ConfigDict) -> list[Row]:
-    """The rows that the config asks for: names of `rows` or `sets` joined by +, or a description.
+    """The rows that the config asks for.
 
     Raises:
-      ValueError: an unknown row or modification, a row named twice, or seeds that are none.
+      ValueError: an unknown row or modification, or something named twice.
     """
-    if not config.seeds or any(not 0 <= seed < 2**32 for seed in config.seeds):
-        raise ValueError(f"seeds={tuple(config.seeds)}: choose numbers from 0 to 2^32 - 1")
-    named = itertools.chain(*(config.sets.get(name, (name,)) for name in config.row.split("+")))
-    found = []
-    for name in named:
-        try:
-            found.append(parse(name, config.rows.get(name, name), config.corpora.languages))
-        except ValueError as error:
-            raise ValueError(
-                f"{error}; or a row: {', '.join(config.rows)}; or a set of rows: "
-                f"{', '.join(config.sets)}"
-            ) from error
-    names = [row.name for row in found]
-    if len(set(names)) < len(names) or len(set(config.seeds)) < len(config.seeds):
-        raise ValueError(f"row={config.row}, seeds={tuple(config.seeds)}: something is named twice")
-    return found
+
+    def read(name: str, description: str) -> Row:
+        return parse(name, description, config.corpora.languages)
+
+    return experiment.chosen_rows(config, read)

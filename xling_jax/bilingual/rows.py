@@ -76,8 +76,7 @@ def parse(name: str, description: str, languages: Sequence[str]) -> Row:
             continue
         if kind not in MODIFICATIONS or bool(argument) != (kind in WITH_ARGUMENT):
             raise ValueError(
-                f"row {name!r}: unknown modification {part!r}: choose from "
-                f"{', '.join([DEFAULT, *MODIFICATIONS])}"
+                f"unknown modification {part!r}: choose from {', '.join([DEFAULT, *MODIFICATIONS])}"
             )
         names.add(kind)
         if kind == "sep":
@@ -87,25 +86,23 @@ def parse(name: str, description: str, languages: Sequence[str]) -> Row:
             trained = [other for other in languages if other in only]
             if len(trained) < len(only):
                 raise ValueError(
-                    f"row {name!r}: {part!r}: name languages among {', '.join(languages)}, each "
-                    "once"
+                    f"{part!r}: name languages among {', '.join(languages)}, each once"
                 )
             if len(trained) > 1 and trained[0] != languages[0]:
                 raise ValueError(
-                    f"row {name!r}: {part!r}: several languages are compared with {languages[0]}, "
-                    "so name it too"
+                    f"{part!r}: several languages are compared with {languages[0]}, so name it too"
                 )
     if wrong := sorted(names.intersection(("language-softmax", "random-inside"))):
         if not names.intersection(("no-anchors", "default-anchors", "sep-emb")):
             raise ValueError(
-                f"row {name!r}: {wrong[0]} needs a vocabulary for each language: add "
+                f"{wrong[0]} needs a vocabulary for each language: add "
                 "default-anchors or no-anchors"
             )
     if len(trained) == 1 and (wrong := sorted(names.intersection(OF_SEVERAL))):
-        raise ValueError(f"row {name!r}: {wrong[0]} needs two languages or more")
+        raise ValueError(f"{wrong[0]} needs two languages or more")
     for several in EXCLUDE:
         if len(found := sorted(names.intersection(several))) > 1:
-            raise ValueError(f"row {name!r}: {' and '.join(found)} exclude each other")
+            raise ValueError(f"{' and '.join(found)} exclude each other")
     is_apart = "sep-emb" in names
     own = next(
         (

@@ -89,6 +89,17 @@ def read(folder: Path) -> tuple[int, float] | None:
     return int(record["step"]), float(record["perplexity_dev"])
 
 
+def best_folder(folder: str) -> Path:
+    """The folder of a best checkpoint; FileNotFoundError if there is none."""
+    path = Path(folder).expanduser()
+    if not (path / RECORD).exists():
+        raise FileNotFoundError(
+            f"training.start_from={folder}: there is no {RECORD}. Name a folder of a best "
+            "checkpoint, such as WORKDIR/checkpoints/rowdefault_seeds0/best/seed0"
+        )
+    return path
+
+
 def start_from(folder: str, vocabulary: str, patterns: Sequence[str], languages: int, like):
     """The parameters of another run's best checkpoint, under this run's partition.
 
@@ -105,12 +116,7 @@ def start_from(folder: str, vocabulary: str, patterns: Sequence[str], languages:
       FileNotFoundError: there is no such checkpoint.
       ValueError: it is of other pieces, another model, or damaged.
     """
-    path = Path(folder).expanduser()
-    if not (path / RECORD).exists():
-        raise FileNotFoundError(
-            f"training.start_from={folder}: there is no {RECORD}. Name a folder of a best "
-            "checkpoint, such as WORKDIR/checkpoints/rowdefault_seeds0/best/seed0"
-        )
+    path = best_folder(folder)
     record = _record(path)
     if record["vocabulary"] != vocabulary:
         raise ValueError(

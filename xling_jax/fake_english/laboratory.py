@@ -13,7 +13,7 @@ from xling_jax.fake_english import neighbours
 from xling_jax.fake_english.data import Data, read_texts
 from xling_jax.fake_english.group import CHECKPOINTS, Group
 from xling_jax.fake_english.programs import LESS_MEMORY, OUT_OF_MEMORY, Programs
-from xling_jax.fake_english.replicas import Cell, Groups, cells, deal
+from xling_jax.fake_english.replicas import Cell, Groups, cells, deal, with_their_groups
 from xling_jax.reports import page, results, tables
 from xling_jax.training.loop import Diverged, Interrupted, Interruption
 from xling_jax.training.metrics import MetricsFile, say
@@ -77,6 +77,8 @@ class Laboratory:
             "sha256": data.vocabulary.pieces.sha256,
         }
         experiment.require_same_vocabulary(stored, vocabulary)
+        if stored:
+            wanted = with_their_groups(wanted, stored, tuple(config.corpora.languages))
         hashes = stored["neighbours"] if stored else {}
         programs = Programs(config, data, wanted, workdir / "vocabulary", hashes)
         groups = self._deal(config, wanted, programs, stored)
@@ -84,13 +86,15 @@ class Laboratory:
         self._groups = [
             Group(config, workdir, data, programs, [by_name[r, seed] for r, seed in names], number)
             for number, names in enumerate(groups)
+            if (names[0][0], names[0][1]) in by_name
         ]
         if not stored or stored["groups"] != groups:
+            steps = {cell.row: group.steps for group in self._groups for cell in group.members}
             more = {
                 "vocabulary": vocabulary,
-                "neighbours": programs.neighbours.hashes(),
+                "neighbours": hashes | programs.neighbours.hashes(),
                 "groups": groups,
-                "steps": {cell.row: g.steps for g in self._groups for cell in g.members},
+                "steps": (stored["steps"] if stored else {}) | steps,
             }
             experiment.store(workdir, {**(stored or description), **more})
         self._metrics = MetricsFile(workdir / "metrics.jsonl")
@@ -110,17 +114,17 @@ class Laboratory:
         programs: Programs,
         stored: Mapping[str, Any] | None,
     ) -> Groups:
-        """The stored grouping, or a new one.
+        """The stored groups, and behind them groups of what is not in them.
 
         Where the config asks for another number side by side than the stored run's, the groups
         that have not begun are dealt anew.
         """
-        number, begun = config.devices.side_by_side, []
-        if stored:
-            begun = stored["groups"]
-            if not number or number == max(map(len, begun)):
-                return begun
+        number, begun = config.devices.side_by_side, stored["groups"] if stored else []
+        all_names = {(cell.row, cell.seed) for cell in wanted}
+        if begun and number and number != max(map(len, begun)):
             while begun and not self._has_begun(len(begun) - 1, begun[-1]):
+                if any((row, seed) not in all_names for row, seed in begun[-1]):
+                    break  # of replicas that this command does not ask for
                 begun = begun[:-1]
         names = {(row, seed) for group in begun for row, seed in group}
         rest = [cell for cell in wanted if (cell.row, cell.seed) not in names]

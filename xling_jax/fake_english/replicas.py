@@ -1,12 +1,12 @@
 """Which replicas a Fake-English experiment has, and which of them share a program."""
 
 import dataclasses
-import itertools
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 import ml_collections
 
+from xling_jax import experiment
 from xling_jax.batches import setting
 
 Groups = list[list[list[Any]]]  # for each program [[row, seed], …]
@@ -25,34 +25,31 @@ class Cell:
 def cells(config: ml_collections.ConfigDict) -> list[Cell]:
     """The replicas that the config asks for.
 
-    `config.row` names rows of `config.rows`, or sets of rows of `config.sets`, joined by `+`; or
-    it is itself a description.
-
     Raises:
-      ValueError: an unknown row or modification.
+      ValueError: an unknown row or modification, or something named twice.
     """
-    languages = config.corpora.languages
-    wrong = [seed for seed in config.seeds if not 0 <= seed < 2**32]
-    if wrong or not config.seeds:
-        raise ValueError(f"seeds={tuple(config.seeds)}: choose numbers from 0 to 2^32 - 1")
-    wanted = []
-    named = [config.sets.get(name, (name,)) for name in config.row.split("+")]
-    for row in itertools.chain(*named):
-        description = config.rows.get(row, row)
-        try:
+
+    def parse(name: str, description: str) -> list[Cell]:
+        modifications = setting.parse(description, config.corpora.languages)
+        return [Cell(name, description, seed, modifications) for seed in config.seeds]
+
+    return [cell for row in experiment.chosen_rows(config, parse) for cell in row]
+
+
+def with_their_groups(
+    wanted: Sequence[Cell], stored: Mapping[str, Any], languages: Sequence[str]
+) -> list[Cell]:
+    """Replicas, and those with which some of them share a group of a stored experiment."""
+    found = {(cell.row, cell.seed): cell for cell in wanted}
+    asked = set(found)
+    for group in stored["groups"]:
+        if asked.isdisjoint((row, seed) for row, seed in group):
+            continue
+        for row, seed in group:
+            description = stored["rows"][row]
             modifications = setting.parse(description, languages)
-        except ValueError as error:
-            raise ValueError(
-                f"row={row!r}: {error}; or a row: {', '.join(config.rows)}; or a set of rows: "
-                f"{', '.join(config.sets)}"
-            ) from error
-        wanted += [Cell(row, description, seed, modifications) for seed in config.seeds]
-    names = [f"row {cell.row} seed {cell.seed}" for cell in wanted]
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise ValueError(
-            f"row={config.row}, seeds={tuple(config.seeds)}: {', '.join(twice)} named twice"
-        )
-    return wanted
+            found.setdefault((row, seed), Cell(row, description, seed, modifications))
+    return list(found.values())
 
 
 def deal(

@@ -40,8 +40,12 @@ def is_under(path: str, pattern: str) -> bool:
     return len(wanted) <= len(names) and all(map(_component_matches, wanted, names))
 
 
-def _own_paths(plain: Params, patterns: Iterable[str]) -> frozenset[str]:
-    """The leaves that each language has for itself; ValueError for a pattern without any."""
+def own_paths(plain: Params, patterns: Iterable[str]) -> frozenset[str]:
+    """The leaves of a plain tree that each language has for itself.
+
+    Raises:
+      ValueError: a pattern that no parameter lies under.
+    """
     leaves = list(traverse_util.flatten_dict(plain, sep="/"))
     own: set[str] = set()
     for pattern in patterns:
@@ -71,7 +75,7 @@ def split(models: Sequence[Params], patterns: Iterable[str] = ()) -> Params:
     Raises:
       ValueError: a pattern that no parameter lies under.
     """
-    own = _own_paths(models[0], patterns)
+    own = own_paths(models[0], patterns)
     flat = [traverse_util.flatten_dict(model, sep="/") for model in models]
     parts: dict[str, dict[str, Any]] = {SHARED: {}, LANGUAGE: {}}
     for path, leaf in flat[0].items():

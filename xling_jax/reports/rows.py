@@ -147,15 +147,9 @@ class Run:
         return next((r.description for r in self.replicas if r.row == row), "")
 
     def replicas_planned(self) -> set[tuple[str, int]]:
-        """(row, seed) of every replica that the config's groups name or that left a line.
-
-        A group may name seeds alone: every row has them.
-        """
-        groups, named = self.config.get("groups"), self.config.get("rows")
-        members = [each for group in groups for each in group] if isinstance(groups, list) else []
-        planned: list[tuple[str, int]] = []
-        for each in members:
-            planned += [(row, each) for row in named or ()] if isinstance(each, int) else [each]
+        """(row, seed) of every replica that the config's groups name or that left a line."""
+        groups = self.config.get("groups")
+        planned = [each for group in groups for each in group] if isinstance(groups, list) else []
         seen = {(row, seed) for row in self._seeds for seed in self._seeds[row]}
         ended = {(r.row, r.seed) for r in self.replicas}
         return {(str(row), int(seed)) for row, seed in planned} | seen | ended
