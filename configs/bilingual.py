@@ -142,12 +142,13 @@ def laptop(languages: tuple[str, ...]) -> ConfigDict:
         config.corpora.update(train_sentences=20_000, dev_sentences=1000, split_sentences=False)
         config.corpora.synthetic.update(word_types=300, zipf_exponent=0.5, depth=1)
         config.vocabulary.update(joint_size=520, own_size=300, model_type="unigram")
-    config.batches.update(parts=4, sequences=8, length=64)
+    # With windows of 64 a model of this size needs far longer to find out that neighbours matter.
+    config.batches.update(parts=4, sequences=24, length=24)
     config.models.update(
-        hidden=64, intermediate=256, heads=2, positions=64, dropout=0.0, dtype="float32"
+        hidden=64, intermediate=256, heads=2, positions=24, dropout=0.0, dtype="float32"
     )
     config.training.update(
-        epochs=20, steps_per_epoch=300, learning_rate=1e-3, warmup_steps=600, steps_per_call=100
+        epochs=15, steps_per_epoch=300, learning_rate=1e-3, warmup_steps=300, steps_per_call=100
     )
     config.evaluators.update(row_lengths=(48,))
     return config

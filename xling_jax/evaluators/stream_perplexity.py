@@ -29,42 +29,29 @@ class StreamPerplexity:
         layout = program.layout
         self._program, self._languages = program, languages
         self._text = devices.place(dev.to_device(), mesh, devices.SHARED)
-        shards, self._calls = mesh.shape[devices.DATA], []
-        for number, (name, size) in enumerate(zip(languages, dev.sizes, strict=True)):
-            windows = size // layout.window
-            if not windows:
+        shards = mesh.shape[devices.DATA]
+        windows = np.array([size // layout.window for size in dev.sizes])
+        for name, size in zip(languages, dev.sizes, strict=True):
+            if size < layout.window:
                 raise ValueError(
                     f"corpora.{name}.dev: {size} tokens are no window of {layout.window}; give "
                     "more held-out text, or lower batches.length"
                 )
-            rows = min(layout.microbatch, -(-windows // shards))
-            steps = -(-windows // (rows * shards))
-            start = np.full(steps * rows * shards, -1)
-            start[:windows] = np.arange(windows) * layout.window
-            start = start.reshape(steps, shards, rows).astype(np.int32)
-            placed = devices.place(start, mesh, devices.A_SHARD)
+        rows = min(layout.microbatch, -(-int(windows.max()) // shards))
+        self._steps = -(-windows // (rows * shards))
+        start = np.full((len(languages), int(self._steps.max()) * shards * rows), -1, np.int32)
+        for number, count in enumerate(windows):
+            start[number, :count] = np.arange(count) * layout.window
+        start_KxNxSxR = start.reshape(len(languages), -1, shards, rows)
+        self._starts = [devices.place(start, mesh, devices.A_SHARD) for start in start_KxNxSxR]
+        inputs = [devices.A_REPLICA] * 2 + [devices.SHARED] * 3 + [devices.A_SHARD]
+        self._mean_loss = jax.jit(
+            devices.per_replica(self._mean, mesh, inputs, devices.A_REPLICA, one_by_one=True)
+        )
 
-            def one(params, setting, text, start, number=number):
-                return self._mean(number, params, setting, text, start)
-
-            self._calls.append(
-                (
-                    jax.jit(
-                        devices.per_replica(
-                            one,
-                            mesh,
-                            [devices.A_REPLICA, devices.A_REPLICA, devices.SHARED, devices.A_SHARD],
-                            devices.A_REPLICA,
-                            one_by_one=True,
-                        )
-                    ),
-                    placed,
-                )
-            )
-
-    def _mean(self, number: int, params, setting, text, start):
-        """Mean loss of one replica over the windows that begin at `start` [steps, 1, rows]."""
-        layout, language = self._program.layout, jnp.int32(number)
+    def _mean(self, params, setting, text, language, steps, start):
+        """Mean loss of one replica in a language, over the first `steps` of `start` [N, 1, R]."""
+        layout = self._program.layout
         plain = partition.select(params, language)
         rows = start.shape[2]
         place_P = jnp.tile(jnp.arange(layout.length), rows)
@@ -90,17 +77,18 @@ class StreamPerplexity:
             return total + jnp.stack(found)
 
         loss, count = jax.lax.psum(
-            jax.lax.fori_loop(0, start.shape[0], one, jnp.zeros(2)), self._program.axis
+            jax.lax.fori_loop(0, steps, one, jnp.zeros(2)), self._program.axis
         )
         return loss / jnp.maximum(count, 1.0)
 
     def __call__(self, params, settings) -> list[dict[str, float]]:
         """`perplexity_dev_NAME` of each replica, and `perplexity_dev`, the geometric mean."""
-        losses = [
-            np.asarray(call(params, settings, self._text, start)) for call, start in self._calls
-        ]
+        losses = []
+        for number, (steps, start) in enumerate(zip(self._steps, self._starts, strict=True)):
+            which = jnp.int32(number), jnp.int32(steps)
+            losses.append(self._mean_loss(params, settings, self._text, *which, start))
         found = []
-        for replica in np.stack(losses, axis=1):
+        for replica in np.stack([np.asarray(loss) for loss in losses], axis=1):
             values = {
                 f"perplexity_dev_{name}": float(np.exp(loss))
                 for name, loss in zip(self._languages, replica, strict=True)
