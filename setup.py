@@ -45,6 +45,8 @@ setuptools.setup(
     extras_require={
         "cuda": ["jax[cuda13]"],
         "tpu": ["jax[tpu]"],
+        # To read text with models of transformers.
+        "hugging-face": ["tokenizers>=0.20"],
         "notebook": ["ipykernel", "ipywidgets", "jupyterlab"],
         # For the TFDS datasets whose preparation needs TensorFlow; reading never does.
         "tfds-tensorflow": ["tensorflow-cpu>=2.16"],

@@ -19,7 +19,15 @@ from xling_jax.evaluators.translations import Translated, Translations
 from xling_jax.models import partition
 from xling_jax.models.bert import BertConfig
 from xling_jax.models.heads import initial_params
-from xling_jax.reports import bilingual, bilingual_figures, bilingual_metrics, drawn, results, rows
+from xling_jax.reports import (
+    bilingual,
+    bilingual_figures,
+    bilingual_metrics,
+    comparisons,
+    drawn,
+    results,
+    rows,
+)
 from xling_jax.reports.formats import listed
 
 ROWS = {
@@ -295,12 +303,12 @@ def test_layers_are_told_from_candidates_and_cutoffs() -> None:
 def test_small_scores_have_their_own_axis_and_long_names_stay_apart() -> None:
     curve = rows.Curve([0, 1], [0.03, 0.06], [0.0, 0.01])
     lines = [
-        bilingual_figures.Line(name, 7, {"retrieval": curve, "perplexity_dev_en": curve})
+        comparisons.Line(name, 7, {"retrieval": curve, "perplexity_dev_en": curve})
         for name in ("default-anchors;sep[layers/0..2/attention]" + end for end in "ab")
     ]
     shown = bilingual_figures.panels(lines, ["retrieval", "words", "perplexity_dev_en"])
     assert list(shown) == ["retrieval", "perplexity_dev_en"]
-    figure = bilingual_figures.side_by_side(lines, shown, "layer")
+    figure = comparisons.side_by_side(lines, shown, "layer")
     above, below = figure.axes
     assert above.get_ylim()[1] == pytest.approx(0.102) and below.get_yscale() == "log"
     assert len(figure.legends[0].get_texts()) == 2

@@ -262,7 +262,7 @@ def test_older_checkpoints_with_more_heads_are_read(folder):
 @pytest.mark.parametrize(
     "field, value",
     [
-        ("model_type", "roberta"),
+        ("model_type", "electra"),
         ("model_type", None),
         ("hidden_act", "gelu_new"),
         ("position_embedding_type", "relative_key"),

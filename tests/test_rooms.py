@@ -18,6 +18,7 @@ ROOMS = [
     "experiment",
     "fake_english",
     "bilingual",
+    "similarity",
     "main",
 ]
 FOR_ALL = {"alignment", "devices", "files"}

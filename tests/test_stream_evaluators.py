@@ -45,7 +45,7 @@ def perplexities(seeds, data=1):
 def items():
     random = np.random.default_rng(3)
     texts = [
-        [random.integers(5, size, random.integers(2, 12)) for _ in range(20)]
+        [random.integers(5, size, random.integers(2, 12)) for _ in range(60)]
         for size in stream_run.SIZES
     ]
     words = [[np.array([5 + k]) for k in range(number)] for number in (12, 9)]

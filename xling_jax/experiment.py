@@ -1,10 +1,11 @@
 """An experiment: a checked config with a fingerprint, stored with what it produced."""
 
+import contextlib
 import hashlib
 import json
 import os
 import platform
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any, TypeVar
@@ -143,6 +144,15 @@ def fingerprint(
     """A hash of what decides the numbers: the fields with effect, the texts, the chosen rows."""
     content = [_with_effect(config), [text["sha256"] for text in texts], dict(rows)]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
+
+@contextlib.contextmanager
+def named(field: str) -> Iterator[None]:
+    """Puts the name of a field in front of what goes wrong while its file is read."""
+    try:
+        yield
+    except (FileNotFoundError, ValueError) as error:
+        raise type(error)(f"{field}: {error}") from error
 
 
 def require_writable(workdir: Path) -> None:

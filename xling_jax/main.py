@@ -17,7 +17,7 @@ WORKDIR = flags.DEFINE_string(
     "workdir", None, "Where the run is stored and resumed from (default: below runs/)."
 )
 PREPARE = flags.DEFINE_bool("prepare", False, "Only prepare the texts of an experiment on streams.")
-LABORATORIES = {"fake_english": "fake_english", "bilingual": "bilingual"}  # by a config's name
+LABORATORIES = ("fake_english", "bilingual", "similarity")  # the names of configs
 INTERRUPTED = 143  # exit status, as of a process that SIGTERM ended
 
 
@@ -31,10 +31,12 @@ def run(arguments: list[str]) -> int:
     devices.set_cpu_devices(config.devices.cpu)
 
     # Imported late: that initialises the devices.
-    laboratory = importlib.import_module(f"xling_jax.{LABORATORIES[config.name]}.laboratory")
     from xling_jax.training.loop import Diverged, Interrupted
 
     try:
+        if config.name not in LABORATORIES:
+            raise ValueError(f"config.name={config.name!r}: choose from {', '.join(LABORATORIES)}")
+        laboratory = importlib.import_module(f"xling_jax.{config.name}.laboratory")
         made = laboratory.Laboratory(config, workdir)
         if PREPARE.value:
             if not hasattr(made, "prepare"):

@@ -281,9 +281,9 @@ class Group:
 def _means(
     values: Mapping[str, float], languages: Sequence[str], layers: Sequence[int]
 ) -> dict[str, float]:
-    """`retrieval` and `words`: the means over languages and layers."""
+    """The means over languages and layers of what is measured at each, such as `retrieval`."""
     found = {}
-    for task in ("retrieval", "words"):
+    for task in ("retrieval", "mapped", "cka", "words"):
         names = [f"{task}_{language}_{layer}" for language in languages for layer in layers]
         if every := [values[name] for name in names if name in values]:
             found[task] = float(np.mean(every))

@@ -8,6 +8,7 @@ from typing import Any
 
 import ml_collections
 
+from xling_jax import experiment
 from xling_jax.bilingual.rows import Row
 from xling_jax.corpora import dictionaries, sources, tfds
 from xling_jax.corpora import text as corpora
@@ -93,12 +94,8 @@ class Reader:
                 for source in _files(self._section[name][field]):
                     if not source or source == SYNTHETIC:
                         continue
-                    try:
+                    with experiment.named(f"corpora.{name}.{field}"):
                         digest = sources.fingerprint(source)
-                    except FileNotFoundError as error:
-                        raise FileNotFoundError(f"corpora.{name}.{field}: {error}") from error
-                    except ValueError as error:
-                        raise ValueError(f"corpora.{name}.{field}: {error}") from error
                     entry = {"source": source, "language": name, "field": field, "sha256": digest}
                     found.append(entry)
         return found
@@ -120,7 +117,7 @@ class Reader:
             raise ValueError(f"corpora.{name}.other is empty: give its text of another domain")
         if self.is_synthetic:
             return self._synthetic(name, is_other)
-        try:
+        with experiment.named(f"corpora.{name}"):
             return Texts(
                 train=_files(own.other if is_other else own.train),
                 dev=_files(own.dev),
@@ -128,10 +125,6 @@ class Reader:
                 dictionary=self._dictionary(name, own.dictionary),
                 test_dictionary=self._dictionary(name, own.test_dictionary),
             )
-        except FileNotFoundError as error:
-            raise FileNotFoundError(f"corpora.{name}: {error}") from error
-        except ValueError as error:
-            raise ValueError(f"corpora.{name}: {error}") from error
 
     def _parallel(self, name: str, own: Mapping[str, Any]) -> tuple[list[str], list[str]] | None:
         if not own["test"]:
@@ -163,6 +156,10 @@ class Reader:
             knobs["domain"] = self._section[name].other_domain
         return pair_of(self._knobs, SecondConfig(**knobs))
 
+    def parallel(self, name: str, sentences: int, seed: int) -> tuple[list[str], list[str]]:
+        """Sentences of the first embedded language and their translations into this one."""
+        return self._pair(name).parallel(sentences, seed)
+
     def _synthetic(self, name: str, is_other: bool) -> Texts:
         section, pair = self._section, self._pair(name, is_other)
         train, dev = section.train_sentences, section.dev_sentences
@@ -193,7 +190,7 @@ class Reader:
         return Texts(
             train=made[0],
             dev=made[1],
-            test=self._pair(name).parallel(section.test_sentences, TEST_SEED),
+            test=self.parallel(name, section.test_sentences, TEST_SEED),
             dictionary=dictionaries.from_pairs(rest, self.languages[0], name),
             test_dictionary=dictionaries.from_pairs(test, self.languages[0], name),
         )

@@ -8,8 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from xling_jax.alignment import cka
-from xling_jax.alignment.normalization import iterative_normalize
-from xling_jax.alignment.procrustes import orthogonal_map
+from xling_jax.evaluators.alignment import mapped_precisions
 from xling_jax.evaluators.sentence_retrieval import precisions
 from xling_jax.evaluators.text_encoder import TextEncoder
 
@@ -55,8 +54,7 @@ def sentence_translation(
 ) -> list[dict[str, float]]:
     """Retrieval of translations at each layer, after an orthogonal map or as the vectors are.
 
-    With a map, both sides are normalised (Zhang et al. 2019) and the map is learned on the
-    parallel sentences `learned` (W&C §5.3).
+    The map is learned on the parallel sentences `learned`, see `alignment.mapped_precisions`.
 
     Returns:
       For each layer what `sentence_retrieval.precisions` gives.
@@ -73,16 +71,13 @@ def sentence_translation(
     found = []
     for layer in range(len(first.layers)):
         x, y = (side[layer] for side in test)
-        if train is not None:
-            # Normalised together, so that the same mean is taken off.
-            sides = []
-            for own, test_side in zip((side[layer] for side in train), (x, y), strict=True):
-                both = iterative_normalize(jnp.concatenate([own, test_side]))
-                sides.append((both[: len(own)], both[len(own) :]))
-            rotation = orthogonal_map(sides[0][0], sides[1][0])
-            x = jnp.matmul(sides[0][1], rotation, precision=jax.lax.Precision.HIGHEST)
-            y = sides[1][1]
-        values = precisions(jnp.stack([x, y]))
+        if train is None:
+            values = precisions(jnp.stack([x, y]))
+        else:
+            both = [
+                jnp.concatenate([own[layer], rest]) for own, rest in zip(train, (x, y), strict=True)
+            ]
+            values = mapped_precisions(both[0], both[1], len(train[0][layer]))
         found.append({name: float(value) for name, value in values.items()})
     return found
 

@@ -8,12 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from xling_jax.models.bert import Bert, BertConfig
-from xling_jax.models.stored import StoredModel
-from xling_jax.vocabulary.pieces import CLS, SEP
+from xling_jax.models.text_model import NO_WORD, TextModel
 
 SHORTEST = 16  # places of the shortest rows; longer ones are twice as long, and so on
 PLACES = 8192  # of a batch
-SPECIAL = 2  # [CLS] and [SEP]
+SPECIAL = 2  # before and behind a sentence
 
 
 def _states(config: BertConfig, layers: tuple[int, ...], params, tokens_RxT, lengths_R):
@@ -53,7 +52,7 @@ def _add_words(config, layers, params, tokens_RxT, lengths_R, sums_LxWxD, slot_R
 class TextEncoder:
     """Runs sentences through a model, in batches of rows of about equal length."""
 
-    def __init__(self, model: StoredModel, layers: Sequence[int] | None = None):
+    def __init__(self, model: TextModel, layers: Sequence[int] | None = None):
         """Takes a model, and the layers whose states are wanted: all by default.
 
         Raises:
@@ -65,15 +64,12 @@ class TextEncoder:
             raise ValueError(f"layers={self.layers}: the model has layers 0..{depth}")
         self.model, self._config = model, model.config
         self._params = jax.device_put(dict(model.params))
-        starts = [name.startswith("▁") for name in model.pieces.names]
-        self._starts = np.zeros(model.config.vocabulary_size, bool)
-        self._starts[model.ids] = starts
 
     def _batches(
         self, ids: Sequence[np.ndarray]
     ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """(sentences' numbers, tokens [R, T], lengths [R]); rows beyond the numbers are empty."""
-        longest = self._config.positions
+        longest, (first_id, last_id) = self._config.positions, self.model.frame
         lengths = np.array([min(len(x) + SPECIAL, longest) for x in ids], np.int32)
         order, length = np.argsort(lengths, kind="stable"), SHORTEST
         while len(order):
@@ -83,12 +79,12 @@ class TextEncoder:
             for first in range(0, len(here), rows):
                 some = here[first : first + rows]
                 tokens = np.zeros((rows, length), np.int32)
-                tokens[:, 0], tokens[:, 1] = CLS, SEP
+                tokens[:, 0], tokens[:, 1] = first_id, last_id
                 sizes = np.full(rows, SPECIAL, np.int32)
                 for row, number in enumerate(some.tolist()):
                     size = lengths[number]
                     tokens[row, 1 : size - 1] = ids[number][: size - SPECIAL]
-                    tokens[row, size - 1], sizes[row] = SEP, size
+                    tokens[row, size - 1], sizes[row] = last_id, size
                 yield some, tokens, sizes
             length *= 2
 
@@ -105,22 +101,23 @@ class TextEncoder:
         return found
 
     def _slots(
-        self, sentence: str, ids: np.ndarray, known: Mapping[str, int], none: int
+        self, sentence: str, word_of: np.ndarray, known: Mapping[str, int], none: int
     ) -> tuple[np.ndarray, np.ndarray, list[int]]:
-        """For each piece, its word's number (`none` for others) and the share that it counts; and
-        the words that are there."""
-        slots, shares = np.full(len(ids), none, np.int32), np.zeros(len(ids), np.float32)
-        words, starts = sentence.split(), np.flatnonzero(self._starts[ids])
-        there: list[int] = []
-        if len(words) != len(starts):  # a word that the vocabulary does not begin with a blank
-            return slots, shares, there
-        ends = [*starts[1:].tolist(), len(ids)]
-        for word, start, end in zip(words, starts.tolist(), ends, strict=True):
-            number = known.get(word, known.get(word.lower(), none))
-            if number != none and end <= self._config.positions - SPECIAL:
-                slots[start:end], shares[start:end] = number, 1 / (end - start)
-                there.append(number)
-        return slots, shares, there
+        """For each piece its word's number in `known` (or `none`) and the share that it counts;
+        and the numbers of the words that are there."""
+        words = sentence.split()
+        numbers = [known.get(word, known.get(word.lower(), none)) for word in words] + [none]
+        slots = np.array(numbers, np.int32)[word_of]  # NO_WORD is the last
+        pieces = np.bincount(word_of[word_of != NO_WORD], minlength=len(words))
+        cut = set(word_of[self._config.positions - SPECIAL :].tolist()) - {NO_WORD}
+        slots[np.isin(word_of, list(cut))] = none
+        shares = np.where(slots == none, 0, 1 / np.maximum(np.append(pieces, 1)[word_of], 1))
+        there = [
+            number
+            for word, number in enumerate(numbers[:-1])
+            if number != none and pieces[word] and word not in cut
+        ]
+        return slots, shares.astype(np.float32), there
 
     def words(self, texts: Sequence[str], words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """The mean over all occurrences of words, an occurrence being the mean of its pieces.
@@ -132,10 +129,12 @@ class TextEncoder:
           float32 [L, W, D], zero for a word that does not occur, and int [W], how often each does.
         """
         written = [self.model.write(text) for text in texts]
-        every = self.model.encode_written(written)
+        encoded = self.model.encode_words(written)
+        every = [ids for ids, _ in encoded]
         known, number = {word: n for n, word in enumerate(words)}, len(words)
         found = [
-            self._slots(text, ids, known, number) for text, ids in zip(written, every, strict=True)
+            self._slots(text, word_of, known, number)
+            for text, (_, word_of) in zip(written, encoded, strict=True)
         ]
         counts = np.zeros(number, np.int64)
         for _, _, there in found:

@@ -19,6 +19,7 @@ from xling_jax.batches import packing
 from xling_jax.batches.assembly import assemble
 from xling_jax.batches.setting import Setting
 from xling_jax.batches.store import TokenStore
+from xling_jax.evaluators.alignment import watch
 from xling_jax.evaluators.representations import (
     Encoder,
     EvaluationPlan,
@@ -174,6 +175,9 @@ class Translations:
                 pair = [side[place] for side in vectors]
                 if gold is None:
                     found = precisions(jnp.stack(pair))
+                    language = item.name.split("_", 1)[1]
+                    for name, value in watch(*pair).items():
+                        metrics[f"{name}_{language}_{layer}"] = value
                 else:
                     found = {"": word_precision(pair, [jnp.asarray(table) for table in gold])}
                 metrics |= {f"{item.name}_{layer}{end}": value for end, value in found.items()}
@@ -182,6 +186,7 @@ class Translations:
     def __call__(self, params) -> list[dict[str, float]]:
         """The metrics of each replica, from parameters with a leading replica axis.
 
+        Of sentences also `cka_NAME_LAYER` and `mapped_NAME_LAYER`, see `alignment.watch`.
         `retrieval_candidates_NAME` and `words_candidates_NAME` are the numbers of sentences and
         words of language NAME among which each translation was looked for.
         """

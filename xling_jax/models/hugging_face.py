@@ -1,6 +1,8 @@
 """Weights of BERT to and from a folder that `transformers` reads and writes.
 
 The folder holds `config.json` and `model.safetensors`, as its BertForMaskedLM saves them.
+RobertaForMaskedLM and XLMRobertaForMaskedLM differ in names only, and in positions that are
+counted from behind the padding's: their folders are read too.
 """
 
 import json
@@ -35,8 +37,8 @@ CONSTANTS = {
     "norm_epsilon": ("layer_norm_eps", 1e-12),
     "initial_sd": ("initializer_range", 0.02),
 }  # with what transformers takes where the file is silent
+BERT, ROBERTA = "bert", ("roberta", "xlm-roberta")  # model_type
 FIXED = {
-    "model_type": "bert",
     "hidden_act": "gelu",
     "position_embedding_type": "absolute",
     "is_decoder": False,
@@ -64,6 +66,14 @@ TIED = {
     "cls.predictions.decoder.weight": "bert.embeddings.word_embeddings.weight",
     "cls.predictions.decoder.bias": "cls.predictions.bias",
 }
+FROM_ROBERTA = {
+    "roberta.": "bert.",
+    "lm_head.dense.": "cls.predictions.transform.dense.",
+    "lm_head.layer_norm.": "cls.predictions.transform.LayerNorm.",
+    "lm_head.decoder.": "cls.predictions.decoder.",
+    "lm_head.": "cls.predictions.",
+}  # beginnings of names, the first that fits
+POSITIONS = "bert.embeddings.position_embeddings.weight"
 UNUSED = re.compile(r"bert\.pooler\.|cls\.seq_relationship\.|bert\.embeddings\.position_ids$")
 DTYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
 
@@ -83,9 +93,11 @@ def load(folder: str | os.PathLike[str]) -> tuple[BertConfig, dict[str, Any]]:
         unknown, misshapen or not what the tied output needs.
     """
     folder = Path(folder)
-    config = _read_config(folder / CONFIG)
-    path = folder / WEIGHTS
+    config, skipped = _read_config(folder / CONFIG)
+    path = require(folder)
     tensors = _read_tensors(path)
+    if skipped and POSITIONS in tensors:
+        tensors[POSITIONS] = tensors[POSITIONS][skipped:]
     shapes = _shapes(config)
     params: dict[str, Any] = {}
     for leaf, shape in shapes.items():
@@ -93,6 +105,20 @@ def load(folder: str | os.PathLike[str]) -> tuple[BertConfig, dict[str, Any]]:
         _insert(params, leaf, jnp.asarray(joined, jnp.float32))
     _require_known(path, tensors, {name for leaf in shapes for name in _names(leaf)})
     return config, params
+
+
+def require(folder: Path) -> Path:
+    """The file of the weights; FileNotFoundError, or ValueError for a pickle, if there is none."""
+    path = folder / WEIGHTS
+    if not path.exists():
+        pickle = path.with_name(PICKLE)
+        if pickle.exists():
+            raise ValueError(
+                f"{pickle} is a pickle, which can run any code when it is read. Convert it: "
+                "BertForMaskedLM.from_pretrained(FOLDER).save_pretrained(NEW_FOLDER)"
+            )
+        raise FileNotFoundError(f"{path}: no such file (one file, not several shards, is read)")
+    return path
 
 
 def save(folder: str | os.PathLike[str], config: BertConfig, params: Mapping[str, Any]) -> None:
@@ -140,6 +166,7 @@ def _config_fields(config: BertConfig) -> dict[str, Any]:
     theirs = SIZES | {ours: name for ours, (name, _) in CONSTANTS.items()}
     return {
         "architectures": ["BertForMaskedLM"],
+        "model_type": BERT,
         **FIXED,
         **{name: getattr(config, ours) for ours, name in theirs.items()},
         "attention_probs_dropout_prob": config.dropout,
@@ -147,7 +174,8 @@ def _config_fields(config: BertConfig) -> dict[str, Any]:
     }
 
 
-def _read_config(path: Path) -> BertConfig:
+def _read_config(path: Path) -> tuple[BertConfig, int]:
+    """The config, and how many rows of the table of positions no token has."""
     if not path.exists():
         raise FileNotFoundError(f"{path}: no such file; give a folder that transformers wrote")
     try:
@@ -156,8 +184,12 @@ def _read_config(path: Path) -> BertConfig:
             raise ValueError("it holds no object")
     except ValueError as error:
         raise ValueError(f"{path}: not a config in JSON: {error}") from error
+    kind = fields.get("model_type")
+    if kind != BERT and kind not in ROBERTA:
+        known = ", ".join(map(repr, (BERT, *ROBERTA)))
+        raise ValueError(f"{path}: model_type={kind!r}, but only {known} can be loaded")
     for name, value in FIXED.items():
-        found = fields.get(name, None if name == "model_type" else value)
+        found = fields.get(name, value)
         if found != value:
             raise ValueError(f"{path}: {name}={found!r}, but only {value!r} can be loaded")
     missing = [name for name in SIZES.values() if name not in fields]
@@ -172,21 +204,14 @@ def _read_config(path: Path) -> BertConfig:
             f"{attention}, but a model here has one rate: make them equal in the file"
         )
     try:
-        return BertConfig(**own)
+        skipped = fields.get("pad_token_id", 1) + 1 if kind in ROBERTA else 0
+        return BertConfig(**{**own, "positions": own["positions"] - skipped}), skipped
     except (TypeError, ValueError) as error:
         raise ValueError(f"{path}: {error}") from error
 
 
 def _read_tensors(path: Path) -> dict[str, np.ndarray]:
     """The file's tensors under today's names."""
-    if not path.exists():
-        pickle = path.with_name(PICKLE)
-        if pickle.exists():
-            raise ValueError(
-                f"{pickle} is a pickle, which can run any code when it is read. Convert it: "
-                "BertForMaskedLM.from_pretrained(FOLDER).save_pretrained(NEW_FOLDER)"
-            )
-        raise FileNotFoundError(f"{path}: no such file (one file, not several shards, is read)")
     try:
         # The numpy interface knows no bfloat16.
         found = safetensors.deserialize(path.read_bytes())
@@ -210,6 +235,11 @@ def _read_tensors(path: Path) -> dict[str, np.ndarray]:
 
 
 def _current_name(name: str) -> str:
+    """The name in a BertForMaskedLM of today."""
+    for old, new in FROM_ROBERTA.items():
+        if name.startswith(old):
+            name = new + name.removeprefix(old)
+            break
     module, _, leaf = name.rpartition(".")
     if module.startswith(("embeddings.", "encoder.", "pooler.")):
         module = f"bert.{module}"

@@ -9,7 +9,7 @@ import functools
 import io
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +22,12 @@ from xling_jax.corpora.normalize import Normalization, Normalizer
 from xling_jax.files import write_beside
 from xling_jax.models import heads
 from xling_jax.models.bert import BertConfig
-from xling_jax.vocabulary.pieces import Pieces
+from xling_jax.models.text_model import NO_WORD, Encoded
+from xling_jax.vocabulary.pieces import CLS, SEP, Pieces
 
 CONFIG, WEIGHTS, PIECES, IDS = "model.json", "model.safetensors", "pieces.model", "ids.npy"
 FORMAT = 1
+BLANK = "▁"  # at the start of a piece that begins a word
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,18 +46,41 @@ class StoredModel:
     ids: np.ndarray
     normalization: Normalization
 
+    frame = (CLS, SEP)
+
     @functools.cached_property
     def write(self) -> Normalizer:
         """Writes a sentence as the text was that the model was trained on."""
         return Normalizer(self.language, self.normalization)
 
     def encode(self, sentences: Sequence[str]) -> list[np.ndarray]:
-        """Ids of each sentence, int32 [pieces], without special tokens; of any text."""
-        return self.encode_written(list(map(self.write, sentences)))
+        """See `TextModel`."""
+        written = list(map(self.write, sentences))
+        return [self.ids[found] for found in self.pieces.encode(written)]
 
-    def encode_written(self, sentences: Sequence[str]) -> list[np.ndarray]:
-        """The same of sentences that `write` gave."""
-        return [self.ids[found] for found in self.pieces.encode(sentences)]
+    @functools.cached_property
+    def _starts(self) -> np.ndarray:
+        """Whether a piece begins a word."""
+        return np.array([name.startswith(BLANK) for name in self.pieces.names])
+
+    def encode_words(self, written: Sequence[str]) -> list[Encoded]:
+        """See `TextModel`; all is NO_WORD where a word does not begin with a piece of its own."""
+        found = []
+        for sentence, pieces in zip(written, self.pieces.encode(written), strict=True):
+            number = np.cumsum(self._starts[pieces], dtype=np.int32) - 1
+            if not len(number) or number[-1] + 1 != len(sentence.split()):
+                number = np.full(len(pieces), NO_WORD, np.int32)
+            found.append((self.ids[pieces], number))
+        return found
+
+    def single_pieces(self, words: Iterable[str] | None = None) -> dict[str, int]:
+        """See `TextModel`."""
+        if words is None:
+            names = (name.removeprefix(BLANK) for name in self.pieces.names if name[:1] == BLANK)
+            words = filter(None, names)
+        given = list(words)
+        encoded = self.pieces.encode(given)
+        return {w: int(self.ids[x[0]]) for w, x in zip(given, encoded, strict=True) if len(x) == 1}
 
 
 def save(folder: str | os.PathLike[str], model: StoredModel) -> None:
@@ -79,6 +104,15 @@ def save(folder: str | os.PathLike[str], model: StoredModel) -> None:
     write_beside(folder / CONFIG, json.dumps(fields, indent=1) + "\n")
 
 
+def require(folder: Path) -> None:
+    """Raises FileNotFoundError unless there is a complete model."""
+    if not (folder / CONFIG).exists():
+        raise FileNotFoundError(
+            f"{folder / CONFIG}: no such file; give the folder of a language's model, such as "
+            "WORKDIR/models/rowdefault_seed0/en"
+        )
+
+
 def load(folder: str | os.PathLike[str]) -> StoredModel:
     """Reads what `save` wrote.
 
@@ -87,11 +121,7 @@ def load(folder: str | os.PathLike[str]) -> StoredModel:
       ValueError: a file is damaged, or they do not belong together; it is named.
     """
     folder = Path(folder).expanduser()
-    if not (folder / CONFIG).exists():
-        raise FileNotFoundError(
-            f"{folder / CONFIG}: no such file; give the folder of a language's model, such as "
-            "WORKDIR/models/rowdefault_seed0/en"
-        )
+    require(folder)
     try:
         fields = json.loads((folder / CONFIG).read_text("utf-8"))
         config = BertConfig(**fields["model"])

@@ -9,9 +9,8 @@ from pathlib import Path
 from xling_jax.files import write_beside
 from xling_jax.reports import bilingual_notes, bilingual_page
 from xling_jax.reports.bilingual_metrics import PERPLEXITY, languages
-from xling_jax.reports.cells import Cell, Column, Line, Table, formatted, perplexity
-from xling_jax.reports.formats import csv_text, latex, latex_text, markdown, markdown_text, plain
-from xling_jax.reports.printed import latex_number
+from xling_jax.reports.cells import Column, Line, Table, perplexity
+from xling_jax.reports.printed import own_csv, own_latex, own_markdown, own_terminal
 from xling_jax.reports.rows import Row, Run, read_run
 from xling_jax.reports.tables import our_line
 
@@ -37,6 +36,8 @@ def _columns(run: Run, rows: Sequence[Row]) -> list[Column]:
     found = "translations found"
     columns += [
         Column(found, "sentences", "sentences", "retrieval", _share),
+        Column(found, "after a map", "mapped", "mapped", _share),
+        Column("similarity", "CKA", "CKA", "cka", _share),
         Column(found, "words", "words", "words", _share),
         Column("anchors", "pieces", "anchors", "anchors", _number),
         Column("anchors", "tokens", "their tokens", "anchor_tokens", _share),
@@ -70,79 +71,6 @@ def table(run: Run) -> Table:
     )
 
 
-def _text(column: Column, cell: Cell | None) -> str:
-    mean, sd = formatted(column, cell)
-    return f"{mean}±{sd}" if sd else mean
-
-
-def _header(shown: Table) -> list[str]:
-    return ["row", "what", *(column.short for column in shown.columns), "seeds"]
-
-
-def _cells(shown: Table, line: Line) -> list[str]:
-    """A line's numbers, or in the first one's place what there is instead."""
-    if line.message:
-        return [line.message, *[""] * (len(shown.columns) - 1)]
-    return [_text(column, line.cells.get(column.metric)) for column in shown.columns]
-
-
-def to_markdown(shown: Table) -> str:
-    """The table alone."""
-    rows = [
-        [markdown_text(line.row), markdown_text(line.description), *_cells(shown, line), line.seeds]
-        for line in shown.lines
-    ]
-    return markdown(list(map(markdown_text, _header(shown))), rows, names=2)
-
-
-def to_csv(shown: Table) -> str:
-    """Six digits, a column each for means and standard deviations; `diverged` has `seed@step`."""
-    names = [name for c in shown.columns for name in (c.metric, f"{c.metric}_sd")]
-    rows = []
-    for line in shown.lines:
-        cells = [line.cells.get(column.metric) for column in shown.columns]
-        pairs = [(cell.mean, cell.sd) if cell else (None, None) for cell in cells]
-        numbers = ["" if x is None else f"{x:.6g}" for pair in pairs for x in pair]
-        diverged = " ".join(f"{seed}@{step}" for seed, step in sorted(line.diverged.items()))
-        rows.append([line.row, line.description, *numbers, line.seeds, diverged])
-    return csv_text(["row", "description", *names, "seeds", "diverged"], rows)
-
-
-def to_latex(shown: Table) -> str:
-    """A `tabular`; the notes follow as comments."""
-    rows = []
-    for line in shown.lines:
-        numbers = [latex_number(column, line) for column in shown.columns]
-        if line.message:
-            numbers = [rf"\multicolumn{{{len(numbers)}}}{{l}}{{{latex_text(line.message)}}}"]
-        names = [latex_text(name) for name in (line.row, line.description)]
-        rows.append([*names, *numbers, latex_text(line.seeds)])
-    head = [" & ".join(map(latex_text, _header(shown))) + r" \\"]
-    text = latex(shown.heading, "ll" + "r" * (len(shown.columns) + 1), head, rows)
-    return text + "".join(f"% {plain(note)}\n" for note in shown.notes)
-
-
-def to_terminal(shown: Table) -> str:
-    """Aligned columns; what stands in the place of numbers goes across them."""
-    head = _header(shown)
-    cells = [_cells(shown, line) for line in shown.lines]
-    numbers = [own for own, line in zip(cells, shown.lines, strict=True) if not line.message]
-    widths = [max(map(len, column)) for column in zip(head[2:-1], *numbers, strict=True)]
-    lines = [(head[0], head[1], _spread(head[2:-1], widths), head[-1])]
-    for own, line in zip(cells, shown.lines, strict=True):
-        text = line.message or _spread(own, widths)
-        lines.append((line.row, line.description, text, line.seeds))
-    wide = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join(
-        "  ".join(text.ljust(width) for text, width in zip(line, wide, strict=True)).rstrip()
-        for line in lines
-    )
-
-
-def _spread(cells: Sequence[str], widths: Sequence[int]) -> str:
-    return "  ".join(cell.rjust(width) for cell, width in zip(cells, widths, strict=True))
-
-
 def write(workdir: Path) -> str:
     """Writes `report/report.html`, `tables/` and `figures/` of a run; returns the table as text.
 
@@ -151,8 +79,8 @@ def write(workdir: Path) -> str:
     run = read_run(workdir)
     shown = table(run)
     folder = workdir / "report" / "tables"
-    write_beside(folder / f"{shown.name}.md", to_markdown(shown))
-    write_beside(folder / f"{shown.name}.csv", to_csv(shown))
-    write_beside(folder / f"{shown.name}.tex", to_latex(shown))
+    write_beside(folder / f"{shown.name}.md", own_markdown(shown))
+    write_beside(folder / f"{shown.name}.csv", own_csv(shown))
+    write_beside(folder / f"{shown.name}.tex", own_latex(shown))
     bilingual_page.write(run, shown)
-    return to_terminal(shown)
+    return own_terminal(shown)

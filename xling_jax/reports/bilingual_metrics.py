@@ -7,9 +7,14 @@ from collections.abc import Iterable, Mapping
 
 from xling_jax.reports.rows import Curve, Run, Summary
 
-TASKS = {"retrieval": "sentence retrieval", "words": "word translation"}
+TASKS = {
+    "retrieval": "sentence retrieval",
+    "mapped": "sentence retrieval after a map",
+    "cka": "CKA of translations",
+    "words": "word translation",
+}
 PERPLEXITY = "perplexity_dev"
-_LAYERED = re.compile(r"(retrieval|words)_(?!candidates_)(.+)_(\d+)")
+_LAYERED = re.compile(rf"({'|'.join(TASKS)})_(?!candidates_)(.+)_(\d+)")
 _CANDIDATES = re.compile(r"(retrieval|words)_candidates_(.+)")
 
 

@@ -63,6 +63,9 @@ def _scores(run: Run) -> list[str]:
     return [
         f"Sentence retrieval{between}: the share of sentences whose translation is the nearest by "
         f"cosine of the mean vectors of their pieces{sentences}; mean of {listed(over)}.",
+        "After a map: the same of the second half of these sentences, when an orthogonal map is "
+        "learned on the first half. CKA: how alike the vectors of translations are but for such a "
+        "map, from 0 to 1.",
         "Word translation: the share of words of a dictionary whose nearest word by CSLS is a "
         f"translation, each encoded alone{words}; the same means.",
     ]

@@ -7,7 +7,7 @@ from html import escape
 from importlib.util import find_spec
 from pathlib import Path
 
-from xling_jax.reports import bilingual_figures, bilingual_notes, document
+from xling_jax.reports import bilingual_figures, bilingual_notes, comparisons, document
 from xling_jax.reports.bilingual_metrics import PERPLEXITY, TASKS, languages
 from xling_jax.reports.cards import NO_MATPLOTLIB, card, quiet, section
 from xling_jax.reports.cells import Table
@@ -76,7 +76,8 @@ def _bars(run: Run, drawn: Drawn) -> list[str]:
     shown = bilingual_figures.entries(run)
     if not shown:
         return []
-    paths = drawn.figure("rows", shown, partial(bilingual_figures.bars, shown))
+    figure = partial(comparisons.bars, shown, bilingual_figures.SCORES, "score, mean over layers")
+    paths = drawn.figure("rows", shown, figure)
     alt = "Every row: sentence retrieval and word translation"
     return [card(paths, alt, wide=True)] if paths else []
 
@@ -85,7 +86,7 @@ def _by_layer(run: Run, drawn: Drawn) -> list[str]:
     cards = []
     for language, lines in bilingual_figures.over_layers(run).items():
         shown = bilingual_figures.panels(lines, TASKS)
-        figure = partial(bilingual_figures.side_by_side, lines, shown, "layer")
+        figure = partial(comparisons.side_by_side, lines, shown, "layer")
         if paths := drawn.figure(f"layers_{language}", [lines, shown], figure):
             titles = " and ".join(shown.values()).capitalize()
             cards.append(card(paths, f"{titles} by layer: {language}", wide=len(shown) > 1))
@@ -98,6 +99,6 @@ def _training(run: Run, drawn: Drawn) -> list[str]:
         return []
     order = [*TASKS, *(f"{PERPLEXITY}_{name}" for name in languages(run))]
     shown = bilingual_figures.panels(lines, order)
-    figure = partial(bilingual_figures.side_by_side, lines, shown, "training step")
+    figure = partial(comparisons.side_by_side, lines, shown, "training step")
     paths = drawn.figure("training", [lines, shown], figure)
     return [card(paths, "Every row over training", wide=len(shown) > 1)] if paths else []

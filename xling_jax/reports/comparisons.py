@@ -1,23 +1,25 @@
-"""Figures that set rows beside each other: over training (D&S Figures 6 and 7) and over the values
-that a search tried (C.3).
+"""Figures that set rows beside each other: as bars, over training (D&S Figures 6 and 7) or
+layers, and over the values that a search tried (C.3).
 """
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from xling_jax.reports import papers
 from xling_jax.reports.figures import (
     COLOURS,
     draw_line,
     house_style,
+    line_style,
     new_figure,
     perplexity_axis,
     round_limits,
     score_axis,
 )
+from xling_jax.reports.overview import Entry, score_bars, stripes
 from xling_jax.reports.rows import Curve, Run, curves, deep_layer
 from xling_jax.reports.search import CRITERIA, Trial
 
@@ -29,6 +31,24 @@ TOLD_APART = ("0", "15", "30", "21", "17")
 MOST_ROWS = 6
 FEWEST_TRIALS = 3
 _NAMES = {papers.LEARNING_RATE: "learning rate", papers.EPOCHS: "epochs"}
+_LABEL = 28
+_WIDTHS = {1: 4.2, 2: 7.4, 3: 8.6}  # inches, by the number of panels side by side
+
+
+class Line(NamedTuple):
+    """One row: its name, its number among the rows, which decides its colour, and its curves."""
+
+    label: str
+    number: int
+    curves: Mapping[str, Curve]
+
+
+class Score(NamedTuple):
+    """A score of bars: its name, what it is called, its colour."""
+
+    name: str
+    title: str
+    colour: str
 
 
 def compared_rows(run: Run) -> dict[str, dict[str, Curve]]:
@@ -149,3 +169,85 @@ def _written(value: float) -> str:
     """A value as the configs write it: 20, 2e-3."""
     digits, exponent = f"{value:.3e}".split("e")
     return f"{value:g}" if value >= 1 else f"{float(digits):g}e{int(exponent)}"
+
+
+def bars(shown: Sequence[Entry], scores: Sequence[Score], below: str) -> Figure:
+    """A line a row, in order: a bar for each of a few scores.
+
+    Args:
+      shown: the rows.
+      scores: what the bars are of.
+      below: what the axis says.
+    """
+    from matplotlib.patches import Patch
+
+    top = _top(sum(pair) for entry in shown for pair in entry.ours.values())
+    with house_style():
+        figure = new_figure(8.6, 1.1 + 0.4 * len(shown))
+        axes = figure.subplots()
+        stripes(axes, len(shown))
+        score_bars(axes, shown, [(score.name, score.colour) for score in scores], top)
+        axes.set_xlabel(below)
+        present = [s for s in scores if any(s.name in entry.ours for entry in shown)]
+        handles = [Patch(color=score.colour, label=score.title) for score in present]
+        figure.legend(handles=handles, ncols=2, loc="outside upper center")
+        return figure
+
+
+def _top(values: Iterable[float]) -> float:
+    """Where an axis of scores ends: 1, or a round number below it that none of them exceeds."""
+    limits = round_limits(values)
+    return min(1.0, limits[1]) if limits else 1.0
+
+
+def _is_score(name: str) -> bool:
+    return not name.startswith("perplexity")
+
+
+def side_by_side(lines: Sequence[Line], shown: Mapping[str, str], below: str) -> Figure:
+    """A panel for each metric, a line a row: the mean over seeds, and its sd as a band.
+
+    Args:
+      lines: the rows.
+      shown: the panels' metrics, with their titles. All that are no perplexities have one axis.
+      below: what the curves run over.
+    """
+    scores = [c for line in lines for name, c in line.curves.items() if _is_score(name)]
+    top = _top(m + s for curve in scores for m, s in zip(curve.mean, curve.sd, strict=True))
+    columns = 2 if len(shown) in (2, 4) else min(3, len(shown))
+    rows = -(-len(shown) // columns)
+    labels = {line.label: textwrap.fill(line.label, _LABEL) for line in lines}
+    named = -(-len(lines) // (columns + 1)) * max(text.count("\n") + 1 for text in labels.values())
+    with house_style():
+        figure = new_figure(_WIDTHS[columns], 2.6 * rows + 0.3 + 0.17 * named)
+        axes = figure.subplots(rows, columns, squeeze=False).ravel()
+        for panel, (name, title) in zip(axes, shown.items(), strict=False):
+            _panel(panel, lines, name, top)
+            panel.set_title(title, loc="left")
+            panel.set_xlabel(below)
+        for panel in axes[len(shown) :]:
+            panel.axis("off")
+        handles = {
+            label: line
+            for panel in axes
+            for line, label in zip(*panel.get_legend_handles_labels(), strict=True)
+        }
+        texts = [labels[label] for label in handles]
+        figure.legend(
+            handles.values(), texts, ncols=columns + 1, loc="outside lower center", handlelength=3
+        )
+        return figure
+
+
+def _panel(axes: Axes, lines: Sequence[Line], name: str, top: float) -> None:
+    """One metric of every row that has it."""
+    from matplotlib.ticker import MaxNLocator
+
+    found = [line for line in lines if name in line.curves]
+    for line in found:
+        draw_line(axes, line.curves[name], line.label, *line_style(line.number))
+    if _is_score(name):
+        score_axis(axes, top)
+    else:
+        perplexity_axis(axes, round_limits(v for line in found for v in line.curves[name].mean))
+    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))

@@ -1,6 +1,7 @@
 """A result table for the terminal, as Markdown, as CSV and as LaTeX.
 
-The CSV keeps six digits; everything else has the digits of the paper.
+The CSV keeps six digits; everything else has the digits of the paper. The functions `own_…` are for
+a table without lines of a paper: row, description, numbers, and seeds if its lines say how many.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from xling_jax.reports import papers
-from xling_jax.reports.cells import ABSENT, Column, Line, Table, formatted
+from xling_jax.reports.cells import ABSENT, Cell, Column, Line, Table, formatted
 from xling_jax.reports.formats import (
     csv_text,
     cut,
@@ -163,3 +164,97 @@ def latex_number(column: Column, line: Line) -> str:
     mean, sd = formatted(column, cell)
     mean = rf"\textbf{{{mean}}}" if cell and cell.best else latex_text(mean)
     return f"{mean}$_{{{sd}}}$" if sd else mean
+
+
+def _has_seeds(table: Table) -> bool:
+    return all(line.seeds for line in table.lines)
+
+
+def _own_header(table: Table) -> list[str]:
+    end = ["seeds"] if _has_seeds(table) else []
+    return ["row", "what", *(column.short for column in table.columns), *end]
+
+
+def own_cells(table: Table, line: Line) -> list[str]:
+    """A line's numbers, or in the first one's place what there is instead."""
+    if line.message:
+        return [line.message, *[""] * (len(table.columns) - 1)]
+    return [_own_number(column, line.cells.get(column.metric)) for column in table.columns]
+
+
+def _own_number(column: Column, cell: Cell | None) -> str:
+    mean, sd = formatted(column, cell)
+    return f"{mean}±{sd}" if sd else mean
+
+
+def _end(table: Table, line: Line) -> list[str]:
+    return [line.seeds] if _has_seeds(table) else []
+
+
+def own_markdown(table: Table) -> str:
+    """The table alone."""
+    rows = []
+    for line in table.lines:
+        names = [markdown_text(name) for name in (line.row, line.description)]
+        rows.append([*names, *own_cells(table, line), *_end(table, line)])
+    return markdown(list(map(markdown_text, _own_header(table))), rows, names=2)
+
+
+def own_csv(table: Table) -> str:
+    """Six digits; with seeds, a column each for means and standard deviations, and `diverged`
+    has `seed@step`.
+    """
+    has_seeds = _has_seeds(table)
+    names = [column.metric for column in table.columns]
+    header = ["row", "description", *names]
+    if has_seeds:
+        both = [each for name in names for each in (name, f"{name}_sd")]
+        header = ["row", "description", *both, "seeds", "diverged"]
+    rows = []
+    for line in table.lines:
+        cells = [line.cells.get(name) for name in names]
+        pairs = [(cell.mean, cell.sd) if cell else (None, None) for cell in cells]
+        values = [x for pair in pairs for x in pair[: 1 + has_seeds]]
+        row = [line.row, line.description, *("" if x is None else f"{x:.6g}" for x in values)]
+        if has_seeds:
+            diverged = (f"{seed}@{step}" for seed, step in sorted(line.diverged.items()))
+            row += [line.seeds, " ".join(diverged)]
+        rows.append(row)
+    return csv_text(header, rows)
+
+
+def own_latex(table: Table) -> str:
+    """A `tabular`; the notes follow as comments."""
+    rows = []
+    for line in table.lines:
+        numbers = [latex_number(column, line) for column in table.columns]
+        if line.message:
+            numbers = [rf"\multicolumn{{{len(numbers)}}}{{l}}{{{latex_text(line.message)}}}"]
+        names = [latex_text(name) for name in (line.row, line.description)]
+        rows.append([*names, *numbers, *map(latex_text, _end(table, line))])
+    header = _own_header(table)
+    head = [" & ".join(map(latex_text, header)) + r" \\"]
+    text = latex(table.heading, "ll" + "r" * (len(header) - 2), head, rows)
+    return text + "".join(f"% {plain(note)}\n" for note in table.notes)
+
+
+def own_terminal(table: Table) -> str:
+    """Aligned columns; what stands in the place of numbers goes across them."""
+    header, number = _own_header(table), len(table.columns)
+    titles, end = header[2 : 2 + number], header[2 + number :]
+    cells = [own_cells(table, line) for line in table.lines]
+    numbers = [own for own, line in zip(cells, table.lines, strict=True) if not line.message]
+    widths = [max(map(len, column)) for column in zip(titles, *numbers, strict=True)]
+    lines = [(*header[:2], _own_spread(titles, widths), *end)]
+    for own, line in zip(cells, table.lines, strict=True):
+        text = line.message or _own_spread(own, widths)
+        lines.append((line.row, line.description, text, *_end(table, line)))
+    wide = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join(text.ljust(width) for text, width in zip(line, wide, strict=True)).rstrip()
+        for line in lines
+    )
+
+
+def _own_spread(cells: Sequence[str], widths: Sequence[int]) -> str:
+    return "  ".join(cell.rjust(width) for cell, width in zip(cells, widths, strict=True))

@@ -69,7 +69,7 @@ class SkipGram:
         return Vectors(words, np.asarray(model.wv.vectors, np.float32))
 
 
-def read(path: str | Path, ids: dict[str, int]) -> Vectors:
+def read(path: str | Path, ids: dict[str, int], most: int | None = None) -> Vectors:
     """Reads the vectors of known words from a text file such as fastText writes.
 
     A line is a word and its numbers, divided by blanks; a first line of two numbers is skipped.
@@ -78,6 +78,7 @@ def read(path: str | Path, ids: dict[str, int]) -> Vectors:
     Args:
       path: the file.
       ids: the id of every word that is wanted.
+      most: how many vectors to look at, from the beginning; all by default.
 
     Raises:
       FileNotFoundError: there is no such file.
@@ -93,7 +94,10 @@ def read(path: str | Path, ids: dict[str, int]) -> Vectors:
         for number, line in enumerate(file, 1):
             parts = line.rstrip().split(b" ")
             if number == 1 and len(parts) == 2:
+                most = most and most + 1
                 continue
+            if most and number > most:
+                break
             dimension = dimension or len(parts) - 1
             try:
                 # Words may hold blanks of their own; the numbers are the last ones.

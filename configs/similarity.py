@@ -1,0 +1,95 @@
+"""Wu, Conneau et al. 2020, §5: are monolingual models alike? Figures 4, 6 and 7.
+
+    python -m xling_jax.main --config=configs/bilingual.py:row=default+alone,pair=en-near
+    python -m xling_jax.main --config=configs/similarity.py:pair=en-near
+
+The first command trains a bilingual model and one of each language alone, the second compares them:
+how alike their layers are (linear CKA), and how well an orthogonal map learned from translations
+makes words and sentences find theirs.
+
+Options: row (an entry of `rows`, several joined by +, all by default, or MODEL|MODEL @LANGUAGE with
+names of `models`), pair (two languages or more joined by -, the first compared with the others),
+run (the workdir of the run that has the models; by default where the first command puts it).
+
+Real text, line by line translations where two files belong together:
+
+    python -m xling_jax.main --config=configs/similarity.py:pair=en-fr,run=runs/bilingual-… \\
+        --config.texts.fr.learned_first=EN.txt --config.texts.fr.learned=FR.txt \\
+        --config.texts.fr.tested_first=TATOEBA.en --config.texts.fr.tested=TATOEBA.fr \\
+        --config.texts.en.contexts=EN.txt --config.texts.fr.contexts=FR.txt \\
+        --config.texts.fr.dictionary=en-fr.0-5000.txt \\
+        --config.texts.fr.test_dictionary=en-fr.5000-6500.txt \\
+        --config.texts.en.vectors=wiki.en.vec --config.texts.fr.vectors=wiki.fr.vec
+
+Every text is optional: what it is for is left out. Other models are compared by naming their
+folders, as in `--config.models.fr=WORKDIR/models/rowfr_seed1/fr`. The row `other_seed` needs a
+second model of the first language (`:row=en,pair=en-near,seeds=0+1` of configs/bilingual.py in the
+same workdir); both read the same, unless `--config.texts.en.learned_first=EN.txt` and
+`--config.texts.en.learned=BACK.txt` give a back-translation.
+"""
+
+import re
+
+from ml_collections import ConfigDict
+
+from xling_jax import experiment
+
+EMBEDDED = "near", "far"
+SYNTHETIC = "synthetic"
+
+
+def get_config(argument: str | None = None) -> ConfigDict:
+    """The experiment; `argument` chooses rows, languages and the run that has the models."""
+    options = experiment.parse_options(argument, {"row": "all", "pair": "en-near", "run": ""})
+    languages = tuple(options["pair"].split("-"))
+    first, others = languages[0], languages[1:]
+    default = f"runs/bilingual-laptop-{options['pair']}-default+alone"
+    run = options["run"] or default
+    models = {name: f"{run}/models/row{name}_seed0/{name}" for name in languages}
+    models[f"{first}_other"] = f"{run}/models/row{first}_seed1/{first}"
+    rows = {}
+    for name in others:
+        models[f"both_{first}_{name}"] = f"{run}/models/rowdefault_seed0/{first}"
+        models[f"both_{name}"] = f"{run}/models/rowdefault_seed0/{name}"
+        rows |= {
+            f"bilingual_{name}": f"both_{first}_{name}|both_{name} @{name}",
+            f"monolingual_{name}": f"{first}|{name} @{name}",
+            f"random_{name}": f"{first}|random[{name}] @{name}",
+        }
+    sets = {"all": tuple(rows)}
+    rows["other_seed"] = f"{first}|{first}_other @{first}"
+    texts = {}
+    for name in languages:
+        is_embedded = not set(others).isdisjoint(EMBEDDED)
+        given = SYNTHETIC if is_embedded else ""
+        texts[name] = {
+            "learned_first": given,
+            "learned": given,
+            "tested_first": given,
+            "tested": given,
+            "contexts": given,
+            "dictionary": given if name != first else "",
+            "test_dictionary": given if name != first else "",
+            "vectors": "",
+        }
+    config = ConfigDict(
+        {
+            "name": "similarity",
+            "scale": "paper",
+            "languages": languages,
+            "run": run,
+            "models": models,
+            "rows": rows,
+            "sets": sets,
+            "row": options["row"],
+            "seeds": (0,),
+            "texts": texts,
+            "sentences": {"learned": 10_000, "tested": 1000, "contexts": 500_000},
+            "words": {"most": 20_000},
+            "layers": (),
+            "devices": {"cpu": 0},
+        }
+    )
+    name = f"similarity-{options['pair']}-{options['row']}"
+    config.workdir = re.sub(r"[^\w+.-]", "_", name)
+    return config

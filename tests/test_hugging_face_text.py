@@ -1,0 +1,119 @@
+"""Models of transformers with their tokenizers: the states of text are those of transformers."""
+
+import numpy as np
+import pytest
+
+from xling_jax.evaluators.text_encoder import TextEncoder
+from xling_jax.models import hugging_face
+from xling_jax.models.hugging_face_text import HuggingFaceModel
+from xling_jax.models.text_model import NO_WORD
+
+WORDS = "the dog cat bird sees likes hears a small big old and sleeps runs run ning".split()
+SENTENCES = ["the dog sees a small cat", "running birds and the old zebra.", "a", "the " * 40]
+SIZES = {
+    "hidden_size": 24,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 3,
+    "intermediate_size": 40,
+    "initializer_range": 0.3,
+    "hidden_dropout_prob": 0.0,
+    "attention_probs_dropout_prob": 0.0,
+}
+
+
+def bert(folder):
+    """A BERT with WordPiece pieces."""
+    transformers = pytest.importorskip("transformers")
+    tokenizers = pytest.importorskip("tokenizers")
+    pytest.importorskip("torch")
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    names = [*special, *WORDS, "##ning", "##s", "."]
+    tokenizer = tokenizers.Tokenizer(
+        tokenizers.models.WordPiece({name: n for n, name in enumerate(names)}, unk_token="[UNK]")
+    )
+    tokenizer.normalizer = tokenizers.normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = tokenizers.processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    config = transformers.BertConfig(vocab_size=len(names), max_position_embeddings=60, **SIZES)
+    return stored(folder, tokenizer, transformers.BertForMaskedLM(config))
+
+
+def xlm_roberta(folder):
+    """An XLM-R with SentencePiece pieces, whose positions begin behind the padding's."""
+    transformers = pytest.importorskip("transformers")
+    tokenizers = pytest.importorskip("tokenizers")
+    pytest.importorskip("torch")
+    names = ["<s>", "<pad>", "</s>", "<unk>", *(f"▁{word}" for word in WORDS), "ning", "s", "."]
+    scores = [(name, 0.0 if n < 4 else -2.0) for n, name in enumerate(names)]
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.Unigram(scores, unk_id=3))
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace()
+    tokenizer.post_processor = tokenizers.processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
+    config = transformers.XLMRobertaConfig(
+        vocab_size=len(names), max_position_embeddings=62, type_vocab_size=1,
+        pad_token_id=1, bos_token_id=0, eos_token_id=2, layer_norm_eps=1e-5, **SIZES,
+    )  # fmt: skip
+    return stored(folder, tokenizer, transformers.XLMRobertaForMaskedLM(config))
+
+
+def stored(folder, tokenizer, model):
+    model.eval().save_pretrained(folder)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    return tokenizer, model
+
+
+def their_states(tokenizer, model, sentence):
+    """Every layer's states of a sentence without its special tokens, [L, pieces, D]."""
+    import torch
+
+    ids = tokenizer.encode(sentence).ids
+    if len(ids) > 60:  # what is longer than the model is cut
+        ids = [*ids[:59], ids[-1]]
+    with torch.no_grad():
+        states = model(input_ids=torch.tensor([ids]), output_hidden_states=True).hidden_states
+    return np.stack([state[0, 1:-1].numpy() for state in states])
+
+
+KINDS = pytest.mark.parametrize("kind", [bert, xlm_roberta])
+
+
+@KINDS
+def test_sentences_are_the_means_of_the_states_of_transformers(kind, tmp_path):
+    tokenizer, model = kind(tmp_path)
+    found = TextEncoder(HuggingFaceModel.load(tmp_path, "en")).sentences(SENTENCES)
+    for number, sentence in enumerate(SENTENCES):
+        expected = their_states(tokenizer, model, sentence).mean(axis=1)
+        np.testing.assert_allclose(found[:, number], expected, atol=2e-5)
+
+
+@KINDS
+def test_words_are_told_apart_in_text(kind, tmp_path):
+    kind(tmp_path)
+    model = HuggingFaceModel.load(tmp_path, "en")
+    written = model.write("Running birds, dogs.")
+    ((ids, word_of),) = model.encode_words([written])
+    assert written.split() == ["Running", "birds", ",", "dogs", "."] and len(ids) == len(word_of)
+    assert set(word_of.tolist()) - {NO_WORD} == {0, 1, 2, 3, 4}
+    assert (np.diff(word_of) >= 0).all() and (word_of == 1).sum() == 2
+
+
+@KINDS
+def test_single_pieces_are_words_with_a_row_of_their_own(kind, tmp_path):
+    kind(tmp_path)
+    model = HuggingFaceModel.load(tmp_path, "en")
+    some = model.single_pieces(["dog", "running", "zebra", "cat"])
+    assert {"dog", "cat"} <= some.keys() and "running" not in some
+    assert set(WORDS) <= model.single_pieces().keys()
+
+
+@KINDS
+def test_what_is_missing_is_named(kind, tmp_path):
+    kind(tmp_path)
+    (tmp_path / "tokenizer.json").write_text("{}")
+    with pytest.raises(ValueError, match="tokenizer.json cannot be read"):
+        HuggingFaceModel.load(tmp_path, "en")
+    (tmp_path / "tokenizer.json").unlink()
+    with pytest.raises(FileNotFoundError, match=r"tokenizer.json: no such file; AutoTokenizer"):
+        HuggingFaceModel.load(tmp_path, "en")
+    (tmp_path / "model.safetensors").unlink()
+    with pytest.raises(FileNotFoundError, match="model.safetensors: no such file"):
+        hugging_face.require(tmp_path)

@@ -1,0 +1,147 @@
+"""Similarity experiments from a config to results: rows, texts, growing, bad input."""
+
+import json
+import re
+import shutil
+
+import numpy as np
+import pytest
+from small_run import ROOT, config_of
+from test_bilingual import run as train
+
+from xling_jax.models import stored
+from xling_jax.reports import results
+from xling_jax.similarity import pairs
+from xling_jax.similarity.laboratory import Laboratory
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A bilingual model and one of each language alone, at a size that trains in seconds."""
+    workdir = tmp_path_factory.mktemp("models") / "trained"
+    train(workdir, "row=default+alone,pair=en-far", **{"models.positions": 32})
+    return workdir
+
+
+def config(workdir, options="", **changes):
+    made = config_of(
+        ROOT / "configs" / "similarity.py",
+        f"pair=en-far,run={workdir}{options}",
+        {"sentences.learned": 60, "sentences.tested": 40, "sentences.contexts": 100, **changes},
+    )
+    return made
+
+
+def run(models, workdir, options="", **changes):
+    table = Laboratory(config(models, options, **changes), workdir).run()
+    return table, {r.row: r.metrics for r in results.read_results(workdir / "results.json")}
+
+
+@pytest.fixture(scope="module")
+def finished(trained, tmp_path_factory):
+    workdir = tmp_path_factory.mktemp("similarity") / "whole"
+    return workdir, *run(trained, workdir)
+
+
+def test_every_row_has_every_measure_at_every_layer(finished):
+    _, table, metrics = finished
+    assert metrics.keys() == {"bilingual_far", "monolingual_far", "random_far"}
+    for row, found in metrics.items():
+        assert row in table
+        layers = [found[f"cka_{layer}"] for layer in range(3)]
+        assert found["cka"] == pytest.approx(np.mean(layers)) and all(0 < x < 1 for x in layers)
+        for layer in range(3):
+            for name in ("sentences", "unmapped"):
+                assert 0 <= found[f"{name}_{layer}"] <= found[f"{name}_{layer}_p10"] <= 1
+            assert 0 <= found[f"context_{layer}_p1"] <= found[f"context_{layer}_p10"] <= 1
+        assert found["words_covered"] <= found["words_words"] and found["words_first"] > 5
+        assert -1 <= found.get("pearson", 0) <= 1 and "static_p1" not in found
+
+
+def test_a_random_encoder_has_the_pieces_of_the_trained_one(trained):
+    folders = {"far": str(trained / "models/rowfar_seed0/far")}
+    model, drawn = (
+        pairs.load(pairs.Side("far", is_random), folders, "far") for is_random in (False, True)
+    )
+    assert model.pieces.sha256 == drawn.pieces.sha256 and model.config == drawn.config
+    tables = [np.asarray(m.params["embeddings"]["tokens"]) for m in (model, drawn)]
+    assert tables[0].shape == tables[1].shape and not np.allclose(*tables)
+
+
+def test_single_pieces_are_words_with_a_row_of_their_own(trained):
+    model = stored.load(trained / "models/rowen_seed0/en")
+    found = model.single_pieces()
+    assert len(found) > 5
+    for word, row in found.items():
+        assert model.encode_words([word])[0][0].tolist() == [row]
+    some = list(found)[:3]
+    assert list(model.single_pieces([*some, "unheardof"])) == some
+
+
+def test_files_serve_as_texts_and_vectors_are_compared_on_the_same_words(
+    trained, finished, tmp_path
+):
+    far = stored.load(trained / "models/rowfar_seed0/far")
+    en = stored.load(trained / "models/rowen_seed0/en")
+    known = [list(model.single_pieces()) for model in (en, far)]
+    number = min(20, *map(len, known))
+    fields = {}
+    for name, own in zip(("en", "far"), known, strict=True):
+        random = np.random.default_rng(0)  # the same vectors on both sides
+        lines = [f"{w} {' '.join(f'{x:.4f}' for x in random.normal(size=8))}" for w in own[:number]]
+        (tmp_path / f"{name}.vec").write_text("\n".join([f"{number} 8", *lines]) + "\n")
+        fields[f"texts.{name}.vectors"] = str(tmp_path / f"{name}.vec")
+    lines = [f"{a}\t{b}" for a, b in zip(*(own[:number] for own in known), strict=True)]
+    for name, some in (("dictionary", lines[::2]), ("test_dictionary", lines[1::2])):
+        (tmp_path / name).write_text("\n".join(some) + "\n")
+        fields[f"texts.far.{name}"] = str(tmp_path / name)
+    fields |= dict.fromkeys(("texts.en.contexts", "texts.far.contexts"), "")
+    _, found = run(trained, tmp_path / "files", ",row=monolingual_far", **fields)
+    metrics = found["monolingual_far"]
+    assert metrics["static_p1"] == 1 and metrics["words_first"] == number
+    assert not any(name.startswith("context") for name in metrics)
+    assert metrics["cka"] == pytest.approx(finished[2]["monolingual_far"]["cka"], rel=1e-5)
+
+
+def test_a_table_grows_and_finished_rows_are_kept(trained, finished, tmp_path):
+    workdir = tmp_path / "grown"
+    shutil.copytree(finished[0], workdir)
+    before = json.loads((workdir / "results.json").read_text())
+    again = "en|en @en"
+    _, found = run(trained, workdir, f",row=random_far+{again}")
+    after = json.loads((workdir / "results.json").read_text())
+    assert [entry for entry in after if entry in before] == before and len(after) == len(before) + 1
+    assert found[again]["cka"] == pytest.approx(1, abs=1e-4)
+    assert "words_p1" not in found[again]
+
+
+@pytest.mark.parametrize(
+    ("options", "changes", "message"),
+    [
+        (
+            ",row=en|fr @far",
+            {},
+            "there is no model 'fr' among both_en_far, both_far, en, en_other, far",
+        ),
+        (",row=en|far @de", {}, "there is no text of 'de': choose from en, far"),
+        (",row=en,far", {}, "unknown option 'far'"),
+        (",row=en|far", {}, "not of the form"),
+        ("", {"models.far": "nowhere"}, "models.far: nowhere/model.json: no such file"),
+        ("", {"texts.far.tested": ""}, "texts.far.tested and texts.far.tested_first: give both"),
+        ("", {"texts.far.learned": "no.txt"}, "texts.far.learned: no.txt: no such file"),
+        ("", {"sentences.tested": 0}, "sentences.tested=0: choose a number above 0"),
+        ("", {"run": "nowhere"}, "there is no nowhere/config.json.*configs/bilingual.py"),
+        ("", {"layers": (9,)}, r"layers=\(9,\): the model has layers 0..2"),
+    ],
+)
+def test_bad_input_is_named(trained, tmp_path, options, changes, message):
+    with pytest.raises((ValueError, FileNotFoundError), match=re.compile(message, re.DOTALL)):
+        run(trained, tmp_path, options, **changes)
+
+
+def test_another_model_is_refused_in_the_same_workdir(trained, finished, tmp_path):
+    workdir, other = tmp_path / "same", tmp_path / "models"
+    shutil.copytree(finished[0], workdir)
+    shutil.copytree(trained / "models/rowfar_seed0/far", other)
+    with pytest.raises(ValueError, match="models.far"):
+        run(trained, workdir, **{"models.far": str(other)})

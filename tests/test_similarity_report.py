@@ -1,0 +1,432 @@
+"""The report of a comparison of models shows what is stored, whole or half, and decides claims."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_browser import BROWSER, look
+from test_report_page import Addresses
+
+from xling_jax.reports import (
+    drawn,
+    results,
+    rows,
+    similarity,
+    similarity_claims,
+    similarity_figures,
+    similarity_pairs,
+    similarity_tables,
+)
+from xling_jax.reports.claims import HELD, NOT_HELD, NOT_RUN, Decided
+from xling_jax.reports.similarity_pairs import KINDS, OTHER_SEED
+
+LANGUAGES = ("en", "fr", "zh")
+DEPTH = 4
+FAR = {"fr": 0.1, "de": 0.15, "zh": 0.3, "near": 0.1, "far": 0.2, "en": 0.0}
+Changes = Mapping[str, Mapping[str, float | None]]  # by row; None takes a metric away
+
+
+def metrics_of(row: str) -> dict[str, float]:
+    """Numbers of a row as the paper describes them."""
+    kind, _, language = row.partition("_")
+    if row == OTHER_SEED:
+        kind, language = "monolingual", "en"
+    distance = FAR.get(language, 0.2)
+    level = {"bilingual": 0.97 - 1.1 * distance, "random": 0.3}.get(kind, 0.9 - distance)
+    shape = [0.0, 0.02, -0.02, -0.05, -0.1]
+    cka = {f"cka_{n}": level + x for n, x in enumerate(shape)}
+    found = {**cka, "cka": float(np.mean(list(cka.values())))}
+    if language == "en":
+        return found
+    for n, x in enumerate(shape):
+        for name, value in (("sentences", level - 0.2 + x), ("unmapped", 0.02 + x / 10)):
+            ends = {"": value, "_forward": value, "_backward": value, "_p5": value + 0.1}
+            found |= {f"{name}_{n}{end}": v for end, v in ends.items()}
+        for k, more in ((1, 0.0), (5, 0.1), (10, 0.15)):
+            found[f"context_{n}_p{k}"] = 0.3 + 0.05 * n + more
+        found |= {f"context_{n}_words": 1500.0, f"context_{n}_covered": 1400.0}
+    for name, value in (("words", 0.5), ("static", 0.49)):
+        found |= {f"{name}_p1": value, f"{name}_p5": value + 0.1, f"{name}_p10": value + 0.15}
+        found |= {f"{name}_forward_p1": value, f"{name}_backward_p1": value}
+        found |= {f"{name}_words": 1500.0, f"{name}_covered": 800.0}
+    return {**found, "words_first": 9000.0, "words_second": 8000.0, "pearson": 0.95}
+
+
+def names_of(languages: Sequence[str]) -> list[str]:
+    return [f"{kind}_{name}" for name in languages[1:] for kind in KINDS] + [OTHER_SEED]
+
+
+def described(row: str, languages: Sequence[str]) -> str:
+    if row == OTHER_SEED:
+        return f"{languages[0]}|{languages[0]}_other @{languages[0]}"
+    if "|" in row:
+        return row
+    kind, _, language = row.partition("_")
+    other = f"random[{language}]" if kind == "random" else language
+    return f"{languages[0]}|{other} @{language}"
+
+
+def fake_run(
+    folder: Path,
+    names: Sequence[str] | None = None,
+    waiting: Sequence[str] = (),
+    changes: Changes | None = None,
+    languages: Sequence[str] = LANGUAGES,
+    only: str = "",
+) -> Path:
+    """A workdir as a run leaves it.
+
+    Args:
+      folder: the workdir.
+      names: of rows, by default all of the languages.
+      waiting: rows that have not ended.
+      changes: what is different from `metrics_of`.
+      languages: the first one and those that it is compared with.
+      only: what the kept metrics begin with.
+    """
+    names = names_of(languages) if names is None else names
+    folder.mkdir(parents=True, exist_ok=True)
+    descriptions = {name: described(name, languages) for name in names}
+    config = {
+        "experiment": "similarity", "fingerprint": "f00", "scale": "paper",
+        "versions": {"jax": "0.7.0"}, "rows": descriptions,
+        "groups": [[[name, 0]] for name in names],
+        "texts": [{"source": "/a/fr.txt", "language": "fr", "field": "learned", "sha256": "1"},
+                  {"source": "/a/models/en", "language": "model", "sha256": "2"}],
+        "config": {"languages": list(languages), "models": {"en": "/a/models/en"},
+                   "sentences": {"learned": 10_000, "tested": 1000, "contexts": 500_000}},
+    }  # fmt: skip
+    (folder / "config.json").write_text(json.dumps(config))
+    ended = []
+    for name in names:
+        if name not in waiting:
+            changed = {**metrics_of(name), **(changes or {}).get(name, {})}
+            found = {k: v for k, v in changed.items() if v is not None and k.startswith(only)}
+            ended.append(results.Replica("similarity", name, descriptions[name], 0, 0, found))
+    if ended:
+        results.write_results(folder / "results.json", ended)
+    return folder
+
+
+def page_of(workdir: Path) -> str:
+    similarity.write(workdir)
+    return (workdir / "report" / "report.html").read_text()
+
+
+def files_of(workdir: Path, folder: str) -> set[str]:
+    return {path.name for path in (workdir / "report" / folder).iterdir()}
+
+
+def pairs_of(workdir: Path) -> list[similarity_pairs.Pair]:
+    return similarity_pairs.read(rows.read_run(workdir))
+
+
+def decide(workdir: Path) -> dict[str, Decided]:
+    run = rows.read_run(workdir)
+    pairs = similarity_pairs.read(run)
+    found = similarity_claims.decide(pairs, similarity_pairs.languages(run))
+    return {decided.claim.id: decided for decided in found}
+
+
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that ended, with its report."""
+    workdir = fake_run(tmp_path_factory.mktemp("ended"))
+    similarity.write(workdir)
+    return workdir
+
+
+@pytest.fixture(scope="module")
+def going(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Rows that ended, wait, were not measured, and one of a user's own, with their report."""
+    own = "en|something-else-of-a-long-name @fr"
+    workdir = fake_run(
+        tmp_path_factory.mktemp("going"), [*names_of(LANGUAGES), own],
+        waiting=["bilingual_zh", "random_zh"],
+        changes={OTHER_SEED: dict.fromkeys(metrics_of(OTHER_SEED))},
+    )  # fmt: skip
+    similarity.write(workdir)
+    return workdir
+
+
+def test_the_page_of_a_run_needs_no_other_file(ended: Path) -> None:
+    text = (ended / "report" / "report.html").read_text()
+    parsed = Addresses(text)
+    assert len(parsed.loads) == 4
+    assert all(address.startswith("data:image/") for address in parsed.loads)
+    assert not parsed.tags & {"script", "link", "iframe", "object"}
+    figures = ("cka", "sentences", "words", "words_by_layer")
+    names = {f"{n}.{kind}" for n in figures for kind in ("svg", "png")}
+    assert files_of(ended, "figures") == names | {"drawn.json"}
+    tables = ("similarity", "claims", *figures)
+    names = {f"{n}.{kind}" for n in tables for kind in ("md", "csv", "tex")}
+    assert files_of(ended, "tables") == names
+
+
+def test_the_page_says_what_was_run_and_what_the_numbers_are(ended: Path) -> None:
+    text = (ended / "report" / "report.html").read_text()
+    for part in (
+        "Ended: 7 of 7 rows done. Scale paper; languages en, fr, zh.",
+        "At most 10,000 pairs of sentences for CKA and maps, 1,000 for retrieval",
+        "bilingual: one model reads both languages; monolingual:",
+        "prints no table of them",
+        "All metrics", "/a/fr.txt", '<span class="held">held</span>',
+    ):  # fmt: skip
+        assert part in text, part
+
+
+def table_of(workdir: Path, name: str) -> list[dict[str, str]]:
+    with open(workdir / "report" / "tables" / f"{name}.csv") as file:
+        return list(csv.DictReader(file))
+
+
+def test_the_tables_have_the_numbers_of_each_row(ended: Path) -> None:
+    summary = {line["row"]: line for line in table_of(ended, "similarity")}
+    assert list(summary) == names_of(LANGUAGES)
+    expected = metrics_of("monolingual_fr")
+    found = summary["monolingual_fr"]
+    assert float(found["cka"]) == pytest.approx(expected["cka"], rel=1e-5)
+    assert float(found["cka_last"]) == pytest.approx(expected["cka_4"], rel=1e-5)
+    assert float(found["sentences_best"]) == pytest.approx(expected["sentences_1"], rel=1e-5)
+    assert (found["sentences_best_layer"], found["context_best_layer"]) == ("1", "4")
+    assert summary[OTHER_SEED]["pearson"] == summary[OTHER_SEED]["words_p1"] == ""
+    cka = table_of(ended, "cka")
+    assert list(cka[0]) == ["row", "description", "L0", "L1", "L2", "L3", "L4", "mean"]
+    assert [line["description"] for line in table_of(ended, "sentences")][:2] == [
+        "with a map", "without a map",
+    ]  # fmt: skip
+    words = {line["row"]: line for line in table_of(ended, "words")}
+    assert words["random_zh"]["static_p10"] == "0.64"
+    assert words["random_zh"]["words_covered"] == "800"
+    assert [line["description"] for line in table_of(ended, "words_by_layer")][:3] == [
+        "P@1", "P@5", "P@10",
+    ]  # fmt: skip
+    latex = (ended / "report" / "tables" / "similarity.tex").read_text()
+    assert r"random\_fr & en\textbar{}random{[}fr] @fr & " in latex
+    lines = (ended / "report" / "tables" / "similarity.md").read_text().splitlines()
+    assert len(lines) == 2 + len(summary) and r"en\|fr @fr" in lines[3]
+
+
+def test_the_terminal_has_a_line_a_row_and_the_claims(ended: Path) -> None:
+    text = similarity.write(ended)
+    table, claims = text.split("\n\n")
+    head, *lines = table.splitlines()
+    assert [line.split()[0] for line in lines] == names_of(LANGUAGES)
+    place = head.index("CKA") + len("CKA")
+    assert all(line[place - 4 : place].strip()[0] == "." for line in lines)
+    assert " .680  L1 " in lines[0]
+    assert "  held      A bilingual model" in claims
+    assert max(map(len, text.splitlines())) <= 140
+
+
+def test_the_same_numbers_give_the_same_bytes_and_draw_nothing(
+    ended: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = {path: path.read_bytes() for path in (ended / "report").rglob("*") if path.is_file()}
+    monkeypatch.setattr(drawn, "save", lambda *_: pytest.fail("drawn anew"))
+    similarity.write(ended)
+    assert before == {path: path.read_bytes() for path in before}
+
+
+def test_a_run_still_going_shows_every_row_as_it_is(going: Path) -> None:
+    text = (going / "report" / "report.html").read_text()
+    assert "Not finished: 6 of 8 rows done." in text
+    assert "Row other_seed: no text was given to compare its models on." in text
+    shown = similarity_tables.summary(pairs_of(going), ())
+    messages = {line.row: line.message for line in shown.lines if line.message}
+    assert messages == {
+        "bilingual_zh": "not begun", "random_zh": "not begun", OTHER_SEED: "not measured",
+    }  # fmt: skip
+    decided = decide(going)
+    assert decided["bilingual-is-more-alike"].numbers == "not ended: row bilingual_zh"
+    assert decided["maps-align"].outcome == HELD
+
+
+def test_pairs_are_told_by_names_and_descriptions(going: Path) -> None:
+    by_kind = similarity_pairs.by_kind(pairs_of(going), LANGUAGES)
+    labels = {kind: [pair.label for pair in pairs] for kind, pairs in by_kind.items()}
+    assert labels == {
+        "bilingual": ["en–fr", "en–zh"], "monolingual": ["en–en′", "en–fr", "en–zh"],
+        "random": ["en–fr", "en–zh"], "": ["en|something-else-of-a-long-name @fr"],
+    }  # fmt: skip
+    assert list(similarity_figures.blocks(by_kind)) == [*KINDS, similarity_figures.OTHERS]
+
+
+def test_the_heat_table_has_a_cell_for_every_number(going: Path) -> None:
+    shown = similarity_figures.blocks(similarity_pairs.by_kind(pairs_of(going), LANGUAGES))
+    (axes,) = similarity_figures.heat(shown).axes
+    texts = [text.get_text() for text in axes.texts]
+    assert [label.get_text() for label in axes.get_yticklabels()][-2:] == ["L4", "mean"]
+    # 8 columns, of which three are empty, of 5 layers and their mean; 4 titles.
+    assert len(texts) == 8 * 6 + 4 and texts.count("–") == 3 * 6
+    columns = [column for own in shown.values() for column in own]
+    assert texts[: len(columns)] == [
+        f"{c.layers[0]:.2f}"[1:] if c.layers else "–" for c in columns
+    ]  # fmt: skip
+    values = axes.collections[0].get_array().reshape(7, 8 + 3)
+    assert values.mask.all(axis=1).tolist() == [False] * 5 + [True, False]
+
+
+def test_languages_have_one_colour_in_all_panels(going: Path) -> None:
+    kinds = similarity_pairs.by_kind(pairs_of(going), LANGUAGES)
+    measures = {"": ("sentences", ""), ", no map": ("unmapped", "")}
+    shown = similarity_figures.lines(kinds, measures)
+    numbers = {line.label: line.number for line in shown}
+    colours = len(similarity_figures.COLOURS)
+    assert numbers["en–fr, no map"] == numbers["en–fr"] + colours
+    assert list(similarity_figures.panels(shown)) == [*KINDS, similarity_figures.OTHERS]
+    assert {kind for line in shown if line.label == "en–fr" for kind in line.curves} == set(KINDS)
+
+
+@pytest.mark.parametrize(
+    ("only", "figures"),
+    [("cka", {"cka"}), ("unmapped", {"sentences"}), ("words", {"words"}),
+     ("context", {"words_by_layer"}), ("nothing", set())],
+)  # fmt: skip
+def test_a_run_with_some_measures_has_those(tmp_path: Path, only: str, figures: set[str]) -> None:
+    text = page_of(fake_run(tmp_path, ["monolingual_fr", "random_fr"], only=only))
+    assert len(Addresses(text).loads) == len(figures)
+    for name in figures:
+        assert f"{name}.csv" in files_of(tmp_path, "tables")
+        assert f"{name}.svg" in files_of(tmp_path, "figures")
+    assert len(files_of(tmp_path, "tables")) == 3 * (2 + len(figures))
+
+
+@pytest.mark.parametrize("names", [[], ["monolingual_fr"]])
+def test_a_run_that_has_not_begun_has_a_page(tmp_path: Path, names: list[str]) -> None:
+    text = page_of(fake_run(tmp_path, names, waiting=names))
+    assert "Nothing has been logged yet" in text and ("not begun" in text) == bool(names)
+
+
+def test_an_empty_workdir_gives_a_page(tmp_path: Path) -> None:
+    assert "Nothing has been logged yet." in page_of(tmp_path)
+
+
+def test_rows_that_the_config_does_not_describe_are_shown(tmp_path: Path) -> None:
+    found = [results.Replica("similarity", "mine", "", 0, 0, {"cka_0": 0.5, "cka": 0.5})]
+    results.write_results(tmp_path / "results.json", found)
+    assert similarity.write(tmp_path).splitlines()[1].split() == ["mine", ".500", ".500", ".500"]
+
+
+def test_nothing_a_user_wrote_becomes_markup(tmp_path: Path) -> None:
+    evil = "<script>alert('&\"')</script>|_$"
+    text = page_of(fake_run(tmp_path, [evil], languages=(evil, evil + "2")))
+    assert "script" not in Addresses(text).tags and "&lt;script&gt;" in text
+    for path in (tmp_path / "report" / "tables").glob("*.md"):
+        assert "<script" not in path.read_text()
+
+
+def test_without_matplotlib_there_are_tables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("xling_jax.reports.similarity_page.find_spec", lambda _: None)
+    text = page_of(fake_run(tmp_path, ["monolingual_fr"]))
+    assert "matplotlib is not installed" in text and "<h3>CKA: by layer</h3>" in text
+    assert not (tmp_path / "report" / "figures").exists()
+
+
+RISING = {f"cka_{n}": 0.5 + 0.1 * n for n in range(DEPTH + 1)}
+NEEDED = {
+    "bilingual-is-more-alike": ("bilingual_fr", {"cka": 0.5}, "cka"),
+    "more-alike-than-random": ("random_fr", {"cka": 0.95}, "cka"),
+    "lower-layers-are-alike": ("monolingual_fr", RISING, "cka_"),
+    "higher-layers-translate-words": ("monolingual_fr", {"context_4_p1": 0.1}, "context"),
+    "similarity-tells-retrieval": ("monolingual_fr", {"pearson": 0.9}, "pearson"),
+    "gap-shrinks-with-distance": ("bilingual_zh", {"cka": 0.95}, "cka"),
+    "maps-align": ("monolingual_zh", {f"unmapped_{n}": 0.35 for n in range(5)}, "unmapped"),
+    "lower-layers-retrieve": ("monolingual_zh", {"sentences_3": 0.9}, "sentences"),
+    "embeddings-match-static-vectors": ("monolingual_fr", {"static_p1": 0.53}, "static"),
+}
+
+
+def test_numbers_as_the_paper_describes_them_support_every_claim(ended: Path) -> None:
+    decided = decide(ended)
+    assert list(decided) == list(NEEDED)
+    for each in decided.values():
+        assert each.outcome == HELD, each
+        assert each.claim.source.startswith("W&C, §5") and each.claim.statement.endswith(".")
+        assert "text of" in each.claim.scope and "fr" in each.claim.scope
+
+
+@pytest.mark.parametrize("name", NEEDED)
+def test_another_number_speaks_against_a_claim(tmp_path: Path, name: str) -> None:
+    row, changed, _ = NEEDED[name]
+    decided = decide(fake_run(tmp_path, changes={row: changed}))[name]
+    assert decided.outcome == NOT_HELD, decided
+    assert f"row {row}" in decided.numbers.split("not so: ")[1]
+
+
+@pytest.mark.parametrize("name", NEEDED)
+def test_a_claim_is_not_run_without_its_rows_or_their_numbers(tmp_path: Path, name: str) -> None:
+    row, _, metrics = NEEDED[name]
+    waits = decide(fake_run(tmp_path / "waits", waiting=[row]))[name]
+    assert (waits.outcome, waits.numbers) == (NOT_RUN, f"not ended: row {row}")
+    without = {
+        each: {metric: None for metric in metrics_of(each) if metric.startswith(metrics)}
+        for each in names_of(LANGUAGES)
+    }
+    lacks = decide(fake_run(tmp_path / "lacks", changes=without))[name]
+    assert lacks.outcome == NOT_RUN and lacks.numbers.startswith("not measured: row"), lacks
+    absent = decide(fake_run(tmp_path / "absent", ["random_fr"]))[name]
+    assert absent.outcome == NOT_RUN
+
+
+def test_what_was_not_measured_of_one_language_is_left_out_of_a_claim(tmp_path: Path) -> None:
+    changes = {"monolingual_zh": {"pearson": None}, "monolingual_fr": {"pearson": 0.91}}
+    decided = decide(fake_run(tmp_path, changes=changes))["similarity-tells-retrieval"]
+    assert (decided.outcome, decided.numbers) == (HELD, "correlation: row monolingual_fr .91")
+    assert decided.claim.scope == "Monolingual models, text of fr (not measured: zh)"
+
+
+def test_alike_low_layers_need_both_the_highest_and_the_mean(tmp_path: Path) -> None:
+    # The highest is low, but the lower half is below the upper.
+    changes = {"monolingual_fr": {"cka_0": 0.1, "cka_1": 0.1, "cka_2": 0.9}}
+    decided = decide(fake_run(tmp_path, changes=changes))["lower-layers-are-alike"]
+    assert decided.outcome == NOT_HELD
+    assert decided.numbers.endswith("not so: row monolingual_fr: mean CKA of the lower half > row "
+                                    "monolingual_fr's mean CKA of the upper half")  # fmt: skip
+
+
+def test_a_single_layer_has_no_lower_and_higher_ones(tmp_path: Path) -> None:
+    layers = {f"cka_{n}": None for n in range(1, 5)}
+    workdir = fake_run(tmp_path, ["monolingual_fr"], changes={"monolingual_fr": layers})
+    decided = decide(workdir)["lower-layers-are-alike"]
+    assert decided.outcome == NOT_RUN and "below and above the middle" in decided.numbers
+
+
+@pytest.mark.parametrize(
+    ("languages", "outcome"),
+    [(("en", "zh", "fr"), HELD), (("en", "near", "far"), HELD), (("en", "fr"), NOT_RUN),
+     (("en", "fr", "near"), NOT_RUN), (("fr", "de", "zh"), NOT_RUN)],
+)  # fmt: skip
+def test_distances_are_known_of_some_languages(
+    tmp_path: Path, languages: Sequence[str], outcome: str
+) -> None:
+    decided = decide(fake_run(tmp_path, languages=languages))["gap-shrinks-with-distance"]
+    assert decided.outcome == outcome
+    if outcome == NOT_RUN:
+        assert decided.numbers.startswith("2 languages whose order by distance is known")
+
+
+def test_another_model_of_the_first_language_is_the_nearest(tmp_path: Path) -> None:
+    names = [*names_of(("en", "fr")), "bilingual_en"]
+    changes = {"bilingual_en": {"cka": 0.99}, OTHER_SEED: {"cka": 0.8}}
+    workdir = fake_run(tmp_path, names, changes=changes, languages=("en", "fr"))
+    decided = decide(workdir)["gap-shrinks-with-distance"]
+    assert decided.outcome == HELD and decided.claim.scope.endswith("text of en and fr")
+
+
+@pytest.mark.skipif(not BROWSER, reason="no Chromium is installed")
+@pytest.mark.parametrize(("width", "dark"), [(390, True), (1440, False)], ids=["narrow", "wide"])
+def test_the_page_fits_shows_and_can_be_read(
+    going: Path, tmp_path: Path, width: int, dark: bool
+) -> None:
+    found = look(going / "report" / "report.html", tmp_path, width, dark)
+    assert found["folded"] <= width and found["unfolded"] <= width
+    assert found["pictures"] and all(min(sizes) > 0 for sizes in found["pictures"])
+    assert found["refused"] == [] and found["faint"] == [] and found["overlap"] == []

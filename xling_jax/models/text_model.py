@@ -1,0 +1,43 @@
+"""What a model with its tokenizer gives to those who read text with it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from xling_jax.models.bert import BertConfig
+
+NO_WORD = -1
+Encoded = tuple[np.ndarray, np.ndarray]
+
+
+class TextModel(Protocol):
+    """An encoder and how text becomes its tokens."""
+
+    @property
+    def config(self) -> BertConfig:
+        """The model's size."""
+
+    @property
+    def params(self) -> Mapping[str, Any]:
+        """Plain parameters, see `heads.initial_params`."""
+
+    @property
+    def frame(self) -> tuple[int, int]:
+        """The ids before and behind a sentence, such as those of [CLS] and [SEP]."""
+
+    def encode(self, sentences: Sequence[str]) -> list[np.ndarray]:
+        """Ids of each sentence of any text, int32 [pieces], without special tokens."""
+
+    def write(self, sentence: str, /) -> str:
+        """A sentence whose words stand between blanks."""
+
+    def encode_words(self, written: Sequence[str]) -> list[Encoded]:
+        """Of sentences that `write` gave: their ids, and the number of each one's word.
+
+        Both int32 [pieces]; words are numbered as they stand between blanks, and pieces that
+        belong to none have NO_WORD.
+        """
+
+    def single_pieces(self, words: Iterable[str] | None = None) -> dict[str, int]:
+        """Those of some words, or of all that the vocabulary has, that are one piece; its id."""

@@ -1,0 +1,99 @@
+"""Compares the pairs of models of one experiment."""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import ml_collections
+
+from xling_jax import experiment
+from xling_jax.reports import results, similarity
+from xling_jax.similarity import measures, pairs
+from xling_jax.similarity.pairs import ModelPair
+from xling_jax.similarity.texts import TextReader
+from xling_jax.training.loop import Interrupted, Interruption
+from xling_jax.training.metrics import say
+
+
+class Laboratory:
+    """Compares pairs of models, and stores what comes out."""
+
+    def __init__(self, config: ml_collections.ConfigDict, workdir: Path):
+        """Reads what describes texts and models, and opens the workdir or refuses it.
+
+        Raises:
+          ValueError, FileNotFoundError: the config, a text or a model cannot be used, or the
+            workdir holds another experiment.
+        """
+        experiment.require_positive(
+            config, "words.most", *(f"sentences.{name}" for name in config.sentences)
+        )
+        self._config, self._workdir = config, workdir
+
+        def parse(name: str, description: str) -> ModelPair:
+            return pairs.parse(name, description, config.models, config.languages)
+
+        self._pairs = experiment.chosen_rows(config, parse)
+        experiment.require_writable(workdir)
+        self._texts = TextReader(config)
+        description = experiment.describe(
+            config,
+            self._texts.manifest() + self._manifest(),
+            {pair.name: pair.description for pair in self._pairs},
+        )
+        found = experiment.stored(workdir, description) or description
+        members = [[[pair.name, config.seeds[0]]] for pair in self._pairs]
+        groups = found.get("groups", [])
+        found["groups"] = groups + [group for group in members if group not in groups]
+        experiment.store(workdir, found)
+
+    def _manifest(self) -> list[dict[str, Any]]:
+        """The models of the pairs, with hashes of their weights."""
+        found = []
+        for name in dict.fromkeys(side.model for pair in self._pairs for side in pair.sides):
+            folder = Path(self._config.models[name]).expanduser()
+            with experiment.named(f"models.{name}"):
+                weights = pairs.weights(folder)
+            with open(weights, "rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            found.append({"source": str(folder), "language": "model", "sha256": digest})
+        return found
+
+    def run(self) -> str:
+        """Compares what is missing, writes the report, returns the table.
+
+        Raises:
+          ValueError: a model or a text cannot be used.
+          Interrupted: the run was asked to end.
+        """
+        path, seed = self._workdir / "results.json", self._config.seeds[0]
+        with Interruption() as interruption:
+            for number, pair in enumerate(self._pairs, 1):
+                if (pair.name, seed) in {(r.row, r.seed) for r in results.read_results(path)}:
+                    continue
+                say(f"{number} of {len(self._pairs)}: {pair.name} ({pair.description})")
+                is_translated = pair.language != self._config.languages[0]
+                languages = self._config.languages[0], pair.language
+                models = [
+                    pairs.load(side, self._config.models, language)
+                    for side, language in zip(pair.sides, languages, strict=True)
+                ]
+                texts = self._texts.read(pair.language)
+                found = measures.compare(models, texts, is_translated, self._config)
+                results.add_result(
+                    path,
+                    results.Replica(
+                        experiment=self._config.name,
+                        row=pair.name,
+                        description=pair.description,
+                        seed=seed,
+                        step=0,
+                        metrics=found,
+                    ),
+                )
+                if interruption.is_noted and number < len(self._pairs):
+                    raise Interrupted(
+                        f"interrupted after {number} of {len(self._pairs)} pairs; the same "
+                        "command goes on from there"
+                    )
+        return similarity.write(self._workdir)

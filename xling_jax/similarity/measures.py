@@ -1,0 +1,88 @@
+"""Everything that is measured of one pair of models (W&C §5)."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import ml_collections
+
+from xling_jax.evaluators.similarity import layer_cka, layer_correlation, sentence_translation
+from xling_jax.evaluators.text_encoder import TextEncoder
+from xling_jax.models.text_model import TextModel
+from xling_jax.similarity import words
+from xling_jax.similarity.texts import Texts
+from xling_jax.training.metrics import say
+
+CKA, CONTEXT, SENTENCES, UNMAPPED = "cka", "context", "sentences", "unmapped"
+
+
+def _sentences(encoders: Sequence[TextEncoder], texts: Texts) -> dict[str, float]:
+    """Retrieval of tested sentences, as they are and after a map learned on others."""
+    assert texts.tested is not None
+    metrics: dict[str, float] = {}
+    for name, learned in ((UNMAPPED, None), (SENTENCES, texts.learned)):
+        if name == SENTENCES and not learned:
+            continue
+        found = sentence_translation(encoders[0], encoders[1], learned, texts.tested)
+        for layer, values in zip(encoders[0].layers, found, strict=True):
+            metrics |= {f"{name}_{layer}{end}": value for end, value in values.items()}
+    return metrics
+
+
+def _words(
+    models: Sequence[TextModel],
+    encoders: Sequence[TextEncoder],
+    texts: Texts,
+    config: ml_collections.ConfigDict,
+) -> dict[str, float]:
+    """Word translation by embeddings, static vectors and states in context."""
+    assert texts.test is not None
+    train = texts.train and words.as_written(texts.train, models)
+    test = words.as_written(texts.test, models)
+    known = texts.contexts and [
+        words.counts(model, side) for model, side in zip(models, texts.contexts, strict=True)
+    ]
+    metrics = words.by_embeddings(models, known, train, test, texts.vectors)
+    if texts.contexts and known:
+        say(f"words in {len(texts.contexts[0]):,} and {len(texts.contexts[1]):,} sentences")
+        metrics |= words.in_context(encoders, texts.contexts, known, config.words.most, train, test)
+    return metrics
+
+
+def compare(
+    models: Sequence[TextModel],
+    texts: Texts,
+    is_translated: bool,
+    config: ml_collections.ConfigDict,
+) -> Mapping[str, float]:
+    """What can be measured of two models with the texts there are.
+
+    Args:
+      models: two.
+      texts: of their languages.
+      is_translated: whether these are two languages; of one there is nothing to translate.
+      config: the experiment.
+
+    Returns:
+      `cka_L` for each layer L and `cka`, their mean, on the parallel sentences of `learned`, or of
+      `tested` where there are none; `sentences_L` and `unmapped_L`, retrieval of the tested
+      sentences with a map and without; `words_p1`, `static_p1` and `context_L_p1`, word
+      translation; `pearson`, the correlation over layers of CKA and `sentences_L`, where both vary.
+    """
+    layers = tuple(config.layers) or None
+    encoders = [TextEncoder(model, layers) for model in models]
+    metrics: dict[str, float] = {}
+    if texts.tested and is_translated:
+        metrics |= _sentences(encoders, texts)
+    if pairs := texts.learned or texts.tested:
+        say(f"CKA on {len(pairs):,} pairs of sentences")
+        values = layer_cka(encoders[0], encoders[1], pairs).tolist()
+        metrics |= {f"{CKA}_{n}": v for n, v in zip(encoders[0].layers, values, strict=True)}
+        metrics[CKA] = sum(values) / len(values)
+        if f"{SENTENCES}_{encoders[0].layers[0]}" in metrics:
+            found = [metrics[f"{SENTENCES}_{layer}"] for layer in encoders[0].layers]
+            correlation = layer_correlation(values, found)
+            if math.isfinite(correlation):
+                metrics["pearson"] = correlation
+    if texts.test and is_translated:
+        metrics |= _words(models, encoders, texts, config)
+    return metrics

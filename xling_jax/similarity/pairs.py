@@ -1,0 +1,96 @@
+"""Which two models a row compares, and on whose text."""
+
+import dataclasses
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from xling_jax import experiment
+from xling_jax.models import heads, hugging_face, stored
+from xling_jax.models.hugging_face_text import HuggingFaceModel
+from xling_jax.models.stored import StoredModel
+from xling_jax.models.text_model import TextModel
+
+RANDOM_SEED = 2**31  # of random encoders, so that none begins as a trained model did
+_SIDE = re.compile(r"(?:(random)\[)?([\w.-]+)(?(1)\])")
+
+
+@dataclasses.dataclass(frozen=True)
+class Side:
+    """A model of a row.
+
+    model: its name among the config's models. is_random: whether its weights are drawn anew.
+    """
+
+    model: str
+    is_random: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class ModelPair:
+    """A row: two models and the language whose text, with its translations, they read."""
+
+    name: str
+    description: str
+    sides: tuple[Side, Side]
+    language: str
+
+
+def parse(
+    name: str, description: str, models: Iterable[str], languages: Iterable[str]
+) -> ModelPair:
+    """Reads a description such as `en|random[fr] @fr`.
+
+    Args:
+      name: of the row.
+      description: two names of models joined by `|`, either of them in `random[…]` for a random
+        encoder of its size and vocabulary, and the language of the text after an `@`.
+      models: the names there are.
+      languages: the languages of texts.
+
+    Raises:
+      ValueError: it cannot be read, or names a model or language that there is not.
+    """
+    both, _, language = (part.strip() for part in description.partition("@"))
+    found = [_SIDE.fullmatch(part.strip()) for part in both.split("|")]
+    if len(found) != 2 or None in found or not language:
+        raise ValueError(f"{description!r} is not of the form MODEL|MODEL @LANGUAGE")
+    sides = [Side(match[2], match[1] is not None) for match in found if match]
+    if unknown := [side.model for side in sides if side.model not in models]:
+        raise ValueError(f"there is no model {unknown[0]!r} among {', '.join(models) or 'none'}")
+    if language not in languages:
+        raise ValueError(f"there is no text of {language!r}: choose from {', '.join(languages)}")
+    return ModelPair(name, description, (sides[0], sides[1]), language)
+
+
+def weights(folder: Path) -> Path:
+    """The file of a model's weights.
+
+    Raises:
+      FileNotFoundError: the folder holds neither a stored model nor one of `transformers`.
+    """
+    if (folder / hugging_face.CONFIG).exists():
+        return hugging_face.require(folder)
+    stored.require(folder)
+    return folder / stored.WEIGHTS
+
+
+def load(side: Side, folders: Mapping[str, str], language: str) -> TextModel:
+    """The model of a side; a random encoder has the pieces and the size of the trained one.
+
+    Raises:
+      FileNotFoundError, ValueError: there is no such model, or it is damaged; its field is named.
+    """
+    folder = Path(folders[side.model]).expanduser()
+    with experiment.named(f"models.{side.model}"):
+        model = _read(folder, language)
+    if not side.is_random:
+        return model
+    return dataclasses.replace(model, params=heads.initial_params(model.config, RANDOM_SEED))
+
+
+def _read(folder: Path, language: str) -> StoredModel | HuggingFaceModel:
+    weights(folder)
+    if (folder / hugging_face.CONFIG).exists():
+        return HuggingFaceModel.load(folder, language)
+    return stored.load(folder)
