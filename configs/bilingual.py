@@ -2,9 +2,10 @@
 
     python -m xling_jax.main --config=configs/bilingual.py:row=sep_emb_l1_3,pair=en-near
 
-Options: row (an entry of ROWS, several joined by +, a set of SETS, or modifications joined by ;),
-pair (two languages or more joined by -, the first being the one that others are compared with; near
-and far are embedded languages), scale (laptop, paper), seeds (joined by +).
+Options: row (an entry of ROWS, several joined by +, modifications joined by ;, or a set: `all`,
+`alone`, each language by itself, `pairs`, the first with each other one), pair (two languages or
+more joined by -, the first being the one that others are compared with; near and far are embedded
+languages), scale (laptop, paper), seeds (joined by +).
 
 Real text: a file with a sentence a line, several joined by +, or a TFDS name, for each language:
 
@@ -163,9 +164,11 @@ def get_config(argument: str | None = None) -> ConfigDict:
     scales = {"laptop": laptop, "paper": paper}
     config = experiment.choose("scale", options["scale"], scales)(languages)
     config.name, config.scale = "bilingual", options["scale"]
-    rows = ROWS | {name: f"only[{name}]" for name in languages}
+    first, others = languages[0], languages[1:]
+    pairs = {f"{first}_{name}": f"only[{first}|{name}]" for name in others}
+    rows = ROWS | pairs | {name: f"only[{name}]" for name in languages}
     config.rows, config.row = rows, options["row"]
-    config.sets = {"all": tuple(ROWS), "alone": languages}
+    config.sets = {"all": tuple(ROWS), "alone": languages, "pairs": tuple(pairs)}
     config.seeds = experiment.integers("seeds", options["seeds"])
     name = f"bilingual-{options['scale']}-{options['pair']}-{options['row']}"
     config.workdir = re.sub(r"[^\w+.-]", "_", name)

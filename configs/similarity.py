@@ -1,6 +1,6 @@
 """Wu, Conneau et al. 2020, §5: are monolingual models alike? Figures 4, 6 and 7.
 
-    python -m xling_jax.main --config=configs/bilingual.py:row=default+alone,pair=en-near
+    python -m xling_jax.main --config=configs/bilingual.py:row=pairs+alone,pair=en-near
     python -m xling_jax.main --config=configs/similarity.py:pair=en-near
 
 The first command trains a bilingual model and one of each language alone, the second compares them:
@@ -43,16 +43,16 @@ def get_config(argument: str | None = None) -> ConfigDict:
     options = experiment.parse_options(argument, {"row": "all", "pair": "en-near", "run": ""})
     languages = tuple(options["pair"].split("-"))
     first, others = languages[0], languages[1:]
-    default = f"runs/bilingual-laptop-{options['pair']}-default+alone"
+    default = f"runs/bilingual-laptop-{options['pair']}-pairs+alone"
     run = options["run"] or default
     models = {name: f"{run}/models/row{name}_seed0/{name}" for name in languages}
     models[f"{first}_other"] = f"{run}/models/row{first}_seed1/{first}"
     rows = {}
     for name in others:
-        models[f"both_{first}_{name}"] = f"{run}/models/rowdefault_seed0/{first}"
-        models[f"both_{name}"] = f"{run}/models/rowdefault_seed0/{name}"
+        both = f"{first}_{name}"
+        models |= {f"{both}_{one}": f"{run}/models/row{both}_seed0/{one}" for one in (first, name)}
         rows |= {
-            f"bilingual_{name}": f"both_{first}_{name}|both_{name} @{name}",
+            f"bilingual_{name}": f"{both}_{first}|{both}_{name} @{name}",
             f"monolingual_{name}": f"{first}|{name} @{name}",
             f"random_{name}": f"{first}|random[{name}] @{name}",
         }

@@ -19,7 +19,7 @@ from xling_jax.similarity.laboratory import Laboratory
 def trained(tmp_path_factory):
     """A bilingual model and one of each language alone, at a size that trains in seconds."""
     workdir = tmp_path_factory.mktemp("models") / "trained"
-    train(workdir, "row=default+alone,pair=en-far", **{"models.positions": 32})
+    train(workdir, "row=pairs+alone,pair=en-far", **{"models.positions": 32})
     return workdir
 
 
@@ -121,7 +121,7 @@ def test_a_table_grows_and_finished_rows_are_kept(trained, finished, tmp_path):
         (
             ",row=en|fr @far",
             {},
-            "there is no model 'fr' among both_en_far, both_far, en, en_other, far",
+            "there is no model 'fr' among en, en_far_en, en_far_far, en_other, far",
         ),
         (",row=en|far @de", {}, "there is no text of 'de': choose from en, far"),
         (",row=en,far", {}, "unknown option 'far'"),

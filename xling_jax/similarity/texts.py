@@ -76,7 +76,7 @@ class TextReader:
             raise ValueError(
                 f"run={self._config.run}: there is no {path}. The embedded languages are those of "
                 "a run of configs/bilingual.py: name its workdir, or train its models first with "
-                f"python -m xling_jax.main --config=configs/bilingual.py:row=default+alone,"
+                f"python -m xling_jax.main --config=configs/bilingual.py:row=pairs+alone,"
                 f"pair={'-'.join(self.languages)}"
             )
         reader = Reader(ml_collections.ConfigDict(found["config"]))

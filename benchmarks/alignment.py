@@ -1,0 +1,185 @@
+"""How fast are CSLS, Procrustes and CKA, and how much memory do they take?
+
+python benchmarks/alignment.py
+
+Each against other libraries' ways to the same numbers: faiss (exact search; `pip install
+faiss-cpu`, left out where it is not installed), scipy, and the plain formulas in numpy. Every
+measurement is a process of its own, which takes its time after a first call that compiles, and
+tells its peak memory; the contestants take turns.
+"""
+
+import argparse
+import importlib.util
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+NEIGHBOURS = 10
+ROWS = 1000  # of a block of the numpy formula, whose matrix would not fit otherwise
+
+
+def points(n: int, d: int, seed: int) -> np.ndarray:
+    """Random points of unit length."""
+    x = np.random.default_rng(seed).standard_normal((n, d), np.float32)
+    return x / np.linalg.norm(x, axis=1, keepdims=True)
+
+
+def csls_ours(n: int, d: int) -> Callable[[], object]:
+    """The best key of each query by CSLS."""
+    import jax
+
+    from xling_jax.alignment import csls
+
+    x, y = (jax.device_put(points(n, d, seed)) for seed in (0, 1))
+    return lambda: jax.block_until_ready(csls.top_k(x, y))
+
+
+def csls_numpy(n: int, d: int) -> Callable[[], object]:
+    """The same by its formula, some rows at a time."""
+    x, y = points(n, d, 0), points(n, d, 1)
+
+    def density(a, b):
+        found = []
+        for start in range(0, n, ROWS):
+            cosines = a[start : start + ROWS] @ b.T
+            found.append(np.partition(cosines, -NEIGHBOURS, axis=1)[:, -NEIGHBOURS:].mean(axis=1))
+        return np.concatenate(found)
+
+    def search():
+        of_x, of_y = density(x, y), density(y, x)
+        best = [
+            (2 * x[s : s + ROWS] @ y.T - of_x[s : s + ROWS, None] - of_y).argmax(axis=1)
+            for s in range(0, n, ROWS)
+        ]
+        return np.concatenate(best)
+
+    return search
+
+
+def search_faiss(n: int, d: int) -> Callable[[], object]:
+    """One exact search of the ten nearest; CSLS needs two, and a third of its own kind."""
+    import faiss
+
+    x, y = points(n, d, 0), points(n, d, 1)
+    index = faiss.IndexFlatIP(d)
+    index.add(y)
+    return lambda: index.search(x, NEIGHBOURS)
+
+
+def procrustes_ours(n: int, d: int) -> Callable[[], object]:
+    """The orthogonal map."""
+    import jax
+
+    from xling_jax.alignment.procrustes import orthogonal_map
+
+    x, y = (jax.device_put(points(n, d, seed)) for seed in (0, 1))
+    return lambda: jax.block_until_ready(orthogonal_map(x, y))
+
+
+def procrustes_scipy(n: int, d: int) -> Callable[[], object]:
+    """The same by scipy."""
+    import scipy.linalg
+
+    x, y = points(n, d, 0), points(n, d, 1)
+    return lambda: scipy.linalg.orthogonal_procrustes(x, y, check_finite=False)
+
+
+def cka_ours(n: int, d: int) -> Callable[[], object]:
+    """Linear CKA."""
+    import jax
+
+    from xling_jax.alignment.cka import linear_cka
+
+    x, y = (jax.device_put(points(n, d, seed)) for seed in (0, 1))
+    return lambda: jax.block_until_ready(linear_cka(x, y))
+
+
+def cka_gram(n: int, d: int) -> Callable[[], object]:
+    """The same by the matrices of all pairs of items, as Kornblith et al. 2019 introduce it."""
+    x, y = points(n, d, 0), points(n, d, 1)
+
+    def gram():
+        k, h = ((z - z.mean(axis=0)) @ (z - z.mean(axis=0)).T for z in (x, y))
+        return (k * h).sum() / np.sqrt((k * k).sum() * (h * h).sum())
+
+    return gram
+
+
+CONTESTANTS = {
+    function.__name__: function
+    for function in (
+        csls_ours,
+        csls_numpy,
+        search_faiss,
+        procrustes_ours,
+        procrustes_scipy,
+        cka_ours,
+        cka_gram,
+    )
+}
+
+
+def measure(name: str, n: int, d: int) -> None:
+    """Prints the seconds of a call and the process's peak memory, as JSON."""
+    call = CONTESTANTS[name](n, d)
+    call()
+    before = time.perf_counter()
+    call()
+    seconds = time.perf_counter() - before
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(json.dumps({"seconds": seconds, "GiB": peak}))
+
+
+def turn(name: str, n: int, d: int) -> dict[str, float]:
+    """One measurement in a process of its own."""
+    command = [sys.executable, __file__, "--only", name, str(n), str(d)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def main() -> None:
+    """Lets the contestants of each table take turns, and prints it."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--words", type=int, default=50_000, help="of CSLS, and of Procrustes")
+    parser.add_argument("--sentences", type=int, default=10_000, help="of CKA")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--only", nargs=3, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.only:
+        name, n, d = arguments.only
+        measure(name, int(n), int(d))
+        return
+    words, sentences = arguments.words, arguments.sentences
+    faiss = ["search_faiss"] if importlib.util.find_spec("faiss") else []
+    tables = [
+        [("csls_ours", words, 300), *((x, words, 300) for x in ("csls_numpy", *faiss))],
+        [("procrustes_ours", words, 768), ("procrustes_scipy", words, 768)],
+        [("cka_ours", sentences, 768), ("cka_gram", sentences, 768)],
+        [("cka_ours", 10 * sentences, 768), ("cka_ours", 20 * sentences, 768)],
+        [("csls_ours", words, 300), ("csls_ours", 2 * words, 300)],
+    ]
+    for entries in tables:
+        found = [[turn(*entry) for entry in entries] for _ in range(arguments.repeats)]
+        print("\n| | n | d | s | times the first | peak GiB |\n|---|---|---|---|---|---|")
+        for column, (name, n, d) in enumerate(entries):
+            seconds = [row[column]["seconds"] for row in found]
+            times = [row[column]["seconds"] / row[0]["seconds"] for row in found]
+            peak = statistics.median(row[column]["GiB"] for row in found)
+            print(
+                f"| {name} | {n:,} | {d} | {statistics.median(seconds):.2f} | "
+                f"{statistics.median(times):.2f} ({min(times):.2f} to {max(times):.2f}) | "
+                f"{peak:.2f} |",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
