@@ -1,0 +1,128 @@
+"""alignment.word_aligner: links of words, against the model computed word by word."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.special import digamma
+
+from xling_jax.alignment import word_aligner
+from xling_jax.alignment.word_aligner import ALPHA, NULL, TENSION, align, symmetrize
+
+
+def corpus(sentences=400, words=60, seed=0):
+    """Sentences whose translation keeps the order but for neighbours that change places."""
+    random = np.random.default_rng(seed)
+    sources, targets, gold = [], [], []
+    for _ in range(sentences):
+        n = int(random.integers(1, 25))
+        source = random.integers(0, words, n)
+        order = np.arange(n)
+        for i in range(0, n - 1, 2):
+            if random.random() < 0.4:
+                order[[i, i + 1]] = order[[i + 1, i]]
+        sources.append([f"s{w}" for w in source])
+        targets.append([f"t{source[j]}" for j in order])
+        gold.append(sorted((int(j), i) for i, j in enumerate(order)))
+    return sources, targets, gold
+
+
+def test_words_find_their_translations_wherever_they_stand():
+    sources, targets, gold = corpus()
+    found = align(sources, targets)
+    right = sum(len(set(a) & set(b)) for a, b in zip(found, gold, strict=True))
+    assert right / sum(map(len, gold)) > 0.97
+    assert right / sum(map(len, found)) > 0.97
+
+
+def by_hand(sources, targets, iterations, tension):
+    """One direction by dictionaries, with a tension that stays."""
+    pairs = {(e, f) for s, t in zip(sources, targets, strict=True) for f in t for e in [None, *s]}
+    kinds = {e: sum(e == other for other, _ in pairs) for e, _ in pairs}
+    probability = {pair: 1 / kinds[pair[0]] for pair in pairs}
+
+    def shares(source, target, i):
+        m, n = len(target), len(source)
+        prior = [math.exp(-tension * abs((i + 1) / m - (j + 1) / n)) for j in range(n)]
+        weights = [NULL * probability[None, target[i]]]
+        weights += [
+            (1 - NULL) * p / sum(prior) * probability[e, target[i]]
+            for e, p in zip(source, prior, strict=True)
+        ]
+        return [w / sum(weights) for w in weights]
+
+    for _ in range(iterations):
+        counts = dict.fromkeys(pairs, 0.0)
+        for source, target in zip(sources, targets, strict=True):
+            for i, f in enumerate(target):
+                for e, share in zip([None, *source], shares(source, target, i), strict=True):
+                    counts[e, f] += share
+        total = dict.fromkeys(kinds, 0.0)
+        for (e, _), count in counts.items():
+            total[e] += count
+        probability = {
+            (e, f): math.exp(digamma(count + ALPHA) - digamma(total[e] + ALPHA * kinds[e]))
+            for (e, f), count in counts.items()
+        }
+    return [
+        [int(np.argmax(shares(source, target, i))) - 1 for i in range(len(target))]
+        for source, target in zip(sources, targets, strict=True)
+    ]
+
+
+def test_a_direction_is_the_model_of_the_paper(monkeypatch):
+    monkeypatch.setattr(word_aligner, "_best_tension", lambda *_: TENSION)
+    sources, targets, _ = corpus(60, 12, seed=1)
+    random = np.random.default_rng(2)
+    targets = [[w for w in t if random.random() < 0.8] or t[:1] for t in targets]
+    ids = word_aligner._ids(sources), word_aligner._ids(targets)
+    found = word_aligner._directed(*ids, iterations=3)
+    expected = by_hand(sources, targets, 3, TENSION)
+    for source, ours, theirs in zip(sources, found, expected, strict=True):
+        # Of a word that stands twice, places may be equally near to the diagonal.
+        words = [*source, None]
+        assert [words[j] for j in ours] == [words[j] for j in theirs]
+
+
+@pytest.mark.parametrize("true", [1.0, 6.0])
+def test_the_tension_becomes_that_of_the_text(true):
+    random = np.random.default_rng(0)
+    sources, targets = [], []
+    for _ in range(500):
+        n = 12
+        source = random.permutation(200)[:n]
+        weights = np.exp(-true * np.abs(np.arange(1, n + 1)[:, None] - np.arange(1, n + 1)) / n)
+        places = [random.choice(n, p=row / row.sum()) for row in weights]
+        sources.append([f"s{w}" for w in source])
+        targets.append([f"t{source[j]}" for j in places])
+    seen = []
+    best = word_aligner._best_tension
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(word_aligner, "_best_tension", lambda *a: seen.append(best(*a)) or seen[-1])
+        align(sources, targets)
+    assert seen[4] == pytest.approx(true, rel=0.15, abs=0.3)
+
+
+def test_batches_and_padding_change_nothing(monkeypatch):
+    sources, targets, _ = corpus(80)
+    whole = align(sources, targets)
+    monkeypatch.setattr(word_aligner, "PLACES", 600)
+    monkeypatch.setattr(word_aligner, "SHORTEST", 4)
+    assert align(sources, targets) == whole
+
+
+def test_links_grow_from_those_of_both_directions():
+    both = [(0, 0), (2, 2)]
+    forward = [*both, (1, 1), (5, 5), (9, 2)]
+    backward = [*both, (2, 3), (5, 6)]
+    assert symmetrize(forward, backward) == [(0, 0), (1, 1), (2, 2), (2, 3), (5, 5)]
+    assert symmetrize([], [(0, 1)]) == [(0, 1)] and symmetrize([], []) == []
+
+
+def test_empty_sentences_have_no_links_and_bad_input_is_named():
+    found = align([["a", "b"], [], ["a"]], [["x", "y"], ["x"], []])
+    assert found[0] and found[1:] == [[], []]
+    with pytest.raises(ValueError, match="2 source and 1 target sentences"):
+        align([["a"], ["b"]], [["x"]])
+    with pytest.raises(ValueError, match="no pair of sentences has words"):
+        align([[]], [["x"]])
