@@ -24,6 +24,7 @@ setuptools.setup(
         # What TFDS reads without TensorFlow; it asks for it on Linux only.
         'array_record>=0.5; sys_platform != "win32"',
         "chex>=0.1.90",
+        "conllu>=6.0",
         "flax>=0.12",
         "gensim>=4.4",
         # Reads text that does not fit the device; made for Linux and macOS.
@@ -41,6 +42,7 @@ setuptools.setup(
         "safetensors>=0.4",
         "sentencepiece>=0.2.1",
         "tensorflow-datasets>=4.9.9",
+        "ufal.chu_liu_edmonds>=1.0.3",
     ],
     extras_require={
         "cuda": ["jax[cuda13]"],

@@ -1,0 +1,103 @@
+"""transfer.parsing: treebanks, trees of highest score, attachment scores."""
+
+import itertools
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from xling_jax.transfer.parsing import attachment_scores, best_tree, not_punctuation, read
+
+SENTENCE = """# text = vámonos al mar.
+1-2\tvámonos\t_\t_\t_\t_\t_\t_\t_\t_
+1\tvamos\tir\tVERB\t_\t_\t0\troot\t_\t_
+2\tnos\tnosotros\tPRON\t_\t_\t1\tobj:refl\t_\t_
+2.1\tx\tx\tX\t_\t_\t_\t_\t_\t_
+3\tmar\tmar\tNOUN\t_\t_\t1\tobl\t_\t_
+4\t.\t.\tPUNCT\t_\t_\t1\tpunct\t_\t_
+
+"""
+
+
+def test_multiword_tokens_and_empty_nodes_are_no_words(tmp_path):
+    path = tmp_path / "a.conllu"
+    path.write_text(SENTENCE * 2)
+    one, other = read(path)
+    assert one == other and one.words == ["vamos", "nos", "mar", "."]
+    assert one.heads == [0, 1, 1, 1] and one.relations[1] == "obj:refl"
+    assert not_punctuation([one]) == [[True, True, True, False]]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda x: x.replace("\t1\tobl", "\t9\tobl"), "sentence 2: heads .* not all are words"),
+        (lambda x: x.replace("\t0\troot", "\t3\tdep"), "sentence 2: word 1 does not lead"),
+        (lambda x: x.replace("\t1\tobl", "\t_\tobl"), "sentence 2: a word has no head"),
+        (lambda x: x.replace("\t", " x "), "sentence 2"),
+    ],
+)
+def test_what_is_no_tree_is_named(tmp_path, change, message):
+    path = tmp_path / "a.conllu"
+    path.write_text(SENTENCE + change(SENTENCE))
+    with pytest.raises(ValueError, match=message):
+        read(path)
+    with pytest.raises(FileNotFoundError, match="none.conllu: no such file"):
+        read(tmp_path / "none.conllu")
+
+
+def is_tree(heads):
+    for word in range(1, len(heads) + 1):
+        place, steps = word, 0
+        while place and steps <= len(heads):
+            place, steps = heads[place - 1], steps + 1
+        if place:
+            return False
+    return True
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_tree_of_highest_score_with_one_root_is_found(seed):
+    words = 4
+    scores = np.random.default_rng(seed).normal(size=(words + 1, words + 1))
+    scores[:, 0] += 2 * (seed % 2)  # many words would be roots
+    trees = [
+        heads
+        for heads in itertools.product(range(words + 1), repeat=words)
+        if heads.count(0) == 1 and is_tree(heads)
+    ]
+    best = max(trees, key=lambda heads: sum(scores[i + 1, h] for i, h in enumerate(heads)))
+    assert best_tree(scores) == list(best)
+
+
+def test_scores_that_mean_nothing_are_refused():
+    with pytest.raises(ValueError, match="give a square matrix"):
+        best_tree(np.zeros((2, 3)))
+    with pytest.raises(ValueError, match="not finite"):
+        best_tree(np.full((3, 3), np.nan))
+
+
+def test_attachment_scores():
+    gold = [[(0, "root"), (1, "obj:refl"), (1, "punct")]]
+    predicted = [[(0, "root"), (1, "obj"), (2, "punct")]]
+    assert attachment_scores(gold, predicted) == {"uas": 2 / 3, "las": 1 / 3}
+    assert attachment_scores(gold, predicted, with_subtypes=False)["las"] == 2 / 3
+    counted = [[True, True, False]]
+    assert attachment_scores(gold, predicted, counted) == {"uas": 1.0, "las": 0.5}
+    with pytest.raises(ValueError, match="sentence 0: 3 gold words, 1 predicted"):
+        attachment_scores(gold, [[(0, "root")]])
+    with pytest.raises(ValueError, match="no word counts"):
+        attachment_scores(gold, predicted, [[False] * 3])
+
+
+DATA = os.environ.get("XLING_DATA", "")
+
+
+@pytest.mark.skipif(not DATA, reason="XLING_DATA names no folder of real data")
+@pytest.mark.parametrize(("language", "number"), [("en", 2077), ("fr", 416), ("zh", 500)])
+def test_real_treebanks_are_read(language, number):
+    trees = read(Path(DATA) / "ud" / f"{language}.test.conllu")
+    assert len(trees) == number
+    gold = [list(zip(tree.heads, tree.relations, strict=True)) for tree in trees]
+    assert attachment_scores(gold, gold, not_punctuation(trees)) == {"uas": 1, "las": 1}

@@ -1,0 +1,133 @@
+"""Named entities as BIO tags: files, repair and span F1 (W&C §3.2)."""
+
+import os
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from xling_jax.corpora import sources
+
+OUTSIDE = "O"
+_TAG = re.compile(r"O|[BI]-\S+")
+_LANGUAGE = re.compile(r"[a-z]{2,3}(?:-[a-z]+)*:(?=.)")  # that WikiAnn puts before a word
+_DOCUMENT = "-DOCSTART-"
+
+
+class Tagged(NamedTuple):
+    """A sentence: its words, and a tag for each."""
+
+    words: list[str]
+    tags: list[str]
+
+
+class Span(NamedTuple):
+    """An entity: places of its first word and behind its last, and its type."""
+
+    start: int
+    end: int
+    kind: str
+
+
+def read(path: str | os.PathLike[str]) -> list[Tagged]:
+    """Reads sentences with a word a line and blank lines between them.
+
+    A line is a word and its tag with a tab between (PAN-X, WikiAnn), or columns between blanks of
+    which the first is the word and the last the tag (CoNLL 2002 and 2003). A language before the
+    word, as WikiAnn writes `fr:Paris`, is taken off where every word of the file has the same.
+
+    Raises:
+      FileNotFoundError: there is no such file.
+      ValueError: it has no sentence, is no UTF-8, or a line has no tag or one that is not BIO; the
+        line is named.
+    """
+    sentences: list[Tagged] = []
+    words: list[str] = []
+    tags: list[str] = []
+    for number, line in enumerate([*sources.lines(sources.Chunk(str(path))), ""], 1):
+        columns = [x.strip() for x in line.split("\t")] if "\t" in line else line.split()
+        if not any(columns) or columns[0] == _DOCUMENT:
+            if words:
+                sentences.append(Tagged(words, tags))
+            words, tags = [], []
+            continue
+        if len(columns) < 2 or not columns[0] or not _TAG.fullmatch(columns[-1]):
+            raise ValueError(
+                f"{path}, line {number}: {line.strip()!r} is not a word and a tag such as O, B-PER "
+                "or I-PER"
+            )
+        words.append(columns[0])
+        tags.append(columns[-1])
+    if not sentences:
+        raise ValueError(f"{path} has no tagged words")
+    return _without_language(sentences)
+
+
+def _without_language(sentences: list[Tagged]) -> list[Tagged]:
+    """The sentences without a language's name that stands before all of their words."""
+    match = _LANGUAGE.match(sentences[0].words[0])
+    if not match or not all(w.startswith(match[0]) for s in sentences for w in s.words):
+        return sentences
+    start = len(match[0])
+    return [Tagged([word[start:] for word in s.words], s.tags) for s in sentences]
+
+
+def repair(tags: Sequence[str]) -> list[str]:
+    """Tags that are valid spans (W&C §3.2).
+
+    An `I` that follows nothing begins a span, and the last type of a span is the type of all of
+    it: `O I-X` becomes `O B-X`, and `B-X I-Y I-Z` becomes `B-Z I-Z I-Z`.
+    """
+    repaired = list(tags)
+    end = len(repaired)
+    while end:
+        end -= 1
+        if repaired[end] == OUTSIDE:
+            continue
+        start, kind = end, repaired[end][2:]
+        while repaired[start][0] == "I" and start and repaired[start - 1] != OUTSIDE:
+            start -= 1
+        repaired[start : end + 1] = [f"B-{kind}", *[f"I-{kind}"] * (end - start)]
+        end = start
+    return repaired
+
+
+def spans(tags: Sequence[str]) -> list[Span]:
+    """The entities of tags, as conlleval counts them.
+
+    A span ends before `O`, before a `B`, and before an `I` of another type, which begins one.
+    """
+    found: list[Span] = []
+    start, kind = 0, ""
+    for place, tag in enumerate([*tags, OUTSIDE]):
+        continues = tag[0] == "I" and tag[2:] == kind
+        if kind and not continues:
+            found.append(Span(start, place, kind))
+            kind = ""
+        if tag != OUTSIDE and not continues:
+            start, kind = place, tag[2:]
+    return found
+
+
+def span_f1(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> dict[str, float]:
+    """Precision, recall and F1 of whole entities over all sentences, as conlleval gives them.
+
+    Args:
+      gold: the tags of sentences. predicted: as many, see `repair`.
+
+    Returns:
+      `precision`, `recall`, `f1`, from 0 to 1; 0 where there is nothing to divide by.
+
+    Raises:
+      ValueError: sentences of different numbers or lengths.
+    """
+    if len(gold) != len(predicted):
+        raise ValueError(f"{len(gold)} sentences of gold tags, {len(predicted)} predicted ones")
+    right = wanted = found = 0
+    for number, (one, other) in enumerate(zip(gold, predicted, strict=True)):
+        if len(one) != len(other):
+            raise ValueError(f"sentence {number}: {len(one)} gold tags, {len(other)} predicted")
+        true, ours = set(spans(one)), set(spans(other))
+        right, wanted, found = right + len(true & ours), wanted + len(true), found + len(ours)
+    precision, recall = right / max(found, 1), right / max(wanted, 1)
+    f1 = 2 * precision * recall / (precision + recall) if right else 0.0
+    return {"precision": precision, "recall": recall, "f1": f1}
