@@ -52,7 +52,13 @@ setuptools.setup(
         "notebook": ["ipykernel", "ipywidgets", "jupyterlab"],
         # For the TFDS datasets whose preparation needs TensorFlow; reading never does.
         "tfds-tensorflow": ["tensorflow-cpu>=2.16"],
-        "test": ["mypy>=1.18", "pytest>=8.0", "pytest-xdist>=3.5", "ruff~=0.17.5"],
+        "test": [
+            "mypy>=1.18",
+            "pytest>=8.0",
+            "pytest-xdist>=3.5",
+            "ruff~=0.17.5",
+            "tokenizers>=0.20",
+        ],
     },
     classifiers=[
         "Intended Audience :: Science/Research",

@@ -26,7 +26,12 @@ import re
 from ml_collections import ConfigDict
 
 from xling_jax import experiment
-from xling_jax.corpora.synthetic.pair import FAR, NEAR, LanguageConfig, SecondConfig
+from xling_jax.corpora.synthetic.pair import (
+    EMBEDDED,
+    LanguageConfig,
+    SecondConfig,
+    are_embedded,
+)
 
 ROWS = {
     "default": "default",
@@ -40,7 +45,6 @@ ROWS = {
     "sep_emb_l1_3": "sep-emb;sep[layers/0..2]",
     "sep_emb_l1_6": "sep-emb;sep[layers/0..5]",
 }
-EMBEDDED = {"en": SecondConfig(), "near": NEAR, "far": FAR}
 WIKI = "tfds:wiki40b/{}:train#text", "tfds:wiki40b/{}:validation#text"
 WIKI_NAMES = {"zh": "zh-cn"}  # where Wiki40B has another name for a language
 CC = "tfds:c4/multilingual:{}#text"  # text of another domain
@@ -48,12 +52,7 @@ CC = "tfds:c4/multilingual:{}#text"  # text of another domain
 
 def paper(languages: tuple[str, ...]) -> ConfigDict:
     """The settings of the paper (§3.1), with the readings that the text leaves open."""
-    is_embedded = not set(languages).isdisjoint(EMBEDDED.keys() - {"en"})
-    if is_embedded and not (languages[0] == "en" and set(languages) <= set(EMBEDDED)):
-        raise ValueError(
-            f"pair={'-'.join(languages)}: the embedded languages are {', '.join(EMBEDDED)}, of "
-            "which en comes first"
-        )
+    is_embedded = are_embedded(languages)
     corpora = {
         "languages": languages,
         "synthetic": dataclasses.asdict(LanguageConfig()),

@@ -33,9 +33,8 @@ import re
 from ml_collections import ConfigDict
 
 from xling_jax import experiment
-
-EMBEDDED = "near", "far"
-SYNTHETIC = "synthetic"
+from xling_jax.bilingual.texts import SYNTHETIC
+from xling_jax.corpora.synthetic.pair import are_embedded
 
 
 def get_config(argument: str | None = None) -> ConfigDict:
@@ -43,6 +42,8 @@ def get_config(argument: str | None = None) -> ConfigDict:
     options = experiment.parse_options(argument, {"row": "all", "pair": "en-near", "run": ""})
     languages = tuple(options["pair"].split("-"))
     first, others = languages[0], languages[1:]
+    if not others:
+        raise ValueError(f"pair={first}: name two languages or more, joined by -")
     default = f"runs/bilingual-laptop-{options['pair']}-pairs+alone"
     run = options["run"] or default
     models = {name: f"{run}/models/row{name}_seed0/{name}" for name in languages}
@@ -58,10 +59,9 @@ def get_config(argument: str | None = None) -> ConfigDict:
         }
     sets = {"all": tuple(rows)}
     rows["other_seed"] = f"{first}|{first}_other @{first}"
+    given = SYNTHETIC if are_embedded(languages) else ""
     texts = {}
     for name in languages:
-        is_embedded = not set(others).isdisjoint(EMBEDDED)
-        given = SYNTHETIC if is_embedded else ""
         texts[name] = {
             "learned_first": given,
             "learned": given,
@@ -75,7 +75,6 @@ def get_config(argument: str | None = None) -> ConfigDict:
     config = ConfigDict(
         {
             "name": "similarity",
-            "scale": "paper",
             "languages": languages,
             "run": run,
             "models": models,

@@ -93,11 +93,15 @@ def test_a_damaged_description_is_refused(tmp_path):
     ("fields", "message"),
     [
         ({"row": "0+8+0"}, "row 0 named twice"),
+        ({"row": "none"}, "row=none: there is none"),
         ({"row": "small+8"}, "row 8 named twice"),
         ({"seeds": (1, 1)}, "seed 1 named twice"),
         ({"seeds": ()}, r"seeds=\(\): choose numbers"),
         ({"seeds": (-1,)}, "choose numbers from 0"),
-        ({"row": "wrong"}, "row='wrong': no such thing; or a row: 0, 8; or a set of rows: small"),
+        (
+            {"row": "wrong"},
+            "row='wrong': no such thing; or a row: 0, 8; or a set of rows: none, small",
+        ),
     ],
 )
 def test_rows_and_seeds_that_cannot_be_used_are_refused(fields, message):
@@ -105,7 +109,9 @@ def test_rows_and_seeds_that_cannot_be_used_are_refused(fields, message):
         if description == "wrong":
             raise ValueError("no such thing")
 
-    made = config(rows={"0": "original", "8": "a;b"}, sets={"small": ("0", "8")}, seeds=(0,))
+    made = config(
+        rows={"0": "original", "8": "a;b"}, sets={"small": ("0", "8"), "none": ()}, seeds=(0,)
+    )
     made.update(fields)
     with pytest.raises(ValueError, match=message):
         experiment.chosen_rows(made, parse)
@@ -116,6 +122,19 @@ def test_another_text_is_refused_naming_it(tmp_path):
     with pytest.raises(ValueError, match="the content of a.txt"):
         other = [{**TEXTS[0], "sha256": "2" * 64}]
         experiment.stored(tmp_path, experiment.describe(config(), other, ROWS))
+
+
+def test_a_file_may_serve_twice_cut_at_different_places(tmp_path):
+    texts = [TEXTS[0], {**TEXTS[0], "sha256": "2" * 64}]
+    experiment.store(tmp_path, experiment.describe(config(), texts, ROWS))
+    assert experiment.stored(tmp_path, experiment.describe(config(), texts, ROWS))
+
+
+def test_errors_are_named_by_their_field():
+    with pytest.raises(ValueError, match="a.b: .*codec"), experiment.named("a.b"):
+        b"\xff".decode()
+    with pytest.raises(FileNotFoundError, match="a.b: none"), experiment.named("a.b"):
+        raise FileNotFoundError("none")
 
 
 def test_a_workdir_where_nothing_can_be_written_is_refused(tmp_path):

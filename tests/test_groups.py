@@ -112,6 +112,7 @@ def test_a_resumed_run_keeps_its_grouping_unless_told_otherwise(tmp_path):
 def test_a_table_grows_by_the_rows_and_seeds_that_it_is_asked_for(tmp_path, monkeypatch):
     trained = []
     monkeypatch.setattr(Group, "run", lambda self, *_: trained.append(self.members))
+    monkeypatch.setattr(laboratory.Programs, "at_most", lambda self, members: len(members))
     monkeypatch.setattr(laboratory.page, "write", lambda workdir: None)
     monkeypatch.setattr(laboratory.tables, "terminal", lambda workdir: "")
 
@@ -122,16 +123,17 @@ def test_a_table_grows_by_the_rows_and_seeds_that_it_is_asked_for(tmp_path, monk
         return [[(cell.row, cell.seed) for cell in members] for members in trained]
 
     assert asked("row=0+1,epochs=1") == [[("0", 0), ("1", 0)]]
-    assert asked("row=30,seeds=0+42,epochs=1") == [[("30", 0), ("30", 42)]]
+    assert asked("row=2,seeds=0+42,epochs=1") == [[("2", 0), ("2", 42)]]
     assert asked("row=0,seeds=42+0,epochs=1") == [[("0", 0), ("1", 0)], [("0", 42)]]
     stored = json.loads((tmp_path / "config.json").read_text())
-    assert stored["rows"].keys() == stored["steps"].keys() == {"0", "1", "30"}
-    assert groups_of(tmp_path) == [
-        [["0", 0], ["1", 0]],
-        [["30", 0], ["30", 42]],
-        [["0", 42]],
-    ]
-    assert stored["neighbours"].keys() == {"parallel"}
+    assert stored["rows"].keys() == stored["steps"].keys() == {"0", "1", "2"}
+    before = [[["0", 0], ["1", 0]], [["2", 0], ["2", 42]], [["0", 42]]]
+    assert groups_of(tmp_path) == before
+    # What has not begun is dealt anew where another number is told, wherever it stands.
+    (tmp_path / "checkpoints" / "group1" / "5").mkdir(parents=True)
+    monkeypatch.undo()
+    Laboratory(config("row=0+1,epochs=1", **{"devices.side_by_side": 1}), tmp_path)
+    assert groups_of(tmp_path) == [[], *before[1:], [["0", 0]], [["1", 0]]]
 
 
 TABLE = {

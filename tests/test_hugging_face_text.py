@@ -4,28 +4,18 @@ import numpy as np
 import pytest
 
 from xling_jax.evaluators.text_encoder import TextEncoder
-from xling_jax.models import hugging_face
+from xling_jax.models import heads, hugging_face
+from xling_jax.models.bert import BertConfig
 from xling_jax.models.hugging_face_text import HuggingFaceModel
 from xling_jax.models.text_model import NO_WORD
 
 WORDS = "the dog cat bird sees likes hears a small big old and sleeps runs run ning".split()
 SENTENCES = ["the dog sees a small cat", "running birds and the old zebra.", "a", "the " * 40]
-SIZES = {
-    "hidden_size": 24,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 3,
-    "intermediate_size": 40,
-    "initializer_range": 0.3,
-    "hidden_dropout_prob": 0.0,
-    "attention_probs_dropout_prob": 0.0,
-}
 
 
 def bert(folder):
-    """A BERT with WordPiece pieces."""
-    transformers = pytest.importorskip("transformers")
+    """A BERT with WordPiece pieces; returns its tokenizer."""
     tokenizers = pytest.importorskip("tokenizers")
-    pytest.importorskip("torch")
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     names = [*special, *WORDS, "##ning", "##s", "."]
     tokenizer = tokenizers.Tokenizer(
@@ -34,12 +24,17 @@ def bert(folder):
     tokenizer.normalizer = tokenizers.normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
     tokenizer.post_processor = tokenizers.processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
-    config = transformers.BertConfig(vocab_size=len(names), max_position_embeddings=60, **SIZES)
-    return stored(folder, tokenizer, transformers.BertForMaskedLM(config))
+    config = BertConfig(
+        vocabulary_size=len(names), layers=2, hidden=24, intermediate=40, heads=3, positions=60,
+        dropout=0.0, initial_sd=0.3,
+    )  # fmt: skip
+    hugging_face.save(folder, config, heads.initial_params(config, 0))
+    tokenizer.save(str(folder / "tokenizer.json"))
+    return tokenizer
 
 
 def xlm_roberta(folder):
-    """An XLM-R with SentencePiece pieces, whose positions begin behind the padding's."""
+    """An XLM-R with SentencePiece pieces, whose positions begin behind the padding's; the same."""
     transformers = pytest.importorskip("transformers")
     tokenizers = pytest.importorskip("tokenizers")
     pytest.importorskip("torch")
@@ -50,21 +45,18 @@ def xlm_roberta(folder):
     tokenizer.post_processor = tokenizers.processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
     config = transformers.XLMRobertaConfig(
         vocab_size=len(names), max_position_embeddings=62, type_vocab_size=1,
-        pad_token_id=1, bos_token_id=0, eos_token_id=2, layer_norm_eps=1e-5, **SIZES,
+        pad_token_id=1, bos_token_id=0, eos_token_id=2, layer_norm_eps=1e-5,
+        hidden_size=24, num_hidden_layers=2, num_attention_heads=3, intermediate_size=40,
+        initializer_range=0.3, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,
     )  # fmt: skip
-    return stored(folder, tokenizer, transformers.XLMRobertaForMaskedLM(config))
-
-
-def stored(folder, tokenizer, model):
-    model.eval().save_pretrained(folder)
+    transformers.XLMRobertaForMaskedLM(config).save_pretrained(folder)
     tokenizer.save(str(folder / "tokenizer.json"))
-    return tokenizer, model
+    return tokenizer
 
 
 def their_states(tokenizer, model, sentence):
     """Every layer's states of a sentence without its special tokens, [L, pieces, D]."""
-    import torch
-
+    torch = pytest.importorskip("torch")
     ids = tokenizer.encode(sentence).ids
     if len(ids) > 60:  # what is longer than the model is cut
         ids = [*ids[:59], ids[-1]]
@@ -78,7 +70,9 @@ KINDS = pytest.mark.parametrize("kind", [bert, xlm_roberta])
 
 @KINDS
 def test_sentences_are_the_means_of_the_states_of_transformers(kind, tmp_path):
-    tokenizer, model = kind(tmp_path)
+    tokenizer = kind(tmp_path)
+    transformers = pytest.importorskip("transformers")
+    model = transformers.AutoModelForMaskedLM.from_pretrained(tmp_path).eval()
     found = TextEncoder(HuggingFaceModel.load(tmp_path, "en")).sentences(SENTENCES)
     for number, sentence in enumerate(SENTENCES):
         expected = their_states(tokenizer, model, sentence).mean(axis=1)
@@ -101,8 +95,17 @@ def test_single_pieces_are_words_with_a_row_of_their_own(kind, tmp_path):
     kind(tmp_path)
     model = HuggingFaceModel.load(tmp_path, "en")
     some = model.single_pieces(["dog", "running", "zebra", "cat"])
-    assert {"dog", "cat"} <= some.keys() and "running" not in some
-    assert set(WORDS) <= model.single_pieces().keys()
+    assert some.keys() == {"dog", "cat"}  # the vocabulary cannot write "zebra"
+    every = model.single_pieces()
+    assert every.keys() - {".", "s"} == set(WORDS) and every["dog"] == some["dog"]
+
+
+def test_vocabularies_of_bytes_are_refused(tmp_path):
+    tokenizer = bert(tmp_path)
+    tokenizer.add_tokens(["Ġdog"])
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    with pytest.raises(ValueError, match="cuts text into bytes"):
+        HuggingFaceModel.load(tmp_path, "en")
 
 
 @KINDS

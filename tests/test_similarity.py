@@ -69,7 +69,9 @@ def test_layers_can_be_chosen():
 def test_words_are_the_means_over_their_occurrences():
     one = model()
     sentences = ["the dog sees the cat", "Dog and dog", "a bird sleeps"]
-    found, counts = TextEncoder(one).words(sentences, ["dog", "bird", "zebra"])
+    found, counts = TextEncoder(one).words(
+        list(map(one.write, sentences)), ["dog", "bird", "zebra"]
+    )
     assert counts.tolist() == [3, 1, 0] and not found[:, 2].any()
     sums = []
     for sentence in sentences:

@@ -11,7 +11,7 @@ from test_bilingual import run as train
 
 from xling_jax.models import stored
 from xling_jax.reports import results
-from xling_jax.similarity import pairs
+from xling_jax.similarity import pairs, words
 from xling_jax.similarity.laboratory import Laboratory
 
 
@@ -60,9 +60,10 @@ def test_every_row_has_every_measure_at_every_layer(finished):
 
 def test_a_random_encoder_has_the_pieces_of_the_trained_one(trained):
     folders = {"far": str(trained / "models/rowfar_seed0/far")}
-    model, drawn = (
-        pairs.load(pairs.Side("far", is_random), folders, "far") for is_random in (False, True)
-    )
+    sides = [pairs.load(pairs.Side("far", True), place, folders, "far", 0) for place in (0, 1)]
+    kernels = [m.params["layers"]["0"]["output"]["kernel"] for m in sides]
+    assert not np.allclose(*kernels)
+    model, drawn = pairs.load(pairs.Side("far", False), 1, folders, "far", 0), sides[1]
     assert model.pieces.sha256 == drawn.pieces.sha256 and model.config == drawn.config
     tables = [np.asarray(m.params["embeddings"]["tokens"]) for m in (model, drawn)]
     assert tables[0].shape == tables[1].shape and not np.allclose(*tables)
@@ -83,7 +84,7 @@ def test_files_serve_as_texts_and_vectors_are_compared_on_the_same_words(
 ):
     far = stored.load(trained / "models/rowfar_seed0/far")
     en = stored.load(trained / "models/rowen_seed0/en")
-    known = [list(model.single_pieces()) for model in (en, far)]
+    known = [list(words.single_pieces(model, None)) for model in (en, far)]
     number = min(20, *map(len, known))
     fields = {}
     for name, own in zip(("en", "far"), known, strict=True):
@@ -124,6 +125,10 @@ def test_a_table_grows_and_finished_rows_are_kept(trained, finished, tmp_path):
             "there is no model 'fr' among en, en_far_en, en_far_far, en_other, far",
         ),
         (",row=en|far @de", {}, "there is no text of 'de': choose from en, far"),
+        (",row=far|en @far", {}, "models.far: .* is a model of far, and is to read en"),
+        ("", {"seeds": (0, 1)}, r"seeds=\(0, 1\): give one"),
+        ("", {"texts.far.dictionary": ""}, "texts.far.dictionary and .*test_dictionary: give both"),
+        ("", {"texts.en.contexts": ""}, "texts.en.contexts is empty, and texts.far.contexts is"),
         (",row=en,far", {}, "unknown option 'far'"),
         (",row=en|far", {}, "not of the form"),
         ("", {"models.far": "nowhere"}, "models.far: nowhere/model.json: no such file"),

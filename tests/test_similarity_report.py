@@ -171,7 +171,7 @@ def test_the_page_of_a_run_needs_no_other_file(ended: Path) -> None:
 def test_the_page_says_what_was_run_and_what_the_numbers_are(ended: Path) -> None:
     text = (ended / "report" / "report.html").read_text()
     for part in (
-        "Ended: 7 of 7 rows done. Scale paper; languages en, fr, zh.",
+        "Ended: 7 of 7 rows done. Languages en, fr, zh.",
         "At most 10,000 pairs of sentences for CKA and maps, 1,000 for retrieval",
         "bilingual: one model reads both languages; monolingual:",
         "prints no table of them",

@@ -1,9 +1,10 @@
 """The mesh of devices, and functions of one replica spread over it."""
 
+import contextlib
 import math
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ CONTAINER_LIMITS = (  # of a control group, old and new
     Path("/sys/fs/cgroup/memory.max"),
 )
 ACCELERATOR_SHARE = 0.9  # of an accelerator's: evaluators and the library's buffers need the rest
+OUT_OF_MEMORY = "RESOURCE_EXHAUSTED"  # in the errors of XLA
 REPLICA, DATA = "replica", "data"
 SHARED = P()  # the same everywhere
 A_REPLICA = P(REPLICA)  # leading axis: replicas
@@ -97,6 +99,20 @@ def _first_line(path: Path) -> str:
         return path.read_text().strip()
     except OSError:
         return ""
+
+
+@contextlib.contextmanager
+def memory_explained(replicas: int, advice: str) -> Iterator[None]:
+    """Turns XLA's running out of memory, while replicas train, into a ValueError with a way out."""
+    try:
+        yield
+    except jax.errors.JaxRuntimeError as error:
+        if OUT_OF_MEMORY not in str(error):
+            raise
+        raise ValueError(
+            f"{replicas} replicas side by side need more memory than there is. Give a lower "
+            f"--config.devices.side_by_side, which the same workdir goes on with. {advice}"
+        ) from error
 
 
 def make_mesh(replicas: int, devices: Sequence[jax.Device] | None = None) -> Mesh:

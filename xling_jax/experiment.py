@@ -46,6 +46,7 @@ VERSIONS_OF = (
     "gensim",
     "sacremoses",
     "jieba",
+    "tokenizers",
 )
 
 
@@ -74,11 +75,14 @@ def chosen_rows(config: ml_collections.ConfigDict, parse: Callable[[str, str], T
     it is itself a description.
 
     Raises:
-      ValueError: seeds that are none, a row or seed named twice, or one that `parse` refuses.
+      ValueError: no row, seeds that are none, a row or seed named twice, or a row that `parse`
+        refuses.
     """
     if not config.seeds or any(not 0 <= seed < 2**32 for seed in config.seeds):
         raise ValueError(f"seeds={tuple(config.seeds)}: choose numbers from 0 to 2^32 - 1")
     names = [x for name in config.row.split("+") for x in config.sets.get(name, (name,))]
+    if not names:
+        raise ValueError(f"row={config.row}: there is none; a row: {', '.join(config.rows)}")
     for kind, given in (("row", names), ("seed", list(config.seeds))):
         if twice := sorted({each for each in given if given.count(each) > 1}):
             listed = ", ".join(map(str, twice))
@@ -151,8 +155,10 @@ def named(field: str) -> Iterator[None]:
     """Puts the name of a field in front of what goes wrong while its file is read."""
     try:
         yield
-    except (FileNotFoundError, ValueError) as error:
-        raise type(error)(f"{field}: {error}") from error
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"{field}: {error}") from error
+    except ValueError as error:
+        raise ValueError(f"{field}: {error}") from error
 
 
 def require_writable(workdir: Path) -> None:
@@ -182,12 +188,16 @@ def _differences(stored: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]
         for name, description in new["rows"].items()
         if old_rows.get(name, description) != description
     ]
-    hashes = {_text(entry): entry["sha256"] for entry in stored.get("texts", [])}
+    hashes: dict[tuple[str, ...], set[str]] = {}
+    for entry in stored.get("texts", []):  # one file may serve twice, cut at different places
+        hashes.setdefault(_text(entry), set()).add(entry["sha256"])
     lines += [
         f"the content of {entry['source']} ({entry['language']})"
         for entry in new["texts"]
-        if hashes.get(_text(entry), entry["sha256"]) != entry["sha256"]
+        if entry["sha256"] not in hashes.get(_text(entry), {entry["sha256"]})
     ]
+    if any(isinstance(each, int) for group in stored.get("groups", []) for each in group):
+        lines.append("how groups are written: an older version did that")
     return lines
 
 
@@ -228,7 +238,7 @@ def describe(
     return {
         "experiment": config.name,
         "fingerprint": fingerprint(fields, texts, rows),
-        "scale": config.scale,
+        "scale": config.get("scale", ""),
         "versions": {"python": platform.python_version()}
         | {name: _version(name) for name in VERSIONS_OF},
         "texts": list(texts),

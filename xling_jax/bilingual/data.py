@@ -9,6 +9,7 @@ from typing import Any
 import ml_collections
 import numpy as np
 
+from xling_jax import experiment
 from xling_jax.batches import code_switch
 from xling_jax.batches.code_switch import PieceDictionary
 from xling_jax.batches.encoding import Encoding
@@ -164,7 +165,7 @@ class Preparer:
         field: str,
     ) -> TokenFiles:
         number, section = row.languages.index(name), self._config.corpora
-        try:
+        with experiment.named(f"corpora.{name}.{field}"):
             return prepare(
                 given,
                 Encoding(
@@ -179,10 +180,6 @@ class Preparer:
                 processes=section.processes,
                 say=say,
             )
-        except FileNotFoundError as error:
-            raise FileNotFoundError(f"corpora.{name}.{field}: {error}") from error
-        except ValueError as error:
-            raise ValueError(f"corpora.{name}.{field}: {error}") from error
 
     def _limit(self, row: Row, name: str, field: str) -> int | None:
         """How many sentences of a text to take, None for all."""

@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from xling_jax.corpora.normalize import Normalization
@@ -13,6 +14,11 @@ from xling_jax.vocabulary.sharing import LanguageVocabulary
 def file_name(row: str) -> str:
     """A row's name where a file system allows no other characters."""
     return "row" + re.sub(r"[^\w.-]", "_", row)
+
+
+def group_name(row: str, seeds: Sequence[int]) -> str:
+    """What the folder of a row's seeds that train side by side is called."""
+    return f"{file_name(row)}_seeds{'-'.join(map(str, seeds))}"
 
 
 def export(

@@ -12,7 +12,7 @@ from xling_jax.batches.code_switch import switch_window
 from xling_jax.batches.streams import StreamLayout, StreamSampler, probabilities
 from xling_jax.batches.windows import StreamStore
 from xling_jax.bilingual.data import Data
-from xling_jax.bilingual.export import export, file_name
+from xling_jax.bilingual.export import export, file_name, group_name
 from xling_jax.bilingual.rows import Row
 from xling_jax.bilingual.selection import Best, start_from
 from xling_jax.corpora.normalize import Normalization
@@ -185,17 +185,17 @@ class Group:
         finally:
             checkpoints.close()
             best.close()
-        self._store(state, best)
+        # Before the results, which say that nothing is missing.
         for replica, params in zip(self._replicas, best.parameters(), strict=True):
             if params:
                 name = f"{file_name(self._row.name)}_seed{replica.seed}"
                 folder = self._workdir / MODELS / name
                 export(folder, self._program.model, params, self._data.vocabulary, self._written)
+        self._store(state, best)
 
     @property
     def _name(self) -> str:
-        seeds = "-".join(str(replica.seed) for replica in self._replicas)
-        return f"{file_name(self._row.name)}_seeds{seeds}"
+        return group_name(self._row.name, [replica.seed for replica in self._replicas])
 
     def _describe(self) -> None:
         layout, found = self._samplers[0].layout, self._data.found

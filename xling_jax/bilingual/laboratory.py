@@ -7,7 +7,8 @@ import ml_collections
 
 from xling_jax import devices, experiment
 from xling_jax.bilingual.data import Data, Preparer
-from xling_jax.bilingual.group import Group
+from xling_jax.bilingual.export import group_name
+from xling_jax.bilingual.group import CHECKPOINTS, Group
 from xling_jax.bilingual.rows import Row, parse
 from xling_jax.bilingual.selection import best_folder
 from xling_jax.bilingual.texts import Reader
@@ -53,6 +54,12 @@ NOT_NEGATIVE = (
 )
 
 
+LESS_MEMORY = (
+    "Lower batches.sequences or the model's size, raise batches.accumulate, or choose "
+    "models.dtype=bfloat16, or more devices"
+)
+
+
 class Laboratory:
     """Runs the rows and seeds of one experiment, and stores what comes out."""
 
@@ -84,10 +91,20 @@ class Laboratory:
         self._metrics = MetricsFile(workdir / "metrics.jsonl")
 
     def _deal(self) -> list[list[list[Any]]]:
-        """The stored groups [[row, seed], …], and behind them groups of what is not in them."""
-        groups = list(self._stored.get("groups", []))
+        """The stored groups [[row, seed], …], and behind them groups of what is not in them.
+
+        Where the config asks for another number side by side than the stored run's, the groups
+        that have not begun are dealt anew.
+        """
+        groups, told = list(self._stored.get("groups", [])), self._config.devices.side_by_side
+        if groups and told and told != max(map(len, groups)):
+            asked = {(row.name, seed) for row in self._rows for seed in self._config.seeds}
+            groups = [
+                group
+                for group in groups
+                if self._has_begun(group) or not {(row, seed) for row, seed in group} <= asked
+            ]
         dealt = {(row, seed) for group in groups for row, seed in group}
-        told = self._config.devices.side_by_side
         for row in self._rows:
             left = [seed for seed in self._config.seeds if (row.name, seed) not in dealt]
             while left:
@@ -96,6 +113,13 @@ class Laboratory:
                 groups.append([[row.name, seed] for seed in left[:taken]])
                 left = left[taken:]
         return groups
+
+    def _has_begun(self, group: list[list[Any]]) -> bool:
+        """Whether a group has a checkpoint or a result."""
+        done = {(r.row, r.seed) for r in results.read_results(self._workdir / "results.json")}
+        name = group_name(group[0][0], [seed for _, seed in group])
+        folder = self._workdir / CHECKPOINTS / name
+        return bool({(row, seed) for row, seed in group} & done) or any(folder.glob("[0-9]*"))
 
     def _require_same_text(self, row: Row, data: Data) -> None:
         """Raises ValueError if the text of a row is not what it was when the run began."""
@@ -147,7 +171,8 @@ class Laboratory:
             group = Group(self._config, self._workdir, row, members, data)
             with Interruption() as interruption:  # what is prepared is kept, whenever it ends
                 try:
-                    group.run(self._metrics, interruption)
+                    with devices.memory_explained(len(members), LESS_MEMORY):
+                        group.run(self._metrics, interruption)
                 except Diverged as error:
                     say(str(error))
                 bilingual.write(self._workdir)

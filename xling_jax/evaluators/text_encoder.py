@@ -119,16 +119,19 @@ class TextEncoder:
         ]
         return slots, shares.astype(np.float32), there
 
-    def words(self, texts: Sequence[str], words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    def words(self, written: Sequence[str], words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """The mean over all occurrences of words, an occurrence being the mean of its pieces.
 
-        W&C §5.2. Words are found in the text as the model writes it, and a capitalised one as its
-        lower-case form if it is not among `words` itself.
+        W&C §5.1.1. A capitalised word counts as its lower-case form if it is not itself among
+        `words`; one that is not whole within the model's length does not count.
+
+        Args:
+          written: sentences as the model writes them.
+          words: which.
 
         Returns:
           float32 [L, W, D], zero for a word that does not occur, and int [W], how often each does.
         """
-        written = [self.model.write(text) for text in texts]
         encoded = self.model.encode_words(written)
         every = [ids for ids, _ in encoded]
         known, number = {word: n for n, word in enumerate(words)}, len(words)

@@ -119,9 +119,11 @@ class Translations:
         self._inputs: list = []
         self._encoders: list[Encoder] = []
         specs: list = []
+        cut: list[float] = []
         for item in items:
             for ids in item.texts:
                 text = TokenStore.from_languages([ids], max_length)
+                cut.append(text.truncated / len(text))
                 order, shards = np.arange(len(text)), mesh.shape[devices.DATA]
                 layout = packing.choose_layout(
                     text.lengths,
@@ -134,11 +136,12 @@ class Translations:
                 self._encoders.append(Encoder(model, layout.shard_rows))
                 self._inputs += placed_text(text, order, layout, mesh)
                 specs += [devices.SHARED, EvaluationPlan.specs()]
-        self._candidates = {
-            f"{task}_candidates_{name}": float(len(item.texts[1]))
-            for item in items
-            for task, name in [item.name.split("_", 1)]
-        }
+        self._told: dict[str, float] = {}
+        for number, item in enumerate(items):
+            task, name = item.name.split("_", 1)
+            self._told[f"{task}_candidates_{name}"] = float(len(item.texts[1]))
+            if item.gold is None:
+                self._told[f"{task}_cut_{name}"] = max(cut[2 * number : 2 * number + 2])
         self._gold = [_gold_tables(item) if item.gold else None for item in items]
         self._evaluate = jax.jit(
             devices.per_replica(
@@ -188,9 +191,10 @@ class Translations:
 
         Of sentences also `cka_NAME_LAYER` and `mapped_NAME_LAYER`, see `alignment.watch`.
         `retrieval_candidates_NAME` and `words_candidates_NAME` are the numbers of sentences and
-        words of language NAME among which each translation was looked for.
+        words of language NAME among which each translation was looked for, `retrieval_cut_NAME`
+        the share of sentences that were cut, on the side that has more of them.
         """
         metrics = jax.device_get(self._evaluate(params, *self._inputs))
         replicas = len(next(iter(metrics.values())))
         found = [{k: float(v[n]) for k, v in metrics.items()} for n in range(replicas)]
-        return [own | self._candidates for own in found]
+        return [own | self._told for own in found]

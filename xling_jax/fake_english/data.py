@@ -7,6 +7,7 @@ from pathlib import Path
 import ml_collections
 import numpy as np
 
+from xling_jax import experiment
 from xling_jax.batches.assembly import SPECIALS
 from xling_jax.batches.corruption import PieceRange
 from xling_jax.batches.store import TokenStore
@@ -50,7 +51,7 @@ def read_texts(config: ml_collections.ConfigDict) -> tuple[corpora.Text, corpora
         )  # type: ignore[return-value]
     found = []
     for name in ("train", "dev"):
-        try:
+        with experiment.named(f"corpora.{name}, corpora.{name}_sentences"):
             found.append(
                 corpora.read(
                     section[name],
@@ -59,8 +60,6 @@ def read_texts(config: ml_collections.ConfigDict) -> tuple[corpora.Text, corpora
                     limit=section[f"{name}_sentences"] or None,
                 )
             )
-        except (ValueError, FileNotFoundError) as error:
-            raise type(error)(f"corpora.{name}, corpora.{name}_sentences: {error}") from error
     return found[0], found[1]
 
 

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import jax
 import ml_collections
 
 from xling_jax import devices, experiment
@@ -12,7 +11,7 @@ from xling_jax.corpora import text as corpora
 from xling_jax.fake_english import neighbours
 from xling_jax.fake_english.data import Data, read_texts
 from xling_jax.fake_english.group import CHECKPOINTS, Group
-from xling_jax.fake_english.programs import LESS_MEMORY, OUT_OF_MEMORY, Programs
+from xling_jax.fake_english.programs import LESS_MEMORY, Programs
 from xling_jax.fake_english.replicas import Cell, Groups, cells, deal, with_their_groups
 from xling_jax.reports import page, results, tables
 from xling_jax.training.loop import Diverged, Interrupted, Interruption
@@ -86,7 +85,7 @@ class Laboratory:
         self._groups = [
             Group(config, workdir, data, programs, [by_name[r, seed] for r, seed in names], number)
             for number, names in enumerate(groups)
-            if (names[0][0], names[0][1]) in by_name
+            if names and (names[0][0], names[0][1]) in by_name
         ]
         if not stored or stored["groups"] != groups:
             steps = {cell.row: group.steps for group in self._groups for cell in group.members}
@@ -119,16 +118,18 @@ class Laboratory:
         Where the config asks for another number side by side than the stored run's, the groups
         that have not begun are dealt anew.
         """
-        number, begun = config.devices.side_by_side, stored["groups"] if stored else []
-        all_names = {(cell.row, cell.seed) for cell in wanted}
-        if begun and number and number != max(map(len, begun)):
-            while begun and not self._has_begun(len(begun) - 1, begun[-1]):
-                if any((row, seed) not in all_names for row, seed in begun[-1]):
-                    break  # of replicas that this command does not ask for
-                begun = begun[:-1]
-        names = {(row, seed) for group in begun for row, seed in group}
-        rest = [cell for cell in wanted if (cell.row, cell.seed) not in names]
-        return begun + deal(rest, programs.kind, programs.at_most, self._side_by_side(config))
+        number, groups = config.devices.side_by_side, list(stored["groups"]) if stored else []
+        asked = {(cell.row, cell.seed) for cell in wanted}
+        if groups and number and number != max(map(len, groups)):
+            for place, group in enumerate(groups):
+                is_asked = {(row, seed) for row, seed in group} <= asked
+                if is_asked and not self._has_begun(place, group):
+                    groups[place] = []  # the others keep their numbers
+            while groups and not groups[-1]:
+                groups.pop()
+        dealt = {(row, seed) for group in groups for row, seed in group}
+        rest = [cell for cell in wanted if (cell.row, cell.seed) not in dealt]
+        return groups + deal(rest, programs.kind, programs.at_most, self._side_by_side(config))
 
     @staticmethod
     def _side_by_side(config: ml_collections.ConfigDict) -> Callable[[int, int], int]:
@@ -160,17 +161,10 @@ class Laboratory:
                 )
                 say(f"group {number + 1} of {len(self._groups)}: {names}")
                 try:
-                    group.run(self._metrics, interruption)
+                    with devices.memory_explained(len(group.members), LESS_MEMORY):
+                        group.run(self._metrics, interruption)
                 except Diverged as error:
                     say(str(error))
-                except jax.errors.JaxRuntimeError as error:
-                    if OUT_OF_MEMORY not in str(error):
-                        raise
-                    raise ValueError(
-                        f"{len(group.members)} replicas side by side need more memory than there "
-                        f"is. Give a lower --config.devices.side_by_side, which the same workdir "
-                        f"goes on with. {LESS_MEMORY}"
-                    ) from error
                 if group is not self._groups[-1]:
                     page.write(self._workdir)
                 if interruption.is_noted and number + 1 < len(self._groups):

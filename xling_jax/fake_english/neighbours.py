@@ -9,6 +9,7 @@ from pathlib import Path
 import ml_collections
 import numpy as np
 
+from xling_jax import experiment
 from xling_jax.batches.assembly import SPECIALS
 from xling_jax.batches.sampling import own_parts
 from xling_jax.batches.setting import Modifications
@@ -101,13 +102,11 @@ def _table(
             table = neighbours.nothing(0)
         if _sha256(table) == wanted:
             return table
-    try:
+    with experiment.named(FIELD):
         vectors = _read(config, data) or _trained(config, data, is_parallel)
         say("mapping the vectors of both languages into one space, without a dictionary")
         section = config.vocabulary.neighbours
         table = neighbours.find(vectors, data.vocabulary.size, section.number, section.seed)
-    except (ValueError, FileNotFoundError) as error:
-        raise type(error)(f"{FIELD}: {error}") from error
     if wanted and _sha256(table) != wanted:
         raise ValueError(
             f"{path} is missing or damaged, and the table made now is not the one that this run "

@@ -32,7 +32,6 @@ class Kind:
     epochs: int
 
 
-OUT_OF_MEMORY = "RESOURCE_EXHAUSTED"  # in the errors of XLA
 LESS_MEMORY = (
     "Lower batches.sentences or the model's size, or choose models.dtype=bfloat16, or more devices"
 )
@@ -221,7 +220,7 @@ class Programs:
         try:
             compiled = self.compiler(program, mesh, layout, steps, number, self.setting(cell))
         except jax.errors.JaxRuntimeError as error:
-            if OUT_OF_MEMORY not in str(error):
+            if devices.OUT_OF_MEMORY not in str(error):
                 raise
             return 2 * limit
         if compiled.bytes_needed > limit and number > 1:

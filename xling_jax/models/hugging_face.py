@@ -115,7 +115,7 @@ def require(folder: Path) -> Path:
         if pickle.exists():
             raise ValueError(
                 f"{pickle} is a pickle, which can run any code when it is read. Convert it: "
-                "BertForMaskedLM.from_pretrained(FOLDER).save_pretrained(NEW_FOLDER)"
+                "AutoModelForMaskedLM.from_pretrained(FOLDER).save_pretrained(NEW_FOLDER)"
             )
         raise FileNotFoundError(f"{path}: no such file (one file, not several shards, is read)")
     return path
@@ -276,7 +276,7 @@ def _joined(
         if name not in tensors:
             raise ValueError(
                 f"{path}: tensor {name} is missing. A masked language model is needed, as "
-                "BertForMaskedLM saves it"
+                "AutoModelForMaskedLM saves it"
             )
         if tensors[name].shape != wanted:
             raise ValueError(

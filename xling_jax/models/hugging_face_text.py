@@ -7,6 +7,7 @@ Beside `config.json` and `model.safetensors` the folder holds `tokenizer.json`, 
 import dataclasses
 import functools
 import importlib.util
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,29 @@ import numpy as np
 from xling_jax.corpora.normalize import Normalizer
 from xling_jax.models import hugging_face
 from xling_jax.models.bert import BertConfig
-from xling_jax.models.text_model import NO_WORD, Encoded
+from xling_jax.models.text_model import BLANK, NO_WORD, Encoded
 
 TOKENIZER = "tokenizer.json"
-BLANK, CONTINUED = "▁", "##"  # how SentencePiece marks a word's begin, and WordPiece its rest
+CONTINUED = "##"  # with which WordPiece marks what does not begin a word
+BYTES_BLANK = "Ġ"  # a blank in vocabularies of bytes
+
+
+def require(folder: Path) -> Path:
+    """The tokenizer's file.
+
+    Raises:
+      FileNotFoundError: there is none.
+      ValueError: `tokenizers`, which reads it, is not installed.
+    """
+    path = folder / TOKENIZER
+    if not path.exists():
+        raise FileNotFoundError(
+            f"{path}: no such file; AutoTokenizer.from_pretrained(NAME).save_pretrained(FOLDER) of "
+            "transformers writes it"
+        )
+    if importlib.util.find_spec("tokenizers") is None:
+        raise ValueError(f"{path}: to read it, pip install tokenizers")
+    return path
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,22 +59,18 @@ class HuggingFaceModel:
           FileNotFoundError: a file is missing.
           ValueError: one cannot be read, or `tokenizers` is not installed.
         """
-        if importlib.util.find_spec("tokenizers") is None:
-            raise ValueError(
-                f"{folder} is a model of transformers, whose text needs: pip install tokenizers"
-            )
+        path = require(folder)
         import tokenizers  # imported late: few runs need it
 
-        path = folder / TOKENIZER
-        if not path.exists():
-            raise FileNotFoundError(
-                f"{path}: no such file; AutoTokenizer.from_pretrained(NAME).save_pretrained(FOLDER)"
-                " of transformers writes it"
-            )
         try:
             tokenizer = tokenizers.Tokenizer.from_file(str(path))
         except Exception as error:  # the package raises nothing more precise
             raise ValueError(f"{path} cannot be read: {error}") from error
+        if any(name.startswith(BYTES_BLANK) for name in tokenizer.get_vocab()):
+            raise ValueError(
+                f"{path} cuts text into bytes, as GPT-2's and RoBERTa's does, which does not tell "
+                "words apart: choose a BERT or an XLM-R"
+            )
         tokenizer.no_padding()
         tokenizer.no_truncation()
         config, params = hugging_face.load(folder)
@@ -103,12 +119,25 @@ class HuggingFaceModel:
 
     def single_pieces(self, words: Iterable[str] | None = None) -> dict[str, int]:
         """See `TextModel`."""
+        names, special = self.tokenizer.get_vocab(), self._special
         if words is None:
-            names = self.tokenizer.get_vocab()
             if any(name.startswith(BLANK) for name in names):
                 words = [name.removeprefix(BLANK) for name in names if name.startswith(BLANK)]
             else:
                 words = [name for name in names if not name.startswith(CONTINUED)]
         given = [word for word in words if word]
-        encoded = self.encode_words(given)
-        return {w: int(ids[0]) for w, (ids, _) in zip(given, encoded, strict=True) if len(ids) == 1}
+        return {
+            word: int(ids[0])
+            for word, (ids, _) in zip(given, self.encode_words(given), strict=True)
+            if len(ids) == 1 and int(ids[0]) not in special
+        }
+
+    @functools.cached_property
+    def _special(self) -> set[int]:
+        """The ids that stand for no text: special tokens, and what the vocabulary cannot write."""
+        added = {n for n, x in self.tokenizer.get_added_tokens_decoder().items() if x.special}
+        unknown = getattr(self.tokenizer.model, "unk_token", None)
+        if unknown is None:  # Unigram has a number instead of a name
+            fields = json.loads(self.tokenizer.to_str())["model"]
+            return added | {fields.get("unk_id")} - {None}
+        return added | {self.tokenizer.token_to_id(unknown)}

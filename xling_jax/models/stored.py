@@ -22,12 +22,11 @@ from xling_jax.corpora.normalize import Normalization, Normalizer
 from xling_jax.files import write_beside
 from xling_jax.models import heads
 from xling_jax.models.bert import BertConfig
-from xling_jax.models.text_model import NO_WORD, Encoded
-from xling_jax.vocabulary.pieces import CLS, SEP, Pieces
+from xling_jax.models.text_model import BLANK, NO_WORD, Encoded
+from xling_jax.vocabulary.pieces import CLS, SEP, SPECIAL_TOKENS, Pieces
 
 CONFIG, WEIGHTS, PIECES, IDS = "model.json", "model.safetensors", "pieces.model", "ids.npy"
 FORMAT = 1
-BLANK = "▁"  # at the start of a piece that begins a word
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,7 +79,11 @@ class StoredModel:
             words = filter(None, names)
         given = list(words)
         encoded = self.pieces.encode(given)
-        return {w: int(self.ids[x[0]]) for w, x in zip(given, encoded, strict=True) if len(x) == 1}
+        return {
+            word: int(self.ids[pieces[0]])
+            for word, pieces in zip(given, encoded, strict=True)
+            if len(pieces) == 1 and pieces[0] >= len(SPECIAL_TOKENS)
+        }
 
 
 def save(folder: str | os.PathLike[str], model: StoredModel) -> None:
@@ -104,13 +107,15 @@ def save(folder: str | os.PathLike[str], model: StoredModel) -> None:
     write_beside(folder / CONFIG, json.dumps(fields, indent=1) + "\n")
 
 
-def require(folder: Path) -> None:
-    """Raises FileNotFoundError unless there is a complete model."""
-    if not (folder / CONFIG).exists():
-        raise FileNotFoundError(
-            f"{folder / CONFIG}: no such file; give the folder of a language's model, such as "
-            "WORKDIR/models/rowdefault_seed0/en"
-        )
+def files(folder: Path) -> list[Path]:
+    """The files of a model; FileNotFoundError if it is not complete."""
+    for path in (found := [folder / name for name in (CONFIG, WEIGHTS, PIECES, IDS)]):
+        if not path.exists():
+            raise FileNotFoundError(
+                f"{path}: no such file; give the folder of a language's model, such as "
+                "WORKDIR/models/rowdefault_seed0/en"
+            )
+    return found
 
 
 def load(folder: str | os.PathLike[str]) -> StoredModel:
@@ -121,7 +126,7 @@ def load(folder: str | os.PathLike[str]) -> StoredModel:
       ValueError: a file is damaged, or they do not belong together; it is named.
     """
     folder = Path(folder).expanduser()
-    require(folder)
+    files(folder)
     try:
         fields = json.loads((folder / CONFIG).read_text("utf-8"))
         config = BertConfig(**fields["model"])

@@ -8,6 +8,7 @@ import numpy as np
 from xling_jax.models.bert import BertConfig
 
 NO_WORD = -1
+BLANK = "▁"  # with which SentencePiece marks the begin of a word
 Encoded = tuple[np.ndarray, np.ndarray]
 
 
@@ -40,4 +41,7 @@ class TextModel(Protocol):
         """
 
     def single_pieces(self, words: Iterable[str] | None = None) -> dict[str, int]:
-        """Those of some words, or of all that the vocabulary has, that are one piece; its id."""
+        """Those of some words, or of all that the vocabulary has, that are one piece; its id.
+
+        Words that the vocabulary cannot write are none of them.
+        """

@@ -14,7 +14,7 @@ TASKS = {
     "words": "word translation",
 }
 PERPLEXITY = "perplexity_dev"
-_LAYERED = re.compile(rf"({'|'.join(TASKS)})_(?!candidates_)(.+)_(\d+)")
+_LAYERED = re.compile(rf"({'|'.join(TASKS)})_(?!candidates_|cut_)(.+)_(\d+)")
 _CANDIDATES = re.compile(r"(retrieval|words)_candidates_(.+)")
 
 

@@ -65,10 +65,23 @@ def _scores(run: Run) -> list[str]:
         f"cosine of the mean vectors of their pieces{sentences}; mean of {listed(over)}.",
         "After a map: the same of the second half of these sentences, when an orthogonal map is "
         "learned on the first half. CKA: how alike the vectors of translations are but for such a "
-        "map, from 0 to 1.",
+        f"map, from 0 to 1.{_cut(run)}",
         "Word translation: the share of words of a dictionary whose nearest word by CSLS is a "
         f"translation, each encoded alone{words}; the same means.",
     ]
+
+
+def _cut(run: Run) -> str:
+    """How many sentences were cut, where some were."""
+    start = "retrieval_cut_"
+    shares: dict[str, float] = {}
+    for row in map(run.row, run.row_names()):
+        for name, value in row.metrics.items():
+            if name.startswith(start):
+                language = name.removeprefix(start)
+                shares[language] = max(shares.get(language, 0.0), value.mean)
+    told = [f"{100 * share:.0f} % ({name})" for name, share in shares.items() if share]
+    return f" Cut, because they are longer than a window: {listed(told)} of them." if told else ""
 
 
 def _layers(evaluated: Sequence[int]) -> str:

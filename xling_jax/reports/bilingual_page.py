@@ -12,6 +12,7 @@ from xling_jax.reports.bilingual_metrics import PERPLEXITY, TASKS, languages
 from xling_jax.reports.cards import NO_MATPLOTLIB, card, quiet, section
 from xling_jax.reports.cells import Table
 from xling_jax.reports.drawn import Drawn
+from xling_jax.reports.formats import listed
 from xling_jax.reports.markup import bullets, results
 from xling_jax.reports.rows import Run
 from xling_jax.reports.state import in_training
@@ -88,8 +89,9 @@ def _by_layer(run: Run, drawn: Drawn) -> list[str]:
         shown = bilingual_figures.panels(lines, TASKS)
         figure = partial(comparisons.side_by_side, lines, shown, "layer")
         if paths := drawn.figure(f"layers_{language}", [lines, shown], figure):
-            titles = " and ".join(shown.values()).capitalize()
-            cards.append(card(paths, f"{titles} by layer: {language}", wide=len(shown) > 1))
+            titles = listed(list(shown.values()))
+            alt = f"{titles[:1].upper()}{titles[1:]} by layer: {language}"
+            cards.append(card(paths, alt, wide=len(shown) > 1))
     return cards
 
 

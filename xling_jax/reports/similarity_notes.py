@@ -81,7 +81,7 @@ def about(pairs: Sequence[Pair]) -> list[str]:
 
 def state(run: Run) -> str:
     """How far the run is, and of what."""
-    parts = [f"scale {scale}"] if (scale := run.config.get("scale")) else []
+    parts = []
     if found := languages(run):
         parts.append(f"language{'s' if len(found) > 1 else ''} {', '.join(found)}")
     setting = "; ".join(parts)

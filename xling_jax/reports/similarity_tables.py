@@ -137,8 +137,8 @@ def words(pairs: Sequence[Pair]) -> Table:
         columns += [Column("", f"{title}, {way}", f"{title} {way}", f"{name}_{way}_p1", share)
                     for way in ("forward", "backward")]  # fmt: skip
     columns += [
-        Column("", "tested words", "tested", "words_words", _number),
-        Column("", "covered", "covered", "words_covered", _number),
+        Column("", "words in the dictionary", "in dictionary", "words_words", _number),
+        Column("", "tested words", "tested", "words_covered", _number),
         Column("", "first candidates", "first", "words_first", _number),
         Column("", "second candidates", "second", "words_second", _number),
     ]

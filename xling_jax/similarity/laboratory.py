@@ -28,6 +28,8 @@ class Laboratory:
         experiment.require_positive(
             config, "words.most", *(f"sentences.{name}" for name in config.sentences)
         )
+        if len(config.seeds) != 1:
+            raise ValueError(f"seeds={tuple(config.seeds)}: give one, of random encoders")
         self._config, self._workdir = config, workdir
 
         def parse(name: str, description: str) -> ModelPair:
@@ -48,15 +50,16 @@ class Laboratory:
         experiment.store(workdir, found)
 
     def _manifest(self) -> list[dict[str, Any]]:
-        """The models of the pairs, with hashes of their weights."""
+        """The files of the pairs' models, with their hashes."""
         found = []
         for name in dict.fromkeys(side.model for pair in self._pairs for side in pair.sides):
             folder = Path(self._config.models[name]).expanduser()
             with experiment.named(f"models.{name}"):
-                weights = pairs.weights(folder)
-            with open(weights, "rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
-            found.append({"source": str(folder), "language": "model", "sha256": digest})
+                paths = pairs.files(folder)
+            for path in paths:
+                with open(path, "rb") as file:
+                    digest = hashlib.file_digest(file, "sha256").hexdigest()
+                found.append({"source": str(path), "language": "model", "sha256": digest})
         return found
 
     def run(self) -> str:
@@ -71,12 +74,19 @@ class Laboratory:
             for number, pair in enumerate(self._pairs, 1):
                 if (pair.name, seed) in {(r.row, r.seed) for r in results.read_results(path)}:
                     continue
+                if interruption.is_noted:
+                    raise Interrupted(
+                        f"interrupted before pair {number} of {len(self._pairs)}; the same command "
+                        "goes on from there"
+                    )
                 say(f"{number} of {len(self._pairs)}: {pair.name} ({pair.description})")
                 is_translated = pair.language != self._config.languages[0]
                 languages = self._config.languages[0], pair.language
                 models = [
-                    pairs.load(side, self._config.models, language)
-                    for side, language in zip(pair.sides, languages, strict=True)
+                    pairs.load(side, place, self._config.models, language, seed)
+                    for place, (side, language) in enumerate(
+                        zip(pair.sides, languages, strict=True)
+                    )
                 ]
                 texts = self._texts.read(pair.language)
                 found = measures.compare(models, texts, is_translated, self._config)
@@ -91,9 +101,5 @@ class Laboratory:
                         metrics=found,
                     ),
                 )
-                if interruption.is_noted and number < len(self._pairs):
-                    raise Interrupted(
-                        f"interrupted after {number} of {len(self._pairs)} pairs; the same "
-                        "command goes on from there"
-                    )
+                similarity.write(self._workdir)
         return similarity.write(self._workdir)

@@ -34,17 +34,29 @@ def _words(
     texts: Texts,
     config: ml_collections.ConfigDict,
 ) -> dict[str, float]:
-    """Word translation by embeddings, static vectors and states in context."""
-    assert texts.test is not None
-    train = texts.train and words.as_written(texts.train, models)
-    test = words.as_written(texts.test, models)
-    known = texts.contexts and [
-        words.counts(model, side) for model, side in zip(models, texts.contexts, strict=True)
-    ]
-    metrics = words.by_embeddings(models, known, train, test, texts.vectors)
-    if texts.contexts and known:
-        say(f"words in {len(texts.contexts[0]):,} and {len(texts.contexts[1]):,} sentences")
-        metrics |= words.in_context(encoders, texts.contexts, known, config.words.most, train, test)
+    """Word translation by embeddings, static vectors and states in context.
+
+    A measure for which no word of a dictionary is covered is left out.
+    """
+    assert texts.train is not None and texts.test is not None
+    train, test = (words.as_written(each, models) for each in (texts.train, texts.test))
+    written, known = None, None
+    if texts.contexts:
+        written = [
+            list(map(model.write, side)) for model, side in zip(models, texts.contexts, strict=True)
+        ]
+        known = [words.counts(side) for side in written]
+        say(f"words in {len(written[0]):,} and {len(written[1]):,} sentences")
+    metrics: dict[str, float] = {}
+    try:
+        metrics |= words.by_embeddings(models, known, train, test, texts.vectors)
+    except ValueError as error:
+        say(f"word translation by embeddings left out: {error}")
+    if written and known:
+        try:
+            metrics |= words.in_context(encoders, written, known, config.words.most, train, test)
+        except ValueError as error:
+            say(f"word translation in context left out: {error}")
     return metrics
 
 
@@ -70,8 +82,14 @@ def compare(
     """
     layers = tuple(config.layers) or None
     encoders = [TextEncoder(model, layers) for model in models]
+    if len(encoders[0].layers) != len(encoders[1].layers):
+        depths = [model.config.layers for model in models]
+        raise ValueError(f"models of {depths[0]} and {depths[1]} layers: name as many with layers=")
     metrics: dict[str, float] = {}
-    if texts.tested and is_translated:
+    has_maps = is_translated and models[0].config.hidden == models[1].config.hidden
+    if is_translated and not has_maps:
+        say("the models' hidden sizes differ: CKA alone is measured, no orthogonal map")
+    if texts.tested and has_maps:
         metrics |= _sentences(encoders, texts)
     if pairs := texts.learned or texts.tested:
         say(f"CKA on {len(pairs):,} pairs of sentences")
@@ -83,6 +101,6 @@ def compare(
             correlation = layer_correlation(values, found)
             if math.isfinite(correlation):
                 metrics["pearson"] = correlation
-    if texts.test and is_translated:
+    if texts.test and has_maps:
         metrics |= _words(models, encoders, texts, config)
     return metrics

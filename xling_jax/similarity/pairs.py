@@ -6,12 +6,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from xling_jax import experiment
-from xling_jax.models import heads, hugging_face, stored
+from xling_jax.models import heads, hugging_face, hugging_face_text, stored
 from xling_jax.models.hugging_face_text import HuggingFaceModel
 from xling_jax.models.stored import StoredModel
 from xling_jax.models.text_model import TextModel
 
-RANDOM_SEED = 2**31  # of random encoders, so that none begins as a trained model did
 _SIDE = re.compile(r"(?:(random)\[)?([\w.-]+)(?(1)\])")
 
 
@@ -63,34 +62,47 @@ def parse(
     return ModelPair(name, description, (sides[0], sides[1]), language)
 
 
-def weights(folder: Path) -> Path:
-    """The file of a model's weights.
+def files(folder: Path) -> list[Path]:
+    """The files of a model.
 
     Raises:
-      FileNotFoundError: the folder holds neither a stored model nor one of `transformers`.
+      FileNotFoundError: the folder holds neither a stored model nor one of `transformers` with its
+        tokenizer.
+      ValueError: its weights are a pickle.
     """
-    if (folder / hugging_face.CONFIG).exists():
-        return hugging_face.require(folder)
-    stored.require(folder)
-    return folder / stored.WEIGHTS
+    if not (folder / hugging_face.CONFIG).exists():
+        return stored.files(folder)
+    weights = hugging_face.require(folder)
+    return [folder / hugging_face.CONFIG, weights, hugging_face_text.require(folder)]
 
 
-def load(side: Side, folders: Mapping[str, str], language: str) -> TextModel:
+def load(side: Side, place: int, folders: Mapping[str, str], language: str, seed: int) -> TextModel:
     """The model of a side; a random encoder has the pieces and the size of the trained one.
 
+    Args:
+      side: what is wanted.
+      place: 0 for the first side of a pair, 1 for the second.
+      folders: of models, by name.
+      language: that it is to read.
+      seed: of a random encoder.
+
     Raises:
-      FileNotFoundError, ValueError: there is no such model, or it is damaged; its field is named.
+      FileNotFoundError: there is no such model.
+      ValueError: it is damaged, or of another language; its field is named.
     """
     folder = Path(folders[side.model]).expanduser()
     with experiment.named(f"models.{side.model}"):
         model = _read(folder, language)
+        if model.language != language:
+            raise ValueError(f"{folder} is a model of {model.language}, and is to read {language}")
     if not side.is_random:
         return model
-    return dataclasses.replace(model, params=heads.initial_params(model.config, RANDOM_SEED))
+    # Seeds of training are below 2^32, and the two sides must not be the same encoder.
+    drawn = heads.initial_params(model.config, 2**32 + 2 * seed + place)
+    return dataclasses.replace(model, params=drawn)
 
 
 def _read(folder: Path, language: str) -> StoredModel | HuggingFaceModel:
-    weights(folder)
     if (folder / hugging_face.CONFIG).exists():
         return HuggingFaceModel.load(folder, language)
     return stored.load(folder)

@@ -58,6 +58,7 @@ class TextReader:
         """
         self._config, self._texts = config, config.texts
         self.languages: tuple[str, ...] = tuple(config.languages)
+        self._read: dict[str, Texts] = {}
         for name in self.languages:
             for what in PARALLEL:
                 own = self._texts[name]
@@ -66,18 +67,37 @@ class TextReader:
                         f"texts.{name}.{what} and texts.{name}.{what}_first: give both, line by "
                         "line translations of each other, or none"
                     )
+            own = self._texts[name]
+            if bool(own.dictionary) != bool(own.test_dictionary):
+                raise ValueError(
+                    f"texts.{name}.dictionary and texts.{name}.test_dictionary: give both, one to "
+                    "learn a map from and another to test it on, or none"
+                )
+        for field in ("contexts", "vectors"):
+            have = [name for name in self.languages if self._texts[name][field]]
+            if have and len(have) < len(self.languages):
+                lacking = next(name for name in self.languages if name not in have)
+                raise ValueError(
+                    f"texts.{lacking}.{field} is empty, and texts.{have[0]}.{field} is not: give "
+                    "it for every language or for none"
+                )
         given = {self._texts[name][field] for name, field in _fields(self.languages)}
+        if not any(given):
+            raise ValueError(
+                "texts: nothing is given to compare models on. Give parallel sentences, "
+                f"--config.texts.{self.languages[-1]}.tested_first=… and .tested=…, or dictionaries"
+            )
         self._embedded = self._reader() if SYNTHETIC in given else None
 
     def _reader(self) -> Reader:
         path = Path(self._config.run).expanduser() / experiment.CONFIG
         found = read_config(path)
-        if not found:
+        if found.get("experiment") != "bilingual":
             raise ValueError(
-                f"run={self._config.run}: there is no {path}. The embedded languages are those of "
-                "a run of configs/bilingual.py: name its workdir, or train its models first with "
-                f"python -m xling_jax.main --config=configs/bilingual.py:row=pairs+alone,"
-                f"pair={'-'.join(self.languages)}"
+                f"run={self._config.run}: there is no {path} of a bilingual run. The embedded "
+                "languages are those of a run of configs/bilingual.py: name its workdir, or train "
+                "its models first with python -m xling_jax.main --config=configs/bilingual.py:"
+                f"row=pairs+alone,pair={'-'.join(self.languages)}"
             )
         reader = Reader(ml_collections.ConfigDict(found["config"]))
         if not set(self.languages) <= set(reader.languages) or not reader.is_synthetic:
@@ -107,16 +127,20 @@ class TextReader:
         Raises:
           ValueError, FileNotFoundError: one of them cannot be read; its field is named.
         """
+        if language in self._read:
+            return self._read[language]
         first = self.languages[0]
         vectors = (self._texts[first].vectors, self._texts[language].vectors)
-        return Texts(
+        is_first = language == first
+        self._read[language] = Texts(
             learned=self._parallel(language, "learned", LEARNED_SEED),
             tested=self._parallel(language, "tested", TEST_SEED),
-            contexts=self._contexts(first, language),
+            contexts=None if is_first else self._contexts(first, language),
             train=self._dictionary(language, "dictionary"),
             test=self._dictionary(language, "test_dictionary"),
-            vectors=vectors if all(vectors) and language != first else None,
+            vectors=vectors if all(vectors) and not is_first else None,
         )
+        return self._read[language]
 
     def _parallel(self, language: str, what: str, seed: int) -> Sentences | None:
         own, limit = self._texts[language], self._config.sentences[what]

@@ -1,4 +1,8 @@
-"""The words of two models, and the vectors that stand for them."""
+"""The words of two models, and the vectors that stand for them.
+
+Words are lower-case throughout, as MUSE's dictionaries are: a capitalised one in text, or a
+capitalised piece where there is no other, stands for the lower-case one.
+"""
 
 import collections
 from collections.abc import Iterable, Sequence
@@ -14,24 +18,27 @@ from xling_jax.vocabulary import static_vectors
 
 STATIC = 200_000  # vectors of a file that are looked at (W&C §5.1.1)
 
+Counts = collections.Counter[str]
 
-def counts(model: TextModel, sentences: Iterable[str]) -> collections.Counter[str]:
-    """How often each word occurs in text, written as the model writes it."""
-    found: collections.Counter[str] = collections.Counter()
-    for sentence in sentences:
-        found.update(model.write(sentence).split())
+
+def counts(written: Iterable[str]) -> Counts:
+    """How often each word occurs in sentences that a model wrote."""
+    found: Counts = collections.Counter()
+    for sentence in written:
+        found.update(sentence.lower().split())
     return found
 
 
 def as_written(dictionary: Dictionary, models: Sequence[TextModel]) -> Dictionary:
     """A dictionary written as the models' text is."""
-    return dictionary.map(models[0].write, models[1].write)
+    first, second = models
+    return dictionary.map(lambda x: first.write(x).lower(), lambda x: second.write(x).lower())
 
 
 def translate(
     words: Sequence[Sequence[str]],
     vectors: Sequence[np.ndarray],
-    train: Dictionary | None,
+    train: Dictionary,
     test: Dictionary,
 ) -> dict[str, float]:
     """Word translation by vectors of these words, see `dictionary_induction.induce`.
@@ -40,15 +47,24 @@ def translate(
       ValueError: no pair of a dictionary is among the words.
     """
     rows = [{word: n for n, word in enumerate(own)} for own in words]
-    learned = Pairs.of(train, *rows) if train else None
     first, second = map(jnp.asarray, vectors)
-    return induce(first, second, learned, Pairs.of(test, *rows))
+    return induce(first, second, Pairs.of(train, *rows), Pairs.of(test, *rows))
+
+
+def single_pieces(model: TextModel, known: Counts | None) -> dict[str, int]:
+    """The words that are one piece, with its id; only those that occur, if `known` tells which."""
+    found: dict[str, int] = {}
+    # Lower-case pieces first: they are what their words are written with.
+    for word, piece in sorted(model.single_pieces().items(), key=lambda x: x[0] != x[0].lower()):
+        if known is None or word.lower() in known:
+            found.setdefault(word.lower(), piece)
+    return found
 
 
 def by_embeddings(
     models: Sequence[TextModel],
-    known: Sequence[collections.Counter[str]] | None,
-    train: Dictionary | None,
+    known: Sequence[Counts] | None,
+    train: Dictionary,
     test: Dictionary,
     vectors: Sequence[str] | None,
 ) -> dict[str, float]:
@@ -64,55 +80,62 @@ def by_embeddings(
     Returns:
       `words_p1`, …, see `dictionary_induction.induce`; `words_first` and `words_second`, how many
       words of each language there are.
+
+    Raises:
+      ValueError: no pair of a dictionary is among the words, or a file cannot be read.
     """
-    found = [m.single_pieces(known[k] if known else None) for k, m in enumerate(models)]
-    given = None
+    found = [single_pieces(m, known[k] if known else None) for k, m in enumerate(models)]
+    words, static = [list(own) for own in found], None
     if vectors is not None:
         read = [
             static_vectors.read(path, {word: n for n, word in enumerate(own)}, STATIC)
-            for path, own in zip(vectors, found, strict=True)
+            for path, own in zip(vectors, words, strict=True)
         ]
-        kept = [[list(own)[n] for n in r.words] for own, r in zip(found, read, strict=True)]
-        found = [{w: own[w] for w in words} for own, words in zip(found, kept, strict=True)]
-        given = [r.vectors for r in read]
+        words = [[own[n] for n in r.words] for own, r in zip(words, read, strict=True)]
+        static = [r.vectors for r in read]
     tables = [np.asarray(m.params["embeddings"]["tokens"]) for m in models]
-    rows = [table[list(own.values())] for table, own in zip(tables, found, strict=True)]
-    words = [list(own) for own in found]
+    rows = [
+        table[[own[word] for word in some]]
+        for table, own, some in zip(tables, found, words, strict=True)
+    ]
     metrics = {f"words_{k}": v for k, v in translate(words, rows, train, test).items()}
     metrics |= {"words_first": float(len(words[0])), "words_second": float(len(words[1]))}
-    if given is not None:
-        metrics |= {f"static_{k}": v for k, v in translate(words, given, train, test).items()}
+    if static is not None:
+        metrics |= {f"static_{k}": v for k, v in translate(words, static, train, test).items()}
     return metrics
 
 
 def in_context(
     encoders: Sequence[TextEncoder],
-    contexts: Sequence[Sequence[str]],
-    known: Sequence[collections.Counter[str]],
+    written: Sequence[Sequence[str]],
+    known: Sequence[Counts],
     most: int,
-    train: Dictionary | None,
+    train: Dictionary,
     test: Dictionary,
 ) -> dict[str, float]:
     """Translates words by the means of their states at each layer (W&C §5.1.1).
 
     Args:
       encoders: of both languages.
-      contexts: the text that words are met in.
+      written: the text that words are met in, as the models write it.
       known: the words that occur in each language.
       most: how many of the most frequent ones to take, besides those of the dictionaries.
       train, test: dictionaries, written as the models' text.
 
     Returns:
       `context_L_p1`, … for each layer L.
+
+    Raises:
+      ValueError: no pair of a dictionary is among the words.
     """
     words, states = [], []
     for side, encoder in enumerate(encoders):
         chosen = dict.fromkeys(word for word, _ in known[side].most_common(most))
-        for dictionary in filter(None, (train, test)):
+        for dictionary in (train, test):
             for word, translations in dictionary.entries.items():
                 chosen |= dict.fromkeys([word] if side == 0 else [t for t, _ in translations])
         own = [word for word in chosen if word in known[side]]
-        vectors, number = encoder.words(contexts[side], own)
+        vectors, number = encoder.words(written[side], own)
         there = number > 0
         words.append([word for word, is_there in zip(own, there, strict=True) if is_there])
         states.append(vectors[:, there])

@@ -2,16 +2,44 @@
 
 import collections
 import functools
+from collections.abc import Sequence
 
 from xling_jax.corpora.synthetic.config import LanguageConfig
 from xling_jax.corpora.synthetic.second import FAR, NEAR, SecondConfig
 from xling_jax.corpora.synthetic.sentences import Language, draw
 
-__all__ = ["FAR", "NEAR", "LanguageConfig", "Pair", "SecondConfig", "pair_of"]
+__all__ = [
+    "EMBEDDED",
+    "FAR",
+    "NEAR",
+    "LanguageConfig",
+    "Pair",
+    "SecondConfig",
+    "are_embedded",
+    "pair_of",
+]
+
+EMBEDDED = {"en": SecondConfig(), "near": NEAR, "far": FAR}  # by the names that configs have
 
 _COUNTED = 5000  # sentences that tell the frequency of a word
 # Added to a seed, it gives derivations that no usual seed gives.
 _SECOND_TEXT = 1 << 32
+
+
+def are_embedded(languages: Sequence[str]) -> bool:
+    """Whether languages of a config are embedded ones.
+
+    Raises:
+      ValueError: some are and some are not, or they do not begin with `en`.
+    """
+    if set(languages).isdisjoint(EMBEDDED.keys() - {"en"}):
+        return False
+    if languages[0] != "en" or not set(languages) <= set(EMBEDDED):
+        raise ValueError(
+            f"pair={'-'.join(languages)}: the embedded languages are {', '.join(EMBEDDED)}, of "
+            "which en comes first"
+        )
+    return True
 
 
 class Pair:
