@@ -46,9 +46,9 @@ def test_a_finished_run_is_not_done_again(finished):
 
 def test_another_config_is_refused_in_the_same_workdir(finished):
     workdir, _ = finished
-    other = run(workdir, options="row=8,epochs=2")
+    other = run(workdir, options="row=0,epochs=3")
     assert other.returncode == 1
-    assert "row: 0 there, 8 now" in other.stderr
+    assert "training.epochs: 2 there, 3 now" in other.stderr
 
 
 def test_killed_twice_and_terminated_once_it_ends_with_the_same_bits(finished, tmp_path):
