@@ -2,8 +2,8 @@
 
 python benchmarks/alignment.py
 
-Each against other libraries' ways to the same numbers: faiss (exact search; `pip install
-faiss-cpu`, left out where it is not installed), scipy, and the plain formulas in numpy. Every
+Procrustes and CKA against scipy and the plain formula in numpy, CSLS against its formula and against
+one exact search by faiss, which is a part of it (`pip install faiss-cpu`; left out without). Every
 measurement is a process of its own, which takes its time after a first call that compiles, and
 tells its peak memory; the contestants take turns.
 """
