@@ -2,10 +2,10 @@
 
 python benchmarks/alignment.py
 
-Procrustes and CKA against scipy and the plain formula in numpy, CSLS against its formula and against
-one exact search by faiss, which is a part of it (`pip install faiss-cpu`; left out without). Every
-measurement is a process of its own, which takes its time after a first call that compiles, and
-tells its peak memory; the contestants take turns.
+Procrustes and CKA against scipy and the plain formula in numpy, CSLS against its formula and
+against one exact search by faiss, which is a part of it (`pip install faiss-cpu`; left out
+without). Every measurement is a process of its own, which takes its time after a first call that
+compiles, and tells its peak memory; the contestants take turns.
 """
 
 import argparse
