@@ -12,7 +12,7 @@ import jax
 import numpy as np
 import pytest
 from test_browser import BROWSER, look
-from test_report_page import Addresses
+from test_report_page import Addresses, assert_loads_nothing, files_of
 
 from xling_jax import devices
 from xling_jax.evaluators.translations import Translated, Translations
@@ -131,10 +131,6 @@ def page_of(workdir: Path) -> str:
     return (workdir / "report" / "report.html").read_text()
 
 
-def files_of(workdir: Path, folder: str) -> set[str]:
-    return {path.name for path in (workdir / "report" / folder).iterdir()}
-
-
 @pytest.fixture(scope="module")
 def ended(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that ended, with its report."""
@@ -156,11 +152,7 @@ def going(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_page_of_a_run_needs_no_other_file(ended: Path) -> None:
-    text = (ended / "report" / "report.html").read_text()
-    parsed = Addresses(text)
-    assert len(parsed.loads) == 3
-    assert all(address.startswith("data:image/") for address in parsed.loads)
-    assert not parsed.tags & {"script", "link", "iframe", "object"}
+    assert_loads_nothing(ended, images=3)
     names = {f"{n}.{kind}" for n in ("rows", "layers_far", "training") for kind in ("svg", "png")}
     assert files_of(ended, "figures") == names | {"drawn.json"}
     assert files_of(ended, "tables") == {"table1.md", "table1.csv", "table1.tex"}

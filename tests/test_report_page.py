@@ -60,16 +60,26 @@ class Addresses(HTMLParser):
         self.loads += [value or "" for name, value in attrs if name in ("src", "srcset", "data")]
 
 
+def assert_loads_nothing(workdir: Path, images: int) -> None:
+    """Raises unless a run's page has so many images, all within itself, and needs no other file."""
+    parsed = Addresses((workdir / "report" / "report.html").read_text())
+    assert len(parsed.loads) == images
+    assert all(address.startswith("data:image/") for address in parsed.loads)
+    assert not parsed.tags & {"script", "link", "iframe", "object"}
+
+
+def files_of(workdir: Path, folder: str) -> set[str]:
+    """The names of the files in a folder of a run's report."""
+    return {path.name for path in (workdir / "report" / folder).iterdir()}
+
+
 def test_the_page_needs_no_other_file_and_is_small(ended: Path) -> None:
-    report = ended / "report" / "report.html"
-    parsed = Addresses(report.read_text())
-    assert parsed.loads and all(address.startswith("data:image/") for address in parsed.loads)
-    assert not parsed.tags & {"script", "link", "iframe", "object"} and "url(" not in style.CSS
     # Overview, overlay and loss; a curve and a scatter a row; the positions of the one row that
     # has its own.
-    assert len(parsed.loads) == 3 + 3 + 3 + 1
-    assert report.stat().st_size < 3_000_000
-    saved = {path.name for path in (ended / "report" / "figures").iterdir()}
+    assert_loads_nothing(ended, images=3 + 3 + 3 + 1)
+    assert "url(" not in style.CSS
+    assert (ended / "report" / "report.html").stat().st_size < 3_000_000
+    saved = files_of(ended, "figures")
     assert {"overview.svg", "curves_row3.svg", "tokens_row0.png", "positions_row1.svg"} <= saved
 
 

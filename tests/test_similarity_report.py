@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from test_browser import BROWSER, look
-from test_report_page import Addresses
+from test_report_page import Addresses, assert_loads_nothing, files_of
 
 from xling_jax.reports import (
     drawn,
@@ -118,10 +118,6 @@ def page_of(workdir: Path) -> str:
     return (workdir / "report" / "report.html").read_text()
 
 
-def files_of(workdir: Path, folder: str) -> set[str]:
-    return {path.name for path in (workdir / "report" / folder).iterdir()}
-
-
 def pairs_of(workdir: Path) -> list[similarity_pairs.Pair]:
     return similarity_pairs.read(rows.read_run(workdir))
 
@@ -155,11 +151,7 @@ def going(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_page_of_a_run_needs_no_other_file(ended: Path) -> None:
-    text = (ended / "report" / "report.html").read_text()
-    parsed = Addresses(text)
-    assert len(parsed.loads) == 4
-    assert all(address.startswith("data:image/") for address in parsed.loads)
-    assert not parsed.tags & {"script", "link", "iframe", "object"}
+    assert_loads_nothing(ended, images=4)
     figures = ("cka", "sentences", "words", "words_by_layer")
     names = {f"{n}.{kind}" for n in figures for kind in ("svg", "png")}
     assert files_of(ended, "figures") == names | {"drawn.json"}

@@ -16,6 +16,7 @@ from xling_jax.evaluators.multilinguality import require_layers
 from xling_jax.models import heads, partition
 from xling_jax.models.bert import BertConfig
 from xling_jax.reports import bilingual, results
+from xling_jax.reports.outcomes import has_begun
 from xling_jax.training.loop import Diverged, Interrupted, Interruption
 from xling_jax.training.metrics import MetricsFile, say
 
@@ -116,10 +117,8 @@ class Laboratory:
 
     def _has_begun(self, group: list[list[Any]]) -> bool:
         """Whether a group has a checkpoint or a result."""
-        done = {(r.row, r.seed) for r in results.read_results(self._workdir / "results.json")}
         name = group_name(group[0][0], [seed for _, seed in group])
-        folder = self._workdir / CHECKPOINTS / name
-        return bool({(row, seed) for row, seed in group} & done) or any(folder.glob("[0-9]*"))
+        return has_begun(self._workdir, group, self._workdir / CHECKPOINTS / name)
 
     def _require_same_text(self, row: Row, data: Data) -> None:
         """Raises ValueError if the text of a row is not what it was when the run began."""

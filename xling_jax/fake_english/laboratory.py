@@ -14,6 +14,7 @@ from xling_jax.fake_english.group import CHECKPOINTS, Group
 from xling_jax.fake_english.programs import LESS_MEMORY, Programs
 from xling_jax.fake_english.replicas import Cell, Groups, cells, deal, with_their_groups
 from xling_jax.reports import page, results, tables
+from xling_jax.reports.outcomes import has_begun
 from xling_jax.training.loop import Diverged, Interrupted, Interruption
 from xling_jax.training.metrics import MetricsFile, say
 
@@ -123,7 +124,8 @@ class Laboratory:
         if groups and number and number != max(map(len, groups)):
             for place, group in enumerate(groups):
                 is_asked = {(row, seed) for row, seed in group} <= asked
-                if is_asked and not self._has_begun(place, group):
+                folder = self._workdir / CHECKPOINTS / f"group{place}"
+                if is_asked and not has_begun(self._workdir, group, folder):
                     groups[place] = []  # the others keep their numbers
             while groups and not groups[-1]:
                 groups.pop()
@@ -135,12 +137,6 @@ class Laboratory:
     def _side_by_side(config: ml_collections.ConfigDict) -> Callable[[int, int], int]:
         """How many of (so many, so many at most) go together; as told, where the config tells."""
         return min if config.devices.side_by_side else devices.side_by_side
-
-    def _has_begun(self, number: int, names: Sequence[Sequence[Any]]) -> bool:
-        """Whether a group has a checkpoint or a result."""
-        done = {(r.row, r.seed) for r in results.read_results(self._workdir / "results.json")}
-        folder = self._workdir / CHECKPOINTS / f"group{number}"
-        return bool({(row, seed) for row, seed in names} & done) or any(folder.glob("[0-9]*"))
 
     def run(self) -> str:
         """Trains and evaluates what is missing, writes the report, returns the table.

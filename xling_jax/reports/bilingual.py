@@ -9,22 +9,14 @@ from pathlib import Path
 from xling_jax.files import write_beside
 from xling_jax.reports import bilingual_notes, bilingual_page
 from xling_jax.reports.bilingual_metrics import PERPLEXITY, languages
-from xling_jax.reports.cells import Column, Line, Table, perplexity
+from xling_jax.reports.cells import Column, Line, Table, perplexity, share, whole
 from xling_jax.reports.printed import own_csv, own_latex, own_markdown, own_terminal
 from xling_jax.reports.rows import Row, Run, read_run
 from xling_jax.reports.tables import our_line
 
 
-def _share(value: float) -> str:
-    return f"{value:.3f}".removeprefix("0")
-
-
 def _perplexity(value: float) -> str:
     return f"{value:.2f}" if value < 99.995 else perplexity(value)
-
-
-def _number(value: float) -> str:
-    return f"{value:.0f}"
 
 
 def _columns(run: Run, rows: Sequence[Row]) -> list[Column]:
@@ -35,12 +27,12 @@ def _columns(run: Run, rows: Sequence[Row]) -> list[Column]:
     ]
     found = "translations found"
     columns += [
-        Column(found, "sentences", "sentences", "retrieval", _share),
-        Column(found, "after a map", "mapped", "mapped", _share),
-        Column("similarity", "CKA", "CKA", "cka", _share),
-        Column(found, "words", "words", "words", _share),
-        Column("anchors", "pieces", "anchors", "anchors", _number),
-        Column("anchors", "tokens", "their tokens", "anchor_tokens", _share),
+        Column(found, "sentences", "sentences", "retrieval", share),
+        Column(found, "after a map", "mapped", "mapped", share),
+        Column("similarity", "CKA", "CKA", "cka", share),
+        Column(found, "words", "words", "words", share),
+        Column("anchors", "pieces", "anchors", "anchors", whole),
+        Column("anchors", "tokens", "their tokens", "anchor_tokens", share),
     ]
     names = {name for row in rows for name in row.metrics}
     return [column for column in columns if column.metric in names or not names]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -90,6 +91,16 @@ def score(value: float) -> str:
     """A score as the papers print it: .70, 1.00, -.05."""
     sign, digits = "-" if value < 0 else "", f"{abs(value):.2f}"
     return ".00" if digits == "0.00" else sign + digits.removeprefix("0")
+
+
+def share(value: float) -> str:
+    """A score with three digits: .712, 1.000, -.050."""
+    return re.sub(r"^(-?)0\.", r"\1.", f"{value:.3f}")
+
+
+def whole(value: float) -> str:
+    """A number of things: 1000."""
+    return f"{value:.0f}"
 
 
 def perplexity(value: float) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from xling_jax.reports import results
 from xling_jax.training.loop import Replica, is_about
@@ -42,6 +43,18 @@ class Evaluations:
                 seed=replica.seed,
                 metrics=values,
             )
+
+
+def has_begun(workdir: Path, group: Sequence[Sequence[Any]], checkpoints: Path) -> bool:
+    """Whether replicas that train side by side have a checkpoint or a result.
+
+    Args:
+      workdir: of the run.
+      group: their [row, seed].
+      checkpoints: their folder.
+    """
+    done = {(r.row, r.seed) for r in results.read_results(workdir / "results.json")}
+    return bool({(row, seed) for row, seed in group} & done) or any(checkpoints.glob("[0-9]*"))
 
 
 def store(

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from xling_jax.files import write_beside
-from xling_jax.reports.cells import OURS, Cell, Column, Line, Table
+from xling_jax.reports.cells import OURS, Cell, Column, Line, Table, share, whole
 from xling_jax.reports.printed import own_csv, own_latex, own_markdown
 from xling_jax.reports.similarity_pairs import Pair, best
 
@@ -15,17 +14,8 @@ WITH_MAP, WITHOUT_MAP = "with a map", "without a map"
 _CUTOFFS = (1, 5, 10)
 
 
-def share(value: float) -> str:
-    """A score with three digits: .712, 1.000, -.050."""
-    return re.sub(r"^(-?)0\.", r"\1.", f"{value:.3f}")
-
-
 def _layer(value: float) -> str:
     return f"L{value:.0f}"
-
-
-def _number(value: float) -> str:
-    return f"{value:.0f}"
 
 
 def _line(pair: Pair, description: str, values: Mapping[str, float], is_measured: bool) -> Line:
@@ -137,10 +127,10 @@ def words(pairs: Sequence[Pair]) -> Table:
         columns += [Column("", f"{title}, {way}", f"{title} {way}", f"{name}_{way}_p1", share)
                     for way in ("forward", "backward")]  # fmt: skip
     columns += [
-        Column("", "words in the dictionary", "in dictionary", "words_words", _number),
-        Column("", "tested words", "tested", "words_covered", _number),
-        Column("", "first candidates", "first", "words_first", _number),
-        Column("", "second candidates", "second", "words_second", _number),
+        Column("", "words in the dictionary", "in dictionary", "words_words", whole),
+        Column("", "tested words", "tested", "words_covered", whole),
+        Column("", "first candidates", "first", "words_first", whole),
+        Column("", "second candidates", "second", "words_second", whole),
     ]
     lines = []
     for pair in pairs:

@@ -101,5 +101,6 @@ class Laboratory:
                         metrics=found,
                     ),
                 )
-                similarity.write(self._workdir)
+                if pair is not self._pairs[-1]:
+                    similarity.write(self._workdir)
         return similarity.write(self._workdir)
