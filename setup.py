@@ -40,6 +40,7 @@ setuptools.setup(
         "orbax-checkpoint>=0.11.30,<1",
         "sacremoses>=0.2",
         "safetensors>=0.4",
+        "scipy>=1.13",
         "sentencepiece>=0.2.1",
         "tensorflow-datasets>=4.9.9",
         "ufal.chu_liu_edmonds>=1.0.3",

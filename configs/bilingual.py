@@ -111,6 +111,7 @@ def paper(languages: tuple[str, ...]) -> ConfigDict:
                 "parts": 8,
                 "sequences": 96,
                 "length": 256,
+                "short": {"updates": 0, "sequences": 0, "length": 0},
                 "alpha": 0.7,
                 "accumulate": 1,
                 "resident_tokens": 2**28,
@@ -155,20 +156,23 @@ def laptop(languages: tuple[str, ...]) -> ConfigDict:
     """The same in minutes, on the embedded languages or some thousand sentences of real ones."""
     config = paper(languages)
     config.corpora.update(test_sentences=1000)
-    config.vocabulary.update(joint_size=8000, own_size=4000)
+    config.models.update(hidden=64, intermediate=256, heads=2, dropout=0.0, dtype="float32")
+    config.training.update(steps_per_call=100)
+    config.evaluators.update(row_lengths=(48,))
+    # In long windows a model of this size needs far longer to find out that neighbours matter.
     if config.corpora[languages[-1]].train == "synthetic":
         config.corpora.update(train_sentences=20_000, dev_sentences=1000, split_sentences=False)
         config.corpora.synthetic.update(word_types=300, zipf_exponent=0.5, depth=1)
         config.vocabulary.update(joint_size=520, own_size=300, model_type="unigram")
-    # With windows of 64 a model of this size needs far longer to find out that neighbours matter.
-    config.batches.update(parts=4, sequences=24, length=24)
-    config.models.update(
-        hidden=64, intermediate=256, heads=2, positions=24, dropout=0.0, dtype="float32"
-    )
-    config.training.update(
-        epochs=15, steps_per_epoch=300, learning_rate=1e-3, warmup_steps=300, steps_per_call=100
-    )
-    config.evaluators.update(row_lengths=(48,))
+        config.batches.update(parts=4, sequences=24, length=24)
+        config.models.update(positions=24)
+        config.training.update(epochs=15, steps_per_epoch=300, learning_rate=1e-3, warmup_steps=300)
+    else:
+        config.vocabulary.update(joint_size=4000, own_size=2000)
+        config.batches.update(parts=4, sequences=4, length=64)
+        config.batches.short.update(updates=4200, sequences=18, length=16)
+        config.models.update(positions=64)
+        config.training.update(epochs=10, steps_per_epoch=600, learning_rate=2e-3, warmup_steps=600)
     return config
 
 

@@ -16,6 +16,7 @@ from xling_jax.bilingual.selection import read as read_best
 from xling_jax.bilingual.texts import Reader
 from xling_jax.models import stored
 from xling_jax.reports import results
+from xling_jax.training import loop
 from xling_jax.training.checkpoints import read_parameters
 from xling_jax.training.step import RUNNING, State
 
@@ -187,6 +188,34 @@ def test_a_run_cut_off_twice_ends_with_the_same_numbers(finished, tmp_path, monk
     assert found == {key: metrics[key] for key in found} and len(found) == 2
 
 
+def test_training_may_begin_on_short_windows_and_be_cut_off_there(tmp_path, monkeypatch):
+    """The cut is within a call that spans both kinds of windows, and one kind after the other."""
+    short = {"updates": 5, "sequences": 8, "length": 12}
+    changes = {f"batches.short.{name}": value for name, value in short.items()}
+    changes["batches.resident_tokens"] = 0
+    _, whole = run(tmp_path / "whole", "row=extra-anchors-online,pair=en-far", **changes)
+    calls, taken = loop.Training._call, []
+
+    def counted(self, progress):
+        if len(taken) in (2, 4):  # after updates 4 and 5
+            taken.append(None)
+            raise Killed
+        stage = next(stage for stage in self._stages if self._step < stage.until)
+        begin = self._step
+        calls(self, progress)
+        taken.append((begin, self._step, stage.planner.layout.length))
+
+    monkeypatch.setattr(loop.Training, "_call", counted)
+    changes["training.save_every"] = 1
+    for _ in range(2):
+        with pytest.raises(Killed):
+            run(tmp_path / "cut", "row=extra-anchors-online,pair=en-far", **changes)
+    _, cut = run(tmp_path / "cut", "row=extra-anchors-online,pair=en-far", **changes)
+    assert cut == whole
+    lengths = {step: length for one in taken if one for step, length in [one[1:]]}
+    assert all(length == (12 if step <= 5 else 32) for step, length in lengths.items())
+
+
 def test_another_config_is_refused_in_the_same_workdir(finished):
     workdir, _, _ = finished
     with pytest.raises(ValueError, match="holds a run of another config.*\n.*corpora.far"):
@@ -294,6 +323,10 @@ def test_files_of_three_languages_train_with_a_row_of_your_own(files, tmp_path):
         ({"corpora.fr.dictionary": ""}, r"corpora\.fr\.dictionary is empty: row extra"),
         ({"vocabulary.joint_size": 9000}, r"vocabulary\.joint_size: size=9000 is too large"),
         ({"batches.length": 64}, r"batches\.length=64: choose 2 to models\.positions=32"),
+        (
+            {"batches.short.length": 33},
+            r"batches\.short\.length=33: choose 2 to batches\.length=32",
+        ),
         ({"batches.accumulate": 0}, r"batches\.accumulate=0: choose 1 to"),
         ({"batches.resident_tokens": 2**31}, r"batches\.resident_tokens=.*less than 2\^31"),
         ({"evaluators.layers": (3,)}, r"evaluators\.layers=\(3,\): the model has layers 0\.\.2"),

@@ -19,6 +19,7 @@ ROOMS = [
     "fake_english",
     "bilingual",
     "similarity",
+    "zero_shot",
     "main",
 ]
 FOR_ALL = {"alignment", "devices", "files"}

@@ -84,6 +84,26 @@ def test_words_are_the_means_over_their_occurrences():
     np.testing.assert_allclose(found[:, 0], np.mean(sums, axis=0), atol=2e-5)
 
 
+def test_occurrences_are_the_words_where_they_stand(monkeypatch):
+    monkeypatch.setattr(text_encoder, "PLACES", 64)
+    one, sentences = model(), [*text(30), "cat " * 60]
+    wanted = [range(0, len(sentence.split()), 2) for sentence in sentences]
+    encoder = TextEncoder(one)
+    found, is_there = encoder.occurrences(sentences, wanted)
+    assert found.shape == (3, sum(map(len, wanted)), 16)
+    start = 0
+    for number, words in enumerate(wanted):
+        states, ids = states_of(one, sentences[number])
+        _, word_of = one.encode_words([sentences[number]])[0]
+        for place, word in enumerate(words, start):
+            own = np.flatnonzero(word_of == word)
+            assert is_there[place] == (own[-1] < len(ids))
+            expected = states[:, own].mean(axis=1) if is_there[place] else np.zeros((3, 16))
+            np.testing.assert_allclose(found[:, place], expected, atol=2e-5)
+        start += len(words)
+    assert is_there.any() and not is_there.all()
+
+
 def test_cka_of_models_is_that_of_their_sentences_in_chunks(monkeypatch):
     monkeypatch.setattr(similarity, "CHUNK", 70)
     first, second = TextEncoder(model()), TextEncoder(model(1, 32))

@@ -10,6 +10,8 @@ from xling_jax.models import partition, stored
 from xling_jax.models.bert import BertConfig
 from xling_jax.vocabulary.sharing import LanguageVocabulary
 
+MODELS = "models"  # the folder of a workdir that has them
+
 
 def file_name(row: str) -> str:
     """A row's name where a file system allows no other characters."""

@@ -1,5 +1,6 @@
 """A row's seeds, from the first step to the stored result."""
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from xling_jax.batches.code_switch import switch_window
 from xling_jax.batches.streams import StreamLayout, StreamSampler, probabilities
 from xling_jax.batches.windows import StreamStore
 from xling_jax.bilingual.data import Data
-from xling_jax.bilingual.export import export, file_name, group_name
+from xling_jax.bilingual.export import MODELS, export, file_name, group_name
 from xling_jax.bilingual.rows import Row
 from xling_jax.bilingual.selection import Best, start_from
 from xling_jax.corpora.normalize import Normalization
@@ -27,6 +28,7 @@ from xling_jax.training.loop import (
     Interruption,
     Replica,
     Schedule,
+    Stage,
     Training,
 )
 from xling_jax.training.metrics import MetricsFile, say
@@ -35,7 +37,7 @@ from xling_jax.training.planners import FedPlanner, ResidentPlanner
 from xling_jax.training.step import RUNNING, State
 from xling_jax.training.stream_step import StreamProgram, StreamSetting, Vocabularies
 
-CHECKPOINTS, BEST, MODELS = "checkpoints", "best", "models"
+CHECKPOINTS, BEST = "checkpoints", "best"
 
 
 class Group:
@@ -66,19 +68,7 @@ class Group:
             )
             for seed in seeds
         ]
-        layout = StreamLayout.choose(
-            batches.parts,
-            batches.sequences,
-            batches.length,
-            self._mesh.shape[devices.DATA],
-            batches.accumulate,
-        )
-        sentences = [each.sentences for each in data.files]
-        draws = tuple(probabilities(sentences, batches.alpha).tolist())
-        self._samplers = [
-            StreamSampler(data.sizes, draws, layout, seed, training.steps_per_epoch)
-            for seed in seeds
-        ]
+        self._samplers = self._make_samplers(batches.sequences, batches.length)
         total = training.epochs * training.steps_per_epoch
         curve = {round(total * percent / 100) for percent in config.evaluators.curve}
         self._curve = curve | {total}  # where translations are looked for too
@@ -90,7 +80,7 @@ class Group:
             save_every=training.save_every or training.steps_per_epoch,
             call=min(training.steps_per_call, training.steps_per_epoch),
         )
-        self._planner = self._make_planner()
+        self._planner = self._make_planner(self._samplers, total)
         self._program = StreamProgram(
             BertConfig(vocabulary_size=data.vocabulary.size, **config.models),
             OptimizerConfig(
@@ -122,12 +112,45 @@ class Group:
         )
         return self._program.state_of(params)
 
-    def _make_planner(self) -> ResidentPlanner | FedPlanner:
-        """What says what stands in each step: places on the device, or tokens from the host."""
-        data, window = self._data, self._samplers[0].layout.window
+    def _make_samplers(self, sequences: int, length: int) -> list[StreamSampler]:
+        """What says which windows stand in each step, for each replica.
+
+        Args:
+          sequences, length: of a part of a batch.
+        """
+        data, batches = self._data, self._config.batches
+        layout = StreamLayout.choose(
+            batches.parts, sequences, length, self._mesh.shape[devices.DATA], batches.accumulate
+        )
+        draws = tuple(probabilities([x.sentences for x in data.files], batches.alpha).tolist())
+        steps = self._config.training.steps_per_epoch
+        return [
+            StreamSampler(data.sizes, draws, layout, replica.seed, steps)
+            for replica in self._replicas
+        ]
+
+    def _short_windows(self) -> Stage | None:
+        """The updates on short windows that training begins with, if there are any."""
+        short = self._config.batches.short
+        if not short.updates:
+            return None
+        until = min(short.updates, self._schedule.total)
+        planner = self._make_planner(self._make_samplers(short.sequences, short.length), until)
+        return Stage(dataclasses.replace(self._program, layout=planner.layout), planner, until)
+
+    def _make_planner(
+        self, samplers: list[StreamSampler], until: int
+    ) -> ResidentPlanner | FedPlanner:
+        """What says what stands in each step: places on the device, or tokens from the host.
+
+        Args:
+          samplers: of the replicas.
+          until: the last update that is planned, and one.
+        """
+        data, window = self._data, samplers[0].layout.window
         section = self._config.code_switch
         if data.train is not None and not data.switch:
-            return ResidentPlanner(self._samplers)
+            return ResidentPlanner(samplers)
 
         def read(language: int, start: int, step: int, slot: int) -> np.ndarray:
             files = data.files[language]
@@ -143,7 +166,7 @@ class Group:
                 most=section.most,
             ).tokens
 
-        return FedPlanner(self._samplers, read, self._schedule.total)
+        return FedPlanner(samplers, read, until)
 
     def run(self, metrics: MetricsFile, interruption: Interruption) -> None:
         """Trains, evaluates and stores the replicas' results.
@@ -174,6 +197,7 @@ class Group:
             evaluate,
             interruption,
             initial_state=self._initial_state,
+            first=self._short_windows(),
         )
         try:
             state = training.run()
@@ -209,13 +233,18 @@ class Group:
             f"{shares}; {self._data.vocabulary.size:,} pieces ({self._row.sharing}), of which "
             f"{found['anchors']:.0f} are anchors, {100 * found['anchor_tokens']:.0f} % of tokens"
         )
+        short, total = self._config.batches.short, self._schedule.total
         say(
             f"{len(self._replicas)} replicas on {dict(self._mesh.shape)} "
-            f"{jax.devices()[0].platform} devices; {self._schedule.total} steps of {layout.parts} "
-            f"x {layout.sequences} sequences of {layout.length}, {layout.microbatch} at once on "
-            f"each device, {self._samplers[0].passes(self._schedule.total)[0]:.1f} passes over "
-            f"{self._row.languages[0]}"
+            f"{jax.devices()[0].platform} devices; {total} steps of {layout.parts} x "
+            f"{layout.sequences} sequences of {layout.length}, {layout.microbatch} at once on each "
+            f"device; {self._samplers[0].passes(total)[0]:.1f} passes over {self._row.languages[0]}"
         )
+        if short.updates:
+            say(
+                f"the first {short.updates} of {layout.parts} x {short.sequences} sequences of "
+                f"{short.length}"
+            )
 
     def _evaluator(self, metrics: MetricsFile, best: Best):
         """What the loop calls with (step, state, settings)."""

@@ -45,6 +45,7 @@ POSITIVE = (
 NOT_NEGATIVE = (
     "batches.alpha",
     "batches.resident_tokens",
+    "batches.short.updates",
     "corpora.dev_sentences",
     "corpora.train_sentences",
     "devices.cpu",
@@ -192,7 +193,13 @@ def check(config: ml_collections.ConfigDict) -> None:
     """Raises ValueError for a field that means nothing, before anything is read."""
     experiment.require_positive(config, *POSITIVE)
     experiment.require_not_negative(config, *NOT_NEGATIVE)
-    batches = config.batches
+    batches, short = config.batches, config.batches.short
+    if short.updates:
+        experiment.require_positive(config, "batches.short.sequences")
+        if not 2 <= short.length <= batches.length:
+            raise ValueError(
+                f"batches.short.length={short.length}: choose 2 to batches.length={batches.length}"
+            )
     if not 2 <= batches.length <= config.models.positions:
         raise ValueError(
             f"batches.length={batches.length}: choose 2 to models.positions="

@@ -15,6 +15,7 @@ from xling_jax.corpora import text as corpora
 from xling_jax.corpora.dictionaries import Dictionary
 from xling_jax.corpora.synthetic.config import LanguageConfig
 from xling_jax.corpora.synthetic.pair import Pair, SecondConfig, pair_of
+from xling_jax.reports.results import read_config
 
 SYNTHETIC = "synthetic"  # the source of an embedded language
 TRAIN_SEED, DEV_SEED, TEST_SEED = 1, 2, 3  # seeds of an embedded language's texts
@@ -149,8 +150,8 @@ class Reader:
     def _knobs(self) -> LanguageConfig:
         return LanguageConfig(**self._section.synthetic)
 
-    def _pair(self, name: str, is_other: bool = False) -> Pair:
-        """The first language and this one, which may be the same."""
+    def pair(self, name: str, is_other: bool = False) -> Pair:
+        """The first embedded language and this one, which may be the same."""
         knobs = dict(self._section[name].second)
         if is_other:
             knobs["domain"] = self._section[name].other_domain
@@ -158,10 +159,10 @@ class Reader:
 
     def parallel(self, name: str, sentences: int, seed: int) -> tuple[list[str], list[str]]:
         """Sentences of the first embedded language and their translations into this one."""
-        return self._pair(name).parallel(sentences, seed)
+        return self.pair(name).parallel(sentences, seed)
 
     def _synthetic(self, name: str, is_other: bool) -> Texts:
-        section, pair = self._section, self._pair(name, is_other)
+        section, pair = self._section, self.pair(name, is_other)
         train, dev = section.train_sentences, section.dev_sentences
         if not train or not dev:
             raise ValueError(
@@ -194,3 +195,27 @@ class Reader:
             dictionary=dictionaries.from_pairs(rest, self.languages[0], name),
             test_dictionary=dictionaries.from_pairs(test, self.languages[0], name),
         )
+
+
+def of_run(run: str, languages: Sequence[str]) -> Reader:
+    """The reader of the embedded languages that a run was trained on.
+
+    Raises:
+      ValueError: there is no run on them; how to make one is said.
+    """
+    path = Path(run).expanduser() / experiment.CONFIG
+    found = read_config(path)
+    if found.get("experiment") != "bilingual":
+        raise ValueError(
+            f"run={run}: there is no {path} of a bilingual run. The embedded languages are those "
+            "of a run of configs/bilingual.py: name its workdir, or train its models first with "
+            "python -m xling_jax.main --config=configs/bilingual.py:"
+            f"row=all+pairs+alone,pair={'-'.join(languages)}"
+        )
+    reader = Reader(ml_collections.ConfigDict(found["config"]))
+    if not set(languages) <= set(reader.languages) or not reader.is_synthetic:
+        raise ValueError(
+            f"run={run} was trained on {', '.join(reader.languages)}, not on the embedded "
+            f"languages {', '.join(languages)}"
+        )
+    return reader

@@ -142,6 +142,56 @@ class TextEncoder:
         counts = np.zeros(number, np.int64)
         for _, _, there in found:
             np.add.at(counts, there, 1)
+        sums = self._sums(every, [(slots, shares) for slots, shares, _ in found], number)
+        return sums / np.maximum(counts, 1)[:, None], counts
+
+    def occurrences(
+        self, written: Sequence[str], wanted: Sequence[Sequence[int]]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Words where they stand, each the mean of its pieces (W&C §5.1.2).
+
+        Args:
+          written: sentences as the model writes them.
+          wanted: for each, which of its words (from 0, as they stand between blanks), each once.
+
+        Returns:
+          float32 [L, n, D], in the order of `wanted`, and bool [n], whether a word is whole within
+          the model's length; others are zero.
+        """
+        every: list[np.ndarray] = []
+        found: list[tuple[np.ndarray, np.ndarray]] = []
+        is_there: list[bool] = []
+        number = sum(map(len, wanted))
+        for words, (ids, word_of) in zip(wanted, self.model.encode_words(written), strict=True):
+            first, pieces = len(is_there), np.bincount(word_of[word_of != NO_WORD])
+            within = np.bincount(self._kept(word_of), minlength=len(pieces))
+            slot_of = dict(zip(words, range(first, first + len(words)), strict=True))
+            whole = {w for w in words if w < len(pieces) and 0 < pieces[w] == within[w]}
+            is_there += [word in whole for word in words]
+            slots = [slot_of[word] if word in whole else number for word in word_of.tolist()]
+            shares = [1 / pieces[word] if word in whole else 0.0 for word in word_of.tolist()]
+            every.append(ids)
+            found.append((np.array(slots, np.int32), np.array(shares, np.float32)))
+        return self._sums(every, found, number), np.array(is_there, bool)
+
+    def _kept(self, word_of: np.ndarray) -> np.ndarray:
+        """The words of the pieces that are within the model's length."""
+        within = word_of[: self._config.positions - SPECIAL]
+        return within[within != NO_WORD]
+
+    def _sums(
+        self,
+        every: Sequence[np.ndarray],
+        found: Sequence[tuple[np.ndarray, np.ndarray]],
+        number: int,
+    ) -> np.ndarray:
+        """Sums of states, float32 [L, number, D].
+
+        Args:
+          every: ids of each sentence.
+          found: for each piece which sum it is of (`number`: none), and how much it counts.
+          number: of sums.
+        """
         sums = jnp.zeros((len(self.layers), number, self._config.hidden))
         for numbers, tokens, lengths in self._batches(every):
             slots = np.full(tokens.shape, number, np.int32)
@@ -153,4 +203,4 @@ class TextEncoder:
             sums = _add_words(
                 self._config, self.layers, self._params, tokens, lengths, sums, slots, shares
             )
-        return np.asarray(sums) / np.maximum(counts, 1)[:, None], counts
+        return np.asarray(sums)

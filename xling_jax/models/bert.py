@@ -81,6 +81,27 @@ def blocks(rows: Rows) -> list[tuple[slice, tuple[int, int]]]:
     return found
 
 
+def segment_bias(segments: jax.Array | None, rows: Rows) -> list[jax.Array | float]:
+    """What attention adds to the scores of each block: far below 0 between segments of a row.
+
+    Args:
+      segments: int32, flat or as rows; None where all tokens of a row attend to each other.
+      rows: the blocks.
+
+    Returns:
+      For each block of n rows of t tokens [n, 1, t, t], or 0.
+    """
+    bias: list[jax.Array | float] = []
+    for block, (n, t) in blocks(rows):
+        if segments is None:
+            bias.append(0.0)
+            continue
+        segment = segments.reshape(-1)[block].reshape(n, 1, t)
+        same = segment[:, :, :, None] == segment[:, :, None, :]
+        bias.append(jnp.where(same, 0.0, -1e9).astype(jnp.float32))
+    return bias
+
+
 class SelfAttention(nn.Module):
     """Multi-head attention inside segments, over flat tokens."""
 
@@ -219,14 +240,7 @@ class Bert(nn.Module):
         rows = ((shape[0], shape[1]),) if rows is None else rows
         if layers is None:
             layers = range(config.layers + 1)
-        bias: list[jax.Array | float] = []
-        for block, (n, t) in blocks(rows):
-            if segments is None:
-                bias.append(0.0)
-                continue
-            segment = segments.reshape(-1)[block].reshape(n, 1, t)
-            same = segment[:, :, :, None] == segment[:, :, None, :]
-            bias.append(jnp.where(same, 0.0, -1e9).astype(jnp.float32))
+        bias = segment_bias(segments, rows)
         if config.dropout == 0:
             bits = None
         x_MxD = Embeddings(config, name="embeddings")(

@@ -76,14 +76,19 @@ def split(models: Sequence[Params], patterns: Iterable[str] = ()) -> Params:
       ValueError: a pattern that no parameter lies under.
     """
     own = own_paths(models[0], patterns)
-    flat = [traverse_util.flatten_dict(model, sep="/") for model in models]
-    parts: dict[str, dict[str, Any]] = {SHARED: {}, LANGUAGE: {}}
-    for path, leaf in flat[0].items():
-        if path in own:
-            parts[LANGUAGE][path] = _stack([leaves[path] for leaves in flat])
-        else:
-            parts[SHARED][path] = leaf
-    return {name: traverse_util.unflatten_dict(part, sep="/") for name, part in parts.items()}
+    divided = [divide(model, own) for model in models]
+    each = [part for _, part in divided]
+    return {SHARED: divided[0][0], LANGUAGE: jax.tree.map(lambda *x: _stack(x), *each)}
+
+
+def divide(tree: Params, paths: Iterable[str]) -> tuple[Params, Params]:
+    """The leaves of a tree that are not at the given paths, and those that are."""
+    chosen = set(paths)
+    parts: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
+    for path, leaf in traverse_util.flatten_dict(tree, sep="/").items():
+        parts[path in chosen][path] = leaf
+    others, found = (traverse_util.unflatten_dict(part, sep="/") for part in parts)
+    return others, found
 
 
 def merge(shared: Params, own: Params) -> Params:

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from xling_jax.files import write_beside
 from xling_jax.reports import bilingual_notes, bilingual_page
 from xling_jax.reports.bilingual_metrics import PERPLEXITY, languages
 from xling_jax.reports.cells import Column, Line, Table, perplexity, share, whole
-from xling_jax.reports.printed import own_csv, own_latex, own_markdown, own_terminal
+from xling_jax.reports.printed import own_terminal, write_own
 from xling_jax.reports.rows import Row, Run, read_run
 from xling_jax.reports.tables import our_line
 
@@ -70,9 +69,6 @@ def write(workdir: Path) -> str:
     """
     run = read_run(workdir)
     shown = table(run)
-    folder = workdir / "report" / "tables"
-    write_beside(folder / f"{shown.name}.md", own_markdown(shown))
-    write_beside(folder / f"{shown.name}.csv", own_csv(shown))
-    write_beside(folder / f"{shown.name}.tex", own_latex(shown))
+    write_own([shown], workdir / "report" / "tables")
     bilingual_page.write(run, shown)
     return own_terminal(shown)

@@ -7,9 +7,11 @@ a table without lines of a paper: row, description, numbers, and seeds if its li
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
+from pathlib import Path
 
+from xling_jax.files import write_beside
 from xling_jax.reports import papers
 from xling_jax.reports.cells import ABSENT, Cell, Column, Line, Table, formatted
 from xling_jax.reports.formats import (
@@ -236,6 +238,14 @@ def own_latex(table: Table) -> str:
     head = [" & ".join(map(latex_text, header)) + r" \\"]
     text = latex(table.heading, "ll" + "r" * (len(header) - 2), head, rows)
     return text + "".join(f"% {plain(note)}\n" for note in table.notes)
+
+
+def write_own(tables: Iterable[Table], folder: Path) -> None:
+    """Writes tables as Markdown, CSV and LaTeX."""
+    for table in tables:
+        write_beside(folder / f"{table.name}.md", own_markdown(table))
+        write_beside(folder / f"{table.name}.csv", own_csv(table))
+        write_beside(folder / f"{table.name}.tex", own_latex(table))
 
 
 def own_terminal(table: Table) -> str:

@@ -12,7 +12,7 @@ from xling_jax.reports import (
     similarity_tables,
     verdicts,
 )
-from xling_jax.reports.printed import WIDTH, own_terminal
+from xling_jax.reports.printed import WIDTH, own_terminal, write_own
 from xling_jax.reports.rows import read_run
 
 
@@ -36,7 +36,7 @@ def write(workdir: Path) -> str:
         if similarity_tables.has_numbers(table := build(pairs)):
             tables[table.name] = table
     folder = run.workdir / "report" / "tables"
-    similarity_tables.write(tables.values(), folder)
+    write_own(tables.values(), folder)
     verdicts.write(decided, folder)
     similarity_page.write(run, pairs, tables, decided)
     claims = verdicts.to_terminal(decided, WIDTH)

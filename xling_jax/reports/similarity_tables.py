@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 
-from xling_jax.files import write_beside
 from xling_jax.reports.cells import OURS, Cell, Column, Line, Table, share, whole
-from xling_jax.reports.printed import own_csv, own_latex, own_markdown
 from xling_jax.reports.similarity_pairs import Pair, best
 
 WITH_MAP, WITHOUT_MAP = "with a map", "without a map"
@@ -150,11 +147,3 @@ def context(pairs: Sequence[Pair]) -> Table:
 def has_numbers(table: Table) -> bool:
     """Whether anything in it was measured."""
     return any(line.cells for line in table.lines)
-
-
-def write(tables: Iterable[Table], folder: Path) -> None:
-    """Writes tables as Markdown, CSV and LaTeX."""
-    for table in tables:
-        write_beside(folder / f"{table.name}.md", own_markdown(table))
-        write_beside(folder / f"{table.name}.csv", own_csv(table))
-        write_beside(folder / f"{table.name}.tex", own_latex(table))

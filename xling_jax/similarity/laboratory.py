@@ -1,12 +1,12 @@
 """Compares the pairs of models of one experiment."""
 
-import hashlib
 from pathlib import Path
 from typing import Any
 
 import ml_collections
 
 from xling_jax import experiment
+from xling_jax.models import folders
 from xling_jax.reports import results, similarity
 from xling_jax.similarity import measures, pairs
 from xling_jax.similarity.pairs import ModelPair
@@ -55,11 +55,7 @@ class Laboratory:
         for name in dict.fromkeys(side.model for pair in self._pairs for side in pair.sides):
             folder = Path(self._config.models[name]).expanduser()
             with experiment.named(f"models.{name}"):
-                paths = pairs.files(folder)
-            for path in paths:
-                with open(path, "rb") as file:
-                    digest = hashlib.file_digest(file, "sha256").hexdigest()
-                found.append({"source": str(path), "language": "model", "sha256": digest})
+                found += folders.manifest(folder)
         return found
 
     def run(self) -> str:

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from xling_jax import experiment
-from xling_jax.models import heads, hugging_face, hugging_face_text, stored
-from xling_jax.models.hugging_face_text import HuggingFaceModel
-from xling_jax.models.stored import StoredModel
+from xling_jax.models import folders as model_folders
+from xling_jax.models import heads
 from xling_jax.models.text_model import TextModel
 
 _SIDE = re.compile(r"(?:(random)\[)?([\w.-]+)(?(1)\])")
@@ -62,20 +61,6 @@ def parse(
     return ModelPair(name, description, (sides[0], sides[1]), language)
 
 
-def files(folder: Path) -> list[Path]:
-    """The files of a model.
-
-    Raises:
-      FileNotFoundError: the folder holds neither a stored model nor one of `transformers` with its
-        tokenizer.
-      ValueError: its weights are a pickle.
-    """
-    if not (folder / hugging_face.CONFIG).exists():
-        return stored.files(folder)
-    weights = hugging_face.require(folder)
-    return [folder / hugging_face.CONFIG, weights, hugging_face_text.require(folder)]
-
-
 def load(side: Side, place: int, folders: Mapping[str, str], language: str, seed: int) -> TextModel:
     """The model of a side; a random encoder has the pieces and the size of the trained one.
 
@@ -92,17 +77,9 @@ def load(side: Side, place: int, folders: Mapping[str, str], language: str, seed
     """
     folder = Path(folders[side.model]).expanduser()
     with experiment.named(f"models.{side.model}"):
-        model = _read(folder, language)
-        if model.language != language:
-            raise ValueError(f"{folder} is a model of {model.language}, and is to read {language}")
+        model = model_folders.load(folder, language)
     if not side.is_random:
         return model
     # Seeds of training are below 2^32, and the two sides must not be the same encoder.
     drawn = heads.initial_params(model.config, 2**32 + 2 * seed + place)
     return dataclasses.replace(model, params=drawn)
-
-
-def _read(folder: Path, language: str) -> StoredModel | HuggingFaceModel:
-    if (folder / hugging_face.CONFIG).exists():
-        return HuggingFaceModel.load(folder, language)
-    return stored.load(folder)

@@ -2,17 +2,15 @@
 
 import dataclasses
 import itertools
-from pathlib import Path
 from typing import Any
 
 import ml_collections
 
 from xling_jax import experiment
-from xling_jax.bilingual.texts import SYNTHETIC, TEST_SEED, Reader
+from xling_jax.bilingual.texts import SYNTHETIC, TEST_SEED, of_run
 from xling_jax.corpora import dictionaries, sources
 from xling_jax.corpora import text as corpora
 from xling_jax.corpora.dictionaries import Dictionary
-from xling_jax.reports.results import read_config
 
 LEARNED_SEED = 4  # of the embedded sentences that maps are learned on
 PARALLEL = ("learned", "tested")
@@ -87,25 +85,8 @@ class TextReader:
                 "texts: nothing is given to compare models on. Give parallel sentences, "
                 f"--config.texts.{self.languages[-1]}.tested_first=… and .tested=…, or dictionaries"
             )
-        self._embedded = self._reader() if SYNTHETIC in given else None
-
-    def _reader(self) -> Reader:
-        path = Path(self._config.run).expanduser() / experiment.CONFIG
-        found = read_config(path)
-        if found.get("experiment") != "bilingual":
-            raise ValueError(
-                f"run={self._config.run}: there is no {path} of a bilingual run. The embedded "
-                "languages are those of a run of configs/bilingual.py: name its workdir, or train "
-                "its models first with python -m xling_jax.main --config=configs/bilingual.py:"
-                f"row=pairs+alone,pair={'-'.join(self.languages)}"
-            )
-        reader = Reader(ml_collections.ConfigDict(found["config"]))
-        if not set(self.languages) <= set(reader.languages) or not reader.is_synthetic:
-            raise ValueError(
-                f"run={self._config.run} was trained on {', '.join(reader.languages)}, not on the "
-                f"embedded languages {', '.join(self.languages)}"
-            )
-        return reader
+        is_made = SYNTHETIC in given
+        self._embedded = of_run(config.run, self.languages) if is_made else None
 
     def manifest(self) -> list[dict[str, Any]]:
         """Every file that is given, with a hash of its content."""

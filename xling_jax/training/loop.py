@@ -96,6 +96,19 @@ class Schedule:
         return step == self.total or step % self.save_every == 0 or step in self.evaluations
 
 
+@dataclasses.dataclass(frozen=True)
+class Stage:
+    """Updates that are made with another shape of a batch than the later ones.
+
+    program: of the same parameters and moments. planner: says what stands in them, closed when
+    training ends. until: the first update that is not of the stage.
+    """
+
+    program: AnyProgram
+    planner: Planner
+    until: int
+
+
 def stack(trees: Sequence):
     """Trees of equal structure as one with a leading axis."""
     return jax.tree.map(lambda *leaves: np.stack([np.asarray(x) for x in leaves]), *trees)
@@ -118,6 +131,7 @@ class Training:
         interruption: Interruption | None = None,
         compiler: StepCompiler | None = None,
         initial_state: Callable[[int], State] | None = None,
+        first: Stage | None = None,
     ):
         """Places everything on the devices, from the newest checkpoint where there is one.
 
@@ -134,9 +148,11 @@ class Training:
           interruption: asked after every call whether to end.
           compiler: of this text, shared with other groups of replicas.
           initial_state: of a seed; the program's by default.
+          first: what training begins with, if not with `program`.
         """
-        self._program, self._mesh, self._replicas = program, mesh, list(replicas)
-        self._planner = planner
+        self._mesh, self._replicas = mesh, list(replicas)
+        last = Stage(program, planner, schedule.total)
+        self._stages = [last] if first is None else [first, last]
         self._schedule, self._checkpoints, self._metrics = schedule, checkpoints, metrics
         self._evaluate = evaluate
         self._interruption = interruption or Interruption()
@@ -166,7 +182,8 @@ class Training:
         try:
             self._run()
         finally:
-            self._planner.close()
+            for stage in self._stages:
+                stage.planner.close()
             self._checkpoints.wait()
         return self.state
 
@@ -178,16 +195,8 @@ class Training:
             return
         to_come = sum(mark > self._step for mark in schedule.evaluations)
         progress = Progress(self._step, schedule.total, to_come)
-        compiled = self._compiler(
-            self._program,
-            self._mesh,
-            self._planner.layout,
-            self._plan_steps,
-            len(self._replicas),
-            self._replicas[0].setting,
-        ).function
         while self._step < schedule.total:
-            self._call(compiled, progress)
+            self._call(progress)
             self._require_alive()
             if self._step in schedule.evaluations:
                 began = time.perf_counter()
@@ -202,7 +211,18 @@ class Training:
                 )
         say(f"trained; evaluation took {100 * progress.evaluation_share:.0f} % of the time")
 
-    def _arguments(self, start: int, stop: int) -> list:
+    def _compiled(self, stage: Stage):
+        """The compiled step of a stage; it is compiled when its first update is due."""
+        return self._compiler(
+            stage.program,
+            self._mesh,
+            stage.planner.layout,
+            self._plan_steps,
+            len(self._replicas),
+            self._replicas[0].setting,
+        ).function
+
+    def _arguments(self, stage: Stage, start: int, stop: int) -> list:
         """The plan of updates start..stop-1, padded to the length of a call."""
         empty = self._plan_steps - (stop - start)
 
@@ -210,13 +230,16 @@ class Training:
             x = np.pad(x, [(0, 0), (0, empty)] + [(0, 0)] * (x.ndim - 2))
             return devices.place(x.astype(np.int32), self._mesh, spec)
 
-        fields = self._planner.steps(start, stop)
-        return [padded(x, spec) for x, spec in zip(fields, self._program.plan_specs, strict=True)]
+        fields = stage.planner.steps(start, stop)
+        return [padded(x, spec) for x, spec in zip(fields, stage.program.plan_specs, strict=True)]
 
-    def _call(self, compiled, progress: Progress) -> None:
-        began, start = time.perf_counter(), self._step
-        stop = self._schedule.next_stop(start)
-        arguments = self._arguments(start, stop)
+    def _call(self, progress: Progress) -> None:
+        start = self._step
+        stage = next(stage for stage in self._stages if start < stage.until)
+        compiled = self._compiled(stage)
+        began = time.perf_counter()
+        stop = min(self._schedule.next_stop(start), stage.until)
+        arguments = self._arguments(stage, start, stop)
         self.state, metrics = compiled(
             self.state, self.settings, self._store, jnp.int32(stop - start), *arguments
         )

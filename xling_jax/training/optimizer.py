@@ -20,11 +20,11 @@ class OptimizerConfig:
     beta2: float = 0.999
     epsilon: float = 1e-6
     clip: float = 1.0  # of the gradient's global norm
-    decay: str = "linear"  # after the warm-up, to 0; or "inverse_sqrt" (W&C §3.1)
+    decay: str = "linear"  # after the warm-up, to 0; "inverse_sqrt" (W&C §3.1), or "constant"
 
     def __post_init__(self):
-        if self.decay not in ("linear", "inverse_sqrt"):
-            raise ValueError(f"training.decay={self.decay!r}: choose 'linear' or 'inverse_sqrt'")
+        if self.decay not in (known := ("linear", "inverse_sqrt", "constant")):
+            raise ValueError(f"decay={self.decay!r}: choose from {', '.join(known)}")
 
     def schedule(self, step: jax.Array) -> jax.Array:
         """The share of the peak learning rate at `step` (from 0): linear up, then the decay.
@@ -32,6 +32,8 @@ class OptimizerConfig:
         An inverse square root falls from the peak at the warm-up's end as 1 / sqrt(step).
         """
         up = step / self.warmup_steps if self.warmup_steps else 1.0
+        if self.decay == "constant":
+            return jnp.minimum(up, 1.0)
         if self.decay == "inverse_sqrt":
             first = max(1, self.warmup_steps)
             return jnp.minimum(up, jnp.sqrt(first / jnp.maximum(step, first)))

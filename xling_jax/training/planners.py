@@ -7,14 +7,16 @@ time it is read, the tokens. Both give the same order.
 import dataclasses
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
 from xling_jax.batches.packing import Plan
 from xling_jax.batches.sampling import Sampler
-from xling_jax.batches.streams import StreamLayout, StreamSampler
+from xling_jax.batches.streams import StreamSampler
 from xling_jax.training.compilation import StepLayout
+
+L = TypeVar("L", bound=StepLayout, covariant=True)
 
 THREADS, BUFFERED = 4, 32  # that read, and steps read ahead
 
@@ -72,12 +74,23 @@ class SentencePlanner:
         self._thread.shutdown(cancel_futures=True)
 
 
-class ResidentPlanner:
+class PlansSteps(Protocol[L]):
+    """A sampler whose plans of some steps need none of earlier ones."""
+
+    @property
+    def layout(self) -> L:
+        """The shape of a step."""
+
+    def plan(self, first: int, stop: int, /) -> Any:
+        """The plan of updates first..stop-1, of one epoch."""
+
+
+class ResidentPlanner(Generic[L]):
     """Plans of text that lies on the device."""
 
-    def __init__(self, samplers: Sequence[StreamSampler]):
+    def __init__(self, samplers: Sequence[PlansSteps[L]]):
         """Takes the replicas' samplers."""
-        self.layout: StreamLayout = samplers[0].layout
+        self.layout: L = samplers[0].layout
         self._samplers = samplers
 
     def steps(self, start: int, stop: int) -> list[np.ndarray]:

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TextIO
 
 import numpy as np
 
@@ -30,28 +30,34 @@ def read(path: str | os.PathLike[str]) -> list[Tree]:
       FileNotFoundError: there is no such file.
       ValueError: it is no CoNLL-U, has no sentence, or a sentence is no tree; its number is named.
     """
-    import conllu  # imported late: only parsing needs it
-
     file = Path(path).expanduser()
     if not file.is_file():
         raise FileNotFoundError(f"{path}: no such file; give a treebank in CoNLL-U")
-    trees: list[Tree] = []
     with open(file, encoding="utf-8") as lines:
-        try:
-            for sentence in conllu.parse_incr(lines):
-                words = [token for token in sentence if isinstance(token["id"], int)]
-                tree = Tree(
-                    [str(token["form"]) for token in words],
-                    [_head(token["head"]) for token in words],
-                    [str(token["deprel"]) for token in words],
-                    [str(token["upos"]) for token in words],
-                )
-                _require_tree(tree.heads)
-                trees.append(tree)
-        except (ValueError, conllu.exceptions.ParseException) as error:
-            raise ValueError(f"{path}, sentence {len(trees) + 1}: {error}") from error
+        trees = parse(lines, str(path))
     if not trees:
         raise ValueError(f"{path} has no sentence")
+    return trees
+
+
+def parse(lines: TextIO, name: str = "the text") -> list[Tree]:
+    """The sentences of lines of CoNLL-U; see `read`."""
+    import conllu  # imported late: only parsing needs it
+
+    trees: list[Tree] = []
+    try:
+        for sentence in conllu.parse_incr(lines):
+            words = [token for token in sentence if isinstance(token["id"], int)]
+            tree = Tree(
+                [str(token["form"]) for token in words],
+                [_head(token["head"]) for token in words],
+                [str(token["deprel"]) for token in words],
+                [str(token["upos"]) for token in words],
+            )
+            _require_tree(tree.heads)
+            trees.append(tree)
+    except (ValueError, conllu.exceptions.ParseException) as error:
+        raise ValueError(f"{name}, sentence {len(trees) + 1}: {error}") from error
     return trees
 
 

@@ -1,0 +1,137 @@
+"""What do the evaluators of a bilingual run cost, as shares of its training time?
+
+python benchmarks/evaluators.py
+
+The default row of configs/bilingual.py at scale=laptop on the embedded languages: the seconds of a
+training step, of each evaluator once it is compiled, and of the parts of sentence retrieval; and
+what the calls of a whole run come to.
+"""
+
+import argparse
+import importlib.util
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+if "GLIBC_TUNABLES" not in os.environ:  # as xling_jax.main
+    os.environ["GLIBC_TUNABLES"] = "glibc.malloc.hugetlb=1"
+    os.execv(sys.executable, [sys.executable, *sys.argv])
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from xling_jax import devices
+from xling_jax.alignment import cka
+from xling_jax.bilingual import laboratory
+from xling_jax.bilingual.data import Preparer
+from xling_jax.bilingual.group import Group
+from xling_jax.bilingual.texts import Reader
+from xling_jax.evaluators.alignment import mapped_precisions
+from xling_jax.evaluators.sentence_retrieval import precisions
+from xling_jax.evaluators.stream_perplexity import StreamPerplexity
+from xling_jax.evaluators.translations import Translations
+from xling_jax.training.loop import stack
+from xling_jax.training.step import train_steps
+
+CONFIG = Path(__file__).parent.parent / "configs" / "bilingual.py"
+STEPS = 50  # of a turn
+
+
+def seconds(call: Callable[[], object], repeats: int) -> float:
+    """The median time of a call, after a first one that compiles."""
+    jax.block_until_ready(call())
+    times = []
+    for _ in range(repeats):
+        began = time.perf_counter()
+        jax.block_until_ready(call())
+        times.append(time.perf_counter() - began)
+    return statistics.median(times)
+
+
+def main() -> None:
+    """Measures and prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--pair", default="en-near")
+    parser.add_argument("--repeats", type=int, default=5)
+    arguments = parser.parse_args()
+    devices.set_cpu_devices(0)
+    spec = importlib.util.spec_from_file_location("config", CONFIG)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    config = module.get_config(f"row=default,pair={arguments.pair}")
+    (row,) = laboratory.rows(config)
+    with tempfile.TemporaryDirectory() as folder:
+        data = Preparer(config, Reader(config), Path(folder))(row)
+        group = Group(config, Path(folder), row, [0], data)
+        measure(group, data, config, arguments.repeats)
+
+
+def measure(group: Group, data, config, repeats: int) -> None:
+    """Prints the seconds of each evaluator and their shares of a run's training."""
+    program, mesh, schedule = group._program, group._mesh, group._schedule
+    replica = devices.A_REPLICA
+    state = devices.place(stack([program.initial_state(0)]), mesh, replica)
+    settings = devices.place(stack([r.setting for r in group._replicas]), mesh, replica)
+    store = devices.place(data.train.to_device(), mesh, devices.SHARED)
+    fields = [
+        devices.place(field.astype(np.int32), mesh, spec)
+        for field, spec in zip(group._planner.steps(0, STEPS), program.plan_specs, strict=True)
+    ]
+    function, kept = train_steps(program, mesh), [state]
+
+    def train():
+        kept[0], metrics = function(kept[0], settings, store, jnp.int32(STEPS), *fields)
+        return metrics.loss
+
+    step = seconds(train, repeats) / STEPS
+    params, layers = kept[0].params, config.models.layers + 1
+    languages = list(group._row.languages)
+    perplexity = StreamPerplexity(program, mesh, data.dev, languages)
+
+    def translations(names: str) -> Translations:
+        return Translations(
+            program.model,
+            mesh,
+            [item for item in data.items if item.name.startswith(names)],
+            layers=range(layers),
+            max_length=config.batches.length,
+            sentences=config.evaluators.sentences,
+            row_lengths=tuple(config.evaluators.row_lengths),
+        )
+
+    random = np.random.default_rng(0)
+    shape = (layers, config.corpora.test_sentences, config.models.hidden)
+    x, y = (jnp.asarray(random.standard_normal(shape, np.float32)) for _ in range(2))
+    half = shape[1] // 2
+
+    def by_layer(function: Callable) -> Callable:
+        compiled = jax.jit(lambda x, y: [function(*pair) for pair in zip(x, y, strict=True)])
+        return lambda: compiled(x, y)
+
+    retrieve = by_layer(lambda *pair: precisions(jnp.stack(pair)))
+    compare, mapped = by_layer(cka.linear_cka), by_layer(lambda *p: mapped_precisions(*p, half))
+    sentences, words = translations("retrieval"), translations("words")
+    often, seldom = len(schedule.evaluations), len(group._curve)
+    entries = [
+        ("held-out perplexity", lambda: perplexity(params, settings), often),
+        ("translations of sentences", lambda: sentences(params), seldom),
+        ("of them: retrieval", retrieve, seldom),
+        ("of them: CKA", compare, seldom),
+        ("of them: retrieval after a map", mapped, seldom),
+        ("translations of words", lambda: words(params), seldom),
+    ]
+    training = step * schedule.total
+    print(f"{1e3 * step:.1f} ms a training step, {training:.0f} s for {schedule.total} of them")
+    print("\n| evaluator | seconds | calls a run | share of training, % |\n|---|---|---|---|")
+    for name, call, number in entries:
+        taken = seconds(call, repeats)
+        print(f"| {name} | {taken:.3f} | {number} | {100 * taken * number / training:.2f} |")
+
+
+if __name__ == "__main__":
+    main()

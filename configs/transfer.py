@@ -1,0 +1,152 @@
+"""Wu, Conneau et al. 2020, Table 1: fine-tuned on one language, tested on others.
+
+    python -m xling_jax.main --config=configs/bilingual.py:row=all,pair=en-near
+    python -m xling_jax.main --config=configs/transfer.py:task=all,pair=en-near
+
+The first command pretrains the rows, the second fine-tunes each on English inference, named
+entities and parsing, and tests it on both languages.
+
+Options: task (nli, ner, parsing, several joined by +, or all), pair (two languages or more joined
+by -, the first being that which is fine-tuned on; several pairs joined by +), from (the workdir of
+each pair's pretraining, joined by +; by default where the first command puts it), row (an entry of
+`rows`, several joined by +, `all` of Table 1, or `aligned`: as in §5.1.2 the first layers of
+monolingual models with a map between them, or of the bilingual one, under four new layers), search
+(`one` setting a task, or the `paper`'s), seeds (of pretraining and of fine-tuning, joined by +).
+
+Real data, in the formats of WikiAnn, CoNLL-U and XNLI:
+
+    python -m xling_jax.main \\
+        --config=configs/transfer.py:task=ner,pair=en-fr,from=RUN,row=default \\
+        --config.texts.ner.en.train=en.train.tsv --config.texts.ner.en.dev=en.dev.tsv \\
+        --config.texts.ner.en.test=en.test.tsv --config.texts.ner.fr.test=fr.test.tsv
+"""
+
+import re
+
+from ml_collections import ConfigDict
+
+from xling_jax import experiment
+from xling_jax.corpora.synthetic.pair import are_embedded
+
+TASKS = ("nli", "ner", "parsing")
+ROWS = (
+    "default",
+    "wiki_cc",
+    "no_anchors",
+    "default_anchors",
+    "extra_anchors",
+    "sep_emb",
+    "sep_l1_3",
+    "sep_l1_6",
+    "sep_emb_l1_3",
+    "sep_emb_l1_6",
+)
+LAYERS = 8  # of the models of configs/bilingual.py
+
+
+def paper() -> dict[str, dict]:
+    """The searches of the paper (§3.2), with the readings that the text leaves open."""
+    tagging = {
+        "batches": (16, 32),
+        "rates": ((2e-5, 2e-5), (3e-5, 3e-5), (5e-5, 5e-5)),
+        "epochs": 10,
+        "examples": 0,
+        "warmup": 0.1,
+        "decay": "linear",
+    }
+    rates = [(x, y) for x in (1.25e-6, 2.5e-6, 5e-6) for y in (5e-6, 2.5e-5, 1.25e-4)]
+    nli = {
+        "batches": (4, 8),
+        "rates": tuple(rates),
+        "epochs": 200,
+        "examples": 20_000,
+        "warmup": 0.0,
+        "decay": "constant",
+    }
+    return {"nli": nli, "ner": tagging, "parsing": tagging}
+
+
+def one() -> dict[str, dict]:
+    """One setting a task, for models of the laptop's size."""
+    found = paper()
+    for section in found.values():
+        section.update(
+            batches=(16,), rates=((5e-4, 2e-3),), epochs=8, examples=0, warmup=0.1, decay="linear"
+        )
+    return found
+
+
+def get_config(argument: str | None = None) -> ConfigDict:
+    """The experiment; `argument` chooses tasks, pairs, rows and the runs that have the models."""
+    options = experiment.parse_options(
+        argument,
+        {
+            "task": "ner",
+            "pair": "en-near",
+            "from": "",
+            "row": "all",
+            "search": "one",
+            "seeds": "0",
+        },
+    )
+    pairs = options["pair"].split("+")
+    runs = options["from"].split("+") if options["from"] else []
+    if runs and len(runs) != len(pairs):
+        raise ValueError(f"from={options['from']}: give a workdir for each of {', '.join(pairs)}")
+    searches = {"one": one, "paper": paper}
+    settings = experiment.choose("search", options["search"], searches)()
+    rows = {name: name for name in ROWS}
+    for layer in range(LAYERS + 1):
+        rows[f"monolingual_{layer}"] = f"alone;first[{layer}];map"
+        rows[f"bilingual_{layer}"] = f"default;first[{layer}]"
+        rows[f"bilingual_map_{layer}"] = f"default;first[{layer}];map"
+    parallel: dict[str, dict] = {}
+    texts: dict[str, dict] = {task: {} for task in TASKS}
+    for pair in pairs:
+        languages = tuple(pair.split("-"))
+        given = "synthetic" if are_embedded(languages) else ""
+        for name in languages[1:]:
+            parallel[name] = {"first": given, "second": given, "links": ""}
+        for task in TASKS:
+            for name in languages:
+                texts[task][name] = {"train": given, "dev": given, "test": given}
+    defaults = [f"runs/bilingual-laptop-{pair}-all" for pair in pairs]
+    config = ConfigDict(
+        {
+            "name": "zero_shot",
+            "runs": dict(zip(pairs, runs or defaults, strict=True)),
+            "tasks": TASKS if options["task"] == "all" else tuple(options["task"].split("+")),
+            "rows": rows,
+            "sets": {"all": ROWS, "aligned": tuple(name for name in rows if name not in ROWS)},
+            "row": options["row"],
+            "seeds": experiment.integers("seeds", options["seeds"]),
+            "texts": texts,
+            "sentences": {"train": 4000, "dev": 500, "test": 1000, "parallel": 10_000},
+            "parallel": parallel,
+            "word_order": False,
+            "settings": settings,
+            "parsing": {"subtypes": False, "punctuation": True},
+            "models": {
+                "length": 128,
+                "added": 4,
+                "dropout": 0.1,
+                "arcs": 500,
+                "relations": 100,
+                "parser_dropout": 0.33,
+            },
+            "training": {
+                "weight_decay": 0.0,
+                "epsilon": 1e-8,
+                "clip": 5.0,
+                "steps_per_call": 100,
+                "kept_checkpoints": 2,
+            },
+            "best": 2,
+            "devices": {"cpu": 0, "side_by_side": 0},
+        }
+    )
+    if options["search"] == "one":
+        config.models.update(arcs=100, relations=50)
+    name = f"transfer-{options['pair']}-{options['task']}-{options['row']}"
+    config.workdir = re.sub(r"[^\w+.-]", "_", name)
+    return config

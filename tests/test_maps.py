@@ -1,0 +1,151 @@
+"""Maps between two models' states, learned from linked words, and new layers that read them."""
+
+import dataclasses
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import traverse_util
+
+from xling_jax import devices
+from xling_jax.alignment.affine import AffineMap
+from xling_jax.batches import tasks
+from xling_jax.batches.tasks import Examples, TaskSampler
+from xling_jax.corpora.normalize import Normalization
+from xling_jax.models import heads, stored
+from xling_jax.models.bert import BertConfig
+from xling_jax.models.task_heads import CLASSIFIER, HeadConfig
+from xling_jax.training import loop
+from xling_jax.training.optimizer import OptimizerConfig
+from xling_jax.training.step import train_steps
+from xling_jax.transfer.finetune import ADDED, ENCODER, TaskProgram, TaskSetting, TaskStore
+from xling_jax.transfer.predict import Predictor
+from xling_jax.vocabulary import pieces as vocabulary
+from xling_jax.zero_shot import maps
+from xling_jax.zero_shot.languages import Pretrained
+
+WORDS = [f"{a}{b}" for a in "bdfgk" for b in ("ano", "eli", "uro", "ipa")]
+CONFIG = BertConfig(
+    vocabulary_size=60, layers=2, hidden=16, intermediate=32, heads=2, positions=24, initial_sd=0.3
+)
+ORDER = np.random.default_rng(5).permutation(CONFIG.hidden)
+
+
+@functools.lru_cache
+def texts(number=400):
+    random = np.random.default_rng(0)
+    return [" ".join(random.choice(WORDS, random.integers(3, 9))) for _ in range(number)]
+
+
+@functools.lru_cache
+def models():
+    """Two models of which the second has the first's embeddings in another order of dimensions,
+    so that its layer 0 is a rotation of the first's."""
+    pieces = vocabulary.train(texts(), 60)
+    ids = np.arange(60, dtype=np.int32)
+    params = heads.initial_params(CONFIG, 0)
+    first = stored.StoredModel(CONFIG, params, "en", pieces, ids, Normalization())
+    turned = jax.tree.map(lambda leaf: leaf[..., ORDER], params["embeddings"])
+    second = dataclasses.replace(first, params=params | {"embeddings": turned})
+    return first, second
+
+
+def pretrained():
+    first, second = models()
+    learned = maps.learn(second, first, 0, (texts(), texts()))
+    both = Pretrained({"en": first, "xx": second}, frozenset())
+    return both.all_frozen({"en": AffineMap.identity(CONFIG.hidden), "xx": learned})
+
+
+def test_a_map_learned_from_linked_words_turns_one_layer_into_the_other():
+    learned = pretrained().maps["xx"]
+    np.testing.assert_allclose(learned.rotation, np.eye(CONFIG.hidden)[:, ORDER].T, atol=1e-3)
+    states = np.random.default_rng(1).standard_normal((5, CONFIG.hidden)).astype(np.float32)
+    np.testing.assert_allclose(learned.apply(jnp.asarray(states[:, ORDER])), states, atol=1e-2)
+
+
+def test_given_links_are_read_and_used(tmp_path):
+    path = tmp_path / "links"
+    links = [[(n, n) for n in range(len(text.split()))] for text in texts()]
+    path.write_text("".join(" ".join(f"{a}-{b}" for a, b in own) + "\n" for own in links))
+    assert maps.read_links(path, len(links)) == links
+    first, second = models()
+    learned = maps.learn(second, first, 0, (texts(), texts()), links)
+    np.testing.assert_allclose(learned.rotation, pretrained().maps["xx"].rotation, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("0-0\n1:2\n", "line 2: '1:2' is no link"),
+        ("0-0\n", "links for 1 sentences, and there are 2"),
+    ],
+)
+def test_links_that_are_none_are_refused(tmp_path, text, message):
+    path = tmp_path / "links"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=message):
+        maps.read_links(path, 2)
+
+
+def test_links_outside_a_sentence_and_too_few_are_refused():
+    first, second = models()
+    with pytest.raises(ValueError, match="sentence 1 has .* words, and a link to word 40"):
+        maps.learn(second, first, 0, (texts()[:2], texts()[:2]), [[(40, 0)], []])
+    with pytest.raises(ValueError, match="2 linked words are too few"):
+        maps.learn(second, first, 0, (texts()[:1], texts()[:1]), [[(0, 0), (1, 1)]])
+
+
+def test_new_layers_learn_on_frozen_ones_and_read_another_model_through_its_map():
+    both, steps = pretrained(), 120
+    program = TaskProgram(
+        CONFIG,
+        HeadConfig(CLASSIFIER, 2),
+        OptimizerConfig(total_steps=steps, warmup_steps=6),
+        both.frozen,
+        base=0,
+        added=2,
+    )
+    encoded, labels = [], []
+    for text in texts(120):
+        own = [both.first.encode([word])[0] for word in text.split()]
+        encoded.append(tasks.sentence(own, both.first.frame, 24))
+        labels.append(np.array([[word[0] in "bd"] for word in text.split()], np.int32))
+    some = Examples.of(encoded, labels)
+    mesh = devices.make_mesh(1, jax.devices()[:1])
+    state = program.state_of(both.first.params, 0)
+    assert set(state.params[ENCODER]) == {ADDED} and set(state.params[ENCODER][ADDED]) == {"0", "1"}
+    before = jax.tree.leaves(state.params)
+    store = TaskStore(some, both.own("en")).to_device()
+    plan = TaskSampler(some, 8, 1, 0, epochs=4).plan(0, 15)
+    function = train_steps(program, mesh)
+    state = devices.place(loop.stack([state]), mesh, devices.A_REPLICA)
+    settings = devices.place(loop.stack([TaskSetting.of(0, 1e-2, 2e-2)]), mesh, devices.A_REPLICA)
+    fields = [x[None] for x in vars(plan).values()]
+    losses = []
+    for _ in range(steps // 15):
+        state, metrics = function(state, settings, store, jnp.int32(15), *fields)
+        losses += np.asarray(metrics.loss[0]).tolist()
+    assert np.mean(losses[-5:]) < 0.3 * losses[0]
+    assert all(
+        (a != b[0]).any() for a, b in zip(before, jax.tree.leaves(state.params), strict=True)
+    )
+
+    def predicted(language, own):
+        found = Predictor(program, mesh, encoded, own)(state.params)[0]
+        return np.concatenate([x[0] for x in found])
+
+    first = predicted("en", both.own("en"))
+    gold = np.concatenate([x[:, 0] for x in labels])
+    assert (first == gold).mean() > 0.95
+    assert (predicted("xx", both.own("xx")) == first).mean() > 0.99
+    unmapped = {**both.own("xx"), "map": AffineMap.identity(CONFIG.hidden)}
+    assert (predicted("xx", unmapped) == first).mean() < 0.9
+
+
+def test_all_of_an_encoder_is_frozen():
+    paths = pretrained().frozen
+    flat = traverse_util.flatten_dict(heads.initial_params(CONFIG, 0), sep="/")
+    assert paths == {path for path in flat if not path.startswith("mlm/")}

@@ -1,0 +1,115 @@
+"""Labelled examples: every word is there, every example is taken, whatever the shards."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from xling_jax.batches import tasks
+from xling_jax.batches.tasks import Examples, TaskPlan, TaskSampler
+
+FRAME = (2, 3)
+LONGEST = 10
+
+
+def words(seed, number):
+    """Words of one to four pieces, each with ids of its own."""
+    random = np.random.default_rng(seed)
+    ends = np.cumsum(random.integers(1, 5, number))
+    return [np.arange(a, b) + 10 for a, b in zip([0, *ends[:-1]], ends, strict=True)]
+
+
+def examples(number=13):
+    sentences = [words(seed, 1 + seed % 9) for seed in range(number)]
+    encoded = [tasks.sentence(own, FRAME, LONGEST) for own in sentences]
+    labels = [np.arange(len(own))[:, None].astype(np.int32) + 100 * n for n, own in
+              enumerate(sentences)]  # fmt: skip
+    return sentences, encoded, labels
+
+
+def test_a_long_sentence_goes_on_in_further_rows_cut_between_words():
+    own = words(0, 30)
+    encoded = tasks.sentence(own, FRAME, LONGEST)
+    assert len(encoded.rows) > 3 and encoded.cut == 0
+    assert all(len(row) <= LONGEST for row in encoded.rows)
+    assert all(row[0] == 2 and row[-1] == 3 for row in encoded.rows)
+    inner = np.concatenate([row[1:-1] for row in encoded.rows])
+    np.testing.assert_array_equal(inner, np.concatenate(own))
+    for (row, place), word in zip(encoded.places, own, strict=True):
+        np.testing.assert_array_equal(encoded.rows[row][place : place + len(word)], word)
+
+
+def test_a_word_longer_than_a_row_keeps_its_beginning_and_is_counted():
+    encoded = tasks.sentence([np.arange(4), np.arange(20), np.arange(2)], FRAME, LONGEST)
+    assert encoded.cut == 12
+    assert encoded.places == [(0, 1), (1, 1), (2, 1)]
+
+
+@pytest.mark.parametrize(("sizes", "kept"), [((3, 3), (3, 3)), ((20, 2), (5, 2)), ((9, 9), (3, 4))])
+def test_a_pair_loses_the_end_of_the_longer_sentence(sizes, kept):
+    first, second = np.arange(sizes[0]) + 10, np.arange(sizes[1]) + 50
+    encoded = tasks.pair(first, second, FRAME, LONGEST, has_types=True)
+    (row,), (types,) = encoded.rows, encoded.types
+    assert row.tolist() == [2, *first[: kept[0]], 3, *second[: kept[1]], 3]
+    assert types.tolist() == [0] * (kept[0] + 2) + [1] * (kept[1] + 1)
+    assert encoded.cut == sum(sizes) - sum(kept)
+    plain = tasks.pair(first, second, FRAME, LONGEST, has_types=False)
+    assert not plain.types[0].any()
+
+
+@pytest.mark.parametrize("shards", [1, 2, 4])
+def test_an_epoch_takes_every_example_once_with_all_its_rows(shards):
+    sentences, encoded, labels = examples()
+    all_of_them = Examples.of(encoded, labels)
+    sampler = TaskSampler(all_of_them, batch=4, shards=shards, seed=0, epochs=2)
+    assert sampler.steps_per_epoch == 4
+    store = all_of_them.to_device()
+    seen = []
+    plan = sampler.plan(4, 8)
+    for step, shard in np.ndindex(4, shards):
+        one = TaskPlan(*(jnp.asarray(x[step, shard]) for x in vars(plan).values()))
+        batch = tasks.gather(store, one)
+        flat = np.asarray(batch.tokens).reshape(-1)
+        for place, number in enumerate(plan.example[step, shard]):
+            is_word = np.asarray(batch.is_word)[place]
+            if number < 0:
+                assert not is_word.any()
+                continue
+            seen.append(number)
+            first = flat[np.asarray(batch.words)[place]][is_word]
+            assert first.tolist() == [word[0] for word in sentences[number]]
+            found = np.asarray(batch.labels)[place][is_word]
+            np.testing.assert_array_equal(found, labels[number])
+            slots = np.asarray(batch.slots)[plan.row[step, shard] >= 0]
+            assert (slots == place + shard * 4 // shards).any()
+    assert sorted(seen) == list(range(len(sentences)))
+
+
+def test_epochs_have_orders_of_their_own_and_a_seed_repeats_them():
+    sampler = TaskSampler(Examples.of(*examples()[1:]), batch=4, shards=1, seed=3, epochs=2)
+    assert sampler.epoch(0).tolist() != sampler.epoch(1).tolist()
+    again = TaskSampler(Examples.of(*examples()[1:]), batch=4, shards=1, seed=3, epochs=2)
+    assert sampler.epoch(1).tolist() == again.epoch(1).tolist()
+
+
+def test_epochs_of_so_many_examples_go_on_where_the_last_ended():
+    sampler = TaskSampler(Examples.of(*examples()[1:]), 2, 1, seed=0, epochs=5, per_epoch=6)
+    taken = np.concatenate([sampler.epoch(n).ravel() for n in range(5)])
+    assert len(taken) == 30
+    assert sorted(taken[:13]) == sorted(taken[13:26]) == list(range(13))
+
+
+def test_buckets_hold_every_example_in_rows_of_powers_of_two():
+    sentences, encoded, labels = examples(40)
+    numbers = []
+    for chosen, some in tasks.buckets(encoded, labels):
+        numbers += chosen.tolist()
+        assert some.tokens.shape[1] == some.places.shape[1] == 16
+        for number, places in zip(chosen, some.places, strict=True):
+            assert (places >= 0).sum() == len(sentences[number])
+    assert sorted(numbers) == list(range(40))
+
+
+def test_a_batch_that_shards_cannot_share_is_refused():
+    some = Examples.of(*examples()[1:])
+    with pytest.raises(ValueError, match="6 examples cannot be divided among 4 devices: choose 8"):
+        tasks.plan(np.arange(6)[None], some, shards=4)

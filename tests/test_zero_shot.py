@@ -1,0 +1,183 @@
+"""Zero-shot experiments from a config to results: tasks, rows, files, resuming, bad input."""
+
+import json
+
+import numpy as np
+import pytest
+from small_run import ROOT, config_of
+from test_bilingual import run as train
+
+from xling_jax.models import stored
+from xling_jax.reports import results
+from xling_jax.transfer.task import pieces_of_words
+from xling_jax.zero_shot import group, jobs, languages
+from xling_jax.zero_shot.laboratory import Laboratory
+
+SMALL = {
+    "sentences.train": 60,
+    "sentences.dev": 12,
+    "sentences.test": 16,
+    "sentences.parallel": 60,
+    "models.arcs": 8,
+    "models.relations": 8,
+    "models.added": 1,
+    "training.steps_per_call": 4,
+    "settings.nli.epochs": 2,
+    "settings.ner.epochs": 2,
+    "settings.parsing.epochs": 2,
+    "devices.cpu": 2,
+}
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A bilingual model, one with separate embeddings, and one of each language alone."""
+    workdir = tmp_path_factory.mktemp("models") / "trained"
+    train(workdir, "row=default+sep_emb+alone,pair=en-far", **{"models.positions": 48})
+    return workdir
+
+
+def config(models, options="", **changes):
+    return config_of(
+        ROOT / "configs" / "transfer.py", f"pair=en-far,from={models}{options}",
+        {**SMALL, **changes},
+    )  # fmt: skip
+
+
+def run(models, workdir, options="", **changes):
+    table = Laboratory(config(models, options, **changes), workdir).run()
+    return table, {r.row: r.metrics for r in results.read_results(workdir / "results.json")}
+
+
+@pytest.fixture(scope="module")
+def finished(trained, tmp_path_factory):
+    workdir = tmp_path_factory.mktemp("zero_shot") / "whole"
+    return workdir, *run(trained, workdir, ",row=default,task=all")
+
+
+def test_every_task_is_learned_and_tested_on_both_languages(finished):
+    _, table, metrics = finished
+    found = {name.split("/")[2]: values for name, values in metrics.items()}
+    assert found.keys() == {"nli", "ner", "parsing"} and "default" in table
+    for task, scores in {"nli": ["accuracy"], "ner": ["f1", "precision", "recall"],
+                         "parsing": ["las", "uas"]}.items():  # fmt: skip
+        values = found[task]
+        for language in ("dev", "en", "far"):
+            assert all(0 <= values[f"{score}_{language}"] <= 1 for score in scores)
+        assert values["examples_far"] == 16 and values["best_epoch"] in (1, 2)
+        assert 0 <= values["chance_far"] and 0 <= values["majority_en"] < 1
+    assert found["parsing"]["uas_en"] >= found["parsing"]["las_en"] > 0
+
+
+def test_a_setting_is_taken_at_its_best_epoch(finished):
+    workdir, _, metrics = finished
+    lines = [json.loads(x) for x in (workdir / "metrics.jsonl").read_text().splitlines()]
+    for name, values in metrics.items():
+        score = {"nli": "accuracy", "ner": "f1", "parsing": "las"}[name.split("/")[2]]
+        own = [x["metrics"] for x in lines if x["kind"] == "evaluation" and x["row"] == name]
+        assert len(own) == 2
+        assert values[f"{score}_dev"] == max(x[f"{score}_dev"] for x in own)
+
+
+class Killed(Exception):
+    pass
+
+
+def test_a_run_cut_off_ends_with_the_same_numbers(trained, finished, tmp_path, monkeypatch):
+    _, _, metrics = finished
+    evaluator = group.Group._evaluator
+
+    def breaking(self, *args):
+        evaluate = evaluator(self, *args)
+
+        def killed(*args):
+            evaluate(*args)
+            raise Killed
+
+        return killed
+
+    with monkeypatch.context() as patched, pytest.raises(Killed):
+        patched.setattr(group.Group, "_evaluator", breaking)
+        run(trained, tmp_path, ",row=default,task=ner")
+    _, found = run(trained, tmp_path, ",row=default,task=ner")
+    assert len(found) == 1 and found == {name: metrics[name] for name in found}
+
+
+def test_settings_are_tried_side_by_side(trained, tmp_path):
+    changes = {"settings.ner.rates": ((5e-4, 2e-3), (1e-3, 1e-3)), "settings.ner.epochs": 1}
+    _, found = run(trained, tmp_path, ",row=default", **changes)
+    assert len(found) == 2
+    (members,) = json.loads((tmp_path / "config.json").read_text())["groups"]
+    assert members == [[name, 0] for name in found]
+
+
+def test_layers_of_monolingual_models_are_read_through_a_map(trained, tmp_path):
+    table, found = run(trained, tmp_path, ",row=alone;first[1];map", word_order=True)
+    ((name, values),) = found.items()
+    assert name.startswith("en-far/alone;first[1];map/ner/") and "alone;first[1];map" in table
+    assert 0 <= values["f1_far"] <= 1 and 0 < values["order_far"] < 1
+
+
+def test_what_languages_do_not_share_is_not_trained(trained):
+    for row, frozen in [("default", set()), ("sep_emb", {"embeddings"})]:
+        job = jobs.Job("en-far", jobs.parse(row, row), "ner", str(trained))
+        found = languages.of_folders(job.folders(0))
+        assert {path.split("/")[0] for path in found.frozen} == frozen
+        own = found.own("far")
+        if frozen:
+            table = found.models["far"].params["embeddings"]["tokens"]
+            np.testing.assert_array_equal(own["embeddings"]["tokens"], table)
+
+
+def test_words_are_written_as_the_model_writes_them(trained):
+    model = stored.load(trained / "models/rowdefault_seed0/en")
+    (found,) = pieces_of_words(model, [["the", "“", "", "the"]])
+    assert found[0].tolist() == found[3].tolist() == model.encode(["the"])[0].tolist()
+    assert found[1].tolist() == model.encode(['"'])[0].tolist()
+    assert found[2].tolist() == [model.frame[1]]
+
+
+@pytest.fixture
+def files(tmp_path):
+    text = "the\tO\nJohn\tB-PER\nof\tI-PER\nsees\tO\n\n" * 20
+    fields = {}
+    for language, part in [("en", "train"), ("en", "dev"), ("en", "test"), ("far", "test")]:
+        path = tmp_path / f"{language}.{part}.tsv"
+        path.write_text(text)
+        fields[f"texts.ner.{language}.{part}"] = str(path)
+    return fields
+
+
+def test_files_are_learned_from(trained, tmp_path, files):
+    _, found = run(trained, tmp_path / "run", ",row=sep_emb", **files)
+    ((name, values),) = found.items()
+    assert name.startswith("en-far/sep_emb/ner/") and values["f1_en"] > 0.5
+
+
+@pytest.mark.parametrize(
+    ("options", "changes", "message"),
+    [
+        (",task=pos", {}, "task='pos' is unknown: choose from ner, nli, parsing"),
+        (",row=gone", {}, r"runs\.en-far: .*rowgone_seed0.*no such file"),
+        (",row=default", {"texts.ner.far.test": "gone.tsv"}, r"texts\.ner\.far\.test: .*gone\.tsv"),
+        (",row=default", {"texts.ner.en.dev": ""}, r"texts\.ner\.en\.dev is empty"),
+        (",row=default", {"settings.ner.batches": ()}, r"settings\.ner\.batches is empty"),
+        (",row=default", {"settings.ner.batches": (5,)}, "5 examples .* 8 devices: choose 8"),
+        (",row=default", {"settings.ner.decay": "up"}, "decay='up': choose from linear"),
+        (",row=default", {"sentences.train": 0}, r"sentences\.train=0"),
+        (",row=default;map", {}, "say which layer's states are mapped"),
+        (",row=default;last[2]", {}, r"unknown part 'last\[2\]'"),
+        (",row=default;first[7]", {}, r"first\[7\] of a model of 2 layers"),
+        (",row=alone;first[1];map", {"parallel.far.first": ""}, r"parallel\.far\.first is empty"),
+        (",row=default,seeds=3", {}, r"rowdefault_seed3.*no such file"),
+    ],
+)
+def test_bad_input_is_named_with_the_way_out(trained, tmp_path, options, changes, message):
+    with pytest.raises((ValueError, FileNotFoundError), match=message):
+        run(trained, tmp_path, options, **changes)
+
+
+def test_another_setting_is_refused_in_the_same_workdir(trained, finished):
+    workdir, _, _ = finished
+    with pytest.raises(ValueError, match=r"sentences\.train: 60 there, 61 now"):
+        run(trained, workdir, ",row=default,task=all", **{"sentences.train": 61})

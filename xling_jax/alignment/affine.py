@@ -1,0 +1,49 @@
+"""A map between the states of two models that keeps where each side's states lie."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+
+from xling_jax.alignment.normalization import iterative_normalize
+from xling_jax.alignment.procrustes import orthogonal_map
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class AffineMap:
+    """x → (x - start) W + end.
+
+    start, end: float32 [d], the mean of what is mapped, and of what it is mapped to. rotation:
+    float32 [d, d].
+    """
+
+    start: jax.Array
+    rotation: jax.Array
+    end: jax.Array
+
+    @classmethod
+    def identity(cls, width: int) -> "AffineMap":
+        """The map that changes nothing."""
+        return cls(jnp.zeros(width), jnp.eye(width), jnp.zeros(width))
+
+    @classmethod
+    def learn(cls, source_NxD: jax.Array, target_NxD: jax.Array) -> "AffineMap":
+        """The map of points to their counterparts (W&C §5.1.2).
+
+        W is orthogonal and learned after iterative normalisation, as W&C learn all of theirs
+        (§5.1). What normalisation does to a state cannot be undone in the other model's space, so
+        a state is only moved by the means: states of layer norms are about equally long.
+
+        Raises:
+          ValueError: the two are no matrices of the same shape.
+        """
+        source, target = source_NxD.astype(jnp.float32), target_NxD.astype(jnp.float32)
+        rotation = orthogonal_map(iterative_normalize(source), iterative_normalize(target))
+        return cls(source.mean(axis=0), rotation, target.mean(axis=0))
+
+    def apply(self, x: jax.Array) -> jax.Array:
+        """The images of points [..., d], in their dtype."""
+        moved = x.astype(jnp.float32) - self.start
+        found = jnp.matmul(moved, self.rotation, precision=jax.lax.Precision.HIGHEST) + self.end
+        return found.astype(x.dtype)

@@ -1,0 +1,72 @@
+"""How alike the word order of two languages is (D&S Appendix B.2; Birch & Osborne 2011)."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from xling_jax.alignment.word_aligner import Links
+from xling_jax.evaluators.text_encoder import TextEncoder
+from xling_jax.models.text_model import TextModel
+
+
+def kendall(links: Links) -> float | None:
+    """1 - √(discordant pairs / all pairs) of a sentence's links (Birch & Osborne 2011, §3).
+
+    A pair of links is discordant if their words stand in another order in the other language.
+    Links of the same word are in order. None with fewer than two links.
+    """
+    if len(links) < 2:
+        return None
+    source, target = np.array(sorted(links)).T
+    first, second = np.triu_indices(len(links), 1)
+    discordant = (source[first] < source[second]) & (target[first] > target[second])
+    return 1 - math.sqrt(discordant.mean())
+
+
+def match(similarity_NxM: np.ndarray) -> Links:
+    """The links of a maximum-weight bipartite matching (Jalili Sabet et al. 2020, Match).
+
+    Args:
+      similarity_NxM: of source and target words.
+
+    Returns:
+      min(N, M) links (source place, target place), sorted.
+    """
+    from scipy.optimize import linear_sum_assignment  # imported late: it is slow
+
+    rows, columns = linear_sum_assignment(similarity_NxM, maximize=True)
+    return sorted(zip(rows.tolist(), columns.tolist(), strict=True))
+
+
+def contextual_links(
+    first: TextModel, second: TextModel, layer: int, sentences: tuple[Sequence[str], Sequence[str]]
+) -> list[Links]:
+    """Links between the words of translations, by cosines of their states in context.
+
+    Args:
+      first, second: the models that read either side, which may be the same.
+      layer: whose states are compared.
+      sentences: line by line translations.
+    """
+    sides = []
+    for model, texts in zip((first, second), sentences, strict=True):
+        written = [model.write(text) for text in texts]
+        wanted = [range(len(text.split())) for text in written]
+        found, is_there = TextEncoder(model, [layer]).occurrences(written, wanted)
+        norms = np.linalg.norm(found[0], axis=1, keepdims=True)
+        ends = np.cumsum([len(words) for words in wanted])[:-1]
+        unit = found[0] / np.maximum(norms, 1e-12)
+        sides.append(zip(np.split(unit, ends), np.split(is_there, ends), strict=True))
+    links = []
+    for (x, is_x), (y, is_y) in zip(*sides, strict=True):
+        source, target = np.flatnonzero(is_x), np.flatnonzero(is_y)
+        found_links = match(x[source] @ y[target].T) if len(source) and len(target) else []
+        links.append([(int(source[i]), int(target[j])) for i, j in found_links])
+    return links
+
+
+def similarity(links: Sequence[Links]) -> float:
+    """The mean of `kendall` over sentences; NaN where none has two links."""
+    found = [value for own in links if (value := kendall(own)) is not None]
+    return float(np.mean(found)) if found else float("nan")

@@ -1,0 +1,48 @@
+"""A model in a folder, ours or one of `transformers`."""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from xling_jax.models import hugging_face, hugging_face_text, stored
+from xling_jax.models.hugging_face_text import HuggingFaceModel
+from xling_jax.models.stored import StoredModel
+
+
+def files(folder: Path) -> list[Path]:
+    """The files of a model.
+
+    Raises:
+      FileNotFoundError: the folder holds neither a stored model nor one of `transformers` with its
+        tokenizer.
+      ValueError: its weights are a pickle.
+    """
+    if not (folder / hugging_face.CONFIG).exists():
+        return stored.files(folder)
+    weights = hugging_face.require(folder)
+    return [folder / hugging_face.CONFIG, weights, hugging_face_text.require(folder)]
+
+
+def manifest(folder: Path) -> list[dict[str, Any]]:
+    """What a run's description says of a model: its files and their hashes; see `files`."""
+    found = []
+    for path in files(folder):
+        with open(path, "rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        found.append({"source": str(path), "language": "model", "sha256": digest})
+    return found
+
+
+def load(folder: Path, language: str) -> StoredModel | HuggingFaceModel:
+    """The model, which is to read a language.
+
+    Raises:
+      FileNotFoundError: there is no such model.
+      ValueError: it is damaged, or of another language.
+    """
+    if (folder / hugging_face.CONFIG).exists():
+        return HuggingFaceModel.load(folder, language)
+    model = stored.load(folder)
+    if model.language != language:
+        raise ValueError(f"{folder} is a model of {model.language}, and is to read {language}")
+    return model

@@ -1,0 +1,202 @@
+"""The step that fine-tunes an encoder and a head on labelled examples, and their predictions."""
+
+import dataclasses
+import functools
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import optax
+from jax.sharding import PartitionSpec as P
+
+from xling_jax import devices
+from xling_jax.batches import hashing, tasks
+from xling_jax.batches.tasks import DeviceExamples, Examples, TaskBatch, TaskPlan
+from xling_jax.models import heads, partition, task_heads
+from xling_jax.models.bert import Bert, BertConfig, Stack, segment_bias
+from xling_jax.models.dropout import DropoutBits
+from xling_jax.models.task_heads import HeadConfig
+from xling_jax.training.optimizer import OptimizerConfig, direction
+from xling_jax.training.step import RUNNING, State, StepMetrics, go_on, total
+
+ENCODER, HEAD = "encoder", "head"
+ADDED, MAP = "added", "map"  # of an encoder whose lower layers are another's
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class TaskSetting:
+    """The values of one replica: seed (uint32), peak learning rates of the encoder and the head."""
+
+    seed: jax.Array
+    encoder: jax.Array
+    head: jax.Array
+
+    @classmethod
+    def of(cls, seed: int, encoder: float, head: float) -> "TaskSetting":
+        """The setting of a replica."""
+        return cls(jnp.uint32(seed), jnp.float32(encoder), jnp.float32(head))
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class DeviceTask:
+    """What a step reads: the examples, and the leaves of the encoder that do not change."""
+
+    examples: DeviceExamples
+    frozen: Any
+
+
+@dataclasses.dataclass(frozen=True)
+class TaskStore:
+    """The same in memory; frozen: a tree, see `divide`."""
+
+    examples: Examples
+    frozen: Any
+
+    def to_device(self) -> DeviceTask:
+        """The same where a step can gather from it."""
+        return DeviceTask(self.examples.to_device(), jax.tree.map(jnp.asarray, self.frozen))
+
+
+@dataclasses.dataclass(frozen=True)
+class TaskProgram:
+    """What a compiled program fixes.
+
+    frozen: paths of the encoder's leaves that do not change (W&C §4.3: a language's own). added:
+    how many new layers stand on the encoder's first `base`, all of which are frozen (W&C §5.1.2);
+    0: the encoder is used as it is. axis: the mesh axis that the batch is divided over, None
+    outside one.
+    """
+
+    model: BertConfig
+    head: HeadConfig
+    optimizer: OptimizerConfig
+    frozen: frozenset[str] = frozenset()
+    base: int = 0
+    added: int = 0
+    axis: str | None = devices.DATA
+
+    # How the fields of a `TaskPlan` lie on the mesh.
+    plan_specs: ClassVar[tuple[P, ...]] = (devices.A_REPLICA_AND_SHARD,) * 4
+
+    def initial_state(self, seed: int) -> State:
+        """The state of a replica with a random encoder."""
+        return self.state_of(heads.initial_params(self.model, seed), seed)
+
+    def state_of(self, plain, seed: int) -> State:
+        """The state of a replica that begins with a model's plain parameters and a new head."""
+        trained, _ = divide(plain, self.frozen)
+        if self.added:
+            new = dataclasses.replace(self.model, layers=self.added)
+            trained = {ADDED: heads.initial_params(new, seed)["layers"]}
+        head = task_heads.initial_params(self.head, self.model.hidden, seed)
+        params = {ENCODER: trained, HEAD: head}
+        return State(
+            step=jnp.zeros((), jnp.int32),
+            params=params,
+            moments=direction(self.optimizer).init(params),
+            stopped_at=jnp.full((), RUNNING, jnp.int32),
+        )
+
+    def update(
+        self, state: State, setting: TaskSetting, store: DeviceTask, *plan: jax.Array
+    ) -> tuple[State, StepMetrics]:
+        """One update by one step of a `TaskPlan`, whose fields lack the leading axis."""
+        return train_step(self, state, setting, store, TaskPlan(*(field[0] for field in plan)))
+
+
+def divide(plain, frozen: frozenset[str]):
+    """The encoder's leaves that are trained, and those that are not, as two trees.
+
+    Args:
+      plain: a model's parameters, see `heads.initial_params`; what predicts pieces is left out.
+      frozen: paths such as `layers/0/output/kernel`.
+    """
+    encoder = {name: tree for name, tree in plain.items() if name != "mlm"}
+    return partition.divide(encoder, frozen)
+
+
+def word_states(
+    program: TaskProgram, encoder, batch: TaskBatch, token_P: jax.Array | None
+) -> jax.Array:
+    """The last layer's states of what has labels, [B, W, D].
+
+    Args:
+      program: for the model's size.
+      encoder: plain parameters.
+      batch: of one shard.
+      token_P: uint32, what dropout starts from; None turns it off.
+    """
+    rows, length = batch.tokens.shape
+    # Rows may be longer than the model, by filling.
+    place_T = jnp.minimum(jnp.arange(length), program.model.positions - 1)
+    place_RxT = jnp.broadcast_to(place_T, (rows, length))
+    segments_RxT = jnp.where(batch.is_token, 0, 1)
+    bits = None if token_P is None else DropoutBits(token_P, batch.places.reshape(-1))
+    # Languages may have vocabularies of different sizes.
+    size = encoder["embeddings"]["tokens"].shape[0]
+    model = dataclasses.replace(program.model, vocabulary_size=size)
+    (hidden_RxTxD,) = Bert(model).apply(
+        {"params": encoder},
+        batch.tokens,
+        place_RxT,
+        segments_RxT,
+        batch.types,
+        bits=None if program.added else bits,
+        layers=(program.base if program.added else model.layers,),
+    )  # type: ignore[misc]
+    hidden_PxD = hidden_RxTxD.reshape(rows * length, -1)
+    if program.added:
+        if MAP in encoder:
+            hidden_PxD = encoder[MAP].apply(hidden_PxD)
+        shape = ((rows, length),)
+        *_, hidden_PxD = Stack(model).apply(
+            {"params": encoder[ADDED]},
+            hidden_PxD,
+            segment_bias(segments_RxT, shape),
+            shape,
+            bits if model.dropout else None,
+            program.added,
+        )
+    return hidden_PxD[batch.words]
+
+
+def train_step(
+    program: TaskProgram, state: State, setting: TaskSetting, store: DeviceTask, plan: TaskPlan
+) -> tuple[State, StepMetrics]:
+    """One update of one replica, by one shard of a batch.
+
+    The loss is a sum over what has labels in the whole batch, divided by how much that is.
+    """
+    batch = tasks.gather(store.examples, plan)
+    slots_RxT = jnp.broadcast_to(batch.slots[:, None], batch.tokens.shape)
+    token_P = hashing.token_hash(
+        setting.seed, state.step, slots_RxT.reshape(-1), batch.places.reshape(-1)
+    )
+    everywhere = functools.partial(total, axis=program.axis)
+    counted = jnp.maximum(everywhere(batch.is_word.sum().astype(jnp.float32)), 1.0)
+
+    def loss_of(params):
+        encoder = partition.merge(store.frozen, params[ENCODER])
+        states = word_states(program, encoder, batch, token_P)
+        losses = task_heads.losses(
+            program.head, params[HEAD], states, batch.is_word, batch.labels, token_P[batch.words]
+        )
+        return losses.sum() / counted
+
+    loss, gradient = jax.value_and_grad(loss_of)(state.params)
+    loss, gradient = everywhere(loss), jax.tree.map(everywhere, gradient)
+    share = program.optimizer.schedule(state.step)
+    norm = optax.tree.norm(gradient)
+    update, moments = direction(program.optimizer).update(gradient, state.moments, state.params)
+    rates = {ENCODER: setting.encoder, HEAD: setting.head}
+    params = {
+        name: jax.tree.map(lambda p, u, rate=rate: p - rate * share * u, tree, update[name])
+        for (name, tree), rate in zip(
+            state.params.items(), map(rates.get, state.params), strict=True
+        )
+    }
+    tokens = everywhere(batch.is_token.sum().astype(jnp.float32))
+    metrics = StepMetrics(loss, norm, setting.encoder * share, tokens)
+    return go_on(state, params, moments, loss, norm), metrics

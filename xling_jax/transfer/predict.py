@@ -1,0 +1,108 @@
+"""What fine-tuned models predict for the examples of a language."""
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh
+
+from xling_jax import devices
+from xling_jax.batches import tasks
+from xling_jax.batches.tasks import Encoded, TaskPlan
+from xling_jax.models import partition, task_heads
+from xling_jax.models.task_heads import CLASSIFIER
+from xling_jax.transfer.finetune import ENCODER, HEAD, TaskProgram, word_states
+
+EXAMPLES = 64  # of a batch and device, at most
+PAIRS = 2**18  # of words of a batch and device: a parser has scores for each of them
+
+
+@functools.lru_cache
+def _step(program: TaskProgram, mesh: Mesh):
+    """The compiled prediction of one batch."""
+
+    def one(params, frozen, store, *fields):
+        batch = tasks.gather(store, TaskPlan(*(field[0, 0] for field in fields)))
+        encoder = partition.merge(frozen, params[ENCODER])
+        states = word_states(program, encoder, batch, None)
+        head = task_heads.module(program.head)
+        found = head.apply({"params": params[HEAD]}, states)
+        if program.head.kind == CLASSIFIER:
+            found = (found.argmax(-1).astype(jnp.int32),)
+        else:
+            found = (task_heads.without_filling(found[0], batch.is_word), found[1])
+        return tuple(field[None, None] for field in found)
+
+    inputs = [devices.A_REPLICA] + [devices.SHARED] * 2 + [devices.A_SHARD] * 4
+    return jax.jit(devices.per_replica(one, mesh, inputs, devices.A_REPLICA_AND_SHARD))
+
+
+class Predictor:
+    """Predicts for all replicas side by side; batches are of examples of about equal length."""
+
+    def __init__(self, program: TaskProgram, mesh: Mesh, encoded: Sequence[Encoded], frozen: Any):
+        """Puts the examples on the devices.
+
+        Args:
+          program: that was trained.
+          mesh: the devices.
+          encoded: the examples.
+          frozen: the leaves of the language's encoder that were not trained.
+        """
+        self._mesh, self._number = mesh, len(encoded)
+        self._step = _step(program, mesh)
+        self._frozen = devices.place(frozen, mesh, devices.SHARED)
+        shards, self._batches = mesh.shape[devices.DATA], []
+        kinds = task_heads.KINDS[program.head.kind]
+        unknown = [np.zeros((len(x.places), kinds), np.int32) for x in encoded]
+        for numbers, examples in tasks.buckets(encoded, unknown):
+            each = min(EXAMPLES, max(1, PAIRS // examples.places.shape[1] ** 2))
+            size, rows = each * shards, each * int(examples.count.max())
+            chosen = np.full(-(-len(numbers) // size) * size, tasks.NONE)
+            chosen[: len(numbers)] = np.arange(len(numbers))
+            chosen = chosen.reshape(-1, size)
+            plan = tasks.plan(chosen, examples, shards, rows)
+            store = devices.place(examples.to_device(), mesh, devices.SHARED)
+            whose = np.where(chosen >= 0, numbers[chosen], tasks.NONE)
+            self._batches.append((store, plan, whose, examples.places >= 0))
+
+    def __call__(self, params) -> list[list[tuple[np.ndarray, ...]]]:
+        """The predictions of each replica for each example.
+
+        Args:
+          params: of the replicas, [R, …].
+
+        Returns:
+          A classifier's: the best class of what has labels, int32 [W]. A parser's: the scores of
+          heads, float32 [W, 1 + W], and the best relation to each head, int32 [W, 1 + W].
+        """
+        replicas = jax.tree.leaves(params)[0].shape[0]
+        found: list[list[Any]] = [[None] * self._number for _ in range(replicas)]
+        for store, plan, whose, is_word in self._batches:
+            for step, numbers in enumerate(whose):
+                fields = [
+                    devices.place(field[step : step + 1], self._mesh, devices.A_SHARD)
+                    for field in (plan.example, plan.base, plan.row, plan.slot)
+                ]
+                results = self._step(params, self._frozen, store, *fields)
+                # [R, 1, shards, B, W, …] as [R, shards x B, W, …]
+                flat = [np.asarray(x) for x in results]
+                flat = [x.reshape(replicas, -1, *x.shape[4:]) for x in flat]
+                examples = plan.example[step].reshape(-1)
+                for place, number in enumerate(numbers.tolist()):
+                    if number < 0:
+                        continue
+                    width = int(is_word[examples[place]].sum())
+                    for replica in range(replicas):
+                        found[replica][number] = tuple(
+                            _cut(field[replica, place], width) for field in flat
+                        )
+        return found
+
+
+def _cut(values: np.ndarray, width: int) -> np.ndarray:
+    """Without filling: [width], or [width, 1 + width]."""
+    return values[:width] if values.ndim == 1 else values[:width, : 1 + width]

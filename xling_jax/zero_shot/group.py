@@ -1,0 +1,232 @@
+"""Some settings of a job, trained side by side, from the first step to the stored results."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import ml_collections
+import numpy as np
+
+from xling_jax import devices
+from xling_jax.batches.tasks import Examples, TaskSampler
+from xling_jax.models.task_heads import HeadConfig
+from xling_jax.reports import outcomes, results
+from xling_jax.reports.outcomes import Evaluations
+from xling_jax.training.checkpoints import Checkpoints
+from xling_jax.training.loop import Diverged, Interruption, Replica, Schedule, Training
+from xling_jax.training.metrics import MetricsFile, say
+from xling_jax.training.optimizer import OptimizerConfig
+from xling_jax.training.planners import ResidentPlanner
+from xling_jax.training.step import RUNNING, State
+from xling_jax.transfer.finetune import TaskProgram, TaskSetting, TaskStore
+from xling_jax.transfer.predict import Predictor
+from xling_jax.transfer.task import Task
+from xling_jax.zero_shot.jobs import Choice, Job
+from xling_jax.zero_shot.languages import Pretrained
+from xling_jax.zero_shot.texts import Labelled
+
+CHECKPOINTS, METRICS, RESULTS = "checkpoints", "metrics.jsonl", "results.json"
+DEV = "dev"
+
+
+def row_name(job: Job, choice: Choice) -> str:
+    """What a result is called."""
+    return f"{job.name}/{choice.name}"
+
+
+class Group:
+    """Fine-tunes some settings of one batch size, and tests them on all languages."""
+
+    def __init__(
+        self,
+        config: ml_collections.ConfigDict,
+        workdir: Path,
+        job: Job,
+        chosen: Sequence[Choice],
+        seed: int,
+        task: Task,
+        texts: Labelled,
+        pretrained: Pretrained,
+    ):
+        """Encodes the examples; compiles nothing yet.
+
+        Raises:
+          ValueError: fields that do not go together, each named with the way out.
+        """
+        self._config, self._workdir, self._job, self._task = config, workdir, job, task
+        self._texts, self._pretrained = texts, pretrained
+        section, sizes = config.settings[job.task], config.models
+        self._longest = min(sizes.length, pretrained.config.positions)
+        self._labels = task.labels(texts.train)
+        self._mesh = devices.make_mesh(len(chosen))
+        self._replicas = [
+            Replica(
+                row=row_name(job, choice),
+                description=job.row.description,
+                seed=seed,
+                setting=TaskSetting.of(seed, choice.encoder, choice.head),
+            )
+            for choice in chosen
+        ]
+        encoded = task.encode(texts.train, pretrained.first, self._longest)
+        shards, batch = self._mesh.shape[devices.DATA], chosen[0].batch
+        if batch % shards:
+            raise ValueError(
+                f"settings.{job.task}.batches: {batch} examples cannot be divided among {shards} "
+                f"devices: choose {-(-batch // shards) * shards}, or fewer devices"
+            )
+        self._sampler = TaskSampler(
+            Examples.of(encoded, task.targets(texts.train, self._labels)),
+            batch,
+            shards,
+            seed,
+            section.epochs,
+            section.examples,
+        )
+        per_epoch = self._sampler.steps_per_epoch
+        total = section.epochs * per_epoch
+        self._schedule = Schedule(
+            total=total,
+            epoch=per_epoch,
+            evaluations=tuple(range(per_epoch, total + 1, per_epoch)),
+            save_every=per_epoch,
+            call=min(config.training.steps_per_call, per_epoch),
+        )
+        head = HeadConfig(
+            kind=task.head,
+            labels=len(self._labels),
+            **{name: sizes[name] for name in ("dropout", "arcs", "relations", "parser_dropout")},
+        )
+        self._program = TaskProgram(
+            dataclasses.replace(pretrained.config, dropout=sizes.dropout),
+            head,
+            OptimizerConfig(
+                total_steps=total,
+                warmup_steps=round(section.warmup * total),
+                decay=section.decay,
+                **{name: config.training[name] for name in ("weight_decay", "epsilon", "clip")},
+            ),
+            pretrained.frozen,
+            base=job.row.base or 0,
+            added=0 if job.row.base is None else sizes.added,
+        )
+        self._cut = {"train": sum(each.cut for each in encoded)}
+
+    def _initial_state(self, seed: int) -> State:
+        return self._program.state_of(self._pretrained.first.params, seed)
+
+    @property
+    def folder(self) -> Path:
+        """Of the checkpoints."""
+        return checkpoints_of(self._workdir, [[r.row, r.seed] for r in self._replicas])
+
+    def run(
+        self, metrics: MetricsFile, interruption: Interruption, known: Mapping[str, float]
+    ) -> None:
+        """Trains, evaluates and stores the replicas' results, with what else is known of the job.
+
+        Raises:
+          Diverged: none of them has a finite loss any more; that is stored as their result.
+          Interrupted: the run was asked to end.
+        """
+        evaluate = self._evaluator(metrics)
+        self._describe()
+        checkpoints = Checkpoints(self.folder, self._config.training.kept_checkpoints)
+        first = self._job.languages[0]
+        training = Training(
+            self._program,
+            self._mesh,
+            self._replicas,
+            TaskStore(self._sampler.examples, self._pretrained.own(first)),
+            ResidentPlanner([self._sampler] * len(self._replicas)),
+            self._schedule,
+            checkpoints,
+            metrics,
+            evaluate,
+            interruption,
+            initial_state=self._initial_state,
+        )
+        try:
+            training.run()
+        except Diverged:
+            self._store(training.state, known)
+            raise
+        finally:
+            checkpoints.close()
+        self._store(training.state, known)
+
+    def _describe(self) -> None:
+        frozen = ", ".join(sorted({"/".join(x.split("/")[:2]) for x in self._program.frozen}))
+        languages = ", ".join(
+            f"{len(items):,} of {name}" for name, items in self._texts.test.items()
+        )
+        say(
+            f"{len(self._texts.train):,} examples to learn from, {len(self._texts.dev):,} to "
+            f"choose by, to test on {languages}; {len(self._labels)} labels; batches of "
+            f"{self._sampler.batch}, rows of {self._sampler.examples.tokens.shape[1]} tokens; "
+            + (f"not trained: {frozen}" if frozen else "all is trained")
+        )
+        if cut := {name: number for name, number in self._cut.items() if number}:
+            listed = ", ".join(f"{number:,} of {name}" for name, number in cut.items())
+            say(f"the model has {self._longest} places: pieces cut off: {listed}")
+
+    def _evaluator(self, metrics: MetricsFile):
+        """What the loop calls with (step, state, settings)."""
+        task, first = self._task, self._job.languages[0]
+        sets = {DEV: (first, self._texts.dev)}
+        sets |= {language: (language, items) for language, items in self._texts.test.items()}
+        predictors = {}
+        for name, (language, items) in sets.items():
+            encoded = task.encode(items, self._pretrained.models[language], self._longest)
+            self._cut[name] = sum(each.cut for each in encoded)
+            own = self._pretrained.own(language)
+            predictors[name] = Predictor(self._program, self._mesh, encoded, own)
+        evaluations = Evaluations(metrics, self._replicas, self._schedule.epoch)
+
+        def evaluate(step: int, state: State, settings: Any) -> None:
+            found: list[dict[str, float]] = [{} for _ in self._replicas]
+            for name, predictor in predictors.items():
+                items = sets[name][1]
+                for values, predictions in zip(found, predictor(state.params), strict=True):
+                    scores = task.scores(items, predictions, self._labels)
+                    values |= {f"{metric}_{name}": value for metric, value in scores.items()}
+            evaluations.write(step, found)
+            for replica, values in zip(self._replicas, found, strict=True):
+                shown = ", ".join(
+                    f"{name} {value:.3f}"
+                    for name, value in values.items()
+                    if name.startswith(f"{task.metric}_")
+                )
+                say(f"{replica.row}, seed {replica.seed}, step {step}: {shown}")
+
+        return evaluate
+
+    def _store(self, state: State, known: Mapping[str, float]) -> None:
+        """Adds the replicas to `results.json`, each with its epoch that is best on the first
+        language's examples to choose by."""
+        task, texts = self._task, self._texts
+        fixed = {f"examples_{name}": float(len(items)) for name, items in texts.test.items()}
+        for language, items in texts.test.items():
+            for name, value in task.baselines(texts.train, items).items():
+                fixed[f"{name}_{language}"] = value
+        fixed |= {f"cut_{name}": float(number) for name, number in self._cut.items()}
+        written = results.read_metrics(self._workdir / METRICS).evaluations
+        dev = f"{task.metric}_{DEV}"
+        for replica, at in zip(self._replicas, np.asarray(state.stopped_at).tolist(), strict=True):
+            values: Mapping[str, float] = {}
+            if at == RUNNING:
+                own = [x for x in written if (x.row, x.seed) == (replica.row, replica.seed)]
+                best = max(own, key=lambda record: record.values[dev])
+                epoch = best.step / self._schedule.epoch
+                values = {**best.values, **fixed, **known, "best_epoch": epoch}
+            path = self._workdir / RESULTS
+            outcomes.store(path, self._config.name, replica, self._schedule.total, at, values)
+
+
+def checkpoints_of(workdir: Path, members: Sequence[Sequence[Any]]) -> Path:
+    """The folder of the checkpoints of replicas, [row, seed], that train side by side."""
+    first, *others = [row for row, _ in members]
+    job, choice = first.rsplit("/", 3)[0], [row.split("/", 3)[3] for row in (first, *others)]
+    name = "_".join(x.replace("/", "-") for x in choice)
+    return workdir / CHECKPOINTS / f"{job.replace('/', '_')}_{name}_seed{members[0][1]}"

@@ -1,0 +1,190 @@
+"""Fine-tunes the pretrained rows of an experiment, and tests them across languages."""
+
+import functools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import ml_collections
+
+from xling_jax import devices, experiment
+from xling_jax.alignment.affine import AffineMap
+from xling_jax.evaluators import word_order
+from xling_jax.models import folders
+from xling_jax.reports import results, transfer
+from xling_jax.reports.outcomes import has_begun
+from xling_jax.training.loop import Diverged, Interrupted, Interruption
+from xling_jax.training.metrics import MetricsFile, say
+from xling_jax.zero_shot import languages, texts
+from xling_jax.zero_shot.group import METRICS, RESULTS, Group, checkpoints_of, row_name
+from xling_jax.zero_shot.jobs import Choice, Job, choices, jobs
+from xling_jax.zero_shot.languages import Pretrained
+from xling_jax.zero_shot.maps import learn
+from xling_jax.zero_shot.texts import LabelledReader
+
+LESS_MEMORY = "Lower settings.TASK.batches or models.length, or choose more devices"
+
+
+class Laboratory:
+    """Fine-tunes and tests what an experiment asks for, and stores what comes out."""
+
+    def __init__(self, config: ml_collections.ConfigDict, workdir: Path):
+        """Reads what describes texts and models, and opens the workdir or refuses it.
+
+        Raises:
+          ValueError, FileNotFoundError: the config, a text or a model cannot be used, or the
+            workdir holds another experiment.
+        """
+        self._config, self._workdir = config, workdir
+        self._jobs = jobs(config)
+        self._texts = LabelledReader(config)
+        experiment.require_writable(workdir)
+        manifest: list[dict[str, Any]] = []
+        for job in self._jobs:
+            read = self._texts.manifest(job.task, job.languages)
+            if job.row.is_mapped or config.word_order:
+                read += self._texts.parallel_manifest(job)
+            for entry in read + list(self._models(job)):
+                if entry not in manifest:
+                    manifest.append(entry)
+        rows = {job.name: job.row.description for job in self._jobs}
+        description = experiment.describe(config, manifest, rows)
+        self._stored = experiment.stored(workdir, description) or dict(description)
+        experiment.store(workdir, self._stored)
+        self._metrics = MetricsFile(workdir / METRICS)
+        self._kept: tuple[Any, Any] = None, None
+        self._orders: dict[tuple[str, str, int], dict[str, float]] = {}
+
+    def _models(self, job: Job) -> Iterator[dict[str, Any]]:
+        """The files of a job's models, with their hashes."""
+        for seed in self._config.seeds:
+            for folder in job.folders(seed).values():
+                with experiment.named(f"runs.{job.pair}"):
+                    yield from self._hashed(folder)
+
+    @functools.cache  # noqa: B019 - there is one laboratory
+    def _hashed(self, folder: Path) -> list[dict[str, Any]]:
+        return folders.manifest(folder)
+
+    def _groups(self) -> list[tuple[Job, int, list[Choice]]]:
+        """What is trained side by side, as it was dealt when the run began.
+
+        What has not begun is dealt anew where the config asks for another number side by side.
+        """
+        groups, known = [], self._stored.setdefault("groups", [])
+        for job in self._jobs:
+            for seed in self._config.seeds:
+                left = choices(self._config, job.task)
+                named = {row_name(job, choice): choice for choice in left}
+                for members in list(known):
+                    if members[0][0] not in named or members[0][1] != seed:
+                        continue
+                    told = self._config.devices.side_by_side
+                    if told and len(members) > told and not self._has_begun(members):
+                        known.remove(members)
+                        continue
+                    taken = [named[row] for row, _ in members if row in named]
+                    groups.append((job, seed, taken))
+                    left = [choice for choice in left if choice not in taken]
+                while left:
+                    some = [choice for choice in left if choice.batch == left[0].batch]
+                    told = self._config.devices.side_by_side
+                    some = some[: told or devices.side_by_side(len(some), len(some))]
+                    known.append([[row_name(job, choice), seed] for choice in some])
+                    groups.append((job, seed, some))
+                    left = [choice for choice in left if choice not in some]
+        experiment.store(self._workdir, self._stored)
+        return groups
+
+    def _has_begun(self, members: list[list[Any]]) -> bool:
+        return has_begun(self._workdir, members, checkpoints_of(self._workdir, members))
+
+    def _pretrained(self, job: Job, seed: int) -> Pretrained:
+        """The models of a job's row and seed, with their maps; the last are kept."""
+        key = (job.pair, job.row, seed)
+        if key != self._kept[0]:
+            with experiment.named(f"runs.{job.pair}"):
+                found = languages.of_folders(job.folders(seed))
+            if job.row.base is not None:
+                found = self._frozen(job, found)
+            self._kept = key, found
+        return self._kept[1]
+
+    def _frozen(self, job: Job, found: Pretrained) -> Pretrained:
+        """Models whose first layers new ones are put on, with the maps between their states."""
+        base, depth = job.row.base, found.config.layers
+        assert base is not None
+        if base > depth:
+            raise ValueError(f"row={job.row.name}: first[{base}] of a model of {depth} layers")
+        maps = {}
+        if job.row.is_mapped:
+            first, *others = job.languages
+            maps[first] = AffineMap.identity(found.config.hidden)
+            for language in others:
+                say(f"learning the map of layer {base} of {language}")
+                sentences, links = self._texts.parallel(job.pair, language)
+                one, other = found.first, found.models[language]
+                maps[language] = learn(other, one, base, sentences, links)
+        return found.all_frozen(maps)
+
+    def _word_order(self, job: Job, seed: int, pretrained: Pretrained) -> dict[str, float]:
+        """`order_LANGUAGE`, how alike its word order and the first language's are (D&S B.2).
+
+        Words are linked by the states of a pretrained row's models, at the layer at which D&S
+        evaluate (8 of 12).
+        """
+        if not self._config.word_order:
+            return {}
+        key = (job.pair, job.row.models, seed)
+        if key not in self._orders:
+            layer = round(2 * pretrained.config.layers / 3)
+            found = {}
+            for language in job.languages[1:]:
+                say(f"comparing the word order of {language}")
+                sentences, links = self._texts.parallel(job.pair, language)
+                both = pretrained.first, pretrained.models[language]
+                links = links or word_order.contextual_links(*both, layer, sentences)
+                found[f"order_{language}"] = word_order.similarity(links)
+            self._orders[key] = found
+        return self._orders[key]
+
+    def run(self) -> str:
+        """Trains and tests what is missing, writes the report, returns the table.
+
+        Raises:
+          Diverged: no replica has a result.
+          Interrupted: the run was asked to end.
+        """
+        path, groups = self._workdir / RESULTS, self._groups()
+        for number, (job, seed, chosen) in enumerate(groups, 1):
+            names = {(row_name(job, choice), seed) for choice in chosen}
+            if names <= {(result.row, result.seed) for result in results.read_results(path)}:
+                continue
+            say(f"{number} of {len(groups)}: {job.name}, seed {seed}")
+            with Interruption() as interruption:
+                pretrained = self._pretrained(job, seed)
+                order = self._word_order(job, seed, pretrained)
+                try:
+                    with devices.memory_explained(len(chosen), LESS_MEMORY):
+                        Group(
+                            self._config,
+                            self._workdir,
+                            job,
+                            chosen,
+                            seed,
+                            texts.task(job.task, self._config),
+                            self._texts.read(job.task, job.pair),
+                            pretrained,
+                        ).run(self._metrics, interruption, order)
+                except Diverged as error:
+                    say(str(error))
+                if interruption.is_noted and number < len(groups):
+                    raise Interrupted(
+                        f"interrupted after {number} of {len(groups)}; the same command goes on"
+                    )
+            if number < len(groups):
+                transfer.write(self._workdir)
+        table = transfer.write(self._workdir)
+        if not any(result.metrics for result in results.read_results(path)):
+            raise Diverged("every replica diverged: lower settings.TASK.rates")
+        return table
