@@ -4,7 +4,9 @@
     python -m xling_jax.main --config=configs/transfer.py:task=all,pair=en-near
 
 The first command pretrains the rows, the second fine-tunes each on English inference, named
-entities and parsing, and tests it on both languages.
+entities and parsing, and tests it on both languages. Rows of `aligned` need models of each
+language alone too: `row=all+alone,pair=en-near` with the same
+`--workdir=runs/bilingual-laptop-en-near-all`.
 
 Options: task (nli, ner, parsing, several joined by +, or all), pair (two languages or more joined
 by -, the first being that which is fine-tuned on; several pairs joined by +), from (the workdir of
@@ -63,7 +65,7 @@ def paper() -> dict[str, dict]:
         "warmup": 0.0,
         "decay": "constant",
     }
-    return {"nli": nli, "ner": tagging, "parsing": tagging}
+    return {"nli": nli, "ner": tagging, "parsing": dict(tagging)}
 
 
 def one() -> dict[str, dict]:
@@ -90,7 +92,8 @@ def get_config(argument: str | None = None) -> ConfigDict:
         },
     )
     pairs = options["pair"].split("+")
-    runs = options["from"].split("+") if options["from"] else []
+    runs = options["from"].split("+") if len(pairs) > 1 else [options["from"]]
+    runs = [run for run in runs if run]
     if runs and len(runs) != len(pairs):
         raise ValueError(f"from={options['from']}: give a workdir for each of {', '.join(pairs)}")
     searches = {"one": one, "paper": paper}
@@ -102,6 +105,11 @@ def get_config(argument: str | None = None) -> ConfigDict:
         rows[f"bilingual_map_{layer}"] = f"default;first[{layer}];map"
     parallel: dict[str, dict] = {}
     texts: dict[str, dict] = {task: {} for task in TASKS}
+    if len({are_embedded(tuple(pair.split("-"))) for pair in pairs}) > 1:
+        raise ValueError(
+            f"pair={options['pair']}: embedded languages and others have no text in common; run "
+            "them apart"
+        )
     for pair in pairs:
         languages = tuple(pair.split("-"))
         given = "synthetic" if are_embedded(languages) else ""
@@ -109,7 +117,8 @@ def get_config(argument: str | None = None) -> ConfigDict:
             parallel[name] = {"first": given, "second": given, "links": ""}
         for task in TASKS:
             for name in languages:
-                texts[task][name] = {"train": given, "dev": given, "test": given}
+                parts = ("train", "dev", "test") if name == languages[0] else ("test",)
+                texts[task][name] = dict.fromkeys(parts, given)
     defaults = [f"runs/bilingual-laptop-{pair}-all" for pair in pairs]
     config = ConfigDict(
         {
@@ -147,6 +156,6 @@ def get_config(argument: str | None = None) -> ConfigDict:
     )
     if options["search"] == "one":
         config.models.update(arcs=100, relations=50)
-    name = f"transfer-{options['pair']}-{options['task']}-{options['row']}"
+    name = "-".join(["transfer", *(options[x] for x in ("pair", "task", "row", "search"))])
     config.workdir = re.sub(r"[^\w+.-]", "_", name)
     return config

@@ -54,7 +54,8 @@ def models():
 
 def pretrained():
     first, second = models()
-    learned = maps.learn(second, first, 0, (texts(), texts()))
+    sides = texts(), texts()
+    learned = maps.learn(second, first, 0, sides, maps.link(first, second, sides))
     both = Pretrained({"en": first, "xx": second}, frozenset())
     return both.all_frozen({"en": AffineMap.identity(CONFIG.hidden), "xx": learned})
 

@@ -9,6 +9,7 @@ from xling_jax.alignment import cka
 from xling_jax.corpora.normalize import Normalization
 from xling_jax.evaluators import similarity, text_encoder
 from xling_jax.evaluators.text_encoder import TextEncoder
+from xling_jax.evaluators.word_order import contextual_links
 from xling_jax.models import heads, stored
 from xling_jax.models.bert import Bert, BertConfig
 from xling_jax.vocabulary import pieces as vocabulary
@@ -102,6 +103,14 @@ def test_occurrences_are_the_words_where_they_stand(monkeypatch):
             np.testing.assert_allclose(found[:, place], expected, atol=2e-5)
         start += len(words)
     assert is_there.any() and not is_there.all()
+
+
+def test_words_of_a_sentence_and_itself_are_linked_to_themselves():
+    """Also where the second reads another model's states of them, at the embeddings."""
+    sentences = [" ".join(dict.fromkeys(line.split()[:6])) for line in text(20)]
+    sides = sentences, sentences
+    for links, line in zip(contextual_links(model(), model(), 0, sides), sentences, strict=True):
+        assert links == [(n, n) for n in range(len(line.split()))]
 
 
 def test_cka_of_models_is_that_of_their_sentences_in_chunks(monkeypatch):

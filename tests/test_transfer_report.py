@@ -282,7 +282,7 @@ def test_word_order_is_set_beside_the_scores(tmp_path: Path) -> None:
         found[number] = replace(replica, metrics=metrics)
     results.write_results(path, found)
     text = notes_of(workdir)
-    assert "fr 0.64, ru 0.59 and zh 0.58" in text
+    assert "default: fr 0.64, ru 0.59 and zh 0.58." in text
     assert "NLI: Pearson's correlation" in text and "default 1.00 (0." in text
 
 

@@ -83,32 +83,40 @@ class Killed(Exception):
     pass
 
 
-def test_a_run_cut_off_ends_with_the_same_numbers(trained, finished, tmp_path, monkeypatch):
-    _, _, metrics = finished
-    evaluator = group.Group._evaluator
+def test_settings_side_by_side_cut_off_after_an_epoch_end_with_the_same_numbers(
+    trained, tmp_path, monkeypatch
+):
+    changes = {"settings.ner.rates": ((5e-4, 2e-3), (1e-3, 1e-3))}
+    _, whole = run(trained, tmp_path / "whole", ",row=sep_emb", **changes)
+    (members,) = json.loads((tmp_path / "whole/config.json").read_text())["groups"]
+    assert members == [[name, 0] for name in whole] and len(whole) == 2
+    evaluator, calls = group.Group._evaluator, []
 
     def breaking(self, *args):
         evaluate = evaluator(self, *args)
 
         def killed(*args):
             evaluate(*args)
-            raise Killed
+            calls.append(args[0])
+            if len(calls) == 2:
+                raise Killed
 
         return killed
 
     with monkeypatch.context() as patched, pytest.raises(Killed):
         patched.setattr(group.Group, "_evaluator", breaking)
-        run(trained, tmp_path, ",row=default,task=ner")
-    _, found = run(trained, tmp_path, ",row=default,task=ner")
-    assert len(found) == 1 and found == {name: metrics[name] for name in found}
+        run(trained, tmp_path / "cut", ",row=sep_emb", **changes)
+    (folder,) = (tmp_path / "cut" / group.CHECKPOINTS).iterdir()
+    assert (folder / str(calls[0])).is_dir()
+    _, found = run(trained, tmp_path / "cut", ",row=sep_emb", **changes)
+    assert found == whole
 
 
-def test_settings_are_tried_side_by_side(trained, tmp_path):
-    changes = {"settings.ner.rates": ((5e-4, 2e-3), (1e-3, 1e-3)), "settings.ner.epochs": 1}
-    _, found = run(trained, tmp_path, ",row=default", **changes)
-    assert len(found) == 2
-    (members,) = json.loads((tmp_path / "config.json").read_text())["groups"]
-    assert members == [[name, 0] for name in found]
+def test_a_setting_that_diverges_leaves_the_others_alone(trained, tmp_path):
+    changes = {"settings.parsing.rates": ((5e-4, 2e-3), (1e38, 1e38))}
+    table, found = run(trained, tmp_path, ",row=default,task=parsing", **changes)
+    good, bad = found.values()
+    assert good["las_en"] > 0 and not bad and "default" in table
 
 
 def test_layers_of_monolingual_models_are_read_through_a_map(trained, tmp_path):
@@ -158,18 +166,21 @@ def test_files_are_learned_from(trained, tmp_path, files):
     ("options", "changes", "message"),
     [
         (",task=pos", {}, "task='pos' is unknown: choose from ner, nli, parsing"),
-        (",row=gone", {}, r"runs\.en-far: .*rowgone_seed0.*no such file"),
+        (",row=gone", {}, r"runs\.en-far: .*rowgone_seed0.* holds no model\. Train it with"),
         (",row=default", {"texts.ner.far.test": "gone.tsv"}, r"texts\.ner\.far\.test: .*gone\.tsv"),
         (",row=default", {"texts.ner.en.dev": ""}, r"texts\.ner\.en\.dev is empty"),
         (",row=default", {"settings.ner.batches": ()}, r"settings\.ner\.batches is empty"),
-        (",row=default", {"settings.ner.batches": (5,)}, "5 examples .* 8 devices: choose 8"),
+        (",row=default", {"settings.ner.batches": (0,)}, r"settings\.ner\.batches=\(0,\)"),
+        (",row=default", {"settings.ner.rates": ((1e-3,),)}, "give pairs of learning rates"),
+        (",row=default", {"models.length": 2}, r"models\.length=2: choose at least 8"),
+        (",row=alone", {}, "models of one language each share nothing"),
         (",row=default", {"settings.ner.decay": "up"}, "decay='up': choose from linear"),
         (",row=default", {"sentences.train": 0}, r"sentences\.train=0"),
         (",row=default;map", {}, "say which layer's states are mapped"),
         (",row=default;last[2]", {}, r"unknown part 'last\[2\]'"),
         (",row=default;first[7]", {}, r"first\[7\] of a model of 2 layers"),
         (",row=alone;first[1];map", {"parallel.far.first": ""}, r"parallel\.far\.first is empty"),
-        (",row=default,seeds=3", {}, r"rowdefault_seed3.*no such file"),
+        (",row=default,seeds=3", {}, r"rowdefault_seed3.*seeds=3 --workdir"),
     ],
 )
 def test_bad_input_is_named_with_the_way_out(trained, tmp_path, options, changes, message):
@@ -181,3 +192,8 @@ def test_another_setting_is_refused_in_the_same_workdir(trained, finished):
     workdir, _, _ = finished
     with pytest.raises(ValueError, match=r"sentences\.train: 60 there, 61 now"):
         run(trained, workdir, ",row=default,task=all", **{"sentences.train": 61})
+
+
+def test_a_field_of_one_task_is_not_that_of_another(trained):
+    made = config(trained, **{"settings.ner.epochs": 7})
+    assert made.settings.ner.epochs == 7 and made.settings.parsing.epochs == 2

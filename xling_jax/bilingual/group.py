@@ -8,7 +8,7 @@ import jax
 import ml_collections
 import numpy as np
 
-from xling_jax import devices
+from xling_jax import devices, experiment
 from xling_jax.batches.code_switch import switch_window
 from xling_jax.batches.streams import StreamLayout, StreamSampler, probabilities
 from xling_jax.batches.windows import StreamStore
@@ -135,7 +135,9 @@ class Group:
         if not short.updates:
             return None
         until = min(short.updates, self._schedule.total)
-        planner = self._make_planner(self._make_samplers(short.sequences, short.length), until)
+        with experiment.named("batches.short"):
+            samplers = self._make_samplers(short.sequences, short.length)
+        planner = self._make_planner(samplers, until)
         return Stage(dataclasses.replace(self._program, layout=planner.layout), planner, until)
 
     def _make_planner(
@@ -145,7 +147,7 @@ class Group:
 
         Args:
           samplers: of the replicas.
-          until: the last update that is planned, and one.
+          until: the first update that is not planned.
         """
         data, window = self._data, samplers[0].layout.window
         section = self._config.code_switch

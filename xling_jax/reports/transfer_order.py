@@ -34,14 +34,22 @@ def _pearson(points: list[tuple[float, float]]) -> str:
 
 
 def notes(board: Board) -> list[str]:
-    """The word order of each language, and its correlation with the scores of each row and task."""
-    found = []
-    orders: dict[str, float] = {}
+    """The word order of languages as each row's models link their words, and its correlation with
+    the scores."""
+    found, orders = [], []
+    for row in board.rows:
+        own: dict[str, float] = {}
+        for task in board.tasks:
+            own |= {name: order for name, (order, _) in _points(board.of(row, task))[0].items()}
+        if own:
+            listing = listed([f"{name} {order:.2f}" for name, order in own.items()])
+            orders.append(f"{row}: {listing}")
+    if not orders:
+        return []
     for task in board.tasks:
         told = []
         for row in board.rows:
             points, source = _points(board.of(row, task))
-            orders |= {name: order for name, (order, _) in points.items()}
             if len(points) >= _LEAST and source:
                 without = _pearson(list(points.values()))
                 told.append(f"{row} {without} ({_pearson([*points.values(), source])})")
@@ -50,11 +58,9 @@ def notes(board: Board) -> list[str]:
                 f"{TITLES[task]}: Pearson's correlation of word order and score over target "
                 f"languages, and with the source language in brackets: {', '.join(told)}."
             )
-    if not orders:
-        return []
-    listing = listed([f"{name} {order:.2f}" for name, order in orders.items()])
     first = (
         "How alike the order of words is to that of the source language, from 0 to 1 (D&S "
-        f"Appendix B.2, Kendall's tau): {listing}."
+        "Appendix B.2, Kendall's tau), words being linked by each row's own models: "
+        f"{'; '.join(orders)}."
     )
     return [first, *found]

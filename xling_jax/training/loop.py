@@ -278,6 +278,6 @@ class Training:
             )
             raise Diverged(
                 f"the loss or gradient is not finite any more ({listed}). Lower "
-                "the learning rate or raise training.warmup_steps. The last good parameters: "
+                "the learning rate or lengthen the warm-up. The last good parameters: "
                 f"{self._checkpoints.describe()}"
             )

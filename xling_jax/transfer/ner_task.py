@@ -140,6 +140,10 @@ class NamedEntities:
         ]
         return ner.span_f1([item.gold.tags for item in items], predicted)
 
+    def counted(self, items: Sequence[TaggedWords]) -> dict[str, float]:
+        """`conflicts`: words of the model whose parts have tags that disagree."""
+        return {"conflicts": float(sum(of_words(item)[1] for item in items))}
+
     def baselines(
         self, known: Sequence[TaggedWords], items: Sequence[TaggedWords]
     ) -> dict[str, float]:

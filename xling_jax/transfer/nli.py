@@ -19,7 +19,12 @@ from xling_jax.transfer.task import Prediction, numbered
 LABELS = ("contradiction", "entailment", "neutral")
 _ALIASES = {"contradictory": "contradiction"}  # as MultiNLI's translations write it
 _COLUMNS = ("premise", "hypothesis", "label")
-_ORIGINAL = {"sentence1": "premise", "sentence2": "hypothesis", "gold_label": "label"}
+_ORIGINAL = {  # as XNLI's files to test on have them, and those to learn from
+    "sentence1": "premise",
+    "sentence2": "hypothesis",
+    "gold_label": "label",
+    "hypo": "hypothesis",
+}
 
 
 class Inference(NamedTuple):
@@ -34,9 +39,9 @@ def read(path: str | os.PathLike[str], language: str = "") -> list[Inference]:
     """Reads pairs with tabs between premise, hypothesis and label, a pair a line.
 
     A first line may name the columns: `premise`, `hypothesis`, `label` in any order, or
-    `sentence1`, `sentence2`, `gold_label` as XNLI's own files have them; where such a file has a
-    column `language` only the lines of the given one are taken. Pairs without an agreed label
-    (`-`) are left out.
+    `sentence1`, `sentence2`, `gold_label`, `hypo` as XNLI's own files have them; where such a file
+    has a column `language` only the lines of the given one are taken. Pairs without an agreed
+    label (`-`) are left out.
 
     Raises:
       FileNotFoundError: there is no such file.
@@ -113,6 +118,10 @@ class NaturalLanguageInference:
             for item, (found,) in zip(items, predictions, strict=True)
         ]
         return {"accuracy": float(np.mean(right))}
+
+    def counted(self, items: Sequence[Inference]) -> dict[str, float]:
+        """Nothing."""
+        return {}
 
     def baselines(self, known: Sequence[Inference], items: Sequence[Inference]) -> dict[str, float]:
         """The accuracy of the most frequent label, and of one drawn as often as it is known."""

@@ -96,17 +96,21 @@ class DependencyParsing:
         counted = None if self.punctuation else parsing.not_punctuation(items)
         return parsing.attachment_scores(gold, predicted, counted, with_subtypes=self.subtypes)
 
+    def counted(self, items: Sequence[Tree]) -> dict[str, float]:
+        """Nothing."""
+        return {}
+
     def baselines(self, known: Sequence[Tree], items: Sequence[Tree]) -> dict[str, float]:
         """The LAS of the most frequent pair of a distance to the head and a relation, for all
         words; and of heads drawn at random with relations drawn as often as they are known."""
-        pool = [name for tree in known for name in tree.relations]
+        pool = [self._relation(name) for tree in known for name in tree.relations]
         pairs = collections.Counter(
-            (head - word, name)
+            (head - word, self._relation(name))
             for tree in known
             for word, (head, name) in enumerate(zip(tree.heads, tree.relations, strict=True), 1)
             if head
         )
-        ((step, most), _), *_ = pairs.most_common(1)
+        step, most = max(pairs, key=pairs.__getitem__, default=(1, pool[0]))
         constant = [
             [(word + step, most) for word in range(1, len(tree.words) + 1)] for tree in items
         ]

@@ -44,6 +44,9 @@ class Task(Protocol[Item]):
     ) -> dict[str, float]:
         """How good predictions are, by name; from 0 to 1."""
 
+    def counted(self, items: Sequence[Item]) -> dict[str, float]:
+        """What a reader of the scores must know of the examples, by name."""
+
     def baselines(self, known: Sequence[Item], items: Sequence[Item]) -> dict[str, float]:
         """`majority` and `chance`: the main score of rules that look at the examples to be learned
         from, but not at the text."""

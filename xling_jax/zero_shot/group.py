@@ -1,10 +1,12 @@
 """Some settings of a job, trained side by side, from the first step to the stored results."""
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import jax
 import ml_collections
 import numpy as np
 
@@ -51,15 +53,15 @@ class Group:
     ):
         """Encodes the examples; compiles nothing yet.
 
-        Raises:
-          ValueError: fields that do not go together, each named with the way out.
+        A batch that not all devices can share is divided among fewer.
         """
         self._config, self._workdir, self._job, self._task = config, workdir, job, task
         self._texts, self._pretrained = texts, pretrained
         section, sizes = config.settings[job.task], config.models
         self._longest = min(sizes.length, pretrained.config.positions)
         self._labels = task.labels(texts.train)
-        self._mesh = devices.make_mesh(len(chosen))
+        batch = chosen[0].batch
+        self._mesh = devices.make_mesh(len(chosen), _sharing(batch, len(chosen)))
         self._replicas = [
             Replica(
                 row=row_name(job, choice),
@@ -70,16 +72,10 @@ class Group:
             for choice in chosen
         ]
         encoded = task.encode(texts.train, pretrained.first, self._longest)
-        shards, batch = self._mesh.shape[devices.DATA], chosen[0].batch
-        if batch % shards:
-            raise ValueError(
-                f"settings.{job.task}.batches: {batch} examples cannot be divided among {shards} "
-                f"devices: choose {-(-batch // shards) * shards}, or fewer devices"
-            )
         self._sampler = TaskSampler(
             Examples.of(encoded, task.targets(texts.train, self._labels)),
             batch,
-            shards,
+            self._mesh.shape[devices.DATA],
             seed,
             section.epochs,
             section.examples,
@@ -164,7 +160,8 @@ class Group:
         say(
             f"{len(self._texts.train):,} examples to learn from, {len(self._texts.dev):,} to "
             f"choose by, to test on {languages}; {len(self._labels)} labels; batches of "
-            f"{self._sampler.batch}, rows of {self._sampler.examples.tokens.shape[1]} tokens; "
+            f"{self._sampler.batch} on {dict(self._mesh.shape)} devices, rows of "
+            f"{self._sampler.examples.tokens.shape[1]} tokens; "
             + (f"not trained: {frozen}" if frozen else "all is trained")
         )
         if cut := {name: number for name, number in self._cut.items() if number}:
@@ -186,11 +183,13 @@ class Group:
 
         def evaluate(step: int, state: State, settings: Any) -> None:
             found: list[dict[str, float]] = [{} for _ in self._replicas]
+            running = np.flatnonzero(np.asarray(state.stopped_at) == RUNNING)
             for name, predictor in predictors.items():
-                items = sets[name][1]
-                for values, predictions in zip(found, predictor(state.params), strict=True):
-                    scores = task.scores(items, predictions, self._labels)
-                    values |= {f"{metric}_{name}": value for metric, value in scores.items()}
+                items, predictions = sets[name][1], predictor(state.params)
+                for number in running:
+                    scores = task.scores(items, predictions[number], self._labels)
+                    own = {f"{metric}_{name}": value for metric, value in scores.items()}
+                    found[number] |= own
             evaluations.write(step, found)
             for replica, values in zip(self._replicas, found, strict=True):
                 shown = ", ".join(
@@ -208,8 +207,8 @@ class Group:
         task, texts = self._task, self._texts
         fixed = {f"examples_{name}": float(len(items)) for name, items in texts.test.items()}
         for language, items in texts.test.items():
-            for name, value in task.baselines(texts.train, items).items():
-                fixed[f"{name}_{language}"] = value
+            told = task.baselines(texts.train, items) | task.counted(items)
+            fixed |= {f"{name}_{language}": value for name, value in told.items()}
         fixed |= {f"cut_{name}": float(number) for name, number in self._cut.items()}
         written = results.read_metrics(self._workdir / METRICS).evaluations
         dev = f"{task.metric}_{DEV}"
@@ -222,6 +221,15 @@ class Group:
                 values = {**best.values, **fixed, **known, "best_epoch": epoch}
             path = self._workdir / RESULTS
             outcomes.store(path, self._config.name, replica, self._schedule.total, at, values)
+
+
+def _sharing(batch: int, replicas: int) -> list[jax.Device]:
+    """As many devices as can share a batch of each replica evenly."""
+    every = jax.devices()
+    for number in range(len(every), 0, -1):
+        if batch % (number // math.gcd(replicas, number)) == 0:
+            return every[:number]
+    raise AssertionError("one device can")
 
 
 def checkpoints_of(workdir: Path, members: Sequence[Sequence[Any]]) -> Path:

@@ -27,6 +27,7 @@ POSITIVE = (
 )
 
 
+SHORTEST = 8  # places of a row
 ALONE = "alone"  # the models that were trained on a language each
 
 
@@ -54,18 +55,25 @@ def parse(name: str, description: str) -> Row:
     """
     models, *rest = (part.strip() for part in description.split(";"))
     base, is_mapped = None, False
+    if sum(part.startswith("first") for part in rest) > 1 or len(set(rest)) < len(rest):
+        raise ValueError(f"{description!r}: a part is there twice")
     for part in rest:
         if match := re.fullmatch(r"first\[(\d+)\]", part):
             base = int(match[1])
         elif part == "map":
             is_mapped = True
         else:
-            raise ValueError(f"unknown part {part!r}: write ROW;first[N] or ROW;first[N];map")
+            raise ValueError(
+                f"unknown part {part!r}: write ROW;first[N] or ROW;first[N];map, with a row as its "
+                "folder below the run's models/ is called, less `row`"
+            )
     if not models or "/" in models:
         raise ValueError(f"{description!r}: name a row of the pretraining")
     if is_mapped and base is None:
         raise ValueError(f"{description!r}: say which layer's states are mapped, with first[N]")
-    return Row(name, description, models, base, is_mapped)
+    if models == ALONE and base is None:
+        raise ValueError(f"{description!r}: models of one language each share nothing to transfer")
+    return Row(name, ";".join([models, *rest]), models, base, is_mapped)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -137,12 +145,22 @@ def choices(config: ml_collections.ConfigDict, task: str) -> list[Choice]:
 def check(config: ml_collections.ConfigDict) -> None:
     """Raises ValueError for a field that means nothing, before anything is read."""
     experiment.require_positive(config, *POSITIVE)
+    if config.models.length < SHORTEST:
+        raise ValueError(f"models.length={config.models.length}: choose at least {SHORTEST}")
     for task in config.tasks:
         section = experiment.choose("task", task, config.settings)
         for field in ("batches", "rates"):
             if not section[field]:
                 raise ValueError(f"settings.{task}.{field} is empty: give at least one")
         experiment.require_positive(config, f"settings.{task}.epochs")
+        experiment.require_not_negative(config, f"settings.{task}.examples")
+        if any(batch < 1 for batch in section.batches):
+            raise ValueError(f"settings.{task}.batches={section.batches}: choose numbers above 0")
+        if any(len(rates) != 2 or min(rates) < 0 for rates in section.rates):
+            raise ValueError(
+                f"settings.{task}.rates={section.rates}: give pairs of learning rates, of the "
+                "encoder and of the head"
+            )
         if not 0 <= section.warmup <= 1:
             raise ValueError(f"settings.{task}.warmup={section.warmup}: give a share of training")
     for pair in config.runs:

@@ -9,6 +9,7 @@ import ml_collections
 
 from xling_jax import devices, experiment
 from xling_jax.alignment.affine import AffineMap
+from xling_jax.alignment.word_aligner import Links
 from xling_jax.evaluators import word_order
 from xling_jax.models import folders
 from xling_jax.reports import results, transfer
@@ -17,9 +18,9 @@ from xling_jax.training.loop import Diverged, Interrupted, Interruption
 from xling_jax.training.metrics import MetricsFile, say
 from xling_jax.zero_shot import languages, texts
 from xling_jax.zero_shot.group import METRICS, RESULTS, Group, checkpoints_of, row_name
-from xling_jax.zero_shot.jobs import Choice, Job, choices, jobs
+from xling_jax.zero_shot.jobs import ALONE, Choice, Job, choices, jobs
 from xling_jax.zero_shot.languages import Pretrained
-from xling_jax.zero_shot.maps import learn
+from xling_jax.zero_shot.maps import learn, link
 from xling_jax.zero_shot.texts import LabelledReader
 
 LESS_MEMORY = "Lower settings.TASK.batches or models.length, or choose more devices"
@@ -42,6 +43,8 @@ class Laboratory:
         manifest: list[dict[str, Any]] = []
         for job in self._jobs:
             read = self._texts.manifest(job.task, job.languages)
+            if read:  # files, which may be wrong
+                self._texts.read(job.task, job.pair)
             if job.row.is_mapped or config.word_order:
                 read += self._texts.parallel_manifest(job)
             for entry in read + list(self._models(job)):
@@ -53,14 +56,22 @@ class Laboratory:
         experiment.store(workdir, self._stored)
         self._metrics = MetricsFile(workdir / METRICS)
         self._kept: tuple[Any, Any] = None, None
+        self._links: dict[tuple[str, str], list[Links]] = {}
         self._orders: dict[tuple[str, str, int], dict[str, float]] = {}
 
     def _models(self, job: Job) -> Iterator[dict[str, Any]]:
         """The files of a job's models, with their hashes."""
         for seed in self._config.seeds:
             for folder in job.folders(seed).values():
-                with experiment.named(f"runs.{job.pair}"):
+                try:
                     yield from self._hashed(folder)
+                except FileNotFoundError as error:
+                    rows = "alone" if job.row.models == ALONE else job.row.models
+                    raise FileNotFoundError(
+                        f"runs.{job.pair}: {folder} holds no model. Train it with python -m "
+                        f"xling_jax.main --config=configs/bilingual.py:row={rows},pair={job.pair},"
+                        f"seeds={seed} --workdir={job.run}, or name another run"
+                    ) from error
 
     @functools.cache  # noqa: B019 - there is one laboratory
     def _hashed(self, folder: Path) -> list[dict[str, Any]]:
@@ -122,16 +133,27 @@ class Laboratory:
             maps[first] = AffineMap.identity(found.config.hidden)
             for language in others:
                 say(f"learning the map of layer {base} of {language}")
-                sentences, links = self._texts.parallel(job.pair, language)
-                one, other = found.first, found.models[language]
-                maps[language] = learn(other, one, base, sentences, links)
+                sentences, links = self._parallel(job, found, language)
+                maps[language] = learn(found.models[language], found.first, base, sentences, links)
         return found.all_frozen(maps)
+
+    def _parallel(
+        self, job: Job, found: Pretrained, language: str
+    ) -> tuple[tuple[list[str], list[str]], list[Links]]:
+        """Parallel sentences of a language, and the links between their words."""
+        sentences, links = self._texts.parallel(job.pair, language)
+        # Models of one run write a language's text alike.
+        key = job.pair, language
+        if key not in self._links:
+            self._links[key] = links or link(found.first, found.models[language], sentences)
+        return sentences, self._links[key]
 
     def _word_order(self, job: Job, seed: int, pretrained: Pretrained) -> dict[str, float]:
         """`order_LANGUAGE`, how alike its word order and the first language's are (D&S B.2).
 
-        Words are linked by the states of a pretrained row's models, at the layer at which D&S
-        evaluate (8 of 12).
+        Words are linked by the states of a row's models at the layer at which D&S evaluate (8 of
+        12), as D&S link them by mBERT's; models of languages alone have no states in common, and
+        theirs are linked by `word_aligner`.
         """
         if not self._config.word_order:
             return {}
@@ -142,6 +164,8 @@ class Laboratory:
             for language in job.languages[1:]:
                 say(f"comparing the word order of {language}")
                 sentences, links = self._texts.parallel(job.pair, language)
+                if job.row.models == ALONE:
+                    links = self._parallel(job, pretrained, language)[1]
                 both = pretrained.first, pretrained.models[language]
                 links = links or word_order.contextual_links(*both, layer, sentences)
                 found[f"order_{language}"] = word_order.similarity(links)

@@ -12,6 +12,8 @@ from xling_jax.corpora import sources
 from xling_jax.evaluators.text_encoder import TextEncoder
 from xling_jax.models.text_model import TextModel
 
+Parallel = tuple[Sequence[str], Sequence[str]]
+
 
 def read_links(path: str | os.PathLike[str], number: int) -> list[Links]:
     """Reads the links of sentences as fast_align and others write them, `0-0 1-2`, a pair a line.
@@ -35,12 +37,26 @@ def read_links(path: str | os.PathLike[str], number: int) -> list[Links]:
     return found
 
 
+def _written(first: TextModel, target: TextModel, sentences: Parallel) -> list[list[str]]:
+    return [
+        [model.write(text) for text in texts]
+        for model, texts in zip((first, target), sentences, strict=True)
+    ]
+
+
+def link(first: TextModel, target: TextModel, sentences: Parallel) -> list[Links]:
+    """Links between the words of translations, as `word_aligner.align` finds them.
+
+    Args:
+      first, target: the models, which say how the sentences are written.
+      sentences: of the first language, and their translations.
+    """
+    own, other = ([text.split() for text in side] for side in _written(first, target, sentences))
+    return word_aligner.align(own, other)
+
+
 def learn(
-    target: TextModel,
-    first: TextModel,
-    layer: int,
-    sentences: tuple[Sequence[str], Sequence[str]],
-    links: list[Links] | None = None,
+    target: TextModel, first: TextModel, layer: int, sentences: Parallel, links: list[Links]
 ) -> AffineMap:
     """The map of a layer's states, learned from occurrences of words that are linked.
 
@@ -48,19 +64,12 @@ def learn(
       target: the model that is mapped. first: the model that it is mapped to.
       layer: of both.
       sentences: of the first language, and their translations.
-      links: between words as the models write them, from the first language's; found by
-        `word_aligner.align` if they are not given.
+      links: between words as the models write them, from the first language's.
 
     Raises:
       ValueError: a link outside its sentences, or fewer links than the states have dimensions.
     """
-    written = [
-        [model.write(text) for text in texts]
-        for model, texts in zip((first, target), sentences, strict=True)
-    ]
-    if links is None:
-        own, other = ([text.split() for text in side] for side in written)
-        links = word_aligner.align(own, other)
+    written = _written(first, target, sentences)
     vectors, is_there = [], []
     for side, model in enumerate((first, target)):
         wanted = [sorted({link[side] for link in linked}) for linked in links]

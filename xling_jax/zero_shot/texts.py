@@ -56,7 +56,7 @@ class LabelledReader:
     def __init__(self, config: ml_collections.ConfigDict):
         """Takes the config; reads nothing yet."""
         self._config = config
-        self._read: dict[tuple[str, str, str], list[Any]] = {}
+        self._read: dict[tuple[str, ...], list[Any]] = {}
 
     def _fields(self, name: str, languages: tuple[str, ...]) -> list[tuple[str, str]]:
         """The parts of the languages that a task reads."""
@@ -110,6 +110,11 @@ class LabelledReader:
         """
         found = []
         for language in job.languages[1:]:
+            own = self._config.parallel[language]
+            if SYNTHETIC in (own.first, own.second) and (own.first != own.second or own.links):
+                raise ValueError(
+                    f"parallel.{language}: give files for both sides, or neither files nor links"
+                )
             for part in ("first", "second", "links"):
                 field, path = f"parallel.{language}.{part}", self._config.parallel[language][part]
                 if not path and part != "links":
@@ -147,9 +152,9 @@ class LabelledReader:
         return sides, links[:number] if links else None
 
     def _part(self, name: str, pair: str, language: str, part: str) -> list[Any]:
-        key = (name, language, part)
+        path = self._path(name, language, part)
+        key = (name, language, part, self._config.runs[pair] if path == SYNTHETIC else "")
         if key not in self._read:
-            path = self._path(*key)
             with experiment.named(f"texts.{name}.{language}.{part}"):
                 if path == SYNTHETIC:
                     self._read[key] = self._made(name, pair, language, part)

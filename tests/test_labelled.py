@@ -1,0 +1,97 @@
+"""Labelled examples as tasks see them: inference files, Chinese characters, baselines."""
+
+import numpy as np
+import pytest
+
+from xling_jax.transfer import ner_task, nli
+from xling_jax.transfer.ner import Tagged
+from xling_jax.transfer.ner_task import NamedEntities, TaggedWords
+from xling_jax.transfer.nli import Inference, NaturalLanguageInference
+from xling_jax.transfer.parsing import Tree
+from xling_jax.transfer.parsing_task import DependencyParsing
+
+PAIR = Inference("It rains .", "It is dry .", "contradiction")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It rains .\tIt is dry .\tcontradiction\n",
+        "premise\thypo\tlabel\nIt rains .\tIt is dry .\tcontradictory\n",
+        "language\tgold_label\tsentence1\tsentence2\nfr\tneutral\tIl\tEt\n"
+        "en\tcontradiction\tIt rains .\tIt is dry .\nen\t-\tIt\tAnd\n",
+    ],
+)
+def test_files_of_pairs_are_read_with_and_without_names_of_columns(tmp_path, text):
+    path = tmp_path / "pairs.tsv"
+    path.write_text(text)
+    assert nli.read(path, "en") == [PAIR]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a\tb\tneutral\na\tb\tmaybe\n", "line 2: 'maybe' is none of contradiction"),
+        ("a\tb\n", "line 1: no premise, hypothesis and label"),
+        ("premise\thypothesis\tlabel\n", "has no pairs"),
+        ("a\tb\t-\n", "has no pairs"),
+    ],
+)
+def test_what_is_no_pair_is_named(tmp_path, text, message):
+    path = tmp_path / "pairs.tsv"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=message):
+        nli.read(path)
+
+
+def test_characters_become_a_segmenters_words_and_tags_come_back():
+    text, tags = "我爱北京天安门", ["O", "O", "B-LOC", "I-LOC", "I-LOC", "I-LOC", "I-LOC"]
+    item = ner_task.segmented(Tagged(list(text), tags))
+    assert "".join(item.words) == text and sum(item.sizes) == len(text)
+    assert len(item.words) < len(text)
+    words, conflicts = ner_task.of_words(item)
+    assert conflicts == 0 and ner_task.of_parts(words, item.sizes) == tags
+
+
+def test_parts_of_a_word_that_disagree_are_counted_and_the_first_decides():
+    item = TaggedWords(Tagged(list("abcd"), ["O", "B-LOC", "B-PER", "I-PER"]), ["ab", "cd"], [2, 2])
+    assert ner_task.of_words(item) == (["O", "B-PER"], 1)
+    assert NamedEntities().counted([item]) == {"conflicts": 1.0}
+
+
+def test_a_file_with_blanks_in_its_words_keeps_them():
+    item = ner_task.segmented(Tagged(["北 京", "市"], ["B-LOC", "I-LOC"]))
+    assert item.words == ["北 京", "市"] and item.sizes == [1, 1]
+
+
+def test_baselines_of_pairs_are_the_most_frequent_label_and_its_chance():
+    known = [Inference("a", "b", label) for label in ["neutral"] * 3 + ["entailment"]]
+    items = [Inference("a", "b", label) for label in ["neutral", "entailment"]]
+    found = NaturalLanguageInference().baselines(known, items)
+    assert found == {"majority": 0.5, "chance": pytest.approx(0.5 * 0.75 + 0.5 * 0.25)}
+
+
+def test_the_constant_tag_that_does_best_is_a_baseline_of_entities():
+    tagged = Tagged(["Rome", "Oslo"], ["B-LOC", "B-LOC"])
+    items = [TaggedWords(tagged, tagged.words, [1, 1])] * 4
+    assert NamedEntities().baselines(items, items) == {"majority": 1.0, "chance": 1.0}
+
+
+def test_the_most_frequent_distance_and_relation_are_a_baseline_of_trees():
+    tree = Tree(["a", "b", "c"], [2, 3, 0], ["det", "det:x", "root"], ["DET", "DET", "NOUN"])
+    found = DependencyParsing().baselines([tree], [tree])
+    assert found["majority"] == pytest.approx(2 / 3)
+    assert DependencyParsing(subtypes=True).baselines([tree], [tree])["majority"] < 0.5
+    lone = Tree(["a"], [0], ["root"], ["NOUN"])
+    assert DependencyParsing().baselines([lone], [lone])["majority"] == 0
+
+
+def test_trees_of_highest_score_are_scored():
+    tree = Tree(["a", "b"], [2, 0], ["det", "root"], ["DET", "NOUN"])
+    task, arcs = DependencyParsing(), np.array([[0.0, 0.0, 9.0], [5.0, 4.0, 0.0]])
+    labels = task.labels([tree])
+    assert labels == ("det", "root")
+    relations = np.array([[0, 0, 0], [1, 1, 1]])
+    assert task.scores([tree], [(arcs, relations)], labels) == {"uas": 1.0, "las": 1.0}
+    wrong = task.scores([tree], [(arcs, 1 - relations)], labels)
+    assert wrong == {"uas": 1.0, "las": 0.0}
