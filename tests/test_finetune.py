@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from xling_jax import devices
-from xling_jax.batches import tasks
-from xling_jax.batches.tasks import Examples, TaskSampler
+from xling_jax.batches import labelled, tasks
+from xling_jax.batches.labelled import Examples
+from xling_jax.batches.tasks import TaskSampler
 from xling_jax.models import heads, task_heads
 from xling_jax.models.bert import BertConfig
 from xling_jax.models.task_heads import CLASSIFIER, PARSER, HeadConfig
@@ -45,7 +46,7 @@ def sentences(number=64, seed=0):
         words = [
             random.integers(5, 30, random.integers(1, 3)) for _ in range(random.integers(2, 9))
         ]
-        encoded.append(tasks.sentence(words, (2, 3), 12))
+        encoded.append(labelled.sentence(words, (2, 3), 12))
         kinds = [word[0] % LABELS for word in words]
         classes.append(np.array(kinds, np.int32)[:, None])
         trees.append(np.array([*enumerate([0, *kinds[:-1]])], np.int32))

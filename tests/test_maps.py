@@ -11,8 +11,9 @@ from flax import traverse_util
 
 from xling_jax import devices
 from xling_jax.alignment.affine import AffineMap
-from xling_jax.batches import tasks
-from xling_jax.batches.tasks import Examples, TaskSampler
+from xling_jax.batches import labelled
+from xling_jax.batches.labelled import Examples
+from xling_jax.batches.tasks import TaskSampler
 from xling_jax.corpora.normalize import Normalization
 from xling_jax.models import heads, stored
 from xling_jax.models.bert import BertConfig
@@ -112,7 +113,7 @@ def test_new_layers_learn_on_frozen_ones_and_read_another_model_through_its_map(
     encoded, labels = [], []
     for text in texts(120):
         own = [both.first.encode([word])[0] for word in text.split()]
-        encoded.append(tasks.sentence(own, both.first.frame, 24))
+        encoded.append(labelled.sentence(own, both.first.frame, 24))
         labels.append(np.array([[word[0] in "bd"] for word in text.split()], np.int32))
     some = Examples.of(encoded, labels)
     mesh = devices.make_mesh(1, jax.devices()[:1])

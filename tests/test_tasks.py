@@ -4,8 +4,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from xling_jax.batches import tasks
-from xling_jax.batches.tasks import Examples, TaskPlan, TaskSampler
+from xling_jax.batches import labelled, tasks
+from xling_jax.batches.labelled import Examples
+from xling_jax.batches.tasks import TaskPlan, TaskSampler
 
 FRAME = (2, 3)
 LONGEST = 10
@@ -20,7 +21,7 @@ def words(seed, number):
 
 def examples(number=13):
     sentences = [words(seed, 1 + seed % 9) for seed in range(number)]
-    encoded = [tasks.sentence(own, FRAME, LONGEST) for own in sentences]
+    encoded = [labelled.sentence(own, FRAME, LONGEST) for own in sentences]
     labels = [np.arange(len(own))[:, None].astype(np.int32) + 100 * n for n, own in
               enumerate(sentences)]  # fmt: skip
     return sentences, encoded, labels
@@ -28,7 +29,7 @@ def examples(number=13):
 
 def test_a_long_sentence_goes_on_in_further_rows_cut_between_words():
     own = words(0, 30)
-    encoded = tasks.sentence(own, FRAME, LONGEST)
+    encoded = labelled.sentence(own, FRAME, LONGEST)
     assert len(encoded.rows) > 3 and encoded.cut == 0
     assert all(len(row) <= LONGEST for row in encoded.rows)
     assert all(row[0] == 2 and row[-1] == 3 for row in encoded.rows)
@@ -39,7 +40,7 @@ def test_a_long_sentence_goes_on_in_further_rows_cut_between_words():
 
 
 def test_a_word_longer_than_a_row_keeps_its_beginning_and_is_counted():
-    encoded = tasks.sentence([np.arange(4), np.arange(20), np.arange(2)], FRAME, LONGEST)
+    encoded = labelled.sentence([np.arange(4), np.arange(20), np.arange(2)], FRAME, LONGEST)
     assert encoded.cut == 12
     assert encoded.places == [(0, 1), (1, 1), (2, 1)]
 
@@ -47,12 +48,12 @@ def test_a_word_longer_than_a_row_keeps_its_beginning_and_is_counted():
 @pytest.mark.parametrize(("sizes", "kept"), [((3, 3), (3, 3)), ((20, 2), (5, 2)), ((9, 9), (3, 4))])
 def test_a_pair_loses_the_end_of_the_longer_sentence(sizes, kept):
     first, second = np.arange(sizes[0]) + 10, np.arange(sizes[1]) + 50
-    encoded = tasks.pair(first, second, FRAME, LONGEST, has_types=True)
+    encoded = labelled.pair(first, second, FRAME, LONGEST, has_types=True)
     (row,), (types,) = encoded.rows, encoded.types
     assert row.tolist() == [2, *first[: kept[0]], 3, *second[: kept[1]], 3]
     assert types.tolist() == [0] * (kept[0] + 2) + [1] * (kept[1] + 1)
     assert encoded.cut == sum(sizes) - sum(kept)
-    plain = tasks.pair(first, second, FRAME, LONGEST, has_types=False)
+    plain = labelled.pair(first, second, FRAME, LONGEST, has_types=False)
     assert not plain.types[0].any()
 
 
@@ -101,7 +102,7 @@ def test_epochs_of_so_many_examples_go_on_where_the_last_ended():
 def test_buckets_hold_every_example_in_rows_of_powers_of_two():
     sentences, encoded, labels = examples(40)
     numbers = []
-    for chosen, some in tasks.buckets(encoded, labels):
+    for chosen, some in labelled.buckets(encoded, labels):
         numbers += chosen.tolist()
         assert some.tokens.shape[1] == some.places.shape[1] == 16
         for number, places in zip(chosen, some.places, strict=True):

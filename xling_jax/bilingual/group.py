@@ -9,9 +9,9 @@ import ml_collections
 import numpy as np
 
 from xling_jax import devices, experiment
-from xling_jax.batches.code_switch import switch_window
-from xling_jax.batches.streams import StreamLayout, StreamSampler, probabilities
+from xling_jax.batches.streams import StreamSampler
 from xling_jax.batches.windows import StreamStore
+from xling_jax.bilingual import planning
 from xling_jax.bilingual.data import Data
 from xling_jax.bilingual.export import MODELS, export, file_name, group_name
 from xling_jax.bilingual.rows import Row
@@ -33,7 +33,6 @@ from xling_jax.training.loop import (
 )
 from xling_jax.training.metrics import MetricsFile, say
 from xling_jax.training.optimizer import OptimizerConfig
-from xling_jax.training.planners import FedPlanner, ResidentPlanner
 from xling_jax.training.step import RUNNING, State
 from xling_jax.training.stream_step import StreamProgram, StreamSetting, Vocabularies
 
@@ -68,7 +67,7 @@ class Group:
             )
             for seed in seeds
         ]
-        self._samplers = self._make_samplers(batches.sequences, batches.length)
+        self._samplers = self._samplers_of(batches.sequences, batches.length)
         total = training.epochs * training.steps_per_epoch
         curve = {round(total * percent / 100) for percent in config.evaluators.curve}
         self._curve = curve | {total}  # where translations are looked for too
@@ -80,7 +79,7 @@ class Group:
             save_every=training.save_every or training.steps_per_epoch,
             call=min(training.steps_per_call, training.steps_per_epoch),
         )
-        self._planner = self._make_planner(self._samplers, total)
+        self._planner = planning.planner(config, data, self._samplers, total)
         self._program = StreamProgram(
             BertConfig(vocabulary_size=data.vocabulary.size, **config.models),
             OptimizerConfig(
@@ -112,22 +111,9 @@ class Group:
         )
         return self._program.state_of(params)
 
-    def _make_samplers(self, sequences: int, length: int) -> list[StreamSampler]:
-        """What says which windows stand in each step, for each replica.
-
-        Args:
-          sequences, length: of a part of a batch.
-        """
-        data, batches = self._data, self._config.batches
-        layout = StreamLayout.choose(
-            batches.parts, sequences, length, self._mesh.shape[devices.DATA], batches.accumulate
-        )
-        draws = tuple(probabilities([x.sentences for x in data.files], batches.alpha).tolist())
-        steps = self._config.training.steps_per_epoch
-        return [
-            StreamSampler(data.sizes, draws, layout, replica.seed, steps)
-            for replica in self._replicas
-        ]
+    def _samplers_of(self, sequences: int, length: int) -> list[StreamSampler]:
+        seeds, shards = [r.seed for r in self._replicas], self._mesh.shape[devices.DATA]
+        return planning.samplers(self._config, self._data, seeds, shards, sequences, length)
 
     def _short_windows(self) -> Stage | None:
         """The updates on short windows that training begins with, if there are any."""
@@ -136,39 +122,9 @@ class Group:
             return None
         until = min(short.updates, self._schedule.total)
         with experiment.named("batches.short"):
-            samplers = self._make_samplers(short.sequences, short.length)
-        planner = self._make_planner(samplers, until)
+            samplers = self._samplers_of(short.sequences, short.length)
+        planner = planning.planner(self._config, self._data, samplers, until)
         return Stage(dataclasses.replace(self._program, layout=planner.layout), planner, until)
-
-    def _make_planner(
-        self, samplers: list[StreamSampler], until: int
-    ) -> ResidentPlanner | FedPlanner:
-        """What says what stands in each step: places on the device, or tokens from the host.
-
-        Args:
-          samplers: of the replicas.
-          until: the first update that is not planned.
-        """
-        data, window = self._data, samplers[0].layout.window
-        section = self._config.code_switch
-        if data.train is not None and not data.switch:
-            return ResidentPlanner(samplers)
-
-        def read(language: int, start: int, step: int, slot: int) -> np.ndarray:
-            files = data.files[language]
-            if language not in data.switch:
-                return files.read(start, window)
-            return switch_window(
-                files.read,
-                start,
-                window,
-                data.switch[language],
-                (section.seed, language, step),
-                probability=section.probability,
-                most=section.most,
-            ).tokens
-
-        return FedPlanner(samplers, read, until)
 
     def run(self, metrics: MetricsFile, interruption: Interruption) -> None:
         """Trains, evaluates and stores the replicas' results.

@@ -11,7 +11,8 @@ from jax.sharding import PartitionSpec as P
 
 from xling_jax import devices
 from xling_jax.batches import hashing, tasks
-from xling_jax.batches.tasks import DeviceExamples, Examples, TaskBatch, TaskPlan
+from xling_jax.batches.labelled import DeviceExamples, Examples
+from xling_jax.batches.tasks import TaskBatch, TaskPlan
 from xling_jax.models import heads, partition, task_heads
 from xling_jax.models.bert import Bert, BertConfig, Stack, segment_bias
 from xling_jax.models.dropout import DropoutBits

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xling_jax.batches import tasks
-from xling_jax.batches.tasks import Encoded
+from xling_jax.batches import labelled
+from xling_jax.batches.labelled import Encoded
 from xling_jax.corpora import normalize
 from xling_jax.corpora.synthetic import entities
 from xling_jax.corpora.synthetic.pair import Pair
@@ -120,7 +120,7 @@ class NamedEntities:
     def encode(self, items: Sequence[TaggedWords], model: TextModel, longest: int) -> list[Encoded]:
         """See `Task`; a sentence that is too long goes on in further rows."""
         pieces = pieces_of_words(model, [item.words for item in items])
-        return [tasks.sentence(own, model.frame, longest) for own in pieces]
+        return [labelled.sentence(own, model.frame, longest) for own in pieces]
 
     def targets(self, items: Sequence[TaggedWords], labels: Sequence[str]) -> list[np.ndarray]:
         """See `Task`."""

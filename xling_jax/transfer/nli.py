@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xling_jax.batches import tasks
-from xling_jax.batches.tasks import Encoded
+from xling_jax.batches import labelled
+from xling_jax.batches.labelled import Encoded
 from xling_jax.corpora import sources
 from xling_jax.corpora.synthetic import inference
 from xling_jax.corpora.synthetic.pair import Pair
@@ -100,7 +100,7 @@ class NaturalLanguageInference:
         hypotheses = model.encode([item.hypothesis for item in items])
         has_types = model.config.token_types > 1
         return [
-            tasks.pair(first, second, model.frame, longest, has_types)
+            labelled.pair(first, second, model.frame, longest, has_types)
             for first, second in zip(premises, hypotheses, strict=True)
         ]
 

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from xling_jax.batches import tasks
-from xling_jax.batches.tasks import Encoded
+from xling_jax.batches import labelled
+from xling_jax.batches.labelled import Encoded
 from xling_jax.corpora.synthetic import trees
 from xling_jax.corpora.synthetic.pair import Pair
 from xling_jax.models.task_heads import PARSER
@@ -59,7 +59,7 @@ class DependencyParsing:
     def encode(self, items: Sequence[Tree], model: TextModel, longest: int) -> list[Encoded]:
         """See `Task`; a sentence that is too long goes on in further rows."""
         pieces = pieces_of_words(model, [tree.words for tree in items])
-        return [tasks.sentence(own, model.frame, longest) for own in pieces]
+        return [labelled.sentence(own, model.frame, longest) for own in pieces]
 
     def targets(self, items: Sequence[Tree], labels: Sequence[str]) -> list[np.ndarray]:
         """See `Task`."""

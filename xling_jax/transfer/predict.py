@@ -10,8 +10,9 @@ import numpy as np
 from jax.sharding import Mesh
 
 from xling_jax import devices
-from xling_jax.batches import tasks
-from xling_jax.batches.tasks import Encoded, TaskPlan
+from xling_jax.batches import labelled, tasks
+from xling_jax.batches.labelled import Encoded
+from xling_jax.batches.tasks import TaskPlan
 from xling_jax.models import partition, task_heads
 from xling_jax.models.task_heads import CLASSIFIER
 from xling_jax.transfer.finetune import ENCODER, HEAD, TaskProgram, word_states
@@ -58,15 +59,15 @@ class Predictor:
         shards, self._batches = mesh.shape[devices.DATA], []
         kinds = task_heads.KINDS[program.head.kind]
         unknown = [np.zeros((len(x.places), kinds), np.int32) for x in encoded]
-        for numbers, examples in tasks.buckets(encoded, unknown):
+        for numbers, examples in labelled.buckets(encoded, unknown):
             each = min(EXAMPLES, max(1, PAIRS // examples.places.shape[1] ** 2))
             size, rows = each * shards, each * int(examples.count.max())
-            chosen = np.full(-(-len(numbers) // size) * size, tasks.NONE)
+            chosen = np.full(-(-len(numbers) // size) * size, labelled.NONE)
             chosen[: len(numbers)] = np.arange(len(numbers))
             chosen = chosen.reshape(-1, size)
             plan = tasks.plan(chosen, examples, shards, rows)
             store = devices.place(examples.to_device(), mesh, devices.SHARED)
-            whose = np.where(chosen >= 0, numbers[chosen], tasks.NONE)
+            whose = np.where(chosen >= 0, numbers[chosen], labelled.NONE)
             self._batches.append((store, plan, whose, examples.places >= 0))
 
     def __call__(self, params) -> list[list[tuple[np.ndarray, ...]]]:

@@ -5,7 +5,7 @@ from typing import ClassVar, Protocol, TypeVar
 
 import numpy as np
 
-from xling_jax.batches.tasks import Encoded
+from xling_jax.batches.labelled import Encoded
 from xling_jax.corpora.synthetic.pair import Pair
 from xling_jax.models.text_model import TextModel
 

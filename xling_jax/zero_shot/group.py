@@ -11,7 +11,8 @@ import ml_collections
 import numpy as np
 
 from xling_jax import devices
-from xling_jax.batches.tasks import Examples, TaskSampler
+from xling_jax.batches.labelled import Examples
+from xling_jax.batches.tasks import TaskSampler
 from xling_jax.models.task_heads import HeadConfig
 from xling_jax.reports import outcomes, results
 from xling_jax.reports.outcomes import Evaluations

@@ -1,0 +1,185 @@
+"""Labelled sentences, or pairs of them, as rows of tokens.
+
+A sentence that is longer than the model goes on in further rows, cut between words, so that every
+word is there; each row begins and ends with the model's special tokens. What is labelled has one
+place, that of its first piece.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+NONE = -1
+MULTIPLE = 8  # of which the length of rows is one
+SHORTEST = 16  # places of the shortest rows of a bucket
+
+
+@dataclasses.dataclass(frozen=True)
+class Encoded:
+    """An example: rows of ids with their special tokens, the place of the first piece of each
+    thing that has labels (row, place in the row), and what the model was too short for.
+
+    types: of each row's tokens, 1 in the second sentence of a pair, 0 elsewhere.
+    cut: how many pieces are missing.
+    """
+
+    rows: list[np.ndarray]
+    types: list[np.ndarray]
+    places: list[tuple[int, int]]
+    cut: int = 0
+
+
+def sentence(pieces: Sequence[np.ndarray], frame: tuple[int, int], longest: int) -> Encoded:
+    """A sentence whose words have labels.
+
+    Args:
+      pieces: ids of each word.
+      frame: the ids before and behind a row.
+      longest: places of a row. The end of a word that is longer than a row is cut.
+    """
+    room, cut = longest - 2, 0
+    rows: list[list[int]] = [[]]
+    places = []
+    for word in pieces:
+        kept = word[:room].tolist()
+        cut += len(word) - len(kept)
+        if len(rows[-1]) + len(kept) > room:
+            rows.append([])
+        places.append((len(rows) - 1, len(rows[-1]) + 1))
+        rows[-1] += kept
+    framed = [np.array([frame[0], *row, frame[1]], np.int32) for row in rows]
+    return Encoded(framed, [np.zeros_like(row) for row in framed], places, cut)
+
+
+def pair(
+    first: np.ndarray, second: np.ndarray, frame: tuple[int, int], longest: int, has_types: bool
+) -> Encoded:
+    """Two sentences in one row, of which the first place has the label.
+
+    Args:
+      first, second: ids.
+      frame: the ids before and behind a sentence; that behind stands between them too.
+      longest: places of a row. The longer sentence loses its end until both fit.
+      has_types: whether the model tells the second sentence by its token type.
+    """
+    sizes, room = [len(first), len(second)], longest - 3
+    cut = max(0, sum(sizes) - room)
+    for _ in range(cut):
+        sizes[sizes[0] < sizes[1]] -= 1
+    both = [frame[0], *first[: sizes[0]], frame[1], *second[: sizes[1]], frame[1]]
+    types = np.zeros(len(both), np.int32)
+    types[sizes[0] + 2 :] = int(has_types)
+    return Encoded([np.array(both, np.int32)], [types], [(0, 0)], cut)
+
+
+@dataclasses.dataclass(frozen=True)
+class Examples:
+    """N examples in one array of rows.
+
+    tokens, types: int32 [rows, T]. lengths: int32 [rows]. first, count: int32 [N], which rows an
+    example has. places: int32 [N, W], of what has labels, counted from the begin of the example's
+    first row; NONE behind the last. labels: int32 [N, W, kinds].
+    """
+
+    tokens: np.ndarray
+    types: np.ndarray
+    lengths: np.ndarray
+    first: np.ndarray
+    count: np.ndarray
+    places: np.ndarray
+    labels: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    @classmethod
+    def of(
+        cls,
+        encoded: Sequence[Encoded],
+        labels: Sequence[np.ndarray],
+        shape: tuple[int, int] | None = None,
+    ) -> "Examples":
+        """Puts examples together.
+
+        Args:
+          encoded: of each example.
+          labels: int32 [things with labels, kinds] of each.
+          shape: T and W; what the longest examples need by default.
+
+        Raises:
+          ValueError: there is none.
+        """
+        if not encoded:
+            raise ValueError("there are no examples")
+        rows = [row for example in encoded for row in example.rows]
+        lengths = np.array([len(row) for row in rows], np.int32)
+        widest = max(len(example.places) for example in encoded)
+        length, widest = shape or (-(-int(lengths.max()) // MULTIPLE) * MULTIPLE, widest)
+        count = np.array([len(example.rows) for example in encoded], np.int32)
+        places = np.full((len(encoded), widest), NONE, np.int32)
+        known = np.full((len(encoded), widest, labels[0].shape[1]), NONE, np.int32)
+        for number, (example, own) in enumerate(zip(encoded, labels, strict=True)):
+            flat = [row * length + place for row, place in example.places]
+            places[number, : len(flat)] = flat
+            known[number, : len(flat)] = own
+        return cls(
+            _padded(rows, length),
+            _padded([types for example in encoded for types in example.types], length),
+            lengths,
+            np.cumsum(count, dtype=np.int32) - count,
+            count,
+            places,
+            known,
+        )
+
+    def to_device(self) -> "DeviceExamples":
+        """The same where a step can gather from it."""
+        parts = np.arange(len(self.tokens)) - np.repeat(self.first, self.count)
+        fields = (self.tokens, self.types, self.lengths, parts, self.places, self.labels)
+        return DeviceExamples(*(jnp.asarray(field, jnp.int32) for field in fields))
+
+
+def _padded(rows: Sequence[np.ndarray], length: int) -> np.ndarray:
+    found = np.zeros((len(rows), length), np.int32)
+    for row, values in zip(found, rows, strict=True):
+        row[: len(values)] = values
+    return found
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class DeviceExamples:
+    """`Examples` as arrays on the device; parts [rows]: a row's number in its example."""
+
+    tokens: jax.Array
+    types: jax.Array
+    lengths: jax.Array
+    parts: jax.Array
+    places: jax.Array
+    labels: jax.Array
+
+
+def buckets(
+    encoded: Sequence[Encoded], labels: Sequence[np.ndarray]
+) -> list[tuple[np.ndarray, Examples]]:
+    """Examples by the length of their rows, so that short ones are not padded to the longest.
+
+    Returns:
+      The numbers of each bucket's examples, int64 [n], and the examples. Rows are a power of two
+      long, and so is the number of what has labels.
+    """
+    sizes = [(_power(max(map(len, x.rows))), _power(len(x.places))) for x in encoded]
+    found = []
+    for size in sorted(set(sizes)):
+        numbers = [number for number, own in enumerate(sizes) if own == size]
+        some = Examples.of([encoded[n] for n in numbers], [labels[n] for n in numbers], size)
+        found.append((np.array(numbers), some))
+    return found
+
+
+def _power(size: int) -> int:
+    """The lowest power of two, at least `SHORTEST`, that is not below a size."""
+    return max(SHORTEST, 1 << (size - 1).bit_length())

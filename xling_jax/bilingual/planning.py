@@ -1,0 +1,70 @@
+"""Which windows of a row's text stand in each step."""
+
+from collections.abc import Sequence
+
+import ml_collections
+import numpy as np
+
+from xling_jax.batches.code_switch import switch_window
+from xling_jax.batches.streams import StreamLayout, StreamSampler, probabilities
+from xling_jax.bilingual.data import Data
+from xling_jax.training.planners import FedPlanner, ResidentPlanner
+
+
+def samplers(
+    config: ml_collections.ConfigDict,
+    data: Data,
+    seeds: Sequence[int],
+    shards: int,
+    sequences: int,
+    length: int,
+) -> list[StreamSampler]:
+    """What says which windows stand in each step, for each seed.
+
+    Args:
+      config: the experiment.
+      data: the text.
+      seeds: of the order.
+      shards: how many devices share a step.
+      sequences, length: of a part of a batch.
+
+    Raises:
+      ValueError: the devices cannot share the sequences, or a language has too little text.
+    """
+    batches = config.batches
+    layout = StreamLayout.choose(batches.parts, sequences, length, shards, batches.accumulate)
+    draws = tuple(probabilities([x.sentences for x in data.files], batches.alpha).tolist())
+    epoch = config.training.steps_per_epoch
+    return [StreamSampler(data.sizes, draws, layout, seed, epoch) for seed in seeds]
+
+
+def planner(
+    config: ml_collections.ConfigDict, data: Data, of: Sequence[StreamSampler], until: int
+) -> ResidentPlanner | FedPlanner:
+    """What says what stands in each step: places on the device, or tokens from the host.
+
+    Args:
+      config: the experiment.
+      data: the text.
+      of: the replicas' samplers.
+      until: the first update that is not planned.
+    """
+    window, section = of[0].layout.window, config.code_switch
+    if data.train is not None and not data.switch:
+        return ResidentPlanner(of)
+
+    def read(language: int, start: int, step: int, slot: int) -> np.ndarray:
+        files = data.files[language]
+        if language not in data.switch:
+            return files.read(start, window)
+        return switch_window(
+            files.read,
+            start,
+            window,
+            data.switch[language],
+            (section.seed, language, step),
+            probability=section.probability,
+            most=section.most,
+        ).tokens
+
+    return FedPlanner(of, read, until)
