@@ -179,7 +179,11 @@ def test_files_are_learned_from(trained, tmp_path, files):
         (",row=default;map", {}, "say which layer's states are mapped"),
         (",row=default;last[2]", {}, r"unknown part 'last\[2\]'"),
         (",row=default;first[7]", {}, r"first\[7\] of a model of 2 layers"),
-        (",row=alone;first[1];map", {"parallel.far.first": ""}, r"parallel\.far\.first is empty"),
+        (
+            ",row=alone;first[1];map",
+            {"parallel.far.first": ""},
+            r"parallel\.far: give files for both",
+        ),
         (",row=default,seeds=3", {}, r"rowdefault_seed3.*seeds=3 --workdir"),
     ],
 )
