@@ -12,7 +12,7 @@ import jax
 import numpy as np
 import pytest
 from test_browser import BROWSER, look
-from test_report_page import Addresses, assert_loads_nothing, files_of
+from test_report_page import Addresses, assert_drawn_once, assert_loads_nothing, files_of
 
 from xling_jax import devices
 from xling_jax.evaluators.translations import Translated, Translations
@@ -24,7 +24,6 @@ from xling_jax.reports import (
     bilingual_figures,
     bilingual_metrics,
     comparisons,
-    drawn,
     results,
     rows,
 )
@@ -187,10 +186,7 @@ def test_the_table_has_means_and_standard_deviations_over_seeds(ended: Path) -> 
 def test_the_same_numbers_give_the_same_bytes_and_draw_nothing(
     ended: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = {path: path.read_bytes() for path in (ended / "report").rglob("*") if path.is_file()}
-    monkeypatch.setattr(drawn, "save", lambda *_: pytest.fail("drawn anew"))
-    bilingual.write(ended)
-    assert before == {path: path.read_bytes() for path in before}
+    assert_drawn_once(ended, bilingual.write, monkeypatch)
 
 
 def test_a_run_still_going_shows_every_row_as_it_is(going: Path) -> None:

@@ -182,10 +182,12 @@ def test_states_of_words_do_not_depend_on_other_examples_or_filling():
     def states(numbers, shape=None):
         some = Examples.of([encoded[n] for n in numbers], [labels[CLASSIFIER][n] for n in numbers],
                            shape)  # fmt: skip
-        plan = tasks.plan(np.arange(len(numbers))[None], some, 1)
+        chosen = np.arange(len(numbers))[None]
+        layout = tasks.layout(chosen, some, 1)
+        plan = tasks.plan(chosen, some, layout)
         plan = dataclasses.replace(plan, **{k: v[0, 0] for k, v in vars(plan).items()})
         batch = tasks.gather(some.to_device(), plan)
-        found = word_states(one, divide(plain, frozenset())[0], batch, None)
+        found = word_states(one, divide(plain, frozenset())[0], batch, layout.length, None)
         return [np.asarray(x)[np.asarray(is_word)] for x, is_word in
                 zip(found, batch.is_word, strict=True)]  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 from fake_run import add_line, fake_arrays, fake_metrics, fake_run, replica
 
-from xling_jax.reports import page, results, state, style, tables
+from xling_jax.reports import drawn, page, results, state, style, tables
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +67,17 @@ def assert_loads_nothing(workdir: Path, images: int) -> None:
     assert len(parsed.loads) == images
     assert all(address.startswith("data:image/") for address in parsed.loads)
     assert not parsed.tags & {"script", "link", "iframe", "object"}
+
+
+def assert_drawn_once(
+    workdir: Path, write: Callable[[Path], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Raises unless a report of the same numbers is written to the same bytes, without drawing."""
+    files = (path for path in (workdir / "report").rglob("*") if path.is_file())
+    before = {path: path.read_bytes() for path in files}
+    monkeypatch.setattr(drawn, "save", lambda *_: pytest.fail("drawn anew"))
+    write(workdir)
+    assert before == {path: path.read_bytes() for path in before}
 
 
 def files_of(workdir: Path, folder: str) -> set[str]:

@@ -10,10 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from test_browser import BROWSER, look
-from test_report_page import Addresses, assert_loads_nothing, files_of
+from test_report_page import Addresses, assert_drawn_once, assert_loads_nothing, files_of
 
 from xling_jax.reports import (
-    drawn,
     results,
     rows,
     similarity,
@@ -219,10 +218,7 @@ def test_the_terminal_has_a_line_a_row_and_the_claims(ended: Path) -> None:
 def test_the_same_numbers_give_the_same_bytes_and_draw_nothing(
     ended: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = {path: path.read_bytes() for path in (ended / "report").rglob("*") if path.is_file()}
-    monkeypatch.setattr(drawn, "save", lambda *_: pytest.fail("drawn anew"))
-    similarity.write(ended)
-    assert before == {path: path.read_bytes() for path in before}
+    assert_drawn_once(ended, similarity.write, monkeypatch)
 
 
 def test_a_run_still_going_shows_every_row_as_it_is(going: Path) -> None:

@@ -69,7 +69,7 @@ def test_an_epoch_takes_every_example_once_with_all_its_rows(shards):
     for step, shard in np.ndindex(4, shards):
         one = TaskPlan(*(jnp.asarray(x[step, shard]) for x in vars(plan).values()))
         batch = tasks.gather(store, one)
-        flat = np.asarray(batch.tokens).reshape(-1)
+        flat = np.asarray(batch.tokens)
         for place, number in enumerate(plan.example[step, shard]):
             is_word = np.asarray(batch.is_word)[place]
             if number < 0:
@@ -80,9 +80,29 @@ def test_an_epoch_takes_every_example_once_with_all_its_rows(shards):
             assert first.tolist() == [word[0] for word in sentences[number]]
             found = np.asarray(batch.labels)[place][is_word]
             np.testing.assert_array_equal(found, labels[number])
-            slots = np.asarray(batch.slots)[plan.row[step, shard] >= 0]
-            assert (slots == place + shard * 4 // shards).any()
+            own = np.asarray(batch.slots) == place + shard * 4 // shards
+            rows = np.concatenate(encoded[number].rows)
+            assert sorted(flat[own]) == sorted(rows)
     assert sorted(seen) == list(range(len(sentences)))
+
+
+def test_rows_of_a_step_share_packed_rows_without_touching():
+    some = Examples.of(*examples(40)[1:])
+    sampler = TaskSampler(some, batch=8, shards=2, seed=0, epochs=3)
+    layout, places = sampler.layout, []
+    assert layout.packed < layout.rows
+    for epoch in range(3):
+        plan = sampler.plan(epoch * sampler.steps_per_epoch, (epoch + 1) * sampler.steps_per_epoch)
+        for own in np.ndindex(plan.row.shape):
+            number = plan.row[own]
+            if number < 0:
+                continue
+            start, size = plan.start[own], some.lengths[number]
+            assert start % layout.length + size <= layout.length
+            here = np.flatnonzero(plan.owner[own[:2]] == own[2])
+            assert here.tolist() == list(range(start, start + size))
+        places.append((plan.owner >= 0).mean())
+    assert min(places) > 0.5
 
 
 def test_epochs_have_orders_of_their_own_and_a_seed_repeats_them():
@@ -113,4 +133,4 @@ def test_buckets_hold_every_example_in_rows_of_powers_of_two():
 def test_a_batch_that_shards_cannot_share_is_refused():
     some = Examples.of(*examples()[1:])
     with pytest.raises(ValueError, match="6 examples cannot be divided among 4 devices: choose 8"):
-        tasks.plan(np.arange(6)[None], some, shards=4)
+        tasks.layout(np.arange(6)[None], some, shards=4)

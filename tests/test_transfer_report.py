@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 from fake_transfer import EPOCHS, PAIRS, ROWS, STEPS, TASKS, changed, fake_run
 from test_browser import BROWSER, look
-from test_report_page import Addresses, assert_loads_nothing, files_of
+from test_report_page import Addresses, assert_drawn_once, assert_loads_nothing, files_of
 
 from xling_jax.reports import (
-    drawn,
     results,
     rows,
     transfer,
@@ -112,10 +111,7 @@ def test_the_terminal_has_every_table_and_the_claims(ended: Path) -> None:
 def test_the_same_numbers_give_the_same_bytes_and_draw_nothing(
     ended: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = {path: path.read_bytes() for path in (ended / "report").rglob("*") if path.is_file()}
-    monkeypatch.setattr(drawn, "save", lambda *_: pytest.fail("drawn anew"))
-    transfer.write(ended)
-    assert before == {path: path.read_bytes() for path in before}
+    assert_drawn_once(ended, transfer.write, monkeypatch)
 
 
 @pytest.mark.parametrize(("best", "expected"), [(1, 3.0), (2, 2.5), (5, 2.0)])

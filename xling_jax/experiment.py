@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import ml_collections
 
+from xling_jax.corpora import sources
 from xling_jax.files import write_beside
 from xling_jax.reports.results import read_config
 
@@ -161,6 +162,21 @@ def named(field: str) -> Iterator[None]:
         raise FileNotFoundError(f"{field}: {error}") from error
     except ValueError as error:
         raise ValueError(f"{field}: {error}") from error
+
+
+def hashed(source: str, language: str, field: str, where: str) -> dict[str, str]:
+    """What a manifest says of a source, with a hash of its content.
+
+    Args:
+      source: a file or a TFDS name. language: that it is of. field: that it was given in.
+      where: the field's whole name, for errors.
+
+    Raises:
+      ValueError, FileNotFoundError: it cannot be read.
+    """
+    with named(where):
+        digest = sources.fingerprint(source)
+    return {"source": source, "language": language, "field": field, "sha256": digest}
 
 
 def require_writable(workdir: Path) -> None:

@@ -116,6 +116,31 @@ def _place(lengths: np.ndarray, free: np.ndarray) -> np.ndarray:
     return rows
 
 
+def pack(lengths_GxN: np.ndarray, capacity: int) -> tuple[np.ndarray, np.ndarray]:
+    """Best-fit decreasing of many small groups at once, each into rows of its own.
+
+    Args:
+      lengths_GxN: places that each of a group's sentences takes, at most `capacity`; 0: none.
+      capacity: places of a row.
+
+    Returns:
+      The row of each sentence and its first place there, int64 [G, N]. Rows of a group are used
+      from the first on; a sentence of no length has row -1.
+    """
+    groups, number = lengths_GxN.shape
+    every = np.arange(groups)
+    free_GxR = np.full((groups, number), capacity)
+    row_GxN, begin_GxN = np.full((groups, number), -1), np.zeros((groups, number), int)
+    for sentence_G in np.argsort(-lengths_GxN, axis=1, kind="stable").T:
+        taken_G = lengths_GxN[every, sentence_G]
+        room_GxR = free_GxR - taken_G[:, None]
+        row_G = np.where(room_GxR < 0, capacity + 1, room_GxR).argmin(axis=1)
+        row_GxN[every, sentence_G] = np.where(taken_G > 0, row_G, -1)
+        begin_GxN[every, sentence_G] = np.where(taken_G > 0, capacity - free_GxR[every, row_G], 0)
+        free_GxR[every, row_G] -= taken_G
+    return row_GxN, begin_GxN
+
+
 def assign(
     order: np.ndarray, lengths: np.ndarray, layout: Layout
 ) -> list[list[tuple[np.ndarray, np.ndarray]]]:

@@ -2,12 +2,13 @@
 
 import dataclasses
 import functools
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from xling_jax.batches import packing
 from xling_jax.batches.labelled import NONE, DeviceExamples, Examples
 
 EXAMPLES = 21  # tells these random numbers from others of the same seed
@@ -16,16 +17,20 @@ EXAMPLES = 21  # tells these random numbers from others of the same seed
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class TaskBatch:
-    """B examples in R rows.
+    """B examples in P places of packed rows.
 
-    tokens, types: int32 [R, T]. is_token: bool [R, T]. slots: int32 [R], the number of the row's
-    example in the whole batch. places: int32 [R, T], in the example. words: int32 [B, W], which
-    of the R x T places have labels. is_word: bool [B, W]. labels: int32 [B, W, kinds].
+    tokens, types: int32 [P]. is_token: bool [P]. positions: int32 [P], in the example's row.
+    segments: int32 [P], equal for tokens that attend to each other (within a packed row). slots:
+    int32 [P], the number of the token's example in the whole batch. places: int32 [P], in the
+    example. words: int32 [B, W], which of the P places have labels. is_word: bool [B, W]. labels:
+    int32 [B, W, kinds].
     """
 
     tokens: jax.Array
     types: jax.Array
     is_token: jax.Array
+    positions: jax.Array
+    segments: jax.Array
     slots: jax.Array
     places: jax.Array
     words: jax.Array
@@ -36,18 +41,22 @@ class TaskBatch:
 def gather(store: DeviceExamples, plan: "TaskPlan") -> TaskBatch:
     """The examples of one shard's step, whose plan has no leading axes."""
     length = store.tokens.shape[1]
-    row_R, example_B = jnp.maximum(plan.row, 0), jnp.maximum(plan.example, 0)
-    is_row_Rx1 = (plan.row >= 0)[:, None]
-    place_T = jnp.arange(length)
+    is_token_P, owner_P = plan.owner >= 0, jnp.maximum(plan.owner, 0)
+    row_P = jnp.maximum(plan.row, 0)[owner_P]
+    position_P = jnp.where(is_token_P, jnp.arange(owner_P.size) - plan.start[owner_P], 0)
+    example_B = jnp.maximum(plan.example, 0)
     places_BxW = store.places[example_B]
     is_word_BxW = (places_BxW >= 0) & (plan.example >= 0)[:, None]
+    first_BxW = plan.start[jnp.where(is_word_BxW, plan.base[:, None] + places_BxW // length, 0)]
     return TaskBatch(
-        tokens=jnp.where(is_row_Rx1, store.tokens[row_R], 0),
-        types=jnp.where(is_row_Rx1, store.types[row_R], 0),
-        is_token=is_row_Rx1 & (place_T < store.lengths[row_R][:, None]),
-        slots=plan.slot,
-        places=store.parts[row_R][:, None] * length + place_T,
-        words=jnp.where(is_word_BxW, plan.base[:, None] * length + places_BxW, 0),
+        tokens=jnp.where(is_token_P, store.tokens[row_P, position_P], 0),
+        types=jnp.where(is_token_P, store.types[row_P, position_P], 0),
+        is_token=is_token_P,
+        positions=position_P,
+        segments=plan.owner,
+        slots=jnp.where(is_token_P, plan.slot[owner_P], NONE),
+        places=store.parts[row_P] * length + position_P,
+        words=jnp.where(is_word_BxW, first_BxW + places_BxW % length, 0),
         is_word=is_word_BxW,
         labels=jnp.where(is_word_BxW[..., None], store.labels[example_B], NONE),
     )
@@ -58,64 +67,110 @@ def gather(store: DeviceExamples, plan: "TaskPlan") -> TaskBatch:
 class TaskPlan:
     """Which examples and rows stand where, in K steps; int32, NONE at filling.
 
-    example: [K, shards, B]. base: [K, shards, B], the place of the example's first row among the
-    shard's. row: [K, shards, R], in `Examples`. slot: [K, shards, R], the number of the row's
-    example in the whole batch.
+    Of the B examples of a shard: example [K, shards, B]; base [K, shards, B], the number of the
+    example's first row among the shard's N. Of these rows: row [K, shards, N], in `Examples`; slot
+    [K, shards, N], the number of the row's example in the whole batch; start [K, shards, N], its
+    first place. Of the P places: owner [K, shards, P], which of the N rows stands there.
     """
 
     example: Any
     base: Any
     row: Any
     slot: Any
+    start: Any
+    owner: Any
 
 
 @dataclasses.dataclass(frozen=True)
 class TaskLayout:
-    """The shape of a step: shards of so many examples in so many rows."""
+    """The shape of a step.
+
+    shards: parts of a batch that are computed apart, one a device. examples: of a shard. rows:
+    that a shard's examples have at most. packed: rows of `length` places that they are packed into.
+    """
 
     shards: int
     examples: int
     rows: int
+    packed: int
+    length: int
 
     def step_shapes(self) -> list[tuple[int, ...]]:
         """The shapes of a `TaskPlan`'s fields for one step."""
-        examples, rows = (self.shards, self.examples), (self.shards, self.rows)
-        return [examples, examples, rows, rows]
+        sizes = [self.examples] * 2 + [self.rows] * 3 + [self.packed * self.length]
+        return [(self.shards, size) for size in sizes]
 
 
-def plan(batches_KxB: np.ndarray, examples: Examples, shards: int, rows: int = 0) -> TaskPlan:
-    """Deals the examples of each batch out to shards.
-
-    Args:
-      batches_KxB: numbers of examples, NONE at filling.
-      examples: that they are.
-      shards: how many devices share a batch.
-      rows: of each shard; as many as needed by default.
+def layout(batches_KxB: np.ndarray, examples: Examples, shards: int) -> TaskLayout:
+    """The smallest layout that has room for each of these batches; arguments as `plan`'s.
 
     Raises:
       ValueError: the shards cannot share a batch evenly.
     """
-    steps, size = batches_KxB.shape
+    dealt = _deal(batches_KxB, examples, shards)
+    length = examples.tokens.shape[1]
+    packed, _ = packing.pack(dealt.lengths(examples), length)
+    each = batches_KxB.shape[1] // shards
+    return TaskLayout(shards, each, dealt.row.shape[1], int(packed.max(initial=0)) + 1, length)
+
+
+def plan(batches_KxB: np.ndarray, examples: Examples, layout: TaskLayout) -> TaskPlan:
+    """Deals the examples of each batch out to shards, and packs their rows, longest first.
+
+    Args:
+      batches_KxB: numbers of examples, NONE at filling.
+      examples: that they are.
+      layout: with room for all of them.
+    """
+    dealt = _deal(batches_KxB, examples, layout.shards, layout.rows)
+    lengths_GxN = dealt.lengths(examples)
+    packed_GxN, begin_GxN = packing.pack(lengths_GxN, layout.length)
+    start_GxN = np.where(lengths_GxN > 0, packed_GxN * layout.length + begin_GxN, 0)
+    owner_GxP = np.full((len(start_GxN), layout.packed * layout.length), NONE)
+    group, number = np.nonzero(lengths_GxN)
+    sizes = lengths_GxN[group, number]
+    behind = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    place = np.repeat(start_GxN[group, number], sizes) + behind
+    owner_GxP[np.repeat(group, sizes), place] = np.repeat(number, sizes)
+    fields = (dealt.example, dealt.base, dealt.row, dealt.slot, start_GxN, owner_GxP)
+    shape = (len(batches_KxB), layout.shards, -1)
+    return TaskPlan(*(field.reshape(shape).astype(np.int32) for field in fields))
+
+
+class _Dealt(NamedTuple):
+    """The first fields of a `TaskPlan`, of G = K x shards parts of batches."""
+
+    example: np.ndarray
+    base: np.ndarray
+    row: np.ndarray
+    slot: np.ndarray
+
+    def lengths(self, examples: Examples) -> np.ndarray:
+        """Places that each row takes, [G, N]; 0 at filling."""
+        return np.where(self.row >= 0, examples.lengths[self.row], 0)
+
+
+def _deal(batches_KxB: np.ndarray, examples: Examples, shards: int, rows: int = 0) -> _Dealt:
+    """The rows of each shard's examples; as many as needed, or as told."""
+    size = batches_KxB.shape[1]
     if size % shards:
         raise ValueError(
             f"a batch of {size} examples cannot be divided among {shards} devices: choose "
             f"{-(-size // shards) * shards}"
         )
-    example = batches_KxB.reshape(steps, shards, size // shards).astype(np.int32)
-    counts = np.where(example >= 0, examples.count[example], 0)
-    base = np.cumsum(counts, axis=2, dtype=np.int32) - counts
-    used = counts.sum(axis=2)
-    rows = rows or int(used.max())
-    row = np.full((steps, shards, rows), NONE, np.int32)
-    slot = np.zeros_like(row)
-    numbers = np.arange(size, dtype=np.int32).reshape(shards, -1)
-    for step, shard in np.ndindex(steps, shards):
-        here, own = example[step, shard], counts[step, shard]
-        total = used[step, shard]
-        behind = np.arange(total) - np.repeat(base[step, shard], own)
-        row[step, shard, :total] = np.repeat(examples.first[here], own) + behind
-        slot[step, shard, :total] = np.repeat(numbers[shard], own)
-    return TaskPlan(example, base.astype(np.int32), row, slot)
+    example_GxB = batches_KxB.reshape(-1, size // shards)
+    count_GxB = np.where(example_GxB >= 0, examples.count[example_GxB], 0)
+    base_GxB = np.cumsum(count_GxB, axis=1) - count_GxB
+    used_G, count_E = count_GxB.sum(axis=1), count_GxB.ravel()
+    part = np.arange(count_E.sum()) - np.repeat(np.cumsum(count_E) - count_E, count_E)
+    group = np.repeat(np.arange(len(used_G)), used_G)
+    number = np.repeat(base_GxB.ravel(), count_E) + part
+    row_GxN = np.full((len(used_G), rows or int(used_G.max())), NONE)
+    slot_GxN = row_GxN.copy()
+    row_GxN[group, number] = examples.first[np.repeat(example_GxB.ravel(), count_E)] + part
+    slot_E = np.tile(np.arange(size), len(batches_KxB))
+    slot_GxN[group, number] = np.repeat(slot_E, count_E)
+    return _Dealt(example_GxB, base_GxB, row_GxN, slot_GxN)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -158,15 +213,14 @@ class TaskSampler:
     @functools.cached_property
     def layout(self) -> TaskLayout:
         """The shape of a step, with room for every step of all epochs."""
-        most = 1
-        for number in range(self.epochs):
-            batches = self.epoch(number).reshape(-1, self.shards, self.batch // self.shards)
-            counts = np.where(batches >= 0, self.examples.count[batches], 0)
-            most = max(most, int(counts.sum(axis=2).max()))
-        return TaskLayout(self.shards, self.batch // self.shards, most)
+        every = [
+            layout(self.epoch(number), self.examples, self.shards) for number in range(self.epochs)
+        ]
+        return dataclasses.replace(
+            every[0], rows=max(x.rows for x in every), packed=max(x.packed for x in every)
+        )
 
     def plan(self, start: int, stop: int) -> TaskPlan:
         """The plan of updates start..stop-1, of one epoch."""
         number, first = divmod(start, self.steps_per_epoch)
-        batches = self.epoch(number)[first : first + stop - start]
-        return plan(batches, self.examples, self.shards, self.layout.rows)
+        return plan(self.epoch(number)[first : first + stop - start], self.examples, self.layout)

@@ -95,10 +95,8 @@ class Reader:
                 for source in _files(self._section[name][field]):
                     if not source or source == SYNTHETIC:
                         continue
-                    with experiment.named(f"corpora.{name}.{field}"):
-                        digest = sources.fingerprint(source)
-                    entry = {"source": source, "language": name, "field": field, "sha256": digest}
-                    found.append(entry)
+                    where = f"corpora.{name}.{field}"
+                    found.append(experiment.hashed(source, name, field, where))
         return found
 
     def read(self, name: str, is_other_domain: bool) -> Texts:

@@ -1,7 +1,7 @@
 """Text of any size through a stored model: vectors of sentences, and of words in context."""
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -101,20 +101,24 @@ class TextEncoder:
         return found
 
     def _slots(
-        self, sentence: str, word_of: np.ndarray, known: Mapping[str, int], none: int
+        self, word_of: np.ndarray, numbers: Sequence[int], none: int
     ) -> tuple[np.ndarray, np.ndarray, list[int]]:
-        """For each piece its word's number in `known` (or `none`) and the share that it counts;
-        and the numbers of the words that are there."""
-        words = sentence.split()
-        numbers = [known.get(word, known.get(word.lower(), none)) for word in words] + [none]
-        slots = np.array(numbers, np.int32)[word_of]  # NO_WORD is the last
-        pieces = np.bincount(word_of[word_of != NO_WORD], minlength=len(words))
+        """Which sum each piece is added to, the share that it counts, and the sums that words are
+        added to: only those that are whole within the model's length.
+
+        Args:
+          word_of: the word of each piece, or NO_WORD.
+          numbers: the sum of each word.
+          none: stands for no sum.
+        """
+        slots = np.array([*numbers, none], np.int32)[word_of]  # NO_WORD is the last
+        pieces = np.bincount(word_of[word_of != NO_WORD], minlength=len(numbers))
         cut = set(word_of[self._config.positions - SPECIAL :].tolist()) - {NO_WORD}
         slots[np.isin(word_of, list(cut))] = none
         shares = np.where(slots == none, 0, 1 / np.maximum(np.append(pieces, 1)[word_of], 1))
         there = [
             number
-            for word, number in enumerate(numbers[:-1])
+            for word, number in enumerate(numbers)
             if number != none and pieces[word] and word not in cut
         ]
         return slots, shares.astype(np.float32), there
@@ -135,10 +139,10 @@ class TextEncoder:
         encoded = self.model.encode_words(written)
         every = [ids for ids, _ in encoded]
         known, number = {word: n for n, word in enumerate(words)}, len(words)
-        found = [
-            self._slots(text, word_of, known, number)
-            for text, (_, word_of) in zip(written, encoded, strict=True)
-        ]
+        found = []
+        for text, (_, word_of) in zip(written, encoded, strict=True):
+            numbers = [known.get(word, known.get(word.lower(), number)) for word in text.split()]
+            found.append(self._slots(word_of, numbers, number))
         counts = np.zeros(number, np.int64)
         for _, _, there in found:
             np.add.at(counts, there, 1)
@@ -158,26 +162,17 @@ class TextEncoder:
           float32 [L, n, D], in the order of `wanted`, and bool [n], whether a word is whole within
           the model's length; others are zero.
         """
-        every: list[np.ndarray] = []
-        found: list[tuple[np.ndarray, np.ndarray]] = []
-        is_there: list[bool] = []
-        number = sum(map(len, wanted))
-        for words, (ids, word_of) in zip(wanted, self.model.encode_words(written), strict=True):
-            first, pieces = len(is_there), np.bincount(word_of[word_of != NO_WORD])
-            within = np.bincount(self._kept(word_of), minlength=len(pieces))
-            slot_of = dict(zip(words, range(first, first + len(words)), strict=True))
-            whole = {w for w in words if w < len(pieces) and 0 < pieces[w] == within[w]}
-            is_there += [word in whole for word in words]
-            slots = [slot_of[word] if word in whole else number for word in word_of.tolist()]
-            shares = [1 / pieces[word] if word in whole else 0.0 for word in word_of.tolist()]
-            every.append(ids)
-            found.append((np.array(slots, np.int32), np.array(shares, np.float32)))
-        return self._sums(every, found, number), np.array(is_there, bool)
-
-    def _kept(self, word_of: np.ndarray) -> np.ndarray:
-        """The words of the pieces that are within the model's length."""
-        within = word_of[: self._config.positions - SPECIAL]
-        return within[within != NO_WORD]
+        encoded = self.model.encode_words(written)
+        number, first = sum(map(len, wanted)), 0
+        found, is_there = [], np.zeros(number, bool)
+        for text, words, (_, word_of) in zip(written, wanted, encoded, strict=True):
+            own = dict(zip(words, range(first, first + len(words)), strict=True))
+            numbers = [own.get(word, number) for word in range(len(text.split()))]
+            slots, shares, there = self._slots(word_of, numbers, number)
+            found.append((slots, shares))
+            is_there[there] = True
+            first += len(words)
+        return self._sums([ids for ids, _ in encoded], found, number), is_there
 
     def _sums(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from html import escape
@@ -20,6 +20,7 @@ from xling_jax.reports import (
 from xling_jax.reports.cards import NO_MATPLOTLIB, card, quiet, section
 from xling_jax.reports.cells import ABSENT, Table
 from xling_jax.reports.claims import Decided
+from xling_jax.reports.comparisons import Line
 from xling_jax.reports.drawn import Drawn
 from xling_jax.reports.markup import bullets, grid, results
 from xling_jax.reports.results import Metrics
@@ -122,31 +123,46 @@ def _bars(board: Board, drawn: Drawn) -> list[str]:
 
 
 def _over_layers(board: Board, drawn: Drawn) -> list[str]:
-    cards = []
-    for task in board.tasks:
-        for pair, _ in board.sources:
-            lines = transfer_layers.over_layers(board, pair, task)
-            shown = {name: name for line in lines for name in line.curves}
-            if not shown:
-                continue
-            figure = partial(comparisons.side_by_side, lines, shown, "layers kept")
-            if paths := drawn.figure(f"layers_{task}_{pair}", [lines, shown], figure):
-                alt = f"{TITLES[task]} by layers kept, {pair}"
-                cards.append(card(paths, alt, wide=len(shown) > 1))
-    return cards
+    def of(pair: str, task: str) -> tuple[list[Line], dict[str, str]]:
+        lines = transfer_layers.over_layers(board, pair, task)
+        return lines, {name: name for line in lines for name in line.curves}
+
+    return _curves(board, drawn, "layers", "layers kept", "by layers kept", of)
 
 
 def _over_epochs(run: Run, board: Board, drawn: Drawn) -> list[str]:
-    cards = []
     records = transfer_figures.by_job(run)
+
+    def of(pair: str, task: str) -> tuple[list[Line], dict[str, str]]:
+        lines = transfer_figures.over_epochs(board, records, pair, task)
+        return lines, transfer_figures.panels(lines, pair)
+
+    return _curves(board, drawn, "epochs", "epoch", "over epochs", of)
+
+
+def _curves(
+    board: Board,
+    drawn: Drawn,
+    name: str,
+    below: str,
+    title: str,
+    of: Callable[[str, str], tuple[list[Line], dict[str, str]]],
+) -> list[str]:
+    """A card for each task and pair that has curves.
+
+    Args:
+      board, drawn: the jobs, and what draws.
+      name: of the figures. below: what the curves run over. title: the same in a title.
+      of: the lines of a pair and a task, and the panels with their titles.
+    """
+    cards = []
     for task in board.tasks:
         for pair, _ in board.sources:
-            lines = transfer_figures.over_epochs(board, records, pair, task)
-            shown = transfer_figures.panels(lines, pair)
+            lines, shown = of(pair, task)
             if not shown:
                 continue
-            figure = partial(comparisons.side_by_side, lines, shown, "epoch")
-            if paths := drawn.figure(f"epochs_{task}_{pair}", [lines, shown], figure):
-                alt = f"{TITLES[task]} over epochs, {pair}"
+            figure = partial(comparisons.side_by_side, lines, shown, below)
+            if paths := drawn.figure(f"{name}_{task}_{pair}", [lines, shown], figure):
+                alt = f"{TITLES[task]} {title}, {pair}"
                 cards.append(card(paths, alt, wide=len(shown) > 1))
     return cards

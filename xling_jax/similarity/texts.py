@@ -94,9 +94,7 @@ class TextReader:
         for name, field in _fields(self.languages):
             path = self._texts[name][field]
             if path and path != SYNTHETIC:
-                with experiment.named(f"texts.{name}.{field}"):
-                    digest = sources.fingerprint(path)
-                found.append({"source": path, "language": name, "field": field, "sha256": digest})
+                found.append(experiment.hashed(path, name, field, f"texts.{name}.{field}"))
         return found
 
     def read(self, language: str) -> Texts:

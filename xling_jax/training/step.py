@@ -40,6 +40,11 @@ class State:
     moments: Any
     stopped_at: jax.Array
 
+    @classmethod
+    def begin(cls, params, moments) -> "State":
+        """The state of a replica before its first update."""
+        return cls(jnp.zeros((), jnp.int32), params, moments, jnp.full((), RUNNING, jnp.int32))
+
 
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
@@ -76,12 +81,7 @@ class Program:
     def initial_state(self, seed: int) -> State:
         """The state of an untrained replica."""
         params = partition.split([heads.initial_params(self.model, seed)])
-        return State(
-            step=jnp.zeros((), jnp.int32),
-            params=params,
-            moments=direction(self.optimizer).init(params),
-            stopped_at=jnp.full((), RUNNING, jnp.int32),
-        )
+        return State.begin(params, direction(self.optimizer).init(params))
 
     def update(
         self, state: State, setting: Setting, store: DeviceStore, *plan: jax.Array

@@ -22,7 +22,6 @@ from xling_jax.models.partition import LANGUAGE, SHARED
 from xling_jax.training import partitioned
 from xling_jax.training.optimizer import OptimizerConfig
 from xling_jax.training.step import (
-    RUNNING,
     Candidates,
     State,
     StepMetrics,
@@ -107,12 +106,7 @@ class StreamProgram:
 
     def state_of(self, params) -> State:
         """The state of a replica that begins with these partitioned parameters."""
-        return State(
-            step=jnp.zeros((), jnp.int32),
-            params=params,
-            moments=partitioned.initial_moments(self.optimizer, params),
-            stopped_at=jnp.full((), RUNNING, jnp.int32),
-        )
+        return State.begin(params, partitioned.initial_moments(self.optimizer, params))
 
     def update(
         self, state: State, setting: StreamSetting, store: DeviceStreams, *plan: jax.Array

@@ -18,7 +18,7 @@ from xling_jax.models.bert import Bert, BertConfig, Stack, segment_bias
 from xling_jax.models.dropout import DropoutBits
 from xling_jax.models.task_heads import HeadConfig
 from xling_jax.training.optimizer import OptimizerConfig, direction
-from xling_jax.training.step import RUNNING, State, StepMetrics, go_on, total
+from xling_jax.training.step import State, StepMetrics, go_on, total
 
 ENCODER, HEAD = "encoder", "head"
 ADDED, MAP = "added", "map"  # of an encoder whose lower layers are another's
@@ -79,7 +79,7 @@ class TaskProgram:
     axis: str | None = devices.DATA
 
     # How the fields of a `TaskPlan` lie on the mesh.
-    plan_specs: ClassVar[tuple[P, ...]] = (devices.A_REPLICA_AND_SHARD,) * 4
+    plan_specs: ClassVar[tuple[P, ...]] = (devices.A_REPLICA_AND_SHARD,) * 6
 
     def initial_state(self, seed: int) -> State:
         """The state of a replica with a random encoder."""
@@ -93,12 +93,7 @@ class TaskProgram:
             trained = {ADDED: heads.initial_params(new, seed)["layers"]}
         head = task_heads.initial_params(self.head, self.model.hidden, seed)
         params = {ENCODER: trained, HEAD: head}
-        return State(
-            step=jnp.zeros((), jnp.int32),
-            params=params,
-            moments=direction(self.optimizer).init(params),
-            stopped_at=jnp.full((), RUNNING, jnp.int32),
-        )
+        return State.begin(params, direction(self.optimizer).init(params))
 
     def update(
         self, state: State, setting: TaskSetting, store: DeviceTask, *plan: jax.Array
@@ -119,7 +114,7 @@ def divide(plain, frozen: frozenset[str]):
 
 
 def word_states(
-    program: TaskProgram, encoder, batch: TaskBatch, token_P: jax.Array | None
+    program: TaskProgram, encoder, batch: TaskBatch, length: int, token_P: jax.Array | None
 ) -> jax.Array:
     """The last layer's states of what has labels, [B, W, D].
 
@@ -127,36 +122,32 @@ def word_states(
       program: for the model's size.
       encoder: plain parameters.
       batch: of one shard.
+      length: of its packed rows.
       token_P: uint32, what dropout starts from; None turns it off.
     """
-    rows, length = batch.tokens.shape
-    # Rows may be longer than the model, by filling.
-    place_T = jnp.minimum(jnp.arange(length), program.model.positions - 1)
-    place_RxT = jnp.broadcast_to(place_T, (rows, length))
-    segments_RxT = jnp.where(batch.is_token, 0, 1)
-    bits = None if token_P is None else DropoutBits(token_P, batch.places.reshape(-1))
+    rows = ((batch.tokens.size // length, length),)
+    bits = None if token_P is None else DropoutBits(token_P, batch.places)
     # Languages may have vocabularies of different sizes.
     size = encoder["embeddings"]["tokens"].shape[0]
     model = dataclasses.replace(program.model, vocabulary_size=size)
-    (hidden_RxTxD,) = Bert(model).apply(
+    (hidden_PxD,) = Bert(model).apply(
         {"params": encoder},
         batch.tokens,
-        place_RxT,
-        segments_RxT,
+        batch.positions,
+        batch.segments,
         batch.types,
+        rows=rows,
         bits=None if program.added else bits,
         layers=(program.base if program.added else model.layers,),
     )  # type: ignore[misc]
-    hidden_PxD = hidden_RxTxD.reshape(rows * length, -1)
     if program.added:
         if MAP in encoder:
             hidden_PxD = encoder[MAP].apply(hidden_PxD)
-        shape = ((rows, length),)
         *_, hidden_PxD = Stack(model).apply(
             {"params": encoder[ADDED]},
             hidden_PxD,
-            segment_bias(segments_RxT, shape),
-            shape,
+            segment_bias(batch.segments, rows),
+            rows,
             bits if model.dropout else None,
             program.added,
         )
@@ -171,16 +162,14 @@ def train_step(
     The loss is a sum over what has labels in the whole batch, divided by how much that is.
     """
     batch = tasks.gather(store.examples, plan)
-    slots_RxT = jnp.broadcast_to(batch.slots[:, None], batch.tokens.shape)
-    token_P = hashing.token_hash(
-        setting.seed, state.step, slots_RxT.reshape(-1), batch.places.reshape(-1)
-    )
+    length = store.examples.tokens.shape[1]
+    token_P = hashing.token_hash(setting.seed, state.step, batch.slots, batch.places)
     everywhere = functools.partial(total, axis=program.axis)
     counted = jnp.maximum(everywhere(batch.is_word.sum().astype(jnp.float32)), 1.0)
 
     def loss_of(params):
         encoder = partition.merge(store.frozen, params[ENCODER])
-        states = word_states(program, encoder, batch, token_P)
+        states = word_states(program, encoder, batch, length, token_P)
         losses = task_heads.losses(
             program.head, params[HEAD], states, batch.is_word, batch.labels, token_P[batch.words]
         )

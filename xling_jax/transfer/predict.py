@@ -12,7 +12,7 @@ from jax.sharding import Mesh
 from xling_jax import devices
 from xling_jax.batches import labelled, tasks
 from xling_jax.batches.labelled import Encoded
-from xling_jax.batches.tasks import TaskPlan
+from xling_jax.batches.tasks import TaskLayout, TaskPlan
 from xling_jax.models import partition, task_heads
 from xling_jax.models.task_heads import CLASSIFIER
 from xling_jax.transfer.finetune import ENCODER, HEAD, TaskProgram, word_states
@@ -28,7 +28,7 @@ def _step(program: TaskProgram, mesh: Mesh):
     def one(params, frozen, store, *fields):
         batch = tasks.gather(store, TaskPlan(*(field[0, 0] for field in fields)))
         encoder = partition.merge(frozen, params[ENCODER])
-        states = word_states(program, encoder, batch, None)
+        states = word_states(program, encoder, batch, store.tokens.shape[1], None)
         head = task_heads.module(program.head)
         found = head.apply({"params": params[HEAD]}, states)
         if program.head.kind == CLASSIFIER:
@@ -37,7 +37,7 @@ def _step(program: TaskProgram, mesh: Mesh):
             found = (task_heads.without_filling(found[0], batch.is_word), found[1])
         return tuple(field[None, None] for field in found)
 
-    inputs = [devices.A_REPLICA] + [devices.SHARED] * 2 + [devices.A_SHARD] * 4
+    inputs = [devices.A_REPLICA] + [devices.SHARED] * 2 + [devices.A_SHARD] * 6
     return jax.jit(devices.per_replica(one, mesh, inputs, devices.A_REPLICA_AND_SHARD))
 
 
@@ -53,10 +53,12 @@ class Predictor:
           encoded: the examples.
           frozen: the leaves of the language's encoder that were not trained.
         """
-        self._mesh, self._number = mesh, len(encoded)
+        self._number = len(encoded)
         self._step = _step(program, mesh)
         self._frozen = devices.place(frozen, mesh, devices.SHARED)
-        shards, self._batches = mesh.shape[devices.DATA], []
+        shards = mesh.shape[devices.DATA]
+        # Of each batch: the examples, its plan, and the number and width of each of its examples.
+        self._batches: list[tuple[Any, list[jax.Array], list[tuple[int, int]]]] = []
         kinds = task_heads.KINDS[program.head.kind]
         unknown = [np.zeros((len(x.places), kinds), np.int32) for x in encoded]
         for numbers, examples in labelled.buckets(encoded, unknown):
@@ -65,10 +67,18 @@ class Predictor:
             chosen = np.full(-(-len(numbers) // size) * size, labelled.NONE)
             chosen[: len(numbers)] = np.arange(len(numbers))
             chosen = chosen.reshape(-1, size)
-            plan = tasks.plan(chosen, examples, shards, rows)
+            layout = TaskLayout(shards, each, rows, rows, examples.tokens.shape[1])
+            plan = tasks.plan(chosen, examples, layout)
             store = devices.place(examples.to_device(), mesh, devices.SHARED)
-            whose = np.where(chosen >= 0, numbers[chosen], labelled.NONE)
-            self._batches.append((store, plan, whose, examples.places >= 0))
+            widths = (examples.places >= 0).sum(axis=1)
+            for step, own in enumerate(chosen):
+                fields = [
+                    devices.place(field[step : step + 1], mesh, devices.A_SHARD)
+                    for field in vars(plan).values()
+                ]
+                there = own[own >= 0]  # filling stands behind
+                whose = list(zip(numbers[there].tolist(), widths[there].tolist(), strict=True))
+                self._batches.append((store, fields, whose))
 
     def __call__(self, params) -> list[list[tuple[np.ndarray, ...]]]:
         """The predictions of each replica for each example.
@@ -82,25 +92,16 @@ class Predictor:
         """
         replicas = jax.tree.leaves(params)[0].shape[0]
         found: list[list[Any]] = [[None] * self._number for _ in range(replicas)]
-        for store, plan, whose, is_word in self._batches:
-            for step, numbers in enumerate(whose):
-                fields = [
-                    devices.place(field[step : step + 1], self._mesh, devices.A_SHARD)
-                    for field in (plan.example, plan.base, plan.row, plan.slot)
-                ]
-                results = self._step(params, self._frozen, store, *fields)
-                # [R, 1, shards, B, W, …] as [R, shards x B, W, …]
-                flat = [np.asarray(x) for x in results]
-                flat = [x.reshape(replicas, -1, *x.shape[4:]) for x in flat]
-                examples = plan.example[step].reshape(-1)
-                for place, number in enumerate(numbers.tolist()):
-                    if number < 0:
-                        continue
-                    width = int(is_word[examples[place]].sum())
-                    for replica in range(replicas):
-                        found[replica][number] = tuple(
-                            _cut(field[replica, place], width) for field in flat
-                        )
+        for store, fields, whose in self._batches:
+            results = self._step(params, self._frozen, store, *fields)
+            # [R, 1, shards, B, W, …] as [R, shards x B, W, …]
+            flat = [np.asarray(x) for x in results]
+            flat = [x.reshape(replicas, -1, *x.shape[4:]) for x in flat]
+            for place, (number, width) in enumerate(whose):
+                for replica in range(replicas):
+                    found[replica][number] = tuple(
+                        _cut(field[replica, place], width) for field in flat
+                    )
         return found
 
 

@@ -11,6 +11,7 @@ from xling_jax import devices, experiment
 from xling_jax.alignment.affine import AffineMap
 from xling_jax.alignment.word_aligner import Links
 from xling_jax.evaluators import word_order
+from xling_jax.evaluators.multilinguality import paper_layers
 from xling_jax.models import folders
 from xling_jax.reports import results, transfer
 from xling_jax.reports.outcomes import has_begun
@@ -83,6 +84,7 @@ class Laboratory:
         What has not begun is dealt anew where the config asks for another number side by side.
         """
         groups, known = [], self._stored.setdefault("groups", [])
+        told = self._config.devices.side_by_side
         for job in self._jobs:
             for seed in self._config.seeds:
                 left = choices(self._config, job.task)
@@ -90,7 +92,6 @@ class Laboratory:
                 for members in list(known):
                     if members[0][0] not in named or members[0][1] != seed:
                         continue
-                    told = self._config.devices.side_by_side
                     if told and len(members) > told and not self._has_begun(members):
                         known.remove(members)
                         continue
@@ -99,7 +100,6 @@ class Laboratory:
                     left = [choice for choice in left if choice not in taken]
                 while left:
                     some = [choice for choice in left if choice.batch == left[0].batch]
-                    told = self._config.devices.side_by_side
                     some = some[: told or devices.side_by_side(len(some), len(some))]
                     known.append([[row_name(job, choice), seed] for choice in some])
                     groups.append((job, seed, some))
@@ -159,15 +159,16 @@ class Laboratory:
             return {}
         key = (job.pair, job.row.models, seed)
         if key not in self._orders:
-            layer = round(2 * pretrained.config.layers / 3)
+            _, layer = paper_layers(pretrained.config.layers)
             found = {}
             for language in job.languages[1:]:
                 say(f"comparing the word order of {language}")
-                sentences, links = self._texts.parallel(job.pair, language)
-                if job.row.models == ALONE:
-                    links = self._parallel(job, pretrained, language)[1]
                 both = pretrained.first, pretrained.models[language]
-                links = links or word_order.contextual_links(*both, layer, sentences)
+                if job.row.models == ALONE:
+                    _, links = self._parallel(job, pretrained, language)
+                else:
+                    sentences, given = self._texts.parallel(job.pair, language)
+                    links = given or word_order.contextual_links(*both, layer, sentences)
                 found[f"order_{language}"] = word_order.similarity(links)
             self._orders[key] = found
         return self._orders[key]

@@ -1,6 +1,7 @@
 """Labelled examples of all languages of an experiment, from files or of the embedded languages."""
 
 import dataclasses
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,7 +10,6 @@ import ml_collections
 from xling_jax import experiment
 from xling_jax.alignment.word_aligner import Links
 from xling_jax.bilingual.texts import SYNTHETIC, of_run
-from xling_jax.corpora import sources
 from xling_jax.corpora import text as corpora
 from xling_jax.transfer.ner_task import NamedEntities
 from xling_jax.transfer.nli import NaturalLanguageInference
@@ -18,14 +18,9 @@ from xling_jax.transfer.task import Task
 from xling_jax.zero_shot import maps
 from xling_jax.zero_shot.jobs import Job
 
-TASKS = ("nli", "ner", "parsing")
 PARTS = ("train", "dev", "test")
-SEEDS = {
-    "train": 101,
-    "dev": 102,
-    "test": 103,
-    "parallel": 104,
-}  # of the embedded languages' examples
+# Of the embedded languages' examples, and of the sentences that maps are learned from.
+SEEDS = {"train": 101, "dev": 102, "test": 103, "parallel": 104}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,11 +73,7 @@ class LabelledReader:
                     "task"
                 )
             if path != SYNTHETIC:
-                with experiment.named(field):
-                    digest = sources.fingerprint(path)
-                found.append(
-                    {"source": path, "language": language, "field": field, "sha256": digest}
-                )
+                found.append(experiment.hashed(path, language, field, field))
         return found
 
     def _path(self, name: str, language: str, part: str) -> str:
@@ -116,20 +107,17 @@ class LabelledReader:
                     f"parallel.{language}: give files for both sides, or neither files nor links"
                 )
             for part in ("first", "second", "links"):
-                field, path = f"parallel.{language}.{part}", self._config.parallel[language][part]
+                field, path = f"parallel.{language}.{part}", own[part]
                 if not path and part != "links":
                     raise ValueError(
                         f"{field} is empty: row {job.row.name} learns maps from parallel text; "
                         "give both sides, line by line translations"
                     )
                 if path and path != SYNTHETIC:
-                    with experiment.named(field):
-                        digest = sources.fingerprint(path)
-                    found.append(
-                        {"source": path, "language": language, "field": field, "sha256": digest}
-                    )
+                    found.append(experiment.hashed(path, language, field, field))
         return found
 
+    @functools.cache  # noqa: B019 - there is one reader
     def parallel(
         self, pair: str, language: str
     ) -> tuple[tuple[list[str], list[str]], list[Links] | None]:
