@@ -30,6 +30,7 @@ SMALL = {
     "batches.parts": 2,
     "batches.sequences": 4,
     "batches.length": 32,
+    "batches.short.updates": 0,
     "models.layers": 2,
     "models.hidden": 16,
     "models.intermediate": 32,
