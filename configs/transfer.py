@@ -13,7 +13,8 @@ by -, the first being that which is fine-tuned on; several pairs joined by +), f
 each pair's pretraining, joined by +; by default where the first command puts it), row (an entry of
 `rows`, several joined by +, `all` of Table 1, or `aligned`: as in §5.1.2 the first layers of
 monolingual models with a map between them, or of the bilingual one, under four new layers), search
-(`one` setting a task, or the `paper`'s), seeds (of pretraining and of fine-tuning, joined by +).
+(`one` setting a task, the `paper`'s, or that of D&S, `dufter`), seeds (of pretraining and of
+fine-tuning, joined by +).
 
 Real data, in the formats of WikiAnn, CoNLL-U and XNLI:
 
@@ -68,6 +69,16 @@ def paper() -> dict[str, dict]:
     return {"nli": nli, "ner": tagging, "parsing": dict(tagging)}
 
 
+def dufter() -> dict[str, dict]:
+    """The setting of D&S §5."""
+    found = paper()
+    for section in found.values():
+        section.update(
+            batches=(32,), rates=((2e-5, 2e-5),), epochs=3, examples=0, warmup=0.0, decay="linear"
+        )
+    return found
+
+
 def one() -> dict[str, dict]:
     """One setting a task, for models of the laptop's size."""
     found = paper()
@@ -96,7 +107,7 @@ def get_config(argument: str | None = None) -> ConfigDict:
     runs = [run for run in runs if run]
     if runs and len(runs) != len(pairs):
         raise ValueError(f"from={options['from']}: give a workdir for each of {', '.join(pairs)}")
-    searches = {"one": one, "paper": paper}
+    searches = {"one": one, "paper": paper, "dufter": dufter}
     settings = experiment.choose("search", options["search"], searches)()
     rows = {name: name for name in ROWS}
     for layer in range(LAYERS + 1):
@@ -138,6 +149,7 @@ def get_config(argument: str | None = None) -> ConfigDict:
             "models": {
                 "length": 128,
                 "added": 4,
+                "train_own": False,  # what a language has for itself (W&C freeze it)
                 "dropout": 0.1,
                 "arcs": 500,
                 "relations": 100,

@@ -20,6 +20,7 @@ ROOMS = [
     "bilingual",
     "similarity",
     "zero_shot",
+    "natural",
     "main",
 ]
 FOR_ALL = {"alignment", "devices", "files"}

@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import importlib.util
 import json
 import os
 import platform
@@ -27,6 +28,7 @@ WITHOUT_EFFECT = (
     "seeds",
     "sets",
     "tasks",
+    "transfer",
     "workdir",
     "batches.accumulate",
     "batches.resident_tokens",
@@ -69,6 +71,19 @@ def parse_options(argument: str | None, defaults: Mapping[str, str]) -> dict[str
             )
         options[name] = value
     return options
+
+
+def config_beside(path: str, name: str, argument: str) -> ml_collections.ConfigDict:
+    """The experiment of another config file in the same folder.
+
+    Args:
+      path: of the config file that asks. name: of the other. argument: its options.
+    """
+    spec = importlib.util.spec_from_file_location(Path(name).stem, Path(path).with_name(name))
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.get_config(argument)
 
 
 def chosen_rows(config: ml_collections.ConfigDict, parse: Callable[[str, str], T]) -> list[T]:

@@ -17,7 +17,8 @@ WORKDIR = flags.DEFINE_string(
     "workdir", None, "Where the run is stored and resumed from (default: below runs/)."
 )
 PREPARE = flags.DEFINE_bool("prepare", False, "Only prepare the texts of an experiment on streams.")
-LABORATORIES = ("fake_english", "bilingual", "similarity", "zero_shot")  # the names of configs
+# The names of configs.
+LABORATORIES = ("fake_english", "bilingual", "similarity", "zero_shot", "natural")
 INTERRUPTED = 143  # exit status, as of a process that SIGTERM ended
 
 

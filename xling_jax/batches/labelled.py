@@ -32,24 +32,30 @@ class Encoded:
     cut: int = 0
 
 
-def sentence(pieces: Sequence[np.ndarray], frame: tuple[int, int], longest: int) -> Encoded:
+def sentence(
+    pieces: Sequence[np.ndarray], frame: tuple[int, int], longest: int, inverted: bool = False
+) -> Encoded:
     """A sentence whose words have labels.
 
     Args:
       pieces: ids of each word.
       frame: the ids before and behind a row.
       longest: places of a row. The end of a word that is longer than a row is cut.
+      inverted: whether the last word stands first; the pieces of each are reversed already.
     """
     room, cut = longest - 2, 0
     rows: list[list[int]] = [[]]
     places = []
-    for word in pieces:
-        kept = word[:room].tolist()
+    for word in reversed(pieces) if inverted else pieces:
+        kept = (word[-room:] if inverted else word[:room]).tolist()
         cut += len(word) - len(kept)
         if len(rows[-1]) + len(kept) > room:
             rows.append([])
-        places.append((len(rows) - 1, len(rows[-1]) + 1))
+        first = len(kept) - 1 if inverted else 0
+        places.append((len(rows) - 1, len(rows[-1]) + 1 + first))
         rows[-1] += kept
+    if inverted:
+        places.reverse()
     framed = [np.array([frame[0], *row, frame[1]], np.int32) for row in rows]
     return Encoded(framed, [np.zeros_like(row) for row in framed], places, cut)
 

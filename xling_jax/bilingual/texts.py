@@ -65,7 +65,7 @@ class Reader:
                     f"corpora.{name}.{missing[0]} is empty: give files joined by +, a TFDS name, "
                     f"or, for an embedded language, {SYNTHETIC}"
                 )
-            if bool(own.test) != bool(own.test_first):
+            if bool(own.get("test")) != bool(own.get("test_first")):
                 raise ValueError(
                     f"corpora.{name}.test and corpora.{name}.test_first: give both, line by line "
                     "translations of each other, or none"
@@ -92,7 +92,7 @@ class Reader:
             fields += ["other"] * (True in domains) + ["train"] * (False in domains)
             fields += ["dictionary"] * any(row.code_switch for row in own)
             for field in fields:
-                for source in _files(self._section[name][field]):
+                for source in _files(self._section[name].get(field, "")):
                     if not source or source == SYNTHETIC:
                         continue
                     where = f"corpora.{name}.{field}"
@@ -121,12 +121,12 @@ class Reader:
                 train=_files(own.other if is_other else own.train),
                 dev=_files(own.dev),
                 test=self._parallel(name, own),
-                dictionary=self._dictionary(name, own.dictionary),
-                test_dictionary=self._dictionary(name, own.test_dictionary),
+                dictionary=self._dictionary(name, own.get("dictionary", "")),
+                test_dictionary=self._dictionary(name, own.get("test_dictionary", "")),
             )
 
     def _parallel(self, name: str, own: Mapping[str, Any]) -> tuple[list[str], list[str]] | None:
-        if not own["test"]:
+        if not own.get("test"):
             return None
         first = corpora.read(own["test_first"], self.languages[0])
         second = corpora.read(own["test"], name)
@@ -184,12 +184,13 @@ class Reader:
         if not side:
             return Texts(made[0], made[1], None, None, None)
         entries = pair.dictionary()
+        tested = section.get("test_sentences", 0)
         test = [pair for number, pair in enumerate(entries) if number % TESTED == 0]
         rest = [pair for number, pair in enumerate(entries) if number % TESTED]
         return Texts(
             train=made[0],
             dev=made[1],
-            test=self.parallel(name, section.test_sentences, TEST_SEED),
+            test=self.parallel(name, tested, TEST_SEED) if tested else None,
             dictionary=dictionaries.from_pairs(rest, self.languages[0], name),
             test_dictionary=dictionaries.from_pairs(test, self.languages[0], name),
         )
@@ -203,7 +204,7 @@ def of_run(run: str, languages: Sequence[str]) -> Reader:
     """
     path = Path(run).expanduser() / experiment.CONFIG
     found = read_config(path)
-    if found.get("experiment") != "bilingual":
+    if found.get("experiment") not in ("bilingual", "natural"):
         raise ValueError(
             f"run={run}: there is no {path} of a bilingual run. The embedded languages are those "
             "of a run of configs/bilingual.py: name its workdir, or train its models first with "

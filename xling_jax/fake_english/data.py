@@ -1,11 +1,13 @@
 """The texts of a Fake-English experiment, as ids."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import ml_collections
 import numpy as np
+from jax.sharding import Mesh
 
 from xling_jax import experiment
 from xling_jax.batches.assembly import SPECIALS
@@ -14,13 +16,32 @@ from xling_jax.batches.store import TokenStore
 from xling_jax.corpora import text as corpora
 from xling_jax.corpora.synthetic.config import LanguageConfig
 from xling_jax.corpora.synthetic.sentences import generate
-from xling_jax.evaluators.multilinguality import Texts
+from xling_jax.evaluators.multilinguality import Multilinguality, Texts
+from xling_jax.models.bert import BertConfig
+from xling_jax.reports import results
+from xling_jax.training.loop import Replica
 from xling_jax.vocabulary import pieces as vocabulary
 from xling_jax.vocabulary.languages import ShiftedVocabulary
 
 PAPER_SENTENCES, PAPER_DEV_SENTENCES = 17_178, 10_000  # of the paper's texts (D&S §2.1)
 SYNTHETIC = "synthetic"  # the source of the embedded language
 TRAIN_SEED, DEV_SEED = 1, 2  # seeds of the embedded language's two texts
+
+
+class FakeEnglish:
+    """The two texts of an experiment; see `texts.Source`."""
+
+    def __init__(self, config: ml_collections.ConfigDict):
+        """Reads them; errors as `read_texts`'s."""
+        self._config, self._texts = config, read_texts(config)
+
+    def manifest(self) -> list[dict[str, Any]]:
+        """See `Source`."""
+        return corpora.manifest(self._texts)
+
+    def prepare(self, cache: Path) -> "Data":
+        """See `Source`."""
+        return Data.prepare(self._config, *self._texts, cache)
 
 
 def read_texts(config: ml_collections.ConfigDict) -> tuple[corpora.Text, corpora.Text]:
@@ -65,11 +86,22 @@ def read_texts(config: ml_collections.ConfigDict) -> tuple[corpora.Text, corpora
 
 @dataclasses.dataclass(frozen=True)
 class Data:
-    """Texts as ids, in English and Fake-English."""
+    """Texts as ids, in English and Fake-English; see `texts.Data`.
+
+    sources: of the training and the held-out text.
+    """
 
     vocabulary: ShiftedVocabulary
     texts: Texts
     piece_range: PieceRange
+    sources: tuple[corpora.Text, corpora.Text]
+
+    is_parallel = True
+
+    @property
+    def train(self) -> TokenStore:
+        """See `texts.Data`."""
+        return self.texts.train
 
     @classmethod
     def prepare(
@@ -100,4 +132,59 @@ class Data:
             ),
         )
         piece_range = PieceRange(len(languages.languages), languages.shift)
-        return cls(languages, texts, piece_range)
+        return cls(languages, texts, piece_range, (train, dev))
+
+    def evaluator(
+        self,
+        model: BertConfig,
+        mesh: Mesh,
+        layers: Sequence[int],
+        batches: ml_collections.ConfigDict,
+    ) -> Multilinguality:
+        """See `texts.Data`."""
+        return Multilinguality(
+            model,
+            self.texts,
+            self.piece_range,
+            mesh,
+            layers=layers,
+            sentences=batches.sentences,
+            row_lengths=batches.row_lengths,
+            attend_padding=batches.attend_padding,
+        )
+
+    def described(self) -> list[str]:
+        """See `texts.Data`."""
+        return [
+            f"{name} text: {text.source}, {len(text.sentences):,} sentences, "
+            f"{store.lengths.mean():.1f} places each, {store.truncated // 2} cut"
+            for name, text, store in [
+                ("train", self.sources[0], self.texts.train),
+                ("dev", self.sources[1], self.texts.dev),
+            ]
+        ]
+
+    def keep(
+        self,
+        workdir: Path,
+        replica: Replica,
+        model: BertConfig,
+        params: Mapping[str, Any],
+        vectors: np.ndarray,
+    ) -> None:
+        """The layer-0 vectors of all pieces [2, V, D] and the position table, for D&S Figures 4
+        and 8."""
+        vocabulary = self.vocabulary
+        languages = vocabulary.languages
+        results.write_arrays(
+            workdir / "arrays" / f"row{replica.row}_seed{replica.seed}.npz",
+            results.Arrays(
+                token_embeddings=np.concatenate(vectors),
+                token_languages=np.repeat(np.arange(len(languages)), vocabulary.shift),
+                token_names=np.array(vocabulary.names()),
+                token_counts=np.bincount(self.train.tokens, minlength=vocabulary.size),
+                position_embeddings=np.asarray(params["embeddings"]["positions"]),
+                position_offset=int(replica.setting.position_offset),
+                language_names=languages,
+            ),
+        )

@@ -10,11 +10,11 @@ import numpy as np
 
 from xling_jax import devices
 from xling_jax.batches.setting import Setting
-from xling_jax.fake_english.data import Data
 from xling_jax.fake_english.programs import Programs
 from xling_jax.fake_english.replicas import Cell
+from xling_jax.fake_english.texts import Data
 from xling_jax.models import partition
-from xling_jax.reports import outcomes, results
+from xling_jax.reports import outcomes
 from xling_jax.reports.outcomes import Evaluations
 from xling_jax.training.checkpoints import Checkpoints
 from xling_jax.training.loop import (
@@ -33,7 +33,7 @@ CHECKPOINTS = "checkpoints"  # the folder of all groups' checkpoints
 
 @dataclasses.dataclass(frozen=True)
 class Evaluated:
-    """The metrics of each replica at a step, and all pieces' layer-0 vectors [R, 2, V, D]."""
+    """The metrics of each replica at a step, and the vectors of each that are kept, [R, …]."""
 
     step: int
     metrics: list[dict[str, float]]
@@ -110,7 +110,7 @@ class Group:
             self._programs.program(self._kind, self._mesh),
             self._mesh,
             self._replicas,
-            self._data.texts.train,
+            self._data.train,
             SentencePlanner(self._samplers),
             self._schedule,
             checkpoints,
@@ -142,7 +142,7 @@ class Group:
         )
 
     def _store_results(self, state: State) -> None:
-        """Adds the replicas to `results.json`, after the arrays that the figures need."""
+        """Adds the replicas to `results.json`, after what is kept of them."""
         stopped_at = np.asarray(state.stopped_at).tolist()
         for number, (cell, replica, at) in enumerate(
             zip(self.members, self._replicas, stopped_at, strict=True)
@@ -152,29 +152,11 @@ class Group:
                 assert self._evaluated is not None
                 neighbours = self._programs.neighbours.quality(cell.modifications)
                 values = {**self._evaluated.metrics[number], **neighbours}
-                positions = partition.select(state.params)["embeddings"]["positions"][number]
-                self._store_arrays(replica, self._evaluated.vectors[number], np.asarray(positions))
+                params = jax.tree.map(lambda x, n=number: x[n], partition.select(state.params))
+                vectors = self._evaluated.vectors[number]
+                self._data.keep(self._workdir, replica, self._kind.model, params, vectors)
             path = self._workdir / "results.json"
             outcomes.store(path, self._config.name, replica, self._schedule.total, at, values)
-
-    def _store_arrays(
-        self, replica: Replica, vectors_KxVxD: np.ndarray, positions_PxD: np.ndarray
-    ) -> None:
-        """The layer-0 vectors of all pieces and the position table, for Figures 4 and 8."""
-        vocabulary = self._data.vocabulary
-        languages = vocabulary.languages
-        results.write_arrays(
-            self._workdir / "arrays" / f"row{replica.row}_seed{replica.seed}.npz",
-            results.Arrays(
-                token_embeddings=np.concatenate(vectors_KxVxD),
-                token_languages=np.repeat(np.arange(len(languages)), vocabulary.shift),
-                token_names=np.array(vocabulary.names()),
-                token_counts=np.bincount(self._data.texts.train.tokens, minlength=vocabulary.size),
-                position_embeddings=positions_PxD,
-                position_offset=int(replica.setting.position_offset),
-                language_names=languages,
-            ),
-        )
 
 
 def _summary(values: Mapping[str, float]) -> Iterator[str]:

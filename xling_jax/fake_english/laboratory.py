@@ -7,13 +7,13 @@ from typing import Any
 import ml_collections
 
 from xling_jax import devices, experiment
-from xling_jax.corpora import text as corpora
 from xling_jax.fake_english import neighbours
-from xling_jax.fake_english.data import Data, read_texts
+from xling_jax.fake_english.data import FakeEnglish
 from xling_jax.fake_english.group import CHECKPOINTS, Group
 from xling_jax.fake_english.programs import LESS_MEMORY, Programs
 from xling_jax.fake_english.replicas import Cell, Groups, cells, deal, with_their_groups
-from xling_jax.reports import page, results, tables
+from xling_jax.fake_english.texts import Source
+from xling_jax.reports import page, results
 from xling_jax.reports.outcomes import has_begun
 from xling_jax.training.loop import Diverged, Interrupted, Interruption
 from xling_jax.training.metrics import MetricsFile, say
@@ -40,7 +40,6 @@ NOT_NEGATIVE = (
     "corpora.train_sentences",
     "devices.cpu",
     "devices.side_by_side",
-    "overparam.epochs",
     "training.save_every",
     "training.warmup_steps",
     "vocabulary.neighbours.seed",
@@ -51,30 +50,44 @@ NOT_NEGATIVE = (
 class Laboratory:
     """Runs the groups of replicas of one experiment, and stores what comes out."""
 
-    def __init__(self, config: ml_collections.ConfigDict, workdir: Path):
+    def __init__(
+        self,
+        config: ml_collections.ConfigDict,
+        workdir: Path,
+        source: Callable[[ml_collections.ConfigDict], Source] = FakeEnglish,
+        report: Callable[[Path], str] = page.report,
+    ):
         """Reads the texts, and opens the workdir or refuses it; stores nothing unless all is well.
+
+        Args:
+          config: the experiment.
+          workdir: where it is stored.
+          source: its texts.
+          report: writes the report of a workdir, and returns the table.
 
         Raises:
           ValueError, FileNotFoundError: the config or a text cannot be used, or the workdir holds
             another experiment.
         """
-        self._workdir = workdir
+        self._workdir, self._report = workdir, report
         experiment.require_positive(config, *POSITIVE)
         experiment.require_not_negative(config, *NOT_NEGATIVE)
+        if "overparam" in config:
+            experiment.require_not_negative(config, "overparam.epochs")
         wanted = cells(config)
         experiment.require_writable(workdir)
-        train, dev = read_texts(config)
+        texts = source(config)
         description = experiment.describe(
             config,
-            corpora.manifest([train, dev]) + neighbours.manifest(config),
+            texts.manifest() + neighbours.manifest(config),
             {cell.row: cell.description for cell in wanted},
         )
         stored = experiment.stored(workdir, description)
-        data = Data.prepare(config, train, dev, workdir / "vocabulary")
+        data = texts.prepare(workdir / "vocabulary")
         vocabulary = {
             "size": data.vocabulary.size,
             "languages": list(data.vocabulary.languages),
-            "sha256": data.vocabulary.pieces.sha256,
+            "sha256": data.vocabulary.sha256,
         }
         experiment.require_same_vocabulary(stored, vocabulary)
         if stored:
@@ -98,14 +111,8 @@ class Laboratory:
             }
             experiment.store(workdir, {**(stored or description), **more})
         self._metrics = MetricsFile(workdir / "metrics.jsonl")
-        for name, text, store in [
-            ("train", train, data.texts.train),
-            ("dev", dev, data.texts.dev),
-        ]:
-            say(
-                f"{name} text: {text.source}, {len(text.sentences):,} sentences, "
-                f"{store.lengths.mean():.1f} places each, {store.truncated // 2} cut"
-            )
+        for line in data.described():
+            say(line)
 
     def _deal(
         self,
@@ -162,16 +169,16 @@ class Laboratory:
                 except Diverged as error:
                     say(str(error))
                 if group is not self._groups[-1]:
-                    page.write(self._workdir)
+                    self._report(self._workdir)
                 if interruption.is_noted and number + 1 < len(self._groups):
                     raise Interrupted(
                         f"interrupted after group {number + 1}; the same command goes on from there"
                     )
-        page.write(self._workdir)
+        table = self._report(self._workdir)
         if not any(result.metrics for result in results.read_results(path)):
             raise Diverged(
                 "every replica diverged: lower training.learning_rate (overparam.learning_rate, "
                 "or the row's own) or raise training.warmup_steps; their last good parameters are "
                 f"in {self._workdir}"
             )
-        return tables.terminal(self._workdir)
+        return table

@@ -13,7 +13,7 @@ from xling_jax import experiment
 from xling_jax.batches.assembly import SPECIALS
 from xling_jax.batches.sampling import own_parts
 from xling_jax.batches.setting import Modifications
-from xling_jax.fake_english.data import Data
+from xling_jax.fake_english.texts import Data
 from xling_jax.files import write_beside
 from xling_jax.training.metrics import say
 from xling_jax.vocabulary import neighbours, static_vectors
@@ -104,7 +104,7 @@ def _table(
             return table
     with experiment.named(FIELD):
         vectors = _read(config, data) or _trained(config, data, is_parallel)
-        say("mapping the vectors of both languages into one space, without a dictionary")
+        say("mapping the vectors of the languages into one space, without a dictionary")
         section = config.vocabulary.neighbours
         table = neighbours.find(vectors, data.vocabulary.size, section.number, section.seed)
     if wanted and _sha256(table) != wanted:
@@ -121,7 +121,7 @@ def _table(
 
 def _trained(config: ml_collections.ConfigDict, data: Data, is_parallel: bool) -> list[Vectors]:
     """Skip-gram vectors of each language's pieces, from the text that its rows are trained on."""
-    store, size = data.texts.train, data.vocabulary.size
+    store, size = data.train, data.vocabulary.size
     languages, shift = data.vocabulary.languages, data.vocabulary.shift
     chosen = np.arange(len(store)) if is_parallel else own_parts(len(store), len(languages))
     settings = static_vectors.SkipGram(**config.vocabulary.neighbours.skip_gram)
@@ -168,18 +168,19 @@ def manifest(config: ml_collections.ConfigDict) -> list[dict[str, str]]:
 def quality(data: Data, table: np.ndarray) -> dict[str, float]:
     """How many pieces have a neighbour, and how many of these the right one first.
 
-    Fake-English tells which is right: the same piece in the other language. `_frequent` is over
-    the pieces that occur at least `FREQUENT` times. A share of nothing is left out.
+    Parallel texts tell which is right, as Fake-English does: the same piece in the other language.
+    `_frequent` is over the pieces that occur at least `FREQUENT` times. A share of nothing is left
+    out.
     """
     vocabulary = data.vocabulary
     ids = np.arange(vocabulary.size)
     is_ordinary = ids % vocabulary.shift >= SPECIALS
     has_one = table[:, 0] != neighbours.NO_PIECE
     is_right = table[:, 0] % vocabulary.shift == ids % vocabulary.shift
-    counts = np.bincount(data.texts.train.tokens, minlength=vocabulary.size)
-    shares = {
-        "neighbours_known": has_one[is_ordinary & (counts > 0)],
-        "neighbours_right": is_right[is_ordinary & has_one],
-        "neighbours_right_frequent": is_right[is_ordinary & has_one & (counts >= FREQUENT)],
-    }
+    counts = np.bincount(data.train.tokens, minlength=vocabulary.size)
+    shares = {"neighbours_known": has_one[is_ordinary & (counts > 0)]}
+    if data.is_parallel:
+        shares["neighbours_right"] = is_right[is_ordinary & has_one]
+        is_frequent = is_ordinary & has_one & (counts >= FREQUENT)
+        shares["neighbours_right_frequent"] = is_right[is_frequent]
     return {name: float(values.mean()) for name, values in shares.items() if len(values)}

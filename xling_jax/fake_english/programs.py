@@ -13,10 +13,10 @@ from jax.sharding import Mesh
 from xling_jax import devices
 from xling_jax.batches import packing, setting
 from xling_jax.batches.sampling import Sampler
-from xling_jax.evaluators.multilinguality import Multilinguality, paper_layers, require_layers
-from xling_jax.fake_english.data import Data
+from xling_jax.evaluators.multilinguality import paper_layers, require_layers
 from xling_jax.fake_english.neighbours import Neighbours
 from xling_jax.fake_english.replicas import Cell
+from xling_jax.fake_english.texts import Data, Evaluator
 from xling_jax.models.bert import BertConfig
 from xling_jax.training.compilation import StepCompiler
 from xling_jax.training.metrics import say
@@ -63,11 +63,16 @@ class Programs:
         self._config, self._data = config, data
         for cell in cells:
             self.kind(cell)
+            if not (data.is_parallel or cell.modifications.is_parallel):
+                raise ValueError(
+                    f"row {cell.row} ({cell.description}): these texts are not parallel as they "
+                    "are, so no-parallel means nothing: leave it out"
+                )
         rows = [cell.modifications for cell in cells]
         self.neighbours = Neighbours.prepare(config, data, rows, folder, stored)
-        self.compiler = StepCompiler(data.texts.train)
+        self.compiler = StepCompiler(data.train)
         self._layouts: dict[int, packing.Layout] = {}
-        self._evaluators: dict[tuple[BertConfig, Mesh], Multilinguality] = {}
+        self._evaluators: dict[tuple[BertConfig, Mesh], Evaluator] = {}
 
     def kind(self, cell: Cell) -> Kind:
         """The kind of a cell.
@@ -111,13 +116,13 @@ class Programs:
 
         It does not depend on the rows that are trained, so neither do a row's numbers.
         """
-        section, store = self._config.batches, self._data.texts.train
+        section, store = self._config.batches, self._data.train
         shards = mesh.shape[devices.DATA]
         if shards not in self._layouts:
-            empty = packing.Layout((), section.sentences)
+            empty, both = packing.Layout((), section.sentences), self._data.is_parallel
             self._layouts[shards] = packing.choose_layout(
                 store.lengths,
-                [self._sampler(is_parallel, empty).sentences for is_parallel in (True, False)],
+                [self._sampler(x, empty).sentences for x in (True, False)[: 1 + both]],
                 section.sentences,
                 section.row_lengths,
                 shards,
@@ -127,7 +132,7 @@ class Programs:
 
     def _sampler(self, is_parallel: bool, layout: packing.Layout, seed: int = 0) -> Sampler:
         languages = len(self._data.vocabulary.languages)
-        return Sampler(self._data.texts.train.lengths, languages, layout, seed, is_parallel)
+        return Sampler(self._data.train.lengths, languages, layout, seed, is_parallel)
 
     def sampler(self, cell: Cell, mesh: Mesh) -> Sampler:
         """The order of a cell's training."""
@@ -172,20 +177,11 @@ class Programs:
             rows=self.layout(mesh).shard_rows,
         )
 
-    def evaluator(self, model: BertConfig, mesh: Mesh) -> Multilinguality:
+    def evaluator(self, model: BertConfig, mesh: Mesh) -> Evaluator:
         """The evaluator of a model size on a mesh."""
         if (model, mesh) not in self._evaluators:
-            batches = self._config.batches
-            self._evaluators[model, mesh] = Multilinguality(
-                model,
-                self._data.texts,
-                self._data.piece_range,
-                mesh,
-                layers=self.layers(model),
-                sentences=batches.sentences,
-                row_lengths=batches.row_lengths,
-                attend_padding=batches.attend_padding,
-            )
+            layers, batches = self.layers(model), self._config.batches
+            self._evaluators[model, mesh] = self._data.evaluator(model, mesh, layers, batches)
         return self._evaluators[model, mesh]
 
     def at_most(self, cells: Sequence[Cell]) -> int:

@@ -51,6 +51,8 @@ class HuggingFaceModel:
     language: str
     tokenizer: Any
 
+    inverted = False
+
     @classmethod
     def load(cls, folder: Path, language: str) -> "HuggingFaceModel":
         """Reads a folder that `transformers` wrote, see `hugging_face.load`.

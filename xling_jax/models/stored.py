@@ -35,7 +35,8 @@ class StoredModel:
 
     config: its size. params: plain, see `heads.initial_params`. language: its name.
     pieces: the vocabulary. ids: int32 [pieces], the row of the embeddings of each piece.
-    normalization: how the text was written that it was trained on.
+    normalization: how the text was written that it was trained on. frame: the ids before and
+    behind a sentence. inverted: whether the pieces between them are in reversed order (D&S §2.3).
     """
 
     config: BertConfig
@@ -44,8 +45,8 @@ class StoredModel:
     pieces: Pieces
     ids: np.ndarray
     normalization: Normalization
-
-    frame = (CLS, SEP)
+    frame: tuple[int, int] = (CLS, SEP)
+    inverted: bool = False
 
     @functools.cached_property
     def write(self) -> Normalizer:
@@ -55,7 +56,10 @@ class StoredModel:
     def encode(self, sentences: Sequence[str]) -> list[np.ndarray]:
         """See `TextModel`."""
         written = list(map(self.write, sentences))
-        return [self.ids[found] for found in self.pieces.encode(written)]
+        return [self._ordered(self.ids[found]) for found in self.pieces.encode(written)]
+
+    def _ordered(self, of_pieces: np.ndarray) -> np.ndarray:
+        return of_pieces[::-1] if self.inverted else of_pieces
 
     @functools.cached_property
     def _starts(self) -> np.ndarray:
@@ -69,7 +73,7 @@ class StoredModel:
             number = np.cumsum(self._starts[pieces], dtype=np.int32) - 1
             if not len(number) or number[-1] + 1 != len(sentence.split()):
                 number = np.full(len(pieces), NO_WORD, np.int32)
-            found.append((self.ids[pieces], number))
+            found.append((self._ordered(self.ids[pieces]), self._ordered(number)))
         return found
 
     def single_pieces(self, words: Iterable[str] | None = None) -> dict[str, int]:
@@ -102,6 +106,8 @@ def save(folder: str | os.PathLike[str], model: StoredModel) -> None:
         "format": FORMAT,
         "language": model.language,
         "normalization": dataclasses.asdict(model.normalization),
+        "frame": list(model.frame),
+        "inverted": model.inverted,
         "model": dataclasses.asdict(model.config),
     }
     write_beside(folder / CONFIG, json.dumps(fields, indent=1) + "\n")
@@ -132,6 +138,8 @@ def load(folder: str | os.PathLike[str]) -> StoredModel:
         config = BertConfig(**fields["model"])
         normalization = Normalization(**fields["normalization"])
         language = str(fields["language"])
+        first, last = map(int, fields.get("frame", (CLS, SEP)))
+        inverted = bool(fields.get("inverted", False))
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{folder / CONFIG} is damaged: {error}") from error
     if fields.get("format") != FORMAT:
@@ -152,4 +160,5 @@ def load(folder: str | os.PathLike[str]) -> StoredModel:
     if ids.shape != (pieces.size,) or ids.min() < 0 or ids.max() >= config.vocabulary_size:
         raise ValueError(f"{folder / IDS}: no ids of the {pieces.size} pieces of {PIECES}")
     params = traverse_util.unflatten_dict(leaves, sep="/")
-    return StoredModel(config, params, language, pieces, ids, normalization)
+    frame = first, last
+    return StoredModel(config, params, language, pieces, ids, normalization, frame, inverted)

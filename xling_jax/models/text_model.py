@@ -27,6 +27,10 @@ class TextModel(Protocol):
     def frame(self) -> tuple[int, int]:
         """The ids before and behind a sentence, such as those of [CLS] and [SEP]."""
 
+    @property
+    def inverted(self) -> bool:
+        """Whether the ids of a sentence are given in reversed order."""
+
     def encode(self, sentences: Sequence[str]) -> list[np.ndarray]:
         """Ids of each sentence of any text, int32 [pieces], without special tokens."""
 

@@ -37,6 +37,12 @@ def write(workdir: Path) -> Path:
     return document.write(report / "report.html", run, state(run), ordered)
 
 
+def report(workdir: Path) -> str:
+    """Writes the report of a run, and returns its tables as text."""
+    write(workdir)
+    return tables.terminal(workdir)
+
+
 def _results(run: Run) -> str:
     """The tables, and beneath them what must be known to read them."""
     found = "".join(results(table) for table in tables.build(run))

@@ -32,6 +32,11 @@ class ShiftedVocabulary:
         """Number of ids of all languages together."""
         return self.shift * len(self.languages)
 
+    @property
+    def sha256(self) -> str:
+        """Of the pieces."""
+        return self.pieces.sha256
+
     def offset(self, language: str) -> int:
         """What to add to a piece's id for this language; ValueError for an unknown one."""
         if language not in self.languages:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import ml_collections
 import numpy as np
 
 from xling_jax import devices
-from xling_jax.batches.labelled import Examples
+from xling_jax.batches.labelled import Encoded, Examples
 from xling_jax.batches.tasks import TaskSampler
 from xling_jax.models.task_heads import HeadConfig
 from xling_jax.reports import outcomes, results
@@ -22,7 +22,13 @@ from xling_jax.training.metrics import MetricsFile, say
 from xling_jax.training.optimizer import OptimizerConfig
 from xling_jax.training.planners import ResidentPlanner
 from xling_jax.training.step import RUNNING, State
-from xling_jax.transfer.finetune import TaskProgram, TaskSetting, TaskStore
+from xling_jax.transfer.finetune import (
+    ENCODER,
+    TaskProgram,
+    TaskSetting,
+    TaskStore,
+    divide,
+)
 from xling_jax.transfer.predict import Predictor
 from xling_jax.transfer.task import Task
 from xling_jax.zero_shot.jobs import Choice, Job
@@ -59,6 +65,8 @@ class Group:
         self._config, self._workdir, self._job, self._task = config, workdir, job, task
         self._texts, self._pretrained = texts, pretrained
         section, sizes = config.settings[job.task], config.models
+        # W&C freeze what a language has for itself; D&S train that of the first language.
+        self._keeps_own = job.row.base is not None or not sizes.train_own
         self._longest = min(sizes.length, pretrained.config.positions)
         self._labels = task.labels(texts.train)
         batch = chosen[0].batch
@@ -104,7 +112,7 @@ class Group:
                 decay=section.decay,
                 **{name: config.training[name] for name in ("weight_decay", "epsilon", "clip")},
             ),
-            pretrained.frozen,
+            pretrained.frozen if self._keeps_own else frozenset(),
             base=job.row.base or 0,
             added=0 if job.row.base is None else sizes.added,
         )
@@ -135,7 +143,7 @@ class Group:
             self._program,
             self._mesh,
             self._replicas,
-            TaskStore(self._sampler.examples, self._pretrained.own(first)),
+            TaskStore(self._sampler.examples, self._own(first)),
             ResidentPlanner([self._sampler] * len(self._replicas)),
             self._schedule,
             checkpoints,
@@ -152,6 +160,21 @@ class Group:
         finally:
             checkpoints.close()
         self._store(training.state, known)
+
+    def _own(self, language: str) -> Any:
+        """A language's leaves that are not trained: none of the first one's, if all is."""
+        is_trained = language == self._job.languages[0] and not self._keeps_own
+        return {} if is_trained else self._pretrained.own(language)
+
+    def _predictor(self, language: str, encoded: Sequence[Encoded]) -> Callable[[Any], list]:
+        """Predicts for examples of a language, with what it has for itself."""
+        own = self._own(language)
+        frozen = self._pretrained.frozen if own else frozenset()
+        program = dataclasses.replace(self._program, frozen=frozen)
+        predict = Predictor(program, self._mesh, encoded, own)
+        if self._keeps_own or not own:
+            return predict
+        return lambda params: predict(params | {ENCODER: divide(params[ENCODER], frozen)[0]})
 
     def _describe(self) -> None:
         frozen = ", ".join(sorted({"/".join(x.split("/")[:2]) for x in self._program.frozen}))
@@ -178,8 +201,7 @@ class Group:
         for name, (language, items) in sets.items():
             encoded = task.encode(items, self._pretrained.models[language], self._longest)
             self._cut[name] = sum(each.cut for each in encoded)
-            own = self._pretrained.own(language)
-            predictors[name] = Predictor(self._program, self._mesh, encoded, own)
+            predictors[name] = self._predictor(language, encoded)
         evaluations = Evaluations(metrics, self._replicas, self._schedule.epoch)
 
         def evaluate(step: int, state: State, settings: Any) -> None:

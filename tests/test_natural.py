@@ -1,0 +1,208 @@
+"""D&S §5: languages with a vocabulary each are pretrained, exported, fine-tuned and compared."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from small_run import ROOT, config_of
+
+from xling_jax.batches.assembly import StepPlan, assemble
+from xling_jax.batches.setting import make, parse
+from xling_jax.evaluators.text_encoder import TextEncoder
+from xling_jax.models import heads, stored
+from xling_jax.models.bert import Bert, BertConfig
+from xling_jax.natural import export
+from xling_jax.natural.data import NaturalTexts
+from xling_jax.natural.laboratory import Laboratory
+from xling_jax.reports import dufter_table3, results
+from xling_jax.reports.claims import HELD
+from xling_jax.training.loop import Replica
+from xling_jax.vocabulary import neighbours
+from xling_jax.zero_shot import group, languages
+from xling_jax.zero_shot import laboratory as fine_tuning
+
+SMALL = {
+    "corpora.train_sentences": 400,
+    "corpora.dev_sentences": 20,
+    "corpora.synthetic.word_types": 200,
+    "vocabulary.size": 160,
+    "vocabulary.neighbours.skip_gram.dimension": 16,
+    "vocabulary.neighbours.skip_gram.epochs": 1,
+    "batches.sentences": 16,
+    "models.layers": 2,
+    "models.hidden": 16,
+    "models.intermediate": 32,
+    "training.epochs": 1,
+    "training.steps_per_call": 25,
+    "training.warmup_steps": 2,
+    "evaluators.curve": (100,),
+    "transfer.sentences.train": 40,
+    "transfer.sentences.dev": 10,
+    "transfer.sentences.test": 20,
+    "transfer.settings.nli.epochs": 1,
+}
+ABLATED = "lang-pos;shift-special;no-random;inv-order[near]"
+
+
+def config(options="", **changes):
+    return config_of(ROOT / "configs" / "real_xnli.py", options or None, {**SMALL, **changes})
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """The rows of the table."""
+    workdir = tmp_path_factory.mktemp("natural") / "whole"
+    return workdir, Laboratory(config(), workdir).run()
+
+
+def test_every_row_is_pretrained_and_fine_tuned_and_stands_beside_the_paper(finished):
+    workdir, table = finished
+    found = {r.row: r.metrics for r in results.read_results(workdir / "results.json")}
+    assert found.keys() == {"0", "3", "8", "30"}
+    for metrics in found.values():
+        own = [metrics[f"perplexity_dev_{name}"] for name in ("en", "near", "far")]
+        assert metrics["perplexity_dev"] == pytest.approx(np.exp(np.log(own).mean()), rel=1e-5)
+    assert found["30"]["neighbours_known"] > 0 and "neighbours_right" not in found["30"]
+    tuned = results.read_results(workdir / "transfer" / "results.json")
+    assert len(tuned) == 4
+    for each in tuned:
+        assert {"accuracy_en", "accuracy_near", "accuracy_far"} <= each.metrics.keys()
+    assert table.count(dufter_table3.SOURCE) == 4 and "0.57" not in table and ".57±.02" in table
+    assert "inv-order[near]" in table and "majority" in table
+    assert "inverting-harms-the-inverted-language" in (
+        workdir / "report" / "tables" / "claims.md"
+    ).read_text("utf-8")
+
+
+def test_the_same_command_again_trains_nothing(finished, capsys):
+    workdir, table = finished
+    before = (workdir / "results.json").read_bytes()
+    assert Laboratory(config(), workdir).run() == table
+    assert (workdir / "results.json").read_bytes() == before
+    assert "step 25" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("description", ["original", "inv-order[near]", ABLATED])
+def test_an_exported_model_computes_what_the_pretrained_one_does(tmp_path, description):
+    """A language's folder has its part of every table, its order and its special tokens."""
+    made = config()
+    source = NaturalTexts(made)
+    data = source.prepare(tmp_path)
+    vocabulary = data.vocabulary
+    sizes = {**made.models.to_dict(), "vocabulary_size": vocabulary.size, "initial_sd": 0.5}
+    model = BertConfig(**sizes)
+    params = heads.initial_params(model, 0)
+    setting = make(
+        parse(description, vocabulary.languages),
+        vocabulary.languages,
+        seed=0,
+        learning_rate=1.0,
+        max_length=made.batches.max_length,
+        shift=vocabulary.shift,
+        neighbours=neighbours.nothing(vocabulary.size),
+    )
+    replica = Replica(row="x", description=description, seed=0, setting=setting)
+    export.export(tmp_path, replica, model, params, vocabulary, data.normalization)
+    store = data.dev.to_device()
+    for number, name in enumerate(vocabulary.languages):
+        own = stored.load(tmp_path / "models" / "rowx_seed0" / name)
+        sentences = list(source._sentences(  # as they were encoded
+            source._reader.read(name, False).dev, "dev", own.write))  # fmt: skip
+        first = int(np.flatnonzero(data.dev.languages == number)[3])
+        length = int(data.dev.lengths[first])
+        plan = StepPlan(jnp.array([first]), jnp.array([0]), jnp.zeros(length, jnp.int32))
+        batch = assemble(store, plan, setting)
+        (expected,) = Bert(model).apply(
+            {"params": params},
+            batch.tokens,
+            batch.positions,
+            batch.segments,
+            batch.token_types,
+            rows=((1, length),),
+            layers=(model.layers,),
+        )
+        ids = own.encode([sentences[3]])[0]
+        assert own.inverted == bool(setting.inverted[number])
+        row = np.array([own.frame[0], *ids, own.frame[1]])
+        (found,) = Bert(own.config).apply(
+            {"params": own.params},
+            row[None],
+            np.arange(length)[None],
+            None,
+            np.zeros((1, length), np.int32),
+            layers=(model.layers,),
+        )
+        np.testing.assert_allclose(found[0], expected, atol=2e-5)
+        vectors = TextEncoder(own, layers=(2,)).sentences([sentences[3]])
+        np.testing.assert_allclose(vectors[0, 0], expected[1:-1].mean(0), atol=2e-5)
+
+
+def test_what_a_language_has_for_itself_is_trained_and_swapped(finished, tmp_path, monkeypatch):
+    """Row 8's positions differ by language: English ones are trained, others tested as they are."""
+    workdir, _ = finished
+    own = {"embeddings/positions", "embeddings/token_types"}
+    folders = {x: workdir / "models" / "row8_seed0" / x for x in ("en", "near", "far")}
+    pretrained = languages.of_folders(folders)
+    assert pretrained.frozen == own
+    plain = {x: workdir / "models" / "row0_seed0" / x for x in folders}
+    assert not languages.of_folders(plain).frozen
+    made = []
+
+    class Recorded(group.Predictor):
+        def __init__(self, program, mesh, encoded, frozen):
+            super().__init__(program, mesh, encoded, frozen)
+            self.frozen, self.tree, self.seen = program.frozen, frozen, []
+            made.append(self)
+
+        def __call__(self, params):
+            self.seen.append(params["encoder"]["embeddings"])
+            return super().__call__(params)
+
+    monkeypatch.setattr(group, "Predictor", Recorded)
+    transfer = config("row=8").transfer
+    transfer.runs = {"en-near-far": str(workdir)}
+    transfer.rows, transfer.row = {"8": "8"}, "8"
+    fine_tuning.Laboratory(transfer, tmp_path).run()
+    dev, *tests = made
+    for first in (dev, tests[0]):
+        assert not first.frozen and not first.tree
+        before = pretrained.first.params["embeddings"]["positions"]
+        assert (np.asarray(first.seen[-1]["positions"][0]) != before).any()
+    for name, other in zip(("near", "far"), tests[1:], strict=True):
+        assert other.frozen == own and set(other.seen[-1]) == {"tokens", "norm"}
+        np.testing.assert_array_equal(
+            other.tree["embeddings"]["positions"],
+            pretrained.models[name].params["embeddings"]["positions"],
+        )
+
+
+def test_the_claims_hold_on_the_papers_table():
+    evidence = dufter_table3.of_paper()
+    assert {c.decide(evidence).outcome for c in dufter_table3.CLAIMS} == {HELD}
+
+
+@pytest.mark.parametrize(
+    ("options", "changes", "message"),
+    [
+        ("row=no-parallel", {}, "no-parallel means nothing"),
+        ("row=overparam", {}, "overparam means nothing here"),
+        ("row=inv-order[xx]", {}, "there is no language 'xx'"),
+        ("", {"batches.max_length": 65}, r"models\.positions=192.*needs 3 x batches\.max_len.*=65"),
+        ("languages=en-de-hi", {}, r"texts\.nli\.en\.train is empty"),
+        ("", {"vocabulary.size": 5000}, r"vocabulary\.size, corpora\.en: size=5000 is too large"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_refused_before_training(tmp_path, options, changes, message):
+    with pytest.raises(ValueError, match=message):
+        Laboratory(config(options, **changes), tmp_path)
+    assert not (tmp_path / "results.json").exists()
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text("a sentence\n")
+    changes = {
+        f"corpora.{x}.{field}": str(text) for x in ("en", "de") for field in ("train", "dev")
+    }
+    changes["corpora.de.train"] = str(tmp_path / "none.txt")
+    with pytest.raises(FileNotFoundError, match=r"corpora\.de\.train: .*none\.txt"):
+        Laboratory(config("languages=en-de,tasks=none", **changes), tmp_path)

@@ -1,0 +1,145 @@
+"""The texts of natural languages, each with a vocabulary of its own, as ids."""
+
+import dataclasses
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import ml_collections
+import numpy as np
+from jax.sharding import Mesh
+
+from xling_jax import experiment
+from xling_jax.batches.assembly import SPECIALS
+from xling_jax.batches.corruption import PieceRange
+from xling_jax.batches.store import TokenStore
+from xling_jax.bilingual import rows
+from xling_jax.bilingual.texts import Reader
+from xling_jax.corpora import sources
+from xling_jax.corpora import text as corpora
+from xling_jax.corpora.normalize import Normalization, Normalizer
+from xling_jax.evaluators.held_out import HeldOutPerplexity
+from xling_jax.models.bert import BertConfig
+from xling_jax.natural import export
+from xling_jax.training.loop import Replica
+from xling_jax.vocabulary import pieces as vocabulary
+from xling_jax.vocabulary.apart import ApartVocabulary
+from xling_jax.vocabulary.pieces import Pieces
+
+
+class NaturalTexts:
+    """The texts of an experiment; see `fake_english.texts.Source`."""
+
+    def __init__(self, config: ml_collections.ConfigDict):
+        """Checks what is given; errors as `Reader`'s."""
+        self._config, self._reader = config, Reader(config)
+
+    def manifest(self) -> list[dict[str, Any]]:
+        """See `Source`."""
+        return self._reader.manifest([rows.parse("all", "default", self._reader.languages)])
+
+    def prepare(self, cache: Path) -> "Data":
+        """See `Source`."""
+        section = self._config.corpora
+        normalization = Normalization(section.punctuation, section.tokenize)
+        every: list[Pieces] = []
+        ids: dict[str, list[list[np.ndarray]]] = {"train": [], "dev": []}
+        for name in self._reader.languages:
+            normalize = Normalizer(name, normalization)
+            texts = self._reader.read(name, is_other_domain=False)
+            written = {}
+            for field, given in (("train", texts.train), ("dev", texts.dev)):
+                with experiment.named(f"corpora.{name}.{field}"):
+                    written[field] = list(self._sentences(given, field, normalize))
+            own = self._pieces(name, written["train"], cache)
+            for field, sentences in written.items():
+                ids[field].append(own.encode(sentences))
+            every.append(own)
+        languages = ApartVocabulary(every, self._reader.languages)
+        most = self._config.batches.max_length
+
+        def stored(field: str) -> TokenStore:
+            """Special tokens in the text stay the first language's; the setting shifts them."""
+            shifted = [
+                [np.where(x < SPECIALS, x, x + k * languages.shift) for x in own]
+                for k, own in enumerate(ids[field])
+            ]
+            return TokenStore.from_languages(shifted, most)
+
+        return Data(languages, stored("train"), stored("dev"), normalization)
+
+    def _sentences(
+        self, given: Sequence[sources.Source], field: str, normalize: Normalizer
+    ) -> Iterator[str]:
+        section = self._config.corpora
+        lines = corpora.stream(given, split_sentences=section.split_sentences)
+        limit = 0 if self._reader.is_synthetic else section[f"{field}_sentences"]
+        found = (written for line in lines if (written := normalize(line)))
+        first = list(itertools.islice(found, 1))
+        if not first:
+            raise ValueError("the text is empty")
+        yield from itertools.islice(itertools.chain(first, found), limit or None)
+
+    def _pieces(self, name: str, sentences: list[str], cache: Path) -> Pieces:
+        section = self._config.vocabulary
+        drawn = vocabulary.sample(sentences, section.sentences)
+        with experiment.named(f"vocabulary.size, corpora.{name}"):
+            return vocabulary.train(drawn, section.size, cache, section.model_type)
+
+
+@dataclasses.dataclass(frozen=True)
+class Data:
+    """See `fake_english.texts.Data`; dev: held-out text. normalization: how texts are written."""
+
+    vocabulary: ApartVocabulary
+    train: TokenStore
+    dev: TokenStore
+    normalization: Normalization
+
+    is_parallel = False
+
+    @property
+    def piece_range(self) -> PieceRange:
+        """See `texts.Data`."""
+        return PieceRange(len(self.vocabulary.languages), self.vocabulary.shift)
+
+    def evaluator(
+        self,
+        model: BertConfig,
+        mesh: Mesh,
+        layers: Sequence[int],
+        batches: ml_collections.ConfigDict,
+    ) -> HeldOutPerplexity:
+        """See `texts.Data`; nothing is measured at layers."""
+        return HeldOutPerplexity(
+            model,
+            self.dev,
+            self.vocabulary.languages,
+            self.piece_range,
+            mesh,
+            sentences=batches.sentences,
+            row_lengths=batches.row_lengths,
+            attend_padding=batches.attend_padding,
+        )
+
+    def described(self) -> list[str]:
+        """See `texts.Data`."""
+        return [
+            f"{name}: {sizes[0]:,} sentences of {store.lengths[own].mean():.1f} places to train "
+            f"on, {sizes[1]:,} held out"
+            for k, name in enumerate(self.vocabulary.languages)
+            for store, own in [(self.train, self.train.languages == k)]
+            for sizes in [[int((x.languages == k).sum()) for x in (self.train, self.dev)]]
+        ]
+
+    def keep(
+        self,
+        workdir: Path,
+        replica: Replica,
+        model: BertConfig,
+        params: Mapping[str, Any],
+        vectors: np.ndarray,
+    ) -> None:
+        """Writes each language's model."""
+        export.export(workdir, replica, model, params, self.vocabulary, self.normalization)
