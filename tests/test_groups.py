@@ -113,13 +113,11 @@ def test_a_table_grows_by_the_rows_and_seeds_that_it_is_asked_for(tmp_path, monk
     trained = []
     monkeypatch.setattr(Group, "run", lambda self, *_: trained.append(self.members))
     monkeypatch.setattr(laboratory.Programs, "at_most", lambda self, members: len(members))
-    monkeypatch.setattr(laboratory.page, "write", lambda workdir: None)
-    monkeypatch.setattr(laboratory.tables, "terminal", lambda workdir: "")
 
     def asked(options):
         trained.clear()
         with pytest.raises(Diverged):  # nothing is trained here, so there is no result
-            Laboratory(config(options), tmp_path).run()
+            Laboratory(config(options), tmp_path, report=lambda _: "").run()
         return [[(cell.row, cell.seed) for cell in members] for members in trained]
 
     assert asked("row=0+1,epochs=1") == [[("0", 0), ("1", 0)]]
