@@ -325,7 +325,7 @@ def test_files_of_three_languages_train_with_a_row_of_your_own(files, tmp_path):
         ({"vocabulary.joint_size": 9000}, r"vocabulary\.joint_size: size=9000 is too large"),
         ({"batches.length": 64}, r"batches\.length=64: choose 2 to models\.positions=32"),
         (
-            {"batches.short.length": 33},
+            {"batches.short.updates": 4, "batches.short.length": 33},
             r"batches\.short\.length=33: choose 2 to batches\.length=32",
         ),
         ({"batches.accumulate": 0}, r"batches\.accumulate=0: choose 1 to"),
