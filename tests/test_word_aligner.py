@@ -39,7 +39,7 @@ def by_hand(sources, targets, iterations, tension):
     """One direction by dictionaries, with a tension that stays."""
     pairs = {(e, f) for s, t in zip(sources, targets, strict=True) for f in t for e in [None, *s]}
     kinds = {e: sum(e == other for other, _ in pairs) for e, _ in pairs}
-    probability = {pair: 1 / kinds[pair[0]] for pair in pairs}
+    probability = dict.fromkeys(pairs, 1.0)
 
     def shares(source, target, i):
         m, n = len(target), len(source)

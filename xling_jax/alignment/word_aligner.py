@@ -170,7 +170,8 @@ def _directed(
 ) -> list[np.ndarray]:
     """For each target word the place of its source word, or NO_WORD."""
     problem = _problem(sources, targets)
-    probability_P = 1.0 / problem.kinds_V[problem.source_P]
+    # Before anything is known, a word is as likely a translation of one word as of another.
+    probability_P = jnp.ones(len(problem.source_P))
     tension = TENSION
     for _ in range(iterations):
         counts_P, links, observed = jnp.zeros(len(probability_P)), [], 0.0
