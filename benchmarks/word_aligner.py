@@ -1,0 +1,155 @@
+"""How well does the word aligner find the links that people drew?
+
+python benchmarks/word_aligner.py --languages en fr --gold EN FR LINKS --text EN FR --xnli EN FR
+
+The gold sentences, whose words stand apart, and all other parallel text, written as the project
+writes it, are aligned together. `alignment.word_aligner` is compared with IBM model 1 (Brown et al.
+1993), which knows nothing of places; the links of both directions are put together by
+grow-diag-final-and, or those that both have are kept. What is counted is that of Och & Ney 2003:
+precision by the possible links, recall by the sure ones, and the alignment error rate (AER).
+"""
+
+import argparse
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from xling_jax.alignment import word_aligner
+from xling_jax.alignment.word_aligner import NO_WORD, Links
+from xling_jax.corpora.normalize import Normalizer
+
+Gold = list[tuple[set[tuple[int, int]], set[tuple[int, int]]]]  # sure, and sure or possible
+Directed = Callable[[list[np.ndarray], list[np.ndarray], int], list[np.ndarray]]
+
+
+def ibm1(sources: list[np.ndarray], targets: list[np.ndarray], iterations: int) -> list[np.ndarray]:
+    """For each target word the place of its source word, or NO_WORD, by IBM model 1.
+
+    Args:
+      sources, targets: words of sentences as numbers from 1. iterations: of maximum likelihood
+        from equal probabilities.
+    """
+    keys = [
+        (np.append(0, source)[None, :] << 32 | target[:, None]).ravel()
+        for source, target in zip(sources, targets, strict=True)
+    ]
+    known, pair_C = np.unique(np.concatenate(keys), return_inverse=True)
+    source_P = known >> 32
+    # Each target word has as many candidates as its sentence has source words, and no word.
+    sizes = np.concatenate(
+        [np.full(len(t), len(s) + 1) for s, t in zip(sources, targets, strict=True)]
+    )
+    starts = np.cumsum(sizes) - sizes
+    probability_P = np.ones(len(known))
+    for _ in range(iterations):
+        weight_C = probability_P[pair_C]
+        weight_C /= np.repeat(np.add.reduceat(weight_C, starts), sizes)
+        count_P = np.bincount(pair_C, weight_C)
+        probability_P = count_P / np.bincount(source_P, count_P)[source_P]
+    best, weight_C = [], probability_P[pair_C]
+    start = 0
+    for source, target in zip(sources, targets, strict=True):
+        end = start + len(target) * (len(source) + 1)
+        best.append(weight_C[start:end].reshape(len(target), -1).argmax(axis=1) - 1)
+        start = end
+    return best
+
+
+def both_directions(
+    directed: Directed, first: Sequence[list[str]], second: Sequence[list[str]], iterations: int
+) -> list[tuple[Links, Links]]:
+    """The links of either direction of each pair of sentences, (first place, second place)."""
+    one, other = word_aligner._ids(first), word_aligner._ids(second)
+    ahead, back = directed(one, other, iterations), directed(other, one, iterations)
+    return [
+        (
+            [(int(s), t) for t, s in enumerate(a) if s != NO_WORD],
+            [(s, int(t)) for s, t in enumerate(b) if t != NO_WORD],
+        )
+        for a, b in zip(ahead, back, strict=True)
+    ]
+
+
+def scores(found: Sequence[Links], gold: Gold) -> tuple[float, float, float]:
+    """Alignment error rate, precision and recall of Och & Ney 2003."""
+    links = wanted = in_sure = in_possible = 0
+    for own, (sure, possible) in zip(found, gold, strict=True):
+        links, wanted = links + len(set(own)), wanted + len(sure)
+        in_sure, in_possible = (
+            in_sure + len(sure & set(own)),
+            in_possible + len(possible & set(own)),
+        )
+    error = 1 - (in_sure + in_possible) / (links + wanted)
+    return error, in_possible / max(links, 1), in_sure / max(wanted, 1)
+
+
+def read_gold(path: str) -> Gold:
+    """Reads links, a sentence a line: `0-0` is sure, `0p0` possible; places from 0."""
+    found = []
+    for line in Path(path).read_text(encoding="utf-8").splitlines():
+        sure, possible = set(), set()
+        for part in line.split():
+            mark = "p" if "p" in part else "-"
+            first, second = part.split(mark)
+            possible.add((int(first), int(second)))
+            if mark == "-":
+                sure.add((int(first), int(second)))
+        found.append((sure, possible))
+    return found
+
+
+def read_lines(path: str, columns: int = 1) -> list[str]:
+    """The first columns of the lines of a file, one after the other."""
+    lines = Path(path).read_text(encoding="utf-8").splitlines()
+    return [text for line in lines for text in line.split("\t")[:columns]]
+
+
+def read_pairs(arguments: argparse.Namespace) -> list[tuple[str, str]]:
+    """The parallel text that is not gold, as the project writes it; a pair that comes again, as
+    the premises of XNLI do, is taken once."""
+    files = [(pair, 1) for pair in arguments.text] + [(pair, 2) for pair in arguments.xnli]
+    sides: tuple[list[str], list[str]] = ([], [])
+    for pair, columns in files:
+        for side, path in zip(sides, pair, strict=True):
+            side.extend(read_lines(path, columns))
+        if len(sides[0]) != len(sides[1]):
+            raise ValueError(f"{' and '.join(pair)} have different numbers of lines")
+    written = [
+        list(map(Normalizer(language), side))
+        for language, side in zip(arguments.languages, sides, strict=True)
+    ]
+    return [(a, b) for a, b in dict.fromkeys(zip(*written, strict=True)) if a and b]
+
+
+def main() -> None:
+    """Aligns the text by each model, and prints the table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    pair = {"nargs": 2, "action": "append", "default": [], "metavar": ("FIRST", "SECOND")}
+    parser.add_argument("--languages", nargs=2, required=True, metavar=("FIRST", "SECOND"))
+    parser.add_argument("--gold", nargs=3, required=True, metavar=("FIRST", "SECOND", "LINKS"))
+    parser.add_argument("--text", **pair, help="a sentence a line; can be given again")
+    parser.add_argument("--xnli", **pair, help="premises and hypotheses; can be given again")
+    parser.add_argument("--iterations", type=int, default=word_aligner.ITERATIONS)
+    arguments = parser.parse_args()
+    asked = [[line.split() for line in read_lines(path)] for path in arguments.gold[:2]]
+    gold = read_gold(arguments.gold[2])
+    other = read_pairs(arguments)
+    first, second = (asked[side] + [pair[side].split() for pair in other] for side in (0, 1))
+    words = [sum(map(len, side)) for side in (first, second)]
+    print(f"{len(gold)} gold pairs, {len(other):,} others; {words[0]:,} and {words[1]:,} words")
+    print("\n| | links of both directions | AER | precision | recall |\n|---|---|---|---|---|")
+    for name, directed in [("xling_jax", word_aligner._directed), ("IBM model 1", ibm1)]:
+        found = both_directions(directed, first, second, arguments.iterations)
+        for way, links in [
+            ("grow-diag-final-and", [word_aligner.symmetrize(*x) for x in found[: len(gold)]]),
+            ("common", [sorted(set(a) & set(b)) for a, b in found[: len(gold)]]),
+        ]:
+            values = " | ".join(f"{x:.3f}" for x in scores(links, gold))
+            print(f"| {name} | {way} | {values} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
