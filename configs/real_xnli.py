@@ -50,7 +50,7 @@ def paper(languages: tuple[str, ...]) -> ConfigDict:
     corpora = {
         "languages": languages,
         "synthetic": dataclasses.asdict(LanguageConfig()),
-        "train_sentences": 0,
+        "train_sentences": 0 if is_embedded else 9_000_000,  # about as many as the paper's
         "dev_sentences": 10_000,
         "split_sentences": True,
         "punctuation": False,
@@ -108,7 +108,7 @@ def paper(languages: tuple[str, ...]) -> ConfigDict:
                 "steps_per_call": 30,
                 "save_every": 0,
             },
-            "evaluators": {"layers": (), "curve": (5, 10, 20, 40, 60, 80, 100)},
+            "evaluators": {"curve": (5, 10, 20, 40, 60, 80, 100)},
             "devices": {"cpu": 0, "side_by_side": 0},
         }
     )
@@ -127,7 +127,7 @@ def laptop(languages: tuple[str, ...]) -> ConfigDict:
         config.vocabulary.update(size=300, model_type="unigram")
         config.training.update(epochs=35)
     else:
-        config.corpora.update(dev_sentences=500)
+        config.corpora.update(train_sentences=10_000, dev_sentences=500)
         config.vocabulary.update(size=2200)
         config.training.update(epochs=60)
     return config
@@ -151,9 +151,11 @@ def get_config(argument: str | None = None) -> ConfigDict:
     search = "dufter" if is_paper else "one"
     pair = f"task=nli,pair={options['languages']},search={search}"
     config.transfer = experiment.config_beside(__file__, "transfer.py", pair)
-    experiment.choose("tasks", options["tasks"], {"nli": 0, "none": 0})
-    config.transfer.tasks = () if options["tasks"] == "none" else ("nli",)
+    tasks: dict[str, tuple[str, ...]] = {"nli": ("nli",), "none": ()}
+    config.transfer.tasks = experiment.choose("tasks", options["tasks"], tasks)
     config.transfer.models.train_own = True
+    length = min(config.transfer.models.length, config.batches.max_length)
+    config.transfer.models.length = length  # later positions were never trained
     name = f"real_xnli-{options['scale']}-{options['languages']}-row{options['row']}"
     config.workdir = re.sub(r"[^\w+.-]", "_", name)
     return config

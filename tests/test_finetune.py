@@ -183,13 +183,13 @@ def test_states_of_words_do_not_depend_on_other_examples_or_filling():
         some = Examples.of([encoded[n] for n in numbers], [labels[CLASSIFIER][n] for n in numbers],
                            shape)  # fmt: skip
         chosen = np.arange(len(numbers))[None]
-        layout = tasks.layout(chosen, some, 1)
+        layout = tasks.layout_of(chosen, some, 1)
         plan = tasks.plan(chosen, some, layout)
         plan = dataclasses.replace(plan, **{k: v[0, 0] for k, v in vars(plan).items()})
         batch = tasks.gather(some.to_device(), plan)
         found = word_states(one, divide(plain, frozenset())[0], batch, layout.length, None)
-        return [np.asarray(x)[np.asarray(is_word)] for x, is_word in
-                zip(found, batch.is_word, strict=True)]  # fmt: skip
+        return {int(number): np.asarray(x)[np.asarray(is_word)] for number, x, is_word in
+                zip(plan.example, found, batch.is_word, strict=True)}  # fmt: skip
 
     together = states(range(6), (32, 16))
     for number in range(6):

@@ -115,3 +115,19 @@ def test_attend_padding_keeps_one_sentence_a_row_and_owns_its_padding(lengths):
         held = plan.sentence[step][plan.sentence[step] >= 0]
         _, counts = np.unique(plan.owner[step][plan.owner[step] >= 0], return_counts=True)
         assert (counts == lengths[held].max()).all()
+
+
+def test_many_small_groups_are_packed_as_one_at_a_time():
+    random = np.random.default_rng(0)
+    lengths_GxN = random.integers(1, 33, (50, 12)) * (random.random((50, 12)) < 0.8)
+    row_GxN, begin_GxN = packing.pack(lengths_GxN, 32)
+    for lengths, rows, begins in zip(lengths_GxN, row_GxN, begin_GxN, strict=True):
+        there = lengths > 0
+        free = np.full(12, 32)
+        alone = packing._place(lengths[there], free)
+        np.testing.assert_array_equal(rows[there], alone)
+        assert (rows[~there] == -1).all() and (begins[~there] == 0).all()
+        owned = np.zeros((12, 32), int)
+        for row, begin, length in zip(rows[there], begins[there], lengths[there], strict=True):
+            owned[row, begin : begin + length] += 1
+        assert owned.max() == 1 and (32 - owned.sum(axis=1) == free).all()

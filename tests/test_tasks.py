@@ -1,5 +1,7 @@
 """Labelled examples: every word is there, every example is taken, whatever the shards."""
 
+import dataclasses
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -22,6 +24,7 @@ def words(seed, number):
 def examples(number=13):
     sentences = [words(seed, 1 + seed % 9) for seed in range(number)]
     encoded = [labelled.sentence(own, FRAME, LONGEST) for own in sentences]
+    encoded = [dataclasses.replace(x, types=[row % 3 for row in x.rows]) for x in encoded]
     labels = [np.arange(len(own))[:, None].astype(np.int32) + 100 * n for n, own in
               enumerate(sentences)]  # fmt: skip
     return sentences, encoded, labels
@@ -43,6 +46,25 @@ def test_a_word_longer_than_a_row_keeps_its_beginning_and_is_counted():
     encoded = labelled.sentence([np.arange(4), np.arange(20), np.arange(2)], FRAME, LONGEST)
     assert encoded.cut == 12
     assert encoded.places == [(0, 1), (1, 1), (2, 1)]
+
+
+def test_a_sentence_that_is_read_backwards_has_its_words_in_their_places():
+    own = words(0, 30)
+    reversed_words = [word[::-1] for word in own]
+    encoded = labelled.sentence(reversed_words, FRAME, LONGEST, inverted=True)
+    inner = np.concatenate([row[1:-1] for row in encoded.rows])
+    np.testing.assert_array_equal(inner, np.concatenate(own)[::-1])
+    for (row, place), word in zip(encoded.places, own, strict=True):
+        here = encoded.rows[row][place - len(word) + 1 : place + 1]
+        np.testing.assert_array_equal(here, word[::-1])  # the first piece stands last
+    cut = labelled.sentence([np.arange(20)[::-1]], FRAME, LONGEST, inverted=True)
+    assert cut.cut == 12 and cut.rows[0].tolist() == [2, *range(7, -1, -1), 3]
+
+
+def test_a_pair_that_is_read_backwards_loses_the_same_pieces():
+    first, second = np.arange(9) + 10, np.arange(9) + 50
+    (row,) = labelled.pair(first[::-1], second[::-1], FRAME, LONGEST, False, inverted=True).rows
+    assert row.tolist() == [2, 12, 11, 10, 3, 53, 52, 51, 50, 3]
 
 
 @pytest.mark.parametrize(("sizes", "kept"), [((3, 3), (3, 3)), ((20, 2), (5, 2)), ((9, 9), (3, 4))])
@@ -80,9 +102,17 @@ def test_an_epoch_takes_every_example_once_with_all_its_rows(shards):
             assert first.tolist() == [word[0] for word in sentences[number]]
             found = np.asarray(batch.labels)[place][is_word]
             np.testing.assert_array_equal(found, labels[number])
-            own = np.asarray(batch.slots) == place + shard * 4 // shards
-            rows = np.concatenate(encoded[number].rows)
-            assert sorted(flat[own]) == sorted(rows)
+            slot = np.flatnonzero(sampler.epoch(1)[step] == number)
+            own = np.asarray(batch.slots) == slot
+            own_rows = encoded[number].rows
+            assert sorted(flat[own]) == sorted(np.concatenate(own_rows))
+            segments = np.asarray(batch.segments)[own]
+            assert len(set(segments)) == len(own_rows)
+            for segment in dict.fromkeys(segments):
+                here = own & (np.asarray(batch.segments) == segment)
+                (row,) = (r for r in own_rows if r.tolist() == flat[here].tolist())
+                assert np.asarray(batch.positions)[here].tolist() == list(range(len(row)))
+                assert np.asarray(batch.types)[here].tolist() == (row % 3).tolist()
     assert sorted(seen) == list(range(len(sentences)))
 
 
@@ -103,6 +133,18 @@ def test_rows_of_a_step_share_packed_rows_without_touching():
             assert here.tolist() == list(range(start, start + size))
         places.append((plan.owner >= 0).mean())
     assert min(places) > 0.5
+
+
+def test_shards_get_about_as_much():
+    """Of a batch the longest example goes to one shard, the next to another."""
+    some = Examples.of(*examples(64)[1:])
+    sampler = TaskSampler(some, batch=32, shards=4, seed=0, epochs=1)
+    plan = sampler.plan(0, 2)
+    used = (plan.owner >= 0).sum(axis=2)
+    assert (used.max(axis=1) - used.min(axis=1)).max() <= 2 * LONGEST
+    one = TaskSampler(some, batch=32, shards=1, seed=0, epochs=1)
+    assert 4 * sampler.layout.packed <= one.layout.packed + 4
+    np.testing.assert_array_equal(np.sort(plan.example.reshape(2, -1)), np.sort(one.epoch(0)))
 
 
 def test_epochs_have_orders_of_their_own_and_a_seed_repeats_them():
@@ -133,4 +175,4 @@ def test_buckets_hold_every_example_in_rows_of_powers_of_two():
 def test_a_batch_that_shards_cannot_share_is_refused():
     some = Examples.of(*examples()[1:])
     with pytest.raises(ValueError, match="6 examples cannot be divided among 4 devices: choose 8"):
-        tasks.layout(np.arange(6)[None], some, shards=4)
+        tasks.layout_of(np.arange(6)[None], some, shards=4)

@@ -19,12 +19,14 @@ from xling_jax.reports.results import read_config
 
 T = TypeVar("T")
 
-# Sections and fields that change how fast a run goes, how often it saves, or which replicas there
-# are, not what a replica computes. What the chosen rows stand for is compared apart.
+# Sections and fields that change how fast a run goes, how often it saves, which replicas there are
+# or what is done with them afterwards, not what a replica computes. What the chosen rows stand for
+# and the content of texts and models are compared apart, wherever they lie.
 WITHOUT_EFFECT = (
     "devices",
     "row",
     "rows",
+    "runs",
     "seeds",
     "sets",
     "tasks",

@@ -2,9 +2,16 @@
 
 import contextlib
 import os
+import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
+
+
+def plain_name(text: str) -> str:
+    """A name where a file system allows no other characters: letters, digits, `_`, `.`, `-`."""
+    return re.sub(r"[^\w.-]", "_", text)
 
 
 @contextlib.contextmanager
@@ -23,6 +30,20 @@ def beside(path: Path) -> Iterator[BinaryIO]:
         os.replace(other, path)
     finally:
         other.unlink(missing_ok=True)
+
+
+def link_beside(path: Path, other: Path) -> None:
+    """Makes a file the same as another one, without a copy where the file system can do that."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        try:
+            os.link(other, new)
+        except OSError:
+            shutil.copyfile(other, new)
+        os.replace(new, path)
+    finally:
+        new.unlink(missing_ok=True)
 
 
 def write_beside(path: Path, content: str | bytes) -> Path:

@@ -61,7 +61,12 @@ def sentence(
 
 
 def pair(
-    first: np.ndarray, second: np.ndarray, frame: tuple[int, int], longest: int, has_types: bool
+    first: np.ndarray,
+    second: np.ndarray,
+    frame: tuple[int, int],
+    longest: int,
+    has_types: bool,
+    inverted: bool = False,
 ) -> Encoded:
     """Two sentences in one row, of which the first place has the label.
 
@@ -70,12 +75,17 @@ def pair(
       frame: the ids before and behind a sentence; that behind stands between them too.
       longest: places of a row. The longer sentence loses its end until both fit.
       has_types: whether the model tells the second sentence by its token type.
+      inverted: whether a sentence's end stands first.
     """
     sizes, room = [len(first), len(second)], longest - 3
     cut = max(0, sum(sizes) - room)
     for _ in range(cut):
         sizes[sizes[0] < sizes[1]] -= 1
-    both = [frame[0], *first[: sizes[0]], frame[1], *second[: sizes[1]], frame[1]]
+    kept = [
+        ids[len(ids) - size :] if inverted else ids[:size]
+        for ids, size in zip((first, second), sizes, strict=True)
+    ]
+    both = [frame[0], *kept[0], frame[1], *kept[1], frame[1]]
     types = np.zeros(len(both), np.int32)
     types[sizes[0] + 2 :] = int(has_types)
     return Encoded([np.array(both, np.int32)], [types], [(0, 0)], cut)
@@ -144,7 +154,7 @@ class Examples:
     def to_device(self) -> "DeviceExamples":
         """The same where a step can gather from it."""
         parts = np.arange(len(self.tokens)) - np.repeat(self.first, self.count)
-        fields = (self.tokens, self.types, self.lengths, parts, self.places, self.labels)
+        fields = (self.tokens, self.types, parts, self.places, self.labels)
         return DeviceExamples(*(jnp.asarray(field, jnp.int32) for field in fields))
 
 
@@ -162,7 +172,6 @@ class DeviceExamples:
 
     tokens: jax.Array
     types: jax.Array
-    lengths: jax.Array
     parts: jax.Array
     places: jax.Array
     labels: jax.Array

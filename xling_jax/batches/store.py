@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+MOST_TOKENS = 2**31 - 1
 SPECIAL_PLACES = 2  # [CLS] before and [SEP] after every sentence
 
 
@@ -38,7 +39,7 @@ class TokenStore:
             as Dufter & Schütze 2020 (Table 9) do.
 
         Raises:
-          ValueError: there is no sentence at all.
+          ValueError: there is no sentence at all, or more than can be counted.
         """
         sentences = [sentence for language in ids for sentence in language]
         if not sentences:
@@ -47,9 +48,15 @@ class TokenStore:
         if keep < 1:
             raise ValueError(f"batches.max_length={max_length}: [CLS], [SEP] and a piece need 3")
         cut = [np.asarray(sentence[:keep], np.int32) for sentence in sentences]
+        offsets = np.cumsum([0] + [len(sentence) for sentence in cut], dtype=np.int64)
+        if offsets[-1] > MOST_TOKENS:
+            raise ValueError(
+                f"the text has {offsets[-1]:,} tokens, and {MOST_TOKENS:,} can be counted: take "
+                "fewer sentences with corpora.train_sentences"
+            )
         return cls(
             tokens=np.concatenate(cut),
-            offsets=np.cumsum([0] + [len(sentence) for sentence in cut]).astype(np.int32),
+            offsets=offsets.astype(np.int32),
             languages=np.repeat(np.arange(len(ids)), [len(x) for x in ids]).astype(np.int32),
             truncated=sum(len(sentence) > keep for sentence in sentences),
         )

@@ -101,7 +101,7 @@ class TaskLayout:
         return [(self.shards, size) for size in sizes]
 
 
-def layout(batches_KxB: np.ndarray, examples: Examples, shards: int) -> TaskLayout:
+def layout_of(batches_KxB: np.ndarray, examples: Examples, shards: int) -> TaskLayout:
     """The smallest layout that has room for each of these batches; arguments as `plan`'s.
 
     Raises:
@@ -115,7 +115,8 @@ def layout(batches_KxB: np.ndarray, examples: Examples, shards: int) -> TaskLayo
 
 
 def plan(batches_KxB: np.ndarray, examples: Examples, layout: TaskLayout) -> TaskPlan:
-    """Deals the examples of each batch out to shards, and packs their rows, longest first.
+    """Deals the examples of each batch out to shards, as evenly as may be, and packs their rows,
+    longest first.
 
     Args:
       batches_KxB: numbers of examples, NONE at filling.
@@ -150,15 +151,29 @@ class _Dealt(NamedTuple):
         return np.where(self.row >= 0, examples.lengths[self.row], 0)
 
 
+def _snake(size: int, shards: int) -> np.ndarray:
+    """Which of `size` ranks each shard takes, [shards, size / shards], there and back again."""
+    turns = np.arange(size).reshape(-1, shards)
+    turns[1::2] = turns[1::2, ::-1].copy()
+    return turns.T
+
+
 def _deal(batches_KxB: np.ndarray, examples: Examples, shards: int, rows: int = 0) -> _Dealt:
-    """The rows of each shard's examples; as many as needed, or as told."""
+    """The rows of each shard's examples; as many as needed, or as told.
+
+    The longest example of a batch goes to the first shard, the next to the second, and so on.
+    """
     size = batches_KxB.shape[1]
     if size % shards:
         raise ValueError(
             f"a batch of {size} examples cannot be divided among {shards} devices: choose "
             f"{-(-size // shards) * shards}"
         )
-    example_GxB = batches_KxB.reshape(-1, size // shards)
+    places = np.add.reduceat(examples.lengths, examples.first)
+    taken_KxB = np.where(batches_KxB >= 0, places[batches_KxB], 0)
+    slot_KxB = np.argsort(-taken_KxB, axis=1, kind="stable")
+    slot_KxB = slot_KxB[:, _snake(size, shards).ravel()]
+    example_GxB = np.take_along_axis(batches_KxB, slot_KxB, 1).reshape(-1, size // shards)
     count_GxB = np.where(example_GxB >= 0, examples.count[example_GxB], 0)
     base_GxB = np.cumsum(count_GxB, axis=1) - count_GxB
     used_G, count_E = count_GxB.sum(axis=1), count_GxB.ravel()
@@ -168,8 +183,7 @@ def _deal(batches_KxB: np.ndarray, examples: Examples, shards: int, rows: int = 
     row_GxN = np.full((len(used_G), rows or int(used_G.max())), NONE)
     slot_GxN = row_GxN.copy()
     row_GxN[group, number] = examples.first[np.repeat(example_GxB.ravel(), count_E)] + part
-    slot_E = np.tile(np.arange(size), len(batches_KxB))
-    slot_GxN[group, number] = np.repeat(slot_E, count_E)
+    slot_GxN[group, number] = np.repeat(slot_KxB.ravel(), count_E)
     return _Dealt(example_GxB, base_GxB, row_GxN, slot_GxN)
 
 
@@ -214,7 +228,8 @@ class TaskSampler:
     def layout(self) -> TaskLayout:
         """The shape of a step, with room for every step of all epochs."""
         every = [
-            layout(self.epoch(number), self.examples, self.shards) for number in range(self.epochs)
+            layout_of(self.epoch(number), self.examples, self.shards)
+            for number in range(self.epochs)
         ]
         return dataclasses.replace(
             every[0], rows=max(x.rows for x in every), packed=max(x.packed for x in every)

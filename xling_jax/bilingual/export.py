@@ -1,11 +1,11 @@
 """Each language's model of a trained row, in a folder of its own."""
 
 import dataclasses
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from xling_jax.corpora.normalize import Normalization
+from xling_jax.files import plain_name
 from xling_jax.models import partition, stored
 from xling_jax.models.bert import BertConfig
 from xling_jax.vocabulary.sharing import LanguageVocabulary
@@ -13,14 +13,14 @@ from xling_jax.vocabulary.sharing import LanguageVocabulary
 MODELS = "models"  # the folder of a workdir that has them
 
 
-def file_name(row: str) -> str:
-    """A row's name where a file system allows no other characters."""
-    return "row" + re.sub(r"[^\w.-]", "_", row)
+def folder_of(workdir: Path, row: str, seed: int) -> Path:
+    """That of a row and seed, with a folder of each language's model in it."""
+    return workdir / MODELS / f"row{plain_name(row)}_seed{seed}"
 
 
 def group_name(row: str, seeds: Sequence[int]) -> str:
     """What the folder of a row's seeds that train side by side is called."""
-    return f"{file_name(row)}_seeds{'-'.join(map(str, seeds))}"
+    return f"row{plain_name(row)}_seeds{'-'.join(map(str, seeds))}"
 
 
 def export(
@@ -33,7 +33,7 @@ def export(
     """Writes each language's model below a folder, named by the language.
 
     Args:
-      folder: of the row and seed.
+      folder: see `folder_of`.
       model: its size.
       params: partitioned.
       vocabulary: of the languages.

@@ -13,7 +13,7 @@ from xling_jax.batches.streams import StreamSampler
 from xling_jax.batches.windows import StreamStore
 from xling_jax.bilingual import planning
 from xling_jax.bilingual.data import Data
-from xling_jax.bilingual.export import MODELS, export, file_name, group_name
+from xling_jax.bilingual.export import export, folder_of, group_name
 from xling_jax.bilingual.rows import Row
 from xling_jax.bilingual.selection import Best, start_from
 from xling_jax.corpora.normalize import Normalization
@@ -170,8 +170,7 @@ class Group:
         # Before the results, which say that nothing is missing.
         for replica, params in zip(self._replicas, best.parameters(), strict=True):
             if params:
-                name = f"{file_name(self._row.name)}_seed{replica.seed}"
-                folder = self._workdir / MODELS / name
+                folder = folder_of(self._workdir, self._row.name, replica.seed)
                 export(folder, self._program.model, params, self._data.vocabulary, self._written)
         self._store(state, best)
 

@@ -17,7 +17,6 @@ from xling_jax.corpora.synthetic.config import LanguageConfig
 from xling_jax.corpora.synthetic.pair import Pair, SecondConfig, pair_of
 from xling_jax.reports.results import read_config
 
-SYNTHETIC = "synthetic"  # the source of an embedded language
 TRAIN_SEED, DEV_SEED, TEST_SEED = 1, 2, 3  # seeds of an embedded language's texts
 APART = 1000  # between the seeds of the texts of two embedded languages
 TESTED = 4  # every fourth pair of an embedded dictionary is kept for testing
@@ -63,14 +62,14 @@ class Reader:
             if missing := [field for field in ("train", "dev") if not own[field]]:
                 raise ValueError(
                     f"corpora.{name}.{missing[0]} is empty: give files joined by +, a TFDS name, "
-                    f"or, for an embedded language, {SYNTHETIC}"
+                    f"or, for an embedded language, {sources.SYNTHETIC}"
                 )
             if bool(own.get("test")) != bool(own.get("test_first")):
                 raise ValueError(
                     f"corpora.{name}.test and corpora.{name}.test_first: give both, line by line "
                     "translations of each other, or none"
                 )
-        kinds = {name: self._section[name].train == SYNTHETIC for name in self.languages}
+        kinds = {name: self._section[name].train == sources.SYNTHETIC for name in self.languages}
         if len(set(kinds.values())) > 1:
             raise ValueError(
                 "corpora: some languages are embedded ones and some are not "
@@ -93,7 +92,7 @@ class Reader:
             fields += ["dictionary"] * any(row.code_switch for row in own)
             for field in fields:
                 for source in _files(self._section[name].get(field, "")):
-                    if not source or source == SYNTHETIC:
+                    if not source or source == sources.SYNTHETIC:
                         continue
                     where = f"corpora.{name}.{field}"
                     found.append(experiment.hashed(source, name, field, where))
@@ -173,7 +172,8 @@ class Reader:
         made = [
             (
                 sources.Lines(
-                    f"{SYNTHETIC} {name} {what}", tuple(pair.texts(*number, seed + own)[side])
+                    f"{sources.SYNTHETIC} {name} {what}",
+                    tuple(pair.texts(*number, seed + own)[side]),
                 ),
             )
             for what, number, seed in [

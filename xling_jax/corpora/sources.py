@@ -21,6 +21,7 @@ COMPRESSED: dict[str, Callable[..., Any]] = {
     ".bz2": bz2.open,
     ".xz": lzma.open,
 }
+SYNTHETIC = "synthetic"  # what a config calls the embedded languages' texts
 _UNPACKING_ERRORS = (EOFError, OSError, lzma.LZMAError, zlib.error)
 
 _BLOCK = 2**18  # bytes read at once

@@ -11,7 +11,7 @@ from xling_jax.batches import packing
 from xling_jax.batches.corruption import PieceRange
 from xling_jax.batches.store import TokenStore
 from xling_jax.evaluators.perplexity import perplexities
-from xling_jax.evaluators.representations import Encoder, EvaluationPlan, placed_text
+from xling_jax.evaluators.representations import Encoder, EvaluationPlan, placed_plan
 from xling_jax.models import partition
 from xling_jax.models.bert import BertConfig
 
@@ -42,7 +42,8 @@ class HeldOutPerplexity:
           sentences, row_lengths, attend_padding: of a batch, as in training.
         """
         self._languages, self._pieces = tuple(languages), pieces
-        self._inputs: list = []
+        self._store = devices.place(text.to_device(), mesh, devices.SHARED)
+        self._inputs: list[EvaluationPlan] = []
         self._encoders = []
         for number in range(len(languages)):
             own = np.flatnonzero(text.languages == number)
@@ -55,9 +56,7 @@ class HeldOutPerplexity:
                 attend_padding,
             )
             self._encoders.append(Encoder(model, layout.shard_rows))
-            store, plan = placed_text(text, own, layout, mesh)
-            self._store = store
-            self._inputs.append(plan)
+            self._inputs.append(placed_plan(text, own, layout, mesh))
         specs = [devices.A_REPLICA] * 2 + [devices.SHARED]
         specs += [EvaluationPlan.specs()] * len(languages)  # type: ignore[list-item]
         self._evaluate = jax.jit(
@@ -65,7 +64,7 @@ class HeldOutPerplexity:
         )
 
     def _one(self, params, setting, store, *plans):
-        """The mean and its parts of one replica."""
+        """`perplexity_dev_LANGUAGE` of one replica."""
         params = partition.select(params)
         return {
             f"perplexity_dev_{name}": perplexities(

@@ -58,16 +58,20 @@ class EvaluationPlan:
         return jax.lax.fori_loop(0, self.sentence.shape[0], body, initial)
 
 
+def placed_plan(text: TokenStore, sentences: np.ndarray, layout: Layout, mesh) -> EvaluationPlan:
+    """How some sentences of a text are packed into batches."""
+    orders = (
+        np.random.default_rng([ORDERS, a]).permutation(sentences) for a in range(packing.ATTEMPTS)
+    )
+    return EvaluationPlan.placed(packing.planned(orders, text.lengths, layout), mesh)
+
+
 def placed_text(
     text: TokenStore, sentences: np.ndarray, layout: Layout, mesh
 ) -> tuple[DeviceStore, EvaluationPlan]:
     """A text on the devices, and how those of its sentences are packed into batches."""
-    orders = (
-        np.random.default_rng([ORDERS, a]).permutation(sentences) for a in range(packing.ATTEMPTS)
-    )
-    plan = packing.planned(orders, text.lengths, layout)
     store = devices.place(text.to_device(), mesh, devices.SHARED)
-    return store, EvaluationPlan.placed(plan, mesh)
+    return store, placed_plan(text, sentences, layout, mesh)
 
 
 @dataclasses.dataclass(frozen=True)

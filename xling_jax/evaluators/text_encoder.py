@@ -83,10 +83,15 @@ class TextEncoder:
                 sizes = np.full(rows, SPECIAL, np.int32)
                 for row, number in enumerate(some.tolist()):
                     size = lengths[number]
-                    tokens[row, 1 : size - 1] = ids[number][: size - SPECIAL]
+                    tokens[row, 1 : size - 1] = self._kept(ids[number])
                     tokens[row, size - 1], sizes[row] = last_id, size
                 yield some, tokens, sizes
             length *= 2
+
+    def _kept(self, of_pieces: np.ndarray) -> np.ndarray:
+        """What the model has places for: the beginning, which stands last where it is inverted."""
+        room = self._config.positions - SPECIAL
+        return of_pieces[-room:] if self.model.inverted else of_pieces[:room]
 
     def sentences(self, texts: Sequence[str]) -> np.ndarray:
         """The mean of each sentence's pieces at each layer, float32 [L, n, D].
@@ -113,7 +118,9 @@ class TextEncoder:
         """
         slots = np.array([*numbers, none], np.int32)[word_of]  # NO_WORD is the last
         pieces = np.bincount(word_of[word_of != NO_WORD], minlength=len(numbers))
-        cut = set(word_of[self._config.positions - SPECIAL :].tolist()) - {NO_WORD}
+        room = self._config.positions - SPECIAL
+        left_out = word_of[:-room] if self.model.inverted else word_of[room:]
+        cut = set(left_out.tolist()) - {NO_WORD}
         slots[np.isin(word_of, list(cut))] = none
         shares = np.where(slots == none, 0, 1 / np.maximum(np.append(pieces, 1)[word_of], 1))
         there = [
@@ -193,8 +200,8 @@ class TextEncoder:
             shares = np.zeros(tokens.shape, np.float32)
             for row, sentence in enumerate(numbers.tolist()):
                 size = lengths[row] - SPECIAL
-                slots[row, 1 : 1 + size] = found[sentence][0][:size]
-                shares[row, 1 : 1 + size] = found[sentence][1][:size]
+                slots[row, 1 : 1 + size] = self._kept(found[sentence][0])
+                shares[row, 1 : 1 + size] = self._kept(found[sentence][1])
             sums = _add_words(
                 self._config, self.layers, self._params, tokens, lengths, sums, slots, shares
             )

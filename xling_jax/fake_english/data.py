@@ -14,6 +14,7 @@ from xling_jax.batches.assembly import SPECIALS
 from xling_jax.batches.corruption import PieceRange
 from xling_jax.batches.store import TokenStore
 from xling_jax.corpora import text as corpora
+from xling_jax.corpora.sources import SYNTHETIC
 from xling_jax.corpora.synthetic.config import LanguageConfig
 from xling_jax.corpora.synthetic.sentences import generate
 from xling_jax.evaluators.multilinguality import Multilinguality, Texts
@@ -24,7 +25,6 @@ from xling_jax.vocabulary import pieces as vocabulary
 from xling_jax.vocabulary.languages import ShiftedVocabulary
 
 PAPER_SENTENCES, PAPER_DEV_SENTENCES = 17_178, 10_000  # of the paper's texts (D&S §2.1)
-SYNTHETIC = "synthetic"  # the source of the embedded language
 TRAIN_SEED, DEV_SEED = 1, 2  # seeds of the embedded language's two texts
 
 
@@ -118,10 +118,7 @@ class Data:
         def stored(ids: Sequence[np.ndarray], own_unknown: bool = False) -> TokenStore:
             """Special tokens in the text stay the first language's; the setting shifts them."""
             first = 0 if own_unknown else SPECIALS
-            shifted = [
-                [np.where(x < first, x, x + languages.offset(name)) for x in ids]
-                for name in languages.languages
-            ]
+            shifted = [languages.shifted(ids, name, first) for name in languages.languages]
             return TokenStore.from_languages(shifted, config.batches.max_length)
 
         texts = Texts(

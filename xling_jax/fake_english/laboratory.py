@@ -70,6 +70,7 @@ class Laboratory:
             another experiment.
         """
         self._workdir, self._report = workdir, report
+        self.was_interrupted = False  # after the last group, when nothing is left to do here
         experiment.require_positive(config, *POSITIVE)
         experiment.require_not_negative(config, *NOT_NEGATIVE)
         if "overparam" in config:
@@ -174,6 +175,7 @@ class Laboratory:
                     raise Interrupted(
                         f"interrupted after group {number + 1}; the same command goes on from there"
                     )
+            self.was_interrupted = interruption.is_noted
         table = self._report(self._workdir)
         if not any(result.metrics for result in results.read_results(path)):
             raise Diverged(

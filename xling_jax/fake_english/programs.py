@@ -94,7 +94,7 @@ class Programs:
 
     def layers(self, model: BertConfig) -> tuple[int, ...]:
         """The layers that are evaluated."""
-        return tuple(self._config.evaluators.layers) or paper_layers(model.layers)
+        return tuple(self._config.evaluators.get("layers", ())) or paper_layers(model.layers)
 
     def _require_positions(self, model: BertConfig, cell: Cell) -> None:
         """Refuses sentences or languages that the model's tables have no rows for."""

@@ -19,7 +19,7 @@ import safetensors.numpy
 from flax import traverse_util
 
 from xling_jax.corpora.normalize import Normalization, Normalizer
-from xling_jax.files import write_beside
+from xling_jax.files import link_beside, write_beside
 from xling_jax.models import heads
 from xling_jax.models.bert import BertConfig
 from xling_jax.models.text_model import BLANK, NO_WORD, Encoded
@@ -27,6 +27,7 @@ from xling_jax.vocabulary.pieces import CLS, SEP, SPECIAL_TOKENS, Pieces
 
 CONFIG, WEIGHTS, PIECES, IDS = "model.json", "model.safetensors", "pieces.model", "ids.npy"
 FORMAT = 1
+FRAMED = 2  # the format of models with a frame or an order of their own, which 1 has no fields for
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,20 +91,32 @@ class StoredModel:
         }
 
 
-def save(folder: str | os.PathLike[str], model: StoredModel) -> None:
-    """Writes a model; the last file of all says that it is complete."""
+def save(
+    folder: str | os.PathLike[str], model: StoredModel, like: str | os.PathLike[str] | None = None
+) -> None:
+    """Writes a model; the last file of all says that it is complete.
+
+    Args:
+      folder: that gets it.
+      model: to write.
+      like: the folder of a model with the same parameters, to share the file of them.
+    """
     folder = Path(folder)
-    leaves = {
-        path: np.ascontiguousarray(leaf, np.float32)
-        for path, leaf in traverse_util.flatten_dict(dict(model.params), sep="/").items()
-    }
-    write_beside(folder / WEIGHTS, safetensors.numpy.save(leaves))
+    if like is None:
+        leaves = {
+            path: np.ascontiguousarray(leaf, np.float32)
+            for path, leaf in traverse_util.flatten_dict(dict(model.params), sep="/").items()
+        }
+        write_beside(folder / WEIGHTS, safetensors.numpy.save(leaves))
+    else:
+        link_beside(folder / WEIGHTS, Path(like) / WEIGHTS)
     model.pieces.save(folder / PIECES)
     ids = io.BytesIO()
     np.save(ids, model.ids.astype(np.int32), allow_pickle=False)
     write_beside(folder / IDS, ids.getvalue())
+    is_plain = model.frame == (CLS, SEP) and not model.inverted
     fields = {
-        "format": FORMAT,
+        "format": FORMAT if is_plain else FRAMED,
         "language": model.language,
         "normalization": dataclasses.asdict(model.normalization),
         "frame": list(model.frame),
@@ -142,8 +155,15 @@ def load(folder: str | os.PathLike[str]) -> StoredModel:
         inverted = bool(fields.get("inverted", False))
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{folder / CONFIG} is damaged: {error}") from error
-    if fields.get("format") != FORMAT:
-        raise ValueError(f"{folder / CONFIG}: format {fields.get('format')}, and {FORMAT} is read")
+    if fields.get("format") not in (FORMAT, FRAMED):
+        raise ValueError(
+            f"{folder / CONFIG}: format {fields.get('format')}, and {FORMAT} and {FRAMED} are read"
+        )
+    if not all(0 <= x < config.vocabulary_size for x in (first, last)):
+        raise ValueError(
+            f"{folder / CONFIG}: frame {[first, last]} is outside the vocabulary of "
+            f"{config.vocabulary_size}"
+        )
     try:
         leaves = safetensors.numpy.load((folder / WEIGHTS).read_bytes())
     except safetensors.SafetensorError as error:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,6 @@ import numpy as np
 from jax.sharding import Mesh
 
 from xling_jax import experiment
-from xling_jax.batches.assembly import SPECIALS
 from xling_jax.batches.corruption import PieceRange
 from xling_jax.batches.store import TokenStore
 from xling_jax.bilingual import rows
@@ -24,7 +23,7 @@ from xling_jax.models.bert import BertConfig
 from xling_jax.natural import export
 from xling_jax.training.loop import Replica
 from xling_jax.vocabulary import pieces as vocabulary
-from xling_jax.vocabulary.apart import ApartVocabulary
+from xling_jax.vocabulary.languages import ApartVocabulary
 from xling_jax.vocabulary.pieces import Pieces
 
 
@@ -51,7 +50,7 @@ class NaturalTexts:
             written = {}
             for field, given in (("train", texts.train), ("dev", texts.dev)):
                 with experiment.named(f"corpora.{name}.{field}"):
-                    written[field] = list(self._sentences(given, field, normalize))
+                    written[field] = self._sentences(given, field, normalize)
             own = self._pieces(name, written["train"], cache)
             for field, sentences in written.items():
                 ids[field].append(own.encode(sentences))
@@ -62,8 +61,8 @@ class NaturalTexts:
         def stored(field: str) -> TokenStore:
             """Special tokens in the text stay the first language's; the setting shifts them."""
             shifted = [
-                [np.where(x < SPECIALS, x, x + k * languages.shift) for x in own]
-                for k, own in enumerate(ids[field])
+                languages.shifted(own, name)
+                for name, own in zip(languages.languages, ids[field], strict=True)
             ]
             return TokenStore.from_languages(shifted, most)
 
@@ -71,15 +70,16 @@ class NaturalTexts:
 
     def _sentences(
         self, given: Sequence[sources.Source], field: str, normalize: Normalizer
-    ) -> Iterator[str]:
+    ) -> list[str]:
+        """The first sentences of a text, as many as the config says, normalised."""
         section = self._config.corpora
         lines = corpora.stream(given, split_sentences=section.split_sentences)
         limit = 0 if self._reader.is_synthetic else section[f"{field}_sentences"]
         found = (written for line in lines if (written := normalize(line)))
-        first = list(itertools.islice(found, 1))
-        if not first:
+        sentences = list(itertools.islice(found, limit or None))
+        if not sentences:
             raise ValueError("the text is empty")
-        yield from itertools.islice(itertools.chain(first, found), limit or None)
+        return sentences
 
     def _pieces(self, name: str, sentences: list[str], cache: Path) -> Pieces:
         section = self._config.vocabulary
@@ -125,13 +125,16 @@ class Data:
 
     def described(self) -> list[str]:
         """See `texts.Data`."""
-        return [
-            f"{name}: {sizes[0]:,} sentences of {store.lengths[own].mean():.1f} places to train "
-            f"on, {sizes[1]:,} held out"
-            for k, name in enumerate(self.vocabulary.languages)
-            for store, own in [(self.train, self.train.languages == k)]
-            for sizes in [[int((x.languages == k).sum()) for x in (self.train, self.dev)]]
-        ]
+        lines = []
+        for number, name in enumerate(self.vocabulary.languages):
+            places = self.train.lengths[self.train.languages == number]
+            held_out = int((self.dev.languages == number).sum())
+            lines.append(
+                f"{name}: {len(places):,} sentences of {places.mean():.1f} places to train on, "
+                f"{held_out:,} held out"
+            )
+        cut = self.train.truncated, self.dev.truncated
+        return [*lines, f"cut to batches.max_length: {cut[0]:,} of them and {cut[1]:,} held out"]
 
     def keep(
         self,

@@ -5,15 +5,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 
 from xling_jax.batches.assembly import SPECIALS
-from xling_jax.bilingual.export import MODELS, file_name
+from xling_jax.bilingual.export import folder_of
 from xling_jax.corpora.normalize import Normalization
 from xling_jax.models import stored
 from xling_jax.models.bert import BertConfig
 from xling_jax.training.loop import Replica
-from xling_jax.vocabulary.apart import ApartVocabulary
+from xling_jax.vocabulary.languages import ApartVocabulary
 from xling_jax.vocabulary.pieces import CLS, SEP
 
 
@@ -29,8 +30,8 @@ def export(
 
     All have the whole table of pieces, so that what is learned of one language's tokens and of the
     special tokens is learned for all that use them (D&S §5). A row with lang-pos has other
-    positions and token types in each: a language's part of the tables stands where the others have
-    theirs. With shift-special the ids around a sentence are the language's own.
+    positions and a token type of its own in each: a language's part of the tables stands where the
+    others have theirs. With shift-special the ids around a sentence are the language's own.
 
     Args:
       workdir: of the run.
@@ -42,10 +43,10 @@ def export(
     """
     setting = replica.setting
     shift, length = int(setting.special_shift), int(setting.position_offset)
-    folder = workdir / MODELS / f"{file_name(replica.row)}_seed{replica.seed}"
+    folder = folder_of(workdir, replica.row, replica.seed)
+    params = jax.device_get(params)
     for number, name in enumerate(vocabulary.languages):
-        tables = {key: np.asarray(value) for key, value in params["embeddings"].items()
-                  if key in ("positions", "token_types")}  # fmt: skip
+        tables = {key: params["embeddings"][key] for key in ("positions", "token_types")}
         if length:
             tables["positions"] = tables["positions"][number * length : (number + 1) * length]
             tables["token_types"] = tables["token_types"][number : number + 1]
@@ -67,4 +68,5 @@ def export(
                 frame=(CLS + number * shift, SEP + number * shift),
                 inverted=bool(np.asarray(setting.inverted)[number]),
             ),
+            like=folder / vocabulary.languages[0] if number and not length else None,
         )

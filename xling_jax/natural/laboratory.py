@@ -5,40 +5,65 @@ from pathlib import Path
 import ml_collections
 
 from xling_jax import experiment
-from xling_jax.bilingual.export import file_name
+from xling_jax.bilingual.export import folder_of
 from xling_jax.fake_english import laboratory as pretraining
 from xling_jax.fake_english.replicas import cells
+from xling_jax.files import plain_name
 from xling_jax.natural.data import NaturalTexts
 from xling_jax.reports import natural
+from xling_jax.training.loop import Interrupted
 from xling_jax.training.metrics import say
+from xling_jax.zero_shot import jobs
 from xling_jax.zero_shot import laboratory as fine_tuning
 from xling_jax.zero_shot.texts import LabelledReader
+
+SECTION = "transfer"  # of the config, which is one of configs/transfer.py
 
 
 class Laboratory:
     """Runs one experiment, and stores what comes out."""
 
     def __init__(self, config: ml_collections.ConfigDict, workdir: Path):
-        """Reads the texts to pretrain on and looks at those to fine-tune on.
+        """Reads the texts to pretrain on and the files to fine-tune on.
 
         Raises:
           ValueError, FileNotFoundError: the config or a text cannot be used, or the workdir holds
             another experiment.
         """
         self._workdir, self._languages = workdir, tuple(config.corpora.languages)
-        wanted = cells(config)
-        if large := [cell.row for cell in wanted if "overparam" in cell.modifications]:
+        self._cells = cells(config)
+        if large := [cell.row for cell in self._cells if "overparam" in cell.modifications]:
             raise ValueError(f"row {large[0]}: overparam means nothing here; set models.* instead")
-        self._transfer = ml_collections.ConfigDict(config.transfer.to_dict())
-        rows = [file_name(cell.row).removeprefix("row") for cell in wanted]  # as in `models/`
-        self._transfer.rows = {row: row for row in rows}
-        self._transfer.row = "+".join(dict.fromkeys(rows))
-        self._transfer.seeds = tuple(config.seeds)
+        self._transfer = ml_collections.ConfigDict(config[SECTION].to_dict())
+        self._transfer.rows = {}
         self._transfer.runs = {"-".join(self._languages): str(workdir)}
-        if self._transfer.tasks:
-            with experiment.named("transfer"):
-                LabelledReader(self._transfer).manifest(self._transfer.tasks[0], self._languages)
+        every = [(plain_name(cell.row), cell.seed) for cell in self._cells]
+        with experiment.named(SECTION):
+            jobs.check(self._of(every))
+        reader = LabelledReader(self._transfer, SECTION)
+        for task in self._transfer.tasks:
+            reader.manifest(task, self._languages)
         self._pretraining = pretraining.Laboratory(config, workdir, NaturalTexts, natural.write)
+
+    def _of(self, trained: list[tuple[str, int]]) -> ml_collections.ConfigDict:
+        """The fine-tuning of some rows, each with the same seeds."""
+        config = self._transfer.copy_and_resolve_references()
+        config.row = "+".join(dict.fromkeys(row for row, _ in trained))
+        config.seeds = tuple(dict.fromkeys(seed for _, seed in trained))
+        return config
+
+    def _by_seeds(self) -> list[list[tuple[str, int]]]:
+        """The rows that have models and the seeds of these, rows with the same seeds together."""
+        trained: dict[str, list[int]] = {}
+        for cell in self._cells:
+            if folder_of(self._workdir, cell.row, cell.seed).exists():
+                trained.setdefault(plain_name(cell.row), []).append(cell.seed)
+            else:
+                say(f"row {cell.row}, seed {cell.seed} diverged, and is not fine-tuned")
+        alike: dict[tuple[int, ...], list[tuple[str, int]]] = {}
+        for row, seeds in trained.items():
+            alike.setdefault(tuple(seeds), []).extend((row, seed) for seed in seeds)
+        return list(alike.values())
 
     def run(self) -> str:
         """Does what is missing, writes the report, returns the table.
@@ -50,6 +75,12 @@ class Laboratory:
         table = self._pretraining.run()
         if not self._transfer.tasks:
             return table
-        say("fine-tuning what was pretrained")
-        fine_tuning.Laboratory(self._transfer, self._workdir / natural.TRANSFER).run()
+        folder = self._workdir / natural.TRANSFER
+        before: pretraining.Laboratory | fine_tuning.Laboratory = self._pretraining
+        for trained in self._by_seeds():
+            if before.was_interrupted:
+                raise Interrupted("interrupted before fine-tuning; the same command goes on")
+            say("fine-tuning what was pretrained")
+            before = fine_tuning.Laboratory(self._of(trained), folder, SECTION)
+            before.run()
         return natural.write(self._workdir)

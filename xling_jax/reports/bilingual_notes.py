@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from xling_jax.corpora.sources import SYNTHETIC
 from xling_jax.reports import notes
 from xling_jax.reports.bilingual_metrics import candidates, corpora, languages, layers, spread
 from xling_jax.reports.formats import listed
 from xling_jax.reports.rows import Row, Run
 
-EMBEDDED = "synthetic"  # the source of a text that the program makes
 THINGS = {"retrieval": "sentences", "words": "words"}  # that a task translates
 _PAPER = (
     "The settings are as in Wu, Conneau et al. 2020, Table 1. The paper prints how well fine-tuned "
@@ -149,7 +149,7 @@ def embedded(run: Run) -> str:
     """What the program made of text, in a sentence; empty where the texts are real ones."""
     section = corpora(run)
     own = [section.get(name) for name in languages(run)]
-    if not own or any(not isinstance(x, dict) or x.get("train") != EMBEDDED for x in own):
+    if not own or any(not isinstance(x, dict) or x.get("train") != SYNTHETIC for x in own):
         return ""
     sizes = [
         f"{section[field]:,} {what}"

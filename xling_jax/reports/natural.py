@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from xling_jax.corpora.sources import SYNTHETIC
+from xling_jax.files import plain_name
 from xling_jax.reports import document, dufter_table3, transfer_scores, verdicts
 from xling_jax.reports.cells import ABSENT, OURS, Cell, Column, Line, Table, diverged_at
 from xling_jax.reports.claims import Decided, Evidence, Measure, RowEvidence
@@ -25,8 +27,8 @@ def write(workdir: Path) -> str:
     Returns the table and the claims as text. Raises `ValueError` naming file and line where a
     stored result cannot be read.
     """
-    run, board = read_run(workdir), _board(workdir)
-    table, decided = build(run, board), decide(run, board)
+    run, tuned = read_run(workdir), board(workdir)
+    table, decided = build(run, tuned), decide(run, tuned)
     folder = run.workdir / "report" / "tables"
     write_own([table], folder)
     verdicts.write(decided, folder)
@@ -43,8 +45,8 @@ def write(workdir: Path) -> str:
     return f"{table.heading}\n{own_terminal(table)}\n\n{claims}".rstrip()
 
 
-def _board(workdir: Path) -> Board:
-    """What was fine-tuned so far."""
+def board(workdir: Path) -> Board:
+    """What was fine-tuned so far of a run."""
     folder = workdir / TRANSFER
     if not (folder / "config.json").exists():
         return Board(())
@@ -57,9 +59,16 @@ def languages(run: Run) -> list[str]:
     return list(found.get("languages", ())) if isinstance(found, dict) else []
 
 
+def _printed_as(run: Run) -> list[str]:
+    """Our languages for the paper's: themselves, or for embedded ones by their places."""
+    corpora = transfer_scores.section(run, "corpora") or {}
+    names = languages(run)
+    is_embedded = any((corpora.get(name) or {}).get("train") == SYNTHETIC for name in names)
+    return names if is_embedded else list(dufter_table3.LANGUAGES)
+
+
 def build(run: Run, board: Board) -> Table:
-    """A line a row and beneath it the paper's, whose German stands in the column of our second
-    language and whose Hindi in that of the third."""
+    """A line a row, and the paper's beneath it."""
     names = languages(run)
     columns = [Column("perplexity", f"perplexity {n}", f"ppl {n}", f"perplexity_dev_{n}")
                for n in names]  # fmt: skip
@@ -68,8 +77,8 @@ def build(run: Run, board: Board) -> Table:
     for name in run.row_names():
         lines.append(_line(run, name, _job(board, name)))
         if printed := dufter_table3.find(name):
-            scores = zip(names, printed.scores, strict=False)
-            cells = {language: Cell(*score) for language, score in scores}
+            scores = dict(zip(_printed_as(run), printed.scores, strict=False))
+            cells = {name: Cell(*scores[name]) for name in names if name in scores}
             lines.append(Line(dufter_table3.SOURCE, name, dufter_table3.SOURCE, cells, None, "",
                               str(dufter_table3.SEEDS)))  # fmt: skip
     for which in BASELINES:
@@ -80,13 +89,21 @@ def build(run: Run, board: Board) -> Table:
     notes = [
         "Perplexity of held-out text where every selected token is masked; accuracy after "
         f"fine-tuning on {names[0] if names else 'the first language'} alone.",
-        f"The paper's languages are {', '.join(dufter_table3.LANGUAGES)}, in this order.",
+        "The paper's numbers of "
+        + ", ".join(
+            f"{language} stand under {name}"
+            for name, language in zip(
+                _printed_as(run), dufter_table3.LANGUAGES.values(), strict=False
+            )
+            if name in names
+        )
+        + ".",
     ]
-    return Table("table3", "Table 3", "XNLI, zero-shot", columns, lines, notes)
+    return Table("table3", "Table 3", "Inference, zero-shot", columns, lines, notes)
 
 
 def _job(board: Board, row: str) -> Job | None:
-    return next(iter(board.of(row, TASK)), None)
+    return next(iter(board.of(plain_name(row), TASK)), None)
 
 
 def _accuracies(job: Job | None) -> dict[str, Measure]:

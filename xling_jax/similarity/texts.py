@@ -7,7 +7,7 @@ from typing import Any
 import ml_collections
 
 from xling_jax import experiment
-from xling_jax.bilingual.texts import SYNTHETIC, TEST_SEED, of_run
+from xling_jax.bilingual.texts import TEST_SEED, of_run
 from xling_jax.corpora import dictionaries, sources
 from xling_jax.corpora import text as corpora
 from xling_jax.corpora.dictionaries import Dictionary
@@ -85,7 +85,7 @@ class TextReader:
                 "texts: nothing is given to compare models on. Give parallel sentences, "
                 f"--config.texts.{self.languages[-1]}.tested_first=… and .tested=…, or dictionaries"
             )
-        is_made = SYNTHETIC in given
+        is_made = sources.SYNTHETIC in given
         self._embedded = of_run(config.run, self.languages) if is_made else None
 
     def manifest(self) -> list[dict[str, Any]]:
@@ -93,7 +93,7 @@ class TextReader:
         found = []
         for name, field in _fields(self.languages):
             path = self._texts[name][field]
-            if path and path != SYNTHETIC:
+            if path and path != sources.SYNTHETIC:
                 found.append(experiment.hashed(path, name, field, f"texts.{name}.{field}"))
         return found
 
@@ -123,13 +123,13 @@ class TextReader:
 
     def _parallel(self, language: str, what: str, seed: int) -> Sentences | None:
         own, limit = self._texts[language], self._config.sentences[what]
-        if language == self.languages[0] and own[what] in ("", SYNTHETIC):
+        if language == self.languages[0] and own[what] in ("", sources.SYNTHETIC):
             others = (self._parallel(name, what, seed) for name in self.languages[1:])
             found = next(filter(None, others), None)
             return found and [(sentence, sentence) for sentence, _ in found]
         if not own[what]:
             return None
-        if own[what] == SYNTHETIC:
+        if own[what] == sources.SYNTHETIC:
             assert self._embedded is not None
             sides = self._embedded.parallel(language, limit, seed)
         else:
@@ -148,7 +148,7 @@ class TextReader:
         found = []
         for name in languages:
             path, limit = self._texts[name].contexts, self._config.sentences.contexts
-            if path == SYNTHETIC:
+            if path == sources.SYNTHETIC:
                 assert self._embedded is not None
                 given: tuple[sources.Source, ...]
                 given = self._embedded.read(name, is_other_domain=False).train
@@ -162,7 +162,7 @@ class TextReader:
         path = self._texts[language][field]
         if not path or language == self.languages[0]:
             return None
-        if path == SYNTHETIC:
+        if path == sources.SYNTHETIC:
             assert self._embedded is not None
             found = self._embedded.read(language, is_other_domain=False)
             return found.dictionary if field == "dictionary" else found.test_dictionary

@@ -1,5 +1,6 @@
 """What fine-tuned models predict for the examples of a language."""
 
+import dataclasses
 import functools
 from collections.abc import Sequence
 from typing import Any
@@ -12,12 +13,13 @@ from jax.sharding import Mesh
 from xling_jax import devices
 from xling_jax.batches import labelled, tasks
 from xling_jax.batches.labelled import Encoded
-from xling_jax.batches.tasks import TaskLayout, TaskPlan
+from xling_jax.batches.tasks import TaskPlan
 from xling_jax.models import partition, task_heads
 from xling_jax.models.task_heads import CLASSIFIER
 from xling_jax.transfer.finetune import ENCODER, HEAD, TaskProgram, word_states
 
 EXAMPLES = 64  # of a batch and device, at most
+ROUNDED = 8  # packed rows of a batch are a multiple of it: sets of about one length share a program
 PAIRS = 2**18  # of words of a batch and device: a parser has scores for each of them
 
 
@@ -37,7 +39,11 @@ def _step(program: TaskProgram, mesh: Mesh):
             found = (task_heads.without_filling(found[0], batch.is_word), found[1])
         return tuple(field[None, None] for field in found)
 
-    inputs = [devices.A_REPLICA] + [devices.SHARED] * 2 + [devices.A_SHARD] * 6
+    inputs = (
+        [devices.A_REPLICA]
+        + [devices.SHARED] * 2
+        + [devices.A_SHARD] * len(dataclasses.fields(TaskPlan))
+    )
     return jax.jit(devices.per_replica(one, mesh, inputs, devices.A_REPLICA_AND_SHARD))
 
 
@@ -57,8 +63,9 @@ class Predictor:
         self._step = _step(program, mesh)
         self._frozen = devices.place(frozen, mesh, devices.SHARED)
         shards = mesh.shape[devices.DATA]
-        # Of each batch: the examples, its plan, and the number and width of each of its examples.
-        self._batches: list[tuple[Any, list[jax.Array], list[tuple[int, int]]]] = []
+        # Of each batch: the examples, its plan, and of each of its examples where its prediction
+        # stands, its number and its width.
+        self._batches: list[tuple[Any, list[jax.Array], list[tuple[int, int, int]]]] = []
         kinds = task_heads.KINDS[program.head.kind]
         unknown = [np.zeros((len(x.places), kinds), np.int32) for x in encoded]
         for numbers, examples in labelled.buckets(encoded, unknown):
@@ -67,17 +74,23 @@ class Predictor:
             chosen = np.full(-(-len(numbers) // size) * size, labelled.NONE)
             chosen[: len(numbers)] = np.arange(len(numbers))
             chosen = chosen.reshape(-1, size)
-            layout = TaskLayout(shards, each, rows, rows, examples.tokens.shape[1])
+            layout = tasks.layout_of(chosen, examples, shards)
+            packed = min(rows, -(-layout.packed // ROUNDED) * ROUNDED)
+            layout = dataclasses.replace(layout, rows=rows, packed=packed)
             plan = tasks.plan(chosen, examples, layout)
             store = devices.place(examples.to_device(), mesh, devices.SHARED)
             widths = (examples.places >= 0).sum(axis=1)
-            for step, own in enumerate(chosen):
+            for step in range(len(chosen)):
                 fields = [
                     devices.place(field[step : step + 1], mesh, devices.A_SHARD)
                     for field in vars(plan).values()
                 ]
-                there = own[own >= 0]  # filling stands behind
-                whose = list(zip(numbers[there].tolist(), widths[there].tolist(), strict=True))
+                own = plan.example[step].ravel()
+                whose = [
+                    (place, int(numbers[example]), int(widths[example]))
+                    for place, example in enumerate(own.tolist())
+                    if example >= 0
+                ]
                 self._batches.append((store, fields, whose))
 
     def __call__(self, params) -> list[list[tuple[np.ndarray, ...]]]:
@@ -97,7 +110,7 @@ class Predictor:
             # [R, 1, shards, B, W, …] as [R, shards x B, W, …]
             flat = [np.asarray(x) for x in results]
             flat = [x.reshape(replicas, -1, *x.shape[4:]) for x in flat]
-            for place, (number, width) in enumerate(whose):
+            for place, number, width in whose:
                 for replica in range(replicas):
                     found[replica][number] = tuple(
                         _cut(field[replica, place], width) for field in flat

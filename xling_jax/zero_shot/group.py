@@ -66,7 +66,7 @@ class Group:
         self._texts, self._pretrained = texts, pretrained
         section, sizes = config.settings[job.task], config.models
         # W&C freeze what a language has for itself; D&S train that of the first language.
-        self._keeps_own = job.row.base is not None or not sizes.train_own
+        self._keeps_own = not sizes.train_own
         self._longest = min(sizes.length, pretrained.config.positions)
         self._labels = task.labels(texts.train)
         batch = chosen[0].batch

@@ -8,7 +8,7 @@ from pathlib import Path
 import ml_collections
 
 from xling_jax import experiment
-from xling_jax.zero_shot.languages import folder_of
+from xling_jax.bilingual.export import folder_of
 
 POSITIVE = (
     "best",
@@ -101,9 +101,9 @@ class Job:
 
     def folders(self, seed: int) -> dict[str, Path]:
         """The folder of each language's model."""
-        models = self.row.models
+        run, models = Path(self.run).expanduser(), self.row.models
         return {
-            name: folder_of(self.run, name if models == ALONE else models, seed, name)
+            name: folder_of(run, name if models == ALONE else models, seed) / name
             for name in self.languages
         }
 
@@ -130,6 +130,12 @@ def jobs(config: ml_collections.ConfigDict) -> list[Job]:
     """
     check(config)
     rows = experiment.chosen_rows(config, parse)
+    for row in rows:
+        if row.base is not None and config.models.train_own:
+            raise ValueError(
+                f"row={row.name}: its first layers stay as they are; set models.train_own=False, "
+                "which is for models that are trained as a whole"
+            )
     return [
         Job(pair, row, task, run)
         for (pair, run), row, task in itertools.product(config.runs.items(), rows, config.tasks)

@@ -30,22 +30,26 @@ LESS_MEMORY = "Lower settings.TASK.batches or models.length, or choose more devi
 class Laboratory:
     """Fine-tunes and tests what an experiment asks for, and stores what comes out."""
 
-    def __init__(self, config: ml_collections.ConfigDict, workdir: Path):
+    def __init__(self, config: ml_collections.ConfigDict, workdir: Path, section: str = ""):
         """Reads what describes texts and models, and opens the workdir or refuses it.
+
+        Args:
+          config: the experiment.
+          workdir: where it is stored.
+          section: what a larger config that has this one calls it.
 
         Raises:
           ValueError, FileNotFoundError: the config, a text or a model cannot be used, or the
             workdir holds another experiment.
         """
         self._config, self._workdir = config, workdir
+        self.was_interrupted = False  # in the last group, when nothing is left to do
         self._jobs = jobs(config)
-        self._texts = LabelledReader(config)
+        self._texts = LabelledReader(config, section)
         experiment.require_writable(workdir)
         manifest: list[dict[str, Any]] = []
         for job in self._jobs:
             read = self._texts.manifest(job.task, job.languages)
-            if read:  # files, which may be wrong
-                self._texts.read(job.task, job.pair)
             if job.row.is_mapped or config.word_order:
                 read += self._texts.parallel_manifest(job)
             for entry in read + list(self._models(job)):
@@ -74,7 +78,7 @@ class Laboratory:
                         f"seeds={seed} --workdir={job.run}, or name another run"
                     ) from error
 
-    @functools.cache  # noqa: B019 - there is one laboratory
+    @functools.cache  # noqa: B019 - laboratories are few
     def _hashed(self, folder: Path) -> list[dict[str, Any]]:
         return folders.manifest(folder)
 
@@ -207,6 +211,7 @@ class Laboratory:
                     raise Interrupted(
                         f"interrupted after {number} of {len(groups)}; the same command goes on"
                     )
+                self.was_interrupted = interruption.is_noted
             if number < len(groups):
                 transfer.write(self._workdir)
         table = transfer.write(self._workdir)

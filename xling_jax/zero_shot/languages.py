@@ -10,7 +10,6 @@ from flax import traverse_util
 
 from xling_jax import experiment
 from xling_jax.alignment.affine import AffineMap
-from xling_jax.bilingual.export import MODELS, file_name
 from xling_jax.models import folders
 from xling_jax.models.bert import BertConfig
 from xling_jax.models.text_model import TextModel
@@ -50,11 +49,6 @@ class Pretrained:
         encoder = divide(self.first.params, frozenset())[0]
         paths = frozenset(traverse_util.flatten_dict(encoder, sep="/"))
         return Pretrained(self.models, paths, maps)
-
-
-def folder_of(run: str, row: str, seed: int, language: str) -> Path:
-    """Where a run of configs/bilingual.py puts the model of a language."""
-    return Path(run).expanduser() / MODELS / f"{file_name(row)}_seed{seed}" / language
 
 
 def of_folders(paths: Mapping[str, Path]) -> Pretrained:

@@ -9,8 +9,9 @@ import ml_collections
 
 from xling_jax import experiment
 from xling_jax.alignment.word_aligner import Links
-from xling_jax.bilingual.texts import SYNTHETIC, of_run
+from xling_jax.bilingual.texts import of_run
 from xling_jax.corpora import text as corpora
+from xling_jax.corpora.sources import SYNTHETIC
 from xling_jax.transfer.ner_task import NamedEntities
 from xling_jax.transfer.nli import NaturalLanguageInference
 from xling_jax.transfer.parsing_task import DependencyParsing
@@ -48,9 +49,9 @@ def task(name: str, config: ml_collections.ConfigDict) -> Task:
 class LabelledReader:
     """Reads the examples of tasks, each once."""
 
-    def __init__(self, config: ml_collections.ConfigDict):
-        """Takes the config; reads nothing yet."""
-        self._config = config
+    def __init__(self, config: ml_collections.ConfigDict, section: str = ""):
+        """Takes the config, and the section of a larger one that it is; reads nothing yet."""
+        self._config, self._section = config, f"{section}." * bool(section)
         self._read: dict[tuple[str, ...], list[Any]] = {}
 
     def _fields(self, name: str, languages: tuple[str, ...]) -> list[tuple[str, str]]:
@@ -59,22 +60,27 @@ class LabelledReader:
         return [(first, part) for part in PARTS] + [(other, "test") for other in others]
 
     def manifest(self, name: str, languages: tuple[str, ...]) -> list[dict[str, Any]]:
-        """The files of a task, with hashes.
+        """The files of a task, with hashes; they are read, as they may be wrong.
 
         Raises:
           ValueError, FileNotFoundError: one is not given or cannot be read; its field is named.
         """
         found = []
         for language, part in self._fields(name, languages):
-            field, path = f"texts.{name}.{language}.{part}", self._path(name, language, part)
+            field, path = self._field(name, language, part), self._path(name, language, part)
             if not path:
                 raise ValueError(
                     f"{field} is empty: give a file with --config.{field}=FILE, or choose another "
                     "task"
                 )
             if path != SYNTHETIC:
-                found.append(experiment.hashed(path, language, field, field))
+                short = field.removeprefix(self._section)
+                found.append(experiment.hashed(path, language, short, field))
+                self._part(name, "-".join(languages), language, part)
         return found
+
+    def _field(self, name: str, language: str, part: str) -> str:
+        return f"{self._section}texts.{name}.{language}.{part}"
 
     def _path(self, name: str, language: str, part: str) -> str:
         return self._config.texts[name][language][part]
@@ -104,10 +110,11 @@ class LabelledReader:
             own = self._config.parallel[language]
             if SYNTHETIC in (own.first, own.second) and (own.first != own.second or own.links):
                 raise ValueError(
-                    f"parallel.{language}: give files for both sides, or neither files nor links"
+                    f"{self._section}parallel.{language}: give files for both sides, or neither "
+                    "files nor links"
                 )
             for part in ("first", "second", "links"):
-                field, path = f"parallel.{language}.{part}", own[part]
+                field, path = f"{self._section}parallel.{language}.{part}", own[part]
                 if not path and part != "links":
                     raise ValueError(
                         f"{field} is empty: row {job.row.name} learns maps from parallel text; "
@@ -117,7 +124,7 @@ class LabelledReader:
                     found.append(experiment.hashed(path, language, field, field))
         return found
 
-    @functools.cache  # noqa: B019 - there is one reader
+    @functools.cache  # noqa: B019 - readers are few
     def parallel(
         self, pair: str, language: str
     ) -> tuple[tuple[list[str], list[str]], list[Links] | None]:
@@ -131,7 +138,7 @@ class LabelledReader:
         if own.second == SYNTHETIC:
             embedded = of_run(self._config.runs[pair], languages)
             return embedded.parallel(language, number, SEEDS["parallel"]), None
-        with experiment.named(f"parallel.{language}"):
+        with experiment.named(f"{self._section}parallel.{language}"):
             first = corpora.read(own.first, languages[0])
             second = corpora.read(own.second, language)
             corpora.require_parallel(first, second)
@@ -143,7 +150,7 @@ class LabelledReader:
         path = self._path(name, language, part)
         key = (name, language, part, self._config.runs[pair] if path == SYNTHETIC else "")
         if key not in self._read:
-            with experiment.named(f"texts.{name}.{language}.{part}"):
+            with experiment.named(self._field(name, language, part)):
                 if path == SYNTHETIC:
                     self._read[key] = self._made(name, pair, language, part)
                 else:

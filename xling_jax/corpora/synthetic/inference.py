@@ -16,8 +16,7 @@ _UNRELATED = "unrelated"
 
 # What makes a label, by natural logic (MacCartney & Manning 2009): label and whether the
 # hypothesis is negated, to (whether the premise is, edits of the hypothesis). Those of a label are
-# equally probable, so that neither sentence tells the label by its negation: half the hypotheses
-# and a quarter of the premises of each label are negated.
+# equally probable.
 _Ways = list[tuple[bool, tuple[str, ...]]]
 _NEUTRAL: _Ways = [
     (True, ("weaken", "oppose")),
@@ -31,6 +30,11 @@ WAYS: dict[tuple[str, bool], _Ways] = {
     ("neutral", False): _NEUTRAL,
     ("neutral", True): _NEUTRAL,
 }
+
+# The share of hypotheses that are negated. As in pairs that people write, negation hints at
+# contradiction (Gururangan et al. 2018, Table 4), so that what a small model learns first is worth
+# something; by it alone 53 % of the labels are found.
+NEGATED = {"entailment": 0.1, "neutral": 0.3, "contradiction": 0.7}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,7 +85,7 @@ class _Writer:
         self.draws = self._deriver.draws
 
     def example(self, label: str) -> Example:
-        negated = self.draws.chance(0.5)
+        negated = self.draws.chance(NEGATED[label])
         premise_negated, edits = self.draws.choose(WAYS[label, negated])
         edit = self.draws.choose(edits)
         for _ in range(_TRIES):

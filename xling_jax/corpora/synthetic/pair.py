@@ -36,7 +36,7 @@ def are_embedded(languages: Sequence[str]) -> bool:
         return False
     if languages[0] != "en" or not set(languages) <= set(EMBEDDED):
         raise ValueError(
-            f"pair={'-'.join(languages)}: the embedded languages are {', '.join(EMBEDDED)}, of "
+            f"{'-'.join(languages)}: the embedded languages are {', '.join(EMBEDDED)}, of "
             "which en comes first"
         )
     return True
