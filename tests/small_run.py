@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import orbax.checkpoint as ocp
+
+from xling_jax.training import checkpoints
 
 ROOT = Path(__file__).parent.parent
 CONFIG = ROOT / "configs" / "fake_english.py"
@@ -86,8 +87,6 @@ def final_state(workdir, group=0):
     """Every leaf of a group's newest checkpoint, by name."""
     folder = workdir / "checkpoints" / f"group{group}"
     step = max(int(path.name) for path in folder.iterdir() if path.name.isdigit())
-    with ocp.CheckpointManager(folder) as manager:
-        tree = manager.restore(step, args=ocp.args.StandardRestore())
     leaves = {}
 
     def collect(value, name=""):
@@ -98,7 +97,7 @@ def final_state(workdir, group=0):
         elif value is not None:
             leaves[name] = np.asarray(value)
 
-    collect(tree)
+    collect(checkpoints.read(folder, step))
     return leaves
 
 

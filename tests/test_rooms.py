@@ -23,7 +23,7 @@ ROOMS = [
     "natural",
     "main",
 ]
-FOR_ALL = {"alignment", "devices", "files"}
+FOR_ALL = {"alignment", "devices", "files", "processes"}
 
 
 def room(parts):

@@ -132,13 +132,29 @@ def test_tokens_fed_from_the_host_train_to_the_same_bits():
         first, size = sum(text.sizes[:language]), text.sizes[language]
         return text.tokens[first + (start + np.arange(one.layout.window)) % size]
 
-    planner = FedPlanner([one], read, 12)
+    planner = FedPlanner([one], read, 12, {0, 1})
     fed, _ = run([one], program(planner.layout, (*SEP_EMB, "layers/0")), planner=planner)
     jax.tree.map(np.testing.assert_array_equal, fed[-1], resident[-1])
-    planner = FedPlanner([one], read, 12)
+    planner = FedPlanner([one], read, 12, {0, 1})
     later = planner.steps(6, 9)
-    for found, wanted in zip(later, FedPlanner([one], read, 12).steps(0, 12), strict=True):
+    for found, wanted in zip(later, FedPlanner([one], read, 12, {0, 1}).steps(0, 12), strict=True):
         np.testing.assert_array_equal(found, wanted[:, 6:9])
+
+
+def test_a_process_reads_only_the_windows_of_its_own_shards():
+    one = sampler(shards=2)
+    reads = []
+
+    def read(language, start, step, slot):
+        reads.append((step, slot))
+        return np.full(one.layout.window, 1 + start, np.int32)
+
+    *_, windows, slot = FedPlanner([one], read, 3, {0, 1}).steps(0, 3)
+    every, _ = sorted(reads), reads.clear()
+    *_, own, _ = FedPlanner([one], read, 3, {1}).steps(0, 3)
+    assert len(reads) == len(every) / 2 and set(reads) < set(every)
+    np.testing.assert_array_equal(own[:, :, 1], windows[:, :, 1])
+    assert not own[:, :, 0].any() and windows[:, :, 0].all()
 
 
 def test_a_run_cut_in_two_gives_the_same_bits():

@@ -13,6 +13,8 @@ import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
+from xling_jax import processes
+
 TUNABLES = "GLIBC_TUNABLES"
 CPU_SHARE = 0.7  # of the machine's memory, that programs may plan with
 CONTAINER_LIMITS = (  # of a control group, old and new
@@ -130,9 +132,41 @@ def make_mesh(replicas: int, devices: Sequence[jax.Device] | None = None) -> Mes
     )
 
 
+def own_shards(mesh: Mesh) -> frozenset[int]:
+    """The shards of a batch that this process's devices have."""
+    here = [
+        shard
+        for (_, shard), device in np.ndenumerate(mesh.devices)
+        if device.process_index == jax.process_index()
+    ]
+    return frozenset(here)
+
+
 def place(tree, mesh: Mesh, spec: P):
-    """Puts a tree of arrays on the mesh."""
-    return jax.device_put(tree, NamedSharding(mesh, spec))
+    """Puts a tree of arrays on the mesh; several processes have the same, but for `own_shards`."""
+    sharding = NamedSharding(mesh, spec)
+    if sharding.is_fully_addressable:
+        return jax.device_put(tree, sharding)
+
+    def placed(x):
+        x = np.asarray(x)
+        return jax.make_array_from_callback(x.shape, sharding, lambda index: x[index])
+
+    return jax.tree.map(placed, tree)
+
+
+def fetch(tree):
+    """A tree of arrays as numpy's, whole in every process; all processes must ask for it."""
+
+    def near(x):
+        if not isinstance(x, jax.Array) or x.is_fully_addressable or x.is_fully_replicated:
+            return x
+        from jax.experimental import multihost_utils
+
+        return multihost_utils.process_allgather(x, tiled=True)
+
+    with processes.together():
+        return jax.device_get(jax.tree.map(near, tree))
 
 
 def per_replica(

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import ml_collections
 
+from xling_jax import processes
 from xling_jax.corpora import sources
 from xling_jax.files import write_beside
 from xling_jax.reports.results import read_config
@@ -291,6 +292,7 @@ def stored(workdir: Path, description: Mapping[str, Any]) -> dict[str, Any] | No
       ValueError: the folder holds a run of another config; the fields that differ are named.
     """
     found = read_config(workdir / CONFIG)
+    processes.wait("what is stored, before anything is")
     if not found:
         return None
     is_whole = isinstance(found.get("config"), dict) and {"rows", "texts"} <= found.keys()

@@ -1,12 +1,15 @@
 """Files that are whole or not there."""
 
 import contextlib
+import io
 import os
 import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
+
+from xling_jax import processes
 
 
 def plain_name(text: str) -> str:
@@ -18,8 +21,12 @@ def plain_name(text: str) -> str:
 def beside(path: Path) -> Iterator[BinaryIO]:
     """A file beside its place, which takes it when all is written, so that no reader sees half.
 
-    Folders above it are made. Nothing is left of a file whose writing failed.
+    Folders above it are made. Nothing is left of a file whose writing failed. Of several processes
+    the first alone writes.
     """
+    if not processes.is_first():
+        yield io.BytesIO()
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
     other = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -34,6 +41,8 @@ def beside(path: Path) -> Iterator[BinaryIO]:
 
 def link_beside(path: Path, other: Path) -> None:
     """Makes a file the same as another one, without a copy where the file system can do that."""
+    if not processes.is_first():
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_name(f".{path.name}.{os.getpid()}")
     try:

@@ -8,7 +8,7 @@ from pathlib import Path
 from absl import app, flags, logging
 from ml_collections import config_flags
 
-from xling_jax import devices
+from xling_jax import devices, processes
 
 CONFIG = config_flags.DEFINE_config_file(
     "config", None, "The experiment, as FILE.py or FILE.py:OPTION=VALUE,…", lock_config=True
@@ -35,6 +35,7 @@ def run(arguments: list[str]) -> int:
     from xling_jax.training.loop import Diverged, Interrupted
 
     try:
+        processes.start()
         if config.name not in LABORATORIES:
             raise ValueError(f"config.name={config.name!r}: choose from {', '.join(LABORATORIES)}")
         laboratory = importlib.import_module(f"xling_jax.{config.name}.laboratory")
@@ -42,9 +43,11 @@ def run(arguments: list[str]) -> int:
         if PREPARE.value:
             if not hasattr(made, "prepare"):
                 raise ValueError(f"--prepare: {config.name} reads its texts when it runs")
-            print(made.prepare())
+            print(processes.by_first(made.prepare))
             return 0
-        print(made.run())
+        table = made.run()
+        if processes.is_first():
+            print(table)
     except Interrupted as error:
         print(error, file=sys.stderr)
         return INTERRUPTED
@@ -53,8 +56,12 @@ def run(arguments: list[str]) -> int:
             raise
         print(f"error: {error}", file=sys.stderr)
         return 1
+    except Exception as error:
+        processes.end_if_abandoned(error)
+        raise
     page = workdir / "report" / "report.html"
-    print(f"\nReport: {page if page.exists() else page.parent / 'tables'}")
+    if processes.is_first():
+        print(f"\nReport: {page if page.exists() else page.parent / 'tables'}")
     return 0
 
 

@@ -79,7 +79,7 @@ class Group:
             save_every=training.save_every or training.steps_per_epoch,
             call=min(training.steps_per_call, training.steps_per_epoch),
         )
-        self._planner = planning.planner(config, data, self._samplers, total)
+        self._planner = planning.planner(config, data, self._samplers, total, self._mesh)
         self._program = StreamProgram(
             BertConfig(vocabulary_size=data.vocabulary.size, **config.models),
             OptimizerConfig(
@@ -123,7 +123,7 @@ class Group:
         until = min(short.updates, self._schedule.total)
         with experiment.named("batches.short"):
             samplers = self._samplers_of(short.sequences, short.length)
-        planner = planning.planner(self._config, self._data, samplers, until)
+        planner = planning.planner(self._config, self._data, samplers, until, self._mesh)
         return Stage(dataclasses.replace(self._program, layout=planner.layout), planner, until)
 
     def run(self, metrics: MetricsFile, interruption: Interruption) -> None:
@@ -252,7 +252,7 @@ class Group:
 
     def _store(self, state: State, best: Best) -> None:
         """Adds the replicas to `results.json`."""
-        stopped_at = np.asarray(state.stopped_at).tolist()
+        stopped_at = devices.fetch(state.stopped_at).tolist()
         for number, (replica, at, selected) in enumerate(
             zip(self._replicas, stopped_at, best.found(), strict=True)
         ):

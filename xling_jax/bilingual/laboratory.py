@@ -5,7 +5,7 @@ from typing import Any
 
 import ml_collections
 
-from xling_jax import devices, experiment
+from xling_jax import devices, experiment, processes
 from xling_jax.bilingual.data import Data, Preparer
 from xling_jax.bilingual.export import group_name
 from xling_jax.bilingual.group import CHECKPOINTS, Group
@@ -166,7 +166,8 @@ class Laboratory:
                 continue
             listed = ", ".join(map(str, members))
             say(f"{number} of {len(groups)}: row {row.name} ({row.description}), seeds {listed}")
-            data = prepare(row)
+            with processes.first_before_others():
+                data = prepare(row)
             self._require_same_text(row, data)
             group = Group(self._config, self._workdir, row, members, data)
             with Interruption() as interruption:  # what is prepared is kept, whenever it ends
@@ -175,12 +176,12 @@ class Laboratory:
                         group.run(self._metrics, interruption)
                 except Diverged as error:
                     say(str(error))
-                bilingual.write(self._workdir)
-                if interruption.is_noted and number < len(groups):
+                processes.by_first(lambda: bilingual.write(self._workdir))
+                if interruption.was_asked() and number < len(groups):
                     raise Interrupted(
                         f"interrupted after {number} of {len(groups)}; the same command goes on"
                     )
-        table = bilingual.write(self._workdir)
+        table = processes.by_first(lambda: bilingual.write(self._workdir))
         if not any(result.metrics for result in results.read_results(path)):
             raise Diverged(
                 "every replica diverged: lower training.learning_rate or raise "

@@ -4,7 +4,9 @@ from collections.abc import Sequence
 
 import ml_collections
 import numpy as np
+from jax.sharding import Mesh
 
+from xling_jax import devices
 from xling_jax.batches.code_switch import switch_window
 from xling_jax.batches.streams import StreamLayout, StreamSampler, probabilities
 from xling_jax.bilingual.data import Data
@@ -39,7 +41,11 @@ def samplers(
 
 
 def planner(
-    config: ml_collections.ConfigDict, data: Data, of: Sequence[StreamSampler], until: int
+    config: ml_collections.ConfigDict,
+    data: Data,
+    of: Sequence[StreamSampler],
+    until: int,
+    mesh: Mesh,
 ) -> ResidentPlanner | FedPlanner:
     """What says what stands in each step: places on the device, or tokens from the host.
 
@@ -48,6 +54,7 @@ def planner(
       data: the text.
       of: the replicas' samplers.
       until: the first update that is not planned.
+      mesh: the devices.
     """
     window, section = of[0].layout.window, config.code_switch
     if data.train is not None and not data.switch:
@@ -67,4 +74,4 @@ def planner(
             most=section.most,
         ).tokens
 
-    return FedPlanner(of, read, until)
+    return FedPlanner(of, read, until, devices.own_shards(mesh))

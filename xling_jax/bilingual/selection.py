@@ -8,6 +8,7 @@ from pathlib import Path
 
 import jax
 
+from xling_jax import devices, processes
 from xling_jax.files import write_beside
 from xling_jax.models import partition
 from xling_jax.training.checkpoints import Checkpoints, read_parameters
@@ -36,14 +37,15 @@ class Best:
 
         A step that was offered before a run was cut off, and comes again, changes nothing.
         """
-        for number, (folder, checkpoints, value) in enumerate(
-            zip(self._folders, self._checkpoints, perplexities, strict=True)
+        bests = [read(folder) for folder in self._folders]
+        processes.wait("the best so far, before a better one")
+        for number, (folder, checkpoints, value, best) in enumerate(
+            zip(self._folders, self._checkpoints, perplexities, bests, strict=True)
         ):
-            best = read(folder)
             if not math.isfinite(value) or best and not value < best[1] and best[0] <= step:
                 continue
             checkpoints.drop_later(step)  # of a run that was put back to an earlier checkpoint
-            own = jax.tree.map(lambda x, n=number: x[n], state)
+            own = jax.tree.map(lambda x, n=number: x[n], devices.fetch(state))
             checkpoints.save(step, own)
             checkpoints.wait()
             record = {"step": step, "perplexity_dev": value, "vocabulary": self._vocabulary}
@@ -51,6 +53,7 @@ class Best:
 
     def found(self) -> list[dict[str, float]]:
         """`best_step` and `best_perplexity` of each replica."""
+        processes.wait("the last that was best")
         records = [read(folder) for folder in self._folders]
         return [
             {} if found is None else {"best_step": found[0], "best_perplexity": found[1]}
@@ -59,6 +62,7 @@ class Best:
 
     def parameters(self) -> list:
         """The parameters of each replica's best checkpoint, None where it has none."""
+        processes.wait("the last that was best")
         found = [read(folder) for folder in self._folders]
         return [
             read_parameters(folder, best[0]) if best else None

@@ -80,7 +80,7 @@ class HeldOutPerplexity:
           `perplexity_dev_LANGUAGE` of each replica, and `perplexity_dev`, their geometric mean;
           and no vectors, [R, 0].
         """
-        found = jax.device_get(self._evaluate(params, settings, self._store, *self._inputs))
+        found = devices.fetch(self._evaluate(params, settings, self._store, *self._inputs))
         replicas = len(next(iter(found.values())))
         mean = np.exp(np.mean([np.log(values) for values in found.values()], axis=0))
         every = {**found, "perplexity_dev": mean}

@@ -144,7 +144,7 @@ class Multilinguality:
         Returns:
           The metrics of each replica, and the layer-0 vectors of all pieces [R, 2, V, D].
         """
-        metrics, vectors = jax.device_get(self._evaluate(params, settings, *self._inputs))
+        metrics, vectors = devices.fetch(self._evaluate(params, settings, *self._inputs))
         replicas = [
             {name: float(values[replica]) for name, values in metrics.items()}
             | {"retrieval_candidates": self._candidates}

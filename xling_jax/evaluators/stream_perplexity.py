@@ -88,7 +88,7 @@ class StreamPerplexity:
             which = jnp.int32(number), jnp.int32(steps)
             losses.append(self._mean_loss(params, settings, self._text, *which, start))
         found = []
-        for replica in np.stack([np.asarray(loss) for loss in losses], axis=1):
+        for replica in np.stack(devices.fetch(losses), axis=1):
             values = {
                 f"perplexity_dev_{name}": float(np.exp(loss))
                 for name, loss in zip(self._languages, replica, strict=True)

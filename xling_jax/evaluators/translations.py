@@ -194,7 +194,7 @@ class Translations:
         words of language NAME among which each translation was looked for, `retrieval_cut_NAME`
         the share of sentences that were cut, on the side that has more of them.
         """
-        metrics = jax.device_get(self._evaluate(params, *self._inputs))
+        metrics = devices.fetch(self._evaluate(params, *self._inputs))
         replicas = len(next(iter(metrics.values())))
         found = [{k: float(v[n]) for k, v in metrics.items()} for n in range(replicas)]
         return [own | self._told for own in found]

@@ -143,7 +143,7 @@ class Group:
 
     def _store_results(self, state: State) -> None:
         """Adds the replicas to `results.json`, after what is kept of them."""
-        stopped_at = np.asarray(state.stopped_at).tolist()
+        stopped_at = devices.fetch(state.stopped_at).tolist()
         for number, (cell, replica, at) in enumerate(
             zip(self.members, self._replicas, stopped_at, strict=True)
         ):
@@ -152,7 +152,8 @@ class Group:
                 assert self._evaluated is not None
                 neighbours = self._programs.neighbours.quality(cell.modifications)
                 values = {**self._evaluated.metrics[number], **neighbours}
-                params = jax.tree.map(lambda x, n=number: x[n], partition.select(state.params))
+                plain = partition.select(devices.fetch(state.params))
+                params = jax.tree.map(lambda x, n=number: x[n], plain)
                 vectors = self._evaluated.vectors[number]
                 self._data.keep(self._workdir, replica, self._kind.model, params, vectors)
             path = self._workdir / "results.json"

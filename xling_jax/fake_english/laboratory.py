@@ -6,7 +6,7 @@ from typing import Any
 
 import ml_collections
 
-from xling_jax import devices, experiment
+from xling_jax import devices, experiment, processes
 from xling_jax.fake_english import neighbours
 from xling_jax.fake_english.data import FakeEnglish
 from xling_jax.fake_english.group import CHECKPOINTS, Group
@@ -84,7 +84,8 @@ class Laboratory:
             {cell.row: cell.description for cell in wanted},
         )
         stored = experiment.stored(workdir, description)
-        data = texts.prepare(workdir / "vocabulary")
+        with processes.first_before_others():
+            data = texts.prepare(workdir / "vocabulary")
         vocabulary = {
             "size": data.vocabulary.size,
             "languages": list(data.vocabulary.languages),
@@ -170,13 +171,13 @@ class Laboratory:
                 except Diverged as error:
                     say(str(error))
                 if group is not self._groups[-1]:
-                    self._report(self._workdir)
-                if interruption.is_noted and number + 1 < len(self._groups):
+                    processes.by_first(lambda: self._report(self._workdir))
+                if interruption.was_asked() and number + 1 < len(self._groups):
                     raise Interrupted(
                         f"interrupted after group {number + 1}; the same command goes on from there"
                     )
-            self.was_interrupted = interruption.is_noted
-        table = self._report(self._workdir)
+            self.was_interrupted = interruption.was_asked()
+        table = processes.by_first(lambda: self._report(self._workdir))
         if not any(result.metrics for result in results.read_results(path)):
             raise Diverged(
                 "every replica diverged: lower training.learning_rate (overparam.learning_rate, "

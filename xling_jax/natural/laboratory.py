@@ -4,7 +4,7 @@ from pathlib import Path
 
 import ml_collections
 
-from xling_jax import experiment
+from xling_jax import experiment, processes
 from xling_jax.bilingual.export import folder_of
 from xling_jax.fake_english import laboratory as pretraining
 from xling_jax.fake_english.replicas import cells
@@ -83,4 +83,4 @@ class Laboratory:
             say("fine-tuning what was pretrained")
             before = fine_tuning.Laboratory(self._of(trained), folder, SECTION)
             before.run()
-        return natural.write(self._workdir)
+        return processes.by_first(lambda: natural.write(self._workdir))

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from xling_jax import processes
 from xling_jax.reports import results
 from xling_jax.training.loop import Replica, is_about
 from xling_jax.training.metrics import MetricsFile
@@ -88,3 +89,4 @@ def store(
             diverged_at=None if has_ended else stopped_at,
         ),
     )
+    processes.wait("a stored result")

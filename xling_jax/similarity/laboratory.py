@@ -5,7 +5,7 @@ from typing import Any
 
 import ml_collections
 
-from xling_jax import experiment
+from xling_jax import experiment, processes
 from xling_jax.models import folders
 from xling_jax.reports import results, similarity
 from xling_jax.similarity import measures, pairs
@@ -70,7 +70,7 @@ class Laboratory:
             for number, pair in enumerate(self._pairs, 1):
                 if (pair.name, seed) in {(r.row, r.seed) for r in results.read_results(path)}:
                     continue
-                if interruption.is_noted:
+                if interruption.was_asked():
                     raise Interrupted(
                         f"interrupted before pair {number} of {len(self._pairs)}; the same command "
                         "goes on from there"
@@ -98,5 +98,5 @@ class Laboratory:
                     ),
                 )
                 if pair is not self._pairs[-1]:
-                    similarity.write(self._workdir)
-        return similarity.write(self._workdir)
+                    processes.by_first(lambda: similarity.write(self._workdir))
+        return processes.by_first(lambda: similarity.write(self._workdir))

@@ -4,8 +4,10 @@ import dataclasses
 from pathlib import Path
 
 import jax
+import numpy as np
 import orbax.checkpoint as ocp
 
+from xling_jax import processes
 from xling_jax.training.step import State
 
 KEPT = 2  # newest checkpoints
@@ -49,7 +51,9 @@ class Checkpoints:
         """Starts to save the state; at most one save is under way at a time."""
         if step in self._manager.all_steps():
             return
-        if not self._manager.save(step, args=ocp.args.StandardSave(_to_tree(state))):
+        with processes.together():
+            is_saved = self._manager.save(step, args=ocp.args.StandardSave(_to_tree(state)))
+        if not is_saved:
             raise ValueError(f"{self._folder} has checkpoints of later steps than {step}")
 
     def drop_later(self, step: int) -> None:
@@ -60,7 +64,8 @@ class Checkpoints:
 
     def wait(self) -> None:
         """Returns when the save under way, if any, is complete."""
-        self._manager.wait_until_finished()
+        with processes.together():
+            self._manager.wait_until_finished()
 
     def restore(self, like: State) -> State:
         """The newest checkpoint, placed on the devices as `like` is.
@@ -94,17 +99,26 @@ class Checkpoints:
         self._manager.close()
 
 
-def read_parameters(folder: Path, step: int):
-    """The parameters of a checkpoint in a folder, as numpy arrays.
+def read(folder: Path, step: int) -> dict:
+    """A checkpoint in a folder as numpy arrays, whatever devices and processes wrote it.
 
     Raises:
       ValueError: it is not there, or cannot be read.
     """
-    with ocp.CheckpointManager(folder.resolve()) as manager:
-        try:
-            return manager.restore(step, args=ocp.args.StandardRestore())["params"]
-        except Exception as error:  # the library raises many kinds
-            raise ValueError(
-                f"checkpoint {folder / str(step)} cannot be read ({type(error).__name__}): it is "
-                "not there, or damaged"
-            ) from error
+    handler = ocp.StandardCheckpointHandler()
+    try:
+        with ocp.CheckpointManager(folder.resolve(), item_handlers=handler) as manager:
+            found = manager.item_metadata(step)
+            tree = getattr(found, "tree", found)
+            like = jax.tree.map(lambda x: np.empty(x.shape, x.dtype), tree)
+            return manager.restore(step, args=ocp.args.StandardRestore(like))
+    except Exception as error:  # the library raises many kinds
+        raise ValueError(
+            f"checkpoint {folder / str(step)} cannot be read ({type(error).__name__}): it is "
+            "not there, or damaged"
+        ) from error
+
+
+def read_parameters(folder: Path, step: int):
+    """The parameters of a checkpoint, see `read`."""
+    return read(folder, step)["params"]

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
 
-from xling_jax import devices
+from xling_jax import devices, processes
 from xling_jax.training.checkpoints import Checkpoints
 from xling_jax.training.compilation import StepCompiler, Store
 from xling_jax.training.metrics import MetricsFile, Progress, duration, say
@@ -28,7 +28,7 @@ class Interruption:
 
     def __init__(self):
         """Nothing was noted yet."""
-        self.is_noted = False
+        self._is_noted = False
 
     def __enter__(self) -> "Interruption":
         """Takes the signals over."""
@@ -42,7 +42,11 @@ class Interruption:
             signal.signal(number, handler)
 
     def _note(self, number, frame) -> None:
-        self.is_noted = True
+        self._is_noted = True
+
+    def was_asked(self) -> bool:
+        """Whether any process was asked to end; all processes must ask this together."""
+        return processes.any_of(self._is_noted)
 
 
 class Diverged(Exception):
@@ -167,7 +171,7 @@ class Training:
         self._step = 0
         if not is_new:
             self.state = checkpoints.restore(self.state)
-            self._step = int(np.asarray(self.state.step).max())
+            self._step = int(devices.fetch(self.state.step).max())
             say(f"resuming from the checkpoint of step {self._step}")
         metrics.keep(lambda entry: not is_about(replicas, entry) or entry["step"] <= self._step)
         self._plan_steps = min(schedule.call, schedule.epoch)
@@ -202,9 +206,10 @@ class Training:
                 began = time.perf_counter()
                 self._evaluate(self._step, self.state, self.settings)
                 progress.evaluated(time.perf_counter() - began)
-            if schedule.saves(self._step) or self._interruption.is_noted:
+            is_asked = self._interruption.was_asked()
+            if schedule.saves(self._step) or is_asked:
                 self._checkpoints.save(self._step, self.state)
-            if self._interruption.is_noted and self._step < schedule.total:
+            if is_asked and self._step < schedule.total:
                 raise Interrupted(
                     f"interrupted at step {self._step} of {schedule.total}; a checkpoint is saved, "
                     "and the same command goes on from there"
@@ -243,7 +248,7 @@ class Training:
         self.state, metrics = compiled(
             self.state, self.settings, self._store, jnp.int32(stop - start), *arguments
         )
-        metrics = jax.tree.map(lambda x: x[:, : stop - start], jax.device_get(metrics))
+        metrics = jax.tree.map(lambda x: x[:, : stop - start], devices.fetch(metrics))
         seconds = time.perf_counter() - began
         progress.trained(seconds)
         self._step = stop
@@ -267,7 +272,7 @@ class Training:
         )
 
     def _require_alive(self) -> None:
-        stopped = np.asarray(self.state.stopped_at)
+        stopped = devices.fetch(self.state.stopped_at)
         for number in set(np.flatnonzero(stopped != RUNNING).tolist()) - self._stopped:
             self._stopped.add(number)
             say(f"{self._replicas[number].name} diverged at step {stopped[number]}: it is frozen")

@@ -8,12 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from xling_jax import processes
 from xling_jax.files import write_beside
 
 
 def say(message: str) -> None:
-    """Prints a line of progress at once."""
-    print(f"[{time.strftime('%H:%M:%S')}] {message}", file=sys.stderr, flush=True)
+    """Prints a line of progress at once; of several processes the first alone does."""
+    if processes.is_first():
+        print(f"[{time.strftime('%H:%M:%S')}] {message}", file=sys.stderr, flush=True)
 
 
 def duration(seconds: float) -> str:
@@ -38,12 +40,14 @@ class MetricsFile:
 
     def write(self, **entry: Any) -> None:
         """Appends an object; numbers that are not finite become null."""
+        if not processes.is_first():
+            return
         with open(self._path, "a", encoding="utf-8") as file:
             file.write(json.dumps(_finite(entry), allow_nan=False) + "\n")
 
     def keep(self, is_kept: Callable[[dict[str, Any]], bool]) -> None:
         """Drops lines, and one that a kill cut off: what a resumed run will write again."""
-        if not self._path.exists():
+        if not processes.is_first() or not self._path.exists():
             return
         kept = []
         for line in self._path.read_bytes().splitlines(keepends=True):

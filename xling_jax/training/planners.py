@@ -5,7 +5,7 @@ time it is read, the tokens. Both give the same order.
 """
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -104,8 +104,16 @@ class ResidentPlanner(Generic[L]):
 class FedPlanner:
     """Plans with their tokens, read ahead by Grain in threads."""
 
-    def __init__(self, samplers: Sequence[StreamSampler], read: Read, total: int):
-        """Takes the replicas' samplers, how a window is read, and the number of updates."""
+    def __init__(self, samplers: Sequence[StreamSampler], read: Read, total: int, shards: Set[int]):
+        """Takes what it needs.
+
+        Args:
+          samplers: the replicas'.
+          read: how a window is read.
+          total: the number of updates.
+          shards: whose windows are read; those of other processes stay empty.
+        """
+        self._shards = shards
         self.layout = dataclasses.replace(samplers[0].layout, is_fed=True)
         self._samplers, self._read, self._total = samplers, read, total
         self._next, self._ahead = -1, iter(())
@@ -115,8 +123,10 @@ class FedPlanner:
         plans = []
         for sampler in self._samplers:
             plan = sampler.plan(step, step + 1)
-            tokens = np.empty((*plan.windows.shape, self.layout.window), np.int32)
+            tokens = np.zeros((*plan.windows.shape, self.layout.window), np.int32)
             for place in np.ndindex(plan.windows.shape):
+                if place[1] not in self._shards:
+                    continue
                 language = int(plan.language[place[:-1]])
                 start, slot = int(plan.windows[place]), int(plan.slot[place])
                 tokens[place] = self._read(language, start, step, slot)

@@ -108,7 +108,7 @@ class Predictor:
         for store, fields, whose in self._batches:
             results = self._step(params, self._frozen, store, *fields)
             # [R, 1, shards, B, W, …] as [R, shards x B, W, …]
-            flat = [np.asarray(x) for x in results]
+            flat = devices.fetch(list(results))
             flat = [x.reshape(replicas, -1, *x.shape[4:]) for x in flat]
             for place, number, width in whose:
                 for replica in range(replicas):

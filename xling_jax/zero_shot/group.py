@@ -10,7 +10,7 @@ import jax
 import ml_collections
 import numpy as np
 
-from xling_jax import devices
+from xling_jax import devices, processes
 from xling_jax.batches.labelled import Encoded, Examples
 from xling_jax.batches.tasks import TaskSampler
 from xling_jax.models.task_heads import HeadConfig
@@ -206,7 +206,7 @@ class Group:
 
         def evaluate(step: int, state: State, settings: Any) -> None:
             found: list[dict[str, float]] = [{} for _ in self._replicas]
-            running = np.flatnonzero(np.asarray(state.stopped_at) == RUNNING)
+            running = np.flatnonzero(devices.fetch(state.stopped_at) == RUNNING)
             for name, predictor in predictors.items():
                 items, predictions = sets[name][1], predictor(state.params)
                 for number in running:
@@ -233,9 +233,12 @@ class Group:
             told = task.baselines(texts.train, items) | task.counted(items)
             fixed |= {f"{name}_{language}": value for name, value in told.items()}
         fixed |= {f"cut_{name}": float(number) for name, number in self._cut.items()}
+        processes.wait("the last evaluation")
         written = results.read_metrics(self._workdir / METRICS).evaluations
         dev = f"{task.metric}_{DEV}"
-        for replica, at in zip(self._replicas, np.asarray(state.stopped_at).tolist(), strict=True):
+        for replica, at in zip(
+            self._replicas, devices.fetch(state.stopped_at).tolist(), strict=True
+        ):
             values: Mapping[str, float] = {}
             if at == RUNNING:
                 own = [x for x in written if (x.row, x.seed) == (replica.row, replica.seed)]

@@ -7,7 +7,7 @@ from typing import Any
 
 import ml_collections
 
-from xling_jax import devices, experiment
+from xling_jax import devices, experiment, processes
 from xling_jax.alignment.affine import AffineMap
 from xling_jax.alignment.word_aligner import Links
 from xling_jax.evaluators import word_order
@@ -207,14 +207,14 @@ class Laboratory:
                         ).run(self._metrics, interruption, order)
                 except Diverged as error:
                     say(str(error))
-                if interruption.is_noted and number < len(groups):
+                if interruption.was_asked() and number < len(groups):
                     raise Interrupted(
                         f"interrupted after {number} of {len(groups)}; the same command goes on"
                     )
-                self.was_interrupted = interruption.is_noted
+                self.was_interrupted = interruption.was_asked()
             if number < len(groups):
-                transfer.write(self._workdir)
-        table = transfer.write(self._workdir)
+                processes.by_first(lambda: transfer.write(self._workdir))
+        table = processes.by_first(lambda: transfer.write(self._workdir))
         if not any(result.metrics for result in results.read_results(path)):
             raise Diverged("every replica diverged: lower settings.TASK.rates")
         return table

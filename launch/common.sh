@@ -1,0 +1,34 @@
+# shellcheck shell=bash
+# What the launchers share; read by them, not run.
+
+dry_run=0
+
+die() {
+  printf 'error: %s\n' "$*" >&2
+  exit 2
+}
+
+# Prints a command as it could be typed, and runs it unless --dry-run was given.
+run() {
+  printf '+' >&2
+  printf ' %q' "$@" >&2
+  printf '\n' >&2
+  if ((dry_run)); then return 0; fi
+  "$@"
+}
+
+# The text at the top of a launcher, from its second line to the first that is no comment.
+usage() {
+  awk 'NR > 1 && !/^#/ { exit } NR > 1 { sub(/^# ?/, ""); print }' "$1"
+}
+
+# Words as one line that a shell reads back as the same words.
+quoted() {
+  local line
+  printf -v line '%q ' "$@"
+  printf '%s' "${line% }"
+}
+
+need_value() {
+  (($2 > 1)) || die "$1: give a value behind it"
+}

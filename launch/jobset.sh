@@ -1,0 +1,127 @@
+#!/usr/bin/env bash
+# Runs an experiment on Kubernetes as a JobSet: one pod a machine, on TPUs or GPUs.
+#
+#   launch/jobset.sh NAME --image IMAGE --pods N --volume CLAIM (--tpu TYPE:TOPOLOGY | --gpu N) \
+#       -- --config=configs/bilingual.py:pair=en-fr [FLAGS OF THE RUN]
+#
+# The image has the project installed (pip install ./xling_jax). The volume, which many pods can
+# write (ReadWriteMany), is mounted at /runs; the workdir is /runs/NAME. When a pod is lost all
+# start again and go on from the last checkpoint.
+#
+# Options:
+#   --image IMAGE        of the containers
+#   --pods N             machines
+#   --volume CLAIM       a PersistentVolumeClaim
+#   --tpu TYPE:TOPOLOGY  such as tpu-v5-lite-podslice:4x4; 4 chips a machine, or --chips N
+#   --gpu N              GPUs of a machine
+#   --restarts N         times that it may start again (20)
+#   --namespace NAME     kubectl's own default otherwise
+#   --dry-run            print what would be applied
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+if [[ ${1:-} == --help ]]; then usage "${BASH_SOURCE[0]}" && exit; fi
+[[ ${1:-} =~ ^[a-z][a-z0-9-]*$ ]] || die "give a name first, of letters a to z, digits and -"
+name=$1
+shift
+image='' pods='' volume='' tpu='' chips=4 gpu='' restarts=20 where=()
+while (($#)); do
+  case $1 in
+    --dry-run) dry_run=1 && shift ;;
+    --) shift && break ;;
+    --image | --pods | --volume | --tpu | --chips | --gpu | --restarts | --namespace)
+      need_value "$1" $#
+      case $1 in
+        --image) image=$2 ;;
+        --pods) pods=$2 ;;
+        --volume) volume=$2 ;;
+        --tpu) tpu=$2 ;;
+        --chips) chips=$2 ;;
+        --gpu) gpu=$2 ;;
+        --restarts) restarts=$2 ;;
+        --namespace) where=("--namespace=$2") ;;
+      esac
+      shift 2
+      ;;
+    *) die "unknown option $1: see launch/jobset.sh --help; the flags of the run stand behind --" ;;
+  esac
+done
+for needed in image pods volume; do [[ -n ${!needed} ]] || die "give --$needed"; done
+[[ $pods =~ ^[1-9][0-9]*$ && $chips =~ ^[1-9][0-9]*$ && $restarts =~ ^[0-9]+$ ]] ||
+  die "--pods, --chips and --restarts: give numbers"
+[[ -n $tpu || -n $gpu ]] || die "give --tpu or --gpu"
+[[ -z $tpu || -z $gpu ]] || die "give --tpu or --gpu, not both"
+(($#)) || die "give the flags of the run behind --, at least --config=…"
+
+# A word as a string of YAML.
+yaml() {
+  local text=${1//\\/\\\\}
+  printf '"%s"' "${text//\"/\\\"}"
+}
+
+port=8476
+# The first pod's name in the network, as JobSet makes it.
+first=$name-machines-0-0.$name
+arguments=()
+for flag in "$@" "--workdir=/runs/$name" "--coordinator=$first:$port" "--processes=$pods" \
+  "--process=\$(JOB_COMPLETION_INDEX)"; do
+  arguments+=("$(yaml "$flag")")
+done
+if [[ -n $tpu ]]; then
+  [[ $tpu == *?:?* ]] || die "--tpu $tpu: write TYPE:TOPOLOGY, such as tpu-v5-lite-podslice:4x4"
+  selector="
+              nodeSelector:
+                cloud.google.com/gke-tpu-accelerator: $(yaml "${tpu%%:*}")
+                cloud.google.com/gke-tpu-topology: $(yaml "${tpu#*:}")"
+  resource="google.com/tpu: \"$chips\""
+else
+  [[ $gpu =~ ^[1-9][0-9]*$ ]] || die "--gpu $gpu: give a number"
+  selector='' resource="nvidia.com/gpu: \"$gpu\""
+fi
+manifest=$(
+  cat <<EOF
+apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata:
+  name: $name
+spec:
+  failurePolicy:
+    maxRestarts: $restarts
+  replicatedJobs:
+    - name: machines
+      replicas: 1
+      template:
+        spec:
+          parallelism: $pods
+          completions: $pods
+          completionMode: Indexed
+          backoffLimit: 0
+          template:
+            spec:
+              restartPolicy: Never$selector
+              containers:
+                - name: run
+                  image: $(yaml "$image")
+                  command: ["python", "-m", "xling_jax.main"]
+                  args: [$(
+    IFS=,
+    printf '%s' "${arguments[*]}"
+  )]
+                  ports:
+                    - containerPort: $port
+                  resources:
+                    limits:
+                      $resource
+                  volumeMounts:
+                    - name: runs
+                      mountPath: /runs
+              volumes:
+                - name: runs
+                  persistentVolumeClaim:
+                    claimName: $(yaml "$volume")
+EOF
+)
+if ((dry_run)); then printf '%s\n' "$manifest"; fi
+run kubectl apply ${where[@]+"${where[@]}"} -f - <<<"$manifest"
+((dry_run)) || printf 'Follow it with: kubectl logs %s -f job/%s-machines-0\n' \
+  "${where[*]-}" "$name" >&2

@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# Submits an experiment to Slurm: one process a GPU, on one node or several.
+#
+#   launch/slurm.sh [OPTIONS] -- --config=configs/bilingual.py:pair=en-fr --workdir=/shared/run …
+#
+# The workdir must lie on a file system that all nodes see. A job that is pre-empted or runs out of
+# time saves a checkpoint and is put back into the queue, and goes on from it.
+#
+# Options:
+#   --nodes N           nodes (1)
+#   --gpus N            GPUs, and processes, of each node (1)
+#   --time LIMIT        as sbatch takes it (24:00:00)
+#   --sweep NAME=A,B,…  a job of an array for each value: the config's option NAME is set to it, and
+#                       the value is put behind --workdir; NAME is `row`, `pair`, `seeds`, …
+#   --at-once N         jobs of an array that run at the same time (all)
+#   --sbatch ARGUMENT   one more argument of sbatch, such as --partition=gpu; can be given again
+#   --setup COMMAND     run on each node before, such as 'source ~/venv/bin/activate'
+#   --dry-run           print the command and the script, submit nothing
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+nodes=1 gpus=1 limit=24:00:00 sweep='' at_once='' setup=':' more=()
+while (($#)); do
+  case $1 in
+    --help) usage "${BASH_SOURCE[0]}" && exit ;;
+    --dry-run) dry_run=1 && shift ;;
+    --) shift && break ;;
+    --nodes | --gpus | --time | --sweep | --at-once | --sbatch | --setup)
+      need_value "$1" $#
+      case $1 in
+        --nodes) nodes=$2 ;;
+        --gpus) gpus=$2 ;;
+        --time) limit=$2 ;;
+        --sweep) sweep=$2 ;;
+        --at-once) at_once=$2 ;;
+        --sbatch) more+=("$2") ;;
+        --setup) setup=$2 ;;
+      esac
+      shift 2
+      ;;
+    *) die "unknown option $1: see launch/slurm.sh --help; the flags of the run stand behind --" ;;
+  esac
+done
+config='' workdir='' flags=()
+for flag in "$@"; do
+  case $flag in
+    --config=*) config=${flag#--config=} ;;
+    --workdir=*) workdir=${flag#--workdir=} ;;
+    *) flags+=("$flag") ;;
+  esac
+done
+[[ -n $config ]] || die "give --config=… behind --"
+[[ -n $workdir ]] || die "give --workdir=… behind --, on a file system that all nodes see"
+[[ $nodes =~ ^[1-9][0-9]*$ && $gpus =~ ^[1-9][0-9]*$ ]] || die "--nodes and --gpus: give numbers"
+
+values=('') array=()
+if [[ -n $sweep ]]; then
+  [[ $sweep == *=?* ]] || die "--sweep $sweep: write NAME=A,B,…"
+  IFS=, read -r -a values <<<"${sweep#*=}"
+  array=("--array=0-$((${#values[@]} - 1))${at_once:+%$at_once}")
+fi
+
+# The batch script; values are read from an array there, by the number of the job in the array.
+script=$(
+  cat <<EOF
+#!/usr/bin/env bash
+set -euo pipefail
+values=($(quoted "${values[@]}"))
+value=\${values[\${SLURM_ARRAY_TASK_ID:-0}]}
+config=$(quoted "$config") workdir=$(quoted "$workdir")
+if [[ -n \$value ]]; then
+  case \$config in *:*) config+=, ;; *) config+=: ;; esac
+  config+=$(quoted "${sweep%%=*}")=\$value
+  workdir+=-\${value//[^a-zA-Z0-9_.+-]/_}
+fi
+$setup
+status=0
+srun --kill-on-bad-exit=1 python -m xling_jax.main "--config=\$config" "--workdir=\$workdir" \\
+  --processes=auto $(quoted ${flags[@]+"${flags[@]}"}) || status=\$?
+# 143: asked to end, and saved; 75: another process was lost.
+if ((status == 143 || status == 75)); then scontrol requeue "\$SLURM_JOB_ID"; fi
+exit "\$status"
+EOF
+)
+if ((dry_run)); then printf '%s\n' "$script"; fi
+run sbatch --job-name=xling_jax "--nodes=$nodes" "--ntasks-per-node=$gpus" \
+  "--gpus-per-node=$gpus" "--time=$limit" --requeue --signal=TERM@120 \
+  ${array[@]+"${array[@]}"} ${more[@]+"${more[@]}"} <<<"$script"
