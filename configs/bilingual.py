@@ -176,6 +176,7 @@ def paper(languages: tuple[str, ...]) -> ConfigDict:
                 "token_types": 1,
                 "dropout": 0.1,
                 "dtype": "bfloat16",
+                "remat": False,
                 "head": "linear",
             },
             "training": {

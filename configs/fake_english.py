@@ -154,6 +154,7 @@ def paper() -> ConfigDict:
                 "token_types": 2,
                 "dropout": 0.1,
                 "dtype": "float32",
+                "remat": False,
             },
             "overparam": {
                 "hidden": 768,

@@ -97,6 +97,7 @@ def paper(languages: tuple[str, ...]) -> ConfigDict:
                 "token_types": len(languages),
                 "dropout": 0.1,
                 "dtype": "bfloat16",
+                "remat": False,
             },
             "training": {
                 "epochs": 2,

@@ -264,3 +264,27 @@ def test_the_embeddings_lose_their_share(params):
     assert 0.08 < lost.mean() < 0.12
     scaled = np.where(lost, 0.0, lain.states(params)[0] / (1 - CONFIG.dropout))
     assert np.allclose(lain.states(params, bits=lain.bits())[0], scaled, atol=1e-5)
+
+
+def test_computing_layers_again_changes_the_memory_and_not_the_gradient():
+    config = dataclasses.replace(CONFIG, layers=6, dropout=0.1)
+    rows, places = ((16, 32),), np.tile(np.arange(32), 16)
+    tokens, zero = np.arange(512) % 50, np.zeros(512, np.int32)
+    bits = DropoutBits(hashing.token_hash(0, 0, zero, places), jnp.asarray(places))
+
+    def loss(params, config):
+        (states,) = Bert(config).apply(
+            {"params": params}, tokens, places, None, zero, rows=rows, bits=bits, layers=(6,)
+        )
+        return jnp.square(states).sum(axis=1).std()
+
+    params = heads.initial_params(config, 0)
+    found, kept = [], []
+    for remat in (False, True):
+        own = functools.partial(loss, config=dataclasses.replace(config, remat=remat))
+        _, backward = jax.vjp(own, params)
+        found.append(jax.jit(jax.grad(own))(params))
+        kept.append(sum(x.nbytes for x in jax.tree.leaves(backward)))
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=2e-4, atol=1e-6), *found)
+    assert any(np.abs(x).max() > 1e-4 for x in jax.tree.leaves(found[0]))
+    assert kept[1] < 0.3 * kept[0]  # from the forward pass to the backward one

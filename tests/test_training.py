@@ -264,6 +264,13 @@ def test_a_run_resumed_twice_ends_with_the_bits_of_an_undisturbed_one(tmp_path):
     assert len(set(without_speed(lines))) == len(lines.splitlines())
 
 
+def test_a_step_that_needs_more_than_there_is_is_announced(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(devices, "memory_limit", lambda: 2**20)
+    run_loop(tmp_path)
+    (line,) = (x for x in capsys.readouterr().err.splitlines() if "may run out of memory" in x)
+    assert "and 1 are there" in line and "models.remat=True" in line
+
+
 def test_a_torn_checkpoint_is_refused_naming_it_and_the_way_out(tmp_path):
     run_loop(tmp_path)
     latest = tmp_path / "checkpoints" / "15"

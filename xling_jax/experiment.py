@@ -38,6 +38,7 @@ WITHOUT_EFFECT = (
     "corpora.processes",
     "evaluators.row_lengths",
     "evaluators.sentences",
+    "models.remat",
     "training.kept_checkpoints",
     "training.steps_per_call",
     "training.save_every",

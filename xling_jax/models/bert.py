@@ -39,6 +39,7 @@ class BertConfig:
     initial_sd: float = 0.02
     dtype: str = "float32"  # of the computation; parameters are always float32
     head: str = "bert"  # "linear": the token embeddings and a bias, nothing else (W&C)
+    remat: bool = False  # compute each layer again in the backward pass, to save memory
 
     def __post_init__(self):
         if self.hidden % self.heads:
@@ -192,8 +193,10 @@ class Stack(nn.Module):
     def __call__(self, x_MxD, bias, rows: Rows, bits: DropoutBits | None, depth: int):
         """Returns the states after the embeddings and after each of `depth` layers."""
         states = [x_MxD]
+        rows_of_call = 3  # the argument that says shapes, counted with the module
+        kind = nn.remat(Layer, static_argnums=(rows_of_call,)) if self.config.remat else Layer
         for number in range(depth):
-            layer = Layer(self.config, number + 1, name=str(number))
+            layer = kind(self.config, number + 1, name=str(number))
             states.append(layer(states[-1], bias, rows, bits))
         return states
 

@@ -162,6 +162,7 @@ class Training:
         self._interruption = interruption or Interruption()
         self._compiler = compiler or StepCompiler(store)
         self._stopped: set[int] = set()
+        self._told: set[int] = set()  # the stages that were said to be too large
         self.settings = devices.place(stack([r.setting for r in replicas]), mesh, devices.A_REPLICA)
         self._store = devices.place(store.to_device(), mesh, devices.SHARED)
         is_new = checkpoints.latest() is None
@@ -218,14 +219,24 @@ class Training:
 
     def _compiled(self, stage: Stage):
         """The compiled step of a stage; it is compiled when its first update is due."""
-        return self._compiler(
+        compiled = self._compiler(
             stage.program,
             self._mesh,
             stage.planner.layout,
             self._plan_steps,
             len(self._replicas),
             self._replicas[0].setting,
-        ).function
+        )
+        limit = devices.memory_limit()
+        if limit is not None and compiled.bytes_needed > limit and stage.until not in self._told:
+            self._told.add(stage.until)
+            say(
+                f"a step needs {compiled.bytes_needed / 2**20:,.0f} MiB a device, and "
+                f"{limit / 2**20:,.0f} are there: this may run out of memory. Set "
+                "models.remat=True, take smaller batches (batches.accumulate does that where the "
+                "config has it) or more devices"
+            )
+        return compiled.function
 
     def _arguments(self, stage: Stage, start: int, stop: int) -> list:
         """The plan of updates start..stop-1, padded to the length of a call."""

@@ -104,7 +104,7 @@ class Group:
             **{name: sizes[name] for name in ("dropout", "arcs", "relations", "parser_dropout")},
         )
         self._program = TaskProgram(
-            dataclasses.replace(pretrained.config, dropout=sizes.dropout),
+            dataclasses.replace(pretrained.config, dropout=sizes.dropout, remat=sizes.remat),
             head,
             OptimizerConfig(
                 total_steps=total,
