@@ -199,6 +199,7 @@ def paper(languages: tuple[str, ...]) -> ConfigDict:
                 "curve": (5, 10, 20, 40, 60, 80, 100),
             },
             "devices": {"cpu": 0, "side_by_side": 0},
+            "profile": False,
         }
     )
 

@@ -175,6 +175,7 @@ def paper() -> ConfigDict:
             },
             "evaluators": {"layers": (), "curve": (5, 10, 20, 40, 60, 80, 95, 100)},
             "devices": {"cpu": 0, "side_by_side": 0},
+            "profile": False,
         }
     )
 

@@ -45,8 +45,8 @@ paper's (languages fr, ru, zh):
 In English all rows reach 60 to 67, 90 to 100 and 80 to 96. Of the paper's 14 claims 6 hold: among
 them that extra anchors help, that with separate embeddings and six separate layers nothing is
 transferred, and that a distant language gets less. Of separate layers six cost twice as much as
-three. As before fine-tuning (`configs/bilingual.py`), models of this size need anchors: without any,
-names are not found, and with separate embeddings nothing is.
+three. As before fine-tuning (`configs/bilingual.py`), models of this size need anchors: without
+any, names are not found, and with separate embeddings nothing is.
 """
 
 import re
@@ -191,6 +191,7 @@ def get_config(argument: str | None = None) -> ConfigDict:
             },
             "best": 2,
             "devices": {"cpu": 0, "side_by_side": 0},
+            "profile": False,
         }
     )
     if options["search"] == "one":

@@ -215,7 +215,7 @@ class Stop(Exception):
     """Ends a run as a kill would, after some evaluations."""
 
 
-def run_loop(folder, stop_after=None, replicas=None, save_every=4):
+def run_loop(folder, stop_after=None, replicas=None, save_every=4, **more):
     """Trains with the loop; returns the final state and the metrics file's lines."""
     replicas = replicas or [replica(seed=s, shards=1) for s in (0, 1)]
     mesh = mesh_of(2, 1)
@@ -233,8 +233,9 @@ def run_loop(folder, stop_after=None, replicas=None, save_every=4):
         total=15, epoch=5, evaluations=(6, 11, 15), save_every=save_every, call=3
     )
     training = loop.Training(
-        program(replicas), mesh, replicas, text(), planner, schedule, checkpoints, metrics, evaluate
-    )
+        program(replicas), mesh, replicas, text(), planner, schedule, checkpoints, metrics, evaluate,
+        **more,
+    )  # fmt: skip
     try:
         state = training.run()
     finally:
@@ -269,6 +270,13 @@ def test_a_step_that_needs_more_than_there_is_is_announced(tmp_path, monkeypatch
     run_loop(tmp_path)
     (line,) = (x for x in capsys.readouterr().err.splitlines() if "may run out of memory" in x)
     assert "and 1 are there" in line and "models.remat=True" in line
+
+
+def test_a_trace_of_one_call_is_written_on_request(tmp_path, capsys):
+    run_loop(tmp_path, profile=tmp_path / "profile")
+    (trace,) = tmp_path.glob("profile/plugins/profile/*/*.xplane.pb")
+    assert trace.stat().st_size > 1000
+    assert capsys.readouterr().err.count("a trace of this call is in") == 1
 
 
 def test_a_torn_checkpoint_is_refused_naming_it_and_the_way_out(tmp_path):

@@ -25,6 +25,7 @@ T = TypeVar("T")
 # and the content of texts and models are compared apart, wherever they lie.
 WITHOUT_EFFECT = (
     "devices",
+    "profile",
     "row",
     "rows",
     "runs",
@@ -305,6 +306,11 @@ def stored(workdir: Path, description: Mapping[str, Any]) -> dict[str, Any] | No
             + "Choose another --workdir, or repeat the command of that run to resume it."
         )
     return _widened(found, description)
+
+
+def profile_folder(config: ml_collections.ConfigDict, workdir: Path) -> Path | None:
+    """Where traces of a run go, if the config asks for some."""
+    return workdir / "profile" if config.profile else None
 
 
 def store(workdir: Path, description: Mapping[str, Any]) -> None:

@@ -156,6 +156,7 @@ class Group:
             interruption,
             initial_state=self._initial_state,
             first=self._short_windows(),
+            profile=experiment.profile_folder(self._config, self._workdir),
         )
         try:
             state = training.run()

@@ -8,7 +8,7 @@ import jax
 import ml_collections
 import numpy as np
 
-from xling_jax import devices
+from xling_jax import devices, experiment
 from xling_jax.batches.setting import Setting
 from xling_jax.fake_english.programs import Programs
 from xling_jax.fake_english.replicas import Cell
@@ -118,6 +118,7 @@ class Group:
             evaluate,
             interruption,
             self._programs.compiler,
+            profile=experiment.profile_folder(self._config, self._workdir),
         )
         try:
             state = training.run()

@@ -1,9 +1,11 @@
 """The order of step, evaluation and checkpoint for a group of replicas."""
 
+import contextlib
 import dataclasses
 import signal
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -17,6 +19,8 @@ from xling_jax.training.compilation import StepCompiler, Store
 from xling_jax.training.metrics import MetricsFile, Progress, duration, say
 from xling_jax.training.planners import Planner
 from xling_jax.training.step import RUNNING, AnyProgram, State
+
+TRACED_CALL = 2  # the first one after the step was compiled and run once
 
 
 class Interrupted(Exception):
@@ -136,6 +140,7 @@ class Training:
         compiler: StepCompiler | None = None,
         initial_state: Callable[[int], State] | None = None,
         first: Stage | None = None,
+        profile: Path | None = None,
     ):
         """Places everything on the devices, from the newest checkpoint where there is one.
 
@@ -153,12 +158,13 @@ class Training:
           compiler: of this text, shared with other groups of replicas.
           initial_state: of a seed; the program's by default.
           first: what training begins with, if not with `program`.
+          profile: the folder for a trace of one call, the second, for Perfetto or TensorBoard.
         """
         self._mesh, self._replicas = mesh, list(replicas)
         last = Stage(program, planner, schedule.total)
         self._stages = [last] if first is None else [first, last]
         self._schedule, self._checkpoints, self._metrics = schedule, checkpoints, metrics
-        self._evaluate = evaluate
+        self._evaluate, self._profile, self._calls = evaluate, profile, 0
         self._interruption = interruption or Interruption()
         self._compiler = compiler or StepCompiler(store)
         self._stopped: set[int] = set()
@@ -255,11 +261,13 @@ class Training:
         compiled = self._compiled(stage)
         began = time.perf_counter()
         stop = min(self._schedule.next_stop(start), stage.until)
-        arguments = self._arguments(stage, start, stop)
-        self.state, metrics = compiled(
-            self.state, self.settings, self._store, jnp.int32(stop - start), *arguments
-        )
-        metrics = jax.tree.map(lambda x: x[:, : stop - start], devices.fetch(metrics))
+        self._calls += 1
+        with self._traced():
+            arguments = self._arguments(stage, start, stop)
+            self.state, metrics = compiled(
+                self.state, self.settings, self._store, jnp.int32(stop - start), *arguments
+            )
+            metrics = jax.tree.map(lambda x: x[:, : stop - start], devices.fetch(metrics))
         seconds = time.perf_counter() - began
         progress.trained(seconds)
         self._step = stop
@@ -281,6 +289,16 @@ class Training:
             f"step {stop} of {self._schedule.total}, loss {losses}, {speed:,.0f} tokens/s, "
             f"{duration(progress.left(stop))} left"
         )
+
+    @contextlib.contextmanager
+    def _traced(self) -> Iterator[None]:
+        """Writes a trace of what is inside, if it is the call that is to be traced."""
+        if self._profile is None or self._calls != TRACED_CALL:
+            yield
+            return
+        with jax.profiler.trace(str(self._profile)):
+            yield
+        say(f"a trace of this call is in {self._profile}")
 
     def _require_alive(self) -> None:
         stopped = devices.fetch(self.state.stopped_at)

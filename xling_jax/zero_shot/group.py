@@ -10,7 +10,7 @@ import jax
 import ml_collections
 import numpy as np
 
-from xling_jax import devices, processes
+from xling_jax import devices, experiment, processes
 from xling_jax.batches.labelled import Encoded, Examples
 from xling_jax.batches.tasks import TaskSampler
 from xling_jax.models.task_heads import HeadConfig
@@ -151,6 +151,7 @@ class Group:
             evaluate,
             interruption,
             initial_state=self._initial_state,
+            profile=experiment.profile_folder(self._config, self._workdir),
         )
         try:
             training.run()
