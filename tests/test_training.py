@@ -232,10 +232,8 @@ def run_loop(folder, stop_after=None, replicas=None, save_every=4, **more):
     schedule = loop.Schedule(
         total=15, epoch=5, evaluations=(6, 11, 15), save_every=save_every, call=3
     )
-    training = loop.Training(
-        program(replicas), mesh, replicas, text(), planner, schedule, checkpoints, metrics, evaluate,
-        **more,
-    )  # fmt: skip
+    parts = program(replicas), mesh, replicas, text(), planner, schedule, checkpoints, metrics
+    training = loop.Training(*parts, evaluate, **more)
     try:
         state = training.run()
     finally:
