@@ -60,7 +60,7 @@ def both_directions(
     directed: Directed, first: Sequence[list[str]], second: Sequence[list[str]], iterations: int
 ) -> list[tuple[Links, Links]]:
     """The links of either direction of each pair of sentences, (first place, second place)."""
-    one, other = word_aligner._ids(first), word_aligner._ids(second)
+    one, other = word_aligner.numbered(first), word_aligner.numbered(second)
     ahead, back = directed(one, other, iterations), directed(other, one, iterations)
     return [
         (
@@ -141,7 +141,7 @@ def main() -> None:
     words = [sum(map(len, side)) for side in (first, second)]
     print(f"{len(gold)} gold pairs, {len(other):,} others; {words[0]:,} and {words[1]:,} words")
     print("\n| | links of both directions | AER | precision | recall |\n|---|---|---|---|---|")
-    for name, directed in [("xling_jax", word_aligner._directed), ("IBM model 1", ibm1)]:
+    for name, directed in [("xling_jax", word_aligner.directed), ("IBM model 1", ibm1)]:
         found = both_directions(directed, first, second, arguments.iterations)
         for way, links in [
             ("grow-diag-final-and", [word_aligner.symmetrize(*x) for x in found[: len(gold)]]),

@@ -8,11 +8,16 @@ die() {
   exit 2
 }
 
-# Prints a command as it could be typed, and runs it unless --dry-run was given.
-run() {
+# Prints a command as it could be typed.
+show() {
   printf '+' >&2
   printf ' %q' "$@" >&2
   printf '\n' >&2
+}
+
+# Prints a command, and runs it unless --dry-run was given.
+run() {
+  show "$@"
   if ((dry_run)); then return 0; fi
   "$@"
 }
@@ -25,6 +30,7 @@ usage() {
 # Words as one line that a shell reads back as the same words.
 quoted() {
   local line
+  (($#)) || return 0
   printf -v line '%q ' "$@"
   printf '%s' "${line% }"
 }

@@ -99,6 +99,7 @@ spec:
           template:
             spec:
               restartPolicy: Never$selector
+              terminationGracePeriodSeconds: 120
               containers:
                 - name: run
                   image: $(yaml "$image")

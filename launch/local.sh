@@ -4,9 +4,9 @@
 #   launch/local.sh [--dry-run] PROCESSES -- --config=configs/fake_english.py [FLAGS OF THE RUN]
 #
 # On CPUs give each process as many devices as it should have, such as --config.devices.cpu=1; on
-# GPUs process k takes GPU k. Where one ends badly the others end within a minute, and so does this
-# script, with the status of the first that failed; the same command goes on from the last
-# checkpoint. Ctrl-C asks all to save and end.
+# GPUs each takes one of CUDA_VISIBLE_DEVICES, or of all. Where one ends badly the others end within
+# a minute, and so does this script, with the status of the first that failed; the same command goes
+# on from the last checkpoint. Ctrl-C asks all to save and end.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
@@ -23,18 +23,21 @@ shift 2
 
 python=${PYTHON:-python}
 port=${PORT:-$((20000 + RANDOM % 20000))}
+gpus=()
+if command -v nvidia-smi >/dev/null; then
+  listed=${CUDA_VISIBLE_DEVICES:-$(nvidia-smi --query-gpu=index --format=csv,noheader | paste -sd,)}
+  IFS=, read -r -a gpus <<<"$listed"
+  ((${#gpus[@]} >= processes)) || die "$processes processes, and GPUs $listed: one each, please"
+fi
 pids=()
 trap 'kill -TERM "${pids[@]}" 2>/dev/null || true' INT TERM
 for ((index = 0; index < processes; index++)); do
   line=("$python" -m xling_jax.main "$@" "--coordinator=localhost:$port"
     "--processes=$processes" "--process=$index")
-  if command -v nvidia-smi >/dev/null; then
-    line=(env "CUDA_VISIBLE_DEVICES=$index" "${line[@]}")
-  fi
-  if ((dry_run)); then
-    run "${line[@]}"
-  else
-    run "${line[@]}" &
+  if ((${#gpus[@]})); then line=(env "CUDA_VISIBLE_DEVICES=${gpus[index]}" "${line[@]}"); fi
+  show "${line[@]}"
+  if ((!dry_run)); then
+    "${line[@]}" &
     pids+=("$!")
   fi
 done

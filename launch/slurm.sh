@@ -3,8 +3,9 @@
 #
 #   launch/slurm.sh [OPTIONS] -- --config=configs/bilingual.py:pair=en-fr --workdir=/shared/run …
 #
-# The workdir must lie on a file system that all nodes see. A job that is pre-empted or runs out of
-# time saves a checkpoint and is put back into the queue, and goes on from it.
+# The workdir must lie on a file system that all nodes see. A job that is pre-empted, runs out of
+# time or loses a process is put back into the queue, up to 20 times, and goes on from its last
+# checkpoint.
 #
 # Options:
 #   --nodes N           nodes (1)
@@ -77,12 +78,16 @@ $setup
 status=0
 srun --kill-on-bad-exit=1 python -m xling_jax.main "--config=\$config" "--workdir=\$workdir" \\
   --processes=auto $(quoted ${flags[@]+"${flags[@]}"}) || status=\$?
-# 143: asked to end, and saved; 75: another process was lost.
-if ((status == 143 || status == 75)); then scontrol requeue "\$SLURM_JOB_ID"; fi
+# 143: asked to end, and saved; 75 and 134: another process was lost; 137: killed.
+case \$status in
+  75 | 134 | 137 | 143)
+    if ((\${SLURM_RESTART_COUNT:-0} < 20)); then scontrol requeue "\$SLURM_JOB_ID"; fi
+    ;;
+esac
 exit "\$status"
 EOF
 )
 if ((dry_run)); then printf '%s\n' "$script"; fi
 run sbatch --job-name=xling_jax "--nodes=$nodes" "--ntasks-per-node=$gpus" \
-  "--gpus-per-node=$gpus" "--time=$limit" --requeue --signal=TERM@120 \
+  "--gpus-per-node=$gpus" "--time=$limit" --requeue --open-mode=append --signal=TERM@120 \
   ${array[@]+"${array[@]}"} ${more[@]+"${more[@]}"} <<<"$script"

@@ -9,8 +9,9 @@
 #   launch/tpu_vm.sh delete  NAME --zone ZONE [--queued]
 #
 # `create` makes the machines, or with --queued asks for them and waits until they are there.
-# `install` copies this checkout to each of them and installs it, and mounts an NFS share at
-# ~/runs: a pod of several machines needs one, since all of them write checkpoints into the workdir.
+# `install` copies this checkout's last commit to each of them and installs it for Python 3.11, and
+# mounts an NFS share at ~/runs: a pod of several machines needs one, since all of them write
+# checkpoints into the workdir.
 # `run` starts the run on all machines and returns; the workdir is ~/runs/NAME. `logs` follows what
 # the first machine says. `fetch` copies the workdir, without checkpoints. After machines were
 # pre-empted: delete, create, install and run again, which goes on from the last checkpoint on the
@@ -83,19 +84,24 @@ case $action in
     fi
     ;;
   install)
-    archive=$(mktemp -d)/xling_jax.tar.gz
+    folder=/tmp/xling_jax
+    if ((!dry_run)); then
+      folder=$(mktemp -d)
+      trap 'rm -rf "$folder"' EXIT
+    fi
+    archive=$folder/xling_jax.tar.gz
     run git -C "$(dirname "${BASH_SOURCE[0]}")/.." archive --format=tar.gz --prefix=xling_jax/ \
       "--output=$archive" HEAD
     run "${tpu[@]}" scp "$archive" "$name:xling_jax.tar.gz" "${where[@]}" --worker=all
-    on all 'tar xzf xling_jax.tar.gz && python3 -m venv ~/venv && ~/venv/bin/pip install -q "jax[tpu]" ./xling_jax'
+    on all 'tar xzf xling_jax.tar.gz && { command -v python3.11 >/dev/null || sudo apt-get install -qy python3.11 python3.11-venv; } && python3.11 -m venv ~/venv && ~/venv/bin/pip install -q "./xling_jax[tpu]"'
     if [[ -n $share ]]; then
       on all "sudo apt-get install -qy nfs-common && mkdir -p ~/runs && { mountpoint -q ~/runs || sudo mount -t nfs $(quoted "$share") ~/runs; }"
     fi
     ;;
   run)
     (($#)) || die "give the flags of the run behind --, at least --config=…"
-    # One line for each machine; nohup, so that the connection may end.
-    on all "cd ~/xling_jax && mkdir -p ~/runs && nohup ~/venv/bin/python -m xling_jax.main $(quoted "$@") --processes=auto --workdir=\$HOME/runs/$name >> ~/$name.log 2>&1 < /dev/null &"
+    # One line for each machine; nohup, and nothing that holds the connection.
+    on all "cd ~/xling_jax && mkdir -p ~/runs && { nohup ~/venv/bin/python -m xling_jax.main $(quoted "$@") --processes=auto --workdir=\$HOME/runs/$name >> ~/$name.log 2>&1 < /dev/null & }"
     ;;
   logs) on 0 "tail -n 50 -F ~/$name.log" ;;
   fetch)

@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -87,7 +86,8 @@ def test_a_tpu_pod_is_made_installed_run_read_and_deleted(launch):
     (call,) = calls
     assert call[4:6] == ["ssh", "pod"] and "--worker=all" in call
     command = call[-2].removeprefix("--command=")
-    shown = command.replace("nohup ~/venv/bin/python", "printf '%s\\n'").split(">>")[0]
+    assert command.endswith("< /dev/null & }")  # so that the connection may end
+    shown = command.replace("{ nohup ~/venv/bin/python", "printf '%s\\n'").split(">>")[0]
     shown = subprocess.run(
         ["bash", "-c", shown.replace("cd ~/xling_jax && mkdir -p ~/runs &&", "")],
         capture_output=True, text=True, env={"HOME": "/home/me", "PATH": os.environ["PATH"]},
@@ -171,11 +171,16 @@ def batch(tmp_path, script, status, **environment):
     return [json.loads(line)[:-1] for line in record.read_text().splitlines()]
 
 
-@pytest.mark.parametrize(("status", "again"), [(143, True), (75, True), (1, False)])
+@pytest.mark.parametrize(
+    ("status", "again"), [(143, True), (75, True), (134, True), (137, True), (1, False)]
+)
 def test_a_slurm_job_that_was_asked_to_end_is_put_back(launch, tmp_path, status, again):
     _, ((*_, script),) = launch("slurm.sh", "--", "--config=c.py", "--workdir=/shared/run")
     calls = batch(tmp_path, script, status)
-    assert (["scontrol", "requeue", "7"] in calls) == again and "--config=c.py" in calls[0]
+    started = ["srun", "--kill-on-bad-exit=1", "python", "-m", "xling_jax.main", "--config=c.py",
+               "--workdir=/shared/run", "--processes=auto"]  # fmt: skip
+    assert calls == [started, *[["scontrol", "requeue", "7"]] * again]
+    assert batch(tmp_path, script, status, SLURM_RESTART_COUNT="20") == [started]
 
 
 def test_kubernetes_gets_a_jobset(launch):
@@ -252,34 +257,51 @@ def test_what_is_missing_or_unknown_is_named(launch, line, message):
     assert done.returncode == 2 and message in done.stderr and not calls
 
 
-def test_processes_on_one_host_end_with_the_first_bad_status(launch, tmp_path):
-    """Each gets its number; Ctrl-C reaches all of them."""
-    python = tmp_path / "python"
-    python.write_text(
-        f"#!{sys.executable}\nimport sys, time, signal\n"
-        "signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))\n"
-        "index = int(sys.argv[-1].split('=')[1])\n"
-        "print(sys.argv[1:], flush=True)\n"
-        "if 'wait' in sys.argv: time.sleep(60)\n"
-        "sys.exit(3 * index)\n"
-    )
-    python.chmod(0o755)
-    done, _ = launch("local.sh", "2", "--", "--config=c.py", PYTHON=str(python), PORT="4321")
+STUB_RUN = """
+import os, signal, sys, time
+index = sys.argv[-1].split("=")[1]
+def asked(*_):
+    open(f"asked{index}", "w").close()
+    sys.exit(143)
+signal.signal(signal.SIGTERM, asked)
+print(sys.argv[1:], flush=True)
+if "wait" in sys.argv:
+    time.sleep(60)
+sys.exit(3 * int(index))
+"""
+
+
+@pytest.fixture
+def python(tmp_path):
+    """A command that ends with 3 times its number, or with 143 if it is asked to."""
+    path = tmp_path / "python"
+    path.write_text(f"#!{sys.executable}{STUB_RUN}")
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_processes_on_one_host_end_with_the_first_bad_status(launch, python):
+    done, _ = launch("local.sh", "2", "--", "--config=c.py", PYTHON=python, PORT="4321")
     assert done.returncode == 3
     for index in (0, 1):
         assert (
             f"['-m', 'xling_jax.main', '--config=c.py', '--coordinator=localhost:4321', "
             f"'--processes=2', '--process={index}']" in done.stdout
         )
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_reaches_all_processes_on_one_host(tmp_path, python, number):
     with subprocess.Popen(
         [LAUNCH / "local.sh", "2", "--", "wait"],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
-        env={**os.environ, "PYTHON": str(python)},
+        env={**os.environ, "PYTHON": python},
+        cwd=tmp_path,
     ) as process:
         for _ in range(2):
             process.stdout.readline()
-        began = time.monotonic()
-        process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 143 and time.monotonic() - began < 20
+        process.send_signal(number)
+        assert process.wait(30) == 143
+    assert (tmp_path / "asked0").exists() and (tmp_path / "asked1").exists()

@@ -164,8 +164,17 @@ def test_negation_hints_at_the_label_and_length_does_not():
         assert negated == pytest.approx(inference.NEGATED[label] + 0.03, abs=0.06), label
         for sentences in (texts, [e.premise[0].split() for e in of_label]):
             assert sum(map(len, sentences)) / len(sentences) == pytest.approx(12, abs=1.2), label
-    shares = inference.NEGATED.values()
-    assert (max(shares) + 1 - min(shares)) / 3 == pytest.approx(0.53, abs=0.01)
+    chances = collections.defaultdict(collections.Counter)  # of the labels, by what is negated
+    for (label, hypothesis), ways in inference.WAYS.items():
+        share = inference.NEGATED[label]
+        for premise, _ in ways:
+            chance = (share if hypothesis else 1 - share) / len(ways) / 3
+            chances[hypothesis][label] += chance
+            chances[hypothesis, premise][label] += chance
+    best = {seen: max(counts.values()) for seen, counts in chances.items()}
+    assert best[True] + best[False] == pytest.approx(0.53, abs=0.01)
+    both = sum(value for seen, value in best.items() if isinstance(seen, tuple))
+    assert both == pytest.approx(0.62, abs=0.01)
 
 
 def test_antonyms_are_mutual_and_of_one_class():

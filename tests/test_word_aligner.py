@@ -75,8 +75,8 @@ def test_a_direction_is_the_model_of_the_paper(monkeypatch):
     sources, targets, _ = corpus(60, 12, seed=1)
     random = np.random.default_rng(2)
     targets = [[w for w in t if random.random() < 0.8] or t[:1] for t in targets]
-    ids = word_aligner._ids(sources), word_aligner._ids(targets)
-    found = word_aligner._directed(*ids, iterations=3)
+    ids = word_aligner.numbered(sources), word_aligner.numbered(targets)
+    found = word_aligner.directed(*ids, iterations=3)
     expected = by_hand(sources, targets, 3, TENSION)
     for source, ours, theirs in zip(sources, found, expected, strict=True):
         # Of a word that stands twice, places may be equally near to the diagonal.

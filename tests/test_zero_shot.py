@@ -1,6 +1,7 @@
 """Zero-shot experiments from a config to results: tasks, rows, files, resuming, bad input."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -196,6 +197,23 @@ def test_another_setting_is_refused_in_the_same_workdir(trained, finished):
     workdir, _, _ = finished
     with pytest.raises(ValueError, match=r"sentences\.train: 60 there, 61 now"):
         run(trained, workdir, ",row=default,task=all", **{"sentences.train": 61})
+
+
+def test_a_run_may_be_moved_but_not_be_another(trained, finished, tmp_path):
+    workdir, table, _ = finished
+    moved = tmp_path / "moved"
+    shutil.copytree(trained, moved, ignore=shutil.ignore_patterns("checkpoints", "tokens"))
+    assert run(moved, workdir, ",row=default,task=all")[0] == table
+    stored_config = json.loads((moved / "config.json").read_text())
+    stored_config["config"]["training"]["learning_rate"] *= 2
+    (moved / "config.json").write_text(json.dumps(stored_config))
+    with pytest.raises(ValueError, match=r"the content of en-far"):
+        Laboratory(config(moved, ",row=sep_emb"), workdir)
+    weights = moved / "models" / "rowdefault_seed0" / "far" / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-4] + b"\0\0\0\0")
+    shutil.copy(trained / "config.json", moved / "config.json")
+    with pytest.raises(ValueError, match=r"en-far/rowdefault_seed0/far/model\.safetensors"):
+        Laboratory(config(moved, ",row=default"), workdir)
 
 
 def test_a_field_of_one_task_is_not_that_of_another(trained):

@@ -82,18 +82,25 @@ def memory_limit() -> int | None:
     """Bytes that a program may use on each device; None where nobody knows.
 
     An accelerator says what its allocator may take; CPU devices share the machine's memory, or
-    the part of it that a container is given.
+    the part of it that a container is given. Of several processes the least counts, and all must
+    ask.
     """
-    device = jax.devices()[0]
+    least = min(processes.of_all(_own_memory_limit()))
+    return int(least) if math.isfinite(least) else None
+
+
+def _own_memory_limit() -> float:
+    """What this process knows of its devices; infinity where it knows nothing."""
+    device = jax.local_devices()[0]
     if device.platform != "cpu":
         stats = device.memory_stats() or {}
         limit = stats.get("bytes_limit")
-        return int(limit * ACCELERATOR_SHARE) if limit else None
+        return limit * ACCELERATOR_SHARE if limit else math.inf
     names = ("SC_PAGE_SIZE", "SC_PHYS_PAGES")
     limits = [int(text) for path in CONTAINER_LIMITS if (text := _first_line(path)).isdigit()]
     if set(names) <= set(getattr(os, "sysconf_names", ())):
         limits.append(math.prod(map(os.sysconf, names)))
-    return int(min(limits) * CPU_SHARE / jax.device_count()) if limits else None
+    return min(limits) * CPU_SHARE / jax.local_device_count() if limits else math.inf
 
 
 def _first_line(path: Path) -> str:

@@ -201,15 +201,17 @@ def hashed(source: str, language: str, field: str, where: str) -> dict[str, str]
 
 def require_writable(workdir: Path) -> None:
     """Makes the folder; ValueError naming it if nothing can be written there."""
-    probe = workdir / f".writable-{os.getpid()}"
-    try:
-        workdir.mkdir(parents=True, exist_ok=True)
-        probe.touch()
-        probe.unlink()
-    except OSError as error:
-        raise ValueError(
-            f"--workdir={workdir}: cannot write there ({error.strerror}); choose another folder"
-        ) from error
+    if processes.is_first():
+        probe = workdir / f".writable-{os.getpid()}"
+        try:
+            workdir.mkdir(parents=True, exist_ok=True)
+            probe.touch()
+            probe.unlink()
+        except OSError as error:
+            raise ValueError(
+                f"--workdir={workdir}: cannot write there ({error.strerror}); choose another folder"
+            ) from error
+    processes.wait("the workdir")
 
 
 def _differences(stored: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
@@ -293,7 +295,7 @@ def stored(workdir: Path, description: Mapping[str, Any]) -> dict[str, Any] | No
     Raises:
       ValueError: the folder holds a run of another config; the fields that differ are named.
     """
-    found = read_config(workdir / CONFIG)
+    found = processes.of_first(lambda: read_config(workdir / CONFIG))
     processes.wait("what is stored, before anything is")
     if not found:
         return None

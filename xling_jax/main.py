@@ -3,6 +3,7 @@
 import importlib
 import os
 import sys
+import traceback
 from pathlib import Path
 
 from absl import app, flags, logging
@@ -31,7 +32,7 @@ def run(arguments: list[str]) -> int:
     workdir = Path(WORKDIR.value or Path("runs") / config.workdir)
     devices.set_cpu_devices(config.devices.cpu)
 
-    # Imported late: that initialises the devices.
+    # Imported late: it takes seconds, and the devices must not be used before.
     from xling_jax.training.loop import Diverged, Interrupted
 
     try:
@@ -54,10 +55,15 @@ def run(arguments: list[str]) -> int:
     except (ValueError, FileNotFoundError, Diverged) as error:
         if os.environ.get("XLING_JAX_TRACEBACK"):
             raise
-        print(f"error: {error}", file=sys.stderr)
+        message = f"error: {error}"
+        if processes.are_several():
+            processes.end(1, message)
+        print(message, file=sys.stderr)
         return 1
     except Exception as error:
-        processes.end_if_abandoned(error)
+        if processes.are_several():
+            processes.end_if_abandoned(error)
+            processes.end(1, traceback.format_exc())
         raise
     page = workdir / "report" / "report.html"
     if processes.is_first():

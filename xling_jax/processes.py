@@ -2,13 +2,16 @@
 
 Every process runs the same program on the same config, plans the same batches and holds the arrays
 of its own devices. All see one workdir, on a file system that they share; the first alone writes
-there (Orbax's checkpoints apart, of which each writes its part).
+there (Orbax's checkpoints apart, of which each writes its part), and what is to be done next is
+decided by what the first reads.
 """
 
 import contextlib
+import json
 import os
 import sys
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 from absl import flags
@@ -17,6 +20,7 @@ from absl import flags
 
 AUTO = "auto"
 HEARTBEAT = 30  # seconds after which a silent process is taken for dead
+PATIENCE = 24 * 3600  # seconds that the others wait for the first, which may prepare much text
 ABANDONED = 75  # exit status where another process of the run is gone; starting again may help
 # In the errors of XLA where another process is gone.
 OF_OTHERS = ("Gloo", "NCCL", "heartbeat", "oordination", "Connection", "UNAVAILABLE")
@@ -34,9 +38,9 @@ INDEX = flags.DEFINE_integer("process", -1, "Which of them this one is, from 0."
 
 
 class _Place:
-    """Which process this is, of how many."""
+    """Which process this is, of how many, how often they have met, and if one is ahead."""
 
-    index, count = 0, 1
+    index, count, meetings, is_preparing = 0, 1, 0, False
 
 
 def start() -> None:
@@ -72,14 +76,41 @@ def start() -> None:
     _Place.index, _Place.count = jax.process_index(), jax.process_count()
 
 
-def count() -> int:
-    """How many processes compute the run."""
-    return _Place.count
+def are_several() -> bool:
+    """Whether more than one process computes the run."""
+    return _Place.count > 1
 
 
 def is_first() -> bool:
     """Whether this is the process that writes and speaks."""
     return _Place.index == 0
+
+
+def end_if_abandoned(error: BaseException) -> None:
+    """Ends this process where an error says that another one is gone.
+
+    At once, and without cleaning up, which would wait for the other. Checkpoints are whole or not
+    there, so nothing is lost.
+    """
+    if not are_several():
+        return
+    import jax
+
+    is_xla = isinstance(error, jax.errors.JaxRuntimeError)
+    if is_xla and any(name in str(error) for name in OF_OTHERS):
+        end(
+            ABANDONED,
+            f"{error}\nerror: process {_Place.index} of {_Place.count} cannot go on: another "
+            "process of this run has ended; its own output says why. Start all of them again with "
+            "the same command: they go on from the last checkpoint",
+        )
+
+
+def end(status: int, message: str) -> None:
+    """Ends one of several processes, and with it all: cleaning up would wait for the others."""
+    print(message, file=sys.stderr, flush=True)
+    sys.stdout.flush()
+    os._exit(status)
 
 
 @contextlib.contextmanager
@@ -92,54 +123,73 @@ def together() -> Iterator[None]:
         raise
 
 
+def _client() -> Any:
+    """The service by which processes find each other, which has barriers and short values."""
+    from jax._src import distributed  # no public name has barriers that may take long
+
+    return distributed.global_state.client
+
+
 def wait(name: str) -> None:
     """Returns when all processes have come here; `name` is for errors."""
-    if _Place.count > 1:
-        from jax.experimental import multihost_utils
-
+    if are_several():
+        _Place.meetings += 1
         with together():
-            multihost_utils.sync_global_devices(name)
+            _client().wait_at_barrier(f"{name}/{_Place.meetings}", PATIENCE * 1000)
+
+
+def of_first(ask: Callable[[], Any]) -> Any:
+    """What a function returns in the first process, in all of them: lists, numbers, text.
+
+    A file system that several machines share does not show all of them the same at once.
+    """
+    if not are_several():
+        return ask()
+    _Place.meetings += 1
+    key = f"answers/{_Place.meetings}"
+    with together():
+        if is_first():
+            _client().key_value_set(key, json.dumps(ask()))
+        return json.loads(_client().blocking_key_value_get(key, PATIENCE * 1000))
+
+
+def of_all(value: float) -> list[float]:
+    """The numbers that the processes give, in their order."""
+    if not are_several():
+        return [value]
+    from jax.experimental import multihost_utils
+
+    with together():
+        return multihost_utils.process_allgather(np.array([value])).ravel().tolist()
 
 
 def any_of(answer: bool) -> bool:
     """Whether any process says yes; all must ask."""
-    if _Place.count == 1:
-        return answer
-    from jax.experimental import multihost_utils
-
-    with together():
-        return bool(multihost_utils.process_allgather(np.array([answer])).any())
-
-
-def end_if_abandoned(error: Exception) -> None:
-    """Ends this process where an error says that another one is gone.
-
-    At once, and without cleaning up, which would wait for the other. Checkpoints are whole or not
-    there, so nothing is lost.
-    """
-    if _Place.count > 1 and any(name in str(error) for name in OF_OTHERS):
-        print(
-            f"error: process {_Place.index} of {_Place.count} cannot go on: another process of "
-            "this run has ended; its own output says why. Start all of them again with the same "
-            f"command: they go on from the last checkpoint ({str(error).splitlines()[0][:200]})",
-            file=sys.stderr,
-            flush=True,
-        )
-        os._exit(ABANDONED)
+    return any(of_all(answer))
 
 
 def by_first(report: Callable[[], str]) -> str:
-    """What a function returns in the first process; "" in the others, which do not call it."""
-    return report() if is_first() else ""
+    """What a function returns in the first process; "" in the others, which wait for it."""
+    text = report() if is_first() else ""
+    wait("what the first process does alone")
+    return text
 
 
 @contextlib.contextmanager
 def first_before_others() -> Iterator[None]:
-    """The first process does what is inside before the others, which find what it has written."""
+    """The first process does what is inside before the others, which find what it has written.
+
+    One within another does nothing more.
+    """
+    if _Place.is_preparing:
+        yield
+        return
     if not is_first():
         wait("what the first process prepares")
+    _Place.is_preparing = True
     try:
         yield
     finally:
+        _Place.is_preparing = False
         if is_first():
             wait("what the first process prepares")

@@ -52,7 +52,7 @@ class _Problem:
     kinds_V: jax.Array
 
 
-def _ids(sentences: Sequence[Sequence[str]]) -> list[np.ndarray]:
+def numbered(sentences: Sequence[Sequence[str]]) -> list[np.ndarray]:
     """Sentences as numbers of words from 1; 0 stands for no word."""
     known: dict[str, int] = {}
     return [
@@ -165,7 +165,7 @@ def _best_tension(batches, links, observed: float, tension: float) -> float:
     return tension
 
 
-def _directed(
+def directed(
     sources: list[np.ndarray], targets: list[np.ndarray], iterations: int
 ) -> list[np.ndarray]:
     """For each target word the place of its source word, or NO_WORD."""
@@ -247,11 +247,11 @@ def align(
             f"{len(source_sentences)} source and {len(target_sentences)} target sentences: give "
             "line by line translations"
         )
-    sources, targets = _ids(source_sentences), _ids(target_sentences)
+    sources, targets = numbered(source_sentences), numbered(target_sentences)
     if not any(len(s) and len(t) for s, t in zip(sources, targets, strict=True)):
         raise ValueError("no pair of sentences has words on both sides")
-    forward = _directed(sources, targets, iterations)
-    backward = _directed(targets, sources, iterations)
+    forward = directed(sources, targets, iterations)
+    backward = directed(targets, sources, iterations)
     return [
         symmetrize(
             [(int(s), t) for t, s in enumerate(ahead) if s != NO_WORD],

@@ -15,8 +15,7 @@ from xling_jax.bilingual.texts import Reader
 from xling_jax.evaluators.multilinguality import require_layers
 from xling_jax.models import heads, partition
 from xling_jax.models.bert import BertConfig
-from xling_jax.reports import bilingual, results
-from xling_jax.reports.outcomes import has_begun
+from xling_jax.reports import bilingual, outcomes, results
 from xling_jax.training.loop import Diverged, Interrupted, Interruption
 from xling_jax.training.metrics import MetricsFile, say
 
@@ -119,7 +118,7 @@ class Laboratory:
     def _has_begun(self, group: list[list[Any]]) -> bool:
         """Whether a group has a checkpoint or a result."""
         name = group_name(group[0][0], [seed for _, seed in group])
-        return has_begun(self._workdir, group, self._workdir / CHECKPOINTS / name)
+        return outcomes.has_begun(self._workdir, group, self._workdir / CHECKPOINTS / name)
 
     def _require_same_text(self, row: Row, data: Data) -> None:
         """Raises ValueError if the text of a row is not what it was when the run began."""
@@ -161,7 +160,7 @@ class Laboratory:
             if names[0][0] in rows and not seeds.isdisjoint(seed for _, seed in names)
         ]
         for number, (row, members) in enumerate(groups, 1):
-            done = {(result.row, result.seed) for result in results.read_results(path)}
+            done = outcomes.done(path)
             if {(row.name, seed) for seed in members} <= done:
                 continue
             listed = ", ".join(map(str, members))

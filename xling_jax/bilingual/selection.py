@@ -37,36 +37,36 @@ class Best:
 
         A step that was offered before a run was cut off, and comes again, changes nothing.
         """
-        bests = [read(folder) for folder in self._folders]
-        processes.wait("the best so far, before a better one")
+        near: State | None = None
         for number, (folder, checkpoints, value, best) in enumerate(
-            zip(self._folders, self._checkpoints, perplexities, bests, strict=True)
+            zip(self._folders, self._checkpoints, perplexities, self._read(), strict=True)
         ):
             if not math.isfinite(value) or best and not value < best[1] and best[0] <= step:
                 continue
             checkpoints.drop_later(step)  # of a run that was put back to an earlier checkpoint
-            own = jax.tree.map(lambda x, n=number: x[n], devices.fetch(state))
+            near = devices.fetch(state) if near is None else near
+            own = jax.tree.map(lambda x, n=number: x[n], near)
             checkpoints.save(step, own)
             checkpoints.wait()
             record = {"step": step, "perplexity_dev": value, "vocabulary": self._vocabulary}
             write_beside(folder / RECORD, json.dumps(record) + "\n")
 
+    def _read(self) -> list:
+        """The step and perplexity of each replica's best, None without one."""
+        return processes.of_first(lambda: [read(folder) for folder in self._folders])
+
     def found(self) -> list[dict[str, float]]:
         """`best_step` and `best_perplexity` of each replica."""
-        processes.wait("the last that was best")
-        records = [read(folder) for folder in self._folders]
         return [
             {} if found is None else {"best_step": found[0], "best_perplexity": found[1]}
-            for found in records
+            for found in self._read()
         ]
 
     def parameters(self) -> list:
         """The parameters of each replica's best checkpoint, None where it has none."""
-        processes.wait("the last that was best")
-        found = [read(folder) for folder in self._folders]
         return [
             read_parameters(folder, best[0]) if best else None
-            for folder, best in zip(self._folders, found, strict=True)
+            for folder, best in zip(self._folders, self._read(), strict=True)
         ]
 
     def close(self) -> None:

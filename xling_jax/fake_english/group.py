@@ -145,6 +145,7 @@ class Group:
     def _store_results(self, state: State) -> None:
         """Adds the replicas to `results.json`, after what is kept of them."""
         stopped_at = devices.fetch(state.stopped_at).tolist()
+        plain = partition.select(devices.fetch(state.params)) if RUNNING in stopped_at else {}
         for number, (cell, replica, at) in enumerate(
             zip(self.members, self._replicas, stopped_at, strict=True)
         ):
@@ -153,7 +154,6 @@ class Group:
                 assert self._evaluated is not None
                 neighbours = self._programs.neighbours.quality(cell.modifications)
                 values = {**self._evaluated.metrics[number], **neighbours}
-                plain = partition.select(devices.fetch(state.params))
                 params = jax.tree.map(lambda x, n=number: x[n], plain)
                 vectors = self._evaluated.vectors[number]
                 self._data.keep(self._workdir, replica, self._kind.model, params, vectors)

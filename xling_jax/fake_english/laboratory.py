@@ -13,8 +13,7 @@ from xling_jax.fake_english.group import CHECKPOINTS, Group
 from xling_jax.fake_english.programs import LESS_MEMORY, Programs
 from xling_jax.fake_english.replicas import Cell, Groups, cells, deal, with_their_groups
 from xling_jax.fake_english.texts import Source
-from xling_jax.reports import page, results
-from xling_jax.reports.outcomes import has_begun
+from xling_jax.reports import outcomes, page, results
 from xling_jax.training.loop import Diverged, Interrupted, Interruption
 from xling_jax.training.metrics import MetricsFile, say
 
@@ -84,8 +83,7 @@ class Laboratory:
             {cell.row: cell.description for cell in wanted},
         )
         stored = experiment.stored(workdir, description)
-        with processes.first_before_others():
-            data = texts.prepare(workdir / "vocabulary")
+        data = texts.prepare(workdir / "vocabulary")
         vocabulary = {
             "size": data.vocabulary.size,
             "languages": list(data.vocabulary.languages),
@@ -134,7 +132,7 @@ class Laboratory:
             for place, group in enumerate(groups):
                 is_asked = {(row, seed) for row, seed in group} <= asked
                 folder = self._workdir / CHECKPOINTS / f"group{place}"
-                if is_asked and not has_begun(self._workdir, group, folder):
+                if is_asked and not outcomes.has_begun(self._workdir, group, folder):
                     groups[place] = []  # the others keep their numbers
             while groups and not groups[-1]:
                 groups.pop()
@@ -157,7 +155,7 @@ class Laboratory:
         path = self._workdir / "results.json"
         with Interruption() as interruption:
             for number, group in enumerate(self._groups):
-                done = {(result.row, result.seed) for result in results.read_results(path)}
+                done = outcomes.done(path)
                 if {(cell.row, cell.seed) for cell in group.members} <= done:
                     continue
                 names = ", ".join(

@@ -27,7 +27,7 @@ from xling_jax.vocabulary.pieces import CLS, SEP, SPECIAL_TOKENS, Pieces
 
 CONFIG, WEIGHTS, PIECES, IDS = "model.json", "model.safetensors", "pieces.model", "ids.npy"
 FORMAT = 1
-FRAMED = 2  # the format of models with a frame or an order of their own, which 1 has no fields for
+FRAMED = 2  # the format of models with a frame or an order of their own: older readers must refuse
 
 
 @dataclasses.dataclass(frozen=True)

@@ -39,7 +39,7 @@ class Laboratory:
         self._transfer.runs = {"-".join(self._languages): str(workdir)}
         every = [(plain_name(cell.row), cell.seed) for cell in self._cells]
         with experiment.named(SECTION):
-            jobs.check(self._of(every))
+            jobs.jobs(self._of(every))
         reader = LabelledReader(self._transfer, SECTION)
         for task in self._transfer.tasks:
             reader.manifest(task, self._languages)
@@ -56,7 +56,8 @@ class Laboratory:
         """The rows that have models and the seeds of these, rows with the same seeds together."""
         trained: dict[str, list[int]] = {}
         for cell in self._cells:
-            if folder_of(self._workdir, cell.row, cell.seed).exists():
+            folder = folder_of(self._workdir, cell.row, cell.seed)
+            if processes.of_first(folder.exists):
                 trained.setdefault(plain_name(cell.row), []).append(cell.seed)
             else:
                 say(f"row {cell.row}, seed {cell.seed} diverged, and is not fine-tuned")

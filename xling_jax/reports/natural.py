@@ -89,16 +89,10 @@ def build(run: Run, board: Board) -> Table:
     notes = [
         "Perplexity of held-out text where every selected token is masked; accuracy after "
         f"fine-tuning on {names[0] if names else 'the first language'} alone.",
-        "The paper's numbers of "
-        + ", ".join(
-            f"{language} stand under {name}"
-            for name, language in zip(
-                _printed_as(run), dufter_table3.LANGUAGES.values(), strict=False
-            )
-            if name in names
-        )
-        + ".",
     ]
+    both = zip(_printed_as(run), dufter_table3.LANGUAGES.values(), strict=False)
+    if places := [f"{language} under {name}" for name, language in both if name in names]:
+        notes.append(f"The paper's numbers stand where ours do: {', '.join(places)}.")
     return Table("table3", "Table 3", "Inference, zero-shot", columns, lines, notes)
 
 

@@ -54,8 +54,14 @@ def has_begun(workdir: Path, group: Sequence[Sequence[Any]], checkpoints: Path) 
       group: their [row, seed].
       checkpoints: their folder.
     """
-    done = {(r.row, r.seed) for r in results.read_results(workdir / "results.json")}
-    return bool({(row, seed) for row, seed in group} & done) or any(checkpoints.glob("[0-9]*"))
+    is_done = bool({(row, seed) for row, seed in group} & done(workdir / "results.json"))
+    return is_done or processes.of_first(lambda: any(checkpoints.glob("[0-9]*")))
+
+
+def done(path: Path) -> set[tuple[str, int]]:
+    """The rows and seeds that `results.json` has."""
+    found = processes.of_first(lambda: [[r.row, r.seed] for r in results.read_results(path)])
+    return {(row, seed) for row, seed in found}
 
 
 def store(

@@ -37,6 +37,8 @@ class Laboratory:
 
         self._pairs = experiment.chosen_rows(config, parse)
         experiment.require_writable(workdir)
+        if processes.are_several():
+            raise ValueError("--processes: one process compares models; start it without")
         self._texts = TextReader(config)
         description = experiment.describe(
             config,

@@ -34,7 +34,9 @@ class Checkpoints:
         self._folder.mkdir(parents=True, exist_ok=True)
         self._manager = ocp.CheckpointManager(
             self._folder,
-            options=ocp.CheckpointManagerOptions(max_to_keep=kept, cleanup_tmp_directories=True),
+            options=ocp.CheckpointManagerOptions(
+                max_to_keep=kept, cleanup_tmp_directories=True, single_host_load_and_broadcast=True
+            ),
         )
 
     def latest(self) -> int | None:
@@ -58,9 +60,10 @@ class Checkpoints:
 
     def drop_later(self, step: int) -> None:
         """Deletes the checkpoints of steps after `step`."""
-        for later in self._manager.all_steps():
-            if later > step:
-                self._manager.delete(later)
+        with processes.together():
+            for later in self._manager.all_steps():
+                if later > step:
+                    self._manager.delete(later)
 
     def wait(self) -> None:
         """Returns when the save under way, if any, is complete."""
@@ -80,6 +83,7 @@ class Checkpoints:
         try:
             tree = self._manager.restore(step, args=ocp.args.StandardRestore(abstract))
         except Exception as error:  # the library raises many kinds
+            processes.end_if_abandoned(error)
             others = [s for s in self._manager.all_steps() if s != step]
             way_out = (
                 f"remove that folder to resume from step {max(others)}"
@@ -113,6 +117,7 @@ def read(folder: Path, step: int) -> dict:
             like = jax.tree.map(lambda x: np.empty(x.shape, x.dtype), tree)
             return manager.restore(step, args=ocp.args.StandardRestore(like))
     except Exception as error:  # the library raises many kinds
+        processes.end_if_abandoned(error)
         raise ValueError(
             f"checkpoint {folder / str(step)} cannot be read ({type(error).__name__}): it is "
             "not there, or damaged"

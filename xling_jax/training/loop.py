@@ -168,6 +168,7 @@ class Training:
         self._interruption = interruption or Interruption()
         self._compiler = compiler or StepCompiler(store)
         self._stopped: set[int] = set()
+        self._memory_limit = devices.memory_limit()
         self._told: set[int] = set()  # the stages that were said to be too large
         self.settings = devices.place(stack([r.setting for r in replicas]), mesh, devices.A_REPLICA)
         self._store = devices.place(store.to_device(), mesh, devices.SHARED)
@@ -233,7 +234,7 @@ class Training:
             len(self._replicas),
             self._replicas[0].setting,
         )
-        limit = devices.memory_limit()
+        limit = self._memory_limit
         if limit is not None and compiled.bytes_needed > limit and stage.until not in self._told:
             self._told.add(stage.until)
             say(

@@ -15,6 +15,7 @@ from typing import Any, Literal, Self
 import numpy as np
 import sentencepiece
 
+from xling_jax import processes
 from xling_jax.files import write_beside
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -133,12 +134,13 @@ def train(
     # The file name holds the hash of the content, so a torn file is known and written anew.
     folder = pathlib.Path(cache)
     key = _short(_key(sentences, settings))
-    for path in folder.glob(f"{key}-*.model"):
-        model = path.read_bytes()
-        if path.stem == f"{key}-{_short(model)}":
-            return Pieces(model)
-    model = _train(sentences, settings)
-    write_beside(folder / f"{key}-{_short(model)}.model", model)
+    with processes.first_before_others():
+        for path in folder.glob(f"{key}-*.model"):
+            model = path.read_bytes()
+            if path.stem == f"{key}-{_short(model)}":
+                return Pieces(model)
+        model = _train(sentences, settings)
+        write_beside(folder / f"{key}-{_short(model)}.model", model)
     return Pieces(model)
 
 

@@ -70,7 +70,7 @@ class Group:
         self._longest = min(sizes.length, pretrained.config.positions)
         self._labels = task.labels(texts.train)
         batch = chosen[0].batch
-        self._mesh = devices.make_mesh(len(chosen), _sharing(batch, len(chosen)))
+        self._mesh = devices.make_mesh(len(chosen), _sharing(job.task, batch, len(chosen)))
         self._replicas = [
             Replica(
                 row=row_name(job, choice),
@@ -225,6 +225,11 @@ class Group:
 
         return evaluate
 
+    def _evaluations(self) -> list[list[Any]]:
+        """Row, seed, step and values of each so far."""
+        found = results.read_metrics(self._workdir / METRICS).evaluations
+        return [[x.row, x.seed, x.step, dict(x.values)] for x in found]
+
     def _store(self, state: State, known: Mapping[str, float]) -> None:
         """Adds the replicas to `results.json`, each with its epoch that is best on the first
         language's examples to choose by."""
@@ -234,29 +239,38 @@ class Group:
             told = task.baselines(texts.train, items) | task.counted(items)
             fixed |= {f"{name}_{language}": value for name, value in told.items()}
         fixed |= {f"cut_{name}": float(number) for name, number in self._cut.items()}
-        processes.wait("the last evaluation")
-        written = results.read_metrics(self._workdir / METRICS).evaluations
+        written = processes.of_first(self._evaluations)
         dev = f"{task.metric}_{DEV}"
         for replica, at in zip(
             self._replicas, devices.fetch(state.stopped_at).tolist(), strict=True
         ):
             values: Mapping[str, float] = {}
             if at == RUNNING:
-                own = [x for x in written if (x.row, x.seed) == (replica.row, replica.seed)]
-                best = max(own, key=lambda record: record.values[dev])
-                epoch = best.step / self._schedule.epoch
-                values = {**best.values, **fixed, **known, "best_epoch": epoch}
+                own = [x for x in written if (x[0], x[1]) == (replica.row, replica.seed)]
+                *_, step, best = max(own, key=lambda record: record[-1][dev])
+                epoch = step / self._schedule.epoch
+                values = {**best, **fixed, **known, "best_epoch": epoch}
             path = self._workdir / RESULTS
             outcomes.store(path, self._config.name, replica, self._schedule.total, at, values)
 
 
-def _sharing(batch: int, replicas: int) -> list[jax.Device]:
-    """As many devices as can share a batch of each replica evenly."""
-    every = jax.devices()
-    for number in range(len(every), 0, -1):
+def _sharing(task: str, batch: int, replicas: int) -> list[jax.Device]:
+    """As many devices as can share a batch of each replica evenly, as many of each process.
+
+    Raises:
+      ValueError: not even one of each process can.
+    """
+    own: dict[int, list[jax.Device]] = {}
+    for device in jax.devices():
+        own.setdefault(device.process_index, []).append(device)
+    for each in range(min(map(len, own.values())), 0, -1):
+        number = each * len(own)
         if batch % (number // math.gcd(replicas, number)) == 0:
-            return every[:number]
-    raise AssertionError("one device can")
+            return [device for devices in own.values() for device in devices[:each]]
+    raise ValueError(
+        f"settings.{task}.batches: {len(own)} processes cannot share batches of {batch}; choose "
+        f"{-(-batch // len(own)) * len(own)}, or another number of processes"
+    )
 
 
 def checkpoints_of(workdir: Path, members: Sequence[Sequence[Any]]) -> Path:

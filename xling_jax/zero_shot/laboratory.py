@@ -13,8 +13,8 @@ from xling_jax.alignment.word_aligner import Links
 from xling_jax.evaluators import word_order
 from xling_jax.evaluators.multilinguality import paper_layers
 from xling_jax.models import folders
-from xling_jax.reports import results, transfer
-from xling_jax.reports.outcomes import has_begun
+from xling_jax.reports import outcomes, results, transfer
+from xling_jax.reports.results import read_config
 from xling_jax.training.loop import Diverged, Interrupted, Interruption
 from xling_jax.training.metrics import MetricsFile, say
 from xling_jax.zero_shot import languages, texts
@@ -47,7 +47,7 @@ class Laboratory:
         self._jobs = jobs(config)
         self._texts = LabelledReader(config, section)
         experiment.require_writable(workdir)
-        manifest: list[dict[str, Any]] = []
+        manifest: list[dict[str, Any]] = list(self._pretrainings())
         for job in self._jobs:
             read = self._texts.manifest(job.task, job.languages)
             if job.row.is_mapped or config.word_order:
@@ -64,12 +64,24 @@ class Laboratory:
         self._links: dict[tuple[str, str], list[Links]] = {}
         self._orders: dict[tuple[str, str, int], dict[str, float]] = {}
 
+    def _pretrainings(self) -> Iterator[dict[str, Any]]:
+        """What the runs computed that the models are of, wherever they lie."""
+        for pair, run in self._config.runs.items():
+            found = read_config(Path(run).expanduser() / experiment.CONFIG).get("config")
+            if isinstance(found, dict):
+                digest = experiment.fingerprint(found, (), {})
+                yield {"source": pair, "language": "", "field": "runs", "sha256": digest}
+
     def _models(self, job: Job) -> Iterator[dict[str, Any]]:
-        """The files of a job's models, with their hashes."""
+        """The files of a job's models, with their hashes; named by what they are of, since a run
+        may be moved."""
         for seed in self._config.seeds:
             for folder in job.folders(seed).values():
                 try:
-                    yield from self._hashed(folder)
+                    for entry in self._hashed(folder):
+                        parts = folder.parent.name, folder.name, Path(entry["source"]).name
+                        name = "/".join([job.pair, *parts])
+                        yield {**entry, "source": name, "field": "runs"}
                 except FileNotFoundError as error:
                     rows = "alone" if job.row.models == ALONE else job.row.models
                     raise FileNotFoundError(
@@ -112,7 +124,7 @@ class Laboratory:
         return groups
 
     def _has_begun(self, members: list[list[Any]]) -> bool:
-        return has_begun(self._workdir, members, checkpoints_of(self._workdir, members))
+        return outcomes.has_begun(self._workdir, members, checkpoints_of(self._workdir, members))
 
     def _pretrained(self, job: Job, seed: int) -> Pretrained:
         """The models of a job's row and seed, with their maps; the last are kept."""
@@ -187,7 +199,7 @@ class Laboratory:
         path, groups = self._workdir / RESULTS, self._groups()
         for number, (job, seed, chosen) in enumerate(groups, 1):
             names = {(row_name(job, choice), seed) for choice in chosen}
-            if names <= {(result.row, result.seed) for result in results.read_results(path)}:
+            if names <= outcomes.done(path):
                 continue
             say(f"{number} of {len(groups)}: {job.name}, seed {seed}")
             with Interruption() as interruption:

@@ -121,7 +121,8 @@ class LabelledReader:
                         "give both sides, line by line translations"
                     )
                 if path and path != SYNTHETIC:
-                    found.append(experiment.hashed(path, language, field, field))
+                    short = field.removeprefix(self._section)
+                    found.append(experiment.hashed(path, language, short, field))
         return found
 
     @functools.cache  # noqa: B019 - readers are few
