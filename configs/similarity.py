@@ -33,7 +33,7 @@ import re
 from ml_collections import ConfigDict
 
 from xling_jax import experiment
-from xling_jax.bilingual.texts import SYNTHETIC
+from xling_jax.corpora.sources import SYNTHETIC
 from xling_jax.corpora.synthetic.pair import are_embedded
 
 

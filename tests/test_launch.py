@@ -290,6 +290,11 @@ def test_processes_on_one_host_end_with_the_first_bad_status(launch, python):
         )
 
 
+def heeded():
+    """A shell cannot take over a signal that it was started to ignore, as by nohup."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_reaches_all_processes_on_one_host(tmp_path, python, number):
     with subprocess.Popen(
@@ -299,6 +304,7 @@ def test_a_signal_reaches_all_processes_on_one_host(tmp_path, python, number):
         text=True,
         env={**os.environ, "PYTHON": python},
         cwd=tmp_path,
+        preexec_fn=heeded,
     ) as process:
         for _ in range(2):
             process.stdout.readline()
