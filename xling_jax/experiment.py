@@ -296,7 +296,6 @@ def stored(workdir: Path, description: Mapping[str, Any]) -> dict[str, Any] | No
       ValueError: the folder holds a run of another config; the fields that differ are named.
     """
     found = processes.of_first(lambda: read_config(workdir / CONFIG))
-    processes.wait("what is stored, before anything is")
     if not found:
         return None
     is_whole = isinstance(found.get("config"), dict) and {"rows", "texts"} <= found.keys()

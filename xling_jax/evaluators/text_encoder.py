@@ -63,6 +63,7 @@ class TextEncoder:
         if not self.layers or not all(0 <= layer <= depth for layer in self.layers):
             raise ValueError(f"layers={self.layers}: the model has layers 0..{depth}")
         self.model, self._config = model, model.config
+        self._room = model.config.positions - SPECIAL  # pieces of a sentence
         self._params = jax.device_put(dict(model.params))
 
     def _batches(
@@ -90,8 +91,7 @@ class TextEncoder:
 
     def _kept(self, of_pieces: np.ndarray) -> np.ndarray:
         """What the model has places for: the beginning, which stands last where it is inverted."""
-        room = self._config.positions - SPECIAL
-        return of_pieces[-room:] if self.model.inverted else of_pieces[:room]
+        return of_pieces[-self._room :] if self.model.inverted else of_pieces[: self._room]
 
     def sentences(self, texts: Sequence[str]) -> np.ndarray:
         """The mean of each sentence's pieces at each layer, float32 [L, n, D].
@@ -118,8 +118,7 @@ class TextEncoder:
         """
         slots = np.array([*numbers, none], np.int32)[word_of]  # NO_WORD is the last
         pieces = np.bincount(word_of[word_of != NO_WORD], minlength=len(numbers))
-        room = self._config.positions - SPECIAL
-        left_out = word_of[:-room] if self.model.inverted else word_of[room:]
+        left_out = word_of[: -self._room] if self.model.inverted else word_of[self._room :]
         cut = set(left_out.tolist()) - {NO_WORD}
         slots[np.isin(word_of, list(cut))] = none
         shares = np.where(slots == none, 0, 1 / np.maximum(np.append(pieces, 1)[word_of], 1))

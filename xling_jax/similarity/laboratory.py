@@ -7,7 +7,7 @@ import ml_collections
 
 from xling_jax import experiment, processes
 from xling_jax.models import folders
-from xling_jax.reports import results, similarity
+from xling_jax.reports import outcomes, results, similarity
 from xling_jax.similarity import measures, pairs
 from xling_jax.similarity.pairs import ModelPair
 from xling_jax.similarity.texts import TextReader
@@ -70,7 +70,7 @@ class Laboratory:
         path, seed = self._workdir / "results.json", self._config.seeds[0]
         with Interruption() as interruption:
             for number, pair in enumerate(self._pairs, 1):
-                if (pair.name, seed) in {(r.row, r.seed) for r in results.read_results(path)}:
+                if (pair.name, seed) in outcomes.done(path):
                     continue
                 if interruption.was_asked():
                     raise Interrupted(
@@ -100,5 +100,5 @@ class Laboratory:
                     ),
                 )
                 if pair is not self._pairs[-1]:
-                    processes.by_first(lambda: similarity.write(self._workdir))
-        return processes.by_first(lambda: similarity.write(self._workdir))
+                    similarity.write(self._workdir)
+        return similarity.write(self._workdir)

@@ -1,5 +1,6 @@
 """How languages share ids, each having a range of them."""
 
+import abc
 import dataclasses
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -9,7 +10,7 @@ import numpy as np
 from xling_jax.vocabulary.pieces import SPECIAL_TOKENS, Pieces
 
 
-class SeparateIds:
+class SeparateIds(abc.ABC):
     """Language k's piece i has id i + k * shift.
 
     Every language has ids for special tokens too, which it uses only where they are not shared
@@ -26,9 +27,9 @@ class SeparateIds:
             )
 
     @property
+    @abc.abstractmethod
     def shift(self) -> int:
         """Distance between the ids of a piece in one language and in the next."""
-        raise NotImplementedError
 
     @property
     def size(self) -> int:
