@@ -22,9 +22,11 @@ Real text, line by line translations where two files belong together:
         --config.texts.en.vectors=wiki.en.vec --config.texts.fr.vectors=wiki.fr.vec
 
 Every text is optional: what it is for is left out. Other models are compared by naming their
-folders, as in `--config.models.fr=WORKDIR/models/rowfr_seed1/fr`. The row `other_seed` needs a
-second model of the first language (`:row=en,pair=en-near,seeds=0+1` of configs/bilingual.py in the
-same workdir); both read the same, unless `--config.texts.en.learned_first=EN.txt` and
+folders, as in `--config.models.fr=WORKDIR/models/rowfr_seed1/fr`, or a BERT, XLM-R or XLM of
+`transformers` (an XLM with language embeddings needs the languages' names in its lang2id). The row
+`other_seed` needs a second model of the first language (`:row=en,pair=en-near,seeds=0+1` of
+configs/bilingual.py in the same workdir); both read the same, unless
+`--config.texts.en.learned_first=EN.txt` and
 `--config.texts.en.learned=BACK.txt` give a back-translation.
 """
 

@@ -7,6 +7,19 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import safetensors.numpy
+from weights import (
+    OFFSET,
+    TOLERANCE,
+    change_config,
+    change_tensors,
+    difference,
+    logits_alone,
+    padded,
+    randomized,
+    require_equal,
+    serialized,
+    some_sentences,
+)
 
 from xling_jax.batches import packing
 from xling_jax.models import heads, hugging_face, partition
@@ -18,47 +31,6 @@ MANY_HEADS = BertConfig(
 )
 SIZES = pytest.mark.parametrize("config", [SMALL, MANY_HEADS], ids=["small", "many_heads"])
 TINY = BertConfig(vocabulary_size=17, layers=2, hidden=8, intermediate=12, heads=2, positions=10)
-OFFSET, TOLERANCE = 128, 1e-4
-
-
-def randomized(config: BertConfig, seed: int = 0):
-    """Parameters among which none is zero or one, so that no mix-up goes unseen."""
-    random = np.random.default_rng(seed)
-    shapes = heads.param_shapes(config)
-
-    def draw(path, leaf):
-        mean = 1.0 if path[-1].key == "scale" else 0.0
-        return jnp.asarray(mean + 0.15 * random.normal(size=leaf.shape), jnp.float32)
-
-    return jax.tree.map_with_path(draw, shapes)
-
-
-def some_sentences(config: BertConfig) -> list[tuple[np.ndarray, int]]:
-    """Token ids and the language of 24 sentences of 3 to 30 tokens."""
-    random = np.random.default_rng(1)
-    lengths = random.integers(3, 31, 24)
-    return [(random.integers(0, config.vocabulary_size, n), i % 2) for i, n in enumerate(lengths)]
-
-
-def padded(sentences):
-    """Tokens, positions, token types and mask, [N, T]; language 1 with its own positions."""
-    shape = len(sentences), max(len(ids) for ids, _ in sentences)
-    tokens, positions, types, mask = (np.zeros(shape, np.int32) for _ in range(4))
-    for row, (ids, language) in enumerate(sentences):
-        n = len(ids)
-        tokens[row, :n], types[row, :n], mask[row, :n] = ids, language, 1
-        positions[row, :n] = np.arange(n) + OFFSET * language
-    return tokens, positions, types, mask
-
-
-def logits_alone(config: BertConfig, params, sentences) -> np.ndarray:
-    """Our logits of all tokens, one sentence a row."""
-    tokens, positions, types, mask = padded(sentences)
-    (hidden,) = Bert(config).apply(
-        {"params": params}, tokens, positions, mask - 1, types, layers=(config.layers,)
-    )
-    logits = heads.masked_language_logits(config, params, hidden.reshape(-1, config.hidden))
-    return np.asarray(logits)[mask.reshape(-1) > 0]
 
 
 def logits_packed(config: BertConfig, params, sentences) -> np.ndarray:
@@ -95,12 +67,6 @@ def their_logits(model, sentences) -> np.ndarray:
             input_ids=tokens, position_ids=positions, token_type_ids=types, attention_mask=mask
         ).logits
     return logits[mask > 0].numpy()
-
-
-def difference(ours: np.ndarray, theirs: np.ndarray) -> float:
-    """The largest, in units of the largest logit."""
-    assert ours.shape == theirs.shape
-    return float(np.abs(ours - theirs).max() / np.abs(theirs).max())
 
 
 def require_same_logits(config: BertConfig, params, model) -> None:
@@ -172,24 +138,6 @@ def folder(tmp_path):
     return tmp_path
 
 
-def change_tensors(folder, change) -> None:
-    tensors = safetensors.numpy.load_file(folder / "model.safetensors")
-    tensors = {name: x.copy() for name, x in tensors.items()}
-    change(tensors)
-    safetensors.numpy.save_file(tensors, folder / "model.safetensors")
-
-
-def change_config(folder, **fields) -> None:
-    path = folder / "config.json"
-    stored = json.loads(path.read_text()) | fields
-    path.write_text(json.dumps({k: v for k, v in stored.items() if v is not None}))
-
-
-def require_equal(first, second) -> None:
-    assert jax.tree.structure(first) == jax.tree.structure(second)
-    assert all(jax.tree.leaves(jax.tree.map(np.array_equal, first, second)))
-
-
 @SIZES
 def test_save_and_load_keep_every_bit(config, tmp_path):
     params = randomized(config)
@@ -220,22 +168,6 @@ def test_other_floating_types_become_float32(folder, dtype):
         lambda x: np.asarray(x).astype(jnp.dtype(dtype)).astype(np.float32), randomized(TINY)
     )
     require_equal(params, rounded)
-
-
-def serialized(tensors) -> bytes:
-    """The safetensors format by hand: the numpy interface writes no bfloat16."""
-    names = {"float64": "F64", "float16": "F16", "bfloat16": "BF16"}
-    header, data = {}, b""
-    for name, x in tensors.items():
-        end = len(data) + len(x["data"])
-        header[name] = {
-            "dtype": names[x["dtype"]],
-            "shape": x["shape"],
-            "data_offsets": [len(data), end],
-        }
-        data += x["data"]
-    text = json.dumps(header).encode()
-    return len(text).to_bytes(8, "little") + text + data
 
 
 def test_older_checkpoints_with_more_heads_are_read(folder):

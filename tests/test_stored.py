@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from xling_jax.corpora.normalize import Normalization
-from xling_jax.models import heads, hugging_face, stored
+from xling_jax.models import heads, stored
 from xling_jax.models.bert import BertConfig
 from xling_jax.vocabulary import pieces as vocabulary
 
@@ -87,8 +87,3 @@ def test_a_damaged_file_is_named(model, tmp_path, name, change, message):
 def test_a_folder_without_a_complete_model_is_refused(model, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"model\.json: no such file"):
         stored.load(tmp_path)
-
-
-def test_a_linear_head_is_not_written_as_berts(model, tmp_path):
-    with pytest.raises(ValueError, match="models.head='linear'"):
-        hugging_face.save(tmp_path, CONFIG, model.params)

@@ -4,9 +4,10 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from xling_jax.models import hugging_face, hugging_face_text, stored
+from xling_jax.models import hugging_face, hugging_face_text, stored, xlm_text
 from xling_jax.models.hugging_face_text import HuggingFaceModel
 from xling_jax.models.stored import StoredModel
+from xling_jax.models.xlm_text import XlmModel
 
 
 def files(folder: Path) -> list[Path]:
@@ -19,8 +20,10 @@ def files(folder: Path) -> list[Path]:
     """
     if not (folder / hugging_face.CONFIG).exists():
         return stored.files(folder)
-    weights = hugging_face.require(folder)
-    return [folder / hugging_face.CONFIG, weights, hugging_face_text.require(folder)]
+    found = [folder / hugging_face.CONFIG, hugging_face.require(folder)]
+    if xlm_text.is_in(folder):
+        return found + xlm_text.files(folder)
+    return [*found, hugging_face_text.require(folder)]
 
 
 def manifest(folder: Path) -> list[dict[str, Any]]:
@@ -33,7 +36,7 @@ def manifest(folder: Path) -> list[dict[str, Any]]:
     return found
 
 
-def load(folder: Path, language: str) -> StoredModel | HuggingFaceModel:
+def load(folder: Path, language: str) -> StoredModel | HuggingFaceModel | XlmModel:
     """The model, which is to read a language.
 
     Raises:
@@ -41,7 +44,8 @@ def load(folder: Path, language: str) -> StoredModel | HuggingFaceModel:
       ValueError: it is damaged, or of another language.
     """
     if (folder / hugging_face.CONFIG).exists():
-        return HuggingFaceModel.load(folder, language)
+        kind = XlmModel if xlm_text.is_in(folder) else HuggingFaceModel
+        return kind.load(folder, language)
     model = stored.load(folder)
     if model.language != language:
         raise ValueError(f"{folder} is a model of {model.language}, and is to read {language}")

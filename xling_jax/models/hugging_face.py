@@ -1,110 +1,93 @@
-"""Weights of BERT to and from a folder that `transformers` reads and writes.
+"""Weights of BERT and XLM to and from a folder that `transformers` reads and writes.
 
-The folder holds `config.json` and `model.safetensors`, as its BertForMaskedLM saves them.
-RobertaForMaskedLM and XLMRobertaForMaskedLM differ in names only, and in positions that are
-counted from behind the padding's: their folders are read too.
+The folder holds `config.json` and `model.safetensors`. Models with BERT's head are as
+BertForMaskedLM saves them, those with a linear one as XLMWithLMHeadModel does. The folders of
+RobertaForMaskedLM and XLMRobertaForMaskedLM are read too: they differ from BERT's in names, and in
+positions that are counted from behind the padding's.
 """
 
+import dataclasses
 import json
 import os
-import re
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import safetensors
 import safetensors.numpy
 
 from xling_jax.files import write_beside
-from xling_jax.models import heads
+from xling_jax.models import heads, hugging_face_config, hugging_face_tensors
 from xling_jax.models.bert import BertConfig
+from xling_jax.models.hugging_face_config import CONFIG, Described
+from xling_jax.models.hugging_face_names import POSITIONS, TOKEN_TYPES, XLM, Leaf
 
-CONFIG, WEIGHTS, PICKLE = "config.json", "model.safetensors", "pytorch_model.bin"
-SIZES = {
-    "vocabulary_size": "vocab_size",
-    "layers": "num_hidden_layers",
-    "hidden": "hidden_size",
-    "intermediate": "intermediate_size",
-    "heads": "num_attention_heads",
-}  # our fields to theirs
-CONSTANTS = {
-    "positions": ("max_position_embeddings", 512),
-    "token_types": ("type_vocab_size", 2),
-    "dropout": ("hidden_dropout_prob", 0.1),
-    "norm_epsilon": ("layer_norm_eps", 1e-12),
-    "initial_sd": ("initializer_range", 0.02),
-}  # with what transformers takes where the file is silent
-BERT, ROBERTA = "bert", ("roberta", "xlm-roberta")  # model_type
-FIXED = {
-    "hidden_act": "gelu",
-    "position_embedding_type": "absolute",
-    "is_decoder": False,
-    "add_cross_attention": False,
-    "tie_word_embeddings": True,
-}  # the only values that our encoder has
-MODULES = {
-    "embeddings/tokens": ("bert.embeddings.word_embeddings",),
-    "embeddings/positions": ("bert.embeddings.position_embeddings",),
-    "embeddings/token_types": ("bert.embeddings.token_type_embeddings",),
-    "embeddings/norm": ("bert.embeddings.LayerNorm",),
-    "attention/query_key_value": tuple(f"attention.self.{x}" for x in ("query", "key", "value")),
-    "attention/output": ("attention.output.dense",),
-    "attention_norm": ("attention.output.LayerNorm",),
-    "intermediate": ("intermediate.dense",),
-    "output": ("output.dense",),
-    "output_norm": ("output.LayerNorm",),
-    "mlm/dense": ("cls.predictions.transform.dense",),
-    "mlm/norm": ("cls.predictions.transform.LayerNorm",),
-    "mlm": ("cls.predictions",),
-}  # several where ours are joined along the last axis
-LEAVES = {"kernel": "weight", "scale": "weight", "bias": "bias"}
-OLD_NAMES = {"gamma": "weight", "beta": "bias"}  # of layer norms in early checkpoints
-TIED = {
-    "cls.predictions.decoder.weight": "bert.embeddings.word_embeddings.weight",
-    "cls.predictions.decoder.bias": "cls.predictions.bias",
-}
-FROM_ROBERTA = {
-    "roberta.": "bert.",
-    "lm_head.dense.": "cls.predictions.transform.dense.",
-    "lm_head.layer_norm.": "cls.predictions.transform.LayerNorm.",
-    "lm_head.decoder.": "cls.predictions.decoder.",
-    "lm_head.": "cls.predictions.",
-}  # beginnings of names, the first that fits
-POSITIONS = "bert.embeddings.position_embeddings.weight"
-UNUSED = re.compile(r"bert\.pooler\.|cls\.seq_relationship\.|bert\.embeddings\.position_ids$")
-DTYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
+WEIGHTS, PICKLE = "model.safetensors", "pytorch_model.bin"
 
 
-def load(folder: str | os.PathLike[str]) -> tuple[BertConfig, dict[str, Any]]:
+def load(
+    folder: str | os.PathLike[str], language: str | None = None
+) -> tuple[BertConfig, dict[str, Any]]:
     """Reads a masked language model.
 
     Weights of any floating type become float32. The pooler and the next-sentence head of
-    checkpoints that have them are left out.
+    checkpoints that have them are left out. The language embeddings of an XLM are the token types,
+    in its order; an XLM without them has one token type, which is zero.
+
+    Args:
+      folder: that `transformers` wrote.
+      language: of a model with language embeddings, keep only this one's, as token type 0; others
+        stay as they are. None: keep all.
 
     Returns:
       The config, which computes in float32, and plain params as `heads.initial_params` gives.
 
     Raises:
       FileNotFoundError: one of the two files is missing.
-      ValueError: another architecture, a file that cannot be read, or tensors that are missing,
-        unknown, misshapen or not what the tied output needs.
+      ValueError: another architecture, a file that cannot be read, a language that the model does
+        not have, or tensors that are missing, unknown, misshapen or not what the tied output needs.
     """
     folder = Path(folder)
-    config, skipped = _read_config(folder / CONFIG)
+    described = hugging_face_config.read(folder / CONFIG)
+    architecture, config = described.architecture, described.config
+    kept = None
+    if language is not None and described.has_languages:
+        kept = _number_of(folder / CONFIG, described, language)
     path = require(folder)
-    tensors = _read_tensors(path)
-    if skipped and POSITIONS in tensors:
-        tensors[POSITIONS] = tensors[POSITIONS][skipped:]
-    shapes = _shapes(config)
+    tensors = hugging_face_tensors.read(path, architecture)
+    (positions,) = architecture.tensors(POSITIONS)
+    if positions in tensors:
+        tensors[positions] = tensors[positions][described.skipped :]
     params: dict[str, Any] = {}
-    for leaf, shape in shapes.items():
-        joined = _joined(path, tensors, leaf, shape)
-        _insert(params, leaf, jnp.asarray(joined, jnp.float32))
-    _require_known(path, tensors, {name for leaf in shapes for name in _names(leaf)})
+    known: set[str] = set()
+    for leaf, shape in _shapes(config).items():
+        if leaf == TOKEN_TYPES and architecture is XLM and not described.has_languages:
+            _insert(params, leaf, jnp.zeros(shape))
+            continue
+        names = architecture.tensors(leaf)
+        value = hugging_face_tensors.joined(path, tensors, names, leaf, shape)
+        _insert(params, leaf, jnp.asarray(value, jnp.float32))
+        known.update(names)
+    hugging_face_tensors.require_known(path, tensors, architecture, known)
+    if kept is not None:
+        embeddings = params["embeddings"]
+        embeddings["token_types"] = embeddings["token_types"][kept : kept + 1]
+        config = dataclasses.replace(config, token_types=1)
     return config, params
+
+
+def _number_of(path: Path, described: Described, language: str) -> int:
+    """The language embedding of a language."""
+    number = described.languages.get(language, -1)
+    if not 0 <= number < described.config.token_types:
+        known = ", ".join(sorted(described.languages)) or "none"
+        raise ValueError(
+            f"{path}: the model has language embeddings, and lang2id names none for {language!r} "
+            f"(it names {known}): give one of these names to the language, or add it to lang2id"
+        )
+    return number
 
 
 def require(folder: Path) -> Path:
@@ -124,19 +107,21 @@ def require(folder: Path) -> Path:
 def save(folder: str | os.PathLike[str], config: BertConfig, params: Mapping[str, Any]) -> None:
     """Writes a masked language model; `config.dtype` is not stored.
 
+    An XLM adds no language embedding unless it is given languages. So token type 0 is added to its
+    positions, and where there are more, its language embeddings are what they differ from 0 by:
+    without `langs` it computes what ours does with token type 0, with `langs` the same as ours with
+    these token types. Where it gets no attention mask it takes tokens of id 0 for padding.
+
     Args:
       folder: made where it is missing.
       config: the model's.
       params: plain, as `heads.initial_params` gives and `partition.select` picks.
 
     Raises:
-      ValueError: params are not those of a model of this config, or its head is not BERT's.
+      ValueError: params are not those of a model of this config, or `transformers` has no such
+        model.
     """
-    if config.head != "bert":
-        raise ValueError(
-            f"models.head={config.head!r}: BertForMaskedLM has no such head; models.stored writes "
-            "this model"
-        )
+    architecture = hugging_face_config.architecture_for(config)
     leaves = {
         tuple(key.key for key in path): np.asarray(leaf, np.float32)
         for path, leaf in jax.tree_util.tree_leaves_with_path(params)
@@ -149,154 +134,29 @@ def save(folder: str | os.PathLike[str], config: BertConfig, params: Mapping[str
                 f"params/{'/'.join(leaf)} has the shape {have}, but the config wants {want}: "
                 "give the plain params of one model, and the config that it was made with"
             )
-    tensors = {}
-    for leaf in shapes:
-        names = _names(leaf)
-        for name, part in zip(names, np.split(leaves[leaf], len(names), axis=-1), strict=True):
-            # Safetensors writes the memory as it lies, whatever the strides.
-            tensors[name] = np.ascontiguousarray(part.T if leaf[-1] == "kernel" else part)
+    if architecture is XLM:
+        types = leaves.pop(TOKEN_TYPES)
+        leaves[POSITIONS] = leaves[POSITIONS] + types[0]
+        if len(types) > 1:
+            leaves[TOKEN_TYPES] = types - types[0]
+    tensors: dict[str, np.ndarray] = {}
+    for leaf, value in leaves.items():
+        tensors |= hugging_face_tensors.parted(leaf, value, architecture.tensors(leaf))
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     # Transformers refuses files that do not say which framework's layout they have.
     write_beside(folder / WEIGHTS, safetensors.numpy.save(tensors, metadata={"format": "pt"}))
-    write_beside(folder / CONFIG, (json.dumps(_config_fields(config), indent=2) + "\n").encode())
+    fields = hugging_face_config.fields(config)
+    write_beside(folder / CONFIG, json.dumps(fields, indent=2) + "\n")
 
 
-def _config_fields(config: BertConfig) -> dict[str, Any]:
-    theirs = SIZES | {ours: name for ours, (name, _) in CONSTANTS.items()}
-    return {
-        "architectures": ["BertForMaskedLM"],
-        "model_type": BERT,
-        **FIXED,
-        **{name: getattr(config, ours) for ours, name in theirs.items()},
-        "attention_probs_dropout_prob": config.dropout,
-        "pad_token_id": 0,
-    }
-
-
-def _read_config(path: Path) -> tuple[BertConfig, int]:
-    """The config, and how many rows of the table of positions no token has."""
-    if not path.exists():
-        raise FileNotFoundError(f"{path}: no such file; give a folder that transformers wrote")
-    try:
-        fields = json.loads(path.read_text("utf-8"))
-        if not isinstance(fields, dict):
-            raise ValueError("it holds no object")
-    except ValueError as error:
-        raise ValueError(f"{path}: not a config in JSON: {error}") from error
-    kind = fields.get("model_type")
-    if kind != BERT and kind not in ROBERTA:
-        known = ", ".join(map(repr, (BERT, *ROBERTA)))
-        raise ValueError(f"{path}: model_type={kind!r}, but only {known} can be loaded")
-    for name, value in FIXED.items():
-        found = fields.get(name, value)
-        if found != value:
-            raise ValueError(f"{path}: {name}={found!r}, but only {value!r} can be loaded")
-    missing = [name for name in SIZES.values() if name not in fields]
-    if missing:
-        raise ValueError(f"{path}: {', '.join(missing)} missing")
-    own = {ours: fields[name] for ours, name in SIZES.items()}
-    own |= {ours: fields.get(name, default) for ours, (name, default) in CONSTANTS.items()}
-    attention = fields.get("attention_probs_dropout_prob", own["dropout"])
-    if attention != own["dropout"]:
-        raise ValueError(
-            f"{path}: hidden_dropout_prob={own['dropout']} and attention_probs_dropout_prob="
-            f"{attention}, but a model here has one rate: make them equal in the file"
-        )
-    try:
-        skipped = fields.get("pad_token_id", 1) + 1 if kind in ROBERTA else 0
-        return BertConfig(**{**own, "positions": own["positions"] - skipped}), skipped
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{path}: {error}") from error
-
-
-def _read_tensors(path: Path) -> dict[str, np.ndarray]:
-    """The file's tensors under today's names."""
-    try:
-        # The numpy interface knows no bfloat16.
-        found = safetensors.deserialize(path.read_bytes())
-    except safetensors.SafetensorError as error:
-        raise ValueError(f"{path}: not a safetensors file: {error}") from error
-    tensors: dict[str, np.ndarray] = {}
-    for name, content in found:
-        current = _current_name(name)
-        if UNUSED.match(current):
-            continue
-        if content["dtype"] not in DTYPES:
-            raise ValueError(f"{path}: tensor {name} is of type {content['dtype']}, not floating")
-        if current in tensors:
-            raise ValueError(f"{path}: tensor {name} is there under two names")
-        dtype = jnp.dtype(DTYPES[content["dtype"]])
-        tensors[current] = np.frombuffer(content["data"], dtype).reshape(content["shape"])
-    for copy, original in TIED.items():
-        if original not in tensors and copy in tensors:
-            tensors[original] = tensors[copy]
-    return tensors
-
-
-def _current_name(name: str) -> str:
-    """The name in a BertForMaskedLM of today."""
-    for old, new in FROM_ROBERTA.items():
-        if name.startswith(old):
-            name = new + name.removeprefix(old)
-            break
-    module, _, leaf = name.rpartition(".")
-    if module.startswith(("embeddings.", "encoder.", "pooler.")):
-        module = f"bert.{module}"
-    return f"{module}.{OLD_NAMES.get(leaf, leaf)}"
-
-
-def _shapes(config: BertConfig) -> dict[tuple[str, ...], tuple[int, ...]]:
+def _shapes(config: BertConfig) -> dict[Leaf, tuple[int, ...]]:
     """The shape of every leaf of the params, by its path."""
     tree = heads.param_shapes(config)
     return {
         tuple(key.key for key in path): leaf.shape
         for path, leaf in jax.tree_util.tree_leaves_with_path(tree)
     }
-
-
-def _names(leaf: tuple[str, ...]) -> list[str]:
-    """The tensors that make up a leaf of the params."""
-    module, kind = (leaf[:-1], LEAVES[leaf[-1]]) if leaf[-1] in LEAVES else (leaf, "weight")
-    prefix = ""
-    if module[0] == "layers":
-        prefix, module = f"bert.encoder.layer.{module[1]}.", module[2:]
-    return [f"{prefix}{name}.{kind}" for name in MODULES["/".join(module)]]
-
-
-def _joined(
-    path: Path, tensors: Mapping[str, np.ndarray], leaf: tuple[str, ...], shape: tuple[int, ...]
-) -> np.ndarray:
-    """The leaf of this shape; ValueError if a tensor is missing or misshapen."""
-    names, parts = _names(leaf), []
-    wanted = (*shape[:-1], shape[-1] // len(names))
-    if leaf[-1] == "kernel":
-        wanted = wanted[::-1]
-    for name in names:
-        if name not in tensors:
-            raise ValueError(
-                f"{path}: tensor {name} is missing. A masked language model is needed, as "
-                "AutoModelForMaskedLM saves it"
-            )
-        if tensors[name].shape != wanted:
-            raise ValueError(
-                f"{path}: tensor {name} has the shape {tensors[name].shape}, but {CONFIG} "
-                f"wants {wanted}"
-            )
-        parts.append(tensors[name].T if leaf[-1] == "kernel" else tensors[name])
-    return np.concatenate(parts, axis=-1)
-
-
-def _require_known(path: Path, tensors: Mapping[str, np.ndarray], known: Container[str]) -> None:
-    """ValueError if a tensor is not among the known, or the output not tied to the embeddings."""
-    for name in tensors:
-        if name not in known and name not in TIED:
-            raise ValueError(f"{path}: tensor {name} is unknown in a model of its {CONFIG}")
-    for copy, original in TIED.items():
-        if copy in tensors and not np.array_equal(tensors[copy], tensors[original]):
-            raise ValueError(
-                f"{path}: tensor {copy} differs from {original}, but only tied ones can be loaded"
-            )
 
 
 def _insert(tree: dict[str, Any], path: Iterable[str], value: Any) -> None:

@@ -21,6 +21,7 @@ from xling_jax.models.text_model import BLANK, NO_WORD, Encoded
 
 TOKENIZER = "tokenizer.json"
 CONTINUED = "##"  # with which WordPiece marks what does not begin a word
+END = "</w>"  # with which byte pairs mark the end of a word (Sennrich et al. 2016)
 BYTES_BLANK = "Ġ"  # a blank in vocabularies of bytes
 
 
@@ -35,11 +36,20 @@ def require(folder: Path) -> Path:
     if not path.exists():
         raise FileNotFoundError(
             f"{path}: no such file; AutoTokenizer.from_pretrained(NAME).save_pretrained(FOLDER) of "
-            "transformers writes it"
+            "transformers writes it (and for an XLM vocab.json and merges.txt instead)"
         )
     if importlib.util.find_spec("tokenizers") is None:
         raise ValueError(f"{path}: to read it, pip install tokenizers")
     return path
+
+
+def require_room(path: Path, pieces: int, config: BertConfig) -> None:
+    """ValueError if the tokenizer in a file has more pieces than the model."""
+    if pieces > config.vocabulary_size:
+        raise ValueError(
+            f"{path} has {pieces} pieces, and the model {config.vocabulary_size}: they do not "
+            "belong together"
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,9 +67,12 @@ class HuggingFaceModel:
     def load(cls, folder: Path, language: str) -> "HuggingFaceModel":
         """Reads a folder that `transformers` wrote, see `hugging_face.load`.
 
+        Of a model with language embeddings only the language's own is kept.
+
         Raises:
           FileNotFoundError: a file is missing.
-          ValueError: one cannot be read, or `tokenizers` is not installed.
+          ValueError: one cannot be read, the model has language embeddings and none of this
+            language, or `tokenizers` is not installed.
         """
         path = require(folder)
         import tokenizers  # imported late: few runs need it
@@ -75,12 +88,8 @@ class HuggingFaceModel:
             )
         tokenizer.no_padding()
         tokenizer.no_truncation()
-        config, params = hugging_face.load(folder)
-        if tokenizer.get_vocab_size() > config.vocabulary_size:
-            raise ValueError(
-                f"{path} has {tokenizer.get_vocab_size()} pieces, and the model "
-                f"{config.vocabulary_size}: they do not belong together"
-            )
+        config, params = hugging_face.load(folder, language)
+        require_room(path, tokenizer.get_vocab_size(), config)
         return cls(config, params, language, tokenizer)
 
     @functools.cached_property
@@ -125,6 +134,8 @@ class HuggingFaceModel:
         if words is None:
             if any(name.startswith(BLANK) for name in names):
                 words = [name.removeprefix(BLANK) for name in names if name.startswith(BLANK)]
+            elif any(name.endswith(END) for name in names):
+                words = [name.removesuffix(END) for name in names if name.endswith(END)]
             else:
                 words = [name for name in names if not name.startswith(CONTINUED)]
         given = [word for word in words if word]

@@ -32,6 +32,7 @@ class Pieces:
     Attributes:
       size: number of pieces, special tokens included.
       names: the piece of every id; "▁" at the start of a piece stands for a blank.
+      scores: of every piece, float: what decides between pieces.
       sha256: of the serialized model.
     """
 
@@ -43,6 +44,7 @@ class Pieces:
         except RuntimeError as error:
             raise ValueError(f"not a SentencePiece model: {error}") from error
         self.names: list[str] = [self._processor.id_to_piece(i) for i in range(self.size)]
+        self.scores: list[float] = [self._processor.get_score(i) for i in range(self.size)]
         if tuple(self.names[: len(SPECIAL_TOKENS)]) != SPECIAL_TOKENS:
             raise ValueError(
                 f"the SentencePiece model begins with {self.names[: len(SPECIAL_TOKENS)]}, not "
@@ -50,6 +52,12 @@ class Pieces:
             )
         self.sha256 = hashlib.sha256(model).hexdigest()
         self._model = model
+
+    @property
+    def is_bpe(self) -> bool:
+        """Whether these are byte pairs, whose scores count down from 0; or a unigram model."""
+        own = self.scores[len(SPECIAL_TOKENS) :]
+        return own == [-float(number) for number in range(len(own))]
 
     def encode(self, sentences: Sequence[str], threads: int | None = None) -> list[np.ndarray]:
         """Returns the int32 ids of each sentence, [pieces], with no special tokens added.

@@ -1,0 +1,116 @@
+"""models.xlm_text: an XLM reads text as XLMTokenizer and XLMWithLMHeadModel of transformers do."""
+
+import json
+
+import numpy as np
+import pytest
+from weights import change_config, randomized
+
+from xling_jax.evaluators.text_encoder import TextEncoder
+from xling_jax.models import folders, hugging_face
+from xling_jax.models.bert import BertConfig
+from xling_jax.models.xlm_text import XlmModel, split
+
+SENTENCES = ["The dog's cat sees “the” old dog.", "Thé  thèse… (n° 3)", "a", "", "xyz the"]
+MERGES = ["t h", "th e</w>", "d o", "do g</w>", "s e", "se e", "c a", "ca t</w>", "o l"]
+PIECES = [
+    *("<s>", "</s>", "<pad>", "<unk>", "<special0>", "<special1>", *"thedogsca.l'", "s</w>"),
+    *("e</w>", "g</w>", "a</w>", ".</w>", "th", "the</w>", "do", "dog</w>", "see", "cat</w>"),
+    *("d</w>", "n", "3</w>", ")</w>", "\"</w>", "'</w>", "T", "The</w>"),
+]  # fmt: skip
+CONFIG = BertConfig(
+    vocabulary_size=len(PIECES) + 3, layers=2, hidden=24, intermediate=96, heads=3, positions=60,
+    token_types=2, head="linear",
+)  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A model that knows English, as language 1, and French."""
+    hugging_face.save(tmp_path, CONFIG, randomized(CONFIG))
+    change_config(tmp_path, lang2id={"en": 1, "fr": 0})
+    vocabulary = {name: number for number, name in enumerate(PIECES)}
+    (tmp_path / "vocab.json").write_text(json.dumps(vocabulary), "utf-8")
+    # Two columns, or three: how often the pair was seen.
+    lines = [line + " 17" * (number % 2) for number, line in enumerate(MERGES)]
+    (tmp_path / "merges.txt").write_text("\n".join(lines) + "\n", "utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize("is_plain", [True, False])
+@pytest.mark.parametrize("language", ["en", "fr"])
+def test_ids_are_those_of_transformers(is_plain, language, folder):
+    xlm = pytest.importorskip("transformers.models.xlm.tokenization_xlm")
+    theirs = xlm.XLMTokenizer(
+        str(folder / "vocab.json"), str(folder / "merges.txt"),
+        do_lowercase_and_remove_accent=is_plain,
+    )  # fmt: skip
+    theirs.save_pretrained(folder)
+    model = folders.load(folder, language)
+    assert isinstance(model, XlmModel) and model.is_plain == is_plain and model.frame == (0, 1)
+    for text, ids in zip(SENTENCES, model.encode(SENTENCES), strict=True):
+        expected = theirs.convert_tokens_to_ids(theirs._tokenize(text, lang=language))
+        assert ids.tolist() == expected, text
+
+
+def test_the_language_of_the_text_has_its_embedding(folder):
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    theirs = transformers.AutoModelForMaskedLM.from_pretrained(folder).eval()
+    for number, language in enumerate(("fr", "en")):
+        model = folders.load(folder, language)
+        found = TextEncoder(model).sentences(SENTENCES[:1])
+        (ids,) = model.encode(SENTENCES[:1])
+        tokens = torch.tensor([[0, *ids.tolist(), 1]])
+        with torch.no_grad():
+            states = theirs(
+                input_ids=tokens, attention_mask=torch.ones_like(tokens),
+                langs=torch.full_like(tokens, number), output_hidden_states=True,
+            ).hidden_states  # fmt: skip
+        expected = np.stack([state[0, 1:-1].mean(axis=0).numpy() for state in states])
+        np.testing.assert_allclose(found[:, 0], expected, atol=2e-5)
+    with pytest.raises(ValueError, match="lang2id names none for 'de'"):
+        folders.load(folder, "de")
+
+
+def test_a_piece_that_ends_a_word_is_one(folder):
+    model = folders.load(folder, "en")
+    ((ids, word_of),) = model.encode_words(["The thes dog ´ xyz"])
+    pieces = ["the</w>", "th", "e", "s</w>", "dog</w>", *["<unk>"] * 4]
+    assert [PIECES[number] for number in ids] == pieces
+    assert word_of.tolist() == [0, 1, 1, 1, 2, 3, 4, 4, 4]
+    some = model.single_pieces(["dog", "dogs", "The", "q"])
+    assert some == {"dog": PIECES.index("dog</w>"), "The": PIECES.index("the</w>")}
+    every = model.single_pieces()
+    assert {"the", "dog", "cat", "a", "."} <= every.keys() and "do" not in every
+
+
+def test_pairs_are_joined_in_the_order_in_which_they_were_learned():
+    ranks = {("a", "b"): 0, ("ab", "ab"): 1, ("b", "c</w>"): 2, ("b", "a"): 3}
+    assert split("ababab", {**ranks, ("a", "b</w>"): 4}) == ["abab", "ab</w>"]
+    assert split("abc", ranks) == ["ab", "c</w>"]
+    assert split("bc", ranks) == ["bc</w>"] and split("a", ranks) == ["a</w>"]
+
+
+def test_the_models_files_are_named_and_what_is_wrong_with_them(folder):
+    names = ["config.json", "model.safetensors", "vocab.json", "merges.txt"]
+    assert [path.name for path in folders.files(folder)] == names
+    (folder / "tokenizer_config.json").write_text("{}")
+    assert [path.name for path in folders.files(folder)] == [*names, "tokenizer_config.json"]
+    (folder / "tokenizer_config.json").write_text("[]")
+    with pytest.raises(ValueError, match="tokenizer_config.json cannot be read"):
+        folders.load(folder, "en")
+    (folder / "tokenizer_config.json").unlink()
+    (folder / "merges.txt").write_text("a b\nc\n")
+    with pytest.raises(ValueError, match="merges.txt cannot be read"):
+        folders.load(folder, "en")
+    (folder / "merges.txt").write_text("")
+    (folder / "vocab.json").write_text(json.dumps({"<s>": 0, "</s>": 1, "<unk>": 2, "Ġa": 3}))
+    with pytest.raises(ValueError, match="vocab.json is not an XLM's.*need tokenizer.json"):
+        folders.load(folder, "en")
+    (folder / "vocab.json").write_text(json.dumps({n: i * 9 for i, n in enumerate(PIECES)}))
+    with pytest.raises(ValueError, match="do not belong together"):
+        folders.load(folder, "en")
+    (folder / "merges.txt").unlink()
+    with pytest.raises(FileNotFoundError, match="merges.txt: no such file; AutoTokenizer"):
+        folders.files(folder)

@@ -1,0 +1,93 @@
+"""Random weights, sentences and their logits, to compare with those of transformers."""
+
+import json
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import safetensors.numpy
+
+from xling_jax.models import heads
+from xling_jax.models.bert import Bert, BertConfig
+
+OFFSET, TOLERANCE = 128, 1e-4
+
+
+def randomized(config: BertConfig, seed: int = 0):
+    """Parameters among which none is zero or one, so that no mix-up goes unseen."""
+    random = np.random.default_rng(seed)
+    shapes = heads.param_shapes(config)
+
+    def draw(path, leaf):
+        mean = 1.0 if path[-1].key == "scale" else 0.0
+        return jnp.asarray(mean + 0.15 * random.normal(size=leaf.shape), jnp.float32)
+
+    return jax.tree.map_with_path(draw, shapes)
+
+
+def some_sentences(config: BertConfig) -> list[tuple[np.ndarray, int]]:
+    """Token ids and the language of 24 sentences of 3 to 30 tokens."""
+    random = np.random.default_rng(1)
+    lengths = random.integers(3, 31, 24)
+    return [(random.integers(0, config.vocabulary_size, n), i % 2) for i, n in enumerate(lengths)]
+
+
+def padded(sentences):
+    """Tokens, positions, token types and mask, [N, T]; language 1 with its own positions."""
+    shape = len(sentences), max(len(ids) for ids, _ in sentences)
+    tokens, positions, types, mask = (np.zeros(shape, np.int32) for _ in range(4))
+    for row, (ids, language) in enumerate(sentences):
+        n = len(ids)
+        tokens[row, :n], types[row, :n], mask[row, :n] = ids, language, 1
+        positions[row, :n] = np.arange(n) + OFFSET * language
+    return tokens, positions, types, mask
+
+
+def logits_alone(config: BertConfig, params, sentences) -> np.ndarray:
+    """Our logits of all tokens, one sentence a row."""
+    tokens, positions, types, mask = padded(sentences)
+    (hidden,) = Bert(config).apply(
+        {"params": params}, tokens, positions, mask - 1, types, layers=(config.layers,)
+    )
+    logits = heads.masked_language_logits(config, params, hidden.reshape(-1, config.hidden))
+    return np.asarray(logits)[mask.reshape(-1) > 0]
+
+
+def difference(ours: np.ndarray, theirs: np.ndarray) -> float:
+    """The largest, in units of the largest logit."""
+    assert ours.shape == theirs.shape
+    return float(np.abs(ours - theirs).max() / np.abs(theirs).max())
+
+
+def change_tensors(folder, change) -> None:
+    tensors = safetensors.numpy.load_file(folder / "model.safetensors")
+    tensors = {name: x.copy() for name, x in tensors.items()}
+    change(tensors)
+    safetensors.numpy.save_file(tensors, folder / "model.safetensors")
+
+
+def change_config(folder, **fields) -> None:
+    path = folder / "config.json"
+    stored = json.loads(path.read_text()) | fields
+    path.write_text(json.dumps({k: v for k, v in stored.items() if v is not None}))
+
+
+def require_equal(first, second) -> None:
+    assert jax.tree.structure(first) == jax.tree.structure(second)
+    assert all(jax.tree.leaves(jax.tree.map(np.array_equal, first, second)))
+
+
+def serialized(tensors) -> bytes:
+    """The safetensors format by hand: the numpy interface writes no bfloat16."""
+    names = {"float64": "F64", "float16": "F16", "bfloat16": "BF16"}
+    header, data = {}, b""
+    for name, x in tensors.items():
+        end = len(data) + len(x["data"])
+        header[name] = {
+            "dtype": names[x["dtype"]],
+            "shape": x["shape"],
+            "data_offsets": [len(data), end],
+        }
+        data += x["data"]
+    text = json.dumps(header).encode()
+    return len(text).to_bytes(8, "little") + text + data

@@ -1,0 +1,59 @@
+"""Writes a trained model as a folder for `transformers`: `python -m xling_jax.export`.
+
+    python -m xling_jax.export --model=WORKDIR/models/rowdefault_seed0/en --to=FOLDER
+
+Then AutoModelForMaskedLM.from_pretrained(FOLDER) computes the model's logits, and AutoTokenizer
+gives its ids for text that is normalised already (see `models.hugging_face_tokenizer`). Of a
+partitioned model each language has a folder, so this makes one model of one language.
+"""
+
+import sys
+from pathlib import Path
+
+from absl import app, flags
+
+from xling_jax.models import hugging_face, hugging_face_tokenizer, stored
+
+MODEL = flags.DEFINE_string(
+    "model", None, "The folder of a language's model, as WORKDIR/models/rowdefault_seed0/en."
+)
+TO = flags.DEFINE_string("to", None, "The folder that is written.")
+
+
+def export(folder: Path, to: Path) -> stored.StoredModel:
+    """Reads a stored model and writes its weights and its tokenizer; returns the model.
+
+    Raises:
+      FileNotFoundError: there is no complete model.
+      ValueError: it is damaged, `transformers` has no such model or tokenizer, or the folder that
+        is to be written holds a stored model.
+    """
+    if (to / stored.CONFIG).exists():
+        raise ValueError(f"--to={to}: the folder holds a model of ours; choose another one")
+    model = stored.load(folder)
+    hugging_face_tokenizer.require(model)
+    hugging_face.save(to, model.config, model.params)
+    hugging_face_tokenizer.save(to, model)
+    return model
+
+
+def main(arguments: list[str]) -> int:
+    """Exports what the flags say; returns the exit status."""
+    if len(arguments) > 1:
+        raise app.UsageError(f"unknown argument {arguments[1]!r}: write --model=… --to=…")
+    folder, to = (Path(flag.value or "").expanduser() for flag in (MODEL, TO))
+    try:
+        model = export(folder, to)
+    except (ValueError, FileNotFoundError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    print(
+        f"{to}: a model of {model.language} for transformers. Its tokenizer takes text that is "
+        f"normalised already ({model.normalization})"
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    flags.mark_flags_as_required(["model", "to"])
+    app.run(main)

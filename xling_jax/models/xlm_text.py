@@ -1,0 +1,178 @@
+"""An XLM of `transformers` with its tokenizer, as a reader of text.
+
+An XLM has no `tokenizer.json`. Beside `config.json` and `model.safetensors` the folder holds
+`vocab.json`, `merges.txt` and `tokenizer_config.json`, as XLMTokenizer saves them.
+"""
+
+import dataclasses
+import functools
+import itertools
+import json
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from xling_jax.corpora.normalize import Normalizer
+from xling_jax.models import hugging_face
+from xling_jax.models.bert import BertConfig
+from xling_jax.models.hugging_face_text import END, TOKENIZER, require_room
+from xling_jax.models.text_model import Encoded
+
+VOCABULARY, MERGES, SETTINGS = "vocab.json", "merges.txt", "tokenizer_config.json"
+FIRST, LAST, UNKNOWN = "<s>", "</s>", "<unk>"
+PLAIN = "do_lowercase_and_remove_accent"  # the setting; XLM-17 and XLM-100 do not
+
+Ranks = Mapping[tuple[str, str], int]
+
+
+def is_in(folder: Path) -> bool:
+    """Whether a folder has such a tokenizer, and none that the package `tokenizers` reads."""
+    return (folder / VOCABULARY).exists() and not (folder / TOKENIZER).exists()
+
+
+def files(folder: Path) -> list[Path]:
+    """The tokenizer's files; FileNotFoundError if one is missing."""
+    if not (folder / MERGES).exists():
+        raise FileNotFoundError(
+            f"{folder / MERGES}: no such file; AutoTokenizer.from_pretrained(NAME).save_pretrained("
+            "FOLDER) of transformers writes it"
+        )
+    settings = folder / SETTINGS
+    return [folder / VOCABULARY, folder / MERGES, *([settings] if settings.exists() else [])]
+
+
+def split(word: str, ranks: Ranks) -> list[str]:
+    """The pieces of a word: the pair that was learned first is joined, everywhere, as long as one
+    is known (Sennrich et al. 2016, §3.2). The last piece ends with `END`.
+
+    Args:
+      word: not empty.
+      ranks: of each pair of pieces, its place among the learned ones.
+    """
+    pieces = [*word[:-1], word[-1] + END]
+    while len(pieces) > 1:
+        best = min(itertools.pairwise(pieces), key=lambda pair: ranks.get(pair, len(ranks)))
+        if best not in ranks:
+            break
+        joined: list[str] = []
+        place = 0
+        while place < len(pieces):
+            is_pair = tuple(pieces[place : place + 2]) == best
+            joined.append("".join(best) if is_pair else pieces[place])
+            place += 2 if is_pair else 1
+        pieces = joined
+    return pieces
+
+
+@dataclasses.dataclass(frozen=True)
+class XlmModel:
+    """An XLM and its tokenizer.
+
+    config: its size. params: plain. language: decides how Moses writes text, and which language
+    embedding is used where there are any. vocabulary: the id of each piece. ranks: see `split`.
+    is_plain: whether pieces are without capitals and accents.
+    """
+
+    config: BertConfig
+    params: Mapping[str, Any]
+    language: str
+    vocabulary: Mapping[str, int]
+    ranks: Ranks
+    is_plain: bool
+    _known: dict[str, list[int]] = dataclasses.field(default_factory=dict, repr=False)
+
+    inverted = False
+
+    @classmethod
+    def load(cls, folder: Path, language: str) -> "XlmModel":
+        """Reads a folder that `transformers` wrote, see `hugging_face.load`.
+
+        Of a model with language embeddings only the language's own is kept.
+
+        Raises:
+          FileNotFoundError: a file is missing.
+          ValueError: one cannot be read, or the model has language embeddings and none of this
+            language.
+        """
+        vocabulary_path, merges_path, *settings = files(folder)
+        try:
+            path = vocabulary_path
+            vocabulary = {
+                str(name): int(n) for name, n in json.loads(path.read_text("utf-8")).items()
+            }
+            path = merges_path
+            # A third column, where there is one, says how often the pair was seen.
+            pairs = [line.split()[:2] for line in path.read_text("utf-8").splitlines() if line]
+            ranks = {(first, second): n for n, (first, second) in enumerate(pairs)}
+            is_plain = True
+            for path in settings:
+                is_plain = bool(json.loads(path.read_text("utf-8")).get(PLAIN, True))
+        except (AttributeError, TypeError, ValueError) as error:
+            raise ValueError(f"{path} cannot be read: {error}") from error
+        missing = [name for name in (FIRST, LAST, UNKNOWN) if name not in vocabulary]
+        if missing or not any(name.endswith(END) for name in vocabulary):
+            raise ValueError(
+                f"{vocabulary_path} is not an XLM's: it needs the pieces {FIRST}, {LAST} and "
+                f"{UNKNOWN}, and others that end with {END}. Other models need {TOKENIZER}"
+            )
+        config, params = hugging_face.load(folder, language)
+        require_room(vocabulary_path, 1 + max(vocabulary.values()), config)
+        return cls(config, params, language, vocabulary, ranks, is_plain)
+
+    @property
+    def frame(self) -> tuple[int, int]:
+        """The ids before and behind a sentence."""
+        return self.vocabulary[FIRST], self.vocabulary[LAST]
+
+    @functools.cached_property
+    def write(self) -> Normalizer:
+        """Writes a sentence as Moses does, which XLM was trained on."""
+        return Normalizer(self.language)
+
+    def encode(self, sentences: Sequence[str]) -> list[np.ndarray]:
+        """See `TextModel`; XLM's steps for Romanian, Japanese and Thai alone are not taken."""
+        return [ids for ids, _ in self.encode_words([self.write(text) for text in sentences])]
+
+    def encode_words(self, written: Sequence[str]) -> list[Encoded]:
+        """See `TextModel`."""
+        found = []
+        for sentence in written:
+            of_words = [self._ids(word) for word in sentence.split()]
+            lengths = [len(ids) for ids in of_words]
+            found.append(
+                (
+                    np.array(list(itertools.chain.from_iterable(of_words)), np.int32),
+                    np.repeat(np.arange(len(of_words), dtype=np.int32), lengths),
+                )
+            )
+        return found
+
+    def _ids(self, word: str) -> list[int]:
+        """The ids of a word's pieces; of a word that is nothing but accents there may be none."""
+        if word not in self._known:
+            written = _without_accents(word) if self.is_plain else word
+            pieces = split(written, self.ranks) if written else []
+            unknown = self.vocabulary[UNKNOWN]
+            self._known[word] = [self.vocabulary.get(piece, unknown) for piece in pieces]
+        return self._known[word]
+
+    def single_pieces(self, words: Iterable[str] | None = None) -> dict[str, int]:
+        """See `TextModel`."""
+        if words is None:
+            names = (name.removesuffix(END) for name in self.vocabulary if name.endswith(END))
+            words = filter(None, names)
+        unknown, found = self.vocabulary[UNKNOWN], {}
+        for word in words:
+            ids = self._ids(word)
+            if len(ids) == 1 and ids[0] != unknown:
+                found[word] = ids[0]
+        return found
+
+
+def _without_accents(text: str) -> str:
+    """In lower case, without the marks of Unicode category Mn."""
+    apart = unicodedata.normalize("NFD", text.lower())
+    return "".join(x for x in apart if unicodedata.category(x) != "Mn").lower()
