@@ -14,6 +14,7 @@ from xling_jax.models.bert import BertConfig
 from xling_jax.training import loop
 from xling_jax.training.optimizer import OptimizerConfig
 from xling_jax.training.planners import ResidentPlanner
+from xling_jax.training.sharding import state_specs
 from xling_jax.training.step import train_steps
 from xling_jax.training.stream_step import StreamProgram, StreamSetting, Vocabularies
 from xling_jax.vocabulary.pieces import SEP
@@ -90,7 +91,7 @@ def run(samplers, one, steps=12, initial=None, planner=None, text=None, data=1, 
     planner = planner or ResidentPlanner(samplers)
     first = initial or [one.initial_state(s.seed) for s in samplers]
     settings = [StreamSetting.of(s.seed, 1e-2) for s in samplers]
-    state = devices.place(loop.stack(first), mesh, devices.A_REPLICA)
+    state = devices.place(loop.stack(first), mesh, state_specs(one))
     settings = devices.place(loop.stack(settings), mesh, devices.A_REPLICA)
     text = devices.place((text or store()).to_device(), mesh, devices.SHARED)
     function, collected, states = train_steps(one, mesh), [], []

@@ -17,6 +17,7 @@ from xling_jax.models.bert import BertConfig
 from xling_jax.models.task_heads import CLASSIFIER, PARSER, HeadConfig
 from xling_jax.training import loop
 from xling_jax.training.optimizer import OptimizerConfig
+from xling_jax.training.sharding import state_specs
 from xling_jax.training.step import train_steps
 from xling_jax.transfer.finetune import (
     ENCODER,
@@ -63,7 +64,7 @@ def program(kind, frozen=frozenset(), **changes):
     return TaskProgram(**fields | changes)
 
 
-def train(one, data=1, steps=24, rates=((2e-3, 5e-3),), call=4):
+def train(one, data=1, steps=24, *, rates=((2e-3, 5e-3),), call=4):
     """Trains replicas with different rates; returns the last state and the metrics of steps."""
     encoded, labels = sentences()
     some = Examples.of(encoded, labels[one.head.kind])
@@ -71,9 +72,10 @@ def train(one, data=1, steps=24, rates=((2e-3, 5e-3),), call=4):
     mesh = devices.make_mesh(len(rates), jax.devices()[:data])
     sampler = TaskSampler(some, BATCH, mesh.shape[devices.DATA], 0, epochs=40)
     store = TaskStore(some, divide(plain, one.frozen)[1]).to_device()
-    replica = devices.A_REPLICA
-    state = devices.place(loop.stack([one.state_of(plain, 0)] * len(rates)), mesh, replica)
-    settings = devices.place(loop.stack([TaskSetting.of(0, *x) for x in rates]), mesh, replica)
+    states = loop.stack([one.state_of(plain, 0)] * len(rates))
+    state = devices.place(states, mesh, state_specs(one))
+    settings = loop.stack([TaskSetting.of(0, *x) for x in rates])
+    settings = devices.place(settings, mesh, devices.A_REPLICA)
     store = devices.place(store, mesh, devices.SHARED)
     function, collected = train_steps(one, mesh), []
     for start in range(0, steps, call):
@@ -88,8 +90,8 @@ def train(one, data=1, steps=24, rates=((2e-3, 5e-3),), call=4):
 
 
 @functools.lru_cache
-def trained(kind, data=1, frozen=frozenset(), steps=24):
-    return train(program(kind, frozen), data, steps)
+def trained(kind, data=1, frozen=frozenset(), steps=24, shards=1):
+    return train(program(kind, frozen, shards=shards), data, steps)
 
 
 def predictions(one, state, encoded, plain, data=1):
@@ -117,9 +119,10 @@ def test_a_task_is_learned_from_its_examples(kind):
 
 
 @pytest.mark.parametrize("kind", [CLASSIFIER, PARSER])
-@pytest.mark.parametrize("data", [8])
-def test_devices_compute_the_run_of_one(kind, data):
-    (state, metrics), (other_state, other) = trained(kind), trained(kind, data)
+@pytest.mark.parametrize(("data", "shards"), [(8, 1), (4, 4)])
+def test_devices_compute_the_run_of_one(kind, data, shards):
+    state, metrics = trained(kind)
+    other_state, other = trained(kind, data, shards=shards)
     np.testing.assert_allclose(other.loss[:, :20], metrics.loss[:, :20], rtol=1e-5)
     np.testing.assert_allclose(other.gradient_norm[:, :20], metrics.gradient_norm[:, :20],
                                rtol=1e-5)  # fmt: skip

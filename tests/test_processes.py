@@ -110,6 +110,25 @@ def test_a_checkpoint_of_two_processes_is_read_by_other_numbers_of_them(
     assert_close(tmp_path / "run", whole[0])
 
 
+@pytest.mark.slow
+def test_parameters_divided_among_processes_are_read_by_one(whole, tmp_path):
+    """Two processes with a part each are asked to end; one with all of it goes on, then two."""
+    processes = started(tmp_path / "run", 2, 1, **{"devices.shard_parameters": True})
+    for line in processes[0].stderr:
+        if "step 5 of 20" in line:
+            break
+    processes[0].send_signal(signal.SIGTERM)
+    (status, _, said), (other, *_) = ended(processes)
+    assert {status, other} == {128 + signal.SIGTERM} and "interrupted at step" in said, said
+    for number, cpu, divided in ((1, 2, False), (2, 1, True)):
+        shutil.copytree(tmp_path / "run", again := tmp_path / f"again{number}")
+        changes = {"devices.shard_parameters": divided}
+        done = ended(started(again, number, cpu, **changes))
+        assert {status for status, *_ in done} == {0}, done[0][2]
+        assert "resuming from the checkpoint of step" in done[0][2]
+        assert_close(again, whole[0])
+
+
 BILINGUAL = {
     "models.layers": 2,
     "models.hidden": 16,
@@ -134,7 +153,8 @@ TRANSFER = {
 
 @pytest.mark.slow
 def test_two_processes_pretrain_and_fine_tune_as_one_does(tmp_path):
-    """Two replicas, one in each process, whose text is read from disk; then a replica in both."""
+    """Two replicas, one in each process, whose text is read from disk; then a replica in both,
+    with a part of the parameters in each."""
     for name, number, cpu in (("one", 1, 2), ("two", 2, 1)):
         run = tmp_path / name
         transfer = f"task=ner,pair=en-near,row=sep_l1_3,from={run}"
@@ -144,6 +164,7 @@ def test_two_processes_pretrain_and_fine_tune_as_one_does(tmp_path):
         ):
             line = [*PROGRAM, f"--config={ROOT / 'configs' / config}.py:{options}"]
             line += [f"--workdir={workdir}", f"--config.devices.cpu={cpu}"]
+            line += [f"--config.devices.shard_parameters={number > 1}"]
             line += [f"--config.{field}={value}" for field, value in changes.items()]
             done = ended(together(line, number) if number > 1 else [process(line)])
             assert {status for status, *_ in done} == {0}, done[0][2]

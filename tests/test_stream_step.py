@@ -19,9 +19,9 @@ from xling_jax.vocabulary.sharing import LanguageVocabulary
 
 
 @functools.lru_cache
-def trained(data=1, accumulate=1, paths=(*SEP_EMB, "layers/0"), steps=12):
+def trained(data=1, accumulate=1, paths=(*SEP_EMB, "layers/0"), steps=12, shards=1):
     one = sampler(shards=data, accumulate=accumulate)
-    return run([one], program(one.layout, paths), steps, data=data)
+    return run([one], program(one.layout, paths, shards=shards), steps, data=data)
 
 
 def close(a, b, **tolerance):
@@ -100,10 +100,12 @@ def test_models_with_nothing_in_common_train_as_each_does_alone(language):
     assert states[-1].moments["language"][0].count[0, language] == sum(p.any() for p in present)
 
 
-@pytest.mark.parametrize(("data", "accumulate"), [(2, 1), (8, 1), (1, 4)])
-def test_devices_and_accumulation_compute_the_run_of_one(data, accumulate):
-    states, metrics = trained()
-    other_states, other = trained(data, accumulate)
+@pytest.mark.parametrize(
+    ("data", "accumulate", "shards"), [(2, 1, 1), (8, 1, 1), (1, 4, 1), (8, 1, 8), (2, 2, 2)]
+)
+def test_devices_and_accumulation_compute_the_run_of_one(data, accumulate, shards):
+    states, metrics = trained(steps=21)
+    other_states, other = trained(data, accumulate, steps=21, shards=shards)
     np.testing.assert_allclose(other.loss, metrics.loss, rtol=1e-5)
     np.testing.assert_allclose(other.gradient_norm, metrics.gradient_norm, rtol=1e-5)
     close(other_states[-1].params, states[-1].params, atol=1e-4)

@@ -18,8 +18,9 @@ from xling_jax.models.bert import BertConfig
 from xling_jax.training import loop
 from xling_jax.training.checkpoints import Checkpoints
 from xling_jax.training.metrics import MetricsFile
-from xling_jax.training.optimizer import OptimizerConfig, direction, is_decayed
+from xling_jax.training.optimizer import OptimizerConfig, adam, is_decayed
 from xling_jax.training.planners import SentencePlanner
+from xling_jax.training.sharding import state_specs
 from xling_jax.training.step import Program, train_steps
 from xling_jax.vocabulary import neighbours
 
@@ -79,14 +80,14 @@ def program(replicas, **changes):
 
 
 @functools.lru_cache
-def train(descriptions, mesh, steps=12, seeds=(0,), model=MODEL):
+def train(descriptions, mesh, steps=12, seeds=(0,), model=MODEL, shards=1):
     """Trains replicas on a mesh; returns the state and the metrics of every step."""
     replicas = [
         replica(d, s, mesh.shape[devices.DATA]) for d, s in zip(descriptions, seeds, strict=True)
     ]
-    one = program(replicas, model=model)
+    one = program(replicas, model=model, shards=shards)
     state = devices.place(
-        loop.stack([one.initial_state(r.seed) for r in replicas]), mesh, devices.A_REPLICA
+        loop.stack([one.initial_state(r.seed) for r in replicas]), mesh, state_specs(one)
     )
     settings = devices.place(loop.stack([r.setting for r in replicas]), mesh, devices.A_REPLICA)
     store = devices.place(text().to_device(), mesh, devices.SHARED)
@@ -118,10 +119,10 @@ def test_the_loss_falls():
     assert metrics.loss[0, -3:].mean() < np.log(SHIFT)
 
 
-@pytest.mark.parametrize("data", [2, 8])
-def test_several_devices_compute_the_run_of_one(data):
-    state, metrics = train(("original",), mesh_of(1, 1))
-    other_state, other = train(("original",), mesh_of(1, data))
+@pytest.mark.parametrize(("data", "shards"), [(2, 1), (8, 1), (4, 4), (8, 8)])
+def test_several_devices_compute_the_run_of_one(data, shards):
+    state, metrics = train(("original",), mesh_of(1, 1), steps=20)
+    other_state, other = train(("original",), mesh_of(1, data), steps=20, shards=shards)
     np.testing.assert_allclose(other.loss, metrics.loss, rtol=1e-5)
     np.testing.assert_allclose(other.gradient_norm, metrics.gradient_norm, rtol=1e-5)
     np.testing.assert_array_equal(other.tokens, metrics.tokens)
@@ -132,6 +133,13 @@ def test_several_devices_compute_the_run_of_one(data):
 
 
 ROWS = ("original", "lang-pos;shift-special", "inv-order", "no-parallel", "no-random")
+
+
+def test_replicas_may_each_be_divided_among_their_devices():
+    _, metrics = train(ROWS[:2], mesh_of(2, 4), seeds=(0, 1), shards=4)
+    for number, (row, seed) in enumerate(zip(ROWS[:2], (0, 1), strict=True)):
+        _, alone = train((row,), mesh_of(1, 1), seeds=(seed,))
+        np.testing.assert_allclose(metrics.loss[number], alone.loss[0], rtol=2e-5)
 
 
 @pytest.mark.parametrize("mesh", [(1, 1), (5, 1)], ids=["one device", "a device each"])
@@ -200,7 +208,7 @@ def test_weight_decay_spares_biases_and_layer_norms_only():
     assert spared == {"bias", "scale"}
     assert decayed == {"kernel", "tokens", "positions", "token_types"}
     zero = jax.tree.map(jnp.zeros_like, params)
-    update, _ = direction(OPTIMIZER).update(zero, direction(OPTIMIZER).init(params), params)
+    update, _ = adam(OPTIMIZER).update(zero, adam(OPTIMIZER).init(params), params)
     tokens = partition.select(update)["embeddings"]["tokens"]
     expected = 0.01 * partition.select(params)["embeddings"]["tokens"]
     np.testing.assert_allclose(tokens, expected, rtol=1e-6)

@@ -30,6 +30,11 @@ A_SHARD = P(None, DATA)  # second axis: shards of the batch
 A_REPLICA_AND_SHARD = P(REPLICA, None, DATA)  # replicas, steps, shards
 
 
+def a_replica_and_part(dimension: int | None) -> P:
+    """Leading axis: replicas. Of the rest a dimension is divided like the batch; None: none is."""
+    return A_REPLICA if dimension is None else P(REPLICA, *[None] * dimension, DATA)
+
+
 def set_cpu_devices(count: int) -> None:
     """Splits the CPU into `count` devices; before any computation.
 
@@ -149,17 +154,33 @@ def own_shards(mesh: Mesh) -> frozenset[int]:
     return frozenset(here)
 
 
-def place(tree, mesh: Mesh, spec: P):
-    """Puts a tree of arrays on the mesh; several processes have the same, but for `own_shards`."""
-    sharding = NamedSharding(mesh, spec)
-    if sharding.is_fully_addressable:
-        return jax.device_put(tree, sharding)
+def shares(number: int, mesh: Mesh) -> str:
+    """How a replica's batch of so many sequences or sentences is divided, in words."""
+    shards = mesh.shape[DATA]
+    here = number * len(own_shards(mesh)) / shards
+    process = f"{here:g} in each process, " if jax.process_count() > 1 else ""
+    return f"{process}{number / shards:g} on each device"
 
-    def placed(x):
+
+def place(tree, mesh: Mesh, spec):
+    """Puts a tree of arrays on the mesh; several processes have the same, but for `own_shards`.
+
+    Args:
+      tree: to be placed.
+      mesh: the devices.
+      spec: how all leaves lie there, or a tree of that for each.
+    """
+
+    def placed(x, spec: P):
+        sharding = NamedSharding(mesh, spec)
+        if sharding.is_fully_addressable:
+            return jax.device_put(x, sharding)
         x = np.asarray(x)
         return jax.make_array_from_callback(x.shape, sharding, lambda index: x[index])
 
-    return jax.tree.map(placed, tree)
+    if isinstance(spec, P):
+        return jax.tree.map(lambda x: placed(x, spec), tree)
+    return jax.tree.map(placed, tree, spec)
 
 
 def fetch(tree):
@@ -189,8 +210,8 @@ def per_replica(
       function: its arguments lack the replica axis; sharded ones keep their shard axis, of size
         1. It may use collectives over `DATA`.
       mesh: as `make_mesh` gives it.
-      inputs: how each argument lies on the mesh: one of this module's four specs, or a tree of
-        them without the replica axis.
+      inputs: how each argument lies on the mesh: a spec, or a tree of them, of which all or none
+        begin with the replica axis.
       outputs: the same for the results.
       one_by_one: whether a device works on its replicas one after the other, to save memory.
 
@@ -198,7 +219,7 @@ def per_replica(
       A function of global arrays. Where a device holds one replica the axis is dropped, since
       `vmap` over a single one costs a quarter of the speed on CPUs; several are vectorised.
     """
-    replicated = [spec in (A_REPLICA, A_REPLICA_AND_SHARD) for spec in inputs]
+    replicated = [all(s and s[0] == REPLICA for s in jax.tree.leaves(spec)) for spec in inputs]
 
     def local(*args):
         own = [a for a, is_own in zip(args, replicated, strict=True) if is_own]

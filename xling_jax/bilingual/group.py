@@ -22,6 +22,7 @@ from xling_jax.evaluators.translations import Translations
 from xling_jax.models.bert import BertConfig
 from xling_jax.reports import outcomes
 from xling_jax.reports.outcomes import Evaluations
+from xling_jax.training import sharding
 from xling_jax.training.checkpoints import Checkpoints
 from xling_jax.training.loop import (
     Diverged,
@@ -92,6 +93,7 @@ class Group:
             self._planner.layout,
             Vocabularies(len(row.languages), data.vocabulary.way == "separate", row.softmax),
             row.partition,
+            shards=sharding.shards_of(config.devices, self._mesh),
         )
         self._evaluated: tuple[int, list[dict[str, float]]] | None = None
 
@@ -195,8 +197,10 @@ class Group:
         say(
             f"{len(self._replicas)} replicas on {dict(self._mesh.shape)} "
             f"{jax.devices()[0].platform} devices; {total} steps of {layout.parts} x "
-            f"{layout.sequences} sequences of {layout.length}, {layout.microbatch} at once on each "
-            f"device; {self._samplers[0].passes(total)[0]:.1f} passes over {self._row.languages[0]}"
+            f"{layout.sequences} sequences of {layout.length} ("
+            f"{devices.shares(layout.parts * layout.sequences, self._mesh)}, {layout.microbatch} "
+            f"at once); {self._samplers[0].passes(total)[0]:.1f} passes over "
+            f"{self._row.languages[0]}"
         )
         if short.updates:
             say(

@@ -56,8 +56,8 @@ NOT_NEGATIVE = (
 
 
 LESS_MEMORY = (
-    "Lower batches.sequences or the model's size, raise batches.accumulate, or choose "
-    "models.dtype=bfloat16, or more devices"
+    "Set models.remat=True or devices.shard_parameters=True, raise batches.accumulate, lower "
+    "batches.sequences or the model's size, or choose models.dtype=bfloat16, or more devices"
 )
 
 

@@ -18,6 +18,7 @@ from xling_jax.fake_english.neighbours import Neighbours
 from xling_jax.fake_english.replicas import Cell
 from xling_jax.fake_english.texts import Data, Evaluator
 from xling_jax.models.bert import BertConfig
+from xling_jax.training import sharding
 from xling_jax.training.compilation import StepCompiler
 from xling_jax.training.metrics import say
 from xling_jax.training.optimizer import OptimizerConfig
@@ -33,7 +34,8 @@ class Kind:
 
 
 LESS_MEMORY = (
-    "Lower batches.sentences or the model's size, or choose models.dtype=bfloat16, or more devices"
+    "Set models.remat=True or devices.shard_parameters=True, lower batches.sentences or the "
+    "model's size, or choose models.dtype=bfloat16, or more devices"
 )
 
 
@@ -175,6 +177,7 @@ class Programs:
             ),
             pieces=self._data.piece_range,
             rows=self.layout(mesh).shard_rows,
+            shards=sharding.shards_of(self._config.devices, mesh),
         )
 
     def evaluator(self, model: BertConfig, mesh: Mesh) -> Evaluator:

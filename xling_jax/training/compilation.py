@@ -12,15 +12,19 @@ from jax.sharding import PartitionSpec as P
 
 from xling_jax import devices
 from xling_jax.training.metrics import say
+from xling_jax.training.sharding import state_shapes, state_specs
 from xling_jax.training.step import AnyProgram, train_steps
 
 
-def _abstract(tree, mesh: Mesh, spec: P, leading: Sequence[int] = ()):
-    """Shapes of arrays that lie on a mesh, with more axes in front."""
-    sharding = NamedSharding(mesh, spec)
-    return jax.tree.map(
-        lambda x: jax.ShapeDtypeStruct((*leading, *x.shape), x.dtype, sharding=sharding), tree
-    )
+def _abstract(tree, mesh: Mesh, spec, leading: Sequence[int] = ()):
+    """Shapes of arrays that lie on a mesh, with more axes in front; see `devices.place`."""
+
+    def abstract(x, spec: P):
+        sharding = NamedSharding(mesh, spec)
+        return jax.ShapeDtypeStruct((*leading, *x.shape), x.dtype, sharding=sharding)
+
+    specs = jax.tree.map(lambda _: spec, tree) if isinstance(spec, P) else spec
+    return jax.tree.map(abstract, tree, specs)
 
 
 class Store(Protocol):
@@ -84,13 +88,12 @@ class StepCompiler:
 
     def _compile(self, program, mesh, layout, steps, replicas, setting) -> Compiled:
         began = time.perf_counter()
-        state = jax.eval_shape(lambda: program.initial_state(0))
         own, plans = devices.A_REPLICA, (replicas, steps)
         shapes = [jax.ShapeDtypeStruct(shape, np.int32) for shape in layout.step_shapes()]
         compiled = (
             train_steps(program, mesh)
             .lower(
-                _abstract(state, mesh, own, [replicas]),
+                _abstract(state_shapes(program), mesh, state_specs(program), [replicas]),
                 _abstract(setting, mesh, own, [replicas]),
                 _abstract(jax.eval_shape(self._store.to_device), mesh, devices.SHARED),
                 jax.ShapeDtypeStruct((), np.int32),

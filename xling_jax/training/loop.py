@@ -14,6 +14,7 @@ import numpy as np
 from jax.sharding import Mesh
 
 from xling_jax import devices, processes
+from xling_jax.training import sharding
 from xling_jax.training.checkpoints import Checkpoints
 from xling_jax.training.compilation import StepCompiler, Store
 from xling_jax.training.metrics import MetricsFile, Progress, duration, say
@@ -175,7 +176,14 @@ class Training:
         is_new = checkpoints.latest() is None
         draw = initial_state if initial_state and is_new else program.initial_state
         initial = stack([draw(replica.seed) for replica in replicas])
-        self.state: State = devices.place(initial, mesh, devices.A_REPLICA)
+        self.state: State = devices.place(initial, mesh, sharding.state_specs(program))
+        if program.shards > 1:
+            held = sharding.bytes_of(self.state) / 2**20
+            whole = sum(leaf.nbytes for leaf in jax.tree.leaves(initial)) / 2**20
+            say(
+                f"parameters and moments are divided among {program.shards} devices: "
+                f"{held:,.1f} MiB on each, {whole:,.1f} in all"
+            )
         self._step = 0
         if not is_new:
             self.state = checkpoints.restore(self.state)
@@ -240,8 +248,8 @@ class Training:
             say(
                 f"a step needs {compiled.bytes_needed / 2**20:,.0f} MiB a device, and "
                 f"{limit / 2**20:,.0f} are there: this may run out of memory. Set "
-                "models.remat=True, take smaller batches (batches.accumulate does that where the "
-                "config has it) or more devices"
+                "models.remat=True or devices.shard_parameters=True, take smaller batches "
+                "(batches.accumulate does that where the config has it) or more devices"
             )
         return compiled.function
 

@@ -46,13 +46,14 @@ def is_decayed(path: tuple) -> bool:
     return path[-1].key not in NOT_DECAYED
 
 
-def direction(config: OptimizerConfig) -> optax.GradientTransformation:
-    """The update before the learning rate: clipping, then `unclipped`."""
-    return optax.chain(optax.clip_by_global_norm(config.clip), unclipped(config))
+def clipped(config: OptimizerConfig, gradient, norm: jax.Array):
+    """The gradient, shortened to the length `clip` if its norm is longer."""
+    scale = jnp.minimum(1.0, config.clip / jnp.maximum(norm, 1e-30))
+    return jax.tree.map(lambda leaf: leaf * scale, gradient)
 
 
-def unclipped(config: OptimizerConfig) -> optax.GradientTransformation:
-    """The update before the learning rate, but for clipping: Adam with bias correction, decay."""
+def adam(config: OptimizerConfig) -> optax.GradientTransformation:
+    """The update before the learning rate by a clipped gradient: bias-corrected Adam, decay."""
     return optax.chain(
         optax.scale_by_adam(config.beta1, config.beta2, config.epsilon),
         optax.add_decayed_weights(

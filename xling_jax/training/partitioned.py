@@ -8,13 +8,14 @@ import jax
 import jax.numpy as jnp
 
 from xling_jax.models.partition import LANGUAGE, SHARED
-from xling_jax.training.optimizer import OptimizerConfig, unclipped
+from xling_jax.training import sharding
+from xling_jax.training.optimizer import OptimizerConfig, adam, clipped
 
 
 def initial_moments(config: OptimizerConfig, params):
     """The optimiser's state: one for what is shared, and one for each language."""
-    adam, own = unclipped(config), params[LANGUAGE]
-    return {SHARED: adam.init(params[SHARED]), LANGUAGE: jax.vmap(adam.init)(own) if own else {}}
+    init, own = adam(config).init, params[LANGUAGE]
+    return {SHARED: init(params[SHARED]), LANGUAGE: jax.vmap(init)(own) if own else {}}
 
 
 def mean_gradient(summed, counts_K: jax.Array):
@@ -38,26 +39,27 @@ def mean_gradient(summed, counts_K: jax.Array):
     }
 
 
-def norms(gradient, languages: int) -> tuple[jax.Array, jax.Array]:
-    """The norm of the whole gradient, and of each language's model's, [K].
+def norms(gradient, dims, axis: str | None) -> tuple[jax.Array, jax.Array]:
+    """The norm of the whole gradient, and of each language's model's, [K] (or a scalar, if no
+    language has anything for itself).
 
-    A language's model is what is shared and its own part.
+    A language's model is what is shared and its own part. See `sharding.square_sum`.
     """
-    shared = sum((jnp.sum(x**2) for x in jax.tree.leaves(gradient[SHARED])), jnp.zeros(()))
-    own_K = jnp.zeros(languages)
-    for leaf in jax.tree.leaves(gradient[LANGUAGE]):
-        own_K += jnp.sum(leaf.reshape(languages, -1) ** 2, axis=1)
+    shared = sharding.square_sum(gradient[SHARED], dims[SHARED], axis)
+    own_K = sharding.square_sum(gradient[LANGUAGE], dims[LANGUAGE], axis, first=1)
     return jnp.sqrt(shared + own_K.sum()), jnp.sqrt(shared + own_K)
 
 
-def _clipped(config: OptimizerConfig, gradient, norm: jax.Array):
-    """Shortened to the length `clip`, if `norm` is longer."""
-    scale = jnp.minimum(1.0, config.clip / jnp.maximum(norm, 1e-30))
-    return jax.tree.map(lambda leaf: leaf * scale, gradient)
-
-
-def update(config: OptimizerConfig, gradient, moments, params, present_K: jax.Array):
-    """The update before the learning rate, the new moments, and the norm of the gradient.
+def update(
+    config: OptimizerConfig,
+    gradient,
+    moments,
+    params,
+    present_K: jax.Array,
+    norm: jax.Array,
+    norm_K: jax.Array,
+):
+    """The update before the learning rate, and the new moments.
 
     Each part is clipped by the norm of the model it is of: what is shared by that of the whole
     gradient, a language's part by that of the language's model.
@@ -66,14 +68,14 @@ def update(config: OptimizerConfig, gradient, moments, params, present_K: jax.Ar
       config: constants of the optimiser.
       gradient, moments, params: as `mean_gradient`, `initial_moments` and `partition.split` give.
       present_K: bool, the languages of the step.
+      norm, norm_K: see `norms`.
     """
-    adam, languages = unclipped(config), present_K.shape[0]
-    norm, norm_K = norms(gradient, languages)
-    shared = _clipped(config, gradient[SHARED], norm)
-    shared_update, shared_moments = adam.update(shared, moments[SHARED], params[SHARED])
+    direction = adam(config).update
+    shared = clipped(config, gradient[SHARED], norm)
+    shared_update, shared_moments = direction(shared, moments[SHARED], params[SHARED])
 
     def one(gradient, moments, params, norm, is_present):
-        change, new = adam.update(_clipped(config, gradient, norm), moments, params)
+        change, new = direction(clipped(config, gradient, norm), moments, params)
         change = jax.tree.map(lambda leaf: jnp.where(is_present, leaf, 0.0), change)
         return change, jax.tree.map(lambda a, b: jnp.where(is_present, a, b), new, moments)
 
@@ -83,4 +85,4 @@ def update(config: OptimizerConfig, gradient, moments, params, present_K: jax.Ar
             gradient[LANGUAGE], own_moments, own_update, norm_K, present_K
         )
     changes = {SHARED: shared_update, LANGUAGE: own_update}
-    return changes, {SHARED: shared_moments, LANGUAGE: own_moments}, norm
+    return changes, {SHARED: shared_moments, LANGUAGE: own_moments}

@@ -1,12 +1,12 @@
 """The state and the pure training step of one replica, and many steps in one compiled call."""
 
 import dataclasses
+from collections.abc import Hashable
 from functools import partial
 from typing import Any, ClassVar, Protocol
 
 import jax
 import jax.numpy as jnp
-import optax
 from jax.sharding import Mesh
 from jax.sharding import PartitionSpec as P
 
@@ -20,7 +20,9 @@ from xling_jax.batches.store import DeviceStore
 from xling_jax.models import heads, partition
 from xling_jax.models.bert import Bert, BertConfig
 from xling_jax.models.dropout import DropoutBits
-from xling_jax.training.optimizer import OptimizerConfig, direction
+from xling_jax.training import sharding
+from xling_jax.training.optimizer import OptimizerConfig, adam, clipped
+from xling_jax.training.sharding import total
 
 RUNNING = -1  # `stopped_at` of a replica that has not diverged
 
@@ -63,6 +65,7 @@ class Program:
     """What a compiled program fixes: all but the replicas' values.
 
     rows: one shard's rows. axis: the mesh axis that the batch is divided over, None outside one.
+    shards: among how many of its devices parameters and moments are divided (`sharding`).
     """
 
     model: BertConfig
@@ -70,6 +73,7 @@ class Program:
     pieces: PieceRange
     rows: Rows
     axis: str | None = devices.DATA
+    shards: int = 1
 
     # How the fields of a `packing.Plan` lie on the mesh.
     plan_specs: ClassVar[tuple[P, ...]] = (
@@ -81,7 +85,7 @@ class Program:
     def initial_state(self, seed: int) -> State:
         """The state of an untrained replica."""
         params = partition.split([heads.initial_params(self.model, seed)])
-        return State.begin(params, direction(self.optimizer).init(params))
+        return State.begin(params, adam(self.optimizer).init(params))
 
     def update(
         self, state: State, setting: Setting, store: DeviceStore, *plan: jax.Array
@@ -91,21 +95,20 @@ class Program:
         return train_step(self, state, setting, store, StepPlan(sentence, start, owner[0]))
 
 
-class AnyProgram(Protocol):
+class AnyProgram(Hashable, Protocol):
     """What training needs to know of a program: a model, its state and its update."""
 
     plan_specs: ClassVar[tuple[P, ...]]
+
+    @property
+    def shards(self) -> int:
+        """Among how many devices a replica's state is divided."""
 
     def initial_state(self, seed: int) -> State:
         """The state of an untrained replica."""
 
     def update(self, state: State, setting, store, *plan: jax.Array) -> tuple[State, StepMetrics]:
         """One update of one replica."""
-
-
-def total(x: jax.Array, axis: str | None) -> jax.Array:
-    """The sum over the shards of a batch."""
-    return x if axis is None else jax.lax.psum(x, axis)
 
 
 def go_on(state: State, params, moments, loss: jax.Array, norm: jax.Array) -> State:
@@ -176,8 +179,10 @@ def train_step(
     everywhere = partial(total, axis=program.axis)
     selected = jnp.maximum(everywhere(corrupted.weights.sum()), 1.0)
 
+    dims = sharding.parameter_dimensions(program)
+
     def loss_of(params):
-        plain = partition.select(params)
+        plain = partition.select(sharding.gather(params, dims, program.axis))
         (hidden_PxD,) = Bert(program.model).apply(
             {"params": plain},
             corrupted.tokens,
@@ -191,10 +196,12 @@ def train_step(
         return token_losses(program.model, plain, hidden_PxD, corrupted).sum() / selected
 
     loss, gradient = jax.value_and_grad(loss_of)(state.params)
-    loss, gradient = everywhere(loss), jax.tree.map(everywhere, gradient)
+    loss, gradient = everywhere(loss), sharding.total_gradient(gradient, dims, program.axis)
     learning_rate = setting.learning_rate * program.optimizer.schedule(state.step)
-    norm = optax.tree.norm(gradient)
-    update, moments = direction(program.optimizer).update(gradient, state.moments, state.params)
+    norm = jnp.sqrt(sharding.square_sum(gradient, dims, program.axis))
+    update, moments = adam(program.optimizer).update(
+        clipped(program.optimizer, gradient, norm), state.moments, state.params
+    )
     params = jax.tree.map(lambda p, u: p - learning_rate * u, state.params, update)
 
     tokens = everywhere(batch.is_token.sum().astype(jnp.float32))
@@ -222,8 +229,7 @@ def train_steps(program: AnyProgram, mesh: Mesh) -> jax.stages.Wrapped:
 
         return jax.lax.fori_loop(0, count, body, (state, metrics))
 
-    replica, shared = devices.A_REPLICA, devices.SHARED
-    mapped = devices.per_replica(
-        steps, mesh, [replica, replica, shared, shared, *program.plan_specs], replica
-    )
+    state, replica, shared = sharding.state_specs(program), devices.A_REPLICA, devices.SHARED
+    inputs = [state, replica, shared, shared, *program.plan_specs]
+    mapped = devices.per_replica(steps, mesh, inputs, (state, replica))
     return jax.jit(mapped, donate_argnums=0)

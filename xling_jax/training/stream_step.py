@@ -19,15 +19,15 @@ from xling_jax.models import heads, partition
 from xling_jax.models.bert import Bert, BertConfig
 from xling_jax.models.dropout import DropoutBits
 from xling_jax.models.partition import LANGUAGE, SHARED
-from xling_jax.training import partitioned
+from xling_jax.training import partitioned, sharding
 from xling_jax.training.optimizer import OptimizerConfig
+from xling_jax.training.sharding import total
 from xling_jax.training.step import (
     Candidates,
     State,
     StepMetrics,
     go_on,
     token_losses,
-    total,
 )
 
 MARGINALS = (0.8, 0.1, 0.1, 0.0)  # mask, keep, random, neighbour (W&C §3.1)
@@ -85,7 +85,8 @@ class StreamProgram:
     """What a compiled program fixes.
 
     partition: paths of what each language has for itself. axis: the mesh axis that the batch is
-    divided over, None outside one.
+    divided over, None outside one. shards: among how many of its devices parameters and moments
+    are divided (`sharding`).
     """
 
     model: BertConfig
@@ -94,6 +95,7 @@ class StreamProgram:
     vocabularies: Vocabularies
     partition: tuple[str, ...] = ()
     axis: str | None = devices.DATA
+    shards: int = 1
 
     # How the fields of a `StreamPlan` lie on the mesh.
     plan_specs: ClassVar[tuple[P, ...]] = (devices.A_REPLICA_AND_SHARD,) * 3
@@ -180,7 +182,9 @@ def train_step(
     layout, languages = program.layout, program.vocabularies.languages
     rows = ((layout.microbatch, layout.length),)
     place_P = jnp.tile(jnp.arange(layout.length), layout.microbatch)
-    params = state.params
+    params, dims = state.params, sharding.parameter_dimensions(program)
+    # The shards may work on different languages: what belongs to one is gathered outside the loop.
+    every = sharding.gather(params[LANGUAGE], dims[LANGUAGE], program.axis)
 
     def one(i, carry):
         summed, loss, count_K, parts_K = carry
@@ -190,10 +194,10 @@ def train_step(
         )
         slot_P = jnp.repeat(slot_MxS[i], layout.length)
         token_P = hashing.token_hash(setting.seed, state.step, slot_P, place_P)
-        own = jax.tree.map(lambda leaf: leaf[language], params[LANGUAGE])
+        own = jax.tree.map(lambda leaf: leaf[language], every)
 
         def loss_of(shared, own):
-            plain = partition.merge(shared, own)
+            plain = partition.merge(sharding.gather(shared, dims[SHARED], program.axis), own)
             return masked_loss(program, plain, store, language, tokens_SxW, token_P, rows)
 
         (found, count), (of_shared, of_own) = jax.value_and_grad(
@@ -208,14 +212,20 @@ def train_step(
         is_it_K = (jnp.arange(languages) == language).astype(jnp.float32)
         return summed, loss + found, count_K + count * is_it_K, parts_K + is_it_K
 
-    nothing = (jax.tree.map(jnp.zeros_like, params), jnp.zeros(()), *[jnp.zeros(languages)] * 2)
+    gradients = jax.tree.map(jnp.zeros_like, {SHARED: params[SHARED], LANGUAGE: every})
+    nothing = (gradients, jnp.zeros(()), *[jnp.zeros(languages)] * 2)
     sums = jax.lax.fori_loop(0, layout.microbatches, one, nothing)
-    summed, loss, count_K, parts_K = jax.tree.map(partial(total, axis=program.axis), sums)
+    summed = {
+        SHARED: sharding.total_gradient(sums[0][SHARED], dims[SHARED], program.axis),
+        LANGUAGE: sharding.scatter(sums[0][LANGUAGE], dims[LANGUAGE], program.axis),
+    }
+    loss, count_K, parts_K = jax.tree.map(partial(total, axis=program.axis), sums[1:])
 
     gradient = partitioned.mean_gradient(summed, count_K)
+    norm, norm_K = partitioned.norms(gradient, dims, program.axis)
     learning_rate = setting.learning_rate * program.optimizer.schedule(state.step)
-    changes, moments, norm = partitioned.update(
-        program.optimizer, gradient, state.moments, params, parts_K > 0
+    changes, moments = partitioned.update(
+        program.optimizer, gradient, state.moments, params, parts_K > 0, norm, norm_K
     )
     params = jax.tree.map(lambda p, change: p - learning_rate * change, params, changes)
     loss = loss / jnp.maximum(count_K.sum(), 1.0)

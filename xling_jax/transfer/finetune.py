@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
-import optax
 from jax.sharding import PartitionSpec as P
 
 from xling_jax import devices
@@ -17,8 +16,10 @@ from xling_jax.models import heads, partition, task_heads
 from xling_jax.models.bert import Bert, BertConfig, Stack, segment_bias
 from xling_jax.models.dropout import DropoutBits
 from xling_jax.models.task_heads import HeadConfig
-from xling_jax.training.optimizer import OptimizerConfig, direction
-from xling_jax.training.step import State, StepMetrics, go_on, total
+from xling_jax.training import sharding
+from xling_jax.training.optimizer import OptimizerConfig, adam, clipped
+from xling_jax.training.sharding import total
+from xling_jax.training.step import State, StepMetrics, go_on
 
 ENCODER, HEAD = "encoder", "head"
 ADDED, MAP = "added", "map"  # of an encoder whose lower layers are another's
@@ -67,7 +68,7 @@ class TaskProgram:
     frozen: paths of the encoder's leaves that do not change (W&C §4.3: a language's own). added:
     how many new layers stand on the encoder's first `base`, all of which are frozen (W&C §5.1.2);
     0: the encoder is used as it is. axis: the mesh axis that the batch is divided over, None
-    outside one.
+    outside one. shards: among how many of its devices what is trained is divided (`sharding`).
     """
 
     model: BertConfig
@@ -77,6 +78,7 @@ class TaskProgram:
     base: int = 0
     added: int = 0
     axis: str | None = devices.DATA
+    shards: int = 1
 
     # How the fields of a `TaskPlan` lie on the mesh.
     plan_specs: ClassVar[tuple[P, ...]] = (devices.A_REPLICA_AND_SHARD,) * 6
@@ -93,7 +95,7 @@ class TaskProgram:
             trained = {ADDED: heads.initial_params(new, seed)["layers"]}
         head = task_heads.initial_params(self.head, self.model.hidden, seed)
         params = {ENCODER: trained, HEAD: head}
-        return State.begin(params, direction(self.optimizer).init(params))
+        return State.begin(params, adam(self.optimizer).init(params))
 
     def update(
         self, state: State, setting: TaskSetting, store: DeviceTask, *plan: jax.Array
@@ -167,7 +169,10 @@ def train_step(
     everywhere = functools.partial(total, axis=program.axis)
     counted = jnp.maximum(everywhere(batch.is_word.sum().astype(jnp.float32)), 1.0)
 
+    dims = sharding.parameter_dimensions(program)
+
     def loss_of(params):
+        params = sharding.gather(params, dims, program.axis)
         encoder = partition.merge(store.frozen, params[ENCODER])
         states = word_states(program, encoder, batch, length, token_P)
         losses = task_heads.losses(
@@ -176,10 +181,12 @@ def train_step(
         return losses.sum() / counted
 
     loss, gradient = jax.value_and_grad(loss_of)(state.params)
-    loss, gradient = everywhere(loss), jax.tree.map(everywhere, gradient)
+    loss, gradient = everywhere(loss), sharding.total_gradient(gradient, dims, program.axis)
     share = program.optimizer.schedule(state.step)
-    norm = optax.tree.norm(gradient)
-    update, moments = direction(program.optimizer).update(gradient, state.moments, state.params)
+    norm = jnp.sqrt(sharding.square_sum(gradient, dims, program.axis))
+    update, moments = adam(program.optimizer).update(
+        clipped(program.optimizer, gradient, norm), state.moments, state.params
+    )
     rates = {ENCODER: setting.encoder, HEAD: setting.head}
     params = {
         name: jax.tree.map(lambda p, u, rate=rate: p - rate * share * u, tree, update[name])

@@ -16,6 +16,7 @@ from xling_jax.batches.tasks import TaskSampler
 from xling_jax.models.task_heads import HeadConfig
 from xling_jax.reports import outcomes, results
 from xling_jax.reports.outcomes import Evaluations
+from xling_jax.training import sharding
 from xling_jax.training.checkpoints import Checkpoints
 from xling_jax.training.loop import Diverged, Interruption, Replica, Schedule, Training
 from xling_jax.training.metrics import MetricsFile, say
@@ -115,6 +116,7 @@ class Group:
             pretrained.frozen if self._keeps_own else frozenset(),
             base=job.row.base or 0,
             added=0 if job.row.base is None else sizes.added,
+            shards=sharding.shards_of(config.devices, self._mesh),
         )
         self._cut = {"train": sum(each.cut for each in encoded)}
 
@@ -185,7 +187,8 @@ class Group:
         say(
             f"{len(self._texts.train):,} examples to learn from, {len(self._texts.dev):,} to "
             f"choose by, to test on {languages}; {len(self._labels)} labels; batches of "
-            f"{self._sampler.batch} on {dict(self._mesh.shape)} devices, rows of "
+            f"{self._sampler.batch} on {dict(self._mesh.shape)} devices "
+            f"({devices.shares(self._sampler.batch, self._mesh)}), rows of "
             f"{self._sampler.examples.tokens.shape[1]} tokens; "
             + (f"not trained: {frozen}" if frozen else "all is trained")
         )

@@ -1,0 +1,77 @@
+"""Parameters and moments divided among devices: what is divided, and what that saves."""
+
+import dataclasses
+
+import jax
+import numpy as np
+import pytest
+from stream_run import SEP_EMB, program, sampler, store
+
+from xling_jax import devices
+from xling_jax.training import loop, sharding
+from xling_jax.training.checkpoints import Checkpoints
+from xling_jax.training.compilation import StepCompiler
+from xling_jax.training.stream_step import StreamSetting
+
+
+def wide(shards, data=8):
+    """A program of which the parameters weigh more than the batch."""
+    one = sampler(shards=data)
+    built = program(one.layout, SEP_EMB, shards=shards)
+    model = dataclasses.replace(built.model, hidden=128, intermediate=512, layers=4)
+    return one, dataclasses.replace(built, model=model)
+
+
+def test_the_largest_dimension_that_the_shards_divide_is_divided():
+    def leaf(*shape):
+        return jax.ShapeDtypeStruct(shape, np.float32)
+
+    tree = {
+        "shared": {"a": leaf(6, 12), "b": leaf(12, 12), "c": leaf(8), "d": leaf(9, 7)},
+        "language": {"a": leaf(2, 6, 12), "b": leaf(4, 8), "c": leaf(4, 12, 3)},
+    }
+    assert sharding.dimensions(tree, 4) == {
+        "shared": {"a": 1, "b": 0, "c": sharding.WHOLE, "d": sharding.WHOLE},
+        "language": {"a": 2, "b": sharding.WHOLE, "c": 1},
+    }
+    assert set(jax.tree.leaves(sharding.dimensions(tree, 1))) == {sharding.WHOLE}
+
+
+def test_a_device_keeps_its_part_of_parameters_and_moments():
+    mesh = devices.make_mesh(1, jax.devices()[:8])
+    sizes = []
+    for shards in (1, 8):
+        _, one = wide(shards)
+        state = devices.place(loop.stack([one.initial_state(0)]), mesh, sharding.state_specs(one))
+        sizes.append(sharding.bytes_of(state))
+    assert sizes[1] < 0.15 * sizes[0]
+
+
+def test_a_compiled_step_needs_less_memory():
+    mesh = devices.make_mesh(1, jax.devices()[:8])
+    needed = []
+    for shards in (1, 8):
+        one, built = wide(shards)
+        compiler, setting = StepCompiler(store()), StreamSetting.of(0, 1e-3)
+        needed.append(compiler(built, mesh, one.layout, 2, 1, setting).bytes_needed)
+    assert needed[1] < 0.6 * needed[0]
+
+
+@pytest.mark.parametrize(("written", "read"), [(8, 1), (1, 8)])
+def test_a_checkpoint_is_read_whether_it_was_divided_or_not(tmp_path, written, read):
+    mesh = devices.make_mesh(1, jax.devices()[:8])
+
+    def placed(shards, seed):
+        _, one = wide(shards)
+        states = loop.stack([one.initial_state(seed)])
+        return devices.place(states, mesh, sharding.state_specs(one))
+
+    checkpoints = Checkpoints(tmp_path)
+    saved, like = placed(written, 0), placed(read, 1)
+    checkpoints.save(3, saved)
+    checkpoints.wait()
+    found = checkpoints.restore(like)
+    checkpoints.close()
+    for a, b, c in zip(*map(jax.tree.leaves, (found, saved, like)), strict=True):
+        np.testing.assert_array_equal(a, b)
+        assert a.sharding == c.sharding

@@ -1,0 +1,131 @@
+"""Parameters and moments divided among the devices that share a batch.
+
+Each device keeps a part of every large leaf, with its moments. A step gathers the parameters, and
+sums each part's gradient where the part is (ZeRO, Rajbhandari et al. 2020; also called FSDP). So
+between steps a device has 12 bytes a parameter, parameters and moments, over the number of devices;
+within a step it has 4 bytes a parameter more for the gathered ones, and as much again for the
+gradient of what belongs to single languages. What it sends and receives is what summing whole
+gradients would take, for each microbatch.
+"""
+
+import functools
+from collections.abc import Hashable
+from typing import Protocol
+
+import jax
+import jax.numpy as jnp
+from jax.sharding import Mesh
+
+from xling_jax import devices
+from xling_jax.models.partition import LANGUAGE
+
+WHOLE = -1  # in place of a dimension: every device has all of the leaf
+
+
+class Sharded(Hashable, Protocol):
+    """A program, hashable; see `step.AnyProgram`."""
+
+    @property
+    def shards(self) -> int:
+        """Among how many devices a replica's state is divided."""
+
+    def initial_state(self, seed: int):
+        """The state of an untrained replica."""
+
+
+def shards_of(devices_section, mesh: Mesh) -> int:
+    """Among how many devices a config divides parameters and moments: 1 unless it asks for it."""
+    return mesh.shape[devices.DATA] if devices_section.shard_parameters else 1
+
+
+@functools.lru_cache(maxsize=64)
+def state_shapes(program: Sharded):
+    """The shapes and types of a replica's whole state."""
+    return jax.eval_shape(lambda: program.initial_state(0))
+
+
+def dimensions(tree, shards: int):
+    """The dimension of each leaf that is divided: the largest that the number of shards divides.
+
+    Vectors are not divided, nor is the axis of the languages.
+
+    Args:
+      tree: of arrays or shapes, whole and without a replica axis.
+      shards: among how many devices; 1 divides nothing.
+
+    Returns:
+      A tree like it of numbers, WHOLE where nothing can be divided.
+    """
+
+    def dimension(path, leaf) -> int:
+        first = int(any(getattr(key, "key", None) == LANGUAGE for key in path))
+        found = [d for d in range(first, leaf.ndim) if leaf.shape[d] % shards == 0]
+        if shards == 1 or leaf.ndim < first + 2 or not found:
+            return WHOLE
+        return max(found, key=lambda d: (leaf.shape[d], -d))
+
+    return jax.tree.map_with_path(dimension, tree)
+
+
+def state_specs(program: Sharded):
+    """How each leaf of the replicas' states, with a replica axis in front, lies on the mesh."""
+    found = dimensions(state_shapes(program), program.shards)
+    return jax.tree.map(lambda d: devices.a_replica_and_part(None if d == WHOLE else d), found)
+
+
+def parameter_dimensions(program: Sharded):
+    """`dimensions` of the program's parameters."""
+    return dimensions(state_shapes(program).params, program.shards)
+
+
+def gather(parts, dims, axis: str | None):
+    """Whole leaves from each device's parts; the gradient of a part is summed over the devices.
+
+    Args:
+      parts: what a device has.
+      dims: see `dimensions`, a tree like it.
+      axis: of the mesh.
+    """
+
+    def whole(leaf, d):
+        return leaf if d == WHOLE else jax.lax.all_gather(leaf, axis, axis=d, tiled=True)
+
+    return jax.tree.map(whole, parts, dims)
+
+
+def scatter(gradient, dims, axis: str | None):
+    """The sum over the devices of whole gradients, of which each device gets its parts."""
+
+    def part(leaf, d):
+        if d == WHOLE:
+            return total(leaf, axis)
+        return jax.lax.psum_scatter(leaf, axis, scatter_dimension=d, tiled=True)
+
+    return jax.tree.map(part, gradient, dims)
+
+
+def total(x, axis: str | None):
+    """The sum over the shards of a batch; None: there is one."""
+    return x if axis is None else jax.lax.psum(x, axis)
+
+
+def total_gradient(gradient, dims, axis: str | None):
+    """A gradient by the parts, which `gather` has summed already, with its whole leaves summed."""
+    return jax.tree.map(lambda leaf, d: total(leaf, axis) if d == WHOLE else leaf, gradient, dims)
+
+
+def square_sum(tree, dims, axis: str | None, first: int = 0) -> jax.Array:
+    """The sum of the squares of whole leaves, over all but their first `first` axes."""
+    whole = divided = jnp.zeros(())
+    for leaf, d in zip(jax.tree.leaves(tree), jax.tree.leaves(dims), strict=True):
+        squares = jnp.sum(leaf**2, axis=tuple(range(first, leaf.ndim)))
+        if d == WHOLE:
+            whole += squares
+        else:
+            divided += squares
+    return whole + total(divided, axis) if any(d != WHOLE for d in jax.tree.leaves(dims)) else whole
+
+
+def bytes_of(tree) -> int:
+    """The bytes that this tree of arrays takes on the first of the devices that it lies on."""
+    return sum(leaf.addressable_shards[0].data.nbytes for leaf in jax.tree.leaves(tree))
