@@ -198,7 +198,12 @@ def paper(languages: tuple[str, ...]) -> ConfigDict:
                 "row_lengths": (48, 96),
                 "curve": (5, 10, 20, 40, 60, 80, 100),
             },
-            "devices": {"cpu": 0, "side_by_side": 0, "shard_parameters": False},
+            "devices": {
+                "cpu": 0,
+                "side_by_side": 0,
+                "replica_axis": 0,
+                "shard_parameters": False,
+            },
             "profile": False,
         }
     )

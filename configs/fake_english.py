@@ -174,7 +174,12 @@ def paper() -> ConfigDict:
                 "save_every": 0,
             },
             "evaluators": {"layers": (), "curve": (5, 10, 20, 40, 60, 80, 95, 100)},
-            "devices": {"cpu": 0, "side_by_side": 0, "shard_parameters": False},
+            "devices": {
+                "cpu": 0,
+                "side_by_side": 0,
+                "replica_axis": 0,
+                "shard_parameters": False,
+            },
             "profile": False,
         }
     )

@@ -217,7 +217,12 @@ def get_config(argument: str | None = None) -> ConfigDict:
                 "kept_checkpoints": 2,
             },
             "best": 2,
-            "devices": {"cpu": 0, "side_by_side": 0, "shard_parameters": False},
+            "devices": {
+                "cpu": 0,
+                "side_by_side": 0,
+                "replica_axis": 0,
+                "shard_parameters": False,
+            },
             "profile": False,
         }
     )

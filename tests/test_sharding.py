@@ -37,6 +37,15 @@ def test_the_largest_dimension_that_the_shards_divide_is_divided():
     assert set(jax.tree.leaves(sharding.dimensions(tree, 1))) == {sharding.WHOLE}
 
 
+@pytest.mark.parametrize(
+    ("replicas", "at_most", "shape"),
+    [(4, 0, (4, 2)), (4, 2, (2, 4)), (4, 3, (2, 4)), (6, 0, (2, 4)), (6, 1, (1, 8))],
+)
+def test_the_replica_axis_is_chosen_and_can_be_limited(replicas, at_most, shape):
+    mesh = devices.make_mesh(replicas, jax.devices()[:8], at_most)
+    assert tuple(mesh.shape.values()) == shape
+
+
 def test_a_device_keeps_its_part_of_parameters_and_moments():
     mesh = devices.make_mesh(1, jax.devices()[:8])
     sizes = []

@@ -129,13 +129,22 @@ def memory_explained(replicas: int, advice: str) -> Iterator[None]:
         ) from error
 
 
-def make_mesh(replicas: int, devices: Sequence[jax.Device] | None = None) -> Mesh:
-    """A mesh ("replica", "data") over all devices, or the given ones.
+def replica_axis(replicas: int, count: int, at_most: int = 0) -> int:
+    """The length of a mesh's replica axis: the greatest common divisor of replicas and devices.
 
-    The replica axis is the greatest common divisor of both numbers.
+    Args:
+      replicas: trained side by side.
+      count: of devices.
+      at_most: how long it may be (`devices.replica_axis`); 0 means any length.
     """
+    common = math.gcd(replicas, count)
+    return max(n for n in range(1, common + 1) if common % n == 0 and n <= (at_most or common))
+
+
+def make_mesh(replicas: int, devices: Sequence[jax.Device] | None = None, at_most: int = 0) -> Mesh:
+    """A mesh ("replica", "data") over all devices, or the given ones; see `replica_axis`."""
     devices = list(jax.devices() if devices is None else devices)
-    groups = int(np.gcd(replicas, len(devices)))
+    groups = replica_axis(replicas, len(devices), at_most)
     return jax.make_mesh(
         (groups, len(devices) // groups),
         (REPLICA, DATA),

@@ -60,7 +60,7 @@ class Group:
         self._config, self._workdir, self._data = config, workdir, data
         self._programs, self.members, self._number = programs, list(members), number
         self._kind = programs.kind(members[0])
-        self._mesh = devices.make_mesh(len(members))
+        self._mesh = devices.make_mesh(len(members), at_most=config.devices.replica_axis)
         self._replicas = [
             Replica(
                 row=cell.row,

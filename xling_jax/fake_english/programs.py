@@ -213,7 +213,7 @@ class Programs:
 
     def _bytes_needed(self, kind: Kind, cell: Cell, number: int, limit: int) -> int:
         """What so many replicas take on a device; more than the limit if they do not compile."""
-        mesh = devices.make_mesh(number)
+        mesh = devices.make_mesh(number, at_most=self._config.devices.replica_axis)
         program, layout = self.program(kind, mesh), self.layout(mesh)
         steps = self.steps_per_call(self.steps(kind, mesh)[1])
         try:

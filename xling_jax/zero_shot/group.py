@@ -1,7 +1,6 @@
 """Some settings of a job, trained side by side, from the first step to the stored results."""
 
 import dataclasses
-import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -71,7 +70,9 @@ class Group:
         self._longest = min(sizes.length, pretrained.config.positions)
         self._labels = task.labels(texts.train)
         batch = chosen[0].batch
-        self._mesh = devices.make_mesh(len(chosen), _sharing(job.task, batch, len(chosen)))
+        at_most = config.devices.replica_axis
+        sharing = _sharing(job.task, batch, len(chosen), at_most)
+        self._mesh = devices.make_mesh(len(chosen), sharing, at_most)
         self._replicas = [
             Replica(
                 row=row_name(job, choice),
@@ -257,8 +258,9 @@ class Group:
             outcomes.store(path, self._config.name, replica, self._schedule.total, at, values)
 
 
-def _sharing(task: str, batch: int, replicas: int) -> list[jax.Device]:
-    """As many devices as can share a batch of each replica evenly, as many of each process.
+def _sharing(task: str, batch: int, replicas: int, at_most: int) -> list[jax.Device]:
+    """As many devices as can share a batch of each replica evenly, as many of each process; for
+    `at_most` see `devices.replica_axis`.
 
     Raises:
       ValueError: not even one of each process can.
@@ -268,8 +270,8 @@ def _sharing(task: str, batch: int, replicas: int) -> list[jax.Device]:
         own.setdefault(device.process_index, []).append(device)
     for each in range(min(map(len, own.values())), 0, -1):
         number = each * len(own)
-        if batch % (number // math.gcd(replicas, number)) == 0:
-            return [device for devices in own.values() for device in devices[:each]]
+        if batch % (number // devices.replica_axis(replicas, number, at_most)) == 0:
+            return [device for some in own.values() for device in some[:each]]
     raise ValueError(
         f"settings.{task}.batches: {len(own)} processes cannot share batches of {batch}; choose "
         f"{-(-batch // len(own)) * len(own)}, or another number of processes"
