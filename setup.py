@@ -48,13 +48,16 @@ setuptools.setup(
     extras_require={
         "cuda": ["jax[cuda13]"],
         "tpu": ["jax[tpu]"],
-        # To read text with models of transformers.
+        # Tokenizers of transformers, to read text with its models and to export ours.
         "hugging-face": ["tokenizers>=0.20"],
         "notebook": ["ipykernel", "ipywidgets", "jupyterlab"],
         # For the TFDS datasets whose preparation needs TensorFlow; reading never does.
         "tfds-tensorflow": ["tensorflow-cpu>=2.16"],
         "test": [
+            "ipykernel>=6.29",
             "mypy>=1.18",
+            "nbclient>=0.10",
+            "nbformat>=5.10",
             "pytest>=8.0",
             "pytest-xdist>=3.5",
             "ruff~=0.17.5",

@@ -21,7 +21,9 @@ ROOMS = [
     "similarity",
     "zero_shot",
     "natural",
+    "export",
     "main",
+    "notebook",
 ]
 FOR_ALL = {"alignment", "devices", "files", "processes"}
 

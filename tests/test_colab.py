@@ -1,0 +1,94 @@
+"""The notebook for Colab: clean as it is stored, and whole when it is run from start to end."""
+
+import ast
+import re
+
+import nbclient
+import nbformat
+import pytest
+from small_run import ROOT
+from test_hugging_face_text import bert
+
+from xling_jax.reports.results import read_results
+
+NOTEBOOK = ROOT / "launch" / "colab.ipynb"
+TIMEOUT = 1800  # seconds for a cell: a machine may be slow
+
+
+@pytest.fixture
+def stored():
+    return nbformat.read(NOTEBOOK, as_version=4)
+
+
+def sources(notebook):
+    return [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def test_the_notebook_is_stored_without_what_it_showed(stored):
+    nbformat.validate(stored)
+    assert NOTEBOOK.read_bytes().isascii()
+    for cell in stored.cells:
+        assert not cell.get("outputs") and cell.get("execution_count") is None
+        assert not cell.metadata
+    assert "widgets" not in stored.metadata
+
+
+def test_its_cells_are_python_without_a_shell(stored):
+    for source in sources(stored):
+        tree = ast.parse(source)  # which magics and shell lines are not
+        assert not any(isinstance(x, ast.keyword) and x.arg == "shell" for x in ast.walk(tree))
+
+
+def test_without_a_checkout_the_address_is_asked_for(stored, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match="REPOSITORY is empty"):
+        exec("\n".join(sources(stored)[:2]), {})
+
+
+def fill(source, **fields):
+    """A cell with fields of its form filled in."""
+    for name, value in fields.items():
+        source, number = re.subn(rf"(?m)^{name} = \".*\"  #", f"{name} = {str(value)!r}  #", source)
+        assert number == 1, name
+    return source
+
+
+def outputs(notebook, kind):
+    """For each cell of code, what it shows of a kind, as text."""
+    found = []
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            shown = [output.get("data", {}).get(kind) for output in cell.outputs]
+            shown += [output.text for output in cell.outputs if output.get("name") == kind]
+            found.append("".join(filter(None, shown)))
+    return found
+
+
+@pytest.mark.slow
+def test_the_notebook_runs_from_start_to_end(stored, tmp_path):
+    runs = tmp_path / "runs"
+    bert(tmp_path / "bert")
+    first = next(cell for cell in stored.cells if cell.cell_type == "code")
+    first.source = fill(first.source, WORKDIR=runs, MODEL=tmp_path / "bert")
+    place = {"metadata": {"path": str(NOTEBOOK.parent)}}
+    try:
+        nbclient.NotebookClient(stored, timeout=TIMEOUT, resources=place).execute()
+    finally:
+        nbformat.write(stored, tmp_path / "executed.ipynb")  # to look at
+
+    printed, pages = outputs(stored, "stdout"), outputs(stored, "text/html")
+    pictures = outputs(stored, "image/png")
+    *_, fake, report, pair, layers, inside, similarity, hugging_face, compared = range(len(printed))
+    assert "0   original" in printed[fake] and "3   inv-order" in printed[fake]
+    assert "default" in printed[pair] and "sep_emb" in printed[pair]
+    for cell in (similarity, hugging_face):
+        assert "bilingual_" in printed[cell] and "random_" in printed[cell]
+    assert all(pictures[cell] for cell in (fake, pair, layers, inside))
+    assert all("srcdoc" in pages[cell] for cell in (report, compared))
+
+    found = {path.parent.name: read_results(path) for path in runs.glob("*/results.json")}
+    assert len(found) == 4
+    mu = {result.row: result.metrics["mu"] for result in found["fake_english"]}
+    assert mu["0"] > 0.15 > 0.1 > mu["3"]  # it rises where word order is the same
+    near = {result.row: result.metrics for result in found["bilingual"]}
+    assert near["default"]["retrieval"] > near["sep_emb"]["retrieval"]

@@ -1,0 +1,158 @@
+"""Experiments from a notebook: each in a process of its own, watched while it goes on."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from IPython.display import HTML, DisplayHandle, Image
+
+from xling_jax.reports.comparisons import Line, side_by_side
+from xling_jax.reports.figures import house_style
+from xling_jax.reports.rows import curves, read_run
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+REFRESH = 2.0  # seconds from one look at a run to the next
+LAST_LINES = 15  # of what a run said, shown if it fails
+HEIGHT = 700  # of a report, in pixels
+# Within another page, links to places of the report work, and those to files beside it would not.
+_WITHIN = (
+    '<base href="about:srcdoc"><style>figcaption a { pointer-events: none; color: inherit; '
+    "text-decoration: none }</style></head>"
+)
+
+
+def run(arguments: Sequence[str], workdir: Path, shown: Mapping[str, str]) -> str:
+    """Runs an experiment to its end, its last line and its curves below the cell meanwhile.
+
+    It is the command `python -m xling_jax.main`, so that memory and accelerator are free again
+    when it ends. A cell that is interrupted ends it at a checkpoint; run again, it goes on.
+
+    Args:
+      arguments: of the command, but for --workdir.
+      workdir: of the run.
+      shown: the metrics to draw over training, with their titles; see `training`.
+
+    Returns:
+      What the command prints: the table.
+
+    Raises:
+      RuntimeError: it failed; what it said last is in the message.
+    """
+    command = [sys.executable, "-m", "xling_jax.main", *arguments, f"--workdir={workdir}"]
+    with tempfile.TemporaryDirectory() as folder:
+        printed, said = Path(folder, "printed"), Path(folder, "said")
+        with (
+            open(printed, "wb") as output,
+            open(said, "wb") as errors,
+            subprocess.Popen(command, stdout=output, stderr=errors) as process,
+        ):
+            try:
+                view = _View(workdir, said, shown)
+                while not _has_ended(process):
+                    view.update()
+                view.update()
+            finally:
+                process.terminate()  # nothing where it has ended
+                process.wait()
+        if process.returncode:
+            last = "\n".join(_text(said).splitlines()[-LAST_LINES:])
+            raise RuntimeError(f"the run ended with status {process.returncode}. It said:\n{last}")
+        return _text(printed)
+
+
+def _text(path: Path) -> str:
+    return path.read_text("utf-8", errors="replace")
+
+
+def _has_ended(process: subprocess.Popen[bytes]) -> bool:
+    """Waits a while for the end of a process."""
+    try:
+        process.wait(REFRESH)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
+class _View:
+    """What stands below a cell while an experiment runs, replaced as it goes on."""
+
+    def __init__(self, workdir: Path, said: Path, shown: Mapping[str, str]):
+        """Shows an empty line; the curves come when there are any."""
+        self._workdir, self._said, self._shown = workdir, said, shown
+        self._line, self._curves = DisplayHandle(), DisplayHandle()
+        self._last, self._drawn = "", list[Line]()
+        self._line.display(_as_code("starting"))
+
+    def update(self) -> None:
+        """Shows what is new."""
+        last = next(reversed(_text(self._said).splitlines()), "")
+        if last != self._last:
+            self._last = last
+            self._line.update(_as_code(last))
+        lines = training(self._workdir) if self._shown else []
+        if lines != self._drawn:
+            image = picture(over_training(lines, self._shown))
+            (self._curves.update if self._drawn else self._curves.display)(image)
+            self._drawn = lines
+
+
+def _as_code(text: str) -> HTML:
+    return HTML(f"<code>{escape(text)}</code>")
+
+
+def training(workdir: Path) -> list[Line]:
+    """Every row of a run, ended or not, with its metrics over training steps."""
+    if not workdir.is_dir():
+        return []
+    run = read_run(workdir)
+    found = []
+    for number, name in enumerate(run.row_names()):
+        own = curves(run.metrics.evaluations, name, run.seeds_diverged(name))
+        if own:
+            found.append(Line(f"row {name}", number, own))
+    return found
+
+
+def over_training(lines: Sequence[Line], shown: Mapping[str, str]) -> Figure:
+    """The figure of rows over training, a panel for each metric.
+
+    Args:
+      lines: see `training`.
+      shown: the metrics, with the panels' titles.
+    """
+    return side_by_side(lines, shown, "training step")
+
+
+def picture(figure: Figure) -> Image:
+    """A figure as an output of a cell, whatever the notebook's backend."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    content = io.BytesIO()
+    with house_style():
+        FigureCanvasAgg(figure).print_png(content)
+    return Image(content.getvalue())
+
+
+def report(workdir: Path) -> HTML:
+    """The report of a run as an output of a cell, in a frame, so that its look stays its own.
+
+    Raises:
+      FileNotFoundError: there is none; the way to one is said.
+    """
+    page = workdir / "report" / "report.html"
+    if not page.exists():
+        raise FileNotFoundError(f"{page}: no such file; run the experiment of {workdir} first")
+    text = page.read_text("utf-8").replace("</head>", _WITHIN, 1)
+    return HTML(
+        f'<div><iframe srcdoc="{escape(text)}" width="100%" height="{HEIGHT}" '
+        'style="border: 1px solid #ccc"></iframe></div>'
+    )
