@@ -45,8 +45,9 @@ def main() -> None:
         for replicas in sorted({1, *arguments.replicas}):
             options = {
                 "text": str(text),
-                "layers": arguments.layers,
-                "sentences": arguments.sentences,
+                "model": {"vocabulary_size": 2 * arguments.vocabulary, "layers": arguments.layers},
+                "batch": arguments.sentences,
+                "cpu_devices": 0,
                 "learning_rate": 2e-3,
                 "replicas": replicas,
             }

@@ -8,6 +8,7 @@ this file for what is counted and what came out.
 
 import argparse
 import contextlib
+import dataclasses
 import json
 import subprocess
 import sys
@@ -16,9 +17,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import corpus
+from flops import flops_of
 from turns import HERE, LARGE_PAGES, Worker, rounds, say, speed, spread
 
-HIDDEN, INTERMEDIATE = 64, 256
+from xling_jax.models.bert import BertConfig
+
 LEARNING_RATE = 2e-3
 OURS, MACHINE = "xling_jax", "matrix products"
 HUGGING_FACE = {
@@ -59,20 +62,6 @@ def interpreter(environment: Path) -> Path:
     return python
 
 
-def needed_flops(result: dict, layers: int, vocabulary: int) -> float:
-    """Floating-point operations that the result's steps cannot do without.
-
-    Real tokens, attention inside each sentence, the head at 15 % of the pieces; the backward pass
-    takes twice the forward pass. What is done for padding, or for places that are not predicted,
-    does not count; nor do softmax, norms, GELU and the optimiser.
-    """
-    per_token = 2 * (4 * HIDDEN * HIDDEN + 2 * HIDDEN * INTERMEDIATE)
-    pieces = result["tokens"] - 2 * result["sentences"]
-    head = 0.15 * pieces * 2 * (HIDDEN * HIDDEN + HIDDEN * vocabulary)
-    attention = 2 * 2 * result["squares"] * HIDDEN
-    return 3 * (layers * (result["tokens"] * per_token + attention) + head)
-
-
 def with_better_allocator(start: Callable[[dict], Worker], name: str, seconds: float) -> Worker:
     """The faster of two workers, one with large pages in glibc's malloc, after two turns each."""
     workers = {"default malloc": start({}), "large pages": start(LARGE_PAGES)}
@@ -86,7 +75,7 @@ def with_better_allocator(start: Callable[[dict], Worker], name: str, seconds: f
     return workers[best]
 
 
-def table(results: dict[str, list[dict]], layers: int, vocabulary: int) -> str:
+def table(results: dict[str, list[dict]], model: BertConfig) -> str:
     """The medians, least and greatest figures, as Markdown."""
     lines = [
         "| | real tokens/s | xling_jax is faster, times | share of the matrix rate, % |",
@@ -99,7 +88,7 @@ def table(results: dict[str, list[dict]], layers: int, vocabulary: int) -> str:
         speeds = [speed(result) for result in found]
         ratios = [speed(a) / b for a, b in zip(results[OURS], speeds, strict=True)]
         shares = [
-            100 * needed_flops(result, layers, vocabulary) / result["seconds"] / rate
+            100 * flops_of(model, result) / result["seconds"] / rate
             for result, rate in zip(found, machine, strict=True)
         ]
         ratio = "" if name == OURS else spread(ratios, ".2f")
@@ -112,16 +101,22 @@ def main() -> None:
     """Measures and prints the table."""
     arguments = parse()
     python = interpreter(arguments.environment)
+    model = BertConfig(vocabulary_size=2 * arguments.vocabulary, layers=arguments.layers)
     with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
         folder = Path(name)
         text = folder / "text.npz"
         say(corpus.write(arguments, text))
         options = {
             "text": str(text),
-            "layers": arguments.layers,
-            "sentences": arguments.sentences,
+            "model": dataclasses.asdict(model),
+            "dtype": model.dtype,
+            "batch": arguments.sentences,
+            "parts": 1,
             "learning_rate": LEARNING_RATE,
             "compile": False,
+            "dynamic": True,
+            "device": "cpu",
+            "cpu_devices": 0,
         }
         count = 0
 
@@ -146,7 +141,7 @@ def main() -> None:
         workers[OURS] = start(sys.executable, "our_worker.py", ours, cpu | LARGE_PAGES)
         workers[MACHINE] = start(sys.executable, "matrix_worker.py", {}, cpu)
         results = rounds(workers, arguments.repeats, arguments.seconds, say)
-    print(table(results, arguments.layers, 2 * arguments.vocabulary))
+    print(table(results, model))
     if arguments.output:
         arguments.output.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""The contestant of Hugging Face: BertForMaskedLM and PyTorch's AdamW, on all cores.
+"""The contestant of Hugging Face: BertForMaskedLM and PyTorch's AdamW, on all cores or a GPU.
 
 Sentences are padded to the batch's longest, and the softmax is taken over all places, as the
 library does. Needs torch, transformers and NumPy, and nothing of this project.
@@ -17,25 +17,28 @@ CLS, SEP, MASK = 2, 3, 4
 SHARE, MASKED, KEPT = 0.15, 0.8, 0.1  # Devlin et al. 2019
 NOT_PREDICTED = -100
 WARMUP, TOTAL = 50, 20_000  # steps
+FIRST = 6  # steps before anything is measured: the compiler takes some lengths anew
 
 
 class Batches:
     """Shuffled sentences of both languages, padded and corrupted anew in each epoch."""
 
-    def __init__(self, path: str, sentences: int):
+    def __init__(self, path: str, sentences: int, device: torch.device):
         """Reads the ids that `corpus.write` wrote."""
         text = np.load(path)
         self._tokens, self._offsets = text["tokens"], text["offsets"]
         self._shift, self._specials = int(text["shift"]), int(text["specials"])
-        self._sentences = sentences
-        self.vocabulary_size = 2 * self._shift
+        self._sentences, self._device = sentences, device
 
     def __iter__(self) -> Iterator[tuple[torch.Tensor, torch.Tensor, torch.Tensor, np.ndarray]]:
-        """Input ids, labels and mask, all [N, T], and the lengths [N], without end."""
+        """Input ids, labels and mask, all [N, T], and the lengths [N], without end.
+
+        N is always the same; what is left of an epoch is dropped.
+        """
         random = np.random.default_rng(0)
         while True:
             order = random.permutation(len(self._offsets) - 1)
-            for first in range(0, len(order), self._sentences):
+            for first in range(0, len(order) - self._sentences + 1, self._sentences):
                 yield self._batch(order[first : first + self._sentences])
 
     def _batch(self, chosen: np.ndarray):
@@ -45,13 +48,15 @@ class Batches:
         for row, (start, end) in enumerate(zip(starts, ends, strict=True)):
             tokens[row, 0], tokens[row, end - start + 1] = CLS, SEP
             tokens[row, 1 : end - start + 1] = self._tokens[start:end]
-        ids = torch.from_numpy(tokens)
-        place, length = torch.arange(ids.shape[1]), torch.from_numpy(lengths)[:, None]
+        on = {"device": self._device}
+        ids = torch.from_numpy(tokens).to(**on)
+        place = torch.arange(ids.shape[1], **on)
+        length = torch.from_numpy(lengths).to(**on)[:, None]
         is_piece = (place > 0) & (place < length - 1)
-        selected = is_piece & (torch.rand(ids.shape) < SHARE)
-        action = torch.rand(ids.shape)
+        selected = is_piece & (torch.rand(ids.shape, **on) < SHARE)
+        action = torch.rand(ids.shape, **on)
         ordinary = self._shift - self._specials
-        drawn = torch.randint(2 * ordinary, ids.shape)
+        drawn = torch.randint(2 * ordinary, ids.shape, **on)
         pieces = drawn // ordinary * self._shift + self._specials + drawn % ordinary
         changed = torch.where(action < MASKED, MASK, pieces)
         changed = torch.where((action >= MASKED) & (action < MASKED + KEPT), ids, changed)
@@ -62,18 +67,22 @@ class Batches:
 class Trainer:
     """A model with its optimiser and schedule (D&S §2.1)."""
 
-    def __init__(self, options: dict, vocabulary_size: int):
-        """`options`: layers, learning_rate, and attention, mask, fused, compile."""
+    def __init__(self, options: dict, device: torch.device):
+        """`options`: model, dtype, learning_rate, parts, and how: attention, mask, fused, compile,
+        dynamic."""
+        size = options["model"]
         config = transformers.BertConfig(
-            vocab_size=vocabulary_size,
-            hidden_size=64,
-            num_hidden_layers=options["layers"],
-            num_attention_heads=1,
-            intermediate_size=256,
+            vocab_size=size["vocabulary_size"],
+            hidden_size=size["hidden"],
+            num_hidden_layers=size["layers"],
+            num_attention_heads=size["heads"],
+            intermediate_size=size["intermediate"],
+            max_position_embeddings=size["positions"],
+            type_vocab_size=size["token_types"],
         )
         model = transformers.AutoModelForMaskedLM.from_config(
             config, attn_implementation=options["attention"]
-        )
+        ).to(device)
         assert model.config._attn_implementation == options["attention"]
         decayed = [p for p in model.parameters() if p.ndim > 1]
         others = [p for p in model.parameters() if p.ndim <= 1]
@@ -89,48 +98,65 @@ class Trainer:
         self._parameters = list(model.parameters())
         self._model = model.train()
         if options["compile"]:
-            self._model = torch.compile(self._model, dynamic=True)
-        self._passes_mask = options["mask"]
+            self._model = torch.compile(self._model, dynamic=options["dynamic"])
+        self._passes_mask, self._parts = options["mask"], options["parts"]
+        is_mixed = options["dtype"] == "bfloat16"
+        self._mixed = torch.autocast(device.type, torch.bfloat16, enabled=is_mixed)
 
-    def step(self, ids: torch.Tensor, labels: torch.Tensor, mask: torch.Tensor) -> float:
-        """One update; returns the loss."""
-        given = {"attention_mask": mask.long()} if self._passes_mask else {}
-        loss = self._model(input_ids=ids, labels=labels, **given).loss
-        loss.backward()
+    def step(self, ids: torch.Tensor, labels: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """One update, in parts that go through the model one by one; returns the loss."""
+        parts = [x.chunk(self._parts) for x in (ids, labels, mask)]
+        total = torch.zeros((), device=ids.device)
+        for own_ids, own_labels, own_mask in zip(*parts, strict=True):
+            given = {"attention_mask": own_mask.long()} if self._passes_mask else {}
+            with self._mixed:
+                loss = self._model(input_ids=own_ids, labels=own_labels, **given).loss
+            (loss / self._parts).backward()
+            total += loss.detach() / self._parts
         torch.nn.utils.clip_grad_norm_(self._parameters, 1.0)
         self._optimizer.step()
         self._schedule.step()
         self._optimizer.zero_grad()
-        return loss.item()
+        return total
+
+
+def turn(trainer: Trainer, batches: Iterator, seconds: float, least: int) -> dict[str, float]:
+    """Steps for so many seconds, and at least so many steps; what they read and took."""
+    began, losses, lengths = time.perf_counter(), [], []
+    while len(losses) < least or time.perf_counter() - began < seconds:
+        ids, labels, mask, own_lengths = next(batches)
+        losses.append(trainer.step(ids, labels, mask))
+        lengths.append(own_lengths.astype(int))
+        # A GPU works on a step while the next one is prepared, but on no more.
+        losses[-2:-1] = [loss.item() for loss in losses[-2:-1]]
+    losses[-1] = losses[-1].item()
+    took, every = time.perf_counter() - began, np.concatenate(lengths)
+    peak = torch.cuda.max_memory_allocated() if torch.cuda.is_available() else 0
+    return {
+        "seconds": took,
+        "steps": len(losses),
+        "loss": float(np.mean(losses)),
+        "tokens": int(every.sum()),
+        "pieces": int((every - 2).sum()),
+        "squares": int((every**2).sum()),
+        "bytes_peak": peak,
+    }
 
 
 def main() -> None:
-    """Trains, a turn at a time; the first step, in which nothing is measured, is the warm-up."""
+    """Trains, a turn at a time; the first one, in which nothing is measured, is the warm-up."""
     referee = Referee()
     options = referee.options
     torch.manual_seed(0)
     torch.set_num_threads(len(os.sched_getaffinity(0)))
-    source = Batches(options["text"], options["sentences"])
-    batches = iter(source)
-    trainer = Trainer(options, source.vocabulary_size)
-    seconds = 0.0
+    device = torch.device(options["device"])
+    if device.type == "cuda":
+        torch.set_float32_matmul_precision("high")  # as JAX does it
+    batches = iter(Batches(options["text"], options["batch"], device))
+    trainer = Trainer(options, device)
+    result = turn(trainer, batches, 0.0, FIRST)
     while True:
-        began, losses, lengths = time.perf_counter(), [], []
-        while not losses or time.perf_counter() - began < seconds:
-            ids, labels, mask, own_lengths = next(batches)
-            losses.append(trainer.step(ids, labels, mask))
-            lengths.append(own_lengths.astype(int))
-        took, every = time.perf_counter() - began, np.concatenate(lengths)
-        seconds = referee.report(
-            {
-                "seconds": took,
-                "steps": len(losses),
-                "loss": float(np.mean(losses)),
-                "sentences": len(every),
-                "tokens": int(every.sum()),
-                "squares": int((every**2).sum()),
-            }
-        )
+        result = turn(trainer, batches, referee.report(result), 1)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,72 @@
+"""How fast are batches read from token files, when the text does not fit the device?
+
+python benchmarks/feeding.py
+
+The batches of Wu, Conneau et al. 2020 (8 parts of 96 windows of 256) as `FedPlanner` gives them to
+the step, from files of random tokens that the system may hold in its memory.
+"""
+
+import argparse
+import dataclasses
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from sizes import SIZES
+from turns import spread
+
+from xling_jax.batches.streams import StreamLayout, StreamSampler
+from xling_jax.batches.token_files import Shard, TokenFiles, write_tokens
+from xling_jax.training.planners import FedPlanner
+
+FILES = 8  # of a language
+SIZE = SIZES["wu-conneau"]
+
+
+def token_files(folder: Path, tokens: int, seed: int) -> TokenFiles:
+    """Writes random tokens of a language."""
+    random, dtype, shards = np.random.default_rng(seed), np.dtype("<u4"), []
+    for number in range(FILES):
+        path = folder / f"{seed}-{number}.npy"
+        count = tokens // FILES
+        write_tokens(path, [random.integers(5, SIZE.model.vocabulary_size, count)], dtype)
+        shards.append(Shard(path.name, path.stat().st_size, "", count, 1, 1, 0, ""))
+    described = [dataclasses.asdict(shard) for shard in shards]
+    return TokenFiles(folder, {"key": "", "manifest": {}, "shards": described})
+
+
+def main() -> None:
+    """Measures and prints the line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--tokens", type=int, default=100_000_000, help="of each of two languages")
+    parser.add_argument("--steps", type=int, default=200, help="of a turn")
+    parser.add_argument("--repeats", type=int, default=5)
+    arguments = parser.parse_args()
+    layout = StreamLayout.choose(SIZE.parts, SIZE.batch // SIZE.parts, SIZE.length, 1, 1)
+    total = arguments.steps * (arguments.repeats + 1)
+    rates = []
+    with tempfile.TemporaryDirectory() as folder:
+        files = [token_files(Path(folder), arguments.tokens, seed) for seed in (0, 1)]
+        sampler = StreamSampler(tuple(x.total for x in files), (0.5, 0.5), layout, 0, total)
+
+        def read(language: int, start: int, step: int, slot: int) -> np.ndarray:
+            return files[language].read(start, layout.window)
+
+        planner = FedPlanner([sampler], read, total, {0})
+        for first in range(0, total, arguments.steps):
+            began = time.perf_counter()
+            planner.steps(first, first + arguments.steps)
+            seconds = time.perf_counter() - began
+            rates.append(arguments.steps * SIZE.batch * SIZE.length / seconds / 1e6)
+        planner.close()
+    measured = rates[1:]  # the first turn opens the files
+    print(f"{spread(measured, '.2f')} million tokens a second, "
+          f"{statistics.median(measured) * 1e6 / SIZE.length:,.0f} windows a second")  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,224 @@
+"""What do the papers' full settings cost on accelerators? Prints the tables of docs/scaling.md.
+
+python benchmarks/scaling.py
+python benchmarks/scaling.py --memory    # compiles for TPUs, without one: `pip install -e ".[tpu]"`
+
+Work is counted as README.md beside this file says, and divided by the vendors' peak rates times an
+assumed utilisation. Nothing is run.
+"""
+
+import argparse
+import dataclasses
+import math
+import os
+
+import jax
+import numpy as np
+import stream_worker
+from flops import needed_flops
+from sizes import BASE, SIZES
+
+from xling_jax import devices
+from xling_jax.batches.packing import ROW_DIVISOR
+from xling_jax.batches.streams import StreamLayout
+from xling_jax.models import heads
+from xling_jax.models.bert import BertConfig
+from xling_jax.training.stream_step import StreamSetting
+
+UTILISATIONS = (0.3, 0.4, 0.5)
+DEVICES = (8, 32, 256)
+TOPOLOGY = "v5e:2x4"
+FLOAT = 4  # bytes
+STATE = 4 * FLOAT  # a parameter, its gradient and two moments
+
+
+@dataclasses.dataclass(frozen=True)
+class Chip:
+    """The vendor's figures of a device: rate of bfloat16 products without sparsity (FLOP/s),
+    memory (bytes), and what goes over its links to others of the slice, one way (bytes/s)."""
+
+    rate: float
+    memory: float
+    links: float
+
+
+CHIPS = {
+    "TPU v5e": Chip(197e12, 16e9, 200e9),
+    "TPU v5p": Chip(459e12, 95e9, 600e9),
+    "H100, H200": Chip(989e12, 80e9, 450e9),  # SXM; H200 has 141 GB
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """A model's training.
+
+    updates: how many. sequences, length: of an update. special: tokens of a sequence that are no
+    pieces. most: devices that can share an update.
+    """
+
+    model: BertConfig
+    updates: int
+    sequences: int
+    length: int
+    special: int
+    most: int
+
+    @property
+    def parameters(self) -> int:
+        """How many the model has."""
+        leaves = jax.tree.leaves(heads.param_shapes(self.model))
+        return sum(math.prod(leaf.shape) for leaf in leaves)
+
+    @property
+    def tokens(self) -> int:
+        """Of an update."""
+        return self.sequences * self.length
+
+    @property
+    def flops(self) -> float:
+        """Of an update."""
+        squares, pieces = self.tokens * self.length, self.sequences * (self.length - self.special)
+        return needed_flops(self.model, self.tokens, squares, pieces)
+
+    def seconds(self, chip: Chip, utilisation: float) -> float:
+        """Of an update on one device."""
+        return self.flops / (chip.rate * utilisation)
+
+
+WU = SIZES["wu-conneau"]
+WIKIPEDIA = BertConfig(60_000, **BASE, token_types=3)  # three vocabularies of 20,000 (D&S §5)
+SEQUENCES = WU.batch // WU.parts  # of a part
+RUNS = {
+    "W&C, 417 thousand updates": Run(WU.model, 200 * 2083, WU.batch, WU.length, 1, WU.batch),
+    "W&C, 40 million updates": Run(WU.model, 40_000_000, WU.batch, WU.length, 1, WU.batch),
+    "D&S §5, sentences of 30 tokens": Run(WIKIPEDIA, 140_000, 256, 30, 2, ROW_DIVISOR),
+    "D&S §5, sentences of 128 tokens": Run(WIKIPEDIA, 140_000, 256, 128, 2, ROW_DIVISOR),
+}
+MODELS = {"W&C": "W&C, 417 thousand updates", "D&S §5": "D&S §5, sentences of 30 tokens"}
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    """Markdown."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+
+
+def work() -> str:
+    """How much each run has to do."""
+    head = ["", "parameters, million", "MFLOP a token", "tokens an update", "updates"]
+    head += ["tokens in all, billion", "FLOP in all, 10^18"]
+    rows = [
+        [
+            name,
+            f"{run.parameters / 1e6:.0f}",
+            f"{run.flops / run.tokens / 1e6:.0f}",
+            f"{run.tokens:,}",
+            f"{run.updates:,}",
+            f"{run.updates * run.tokens / 1e9:,.1f}",
+            f"{run.updates * run.flops / 1e18:,.2f}",
+        ]
+        for name, run in RUNS.items()
+    ]
+    return table(head, rows)
+
+
+def hours() -> str:
+    """Device-hours of each run on each chip."""
+    head = ["device-hours at a utilisation of", *[f"{100 * u:.0f} %" for u in UTILISATIONS]]
+    rows = [
+        [f"{name}: {kind}"]
+        + [f"{run.updates * run.seconds(chip, u) / 3600:,.1f}" for u in UTILISATIONS]
+        for name, run in RUNS.items()
+        for kind, chip in CHIPS.items()
+    ]
+    return table(head, rows)
+
+
+def state() -> str:
+    """What parameters, gradients and moments take on each device."""
+    head = [
+        "MB of state a device",
+        "every device has all",
+        *[f"divided among {n}" for n in DEVICES],
+    ]
+    rows = []
+    for name, run in ((name, RUNS[key]) for name, key in MODELS.items()):
+        whole = STATE * run.parameters / 1e6
+        rows.append([name, *[f"{whole / n:,.0f}" if n <= run.most else "" for n in (1, *DEVICES)]])
+    return table(head, rows)
+
+
+def exchange() -> str:
+    """What adding the gradients up takes, against the work between."""
+    utilisation = 0.4
+    head = ["", "chip", *[f"{n} devices: work, ms / sum, ms" for n in DEVICES]]
+    rows = []
+    for name, run in ((name, RUNS[key]) for name, key in MODELS.items()):
+        for kind, chip in CHIPS.items():
+            cells = []
+            for n in (n for n in DEVICES if n <= run.most):
+                sent = 2 * (n - 1) / n * FLOAT * run.parameters
+                spent = run.seconds(chip, utilisation) / n
+                cells.append(f"{1e3 * spent:.1f} / {1e3 * sent / chip.links:.1f}")
+            rows.append([name, kind, *cells, *[""] * (len(DEVICES) - len(cells))])
+    return table(head, rows)
+
+
+def feeding() -> str:
+    """The tokens a second that a device asks for."""
+    head = ["million tokens a second a device, at 40 %", *CHIPS]
+    rows = []
+    for name, run in ((name, RUNS[key]) for name, key in MODELS.items()):
+        rates = [run.tokens / run.seconds(chip, 0.4) / 1e6 for chip in CHIPS.values()]
+        rows.append([name, *[f"{rate:.2f}" for rate in rates]])
+    return table(head, rows)
+
+
+TABLES = (work, hours, state, exchange, feeding)
+MEMORY = {  # model, fields of it, batches.accumulate, devices that share parameters
+    "W&C": (WU.model, {}, 1, 1),
+    "W&C, remat": (WU.model, {"remat": True}, 1, 1),
+    "W&C, accumulate=4": (WU.model, {}, 4, 1),
+    "W&C, shard_parameters": (WU.model, {}, 1, 8),
+}
+
+
+def compiled_bytes(model: BertConfig, accumulate: int, shards: int) -> int:
+    """Bytes of W&C's step on each device of TOPOLOGY, as XLA's compiler for TPUs plans them."""
+    os.environ.setdefault("TPU_SKIP_MDS_QUERY", "1")  # ask nobody which TPU this is
+    from jax.experimental import topologies
+
+    from xling_jax.training.compilation import StepCompiler
+
+    mesh = devices.make_mesh(1, topologies.get_topology_desc(TOPOLOGY, "tpu").devices)
+    count = mesh.shape[devices.DATA]
+    layout = StreamLayout.choose(WU.parts, SEQUENCES, WU.length, count, accumulate)
+    store = stream_worker.store_of(np.zeros(2 * WU.length, np.int32), model.vocabulary_size)
+    program = dataclasses.replace(stream_worker.program_of(model, layout), shards=shards)
+    setting = StreamSetting.of(0, 1e-4)
+    return StepCompiler(store)(program, mesh, layout, 1, 1, setting).bytes_needed
+
+
+def memory() -> str:
+    """What the compiled step takes."""
+    rows = []
+    for name, (model, own, accumulate, shards) in MEMORY.items():
+        model = dataclasses.replace(model, dtype="bfloat16", **own)
+        needed = compiled_bytes(model, accumulate, shards)
+        rows.append([name, f"{SEQUENCES // accumulate}", f"{needed / 2**20:,.0f}"])
+    return table(["on 8 TPU v5e", "windows at once on each", "compiled, MiB a device"], rows)
+
+
+def main() -> None:
+    """Prints the tables."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--memory", action="store_true", help="the table of compiled memory alone")
+    for each in [memory] if parser.parse_args().memory else TABLES:
+        print(each())
+
+
+if __name__ == "__main__":
+    main()

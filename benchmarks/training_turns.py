@@ -1,0 +1,99 @@
+"""What `training.loop` needs to be a contestant: it trains as in a run, and stops between calls."""
+
+import time
+from collections.abc import Callable
+
+import jax
+from turns import Referee
+
+from xling_jax.training.compilation import StepCompiler
+from xling_jax.training.loop import Schedule
+
+TOTAL = 20_000  # steps
+
+
+class NoCheckpoints:
+    """Saves nothing: what is measured is the step."""
+
+    def latest(self):
+        """There is none."""
+
+    def save(self, step, state):
+        """Does nothing."""
+
+    def wait(self):
+        """Does nothing."""
+
+
+class LastLoss:
+    """Keeps the training loss, in nats, instead of writing it to a file."""
+
+    loss = float("nan")
+
+    def keep(self, is_kept):
+        """Does nothing."""
+
+    def write(self, *, loss, **entry):
+        """Takes the mean over a call's steps."""
+        self.loss = loss
+
+
+class Compiler(StepCompiler):
+    """Remembers the bytes that the step takes on each device."""
+
+    bytes_needed = 0
+
+    def __call__(self, *arguments, **named):
+        """The compiled step."""
+        compiled = super().__call__(*arguments, **named)
+        self.bytes_needed = compiled.bytes_needed
+        return compiled
+
+
+class Turns:
+    """Stands in for the evaluation: measures, and ends a turn when its time is over."""
+
+    def __init__(
+        self,
+        referee: Referee,
+        count: Callable[[int, int], dict[str, int]],
+        metrics: LastLoss,
+        compiler: Compiler,
+    ):
+        """The first call, in which nothing is measured, is the warm-up.
+
+        Args:
+          referee: told of each turn.
+          count: of the steps first..stop-1, what all replicas read.
+          metrics: told of the loss.
+          compiler: of the step.
+        """
+        self._referee, self._count = referee, count
+        self._metrics, self._compiler = metrics, compiler
+        self._seconds = self._first = 0
+        self._began = time.perf_counter()
+
+    def __call__(self, step, state, settings):
+        """Called by the loop after every call of the compiled program."""
+        seconds = time.perf_counter() - self._began
+        if seconds < self._seconds:
+            return
+        stats = jax.local_devices()[0].memory_stats() or {}
+        result = self._count(self._first, step) | {
+            "seconds": seconds,
+            "steps": step - self._first,
+            "loss": self._metrics.loss,
+            "bytes_needed": self._compiler.bytes_needed,
+            "bytes_peak": stats.get("peak_bytes_in_use", 0),
+        }
+        self._seconds = self._referee.report(result)
+        self._first, self._began = step, time.perf_counter()
+
+
+def schedule(epoch: int, call: int) -> Schedule:
+    """Of a run that is never evaluated, and stops after every call."""
+    call = min(call, epoch)
+    whole, stops = Schedule(TOTAL, epoch, (), epoch, call), [0]
+    while stops[-1] < TOTAL:
+        stops.append(whole.next_stop(stops[-1]))
+    return Schedule(TOTAL, epoch, tuple(stops[1:]), epoch, call)

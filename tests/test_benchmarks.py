@@ -1,0 +1,93 @@
+import importlib
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from xling_jax.batches.corruption import SHARE
+from xling_jax.batches.streams import StreamLayout
+from xling_jax.models import heads
+from xling_jax.models.bert import Bert, BertConfig
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture
+def benchmark_module(monkeypatch):
+    """Imports a module of benchmarks/."""
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    return importlib.import_module
+
+
+def test_needed_operations_are_those_counted_by_hand(benchmark_module):
+    flops = benchmark_module("flops")
+    model = BertConfig(vocabulary_size=10, layers=2, hidden=2, intermediate=3, heads=1)
+    # Two sentences of 3 and 5 tokens. Multiplications a token: queries, keys, values and output
+    # 4 * 4, feed-forward 2 * 6; a pair of tokens: 2 for its score, 2 for its part of the sum.
+    layers = 2 * (8 * 28 + (9 + 25) * 4)
+    head = 0.15 * 4 * (4 + 2 * 10)
+    assert flops.needed_flops(model, 8, 34, 4) == pytest.approx(3 * 2 * (layers + head))
+
+
+@pytest.mark.parametrize("head", ["bert", "linear"])
+def test_needed_operations_agree_with_those_that_xla_counts(benchmark_module, head):
+    flops = benchmark_module("flops")
+    sequences, length = 4, 64
+    model = BertConfig(
+        2000, layers=2, hidden=128, intermediate=512, heads=2, positions=length, head=head
+    )
+    predicted = round(SHARE * sequences * length)
+
+    def loss(params, tokens, places):
+        zeros = jnp.zeros_like(tokens)
+        positions = jnp.broadcast_to(jnp.arange(length), tokens.shape)
+        (hidden,) = Bert(model).apply(
+            {"params": params}, tokens, positions, zeros, zeros, layers=(model.layers,)
+        )
+        chosen = hidden.reshape(-1, model.hidden)[places]
+        return jax.nn.logsumexp(heads.masked_language_logits(model, params, chosen), axis=1).sum()
+
+    tokens = jax.ShapeDtypeStruct((sequences, length), np.int32)
+    places = jax.ShapeDtypeStruct((predicted,), np.int32)
+    params = heads.param_shapes(model)
+    compiled = jax.jit(jax.grad(loss)).lower(params, tokens, places).compile()
+    counted = compiled.cost_analysis()["flops"]
+    places = sequences * length
+    needed = flops.needed_flops(model, places, places * length, places)
+    # XLA counts softmax, norms and GELU too.
+    assert 1.0 < counted / needed < 1.1
+
+
+def test_the_page_on_scaling_has_the_tables_that_the_script_prints(benchmark_module):
+    scaling = benchmark_module("scaling")
+    page = (ROOT / "docs" / "scaling.md").read_text("utf-8")
+    for table in scaling.TABLES:
+        assert table() in page, (
+            "put what `python benchmarks/scaling.py` prints into docs/scaling.md"
+        )
+
+
+@pytest.mark.parametrize("devices", [8, 32, 256, 768])
+def test_as_many_devices_as_the_page_says_can_share_a_batch_of_streams(benchmark_module, devices):
+    scaling = benchmark_module("scaling")
+    size, run = scaling.WU, scaling.RUNS["W&C, 417 thousand updates"]
+    assert devices <= run.most
+    layout = StreamLayout.choose(size.parts, scaling.SEQUENCES, size.length, devices, 1)
+    assert layout.microbatches * layout.microbatch * devices == run.sequences
+
+
+def test_random_text_has_the_form_that_workers_read(benchmark_module, tmp_path):
+    sizes = benchmark_module("sizes")
+    for size in sizes.SIZES.values():
+        sizes.write(size, tmp_path / "text.npz")
+        text = np.load(tmp_path / "text.npz")
+        assert text["offsets"][-1] == len(text["tokens"])
+        assert len(text["offsets"]) == len(text["languages"]) + 1
+        language_of_token = np.repeat(text["languages"], np.diff(text["offsets"]))
+        np.testing.assert_array_equal(text["tokens"] // text["shift"], language_of_token)
+        assert (text["tokens"] % text["shift"] >= text["specials"]).all()
+        assert text["tokens"].max() < size.model.vocabulary_size
+        if size.length:
+            assert (np.diff(text["offsets"]) == size.length - 2).all()
