@@ -47,6 +47,7 @@ setuptools.setup(
     ],
     extras_require={
         "cuda": ["jax[cuda13]"],
+        "cuda12": ["jax[cuda12]"],  # for drivers before 580
         "tpu": ["jax[tpu]"],
         # Tokenizers of transformers, to read text with its models and to export ours.
         "hugging-face": ["tokenizers>=0.20"],

@@ -32,9 +32,18 @@ def token_files(folder: Path, tokens: int, seed: int) -> TokenFiles:
         path = folder / f"{seed}-{number}.npy"
         count = tokens // FILES
         write_tokens(path, [random.integers(5, SIZE.model.vocabulary_size, count)], dtype)
-        shards.append(Shard(path.name, path.stat().st_size, "", count, 1, 1, 0, ""))
-    described = [dataclasses.asdict(shard) for shard in shards]
-    return TokenFiles(folder, {"key": "", "manifest": {}, "shards": described})
+        shard = Shard(
+            file=path.name,
+            bytes=path.stat().st_size,
+            sha256="",
+            tokens=count,
+            sentences=1,
+            words=1,
+            unknown=0,
+            text_sha256="",
+        )
+        shards.append(dataclasses.asdict(shard))
+    return TokenFiles(folder, {"key": "", "manifest": {}, "shards": shards})
 
 
 def main() -> None:
@@ -64,8 +73,8 @@ def main() -> None:
             rates.append(arguments.steps * SIZE.batch * SIZE.length / seconds / 1e6)
         planner.close()
     measured = rates[1:]  # the first turn opens the files
-    print(f"{spread(measured, '.2f')} million tokens a second, "
-          f"{statistics.median(measured) * 1e6 / SIZE.length:,.0f} windows a second")  # fmt: skip
+    windows = statistics.median(measured) * 1e6 / SIZE.length
+    print(f"{spread(measured, '.2f')} million tokens a second, {windows:,.0f} windows a second")
 
 
 if __name__ == "__main__":

@@ -25,27 +25,33 @@ from xling_jax.models import heads
 from xling_jax.models.bert import BertConfig
 from xling_jax.training.stream_step import StreamSetting
 
-UTILISATIONS = (0.3, 0.4, 0.5)
+UTILISATION = 0.4
+UTILISATIONS = (0.3, UTILISATION, 0.5)
 DEVICES = (8, 32, 256)
 TOPOLOGY = "v5e:2x4"
 FLOAT = 4  # bytes
 STATE = 4 * FLOAT  # a parameter, its gradient and two moments
+GATHERED = FLOAT  # a parameter again, whole on each of the devices that divide the state
 
 
 @dataclasses.dataclass(frozen=True)
 class Chip:
-    """The vendor's figures of a device: rate of bfloat16 products without sparsity (FLOP/s),
-    memory (bytes), and what goes over its links to others of the slice, one way (bytes/s)."""
+    """The vendor's figures of a device.
+
+    rate: of bfloat16 products without sparsity, FLOP/s. memory: bytes. links: what goes over all of
+    its links together, one way, bytes/s. joined: devices that the links join.
+    """
 
     rate: float
     memory: float
     links: float
+    joined: int
 
 
 CHIPS = {
-    "TPU v5e": Chip(197e12, 16e9, 200e9),
-    "TPU v5p": Chip(459e12, 95e9, 600e9),
-    "H100, H200": Chip(989e12, 80e9, 450e9),  # SXM; H200 has 141 GB
+    "TPU v5e": Chip(197e12, 16e9, 200e9, 256),
+    "TPU v5p": Chip(459e12, 95e9, 600e9, 8960),
+    "H100, H200": Chip(989e12, 80e9, 450e9, 8),  # SXM; an H200 has 141 GB
 }
 
 
@@ -123,6 +129,22 @@ def work() -> str:
     return table(head, rows)
 
 
+def chips() -> str:
+    """The vendors' figures."""
+    head = ["", "bfloat16, TFLOP/s", "memory, GB", "links, one way, GB/s", "devices they join"]
+    rows = [
+        [
+            kind,
+            f"{chip.rate / 1e12:.0f}",
+            f"{chip.memory / 1e9:.0f}",
+            f"{chip.links / 1e9:.0f}",
+            f"{chip.joined:,}",
+        ]
+        for kind, chip in CHIPS.items()
+    ]
+    return table(head, rows)
+
+
 def hours() -> str:
     """Device-hours of each run on each chip."""
     head = ["device-hours at a utilisation of", *[f"{100 * u:.0f} %" for u in UTILISATIONS]]
@@ -136,30 +158,26 @@ def hours() -> str:
 
 
 def state() -> str:
-    """What parameters, gradients and moments take on each device."""
-    head = [
-        "MB of state a device",
-        "every device has all",
-        *[f"divided among {n}" for n in DEVICES],
-    ]
+    """What parameters, gradients and moments take on each device, within a step."""
+    head = ["MB of state a device", "not divided", *[f"divided among {n}" for n in DEVICES]]
     rows = []
     for name, run in ((name, RUNS[key]) for name, key in MODELS.items()):
-        whole = STATE * run.parameters / 1e6
-        rows.append([name, *[f"{whole / n:,.0f}" if n <= run.most else "" for n in (1, *DEVICES)]])
+        bytes_each = [STATE, *[STATE / n + GATHERED for n in DEVICES if n <= run.most]]
+        cells = [f"{each * run.parameters / 1e6:,.0f}" for each in bytes_each]
+        rows.append([name, *cells, *[""] * (len(head) - 1 - len(cells))])
     return table(head, rows)
 
 
 def exchange() -> str:
     """What adding the gradients up takes, against the work between."""
-    utilisation = 0.4
     head = ["", "chip", *[f"{n} devices: work, ms / sum, ms" for n in DEVICES]]
     rows = []
     for name, run in ((name, RUNS[key]) for name, key in MODELS.items()):
         for kind, chip in CHIPS.items():
             cells = []
-            for n in (n for n in DEVICES if n <= run.most):
+            for n in (n for n in DEVICES if n <= min(run.most, chip.joined)):
                 sent = 2 * (n - 1) / n * FLOAT * run.parameters
-                spent = run.seconds(chip, utilisation) / n
+                spent = run.seconds(chip, UTILISATION) / n
                 cells.append(f"{1e3 * spent:.1f} / {1e3 * sent / chip.links:.1f}")
             rows.append([name, kind, *cells, *[""] * (len(DEVICES) - len(cells))])
     return table(head, rows)
@@ -167,25 +185,25 @@ def exchange() -> str:
 
 def feeding() -> str:
     """The tokens a second that a device asks for."""
-    head = ["million tokens a second a device, at 40 %", *CHIPS]
+    head = [f"million tokens a second a device, at {100 * UTILISATION:.0f} %", *CHIPS]
     rows = []
     for name, run in ((name, RUNS[key]) for name, key in MODELS.items()):
-        rates = [run.tokens / run.seconds(chip, 0.4) / 1e6 for chip in CHIPS.values()]
+        rates = [run.tokens / run.seconds(chip, UTILISATION) / 1e6 for chip in CHIPS.values()]
         rows.append([name, *[f"{rate:.2f}" for rate in rates]])
     return table(head, rows)
 
 
-TABLES = (work, hours, state, exchange, feeding)
-MEMORY = {  # model, fields of it, batches.accumulate, devices that share parameters
-    "W&C": (WU.model, {}, 1, 1),
-    "W&C, remat": (WU.model, {"remat": True}, 1, 1),
-    "W&C, accumulate=4": (WU.model, {}, 4, 1),
-    "W&C, shard_parameters": (WU.model, {}, 1, 8),
+TABLES = (work, chips, hours, state, exchange, feeding)
+MEMORY = {  # fields of the model, batches.accumulate, devices.shard_parameters
+    "W&C": ({}, 1, False),
+    "W&C, remat": ({"remat": True}, 1, False),
+    "W&C, accumulate=4": ({}, 4, False),
+    "W&C, shard_parameters": ({}, 1, True),
 }
 
 
-def compiled_bytes(model: BertConfig, accumulate: int, shards: int) -> int:
-    """Bytes of W&C's step on each device of TOPOLOGY, as XLA's compiler for TPUs plans them."""
+def memory() -> str:
+    """W&C's step on each device of TOPOLOGY, as XLA's compiler for TPUs plans it."""
     os.environ.setdefault("TPU_SKIP_MDS_QUERY", "1")  # ask nobody which TPU this is
     from jax.experimental import topologies
 
@@ -193,21 +211,17 @@ def compiled_bytes(model: BertConfig, accumulate: int, shards: int) -> int:
 
     mesh = devices.make_mesh(1, topologies.get_topology_desc(TOPOLOGY, "tpu").devices)
     count = mesh.shape[devices.DATA]
-    layout = StreamLayout.choose(WU.parts, SEQUENCES, WU.length, count, accumulate)
-    store = stream_worker.store_of(np.zeros(2 * WU.length, np.int32), model.vocabulary_size)
-    program = dataclasses.replace(stream_worker.program_of(model, layout), shards=shards)
     setting = StreamSetting.of(0, 1e-4)
-    return StepCompiler(store)(program, mesh, layout, 1, 1, setting).bytes_needed
-
-
-def memory() -> str:
-    """What the compiled step takes."""
     rows = []
-    for name, (model, own, accumulate, shards) in MEMORY.items():
-        model = dataclasses.replace(model, dtype="bfloat16", **own)
-        needed = compiled_bytes(model, accumulate, shards)
-        rows.append([name, f"{SEQUENCES // accumulate}", f"{needed / 2**20:,.0f}"])
-    return table(["on 8 TPU v5e", "windows at once on each", "compiled, MiB a device"], rows)
+    for name, (own, accumulate, is_divided) in MEMORY.items():
+        model = dataclasses.replace(WU.model, dtype="bfloat16", **own)
+        layout = StreamLayout.choose(WU.parts, SEQUENCES, WU.length, count, accumulate)
+        store = stream_worker.store_of(np.zeros(2 * WU.length, np.int32), model.vocabulary_size)
+        program = stream_worker.program_of(model, layout)
+        program = dataclasses.replace(program, shards=count if is_divided else 1)
+        needed = StepCompiler(store)(program, mesh, layout, 1, 1, setting).bytes_needed
+        rows.append([name, f"{layout.microbatch}", f"{needed / 2**20:,.0f}"])
+    return table([f"on TPU {TOPOLOGY}", "windows at once on each", "compiled, MiB a device"], rows)
 
 
 def main() -> None:

@@ -2,8 +2,8 @@
 
 import jax
 import numpy as np
-from training_turns import TOTAL, Compiler, LastLoss, NoCheckpoints, Turns, schedule
-from turns import Referee
+from training_turns import Compiler, LastLoss, NoCheckpoints, Turns, schedule
+from turns import TOTAL, Referee
 
 from xling_jax import devices
 from xling_jax.batches.streams import StreamLayout, StreamSampler

@@ -21,7 +21,7 @@ from typing import Any
 import sizes
 from flops import flops_of
 from sizes import SIZES
-from turns import LARGE_PAGES, Worker, rounds, say, speed, spread
+from turns import HERE, LARGE_PAGES, Worker, rounds, say, speed, spread
 
 from xling_jax.models.bert import BertConfig
 
@@ -30,10 +30,6 @@ LEARNING_RATE = 1e-4
 OURS, MACHINE, HUGGING_FACE = "xling_jax", "matrix products", "Hugging Face"
 # Contestants share a device; each takes what it needs of its memory.
 VARIABLES = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", **LARGE_PAGES}
-ASK = (
-    "import jax, json; found = jax.devices(); "
-    "print(json.dumps([found[0].platform, found[0].device_kind, len(found)]))"
-)
 COLUMNS = (
     "| model | dtype | | tokens/s | step, ms | share of the matrix rate, % | times Hugging Face "
     "| compiled, MiB a device | peak, MiB |\n|---|---|---|---|---|---|---|---|---|"
@@ -66,7 +62,8 @@ def parse() -> argparse.Namespace:
 
 def devices_found() -> tuple[str, str, int]:
     """The platform of JAX's devices, their kind, and how many they are."""
-    done = subprocess.run([sys.executable, "-c", ASK], check=True, capture_output=True, text=True)
+    command = [sys.executable, HERE / "device_worker.py"]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
     platform, kind, count = json.loads(done.stdout.splitlines()[-1])
     return platform, kind, count
 

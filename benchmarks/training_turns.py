@@ -4,12 +4,10 @@ import time
 from collections.abc import Callable
 
 import jax
-from turns import Referee
+from turns import TOTAL, Referee
 
 from xling_jax.training.compilation import StepCompiler
 from xling_jax.training.loop import Schedule
-
-TOTAL = 20_000  # steps
 
 
 class NoCheckpoints:
@@ -17,6 +15,10 @@ class NoCheckpoints:
 
     def latest(self):
         """There is none."""
+
+    def describe(self):
+        """Says so in words."""
+        return "none was saved"
 
     def save(self, step, state):
         """Does nothing."""
@@ -90,10 +92,14 @@ class Turns:
         self._first, self._began = step, time.perf_counter()
 
 
+class EveryStep(tuple[int, ...]):
+    """Evaluations after every call: all steps but 0 are in it, none is a reason to stop at."""
+
+    def __contains__(self, step: object) -> bool:
+        """Whether the step is not the first one."""
+        return step != 0
+
+
 def schedule(epoch: int, call: int) -> Schedule:
-    """Of a run that is never evaluated, and stops after every call."""
-    call = min(call, epoch)
-    whole, stops = Schedule(TOTAL, epoch, (), epoch, call), [0]
-    while stops[-1] < TOTAL:
-        stops.append(whole.next_stop(stops[-1]))
-    return Schedule(TOTAL, epoch, tuple(stops[1:]), epoch, call)
+    """Of a run that `Turns` sees after every call."""
+    return Schedule(TOTAL, epoch, EveryStep(), epoch, min(call, epoch))

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 TUNABLES = "GLIBC_TUNABLES"
+TOTAL = 10_000_000  # steps of every contestant's schedule, more than any turns take
 LARGE_PAGES = {TUNABLES: "glibc.malloc.hugetlb=1"}  # as xling_jax.main sets it
 HERE = Path(__file__).parent
 

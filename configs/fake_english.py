@@ -177,7 +177,7 @@ def paper() -> ConfigDict:
             "devices": {
                 "cpu": 0,
                 "side_by_side": 0,
-                "replica_axis": 0,
+                "replica_axis_at_most": 0,
                 "shard_parameters": False,
             },
             "profile": False,

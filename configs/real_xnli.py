@@ -29,11 +29,11 @@ ours (seed 0; chance is 33), and the paper's for en, de, hi:
     8   lang-pos;shift-special;no-random     65  34  37            74 37 38
     30  knn-replace                          69  52  37            74 61 54
 
-In `near` the rows come in the paper's order: row 0 learns what goes over to it, an inverted order or
-no shared positions, special tokens and random words take that away, and knn-replace adds to it. To
-`far`, with few common words and another word order, next to nothing goes over. Of the paper's five
-claims two hold; the others ask that English loses 2 points at most (it loses 4 to 9), that `near`
-loses more than 10 by inversion (9), and that row 8 costs `far` something, which has nothing to lose.
+In `near` the rows come in the paper's order: row 0 learns what goes over to it, an inverted order
+or no shared positions, special tokens and random words take that away, and knn-replace adds to it.
+To `far`, with few common words and another word order, next to nothing goes over. Of the paper's
+five claims two hold; the others ask that English loses 2 points at most (it loses 4 to 9), that
+`near` loses more than 10 by inversion (9), and that row 8 costs `far`, which has nothing to lose.
 """
 
 import dataclasses
@@ -129,7 +129,7 @@ def paper(languages: tuple[str, ...]) -> ConfigDict:
             "devices": {
                 "cpu": 0,
                 "side_by_side": 0,
-                "replica_axis": 0,
+                "replica_axis_at_most": 0,
                 "shard_parameters": False,
             },
             "profile": False,

@@ -220,7 +220,7 @@ def get_config(argument: str | None = None) -> ConfigDict:
             "devices": {
                 "cpu": 0,
                 "side_by_side": 0,
-                "replica_axis": 0,
+                "replica_axis_at_most": 0,
                 "shard_parameters": False,
             },
             "profile": False,

@@ -1,3 +1,5 @@
+"""The benchmarks count what they say, and docs/scaling.md has what they print."""
+
 import importlib
 from pathlib import Path
 
@@ -6,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from xling_jax.batches import packing
 from xling_jax.batches.corruption import SHARE
 from xling_jax.batches.streams import StreamLayout
 from xling_jax.models import heads
@@ -19,6 +22,11 @@ def benchmark_module(monkeypatch):
     """Imports a module of benchmarks/."""
     monkeypatch.syspath_prepend(ROOT / "benchmarks")
     return importlib.import_module
+
+
+def page_on_scaling():
+    """Its text."""
+    return (ROOT / "docs" / "scaling.md").read_text("utf-8")
 
 
 def test_needed_operations_are_those_counted_by_hand(benchmark_module):
@@ -62,20 +70,59 @@ def test_needed_operations_agree_with_those_that_xla_counts(benchmark_module, he
 
 def test_the_page_on_scaling_has_the_tables_that_the_script_prints(benchmark_module):
     scaling = benchmark_module("scaling")
-    page = (ROOT / "docs" / "scaling.md").read_text("utf-8")
+    page = page_on_scaling()
     for table in scaling.TABLES:
         assert table() in page, (
             "put what `python benchmarks/scaling.py` prints into docs/scaling.md"
         )
 
 
-@pytest.mark.parametrize("devices", [8, 32, 256, 768])
-def test_as_many_devices_as_the_page_says_can_share_a_batch_of_streams(benchmark_module, devices):
+def most_that_share(choose, candidates):
+    """The largest number of devices for which `choose` finds a layout."""
+    found = []
+    for devices in candidates:
+        try:
+            choose(devices)
+        except ValueError:
+            continue
+        found.append(devices)
+    return max(found)
+
+
+def test_as_many_devices_as_the_page_says_can_share_a_batch_of_streams(benchmark_module):
     scaling = benchmark_module("scaling")
-    size, run = scaling.WU, scaling.RUNS["W&C, 417 thousand updates"]
-    assert devices <= run.most
-    layout = StreamLayout.choose(size.parts, scaling.SEQUENCES, size.length, devices, 1)
-    assert layout.microbatches * layout.microbatch * devices == run.sequences
+    size, most = scaling.WU, scaling.RUNS["W&C, 417 thousand updates"].most
+
+    def choose(devices):
+        StreamLayout.choose(size.parts, scaling.SEQUENCES, size.length, devices, 1)
+
+    for devices in scaling.DEVICES:
+        choose(devices)
+    assert most_that_share(choose, range(1, 2 * size.batch)) == most
+    words = " ".join(page_on_scaling().split())
+    assert f"up to {most} devices share W&C's batch" in words
+
+
+def test_as_many_devices_as_the_page_says_can_share_a_batch_of_sentences(benchmark_module):
+    scaling = benchmark_module("scaling")
+    run = scaling.RUNS["D&S §5, sentences of 30 tokens"]
+    lengths = np.full(2 * run.sequences, run.length)
+
+    def choose(devices):
+        everything = [np.arange(len(lengths))]
+        packing.choose_layout(lengths, everything, run.sequences, [run.length], devices)
+
+    assert most_that_share(choose, [1, 2, 4, 8, 16, 32, 256]) == run.most
+    words = " ".join(page_on_scaling().split())
+    assert f"rows that divide among {run.most} devices at most" in words
+
+
+def test_turns_may_take_any_number_of_steps(benchmark_module):
+    schedule = benchmark_module("training_turns").schedule(epoch=100, call=30)
+    assert [schedule.next_stop(step) for step in (0, 90, 100)] == [30, 100, 130]
+    assert 0 not in schedule.evaluations
+    assert 30 in schedule.evaluations
+    assert schedule.total >= 10_000_000
 
 
 def test_random_text_has_the_form_that_workers_read(benchmark_module, tmp_path):

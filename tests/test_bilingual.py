@@ -123,6 +123,12 @@ def test_text_from_disk_trains_to_the_same_bits_as_text_in_memory(finished, tmp_
     assert fed == {key: metrics[key] for key in fed} and len(fed) == 2
 
 
+def test_parameters_divided_among_devices_are_trained_evaluated_and_stored(finished, tmp_path):
+    _, found = run(tmp_path, "row=sep_emb,pair=en-far", **{"devices.shard_parameters": True})
+    whole = finished[2]["sep_emb", 0]
+    assert found["sep_emb", 0] == pytest.approx(whole, rel=1e-3, abs=1e-3)
+
+
 def test_seeds_side_by_side_train_as_each_does_alone(finished, tmp_path):
     names = "row=extra_anchors+extra-anchors-online,pair=en-far"
     _, both = run(tmp_path / "both", names + ",seeds=0+1", **{"devices.side_by_side": 2})

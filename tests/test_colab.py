@@ -1,7 +1,10 @@
 """The notebook for Colab: clean as it is stored, and whole when it is run from start to end."""
 
 import ast
+import os
 import re
+import shutil
+from pathlib import Path
 
 import nbclient
 import nbformat
@@ -12,6 +15,7 @@ from test_hugging_face_text import bert
 from xling_jax.reports.results import read_results
 
 NOTEBOOK = ROOT / "launch" / "colab.ipynb"
+SHELLS = {"shell", "system", "popen", "getoutput", "getstatusoutput"}
 TIMEOUT = 1800  # seconds for a cell: a machine may be slow
 
 
@@ -33,10 +37,40 @@ def test_the_notebook_is_stored_without_what_it_showed(stored):
     assert "widgets" not in stored.metadata
 
 
+def names(source):
+    """All that has a name in a cell: what is read, called, given or imported."""
+    nodes = ast.walk(ast.parse(source))  # which magics and shell lines are not
+    return {getattr(node, kind, None) for node in nodes for kind in ("id", "attr", "arg", "name")}
+
+
 def test_its_cells_are_python_without_a_shell(stored):
     for source in sources(stored):
-        tree = ast.parse(source)  # which magics and shell lines are not
-        assert not any(isinstance(x, ast.keyword) and x.arg == "shell" for x in ast.walk(tree))
+        assert SHELLS.isdisjoint(names(source))
+    for other in ("os.system(x)", "from os import popen", "run(x, shell=True)", "getoutput(x)"):
+        assert not SHELLS.isdisjoint(names(other))
+
+
+def test_the_accelerator_is_told_by_what_google_alone_has(stored, tmp_path, monkeypatch):
+    (cell,) = (source for source in sources(stored) if "def of_accelerator" in source)
+    functions = [x for x in ast.parse(cell).body if isinstance(x, ast.FunctionDef)]
+    found = {"os": os, "shutil": shutil, "Path": lambda path: Path(f"{tmp_path}{path}")}
+    exec(compile(ast.Module(functions, []), "cell", "exec"), found)
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    monkeypatch.delenv("TPU_ACCELERATOR_TYPE", raising=False)
+    vendor = tmp_path / "sys/kernel/iommu_groups/7/devices/0000:00:05.0/vendor"
+    for path in (tmp_path / "dev/vfio/7", tmp_path / "dev/accel/accel0", vendor):
+        path.parent.mkdir(parents=True)
+        path.write_text("0x10de\n")
+    assert found["of_accelerator"]() == []  # a GPU for a virtual machine, and an NPU
+    vendor.write_text("0x1ae0\n")
+    assert found["of_accelerator"]() == ["jax[tpu]"]
+    vendor.unlink()
+    assert found["of_accelerator"]() == []
+    (tmp_path / "dev/accel0").touch()
+    assert found["of_accelerator"]() == ["jax[tpu]"]
+    (tmp_path / "dev/accel0").unlink()
+    monkeypatch.setenv("TPU_ACCELERATOR_TYPE", "v5e-1")
+    assert found["of_accelerator"]() == ["jax[tpu]"]
 
 
 def test_without_a_checkout_the_address_is_asked_for(stored, tmp_path, monkeypatch):

@@ -148,10 +148,14 @@ def folder(tmp_path):
 
 
 def test_what_no_tokenizer_can_do_is_refused_before_anything_is_written(folder, tmp_path):
-    stored.save(folder, dataclasses.replace(stored.load(folder), inverted=True))
+    model = stored.load(folder)
+    stored.save(folder, dataclasses.replace(model, inverted=True))
     with pytest.raises(ValueError, match="in reversed order.*hugging_face.save writes its weights"):
         export.export(folder, tmp_path / "to")
     assert not (tmp_path / "to").exists()
+    for frame in ((2, 59), (8, 3)):  # a row that no piece has, and a piece that is not special
+        with pytest.raises(ValueError, match=rf"frame \[{frame[0]}, {frame[1]}\] is not of its"):
+            hugging_face_tokenizer.require(dataclasses.replace(model, frame=frame))
 
 
 def test_a_model_of_ours_is_not_overwritten(folder):

@@ -18,6 +18,7 @@ from weights import (
 
 from xling_jax.models import heads, hugging_face
 from xling_jax.models.bert import BertConfig
+from xling_jax.vocabulary.pieces import PAD
 
 ONE = BertConfig(
     vocabulary_size=211, layers=3, hidden=48, intermediate=192, heads=4, positions=300,
@@ -135,8 +136,11 @@ def test_both_write_the_same_tensors_and_fields(tmp_path):
     assert (ours / "model.safetensors").stat().st_size == (
         theirs / "model.safetensors"
     ).stat().st_size
+    assert transformers.AutoConfig.from_pretrained(ours).pad_index == PAD
     fields = json.loads((theirs / "config.json").read_text())
-    for name, value in json.loads((ours / "config.json").read_text()).items():
+    written = json.loads((ours / "config.json").read_text())
+    assert written["pad_index"] == written["pad_token_id"] == PAD
+    for name, value in written.items():
         assert fields.get(name, value) == value, name
 
 

@@ -41,6 +41,7 @@ SMALL = {
     "training.steps_per_call": 25,
     "training.warmup_steps": 2,
     "evaluators.curve": (100,),
+    "devices.shard_parameters": True,
     "transfer.sentences.train": 40,
     "transfer.sentences.dev": 10,
     "transfer.sentences.test": 20,

@@ -23,7 +23,10 @@ assert sys.argv[1:3] == ["-m", "xling_jax.main"]
 line = dict(kind="evaluation", row="0", seed=0, step=5, metrics=dict(mu=0.5, perplexity_dev=9))
 (workdir / "metrics.jsonl").write_text(json.dumps(line) + "\\n{{half a li")
 print("step 5 of 10 <", file=sys.stderr, flush=True)
+deadline = time.monotonic() + 60
 while not (workdir / "seen").exists():
+    if time.monotonic() > deadline:
+        sys.exit("nobody looked")
     time.sleep(0.01)
 print("the table")
 """

@@ -153,8 +153,8 @@ TRANSFER = {
 
 @pytest.mark.slow
 def test_two_processes_pretrain_and_fine_tune_as_one_does(tmp_path):
-    """Two replicas, one in each process, whose text is read from disk; then a replica in both,
-    with a part of the parameters in each."""
+    """Two replicas on a device each, whose text is read from disk, and then fine-tuning of one;
+    or, in two processes, all replicas in both, with a part of the parameters in each."""
     for name, number, cpu in (("one", 1, 2), ("two", 2, 1)):
         run = tmp_path / name
         transfer = f"task=ner,pair=en-near,row=sep_l1_3,from={run}"
@@ -164,7 +164,9 @@ def test_two_processes_pretrain_and_fine_tune_as_one_does(tmp_path):
         ):
             line = [*PROGRAM, f"--config={ROOT / 'configs' / config}.py:{options}"]
             line += [f"--workdir={workdir}", f"--config.devices.cpu={cpu}"]
-            line += [f"--config.devices.shard_parameters={number > 1}"]
+            if number > 1:
+                line += ["--config.devices.shard_parameters=True"]
+                line += ["--config.devices.replica_axis_at_most=1"]
             line += [f"--config.{field}={value}" for field, value in changes.items()]
             done = ended(together(line, number) if number > 1 else [process(line)])
             assert {status for status, *_ in done} == {0}, done[0][2]

@@ -5,6 +5,7 @@ import dataclasses
 import jax
 import numpy as np
 import pytest
+from ml_collections import ConfigDict
 from stream_run import SEP_EMB, program, sampler, store
 
 from xling_jax import devices
@@ -44,6 +45,15 @@ def test_the_largest_dimension_that_the_shards_divide_is_divided():
 def test_the_replica_axis_is_chosen_and_can_be_limited(replicas, at_most, shape):
     mesh = devices.make_mesh(replicas, jax.devices()[:8], at_most)
     assert tuple(mesh.shape.values()) == shape
+
+
+def test_what_cannot_be_divided_is_refused_with_the_way_out():
+    section = ConfigDict({"shard_parameters": True})
+    with pytest.raises(ValueError, match=r"replicas take a device each of 4.*at_most=1"):
+        sharding.shards_of(section, devices.make_mesh(4, jax.devices()[:4]))
+    assert sharding.shards_of(section, devices.make_mesh(4, jax.devices()[:1])) == 1
+    with pytest.raises(ValueError, match="7 devices divide no dimension of this model"):
+        sharding.state_specs(wide(7, data=1)[1])
 
 
 def test_a_device_keeps_its_part_of_parameters_and_moments():

@@ -136,10 +136,12 @@ ROWS = ("original", "lang-pos;shift-special", "inv-order", "no-parallel", "no-ra
 
 
 def test_replicas_may_each_be_divided_among_their_devices():
-    _, metrics = train(ROWS[:2], mesh_of(2, 4), seeds=(0, 1), shards=4)
+    states, metrics = train(ROWS[:2], mesh_of(2, 4), seeds=(0, 1), shards=4)
     for number, (row, seed) in enumerate(zip(ROWS[:2], (0, 1), strict=True)):
-        _, alone = train((row,), mesh_of(1, 1), seeds=(seed,))
+        state, alone = train((row,), mesh_of(1, 1), seeds=(seed,))
         np.testing.assert_allclose(metrics.loss[number], alone.loss[0], rtol=2e-5)
+        for a, b in zip(*map(jax.tree.leaves, (states.params, state.params)), strict=True):
+            np.testing.assert_allclose(a[number], b[0], atol=1e-4)
 
 
 @pytest.mark.parametrize("mesh", [(1, 1), (5, 1)], ids=["one device", "a device each"])

@@ -1,16 +1,21 @@
 """models.xlm_text: an XLM reads text as XLMTokenizer and XLMWithLMHeadModel of transformers do."""
 
+import dataclasses
 import json
+import sys
+import types
 
 import numpy as np
 import pytest
 from weights import change_config, randomized
 
+from xling_jax.corpora.normalize import segment_chinese
 from xling_jax.evaluators.text_encoder import TextEncoder
 from xling_jax.models import folders, hugging_face
 from xling_jax.models.bert import BertConfig
 from xling_jax.models.xlm_text import XlmModel, split
 
+CHINESE = ["他说：“3.5 %的猫，在U.S.A.。”", "我 爱 the dog's cat.", "Ａ１、（a）"]
 SENTENCES = ["The dog's cat sees “the” old dog.", "Thé  thèse… (n° 3)", "a", "", "xyz the"]
 MERGES = ["t h", "th e</w>", "d o", "do g</w>", "s e", "se e", "c a", "ca t</w>", "o l"]
 PIECES = [
@@ -37,20 +42,50 @@ def folder(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("is_plain", [True, False])
-@pytest.mark.parametrize("language", ["en", "fr"])
-def test_ids_are_those_of_transformers(is_plain, language, folder):
+def transformers_tokenizer(folder, is_plain=True):
     xlm = pytest.importorskip("transformers.models.xlm.tokenization_xlm")
-    theirs = xlm.XLMTokenizer(
+    return xlm.XLMTokenizer(
         str(folder / "vocab.json"), str(folder / "merges.txt"),
         do_lowercase_and_remove_accent=is_plain,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("is_plain", [True, False])
+@pytest.mark.parametrize("language", ["en", "fr"])
+def test_ids_are_those_of_transformers(is_plain, language, folder):
+    theirs = transformers_tokenizer(folder, is_plain)
     theirs.save_pretrained(folder)
     model = folders.load(folder, language)
     assert isinstance(model, XlmModel) and model.is_plain == is_plain and model.frame == (0, 1)
     for text, ids in zip(SENTENCES, model.encode(SENTENCES), strict=True):
         expected = theirs.convert_tokens_to_ids(theirs._tokenize(text, lang=language))
         assert ids.tolist() == expected, text
+
+
+def test_chinese_is_segmented_and_not_cut_further(folder, monkeypatch):
+    characters = sorted({*"".join(CHINESE), *'a1,:"()'})
+    names = [*PIECES[:6], *characters, *(f"{character}</w>" for character in characters)]
+    vocabulary = {name: number for number, name in enumerate(names)}
+    (folder / "vocab.json").write_text(json.dumps(vocabulary), "utf-8")
+    config = dataclasses.replace(CONFIG, vocabulary_size=len(names))
+    hugging_face.save(folder, config, randomized(config))
+    change_config(folder, lang2id={"zh": 1})
+    model = folders.load(folder, "zh")
+    assert "3.5%" in model.write(CHINESE[0]).split()  # which Moses writes as "3.5 %"
+    monkeypatch.setitem(sys.modules, "rjieba", types.SimpleNamespace(cut=segment_chinese))
+    theirs = transformers_tokenizer(folder)
+    for text, ids in zip(CHINESE, model.encode(CHINESE), strict=True):
+        assert ids.tolist() == theirs.convert_tokens_to_ids(theirs._tokenize(text, lang="zh")), text
+
+
+def test_lines_of_pairs_end_where_those_of_transformers_do(folder):
+    lines = ["#version: 0.2", "t h 9", "a \u2028 7", "c", "", "h\x85 e 2", "e\u2028</w> t", "d o"]
+    (folder / "merges.txt").write_text("\n".join(lines), "utf-8")  # the last has no end
+    ranks = folders.load(folder, "en").ranks
+    pairs = [("#version:", "0.2"), ("t", "h"), ("a", "7"), ("h", "e"), ("e", "</w>")]
+    assert sorted(ranks, key=ranks.__getitem__) == pairs
+    theirs = transformers_tokenizer(folder).bpe_ranks
+    assert {pair: rank for pair, rank in theirs.items() if len(pair) == 2} == ranks
 
 
 def test_the_language_of_the_text_has_its_embedding(folder):
@@ -101,7 +136,7 @@ def test_the_models_files_are_named_and_what_is_wrong_with_them(folder):
     with pytest.raises(ValueError, match="tokenizer_config.json cannot be read"):
         folders.load(folder, "en")
     (folder / "tokenizer_config.json").unlink()
-    (folder / "merges.txt").write_text("a b\nc\n")
+    (folder / "merges.txt").write_bytes(b"a \xff\n")
     with pytest.raises(ValueError, match="merges.txt cannot be read"):
         folders.load(folder, "en")
     (folder / "merges.txt").write_text("")

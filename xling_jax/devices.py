@@ -135,7 +135,7 @@ def replica_axis(replicas: int, count: int, at_most: int = 0) -> int:
     Args:
       replicas: trained side by side.
       count: of devices.
-      at_most: how long it may be (`devices.replica_axis`); 0 means any length.
+      at_most: how long it may be (`devices.replica_axis_at_most` of a config); 0: any length.
     """
     common = math.gcd(replicas, count)
     return max(n for n in range(1, common + 1) if common % n == 0 and n <= (at_most or common))
@@ -165,10 +165,42 @@ def own_shards(mesh: Mesh) -> frozenset[int]:
 
 def shares(number: int, mesh: Mesh) -> str:
     """How a replica's batch of so many sequences or sentences is divided, in words."""
-    shards = mesh.shape[DATA]
-    here = number * len(own_shards(mesh)) / shards
-    process = f"{here:g} in each process, " if jax.process_count() > 1 else ""
-    return f"{process}{number / shards:g} on each device"
+
+    def share(devices: int) -> str:
+        each = number * devices / mesh.shape[DATA]
+        return f"{each:,.0f}" if each == round(each) else f"about {each:,.1f}"
+
+    process = f"{share(len(own_shards(mesh)))} in each process, " if jax.process_count() > 1 else ""
+    return f"{process}{share(1)} on each device"
+
+
+def abstract(tree, mesh: Mesh, spec, leading: Sequence[int] = ()):
+    """Shapes of arrays that lie on a mesh, with more axes in front.
+
+    Args:
+      tree: of arrays or shapes. mesh, spec: see `place`. leading: the lengths of the axes.
+    """
+
+    def shape(x, spec: P):
+        sharding = NamedSharding(mesh, spec)
+        return jax.ShapeDtypeStruct((*leading, *x.shape), x.dtype, sharding=sharding)
+
+    return _for_each(shape, tree, spec)
+
+
+def _for_each(function: Callable, tree, spec):
+    """Applies a function to each leaf and how it lies on the mesh."""
+    if isinstance(spec, P):
+        return jax.tree.map(lambda x: function(x, spec), tree)
+    return jax.tree.map(function, tree, spec)
+
+
+def less_memory(smaller: str) -> str:
+    """What to do if memory does not suffice; `smaller` names the fields of a config that matter."""
+    return (
+        "Set models.remat=True, or devices.shard_parameters=True where several devices share a "
+        f"batch (all do with devices.replica_axis_at_most=1), {smaller}, or take more devices"
+    )
 
 
 def place(tree, mesh: Mesh, spec):
@@ -187,9 +219,7 @@ def place(tree, mesh: Mesh, spec):
         x = np.asarray(x)
         return jax.make_array_from_callback(x.shape, sharding, lambda index: x[index])
 
-    if isinstance(spec, P):
-        return jax.tree.map(lambda x: placed(x, spec), tree)
-    return jax.tree.map(placed, tree, spec)
+    return _for_each(placed, tree, spec)
 
 
 def fetch(tree):
@@ -204,6 +234,14 @@ def fetch(tree):
 
     with processes.together():
         return jax.device_get(jax.tree.map(near, tree))
+
+
+def _has_replicas(specs) -> bool:
+    """Whether a spec, or all of a tree of them, begins with the replica axis."""
+    found = {bool(spec) and spec[0] == REPLICA for spec in jax.tree.leaves(specs)}
+    if len(found) > 1:
+        raise ValueError("of a tree of specs all or none must begin with the replica axis")
+    return found == {True}
 
 
 def per_replica(
@@ -228,7 +266,7 @@ def per_replica(
       A function of global arrays. Where a device holds one replica the axis is dropped, since
       `vmap` over a single one costs a quarter of the speed on CPUs; several are vectorised.
     """
-    replicated = [all(s and s[0] == REPLICA for s in jax.tree.leaves(spec)) for spec in inputs]
+    replicated = [_has_replicas(spec) for spec in inputs]
 
     def local(*args):
         own = [a for a, is_own in zip(args, replicated, strict=True) if is_own]

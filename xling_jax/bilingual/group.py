@@ -57,7 +57,7 @@ class Group:
           ValueError: fields that do not go together, each named with the way out.
         """
         self._config, self._workdir, self._row, self._data = config, workdir, row, data
-        self._mesh = devices.make_mesh(len(seeds), at_most=config.devices.replica_axis)
+        self._mesh = devices.make_mesh(len(seeds), at_most=config.devices.replica_axis_at_most)
         training, batches = config.training, config.batches
         self._replicas = [
             Replica(

@@ -48,6 +48,7 @@ NOT_NEGATIVE = (
     "corpora.dev_sentences",
     "corpora.train_sentences",
     "devices.cpu",
+    "devices.replica_axis_at_most",
     "devices.side_by_side",
     "training.save_every",
     "training.warmup_steps",
@@ -55,9 +56,9 @@ NOT_NEGATIVE = (
 )
 
 
-LESS_MEMORY = (
-    "Set models.remat=True or devices.shard_parameters=True, raise batches.accumulate, lower "
-    "batches.sequences or the model's size, or choose models.dtype=bfloat16, or more devices"
+LESS_MEMORY = devices.less_memory(
+    "raise batches.accumulate, lower batches.sequences or the model's size, choose "
+    "models.dtype=bfloat16"
 )
 
 

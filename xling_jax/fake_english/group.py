@@ -60,7 +60,7 @@ class Group:
         self._config, self._workdir, self._data = config, workdir, data
         self._programs, self.members, self._number = programs, list(members), number
         self._kind = programs.kind(members[0])
-        self._mesh = devices.make_mesh(len(members), at_most=config.devices.replica_axis)
+        self._mesh = devices.make_mesh(len(members), at_most=config.devices.replica_axis_at_most)
         self._replicas = [
             Replica(
                 row=cell.row,
@@ -133,11 +133,11 @@ class Group:
 
     def _describe(self) -> None:
         """Says what is about to happen."""
-        fill = self._samplers[0].plan(0).fill()
+        fill, number = self._samplers[0].plan(0).fill(), self._config.batches.sentences
         say(
             f"{len(self.members)} replicas on {dict(self._mesh.shape)} "
             f"{jax.devices()[0].platform} devices; {self._schedule.total} steps of "
-            f"{(number := self._config.batches.sentences)} sentences "
+            f"{number} sentences "
             f"({devices.shares(number, self._mesh)})"
             + (f" ({self._kind.epochs} epochs)" if self._schedule.total else " (untrained)")
             + f", rows {self._programs.layout(self._mesh).rows}, {100 * fill:.0f} % full"

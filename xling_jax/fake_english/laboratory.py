@@ -38,6 +38,7 @@ NOT_NEGATIVE = (
     "corpora.dev_sentences",
     "corpora.train_sentences",
     "devices.cpu",
+    "devices.replica_axis_at_most",
     "devices.side_by_side",
     "training.save_every",
     "training.warmup_steps",

@@ -33,9 +33,8 @@ class Kind:
     epochs: int
 
 
-LESS_MEMORY = (
-    "Set models.remat=True or devices.shard_parameters=True, lower batches.sentences or the "
-    "model's size, or choose models.dtype=bfloat16, or more devices"
+LESS_MEMORY = devices.less_memory(
+    "lower batches.sentences or the model's size, choose models.dtype=bfloat16"
 )
 
 
@@ -213,7 +212,7 @@ class Programs:
 
     def _bytes_needed(self, kind: Kind, cell: Cell, number: int, limit: int) -> int:
         """What so many replicas take on a device; more than the limit if they do not compile."""
-        mesh = devices.make_mesh(number, at_most=self._config.devices.replica_axis)
+        mesh = devices.make_mesh(number, at_most=self._config.devices.replica_axis_at_most)
         program, layout = self.program(kind, mesh), self.layout(mesh)
         steps = self.steps_per_call(self.steps(kind, mesh)[1])
         try:

@@ -136,6 +136,7 @@ def fields(config: BertConfig) -> dict[str, Any]:
             "embed_init_std": config.initial_sd,
             "bos_token_id": CLS,
             "eos_token_id": SEP,
+            "pad_index": PAD,  # which transformers 4 reads instead of pad_token_id
             "unk_index": UNK,
             "mask_index": MASK,
             "mask_token_id": MASK,

@@ -29,6 +29,12 @@ def require(model: StoredModel) -> None:
             "the model reads its pieces in reversed order, which no tokenizer does; "
             "models.hugging_face.save writes its weights alone"
         )
+    special = model.ids[:SPECIALS].tolist()
+    if not set(model.frame) <= set(special):
+        raise ValueError(
+            f"the model's frame {list(model.frame)} is not of its special tokens {special}; a "
+            "tokenizer would find its names in text"
+        )
     if importlib.util.find_spec("tokenizers") is None:
         raise ValueError(f"to write {TOKENIZER}, pip install tokenizers")
 

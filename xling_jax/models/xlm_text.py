@@ -9,13 +9,20 @@ import functools
 import itertools
 import json
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from xling_jax.corpora.normalize import Normalizer
+from xling_jax.corpora import text
+from xling_jax.corpora.normalize import (
+    CHINESE,
+    Normalization,
+    Normalizer,
+    rules_for,
+    segment_chinese,
+)
 from xling_jax.models import hugging_face
 from xling_jax.models.bert import BertConfig
 from xling_jax.models.hugging_face_text import END, TOKENIZER, require_room
@@ -24,6 +31,7 @@ from xling_jax.models.text_model import Encoded
 VOCABULARY, MERGES, SETTINGS = "vocab.json", "merges.txt", "tokenizer_config.json"
 FIRST, LAST, UNKNOWN = "<s>", "</s>", "<unk>"
 PLAIN = "do_lowercase_and_remove_accent"  # the setting; XLM-17 and XLM-100 do not
+REMEMBERED = 1 << 18  # words whose ids are kept, some 100 MB
 
 Ranks = Mapping[tuple[str, str], int]
 
@@ -82,7 +90,6 @@ class XlmModel:
     vocabulary: Mapping[str, int]
     ranks: Ranks
     is_plain: bool
-    _known: dict[str, list[int]] = dataclasses.field(default_factory=dict, repr=False)
 
     inverted = False
 
@@ -104,9 +111,11 @@ class XlmModel:
                 str(name): int(n) for name, n in json.loads(path.read_text("utf-8")).items()
             }
             path = merges_path
-            # A third column, where there is one, says how often the pair was seen.
-            pairs = [line.split()[:2] for line in path.read_text("utf-8").splitlines() if line]
-            ranks = {(first, second): n for n, (first, second) in enumerate(pairs)}
+            # As XLMTokenizer reads it: "\n" alone ends a line, what is behind the last one is left
+            # out, and a line of fewer than two columns is no pair. A third column, where there is
+            # one, says how often the pair was seen.
+            lines = [line.split() for line in path.read_text("utf-8").split("\n")[:-1]]
+            ranks = {(line[0], line[1]): n for n, line in enumerate(lines) if len(line) > 1}
             is_plain = True
             for path in settings:
                 is_plain = bool(json.loads(path.read_text("utf-8")).get(PLAIN, True))
@@ -128,13 +137,23 @@ class XlmModel:
         return self.vocabulary[FIRST], self.vocabulary[LAST]
 
     @functools.cached_property
-    def write(self) -> Normalizer:
-        """Writes a sentence as Moses does, which XLM was trained on."""
-        return Normalizer(self.language)
+    def write(self) -> Callable[[str], str]:
+        """Writes a sentence as Moses does, which XLM was trained on.
+
+        Chinese is segmented, and Moses only puts its punctuation right.
+        """
+        if rules_for(self.language) != CHINESE:
+            return Normalizer(self.language)
+        punctuation = Normalizer(self.language, Normalization(tokenize="none"))
+        return lambda sentence: punctuation(" ".join(segment_chinese(text.clean(sentence))))
 
     def encode(self, sentences: Sequence[str]) -> list[np.ndarray]:
-        """See `TextModel`; XLM's steps for Romanian, Japanese and Thai alone are not taken."""
-        return [ids for ids, _ in self.encode_words([self.write(text) for text in sentences])]
+        """See `TextModel`.
+
+        Text is composed (Unicode NFC) first, and XLM's steps for Romanian, Japanese and Thai alone
+        are not taken.
+        """
+        return [ids for ids, _ in self.encode_words(list(map(self.write, sentences)))]
 
     def encode_words(self, written: Sequence[str]) -> list[Encoded]:
         """See `TextModel`."""
@@ -150,14 +169,20 @@ class XlmModel:
             )
         return found
 
-    def _ids(self, word: str) -> list[int]:
-        """The ids of a word's pieces; of a word that is nothing but accents there may be none."""
-        if word not in self._known:
-            written = _without_accents(word) if self.is_plain else word
-            pieces = split(written, self.ranks) if written else []
-            unknown = self.vocabulary[UNKNOWN]
-            self._known[word] = [self.vocabulary.get(piece, unknown) for piece in pieces]
-        return self._known[word]
+    @functools.cached_property
+    def _ids(self) -> Callable[[str], tuple[int, ...]]:
+        """Gives the ids of a word's pieces; of a word that is nothing but accents maybe none."""
+        # Without `self`: a cycle would keep the parameters in memory after the model is gone.
+        vocabulary, ranks, is_plain = self.vocabulary, self.ranks, self.is_plain
+        unknown = vocabulary[UNKNOWN]
+
+        @functools.lru_cache(REMEMBERED)
+        def ids(word: str) -> tuple[int, ...]:
+            written = _without_accents(word) if is_plain else word
+            pieces = split(written, ranks) if written else []
+            return tuple(vocabulary.get(piece, unknown) for piece in pieces)
+
+        return ids
 
     def single_pieces(self, words: Iterable[str] | None = None) -> dict[str, int]:
         """See `TextModel`."""
@@ -172,7 +197,7 @@ class XlmModel:
         return found
 
 
-def _without_accents(text: str) -> str:
+def _without_accents(word: str) -> str:
     """In lower case, without the marks of Unicode category Mn."""
-    apart = unicodedata.normalize("NFD", text.lower())
+    apart = unicodedata.normalize("NFD", word.lower())
     return "".join(x for x in apart if unicodedata.category(x) != "Mn").lower()

@@ -2,29 +2,17 @@
 
 import dataclasses
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from typing import Any, Protocol
 
 import jax
 import numpy as np
-from jax.sharding import Mesh, NamedSharding
-from jax.sharding import PartitionSpec as P
+from jax.sharding import Mesh
 
 from xling_jax import devices
 from xling_jax.training.metrics import say
 from xling_jax.training.sharding import state_shapes, state_specs
 from xling_jax.training.step import AnyProgram, train_steps
-
-
-def _abstract(tree, mesh: Mesh, spec, leading: Sequence[int] = ()):
-    """Shapes of arrays that lie on a mesh, with more axes in front; see `devices.place`."""
-
-    def abstract(x, spec: P):
-        sharding = NamedSharding(mesh, spec)
-        return jax.ShapeDtypeStruct((*leading, *x.shape), x.dtype, sharding=sharding)
-
-    specs = jax.tree.map(lambda _: spec, tree) if isinstance(spec, P) else spec
-    return jax.tree.map(abstract, tree, specs)
 
 
 class Store(Protocol):
@@ -93,12 +81,12 @@ class StepCompiler:
         compiled = (
             train_steps(program, mesh)
             .lower(
-                _abstract(state_shapes(program), mesh, state_specs(program), [replicas]),
-                _abstract(setting, mesh, own, [replicas]),
-                _abstract(jax.eval_shape(self._store.to_device), mesh, devices.SHARED),
+                devices.abstract(state_shapes(program), mesh, state_specs(program), [replicas]),
+                devices.abstract(setting, mesh, own, [replicas]),
+                devices.abstract(jax.eval_shape(self._store.to_device), mesh, devices.SHARED),
                 jax.ShapeDtypeStruct((), np.int32),
                 *(
-                    _abstract(shape, mesh, spec, plans)
+                    devices.abstract(shape, mesh, spec, plans)
                     for shape, spec in zip(shapes, program.plan_specs, strict=True)
                 ),
             )

@@ -173,22 +173,22 @@ class Training:
         self._told: set[int] = set()  # the stages that were said to be too large
         self.settings = devices.place(stack([r.setting for r in replicas]), mesh, devices.A_REPLICA)
         self._store = devices.place(store.to_device(), mesh, devices.SHARED)
-        is_new = checkpoints.latest() is None
-        draw = initial_state if initial_state and is_new else program.initial_state
-        initial = stack([draw(replica.seed) for replica in replicas])
-        self.state: State = devices.place(initial, mesh, sharding.state_specs(program))
-        if program.shards > 1:
-            held = sharding.bytes_of(self.state) / 2**20
-            whole = sum(leaf.nbytes for leaf in jax.tree.leaves(initial)) / 2**20
-            say(
-                f"parameters and moments are divided among {program.shards} devices: "
-                f"{held:,.1f} MiB on each, {whole:,.1f} in all"
-            )
         self._step = 0
-        if not is_new:
-            self.state = checkpoints.restore(self.state)
+        specs, draw = sharding.state_specs(program), initial_state or program.initial_state
+        if checkpoints.latest() is None:
+            states = stack([draw(replica.seed) for replica in replicas])
+            self.state: State = devices.place(states, mesh, specs)
+        else:
+            shapes = sharding.state_shapes(program)
+            self.state = checkpoints.restore(devices.abstract(shapes, mesh, specs, [len(replicas)]))
             self._step = int(devices.fetch(self.state.step).max())
             say(f"resuming from the checkpoint of step {self._step}")
+        if program.shards > 1:
+            held = sharding.bytes_of(self.state) / 2**20
+            say(
+                f"parameters and moments are divided among {program.shards} devices: "
+                f"{held:,.1f} MiB on each"
+            )
         metrics.keep(lambda entry: not is_about(replicas, entry) or entry["step"] <= self._step)
         self._plan_steps = min(schedule.call, schedule.epoch)
 
@@ -247,9 +247,10 @@ class Training:
             self._told.add(stage.until)
             say(
                 f"a step needs {compiled.bytes_needed / 2**20:,.0f} MiB a device, and "
-                f"{limit / 2**20:,.0f} are there: this may run out of memory. Set "
-                "models.remat=True or devices.shard_parameters=True, take smaller batches "
-                "(batches.accumulate does that where the config has it) or more devices"
+                f"{limit / 2**20:,.0f} are there: this may run out of memory. "
+                + devices.less_memory(
+                    "take smaller batches (batches.accumulate does that where the config has it)"
+                )
             )
         return compiled.function
 

@@ -4,6 +4,7 @@ import dataclasses
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 
 NOT_DECAYED = ("bias", "scale")  # biases and layer norms
@@ -50,6 +51,12 @@ def clipped(config: OptimizerConfig, gradient, norm: jax.Array):
     """The gradient, shortened to the length `clip` if its norm is longer."""
     scale = jnp.minimum(1.0, config.clip / jnp.maximum(norm, 1e-30))
     return jax.tree.map(lambda leaf: leaf * scale, gradient)
+
+
+def initial_moments(config: OptimizerConfig, params):
+    """What `adam` begins with, zeros, in the memory of the host."""
+    shapes = jax.eval_shape(adam(config).init, params)
+    return jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), shapes)
 
 
 def adam(config: OptimizerConfig) -> optax.GradientTransformation:

@@ -4,8 +4,9 @@ Each device keeps a part of every large leaf, with its moments. A step gathers t
 sums each part's gradient where the part is (ZeRO, Rajbhandari et al. 2020; also called FSDP). So
 between steps a device has 12 bytes a parameter, parameters and moments, over the number of devices;
 within a step it has 4 bytes a parameter more for the gathered ones, and as much again for the
-gradient of what belongs to single languages. What it sends and receives is what summing whole
-gradients would take, for each microbatch.
+gradient of what belongs to single languages, of all of which both are there. What it sends and
+receives is what summing whole gradients would take: for each microbatch, but for single languages'
+once a step. Replicas that share devices have all of that each.
 """
 
 import functools
@@ -23,7 +24,7 @@ WHOLE = -1  # in place of a dimension: every device has all of the leaf
 
 
 class Sharded(Hashable, Protocol):
-    """A program, hashable; see `step.AnyProgram`."""
+    """A program of which the state may be divided."""
 
     @property
     def shards(self) -> int:
@@ -34,8 +35,19 @@ class Sharded(Hashable, Protocol):
 
 
 def shards_of(devices_section, mesh: Mesh) -> int:
-    """Among how many devices a config divides parameters and moments: 1 unless it asks for it."""
-    return mesh.shape[devices.DATA] if devices_section.shard_parameters else 1
+    """Among how many devices a config divides parameters and moments: 1 unless it asks for it.
+
+    Raises:
+      ValueError: there are several devices, and none shares a batch with another.
+    """
+    if not devices_section.shard_parameters:
+        return 1
+    if mesh.size > 1 and mesh.shape[devices.DATA] == 1:
+        raise ValueError(
+            f"devices.shard_parameters=True: the replicas take a device each of {mesh.size}, and "
+            "none is left to share parameters with; set devices.replica_axis_at_most=1"
+        )
+    return mesh.shape[devices.DATA]
 
 
 @functools.lru_cache(maxsize=64)
@@ -68,8 +80,17 @@ def dimensions(tree, shards: int):
 
 
 def state_specs(program: Sharded):
-    """How each leaf of the replicas' states, with a replica axis in front, lies on the mesh."""
+    """How each leaf of the replicas' states, with a replica axis in front, lies on the mesh.
+
+    Raises:
+      ValueError: the state is to be divided, and no leaf can be.
+    """
     found = dimensions(state_shapes(program), program.shards)
+    if program.shards > 1 and all(d == WHOLE for d in jax.tree.leaves(found)):
+        raise ValueError(
+            f"devices.shard_parameters=True: {program.shards} devices divide no dimension of this "
+            "model; use another number of them, such as a power of two"
+        )
     return jax.tree.map(lambda d: devices.a_replica_and_part(None if d == WHOLE else d), found)
 
 

@@ -1,7 +1,6 @@
 """The state and the pure training step of one replica, and many steps in one compiled call."""
 
 import dataclasses
-from collections.abc import Hashable
 from functools import partial
 from typing import Any, ClassVar, Protocol
 
@@ -21,8 +20,7 @@ from xling_jax.models import heads, partition
 from xling_jax.models.bert import Bert, BertConfig
 from xling_jax.models.dropout import DropoutBits
 from xling_jax.training import sharding
-from xling_jax.training.optimizer import OptimizerConfig, adam, clipped
-from xling_jax.training.sharding import total
+from xling_jax.training.optimizer import OptimizerConfig, adam, clipped, initial_moments
 
 RUNNING = -1  # `stopped_at` of a replica that has not diverged
 
@@ -85,7 +83,7 @@ class Program:
     def initial_state(self, seed: int) -> State:
         """The state of an untrained replica."""
         params = partition.split([heads.initial_params(self.model, seed)])
-        return State.begin(params, adam(self.optimizer).init(params))
+        return State.begin(params, initial_moments(self.optimizer, params))
 
     def update(
         self, state: State, setting: Setting, store: DeviceStore, *plan: jax.Array
@@ -95,20 +93,29 @@ class Program:
         return train_step(self, state, setting, store, StepPlan(sentence, start, owner[0]))
 
 
-class AnyProgram(Hashable, Protocol):
+class AnyProgram(sharding.Sharded, Protocol):
     """What training needs to know of a program: a model, its state and its update."""
 
     plan_specs: ClassVar[tuple[P, ...]]
 
-    @property
-    def shards(self) -> int:
-        """Among how many devices a replica's state is divided."""
-
-    def initial_state(self, seed: int) -> State:
-        """The state of an untrained replica."""
-
     def update(self, state: State, setting, store, *plan: jax.Array) -> tuple[State, StepMetrics]:
         """One update of one replica."""
+
+
+def direction(config: OptimizerConfig, state: State, gradient, dims, axis: str | None):
+    """The update before the learning rate, the new moments, and the norm of the whole gradient.
+
+    Args:
+      config: constants of the optimiser.
+      state: of the replica.
+      gradient: by the parameters of one shard, see `sharding.gather`.
+      dims: see `sharding.parameter_dimensions`.
+      axis: that the batch is divided over.
+    """
+    gradient = sharding.total_gradient(gradient, dims, axis)
+    norm = jnp.sqrt(sharding.square_sum(gradient, dims, axis))
+    shortened = clipped(config, gradient, norm)
+    return *adam(config).update(shortened, state.moments, state.params), norm
 
 
 def go_on(state: State, params, moments, loss: jax.Array, norm: jax.Array) -> State:
@@ -176,7 +183,7 @@ def train_step(
     batch = assemble(store, plan, setting)
     token_P = hashing.token_hash(setting.seed, state.step, plan.owner, batch.places)
     corrupted = corrupt(batch, token_P, setting.marginals, setting.neighbours, program.pieces)
-    everywhere = partial(total, axis=program.axis)
+    everywhere = partial(sharding.total, axis=program.axis)
     selected = jnp.maximum(everywhere(corrupted.weights.sum()), 1.0)
 
     dims = sharding.parameter_dimensions(program)
@@ -196,12 +203,9 @@ def train_step(
         return token_losses(program.model, plain, hidden_PxD, corrupted).sum() / selected
 
     loss, gradient = jax.value_and_grad(loss_of)(state.params)
-    loss, gradient = everywhere(loss), sharding.total_gradient(gradient, dims, program.axis)
+    loss = everywhere(loss)
+    update, moments, norm = direction(program.optimizer, state, gradient, dims, program.axis)
     learning_rate = setting.learning_rate * program.optimizer.schedule(state.step)
-    norm = jnp.sqrt(sharding.square_sum(gradient, dims, program.axis))
-    update, moments = adam(program.optimizer).update(
-        clipped(program.optimizer, gradient, norm), state.moments, state.params
-    )
     params = jax.tree.map(lambda p, u: p - learning_rate * u, state.params, update)
 
     tokens = everywhere(batch.is_token.sum().astype(jnp.float32))

@@ -21,7 +21,6 @@ from xling_jax.models.dropout import DropoutBits
 from xling_jax.models.partition import LANGUAGE, SHARED
 from xling_jax.training import partitioned, sharding
 from xling_jax.training.optimizer import OptimizerConfig
-from xling_jax.training.sharding import total
 from xling_jax.training.step import (
     Candidates,
     State,
@@ -219,7 +218,7 @@ def train_step(
         SHARED: sharding.total_gradient(sums[0][SHARED], dims[SHARED], program.axis),
         LANGUAGE: sharding.scatter(sums[0][LANGUAGE], dims[LANGUAGE], program.axis),
     }
-    loss, count_K, parts_K = jax.tree.map(partial(total, axis=program.axis), sums[1:])
+    loss, count_K, parts_K = jax.tree.map(partial(sharding.total, axis=program.axis), sums[1:])
 
     gradient = partitioned.mean_gradient(summed, count_K)
     norm, norm_K = partitioned.norms(gradient, dims, program.axis)

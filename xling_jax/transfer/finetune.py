@@ -17,9 +17,8 @@ from xling_jax.models.bert import Bert, BertConfig, Stack, segment_bias
 from xling_jax.models.dropout import DropoutBits
 from xling_jax.models.task_heads import HeadConfig
 from xling_jax.training import sharding
-from xling_jax.training.optimizer import OptimizerConfig, adam, clipped
-from xling_jax.training.sharding import total
-from xling_jax.training.step import State, StepMetrics, go_on
+from xling_jax.training.optimizer import OptimizerConfig, initial_moments
+from xling_jax.training.step import State, StepMetrics, direction, go_on
 
 ENCODER, HEAD = "encoder", "head"
 ADDED, MAP = "added", "map"  # of an encoder whose lower layers are another's
@@ -95,7 +94,7 @@ class TaskProgram:
             trained = {ADDED: heads.initial_params(new, seed)["layers"]}
         head = task_heads.initial_params(self.head, self.model.hidden, seed)
         params = {ENCODER: trained, HEAD: head}
-        return State.begin(params, adam(self.optimizer).init(params))
+        return State.begin(params, initial_moments(self.optimizer, params))
 
     def update(
         self, state: State, setting: TaskSetting, store: DeviceTask, *plan: jax.Array
@@ -166,7 +165,7 @@ def train_step(
     batch = tasks.gather(store.examples, plan)
     length = store.examples.tokens.shape[1]
     token_P = hashing.token_hash(setting.seed, state.step, batch.slots, batch.places)
-    everywhere = functools.partial(total, axis=program.axis)
+    everywhere = functools.partial(sharding.total, axis=program.axis)
     counted = jnp.maximum(everywhere(batch.is_word.sum().astype(jnp.float32)), 1.0)
 
     dims = sharding.parameter_dimensions(program)
@@ -181,12 +180,9 @@ def train_step(
         return losses.sum() / counted
 
     loss, gradient = jax.value_and_grad(loss_of)(state.params)
-    loss, gradient = everywhere(loss), sharding.total_gradient(gradient, dims, program.axis)
+    loss = everywhere(loss)
+    update, moments, norm = direction(program.optimizer, state, gradient, dims, program.axis)
     share = program.optimizer.schedule(state.step)
-    norm = jnp.sqrt(sharding.square_sum(gradient, dims, program.axis))
-    update, moments = adam(program.optimizer).update(
-        clipped(program.optimizer, gradient, norm), state.moments, state.params
-    )
     rates = {ENCODER: setting.encoder, HEAD: setting.head}
     params = {
         name: jax.tree.map(lambda p, u, rate=rate: p - rate * share * u, tree, update[name])

@@ -70,7 +70,7 @@ class Group:
         self._longest = min(sizes.length, pretrained.config.positions)
         self._labels = task.labels(texts.train)
         batch = chosen[0].batch
-        at_most = config.devices.replica_axis
+        at_most = config.devices.replica_axis_at_most
         sharing = _sharing(job.task, batch, len(chosen), at_most)
         self._mesh = devices.make_mesh(len(chosen), sharing, at_most)
         self._replicas = [
@@ -260,7 +260,7 @@ class Group:
 
 def _sharing(task: str, batch: int, replicas: int, at_most: int) -> list[jax.Device]:
     """As many devices as can share a batch of each replica evenly, as many of each process; for
-    `at_most` see `devices.replica_axis`.
+    `at_most` see `devices.replica_axis_at_most`.
 
     Raises:
       ValueError: not even one of each process can.

@@ -159,7 +159,9 @@ def check(config: ml_collections.ConfigDict) -> None:
             if not section[field]:
                 raise ValueError(f"settings.{task}.{field} is empty: give at least one")
         experiment.require_positive(config, f"settings.{task}.epochs")
-        experiment.require_not_negative(config, f"settings.{task}.examples")
+        experiment.require_not_negative(
+            config, f"settings.{task}.examples", "devices.replica_axis_at_most"
+        )
         if any(batch < 1 for batch in section.batches):
             raise ValueError(f"settings.{task}.batches={section.batches}: choose numbers above 0")
         if any(len(rates) != 2 or min(rates) < 0 for rates in section.rates):

@@ -24,7 +24,7 @@ from xling_jax.zero_shot.languages import Pretrained
 from xling_jax.zero_shot.maps import learn, link
 from xling_jax.zero_shot.texts import LabelledReader
 
-LESS_MEMORY = "Lower settings.TASK.batches or models.length, or choose more devices"
+LESS_MEMORY = devices.less_memory("lower settings.TASK.batches or models.length")
 
 
 class Laboratory:
