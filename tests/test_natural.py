@@ -21,7 +21,8 @@ from xling_jax.natural.laboratory import Laboratory
 from xling_jax.reports import dufter_table3, natural, results
 from xling_jax.reports.claims import HELD, NOT_RUN
 from xling_jax.reports.rows import read_run
-from xling_jax.training.loop import Interrupted, Replica, stack
+from xling_jax.training.interruption import Interrupted
+from xling_jax.training.loop import Replica, stack
 from xling_jax.vocabulary import neighbours
 from xling_jax.zero_shot import group, languages
 from xling_jax.zero_shot import laboratory as fine_tuning

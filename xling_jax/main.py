@@ -33,7 +33,8 @@ def run(arguments: list[str]) -> int:
     devices.set_cpu_devices(config.devices.cpu)
 
     # Imported late: it takes seconds, and the devices must not be used before.
-    from xling_jax.training.loop import Diverged, Interrupted
+    from xling_jax.training.interruption import Interrupted
+    from xling_jax.training.loop import Diverged
 
     try:
         processes.start()

@@ -24,14 +24,8 @@ from xling_jax.reports import outcomes
 from xling_jax.reports.outcomes import Evaluations
 from xling_jax.training import sharding
 from xling_jax.training.checkpoints import Checkpoints
-from xling_jax.training.loop import (
-    Diverged,
-    Interruption,
-    Replica,
-    Schedule,
-    Stage,
-    Training,
-)
+from xling_jax.training.interruption import Interruption
+from xling_jax.training.loop import Diverged, Replica, Schedule, Stage, Training
 from xling_jax.training.metrics import MetricsFile, say
 from xling_jax.training.optimizer import OptimizerConfig
 from xling_jax.training.step import RUNNING, State

@@ -16,7 +16,8 @@ from xling_jax.evaluators.multilinguality import require_layers
 from xling_jax.models import heads, partition
 from xling_jax.models.bert import BertConfig
 from xling_jax.reports import bilingual, outcomes, results
-from xling_jax.training.loop import Diverged, Interrupted, Interruption
+from xling_jax.training.interruption import Interrupted, Interruption
+from xling_jax.training.loop import Diverged
 from xling_jax.training.metrics import MetricsFile, say
 
 POSITIVE = (

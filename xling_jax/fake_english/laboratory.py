@@ -14,7 +14,8 @@ from xling_jax.fake_english.programs import LESS_MEMORY, Programs
 from xling_jax.fake_english.replicas import Cell, Groups, cells, deal, with_their_groups
 from xling_jax.fake_english.texts import Source
 from xling_jax.reports import outcomes, page, results
-from xling_jax.training.loop import Diverged, Interrupted, Interruption
+from xling_jax.training.interruption import Interrupted, Interruption
+from xling_jax.training.loop import Diverged
 from xling_jax.training.metrics import MetricsFile, say
 
 POSITIVE = (

@@ -11,7 +11,7 @@ from xling_jax.fake_english.replicas import cells
 from xling_jax.files import plain_name
 from xling_jax.natural.data import NaturalTexts
 from xling_jax.reports import natural
-from xling_jax.training.loop import Interrupted
+from xling_jax.training.interruption import Interrupted
 from xling_jax.training.metrics import say
 from xling_jax.zero_shot import jobs
 from xling_jax.zero_shot import laboratory as fine_tuning

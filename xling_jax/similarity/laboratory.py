@@ -11,7 +11,7 @@ from xling_jax.reports import outcomes, results, similarity
 from xling_jax.similarity import measures, pairs
 from xling_jax.similarity.pairs import ModelPair
 from xling_jax.similarity.texts import TextReader
-from xling_jax.training.loop import Interrupted, Interruption
+from xling_jax.training.interruption import Interrupted, Interruption
 from xling_jax.training.metrics import say
 
 

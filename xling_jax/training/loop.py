@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,45 +12,16 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
 
-from xling_jax import devices, processes
+from xling_jax import devices
 from xling_jax.training import sharding
 from xling_jax.training.checkpoints import Checkpoints
 from xling_jax.training.compilation import StepCompiler, Store
+from xling_jax.training.interruption import Interrupted, Interruption
 from xling_jax.training.metrics import MetricsFile, Progress, duration, say
 from xling_jax.training.planners import Planner
 from xling_jax.training.step import RUNNING, AnyProgram, State
 
 TRACED_CALL = 2  # the first one after the step was compiled and run once
-
-
-class Interrupted(Exception):
-    """The run was asked to end (SIGTERM, Ctrl-C); everything is saved."""
-
-
-class Interruption:
-    """While it is entered, SIGTERM and Ctrl-C are only noted: the run ends where it can resume."""
-
-    def __init__(self):
-        """Nothing was noted yet."""
-        self._is_noted = False
-
-    def __enter__(self) -> "Interruption":
-        """Takes the signals over."""
-        signals = (signal.SIGTERM, signal.SIGINT)
-        self._handlers = {number: signal.signal(number, self._note) for number in signals}
-        return self
-
-    def __exit__(self, *_) -> None:
-        """Gives the signals back."""
-        for number, handler in self._handlers.items():
-            signal.signal(number, handler)
-
-    def _note(self, number, frame) -> None:
-        self._is_noted = True
-
-    def was_asked(self) -> bool:
-        """Whether any process was asked to end; all processes must ask this together."""
-        return processes.any_of(self._is_noted)
 
 
 class Diverged(Exception):

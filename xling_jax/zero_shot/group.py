@@ -17,7 +17,8 @@ from xling_jax.reports import outcomes, results
 from xling_jax.reports.outcomes import Evaluations
 from xling_jax.training import sharding
 from xling_jax.training.checkpoints import Checkpoints
-from xling_jax.training.loop import Diverged, Interruption, Replica, Schedule, Training
+from xling_jax.training.interruption import Interruption
+from xling_jax.training.loop import Diverged, Replica, Schedule, Training
 from xling_jax.training.metrics import MetricsFile, say
 from xling_jax.training.optimizer import OptimizerConfig
 from xling_jax.training.planners import ResidentPlanner

@@ -15,7 +15,8 @@ from xling_jax.evaluators.multilinguality import paper_layers
 from xling_jax.models import folders
 from xling_jax.reports import outcomes, results, transfer
 from xling_jax.reports.results import read_config
-from xling_jax.training.loop import Diverged, Interrupted, Interruption
+from xling_jax.training.interruption import Interrupted, Interruption
+from xling_jax.training.loop import Diverged
 from xling_jax.training.metrics import MetricsFile, say
 from xling_jax.zero_shot import languages, texts
 from xling_jax.zero_shot.group import METRICS, RESULTS, Group, checkpoints_of, row_name
