@@ -74,6 +74,13 @@ on one of two busy cores. English, then the other language:
 
 Names go over to French and Russian where pieces are shared, trees a little to Russian and less to
 Chinese; inference is hardly learned by models of this size and text.
+
+From random weights, in English alone, 4 layers of 128 and 4,000 pieces: the tagger on WikiAnn
+(5,000 sentences, 20 epochs) reaches a span F1 of 49 on the test set, BertForTokenClassification of
+transformers at the same size 45, spaCy's convolutions with a million parameters 62. The parser on
+UD English (4,276 sentences, 10 epochs) reaches 68 UAS and 61 LAS, a biaffine parser in PyTorch on
+transformers' BertModel of the same size 65 and 58 (the best head of each word, without a tree), and
+spaCy's parser 80 and 75; after 30 epochs ours has 73 and 67.
 """
 
 import re
