@@ -101,7 +101,10 @@ RUNS = {
     "D&S §5, sentences of 30 tokens": Run(WIKIPEDIA, 140_000, 256, 30, 2, ROW_DIVISOR),
     "D&S §5, sentences of 128 tokens": Run(WIKIPEDIA, 140_000, 256, 128, 2, ROW_DIVISOR),
 }
-MODELS = {"W&C": "W&C, 417 thousand updates", "D&S §5": "D&S §5, sentences of 30 tokens"}
+MODELS = {
+    "W&C": RUNS["W&C, 417 thousand updates"],
+    "D&S §5": RUNS["D&S §5, sentences of 30 tokens"],
+}
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
@@ -161,7 +164,7 @@ def state() -> str:
     """What parameters, gradients and moments take on each device, within a step."""
     head = ["MB of state a device", "not divided", *[f"divided among {n}" for n in DEVICES]]
     rows = []
-    for name, run in ((name, RUNS[key]) for name, key in MODELS.items()):
+    for name, run in MODELS.items():
         bytes_each = [STATE, *[STATE / n + GATHERED for n in DEVICES if n <= run.most]]
         cells = [f"{each * run.parameters / 1e6:,.0f}" for each in bytes_each]
         rows.append([name, *cells, *[""] * (len(head) - 1 - len(cells))])
@@ -172,7 +175,7 @@ def exchange() -> str:
     """What adding the gradients up takes, against the work between."""
     head = ["", "chip", *[f"{n} devices: work, ms / sum, ms" for n in DEVICES]]
     rows = []
-    for name, run in ((name, RUNS[key]) for name, key in MODELS.items()):
+    for name, run in MODELS.items():
         for kind, chip in CHIPS.items():
             cells = []
             for n in (n for n in DEVICES if n <= min(run.most, chip.joined)):
@@ -187,7 +190,7 @@ def feeding() -> str:
     """The tokens a second that a device asks for."""
     head = [f"million tokens a second a device, at {100 * UTILISATION:.0f} %", *CHIPS]
     rows = []
-    for name, run in ((name, RUNS[key]) for name, key in MODELS.items()):
+    for name, run in MODELS.items():
         rates = [run.tokens / run.seconds(chip, UTILISATION) / 1e6 for chip in CHIPS.values()]
         rows.append([name, *[f"{rate:.2f}" for rate in rates]])
     return table(head, rows)

@@ -15,6 +15,7 @@ from weights import (
     difference,
     logits_alone,
     padded,
+    randomize_theirs,
     randomized,
     require_equal,
     serialized,
@@ -108,9 +109,7 @@ def test_we_read_the_folder_of_transformers_and_compute_its_logits(config, tmp_p
             max_position_embeddings=config.positions,
         )
     )
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            parameter.normal_(1.0 if "LayerNorm.weight" in name else 0.0, 0.15)
+    randomize_theirs(model)
     model.save_pretrained(tmp_path)
     loaded, params = hugging_face.load(tmp_path)
     assert loaded == config

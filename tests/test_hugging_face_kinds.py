@@ -1,7 +1,7 @@
 """models.hugging_face: every architecture that is read, in every type that weights come in."""
 
 import pytest
-from weights import TOLERANCE, difference, logits_alone, padded, some_sentences
+from weights import TOLERANCE, difference, logits_alone, padded, randomize_theirs, some_sentences
 
 from xling_jax.models import hugging_face
 
@@ -29,10 +29,7 @@ def test_the_logits_are_those_of_transformers(kind, dtype, tmp_path):
     name, suffix, fields, first_position = KINDS[kind]
     torch.manual_seed(0)
     model = getattr(transformers, name + suffix)(getattr(transformers, f"{name}Config")(**fields))
-    with torch.no_grad():
-        for key, parameter in model.named_parameters():
-            is_scale = "norm" in key.lower() and key.endswith("weight")
-            parameter.normal_(1.0 if is_scale else 0.0, 0.15)
+    randomize_theirs(model)
     model.to(getattr(torch, dtype)).save_pretrained(tmp_path)
     model = transformers.AutoModelForMaskedLM.from_pretrained(tmp_path, dtype=torch.float32).eval()
 

@@ -12,6 +12,7 @@ from weights import (
     difference,
     logits_alone,
     padded,
+    randomize_theirs,
     randomized,
     some_sentences,
 )
@@ -48,10 +49,7 @@ def transformers_xlm(folder, config: BertConfig, **fields):
             **{"n_langs": config.token_types, **fields},
         )
     )
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            if "position" not in name or not fields.get("sinusoidal_embeddings"):
-                parameter.normal_(1.0 if "norm" in name and "weight" in name else 0.0, 0.15)
+    randomize_theirs(model, spared="position" if fields.get("sinusoidal_embeddings") else "")
     model.save_pretrained(folder)
     return model
 

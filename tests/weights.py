@@ -25,6 +25,18 @@ def randomized(config: BertConfig, seed: int = 0):
     return jax.tree.map_with_path(draw, shapes)
 
 
+def randomize_theirs(model, spared: str = "") -> None:
+    """The same for a model of transformers, but for parameters with `spared` in their names."""
+    import torch  # where it is not installed there is no such model
+
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if spared and spared in name:
+                continue
+            is_scale = "norm" in name.lower() and name.endswith("weight")
+            parameter.normal_(1.0 if is_scale else 0.0, 0.15)
+
+
 def some_sentences(config: BertConfig) -> list[tuple[np.ndarray, int]]:
     """Token ids and the language of 24 sentences of 3 to 30 tokens."""
     random = np.random.default_rng(1)

@@ -115,6 +115,14 @@ def _first_line(path: Path) -> str:
         return ""
 
 
+def less_memory(smaller: str) -> str:
+    """What to do if memory does not suffice; `smaller` names the fields of a config that matter."""
+    return (
+        "Set models.remat=True, or devices.shard_parameters=True where several devices share a "
+        f"batch (all do with devices.replica_axis_at_most=1), {smaller}, or take more devices"
+    )
+
+
 @contextlib.contextmanager
 def memory_explained(replicas: int, advice: str) -> Iterator[None]:
     """Turns XLA's running out of memory, while replicas train, into a ValueError with a way out."""
@@ -193,14 +201,6 @@ def _for_each(function: Callable, tree, spec):
     if isinstance(spec, P):
         return jax.tree.map(lambda x: function(x, spec), tree)
     return jax.tree.map(function, tree, spec)
-
-
-def less_memory(smaller: str) -> str:
-    """What to do if memory does not suffice; `smaller` names the fields of a config that matter."""
-    return (
-        "Set models.remat=True, or devices.shard_parameters=True where several devices share a "
-        f"batch (all do with devices.replica_axis_at_most=1), {smaller}, or take more devices"
-    )
 
 
 def place(tree, mesh: Mesh, spec):

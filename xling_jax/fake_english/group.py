@@ -132,8 +132,7 @@ class Group:
         say(
             f"{len(self.members)} replicas on {dict(self._mesh.shape)} "
             f"{jax.devices()[0].platform} devices; {self._schedule.total} steps of "
-            f"{number} sentences "
-            f"({devices.shares(number, self._mesh)})"
+            f"{number} sentences ({devices.shares(number, self._mesh)})"
             + (f" ({self._kind.epochs} epochs)" if self._schedule.total else " (untrained)")
             + f", rows {self._programs.layout(self._mesh).rows}, {100 * fill:.0f} % full"
         )

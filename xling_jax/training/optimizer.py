@@ -1,6 +1,7 @@
 """AdamW as Dufter & Schütze 2020 (§2.1, Table 9) use it, and the schedule of Wu et al. 2020."""
 
 import dataclasses
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -53,9 +54,9 @@ def clipped(config: OptimizerConfig, gradient, norm: jax.Array):
     return jax.tree.map(lambda leaf: leaf * scale, gradient)
 
 
-def initial_moments(config: OptimizerConfig, params):
-    """What `adam` begins with, zeros, in the memory of the host."""
-    shapes = jax.eval_shape(adam(config).init, params)
+def initial_moments(init: Callable, params):
+    """What `adam` begins with, by its `init`: zeros, in the memory of the host."""
+    shapes = jax.eval_shape(init, params)
     return jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), shapes)
 
 

@@ -6,7 +6,6 @@ their count, nor by weight decay. The learning rate follows the step all languag
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from xling_jax.models.partition import LANGUAGE, SHARED
 from xling_jax.training import optimizer, sharding
@@ -15,12 +14,11 @@ from xling_jax.training.optimizer import OptimizerConfig, adam, clipped
 
 def initial_moments(config: OptimizerConfig, params):
     """The optimiser's state: one for what is shared, and one for each language."""
-    one = {SHARED: optimizer.initial_moments(config, params[SHARED]), LANGUAGE: {}}
-    if own := params[LANGUAGE]:
-        number = jax.tree.leaves(own)[0].shape[0]
-        each = optimizer.initial_moments(config, jax.tree.map(lambda leaf: leaf[0], own))
-        one[LANGUAGE] = jax.tree.map(lambda leaf: np.stack([leaf] * number), each)
-    return one
+    init, own = adam(config).init, params[LANGUAGE]
+    return {
+        SHARED: optimizer.initial_moments(init, params[SHARED]),
+        LANGUAGE: optimizer.initial_moments(jax.vmap(init), own) if own else {},
+    }
 
 
 def mean_gradient(summed, counts_K: jax.Array):

@@ -83,7 +83,7 @@ class Program:
     def initial_state(self, seed: int) -> State:
         """The state of an untrained replica."""
         params = partition.split([heads.initial_params(self.model, seed)])
-        return State.begin(params, initial_moments(self.optimizer, params))
+        return State.begin(params, initial_moments(adam(self.optimizer).init, params))
 
     def update(
         self, state: State, setting: Setting, store: DeviceStore, *plan: jax.Array

@@ -17,7 +17,7 @@ from xling_jax.models.bert import Bert, BertConfig, Stack, segment_bias
 from xling_jax.models.dropout import DropoutBits
 from xling_jax.models.task_heads import HeadConfig
 from xling_jax.training import sharding
-from xling_jax.training.optimizer import OptimizerConfig, initial_moments
+from xling_jax.training.optimizer import OptimizerConfig, adam, initial_moments
 from xling_jax.training.step import State, StepMetrics, direction, go_on
 
 ENCODER, HEAD = "encoder", "head"
@@ -94,7 +94,7 @@ class TaskProgram:
             trained = {ADDED: heads.initial_params(new, seed)["layers"]}
         head = task_heads.initial_params(self.head, self.model.hidden, seed)
         params = {ENCODER: trained, HEAD: head}
-        return State.begin(params, initial_moments(self.optimizer, params))
+        return State.begin(params, initial_moments(adam(self.optimizer).init, params))
 
     def update(
         self, state: State, setting: TaskSetting, store: DeviceTask, *plan: jax.Array

@@ -1,5 +1,6 @@
 """SentencePiece vocabularies: trained, cached by content, and text to piece ids."""
 
+import functools
 import hashlib
 import io
 import itertools
@@ -32,7 +33,6 @@ class Pieces:
     Attributes:
       size: number of pieces, special tokens included.
       names: the piece of every id; "▁" at the start of a piece stands for a blank.
-      scores: of every piece, float: what decides between pieces.
       sha256: of the serialized model.
     """
 
@@ -44,7 +44,6 @@ class Pieces:
         except RuntimeError as error:
             raise ValueError(f"not a SentencePiece model: {error}") from error
         self.names: list[str] = [self._processor.id_to_piece(i) for i in range(self.size)]
-        self.scores: list[float] = [self._processor.get_score(i) for i in range(self.size)]
         if tuple(self.names[: len(SPECIAL_TOKENS)]) != SPECIAL_TOKENS:
             raise ValueError(
                 f"the SentencePiece model begins with {self.names[: len(SPECIAL_TOKENS)]}, not "
@@ -52,6 +51,11 @@ class Pieces:
             )
         self.sha256 = hashlib.sha256(model).hexdigest()
         self._model = model
+
+    @functools.cached_property
+    def scores(self) -> list[float]:
+        """What decides between pieces, of every piece."""
+        return [self._processor.get_score(i) for i in range(self.size)]
 
     @property
     def is_bpe(self) -> bool:

@@ -151,6 +151,7 @@ def choices(config: ml_collections.ConfigDict, task: str) -> list[Choice]:
 def check(config: ml_collections.ConfigDict) -> None:
     """Raises ValueError for a field that means nothing, before anything is read."""
     experiment.require_positive(config, *POSITIVE)
+    experiment.require_not_negative(config, "devices.replica_axis_at_most")
     if config.models.length < SHORTEST:
         raise ValueError(f"models.length={config.models.length}: choose at least {SHORTEST}")
     for task in config.tasks:
@@ -159,9 +160,7 @@ def check(config: ml_collections.ConfigDict) -> None:
             if not section[field]:
                 raise ValueError(f"settings.{task}.{field} is empty: give at least one")
         experiment.require_positive(config, f"settings.{task}.epochs")
-        experiment.require_not_negative(
-            config, f"settings.{task}.examples", "devices.replica_axis_at_most"
-        )
+        experiment.require_not_negative(config, f"settings.{task}.examples")
         if any(batch < 1 for batch in section.batches):
             raise ValueError(f"settings.{task}.batches={section.batches}: choose numbers above 0")
         if any(len(rates) != 2 or min(rates) < 0 for rates in section.rates):
