@@ -15,6 +15,7 @@ ROOMS = [
     "evaluators",
     "transfer",
     "reports",
+    "fields",
     "experiment",
     "fake_english",
     "bilingual",
@@ -25,7 +26,7 @@ ROOMS = [
     "main",
     "notebook",
 ]
-FOR_ALL = {"alignment", "devices", "files", "processes"}
+FOR_ALL = {"alignment", "devices", "files", "processes", "schema"}
 
 
 def room(parts):

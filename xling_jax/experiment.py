@@ -98,11 +98,9 @@ def chosen_rows(config: ml_collections.ConfigDict, parse: Callable[[str, str], T
     it is itself a description.
 
     Raises:
-      ValueError: no row, seeds that are none, a row or seed named twice, or a row that `parse`
+      ValueError: no row, a row or seed named twice, or a row that `parse`
         refuses.
     """
-    if not config.seeds or any(not 0 <= seed < 2**32 for seed in config.seeds):
-        raise ValueError(f"seeds={tuple(config.seeds)}: choose numbers from 0 to 2^32 - 1")
     names = [x for name in config.row.split("+") for x in config.sets.get(name, (name,))]
     if not names:
         raise ValueError(f"row={config.row}: there is none; a row: {', '.join(config.rows)}")
@@ -327,25 +325,3 @@ def require_same_vocabulary(found: Mapping[str, Any] | None, new: Mapping[str, A
             "the vocabulary trained now is not the one that this run began with: install "
             f"sentencepiece=={was}, or choose another --workdir"
         )
-
-
-def require_positive(config: ml_collections.ConfigDict, *names: str) -> None:
-    """Raises ValueError unless each field, named `section.field`, is above 0."""
-    _require(config, names, lambda value: value > 0, "a number above 0")
-
-
-def require_not_negative(config: ml_collections.ConfigDict, *names: str) -> None:
-    """Raises ValueError if one of the fields, named `section.field`, is below 0."""
-    _require(config, names, lambda value: value >= 0, "0 or a number above it")
-
-
-def _require(
-    config: ml_collections.ConfigDict,
-    names: Sequence[str],
-    is_good: Callable[[Any], bool],
-    choice: str,
-) -> None:
-    fields = flatten(config.to_dict())
-    for name in names:
-        if not is_good(fields[name]):
-            raise ValueError(f"{name}={fields[name]}: choose {choice}")

@@ -5,7 +5,7 @@ from typing import Any
 
 import ml_collections
 
-from xling_jax import devices, experiment, processes
+from xling_jax import devices, experiment, fields, processes
 from xling_jax.bilingual.data import Data, Preparer
 from xling_jax.bilingual.export import group_name
 from xling_jax.bilingual.group import CHECKPOINTS, Group
@@ -19,43 +19,6 @@ from xling_jax.reports import bilingual, outcomes, results
 from xling_jax.training.interruption import Interrupted, Interruption
 from xling_jax.training.loop import Diverged
 from xling_jax.training.metrics import MetricsFile, say
-
-POSITIVE = (
-    "batches.length",
-    "batches.parts",
-    "batches.sequences",
-    "corpora.processes",
-    "corpora.test_sentences",
-    "evaluators.sentences",
-    "models.heads",
-    "models.hidden",
-    "models.intermediate",
-    "models.layers",
-    "models.token_types",
-    "training.clip",
-    "training.epochs",
-    "training.epsilon",
-    "training.learning_rate",
-    "training.steps_per_call",
-    "training.steps_per_epoch",
-    "vocabulary.joint_size",
-    "vocabulary.own_size",
-    "vocabulary.sentences",
-)
-NOT_NEGATIVE = (
-    "batches.alpha",
-    "batches.resident_tokens",
-    "batches.short.updates",
-    "corpora.dev_sentences",
-    "corpora.train_sentences",
-    "devices.cpu",
-    "devices.replica_axis_at_most",
-    "devices.side_by_side",
-    "training.save_every",
-    "training.warmup_steps",
-    "training.weight_decay",
-)
-
 
 LESS_MEMORY = devices.less_memory(
     "raise batches.accumulate, lower batches.sequences or the model's size, choose "
@@ -193,11 +156,13 @@ class Laboratory:
 
 def check(config: ml_collections.ConfigDict) -> None:
     """Raises ValueError for a field that means nothing, before anything is read."""
-    experiment.require_positive(config, *POSITIVE)
-    experiment.require_not_negative(config, *NOT_NEGATIVE)
+    fields.check(config)
     batches, short = config.batches, config.batches.short
     if short.updates:
-        experiment.require_positive(config, "batches.short.sequences")
+        if not short.sequences:
+            raise ValueError(
+                "batches.short.sequences=0: give a number, or no batches.short.updates"
+            )
         if not 2 <= short.length <= batches.length:
             raise ValueError(
                 f"batches.short.length={short.length}: choose 2 to batches.length={batches.length}"
@@ -206,19 +171,6 @@ def check(config: ml_collections.ConfigDict) -> None:
         raise ValueError(
             f"batches.length={batches.length}: choose 2 to models.positions="
             f"{config.models.positions}, or more positions"
-        )
-    if batches.resident_tokens >= 2**31:
-        raise ValueError(
-            f"batches.resident_tokens={batches.resident_tokens}: choose less than 2^31"
-        )
-    for name in ("probability", "most"):
-        if not 0 <= config.code_switch[name] <= 1:
-            raise ValueError(
-                f"code_switch.{name}={config.code_switch[name]}: choose a share from 0 to 1"
-            )
-    if not all(0 <= percent <= 100 for percent in config.evaluators.curve):
-        raise ValueError(
-            f"evaluators.curve={tuple(config.evaluators.curve)}: give percents of the training"
         )
     if config.evaluators.layers:
         require_layers(config.evaluators.layers, config.models.layers)

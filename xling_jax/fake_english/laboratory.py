@@ -6,7 +6,7 @@ from typing import Any
 
 import ml_collections
 
-from xling_jax import devices, experiment, processes
+from xling_jax import devices, experiment, fields, processes
 from xling_jax.fake_english import neighbours
 from xling_jax.fake_english.data import FakeEnglish
 from xling_jax.fake_english.group import CHECKPOINTS, Group
@@ -17,35 +17,6 @@ from xling_jax.reports import outcomes, page, results
 from xling_jax.training.interruption import Interrupted, Interruption
 from xling_jax.training.loop import Diverged
 from xling_jax.training.metrics import MetricsFile, say
-
-POSITIVE = (
-    "batches.sentences",
-    "batches.max_length",
-    "models.layers",
-    "models.hidden",
-    "models.heads",
-    "models.intermediate",
-    "training.epochs",
-    "training.steps_per_call",
-    "vocabulary.neighbours.number",
-    "vocabulary.neighbours.skip_gram.dimension",
-    "vocabulary.neighbours.skip_gram.epochs",
-    "vocabulary.neighbours.skip_gram.min_count",
-    "vocabulary.neighbours.skip_gram.negative",
-    "vocabulary.neighbours.skip_gram.window",
-    "vocabulary.size",
-)
-NOT_NEGATIVE = (
-    "corpora.dev_sentences",
-    "corpora.train_sentences",
-    "devices.cpu",
-    "devices.replica_axis_at_most",
-    "devices.side_by_side",
-    "training.save_every",
-    "training.warmup_steps",
-    "vocabulary.neighbours.seed",
-    "vocabulary.neighbours.skip_gram.sample",
-)
 
 
 class Laboratory:
@@ -72,10 +43,7 @@ class Laboratory:
         """
         self._workdir, self._report = workdir, report
         self.was_interrupted = False  # after the last group, when nothing is left to do here
-        experiment.require_positive(config, *POSITIVE)
-        experiment.require_not_negative(config, *NOT_NEGATIVE)
-        if "overparam" in config:
-            experiment.require_not_negative(config, "overparam.epochs")
+        fields.check(config)
         wanted = cells(config)
         experiment.require_writable(workdir)
         texts = source(config)

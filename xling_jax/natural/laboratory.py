@@ -4,7 +4,7 @@ from pathlib import Path
 
 import ml_collections
 
-from xling_jax import experiment, processes
+from xling_jax import experiment, fields, processes
 from xling_jax.bilingual.export import folder_of
 from xling_jax.fake_english import laboratory as pretraining
 from xling_jax.fake_english.replicas import cells
@@ -30,6 +30,7 @@ class Laboratory:
           ValueError, FileNotFoundError: the config or a text cannot be used, or the workdir holds
             another experiment.
         """
+        fields.check(config)
         self._workdir, self._languages = workdir, tuple(config.corpora.languages)
         self._cells = cells(config)
         if large := [cell.row for cell in self._cells if "overparam" in cell.modifications]:
@@ -38,8 +39,9 @@ class Laboratory:
         self._transfer.rows = {}
         self._transfer.runs = {"-".join(self._languages): str(workdir)}
         every = [(plain_name(cell.row), cell.seed) for cell in self._cells]
-        with experiment.named(SECTION):
-            jobs.jobs(self._of(every))
+        if self._transfer.tasks:
+            with experiment.named(SECTION):
+                jobs.jobs(self._of(every))
         reader = LabelledReader(self._transfer, SECTION)
         for task in self._transfer.tasks:
             reader.manifest(task, self._languages)

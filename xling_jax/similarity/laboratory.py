@@ -5,7 +5,7 @@ from typing import Any
 
 import ml_collections
 
-from xling_jax import experiment, processes
+from xling_jax import experiment, fields, processes
 from xling_jax.models import folders
 from xling_jax.reports import outcomes, results, similarity
 from xling_jax.similarity import measures, pairs
@@ -25,9 +25,7 @@ class Laboratory:
           ValueError, FileNotFoundError: the config, a text or a model cannot be used, or the
             workdir holds another experiment.
         """
-        experiment.require_positive(
-            config, "words.most", *(f"sentences.{name}" for name in config.sentences)
-        )
+        fields.check(config)
         if len(config.seeds) != 1:
             raise ValueError(f"seeds={tuple(config.seeds)}: give one, of random encoders")
         self._config, self._workdir = config, workdir

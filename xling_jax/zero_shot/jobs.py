@@ -7,27 +7,9 @@ from pathlib import Path
 
 import ml_collections
 
-from xling_jax import experiment
+from xling_jax import experiment, fields
 from xling_jax.bilingual.export import folder_of
 
-POSITIVE = (
-    "best",
-    "models.added",
-    "models.arcs",
-    "models.length",
-    "models.relations",
-    "sentences.dev",
-    "sentences.parallel",
-    "sentences.test",
-    "sentences.train",
-    "training.clip",
-    "training.epsilon",
-    "training.kept_checkpoints",
-    "training.steps_per_call",
-)
-
-
-SHORTEST = 8  # places of a row
 ALONE = "alone"  # the models that were trained on a language each
 
 
@@ -150,26 +132,7 @@ def choices(config: ml_collections.ConfigDict, task: str) -> list[Choice]:
 
 def check(config: ml_collections.ConfigDict) -> None:
     """Raises ValueError for a field that means nothing, before anything is read."""
-    experiment.require_positive(config, *POSITIVE)
-    experiment.require_not_negative(config, "devices.replica_axis_at_most")
-    if config.models.length < SHORTEST:
-        raise ValueError(f"models.length={config.models.length}: choose at least {SHORTEST}")
-    for task in config.tasks:
-        section = experiment.choose("task", task, config.settings)
-        for field in ("batches", "rates"):
-            if not section[field]:
-                raise ValueError(f"settings.{task}.{field} is empty: give at least one")
-        experiment.require_positive(config, f"settings.{task}.epochs")
-        experiment.require_not_negative(config, f"settings.{task}.examples")
-        if any(batch < 1 for batch in section.batches):
-            raise ValueError(f"settings.{task}.batches={section.batches}: choose numbers above 0")
-        if any(len(rates) != 2 or min(rates) < 0 for rates in section.rates):
-            raise ValueError(
-                f"settings.{task}.rates={section.rates}: give pairs of learning rates, of the "
-                "encoder and of the head"
-            )
-        if not 0 <= section.warmup <= 1:
-            raise ValueError(f"settings.{task}.warmup={section.warmup}: give a share of training")
+    fields.check(config)
     for pair in config.runs:
         if len(pair.split("-")) < 2:
             raise ValueError(f"pair={pair}: name two languages or more, joined by -")
