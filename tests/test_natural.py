@@ -293,7 +293,6 @@ def test_the_claims_hold_on_the_papers_table():
         ("row=inv-order[xx]", {}, "there is no language 'xx'"),
         ("", {"batches.max_length": 65}, r"models\.positions=192.*needs 3 x batches\.max_len.*=65"),
         ("languages=en-de-hi", {}, r"--config\.transfer\.texts\.nli\.en\.train=FILE"),
-        ("", {"transfer.settings.nli.epochs": 0}, r"transfer: settings\.nli\.epochs=0"),
         ("", {"vocabulary.size": 5000}, r"vocabulary\.size, corpora\.en: size=5000 is too large"),
     ],
 )  # fmt: skip

@@ -134,7 +134,6 @@ def test_a_table_grows_and_finished_rows_are_kept(trained, finished, tmp_path):
         ("", {"models.far": "nowhere"}, "models.far: nowhere/model.json: no such file"),
         ("", {"texts.far.tested": ""}, "texts.far.tested and texts.far.tested_first: give both"),
         ("", {"texts.far.learned": "no.txt"}, "texts.far.learned: no.txt: no such file"),
-        ("", {"sentences.tested": 0}, "sentences.tested=0: choose a number above 0"),
         ("", {"run": "nowhere"}, "there is no nowhere/config.json.*configs/bilingual.py"),
         ("", {"layers": (9,)}, r"layers=\(9,\): the model has layers 0..2"),
     ],

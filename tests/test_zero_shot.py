@@ -166,17 +166,11 @@ def test_files_are_learned_from(trained, tmp_path, files):
 @pytest.mark.parametrize(
     ("options", "changes", "message"),
     [
-        (",task=pos", {}, "task='pos' is unknown: choose from ner, nli, parsing"),
+        (",task=pos", {}, r"tasks=\('pos',\): give a tuple of 1 or more, each once: 'nli'"),
         (",row=gone", {}, r"runs\.en-far: .*rowgone_seed0.* holds no model\. Train it with"),
         (",row=default", {"texts.ner.far.test": "gone.tsv"}, r"texts\.ner\.far\.test: .*gone\.tsv"),
         (",row=default", {"texts.ner.en.dev": ""}, r"texts\.ner\.en\.dev is empty"),
-        (",row=default", {"settings.ner.batches": ()}, r"settings\.ner\.batches is empty"),
-        (",row=default", {"settings.ner.batches": (0,)}, r"settings\.ner\.batches=\(0,\)"),
-        (",row=default", {"settings.ner.rates": ((1e-3,),)}, "give pairs of learning rates"),
-        (",row=default", {"models.length": 2}, r"models\.length=2: choose at least 8"),
         (",row=alone", {}, "models of one language each share nothing"),
-        (",row=default", {"settings.ner.decay": "up"}, "decay='up': choose from linear"),
-        (",row=default", {"sentences.train": 0}, r"sentences\.train=0"),
         (",row=default;map", {}, "say which layer's states are mapped"),
         (",row=default;last[2]", {}, r"unknown part 'last\[2\]'"),
         (",row=default;first[7]", {}, r"first\[7\] of a model of 2 layers"),
