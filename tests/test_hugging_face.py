@@ -1,6 +1,7 @@
 """models.hugging_face: the same weights give the logits of transformers' BertForMaskedLM."""
 
 import json
+import os
 
 import jax
 import jax.numpy as jnp
@@ -23,7 +24,7 @@ from weights import (
 )
 
 from xling_jax.batches import packing
-from xling_jax.models import heads, hugging_face, partition
+from xling_jax.models import heads, hugging_face, partition, tensor_files
 from xling_jax.models.bert import Bert, BertConfig
 
 SMALL = BertConfig(vocabulary_size=300)  # one head, 12 layers, as D&S
@@ -203,7 +204,9 @@ def test_older_checkpoints_with_more_heads_are_read(folder):
 )
 def test_other_architectures_are_refused_by_field(folder, field, value):
     change_config(folder, **{field: value})
-    with pytest.raises(ValueError, match=rf"config.json: {field}={value!r}, but only .* loaded"):
+    with pytest.raises(
+        ValueError, match=rf"config.json: {field}(={value!r}| is missing): only .* loaded"
+    ):
         hugging_face.load(folder)
 
 
@@ -215,10 +218,91 @@ def test_configs_that_mean_nothing_are_refused(folder):
     with pytest.raises(ValueError, match="config.json: .*hidden=8 is not divisible"):
         hugging_face.load(folder)
     change_config(folder, vocab_size=None)
-    with pytest.raises(ValueError, match="config.json: vocab_size missing"):
+    with pytest.raises(ValueError, match="config.json: vocab_size is missing"):
         hugging_face.load(folder)
     (folder / "config.json").write_text("{")
-    with pytest.raises(ValueError, match="config.json: not a config"):
+    with pytest.raises(ValueError, match="config.json is not JSON"):
+        hugging_face.load(folder)
+
+
+@pytest.mark.parametrize(
+    "content, message",
+    [
+        ("[]", r"config.json: \[\]: write an object"),
+        ("[" * 100_000, "config.json: its JSON is nested too deep"),
+        ('{"hidden_size": 8, "hidden_size": 4}', "'hidden_size' twice"),
+        ('{"x": "\xff"}', "config.json is not UTF-8"),
+        ("", "config.json is not JSON .line 1"),
+    ],
+)
+def test_a_config_that_is_no_object_is_refused(folder, content, message):
+    (folder / "config.json").write_text(content, "latin-1")
+    with pytest.raises(ValueError, match=message):
+        hugging_face.load(folder)
+
+
+@pytest.mark.parametrize(
+    "field, value, message",
+    [
+        ("model_type", ["bert"], "only 'bert', "),
+        ("vocab_size", "17", "write a whole number"),
+        ("vocab_size", 2**62, "write a whole number"),
+        ("hidden_size", 8.0, "write a whole number"),
+        ("hidden_size", 0, "write a whole number from 1"),
+        ("hidden_size", -8, "write a whole number from 1"),
+        ("num_attention_heads", 0, "write a whole number from 1"),
+        ("num_hidden_layers", True, "write a whole number"),
+        ("intermediate_size", [12], "write a whole number"),
+        ("max_position_embeddings", 1, "write a whole number from 3"),
+        ("type_vocab_size", 0, "write a whole number from 1"),
+        ("layer_norm_eps", 0, "write a finite number above"),
+        ("layer_norm_eps", -1, "write a finite number above"),
+        ("layer_norm_eps", float("nan"), "write a finite number"),
+        ("layer_norm_eps", "1e-12", "write a finite number"),
+        ("hidden_dropout_prob", 1, "write a finite number at least 0 and below 1"),
+        ("hidden_dropout_prob", float("inf"), "write a finite number"),
+        ("attention_probs_dropout_prob", {}, "write a finite number"),
+        ("initializer_range", 10**400, "write a finite number"),
+        ("lang2id", {"en": "0"}, "write a whole number"),
+        ("is_decoder", "no", "only False can be loaded"),
+    ],
+)
+def test_fields_of_the_wrong_type_or_range_are_named(folder, field, value, message):
+    change_config(folder, **{field: value})
+    with pytest.raises(ValueError, match=rf"config.json: {field}(=|\.en=).*: {message}"):
+        hugging_face.load(folder)
+
+
+@pytest.mark.parametrize("field", ["layer_norm_eps", "vocab_size", "is_decoder", "model_type"])
+def test_null_is_no_value(folder, field):
+    path = folder / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), field: None}))
+    with pytest.raises(ValueError, match=f"config.json: {field}=None: "):
+        hugging_face.load(folder)
+
+
+@pytest.mark.parametrize(
+    "field, value, message",
+    [
+        ("num_hidden_layers", 10_000_000, "has 42 tensors, but config.json wants 10000000 layers"),
+        ("num_hidden_layers", 3, "tensor bert.encoder.layer.2.* is missing"),
+        ("num_hidden_layers", 1, "tensor bert.encoder.layer.1.* is unknown"),
+        ("hidden_size", 2**31 - 2, r"has the shape \(8,\), but config.json wants \(2147483646,\)"),
+        (
+            "vocab_size",
+            2**31 - 1,
+            r"has the shape \(17, 8\), but config.json wants \(2147483647, 8",
+        ),
+        ("intermediate_size", 2**31 - 1, "config.json wants .2147483647"),
+        ("max_position_embeddings", 2**31 - 1, "config.json wants .2147483647"),
+    ],
+)
+def test_sizes_that_the_tensors_contradict_are_refused_before_anything_is_read(
+    folder, field, value, message, monkeypatch
+):
+    monkeypatch.setattr(tensor_files.TensorFile, "read", None)
+    change_config(folder, **{field: value})
+    with pytest.raises(ValueError, match=f"model.safetensors.*{message}"):
         hugging_face.load(folder)
 
 
@@ -245,6 +329,12 @@ KEY = "bert.encoder.layer.1.attention.self.key.weight"
             lambda t: [t.pop(name) for name in list(t) if name.startswith("cls")],
             "cls.predictions.* is missing. A masked language model is needed",
         ),
+        (lambda t: t.update({KEY: t[KEY] * np.nan}), f"64 of the 64 .* {KEY} are NaN or infinite"),
+        (lambda t: t[KEY].__setitem__((0, 1), np.inf), f"1 of the 64 .* {KEY} are NaN or infinite"),
+        (
+            lambda t: t.update({KEY: np.full((8, 8), 1e39)}),
+            f"tensor {KEY} are too large for float32",
+        ),
     ],
 )
 def test_missing_unknown_and_misshapen_tensors_are_named(folder, change, message):
@@ -255,7 +345,7 @@ def test_missing_unknown_and_misshapen_tensors_are_named(folder, change, message
 
 def test_files_that_cannot_be_read_are_named(folder):
     (folder / "model.safetensors").write_bytes(b"not a model")
-    with pytest.raises(ValueError, match="model.safetensors: not a safetensors file"):
+    with pytest.raises(ValueError, match="model.safetensors is not a safetensors file"):
         hugging_face.load(folder)
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
     with pytest.raises(ValueError, match="pytorch_model.bin is a pickle.*save_pretrained"):
@@ -265,6 +355,44 @@ def test_files_that_cannot_be_read_are_named(folder):
         hugging_face.load(folder)
     with pytest.raises(FileNotFoundError, match="nowhere/config.json: no such file"):
         hugging_face.load(folder / "nowhere")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda x: b"",
+        lambda x: x[:4],
+        lambda x: x[:100],
+        lambda x: x[:-1],
+        lambda x: x + b"\0",
+        lambda x: (2**63).to_bytes(8, "little") + x[8:],
+        lambda x: (2**26).to_bytes(8, "little") + x[8:],
+        lambda x: (10**5).to_bytes(8, "little") + b"[" * 10**5,
+        lambda x: x.replace(b'"data_offsets":[0,', b'"data_offsets":[4,', 1),
+        lambda x: x.replace(b'"dtype":"F32"', b'"dtype":"F99"', 1),
+        lambda x: x.replace(b'"shape":[17]', b'"shape":[-1]', 1),
+        lambda x: x.replace(b'"shape":[17]', b'"shape":[10]', 1),
+    ],
+)
+def test_files_of_weights_that_are_torn_or_contradict_themselves_are_refused(folder, change):
+    path = folder / "model.safetensors"
+    content = path.read_bytes()
+    path.write_bytes(changed := change(content))
+    assert changed != content
+    with pytest.raises(ValueError, match="model.safetensors is not a safetensors file, or damaged"):
+        hugging_face.load(folder)
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors"])
+def test_a_folder_or_a_pipe_is_no_file(folder, name):
+    (folder / name).unlink()
+    (folder / name).mkdir()
+    with pytest.raises(ValueError, match=f"{name} is a folder"):
+        hugging_face.load(folder)
+    (folder / name).rmdir()
+    os.mkfifo(folder / name)
+    with pytest.raises(ValueError, match=f"{name} is a pipe"):
+        hugging_face.load(folder)
 
 
 def test_params_of_another_shape_are_not_saved(tmp_path):

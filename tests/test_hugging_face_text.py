@@ -1,10 +1,13 @@
 """Models of transformers with their tokenizers: the states of text are those of transformers."""
 
+import json
+
+import jax
 import numpy as np
 import pytest
 
 from xling_jax.evaluators.text_encoder import TextEncoder
-from xling_jax.models import heads, hugging_face
+from xling_jax.models import folders, heads, hugging_face
 from xling_jax.models.bert import BertConfig
 from xling_jax.models.hugging_face_text import HuggingFaceModel
 from xling_jax.models.text_model import NO_WORD
@@ -137,9 +140,69 @@ def test_vocabularies_of_bytes_are_refused(tmp_path):
         HuggingFaceModel.load(tmp_path, "en")
 
 
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (lambda x: x["model"]["vocab"].update(dog=99), "piece 'dog' has the id 99, and the model"),
+        (lambda x: x["model"]["vocab"].update(dog=7), "'cat' .*same id 7|'dog' .*same id 7"),
+        (lambda x: x["model"]["vocab"].update(dog=-1), "cannot be read"),
+        (lambda x: x["model"]["vocab"].update(dog=6.5), "cannot be read"),
+        (lambda x: x["model"]["vocab"].update(dog="6"), "cannot be read"),
+        (lambda x: x["model"].update(unk_token="[UNJ]"), "model.unk_token='.UNJ.': the vocab"),
+        (lambda x: x["model"]["vocab"].pop("[UNK]"), "model.unk_token='.UNK.': the vocab"),
+        (lambda x: x["model"]["vocab"].pop("[SEP]"), "puts '.SEP.' of id 3 .* gives it None"),
+        (lambda x: x["post_processor"].update(cls=["[CLS]", 999]), "puts '.CLS.' of id 999"),
+        (lambda x: x.update(post_processor=None), "puts 0 special tokens around a sentence"),
+    ],
+)
+def test_a_tokenizer_that_is_not_the_models_is_refused_when_it_is_loaded(change, message, tmp_path):
+    bert(tmp_path)
+    path = tmp_path / "tokenizer.json"
+    fields = json.loads(path.read_text("utf-8"))
+    change(fields)
+    path.write_text(json.dumps(fields), "utf-8")
+    with pytest.raises(ValueError, match=f"tokenizer.json.*({message})"):
+        HuggingFaceModel.load(tmp_path, "en")
+
+
+def test_a_flipped_bit_gives_a_model_or_an_error_that_names_the_file(tmp_path):
+    bert(tmp_path)
+    random = np.random.default_rng(0)
+    refused = 0
+    for path in folders.files(tmp_path):
+        whole = path.read_bytes()
+        for _ in range(10):
+            content = bytearray(whole)
+            content[random.integers(len(whole))] ^= 1 << random.integers(8)
+            path.write_bytes(content)
+            try:
+                model = HuggingFaceModel.load(tmp_path, "en")
+            except ValueError as error:
+                assert path.name in str(error)
+                refused += 1
+            else:  # no digest tells a weight from another one
+                assert all(np.isfinite(x).all() for x in jax.tree.leaves(model.params))
+        path.write_bytes(whole)
+    assert 10 < refused < 30
+
+
+@pytest.mark.parametrize("unknown", [99, -1, None, 1.5])
+def test_a_unigram_model_needs_a_piece_for_what_it_cannot_write(unknown, tmp_path):
+    xlm_roberta(tmp_path)
+    path = tmp_path / "tokenizer.json"
+    fields = json.loads(path.read_text("utf-8"))
+    fields["model"]["unk_id"] = unknown
+    path.write_text(json.dumps(fields), "utf-8")
+    with pytest.raises(ValueError, match="tokenizer.json"):
+        HuggingFaceModel.load(tmp_path, "en")
+
+
 @KINDS
 def test_what_is_missing_is_named(kind, tmp_path):
     kind(tmp_path)
+    (tmp_path / "tokenizer.json").write_text('{"a": 1, "a": 2}')
+    with pytest.raises(ValueError, match="tokenizer.json: an object has 'a' twice"):
+        HuggingFaceModel.load(tmp_path, "en")
     (tmp_path / "tokenizer.json").write_text("{}")
     with pytest.raises(ValueError, match="tokenizer.json cannot be read"):
         HuggingFaceModel.load(tmp_path, "en")

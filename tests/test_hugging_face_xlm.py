@@ -177,7 +177,7 @@ def test_of_language_embeddings_the_languages_own_can_be_kept(folder):
 )
 def test_what_our_encoder_does_not_have_is_refused_by_field(folder, field, value):
     change_config(folder, **{field: value})
-    with pytest.raises(ValueError, match=rf"config.json: {field}={value!r}, but only .* loaded"):
+    with pytest.raises(ValueError, match=rf"config.json: {field}={value!r}: only .* loaded"):
         hugging_face.load(folder)
 
 
@@ -188,10 +188,20 @@ def test_early_configs_are_read_and_those_that_mean_nothing_refused(folder):
     with pytest.raises(ValueError, match="dropout=0.1 and attention_dropout=0.2"):
         hugging_face.load(folder)
     change_config(folder, attention_dropout=0.1, emb_dim=None)
-    with pytest.raises(ValueError, match="config.json: emb_dim missing"):
+    with pytest.raises(ValueError, match="config.json: emb_dim is missing"):
         hugging_face.load(folder)
     change_config(folder, emb_dim=48, lang2id=[1])
-    with pytest.raises(ValueError, match="config.json: "):
+    with pytest.raises(ValueError, match=r"config.json: lang2id=\[1\]: write an object"):
+        hugging_face.load(folder)
+    for value in ("1", -1, 0.0, True):
+        change_config(folder, lang2id={"en": value})
+        with pytest.raises(ValueError, match="config.json: lang2id.en=.*: write a whole number"):
+            hugging_face.load(folder, "en")
+    change_config(folder, lang2id=None, use_lang_emb="no")
+    with pytest.raises(ValueError, match="config.json: use_lang_emb='no': write true or false"):
+        hugging_face.load(folder)
+    change_config(folder, use_lang_emb=True, n_langs=0)
+    with pytest.raises(ValueError, match="config.json: n_langs=0: write a whole number from 1"):
         hugging_face.load(folder)
 
 

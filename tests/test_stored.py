@@ -2,13 +2,15 @@
 
 import dataclasses
 import json
+import os
 
 import jax
 import numpy as np
 import pytest
+from weights import change_tensors
 
 from xling_jax.corpora.normalize import Normalization
-from xling_jax.models import heads, stored
+from xling_jax.models import folders, heads, stored
 from xling_jax.models.bert import BertConfig
 from xling_jax.vocabulary import pieces as vocabulary
 
@@ -41,7 +43,7 @@ def test_what_was_saved_is_loaded(model, tmp_path):
         np.testing.assert_array_equal(a, b)
 
 
-def test_a_frame_and_an_order_of_its_own_make_another_format(model, tmp_path):
+def test_a_frame_and_an_order_of_its_own_are_kept_and_weights_shared(model, tmp_path):
     stored.save(tmp_path / "a", model)
     own = dataclasses.replace(model, frame=(7, 8), inverted=True)
     stored.save(tmp_path / "b", own, like=tmp_path / "a")
@@ -49,39 +51,185 @@ def test_a_frame_and_an_order_of_its_own_make_another_format(model, tmp_path):
     assert weights[0].samefile(weights[1])
     found = stored.load(tmp_path / "b")
     assert found.frame == (7, 8) and found.inverted
-    formats = [json.loads((tmp_path / name / stored.CONFIG).read_text())["format"] for name in "ab"]
-    assert formats == [1, 2]
     stored.save(tmp_path / "a", dataclasses.replace(model, params=jax.tree.map(
         lambda x: x + 1, model.params)))  # fmt: skip
     jax.tree.map(np.testing.assert_array_equal, stored.load(tmp_path / "b").params, model.params)
 
 
-def damage(folder, name, change):
-    path = folder / name
-    path.write_bytes(change(path.read_bytes()))
+def test_every_flipped_bit_is_refused_with_the_files_name(model, tmp_path):
+    stored.save(tmp_path, model)
+    random = np.random.default_rng(0)
+    for path in stored.files(tmp_path):
+        whole = path.read_bytes()
+        value = json.loads(whole) if path.name == stored.CONFIG else None
+        for _ in range(15):
+            content = bytearray(whole)
+            content[random.integers(len(whole))] ^= 1 << random.integers(8)
+            if value and _json_or_none(content) == value:
+                continue  # a blank became another one
+            path.write_bytes(content)
+            with pytest.raises(ValueError, match=path.name):
+                stored.load(tmp_path)
+        path.write_bytes(whole[: len(whole) * 3 // 4])
+        with pytest.raises(ValueError, match=path.name):
+            stored.load(tmp_path)
+        path.write_bytes(whole)
+    stored.load(tmp_path)
+
+
+def _json_or_none(content):
+    try:
+        return json.loads(content)
+    except ValueError:
+        return None
+
+
+def change_description(folder, **changes):
+    """Changes fields, those of objects inside too, as `model__hidden=4`; None takes one out."""
+    path = folder / stored.CONFIG
+    fields = json.loads(path.read_text())
+    for name, value in changes.items():
+        *parents, last = name.split("__")
+        place = fields
+        for parent in parents:
+            place = place[parent]
+        place[last] = value
+        if value is None:
+            del place[last]
+    path.write_text(json.dumps(fields))
+
+
+@pytest.fixture
+def old(model, tmp_path):
+    """A folder as it was written before there were digests."""
+    stored.save(tmp_path, model)
+    change_description(tmp_path, sha256=None, format=1, frame=None, inverted=None)
+    return tmp_path
+
+
+def test_folders_without_digests_are_read(model, old):
+    jax.tree.map(np.testing.assert_array_equal, stored.load(old).params, model.params)
+    assert stored.load(old).frame == model.frame and not stored.load(old).inverted
+    change_description(old, format=2, frame=[7, 8], inverted=True)
+    assert stored.load(old).frame == (7, 8) and stored.load(old).inverted
+    change_description(old, format=3)
+    with pytest.raises(ValueError, match=r"model\.json: sha256 is missing"):
+        stored.load(old)
 
 
 @pytest.mark.parametrize(
-    ("name", "change", "message"),
+    "changes, message",
     [
-        (stored.WEIGHTS, lambda x: x[: len(x) // 2], r"model\.safetensors is damaged"),
-        (stored.CONFIG, lambda x: x.replace(b'"hidden": 8', b'"hidden": 4'), "are not those of"),
-        (stored.CONFIG, lambda x: x[:-9], r"model\.json is damaged"),
-        (
-            stored.CONFIG,
-            lambda x: x.replace(b'"format": 1', b'"format": 7'),
-            "format 7, and 1 and 2",
-        ),
-        (stored.CONFIG, lambda x: x.replace(b"  2,", b"  99,"), "frame .99, 3. is outside the"),
-        (stored.IDS, lambda x: x[:-4], r"ids\.npy is damaged"),
-        (stored.PIECES, lambda x: x[:40], r"pieces\.model: "),
+        ({"format": 7}, "format=7: this version reads 1 to 3"),
+        ({"format": "1"}, "format='1': write a whole number"),
+        ({"language": 3}, "language=3: write a string"),
+        ({"language": ""}, "language='': write a string"),
+        ({"inverted": "no"}, "inverted='no': write true or false"),
+        ({"inverted": 0}, "inverted=0: write true or false"),
+        ({"invertid": True}, "invertid=True: no such field is known"),
+        ({"frame": [99, 3]}, r"frame=\[99, 3\]: write 2 whole numbers from 0 to 39"),
+        ({"frame": [2]}, r"frame=\[2\]: write 2"),
+        ({"frame": [True, 3]}, r"frame=\[True, 3\]: write 2"),
+        ({"normalization": []}, r"normalization=\[\]: write an object"),
+        ({"normalization__tokenize": "x"}, "normalization.tokenize='x': write one of 'moses'"),
+        ({"normalization__punctuation": 1}, "normalization.punctuation=1: write true or false"),
+        ({"model": None}, "model is missing"),
+        ({"model__hidden": 4}, r"model\.safetensors: tensor .* wants"),
+        ({"model__hidden": 8.0}, "model.hidden=8.0: write a whole number from 1"),
+        ({"model__heads": 0}, "model.heads=0: write a whole number from 1"),
+        ({"model__heads": 3}, r"model\.json: .*not divisible by"),
+        ({"model__layers": 10_000_000}, r"18 tensors, but model\.json wants 10000000 layers"),
+        ({"model__layers": True}, "model.layers=True: write a whole number"),
+        ({"model__vocabulary_size": 2**40}, "model.vocabulary_size=1099511627776: write a whole"),
+        ({"model__vocabulary_size": 2**31 - 1}, "wants .2147483647"),
+        ({"model__positions": 2}, "model.positions=2: write a whole number from 3"),
+        ({"model__norm_epsilon": -1}, "model.norm_epsilon=-1: write a finite number above 1e-38"),
+        ({"model__norm_epsilon": float("nan")}, "model.norm_epsilon=nan: write a finite"),
+        ({"model__initial_sd": 10**400}, "model.initial_sd=1000.*: write a finite number"),
+        ({"model__dropout": 1}, "model.dropout=1: write a finite number at least 0 and below 1"),
+        ({"model__dtype": "int8"}, "model.dtype='int8': write one of 'float32', 'bfloat16'"),
+        ({"model__remat": "no"}, "model.remat='no': write true or false"),
+        ({"model__hiden": 8}, "model.hiden=8: no such field is known"),
     ],
 )
-def test_a_damaged_file_is_named(model, tmp_path, name, change, message):
-    stored.save(tmp_path, model)
-    damage(tmp_path, name, change)
+def test_a_field_of_the_wrong_type_or_range_is_named(old, changes, message):
+    change_description(old, **changes)
     with pytest.raises(ValueError, match=message):
-        stored.load(tmp_path)
+        stored.load(old)
+
+
+def with_value(value, dtype=np.float32):
+    def change(tensors):
+        found = tensors["mlm/bias"].astype(dtype)
+        found[3] = value
+        tensors["mlm/bias"] = found
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (with_value(np.nan), "1 of the 40 values of tensor mlm/bias are NaN or infinite"),
+        (with_value(-np.inf), "tensor mlm/bias are NaN or infinite"),
+        (with_value(1e300, np.float64), "tensor mlm/bias are too large for float32"),
+        (with_value(1, np.int32), "tensor mlm/bias is of type I32"),
+        (lambda tensors: tensors.pop("mlm/bias"), "tensor mlm/bias is missing"),
+        (lambda tensors: tensors.update(more=np.zeros(1)), "tensor more is unknown"),
+    ],
+)
+def test_weights_that_are_no_models_are_refused(old, change, message):
+    change_tensors(old, change)
+    with pytest.raises(ValueError, match=rf"model\.safetensors: .*{message}"):
+        stored.load(old)
+
+
+@pytest.mark.parametrize(
+    "ids, message",
+    [
+        (np.arange(26) - 1, r"piece '\[PAD\]' has the id -1, and the model has ids from 0 to 39"),
+        (np.arange(26) + 15, "has the id 40"),
+        (np.arange(26) // 2, r"the pieces '\[PAD\]' and '\[UNK\]' have the same id 0"),
+        (np.arange(25), "no ids of the 26 pieces"),
+        (np.arange(26, dtype=np.float32), "no ids of the 26 pieces"),
+    ],
+)
+def test_ids_that_are_no_rows_are_refused(old, ids, message):
+    ids = ids if ids.dtype == np.float32 else ids.astype(np.int32)
+    np.save(old / stored.IDS, ids)
+    with pytest.raises(ValueError, match=rf"ids\.npy: .*{message}"):
+        stored.load(old)
+
+
+@pytest.mark.parametrize(
+    "name, change, message",
+    [
+        (stored.WEIGHTS, lambda x: x[: len(x) // 2], "is not a safetensors file, or damaged"),
+        (stored.CONFIG, lambda x: x[:-9], "is not JSON"),
+        (stored.CONFIG, lambda x: b"[" * 100_000, "nested too deep"),
+        (stored.CONFIG, lambda x: b"[]", "write an object"),
+        (stored.IDS, lambda x: x[:-4], "is damaged"),
+        (stored.IDS, lambda x: x.replace(b"(26,), }", b"(26,), ("), "is damaged"),
+        (stored.PIECES, lambda x: x[:40], ""),
+    ],
+)
+def test_a_damaged_file_is_named(old, name, change, message):
+    path = old / name
+    path.write_bytes(change(path.read_bytes()))
+    with pytest.raises(ValueError, match=rf"{name}.*{message}"):
+        stored.load(old)
+
+
+@pytest.mark.parametrize("name", [stored.CONFIG, stored.WEIGHTS, stored.PIECES, stored.IDS])
+def test_a_folder_or_a_pipe_is_no_file(old, name):
+    (old / name).unlink()
+    (old / name).mkdir()
+    with pytest.raises(ValueError, match=f"{name} is a folder"):
+        stored.load(old)
+    (old / name).rmdir()
+    os.mkfifo(old / name)
+    with pytest.raises(ValueError, match=f"{name} is a pipe"):
+        folders.manifest(old)
 
 
 def test_a_folder_without_a_complete_model_is_refused(model, tmp_path):

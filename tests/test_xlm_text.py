@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import sys
 import types
 
@@ -79,13 +80,51 @@ def test_chinese_is_segmented_and_not_cut_further(folder, monkeypatch):
 
 
 def test_lines_of_pairs_end_where_those_of_transformers_do(folder):
-    lines = ["#version: 0.2", "t h 9", "a \u2028 7", "c", "", "h\x85 e 2", "e\u2028</w> t", "d o"]
-    (folder / "merges.txt").write_text("\n".join(lines), "utf-8")  # the last has no end
+    lines = ["#version: 0.2", "t h 9", "a \u2028 7", "h\x85 e 2", "e\u2028</w> t", ""]
+    (folder / "merges.txt").write_text("\n".join(lines), "utf-8")
     ranks = folders.load(folder, "en").ranks
     pairs = [("#version:", "0.2"), ("t", "h"), ("a", "7"), ("h", "e"), ("e", "</w>")]
     assert sorted(ranks, key=ranks.__getitem__) == pairs
     theirs = transformers_tokenizer(folder).bpe_ranks
-    assert {pair: rank for pair, rank in theirs.items() if len(pair) == 2} == ranks
+    assert theirs == ranks
+
+
+@pytest.mark.parametrize(
+    "lines, message",
+    [
+        (["t h", "c", ""], "line 2: 'c' is no pair"),
+        (["t h", "", "d o", ""], "line 2: '' is no pair"),
+        (["t h x", ""], "line 1: 't h x' is no pair"),
+        (["t h 1.5", ""], "line 1: 't h 1.5' is no pair"),
+        (["t  h", ""], "line 1: 't  h' is no pair"),
+        (["t h 1 2", ""], "line 1: 't h 1 2' is no pair"),
+        (["t h", "d o", "t h 3", ""], "line 3: 't h 3' is there twice"),
+        (["t h", "d o"], "line 2: the last line has no end"),
+    ],
+)
+def test_lines_that_are_no_pairs_are_refused(folder, lines, message):
+    (folder / "merges.txt").write_text("\n".join(lines), "utf-8")
+    with pytest.raises(ValueError, match=f"merges.txt, {message}"):
+        folders.load(folder, "en")
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        ({"th": 99}, "piece 'th' has the id 99, and the model has ids from 0 to 39"),
+        ({"th": 7}, "the pieces '.*' and 'th' have the same id 7"),
+        ({"th": -1}, "th=-1: write a whole number"),
+        ({"th": 21.0}, "th=21.0: write a whole number"),
+        ({"th": "21"}, "th='21': write a whole number"),
+        ({"th": True}, "th=True: write a whole number"),
+        ({"th": None}, "th=None: write a whole number"),
+    ],
+)
+def test_ids_that_are_no_rows_are_refused(folder, changes, message):
+    vocabulary = {name: number for number, name in enumerate(PIECES)}
+    (folder / "vocab.json").write_text(json.dumps(vocabulary | changes), "utf-8")
+    with pytest.raises(ValueError, match=f"vocab.json: {message}"):
+        folders.load(folder, "en")
 
 
 def test_the_language_of_the_text_has_its_embedding(folder):
@@ -133,19 +172,25 @@ def test_the_models_files_are_named_and_what_is_wrong_with_them(folder):
     (folder / "tokenizer_config.json").write_text("{}")
     assert [path.name for path in folders.files(folder)] == [*names, "tokenizer_config.json"]
     (folder / "tokenizer_config.json").write_text("[]")
-    with pytest.raises(ValueError, match="tokenizer_config.json cannot be read"):
+    with pytest.raises(ValueError, match=r"tokenizer_config.json: \[\]: write an object"):
+        folders.load(folder, "en")
+    (folder / "tokenizer_config.json").write_text('{"do_lowercase_and_remove_accent": "no"}')
+    with pytest.raises(ValueError, match="accent='no': write true or false"):
         folders.load(folder, "en")
     (folder / "tokenizer_config.json").unlink()
     (folder / "merges.txt").write_bytes(b"a \xff\n")
-    with pytest.raises(ValueError, match="merges.txt cannot be read"):
+    with pytest.raises(ValueError, match="merges.txt is not UTF-8 .byte 3"):
         folders.load(folder, "en")
     (folder / "merges.txt").write_text("")
     (folder / "vocab.json").write_text(json.dumps({"<s>": 0, "</s>": 1, "<unk>": 2, "Ġa": 3}))
     with pytest.raises(ValueError, match="vocab.json is not an XLM's.*need tokenizer.json"):
         folders.load(folder, "en")
     (folder / "vocab.json").write_text(json.dumps({n: i * 9 for i, n in enumerate(PIECES)}))
-    with pytest.raises(ValueError, match="do not belong together"):
+    with pytest.raises(ValueError, match="has the id .*do not belong together"):
         folders.load(folder, "en")
     (folder / "merges.txt").unlink()
     with pytest.raises(FileNotFoundError, match="merges.txt: no such file; AutoTokenizer"):
         folders.files(folder)
+    os.mkfifo(folder / "merges.txt")
+    with pytest.raises(ValueError, match="merges.txt is a pipe"):
+        folders.manifest(folder)

@@ -18,11 +18,12 @@ import jax.numpy as jnp
 import numpy as np
 import safetensors.numpy
 
-from xling_jax.files import write_beside
-from xling_jax.models import heads, hugging_face_config, hugging_face_tensors
+from xling_jax.files import require_regular, write_beside
+from xling_jax.models import heads, hugging_face_config, hugging_face_tensors, tensor_files
 from xling_jax.models.bert import BertConfig
 from xling_jax.models.hugging_face_config import CONFIG, Described
 from xling_jax.models.hugging_face_names import POSITIONS, TOKEN_TYPES, XLM, Leaf
+from xling_jax.models.tensor_files import TensorFile
 
 WEIGHTS, PICKLE = "model.safetensors", "pytorch_model.bin"
 
@@ -47,7 +48,8 @@ def load(
     Raises:
       FileNotFoundError: one of the two files is missing.
       ValueError: another architecture, a file that cannot be read, a language that the model does
-        not have, or tensors that are missing, unknown, misshapen or not what the tied output needs.
+        not have, or tensors that are missing, unknown, misshapen, not finite in float32 or not
+        what the tied output needs.
     """
     folder = Path(folder)
     described = hugging_face_config.read(folder / CONFIG)
@@ -55,27 +57,51 @@ def load(
     kept = None
     if language is not None and described.has_languages:
         kept = _number_of(folder / CONFIG, described, language)
-    path = require(folder)
-    tensors = hugging_face_tensors.read(path, architecture)
-    (positions,) = architecture.tensors(POSITIONS)
-    if positions in tensors:
-        tensors[positions] = tensors[positions][described.skipped :]
+    file = TensorFile(require(folder))
+    names = hugging_face_tensors.names_in(file, architecture)
+    file.require_layers(config.layers, CONFIG)
+    shapes = _shapes(config)
+    _require_tensors(file, names, described, shapes)
     params: dict[str, Any] = {}
-    known: set[str] = set()
-    for leaf, shape in _shapes(config).items():
-        if leaf == TOKEN_TYPES and architecture is XLM and not described.has_languages:
+    for leaf, shape in shapes.items():
+        if described.lacks(leaf):
             _insert(params, leaf, jnp.zeros(shape))
             continue
-        names = architecture.tensors(leaf)
-        value = hugging_face_tensors.joined(path, tensors, names, leaf, shape)
-        _insert(params, leaf, jnp.asarray(value, jnp.float32))
-        known.update(names)
-    hugging_face_tensors.require_known(path, tensors, architecture, known)
+        parts = [file.read(names[name]) for name in architecture.tensors(leaf)]
+        value = hugging_face_tensors.joined(leaf, parts)
+        _insert(
+            params, leaf, jnp.asarray(value[described.skipped :] if leaf == POSITIONS else value)
+        )
     if kept is not None:
         embeddings = params["embeddings"]
         embeddings["token_types"] = embeddings["token_types"][kept : kept + 1]
         config = dataclasses.replace(config, token_types=1)
     return config, params
+
+
+def _require_tensors(
+    file: TensorFile,
+    names: Mapping[str, str],
+    described: Described,
+    shapes: Mapping[Leaf, tuple[int, ...]],
+) -> None:
+    """ValueError unless a file's tensors make up parameters of these shapes."""
+    architecture = described.architecture
+    wanted: dict[str, tuple[int, ...]] = {}
+    for leaf, (first, *others) in shapes.items():
+        if described.lacks(leaf):
+            continue
+        shape = (first + described.skipped if leaf == POSITIONS else first, *others)
+        tensors = architecture.tensors(leaf)
+        part = hugging_face_tensors.part_shape(leaf, shape, len(tensors))
+        wanted |= dict.fromkeys(tensors, part)
+    for copy, original in architecture.tied.items():
+        if copy in names:
+            wanted[copy] = wanted[original]
+    found = {name: file.shapes[stored] for name, stored in names.items()}
+    way_out = "A masked language model is needed, as AutoModelForMaskedLM saves it"
+    tensor_files.require_shapes(file.path, found, wanted, CONFIG, way_out)
+    hugging_face_tensors.require_tied(file, names, architecture)
 
 
 def _number_of(path: Path, described: Described, language: str) -> int:
@@ -101,6 +127,7 @@ def require(folder: Path) -> Path:
                 "AutoModelForMaskedLM.from_pretrained(FOLDER).save_pretrained(NEW_FOLDER)"
             )
         raise FileNotFoundError(f"{path}: no such file (one file, not several shards, is read)")
+    require_regular(path)
     return path
 
 

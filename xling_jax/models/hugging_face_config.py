@@ -1,13 +1,21 @@
 """`config.json` of `transformers` to and from the size of a model."""
 
 import dataclasses
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from xling_jax.models.bert import BertConfig
-from xling_jax.models.hugging_face_names import READ, ROBERTA, WRITTEN, XLM, Architecture
+from xling_jax.models.fields import RANGES, SHORTEST, Fields, bert_field
+from xling_jax.models.hugging_face_names import (
+    READ,
+    ROBERTA,
+    TOKEN_TYPES,
+    WRITTEN,
+    XLM,
+    Architecture,
+    Leaf,
+)
 from xling_jax.vocabulary.pieces import CLS, MASK, PAD, SEP, UNK
 
 CONFIG = "config.json"
@@ -30,6 +38,10 @@ class Described:
     has_languages: bool
     languages: Mapping[str, int]
 
+    def lacks(self, leaf: Leaf) -> bool:
+        """Whether the model has no such parameter; ours is zero."""
+        return leaf == TOKEN_TYPES and self.architecture is XLM and not self.has_languages
+
 
 def read(path: Path) -> Described:
     """Reads a config.
@@ -38,64 +50,62 @@ def read(path: Path) -> Described:
       FileNotFoundError: there is none.
       ValueError: it cannot be read, or is of a model that is not like ours; the field is named.
     """
-    fields = _fields_of(path)
-    architecture = _architecture(path, fields)
-    for name, value in architecture.fixed.items():
-        found = fields.get(name, value)
-        if found != value:
-            raise ValueError(f"{path}: {name}={found!r}, but only {value!r} can be loaded")
-    missing = [name for name in architecture.sizes.values() if name not in fields]
-    if missing:
-        raise ValueError(f"{path}: {', '.join(missing)} missing")
-    own = {ours: fields[name] for ours, name in architecture.sizes.items()}
-    own |= {
-        ours: fields.get(name, default) for ours, (name, default) in architecture.constants.items()
-    }
-    attention = fields.get(architecture.attention_dropout, own["dropout"])
-    if attention != own["dropout"]:
+    if not path.exists():
+        raise FileNotFoundError(f"{path}: no such file; give a folder that transformers wrote")
+    fields = Fields.read(path)
+    architecture = _architecture(fields)
+    sizes = _sizes(fields, architecture)
+    own = {ours: bert_field(fields, ours, name) for ours, name in sizes.items()}
+    for ours, (name, default) in architecture.constants.items():
+        own[ours] = bert_field(fields, ours, name, default)
+    _require_one_rate(fields, architecture, own["dropout"])
+    has_languages, skipped = False, 0
+    if architecture is ROBERTA:
+        skipped = fields.integer("pad_token_id", 1, at_most=own["positions"] - SHORTEST - 1) + 1
+        own["positions"] -= skipped
+    if architecture is XLM:
+        languages = fields.integer("n_langs", 1, at_least=1)
+        has_languages = fields.boolean("use_lang_emb", True) and languages > 1
+        own["token_types"] = languages if has_languages else 1
+        own["intermediate"] = XLM_INTERMEDIATE * own["hidden"]
+    numbers = fields.object("lang2id", {})
+    try:
+        config = BertConfig(**own, head=architecture.head)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+    named = {name: numbers.integer(name) for name in numbers.names()}
+    return Described(architecture, config, skipped, has_languages, named)
+
+
+def _architecture(fields: Fields) -> Architecture:
+    """That of the model; ValueError if our encoder computes something else."""
+    found = [each for each in READ if fields.get("model_type") in each.kinds]
+    if not found:
+        known = ", ".join(repr(kind) for each in READ for kind in each.kinds)
+        raise fields.error("model_type", f"only {known} can be loaded")
+    for name, value in found[0].fixed.items():
+        if fields.get(name, value) != value:
+            raise fields.error(name, f"only {value!r} can be loaded")
+    return found[0]
+
+
+def _sizes(fields: Fields, architecture: Architecture) -> dict[str, str]:
+    """The fields that a config must have, by ours."""
+    sizes = dict(architecture.sizes)
+    if sizes["vocabulary_size"] not in fields and OLD_VOCABULARY in fields:
+        sizes["vocabulary_size"] = OLD_VOCABULARY
+    return sizes
+
+
+def _require_one_rate(fields: Fields, architecture: Architecture, dropout: float) -> None:
+    """ValueError if the attention has a dropout of its own."""
+    attention = fields.number(architecture.attention_dropout, dropout, **RANGES["dropout"])
+    if attention != dropout:
         raise ValueError(
-            f"{path}: {architecture.constants['dropout'][0]}={own['dropout']} and "
+            f"{fields.path}: {architecture.constants['dropout'][0]}={dropout} and "
             f"{architecture.attention_dropout}={attention}, but a model here has one rate: make "
             "them equal in the file"
         )
-    has_languages = False
-    try:
-        skipped = fields.get("pad_token_id", 1) + 1 if architecture is ROBERTA else 0
-        if architecture is XLM:
-            languages = fields.get("n_langs", 1)
-            has_languages = languages > 1 and fields.get("use_lang_emb", True)
-            own["token_types"] = languages if has_languages else 1
-            own["intermediate"] = XLM_INTERMEDIATE * own["hidden"]
-        numbers = {str(name): int(n) for name, n in (fields.get("lang2id") or {}).items()}
-        config = BertConfig(
-            **{**own, "positions": own["positions"] - skipped, "head": architecture.head}
-        )
-    except (AttributeError, TypeError, ValueError) as error:
-        raise ValueError(f"{path}: {error}") from error
-    return Described(architecture, config, skipped, has_languages, numbers)
-
-
-def _fields_of(path: Path) -> dict[str, Any]:
-    if not path.exists():
-        raise FileNotFoundError(f"{path}: no such file; give a folder that transformers wrote")
-    try:
-        fields = json.loads(path.read_text("utf-8"))
-        if not isinstance(fields, dict):
-            raise ValueError("it holds no object")
-    except ValueError as error:
-        raise ValueError(f"{path}: not a config in JSON: {error}") from error
-    if OLD_VOCABULARY in fields:
-        fields.setdefault("vocab_size", fields[OLD_VOCABULARY])
-    return fields
-
-
-def _architecture(path: Path, fields: Mapping[str, Any]) -> Architecture:
-    kind = fields.get("model_type")
-    for architecture in READ:
-        if kind in architecture.kinds:
-            return architecture
-    known = ", ".join(repr(kind) for architecture in READ for kind in architecture.kinds)
-    raise ValueError(f"{path}: model_type={kind!r}, but only {known} can be loaded")
 
 
 def architecture_for(config: BertConfig) -> Architecture:

@@ -1,75 +1,55 @@
 """`model.safetensors` of `transformers` to parameters."""
 
-from collections.abc import Container, Mapping
-from pathlib import Path
+from collections.abc import Iterable, Mapping
 
-import jax.numpy as jnp
 import numpy as np
-import safetensors
 
-from xling_jax.models.hugging_face_config import CONFIG
 from xling_jax.models.hugging_face_names import Architecture, Leaf
+from xling_jax.models.tensor_files import TensorFile
 
-DTYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
 
-
-def read(path: Path, architecture: Architecture) -> dict[str, np.ndarray]:
-    """The file's tensors under today's names, those that are not used left out.
+def names_in(file: TensorFile, architecture: Architecture) -> dict[str, str]:
+    """The names of a file's tensors by those of today, unused tensors left out.
 
     Raises:
-      ValueError: the file cannot be read, or a tensor is not of a floating type.
+      ValueError: a tensor is not of a floating type, or there twice.
     """
-    try:
-        # The numpy interface knows no bfloat16.
-        found = safetensors.deserialize(path.read_bytes())
-    except safetensors.SafetensorError as error:
-        raise ValueError(f"{path}: not a safetensors file: {error}") from error
-    tensors: dict[str, np.ndarray] = {}
-    for name, content in found:
+    names: dict[str, str] = {}
+    for name in file.shapes:
         current = architecture.current(name)
         if architecture.unused.match(current):
             continue
-        if content["dtype"] not in DTYPES:
-            raise ValueError(f"{path}: tensor {name} is of type {content['dtype']}, not floating")
-        if current in tensors:
-            raise ValueError(f"{path}: tensor {name} is there under two names")
-        dtype = jnp.dtype(DTYPES[content["dtype"]])
-        tensors[current] = np.frombuffer(content["data"], dtype).reshape(content["shape"])
+        file.require_floating(name)
+        if current in names:
+            raise ValueError(f"{file.path}: tensor {name} is there under two names")
+        names[current] = name
     for copy, original in architecture.tied.items():
-        if original not in tensors and copy in tensors:
-            tensors[original] = tensors[copy]
-    return tensors
+        if original not in names and copy in names:
+            names[original] = names[copy]
+    return names
 
 
-def joined(
-    path: Path,
-    tensors: Mapping[str, np.ndarray],
-    names: list[str],
-    leaf: Leaf,
-    shape: tuple[int, ...],
-) -> np.ndarray:
-    """The parameter of this shape that the named tensors make up.
-
-    Raises:
-      ValueError: a tensor is missing or misshapen.
-    """
-    parts = []
-    wanted = (*shape[:-1], shape[-1] // len(names))
-    if leaf[-1] == "kernel":
-        wanted = wanted[::-1]
-    for name in names:
-        if name not in tensors:
+def require_tied(file: TensorFile, names: Mapping[str, str], architecture: Architecture) -> None:
+    """ValueError if the output is not tied to the embeddings."""
+    for copy, original in architecture.tied.items():
+        if copy not in names or names[copy] == names[original]:
+            continue
+        if not np.array_equal(file.read(names[copy]), file.read(names[original])):
             raise ValueError(
-                f"{path}: tensor {name} is missing. A masked language model is needed, as "
-                "AutoModelForMaskedLM saves it"
+                f"{file.path}: tensor {copy} differs from {original}, but only tied ones can be "
+                "loaded"
             )
-        if tensors[name].shape != wanted:
-            raise ValueError(
-                f"{path}: tensor {name} has the shape {tensors[name].shape}, but {CONFIG} "
-                f"wants {wanted}"
-            )
-        parts.append(tensors[name].T if leaf[-1] == "kernel" else tensors[name])
-    return np.concatenate(parts, axis=-1)
+
+
+def part_shape(leaf: Leaf, shape: tuple[int, ...], parts: int) -> tuple[int, ...]:
+    """The shape of each of the tensors that make up a parameter of a shape."""
+    shape = (*shape[:-1], shape[-1] // parts)
+    return shape[::-1] if leaf[-1] == "kernel" else shape
+
+
+def joined(leaf: Leaf, parts: Iterable[np.ndarray]) -> np.ndarray:
+    """The parameter that tensors make up."""
+    return np.concatenate([part.T if leaf[-1] == "kernel" else part for part in parts], axis=-1)
 
 
 def parted(leaf: Leaf, value: np.ndarray, names: list[str]) -> dict[str, np.ndarray]:
@@ -80,20 +60,3 @@ def parted(leaf: Leaf, value: np.ndarray, names: list[str]) -> dict[str, np.ndar
         name: np.ascontiguousarray(part.T if leaf[-1] == "kernel" else part)
         for name, part in zip(names, parts, strict=True)
     }
-
-
-def require_known(
-    path: Path,
-    tensors: Mapping[str, np.ndarray],
-    architecture: Architecture,
-    known: Container[str],
-) -> None:
-    """ValueError if a tensor is not among the known, or the output not tied to the embeddings."""
-    for name in tensors:
-        if name not in known and name not in architecture.tied:
-            raise ValueError(f"{path}: tensor {name} is unknown in a model of its {CONFIG}")
-    for copy, original in architecture.tied.items():
-        if copy in tensors and not np.array_equal(tensors[copy], tensors[original]):
-            raise ValueError(
-                f"{path}: tensor {copy} differs from {original}, but only tied ones can be loaded"
-            )

@@ -7,7 +7,6 @@ Beside `config.json` and `model.safetensors` the folder holds `tokenizer.json`, 
 import dataclasses
 import functools
 import importlib.util
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,11 @@ from typing import Any
 import numpy as np
 
 from xling_jax.corpora.normalize import Normalizer
+from xling_jax.files import require_regular
 from xling_jax.models import hugging_face
 from xling_jax.models.bert import BertConfig
-from xling_jax.models.text_model import BLANK, NO_WORD, Encoded
+from xling_jax.models.fields import Fields
+from xling_jax.models.text_model import BLANK, NO_WORD, Encoded, require_rows
 
 TOKENIZER = "tokenizer.json"
 CONTINUED = "##"  # with which WordPiece marks what does not begin a word
@@ -30,7 +31,8 @@ def require(folder: Path) -> Path:
 
     Raises:
       FileNotFoundError: there is none.
-      ValueError: `tokenizers`, which reads it, is not installed.
+      ValueError: it is a folder, a pipe or a device, or `tokenizers`, which reads it, is not
+        installed.
     """
     path = folder / TOKENIZER
     if not path.exists():
@@ -38,28 +40,27 @@ def require(folder: Path) -> Path:
             f"{path}: no such file; AutoTokenizer.from_pretrained(NAME).save_pretrained(FOLDER) of "
             "transformers writes it (and for an XLM vocab.json and merges.txt instead)"
         )
+    require_regular(path)
     if importlib.util.find_spec("tokenizers") is None:
         raise ValueError(f"{path}: to read it, pip install tokenizers")
     return path
 
 
-def require_room(path: Path, pieces: int, config: BertConfig) -> None:
-    """ValueError if the tokenizer in a file has more pieces than the model."""
-    if pieces > config.vocabulary_size:
-        raise ValueError(
-            f"{path} has {pieces} pieces, and the model {config.vocabulary_size}: they do not "
-            "belong together"
-        )
-
-
 @dataclasses.dataclass(frozen=True)
 class HuggingFaceModel:
-    """A model and its tokenizer; `language` says how words are told apart in text."""
+    """A model and its tokenizer.
+
+    config: its size. params: plain. language: says how words are told apart in text.
+    tokenizer: of the package `tokenizers`. frame: the ids before and behind a sentence.
+    unknown: the id of what the vocabulary cannot write.
+    """
 
     config: BertConfig
     params: Mapping[str, Any]
     language: str
     tokenizer: Any
+    frame: tuple[int, int]
+    unknown: int
 
     inverted = False
 
@@ -71,37 +72,15 @@ class HuggingFaceModel:
 
         Raises:
           FileNotFoundError: a file is missing.
-          ValueError: one cannot be read, the model has language embeddings and none of this
-            language, or `tokenizers` is not installed.
+          ValueError: one cannot be read, the tokenizer is not the model's, the model has language
+            embeddings and none of this language, or `tokenizers` is not installed.
         """
         path = require(folder)
-        import tokenizers  # imported late: few runs need it
-
-        try:
-            tokenizer = tokenizers.Tokenizer.from_file(str(path))
-        except Exception as error:  # the package raises nothing more precise
-            raise ValueError(f"{path} cannot be read: {error}") from error
-        if any(name.startswith(BYTES_BLANK) for name in tokenizer.get_vocab()):
-            raise ValueError(
-                f"{path} cuts text into bytes, as GPT-2's and RoBERTa's does, which does not tell "
-                "words apart: choose a BERT or an XLM-R"
-            )
-        tokenizer.no_padding()
-        tokenizer.no_truncation()
+        tokenizer, unknown = _tokenizer(path)
+        frame = _frame(path, tokenizer)
         config, params = hugging_face.load(folder, language)
-        require_room(path, tokenizer.get_vocab_size(), config)
-        return cls(config, params, language, tokenizer)
-
-    @functools.cached_property
-    def frame(self) -> tuple[int, int]:
-        """The ids that the tokenizer puts before and behind a sentence."""
-        ids = self.tokenizer.encode("").ids
-        if len(ids) != 2:
-            raise ValueError(
-                f"the tokenizer puts {len(ids)} special tokens around a sentence, not one before "
-                "and one behind it"
-            )
-        return ids[0], ids[1]
+        require_rows(path, tokenizer.get_vocab(), config.vocabulary_size)
+        return cls(config, params, language, tokenizer, frame, unknown)
 
     @functools.cached_property
     def write(self) -> Normalizer:
@@ -149,8 +128,48 @@ class HuggingFaceModel:
     def _special(self) -> set[int]:
         """The ids that stand for no text: special tokens, and what the vocabulary cannot write."""
         added = {n for n, x in self.tokenizer.get_added_tokens_decoder().items() if x.special}
-        unknown = getattr(self.tokenizer.model, "unk_token", None)
-        if unknown is None:  # Unigram has a number instead of a name
-            fields = json.loads(self.tokenizer.to_str())["model"]
-            return added | {fields.get("unk_id")} - {None}
-        return added | {self.tokenizer.token_to_id(unknown)}
+        return added | {self.unknown}
+
+
+def _tokenizer(path: Path) -> tuple[Any, int]:
+    """The tokenizer in a file, and its id of what its vocabulary cannot write."""
+    import tokenizers  # imported late: few runs need it
+
+    fields = Fields.read(path)
+    try:
+        tokenizer = tokenizers.Tokenizer.from_file(str(path))
+    except Exception as error:  # the package raises nothing more precise
+        raise ValueError(f"{path} cannot be read: {error}") from error
+    vocabulary = tokenizer.get_vocab()
+    if any(name.startswith(BYTES_BLANK) for name in vocabulary):
+        raise ValueError(
+            f"{path} cuts text into bytes, as GPT-2's and RoBERTa's does, which does not tell "
+            "words apart: choose a BERT or an XLM-R"
+        )
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    model = fields.object("model")
+    if "unk_id" in model:  # Unigram has a number instead of a name
+        return tokenizer, model.integer("unk_id")
+    name = model.text("unk_token")
+    if name not in vocabulary:
+        raise model.error("unk_token", "the vocabulary has no such piece; restore the file")
+    return tokenizer, vocabulary[name]
+
+
+def _frame(path: Path, tokenizer: Any) -> tuple[int, int]:
+    """The ids that a tokenizer puts before and behind a sentence."""
+    framed = tokenizer.encode("")
+    if len(framed.ids) != 2:
+        raise ValueError(
+            f"{path} puts {len(framed.ids)} special tokens around a sentence, not one before and "
+            "one behind it: take the tokenizer of a BERT or an XLM-R"
+        )
+    for name, number in zip(framed.tokens, framed.ids, strict=True):
+        if tokenizer.token_to_id(name) != number:
+            raise ValueError(
+                f"{path} puts {name!r} of id {number} around a sentence, but its vocabulary gives "
+                f"it {tokenizer.token_to_id(name)}: restore the file"
+            )
+    first, last = framed.ids
+    return first, last

@@ -1,33 +1,36 @@
 """A trained model of one language in a folder: weights, pieces, and how its text is written.
 
-`model.json` has the size of the model and the language, `model.safetensors` the plain parameters
-by their paths, `pieces.model` the SentencePiece model, and `ids.npy` the id of each piece.
+`model.json` has the size of the model, the language and a digest of every file, itself included;
+`model.safetensors` the plain parameters by their paths, `pieces.model` the SentencePiece model, and
+`ids.npy` the id of each piece.
 """
 
 import dataclasses
 import functools
+import hashlib
 import io
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
-import safetensors
 import safetensors.numpy
 from flax import traverse_util
 
 from xling_jax.corpora.normalize import Normalization, Normalizer
-from xling_jax.files import link_beside, write_beside
-from xling_jax.models import heads
+from xling_jax.files import link_beside, require_regular, write_beside
+from xling_jax.models import heads, tensor_files
 from xling_jax.models.bert import BertConfig
-from xling_jax.models.text_model import BLANK, NO_WORD, Encoded
+from xling_jax.models.fields import Fields, bert_field
+from xling_jax.models.text_model import BLANK, NO_WORD, Encoded, require_rows
 from xling_jax.vocabulary.pieces import CLS, SEP, SPECIAL_TOKENS, Pieces
 
 CONFIG, WEIGHTS, PIECES, IDS = "model.json", "model.safetensors", "pieces.model", "ids.npy"
-FORMAT = 1
-FRAMED = 2  # the format of models with a frame or an order of their own: older readers must refuse
+FORMAT = 3
+UNSIGNED = (1, 2)  # older formats, without digests
+DIGESTS = "sha256"  # the field of the digests: of each file its own, by its name
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,83 +105,155 @@ def save(
       like: the folder of a model with the same parameters, to share the file of them.
     """
     folder = Path(folder)
+    leaves = {
+        path: np.ascontiguousarray(leaf, np.float32)
+        for path, leaf in traverse_util.flatten_dict(dict(model.params), sep="/").items()
+    }
+    ids = io.BytesIO()
+    np.save(ids, model.ids.astype(np.int32), allow_pickle=False)
+    weights = safetensors.numpy.save(leaves)
     if like is None:
-        leaves = {
-            path: np.ascontiguousarray(leaf, np.float32)
-            for path, leaf in traverse_util.flatten_dict(dict(model.params), sep="/").items()
-        }
-        write_beside(folder / WEIGHTS, safetensors.numpy.save(leaves))
+        write_beside(folder / WEIGHTS, weights)
     else:
         link_beside(folder / WEIGHTS, Path(like) / WEIGHTS)
     model.pieces.save(folder / PIECES)
-    ids = io.BytesIO()
-    np.save(ids, model.ids.astype(np.int32), allow_pickle=False)
     write_beside(folder / IDS, ids.getvalue())
-    is_plain = model.frame == (CLS, SEP) and not model.inverted
+    digests = {
+        WEIGHTS: hashlib.sha256(weights).hexdigest(),
+        PIECES: model.pieces.sha256,
+        IDS: hashlib.sha256(ids.getvalue()).hexdigest(),
+    }
     fields = {
-        "format": FORMAT if is_plain else FRAMED,
+        "format": FORMAT,
         "language": model.language,
         "normalization": dataclasses.asdict(model.normalization),
         "frame": list(model.frame),
         "inverted": model.inverted,
         "model": dataclasses.asdict(model.config),
+        DIGESTS: digests,
     }
+    digests[CONFIG] = _digest(fields)
     write_beside(folder / CONFIG, json.dumps(fields, indent=1) + "\n")
 
 
+def _digest(fields: Mapping[str, Any]) -> str:
+    """That of a description without its own digest."""
+    others = {name: each for name, each in fields[DIGESTS].items() if name != CONFIG}
+    content = json.dumps({**fields, DIGESTS: others}, sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
 def files(folder: Path) -> list[Path]:
-    """The files of a model; FileNotFoundError if it is not complete."""
+    """The files of a model.
+
+    Raises:
+      FileNotFoundError: it is not complete.
+      ValueError: one is a folder, a pipe or a device.
+    """
     for path in (found := [folder / name for name in (CONFIG, WEIGHTS, PIECES, IDS)]):
         if not path.exists():
             raise FileNotFoundError(
                 f"{path}: no such file; give the folder of a language's model, such as "
                 "WORKDIR/models/rowdefault_seed0/en"
             )
+        require_regular(path)
     return found
 
 
 def load(folder: str | os.PathLike[str]) -> StoredModel:
     """Reads what `save` wrote.
 
+    Older folders have no digests, so that damage to values that stay possible goes unseen.
+
     Raises:
       FileNotFoundError: there is no complete model.
       ValueError: a file is damaged, or they do not belong together; it is named.
     """
     folder = Path(folder).expanduser()
-    files(folder)
+    paths = files(folder)
+    fields = Fields.read(folder / CONFIG)
+    config, others = _description(fields)
+    if DIGESTS in fields:
+        _require_digests(paths, fields)
+    pieces = Pieces.load(folder / PIECES)
+    params = traverse_util.unflatten_dict(_leaves(folder, config), sep="/")
+    ids = _ids(folder, pieces, config)
+    return StoredModel(config=config, params=params, pieces=pieces, ids=ids, **others)
+
+
+def _description(fields: Fields) -> tuple[BertConfig, dict[str, Any]]:
+    """The size that `CONFIG` says, and the other fields of a `StoredModel` that it has."""
+    number = fields.integer("format")
+    if number not in (*UNSIGNED, FORMAT):
+        raise fields.error("format", f"this version reads 1 to {FORMAT}; take a newer one")
+    is_signed = number == FORMAT
+    size, written = fields.object("model"), fields.object("normalization")
+    defaults = {field.name: field.default for field in dataclasses.fields(BertConfig)}
+    defaults["vocabulary_size"] = None
+    sizes = {name: bert_field(size, name, name, default) for name, default in defaults.items()}
+    last = sizes["vocabulary_size"] - 1
+    frame = fields.integers("frame", 2, None if is_signed else [CLS, SEP], at_most=last)
+    others = {
+        "language": fields.text("language"),
+        "normalization": Normalization(
+            written.boolean("punctuation"),
+            cast(Any, written.text("tokenize", choices=("moses", "none"))),
+        ),
+        "frame": (frame[0], frame[1]),
+        "inverted": fields.boolean("inverted", None if is_signed else False),
+    }
+    known = [size, written, fields]
+    if is_signed:
+        known.append(digests := fields.object(DIGESTS))
+        for name in (CONFIG, WEIGHTS, PIECES, IDS):
+            digests.text(name)
+    for each in known:
+        each.require_no_others()
     try:
-        fields = json.loads((folder / CONFIG).read_text("utf-8"))
-        config = BertConfig(**fields["model"])
-        normalization = Normalization(**fields["normalization"])
-        language = str(fields["language"])
-        first, last = map(int, fields.get("frame", (CLS, SEP)))
-        inverted = bool(fields.get("inverted", False))
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{folder / CONFIG} is damaged: {error}") from error
-    if fields.get("format") not in (FORMAT, FRAMED):
-        raise ValueError(
-            f"{folder / CONFIG}: format {fields.get('format')}, and {FORMAT} and {FRAMED} are read"
-        )
-    if not all(0 <= x < config.vocabulary_size for x in (first, last)):
-        raise ValueError(
-            f"{folder / CONFIG}: frame {[first, last]} is outside the vocabulary of "
-            f"{config.vocabulary_size}"
-        )
-    try:
-        leaves = safetensors.numpy.load((folder / WEIGHTS).read_bytes())
-    except safetensors.SafetensorError as error:
-        raise ValueError(f"{folder / WEIGHTS} is damaged: {error}") from error
+        return BertConfig(**sizes), others
+    except ValueError as error:
+        raise ValueError(f"{fields.path}: {error}") from None
+
+
+def _require_digests(paths: Iterable[Path], fields: Fields) -> None:
+    """ValueError unless all files are those that the description was written for."""
+    digests = fields.get(DIGESTS)
+    for path in paths:
+        if path.name == CONFIG:
+            found = _digest({name: fields.get(name) for name in fields.names()})
+        else:
+            with open(path, "rb") as file:
+                found = hashlib.file_digest(file, "sha256").hexdigest()
+        if found != digests[path.name]:
+            raise ValueError(
+                f"{path} is damaged or changed: its SHA-256 is not the one in {CONFIG}. Restore "
+                "the folder from a copy, or write the model again by the run that trained it"
+            )
+
+
+def _leaves(folder: Path, config: BertConfig) -> dict[str, np.ndarray]:
+    """The parameters by their paths, checked against the config before they are read."""
+    file = tensor_files.TensorFile(folder / WEIGHTS)
+    file.require_layers(config.layers, CONFIG)
     wanted = traverse_util.flatten_dict(heads.param_shapes(config), sep="/")
     shapes = {path: leaf.shape for path, leaf in wanted.items()}
-    if {path: leaf.shape for path, leaf in leaves.items()} != shapes:
-        raise ValueError(f"{folder / WEIGHTS}: the weights are not those of {CONFIG}")
+    way_out = "Restore the folder from a copy"
+    tensor_files.require_shapes(file.path, file.shapes, shapes, CONFIG, way_out)
+    return {path: file.read(path) for path in shapes}
+
+
+def _ids(folder: Path, pieces: Pieces, config: BertConfig) -> np.ndarray:
+    """The id of each piece, int32 [pieces]."""
+    path = folder / IDS
+    content = path.read_bytes()
     try:
-        ids = np.load(folder / IDS, allow_pickle=False)
-    except ValueError as error:
-        raise ValueError(f"{folder / IDS} is damaged: {error}") from error
-    pieces = Pieces.load(folder / PIECES)
-    if ids.shape != (pieces.size,) or ids.min() < 0 or ids.max() >= config.vocabulary_size:
-        raise ValueError(f"{folder / IDS}: no ids of the {pieces.size} pieces of {PIECES}")
-    params = traverse_util.unflatten_dict(leaves, sep="/")
-    frame = first, last
-    return StoredModel(config, params, language, pieces, ids, normalization, frame, inverted)
+        ids = np.load(io.BytesIO(content), allow_pickle=False)
+    except Exception as error:  # numpy says nothing of what its parser raises
+        raise ValueError(f"{path} is damaged: restore it from a copy") from error
+    if ids.shape != (pieces.size,) or ids.dtype != np.int32:
+        raise ValueError(
+            f"{path}: {ids.dtype} {list(ids.shape)} are no ids of the {pieces.size} pieces of "
+            f"{PIECES}: restore the folder from a copy"
+        )
+    require_rows(path, dict(zip(pieces.names, ids.tolist(), strict=True)), config.vocabulary_size)
+    return ids

@@ -1,6 +1,7 @@
 """What a model with its tokenizer gives to those who read text with it."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -49,3 +50,26 @@ class TextModel(Protocol):
 
         Words that the vocabulary cannot write are none of them.
         """
+
+
+def require_rows(path: Path, ids: Mapping[str, int], rows: int) -> None:
+    """ValueError unless every piece has a row of the token embeddings of its own.
+
+    Args:
+      path: of the file that gives ids to pieces.
+      ids: of each piece.
+      rows: how many rows there are.
+    """
+    names: dict[int, str] = {}
+    for name, number in ids.items():
+        if not 0 <= number < rows:
+            raise ValueError(
+                f"{path}: piece {name!r} has the id {number}, and the model has ids from 0 to "
+                f"{rows - 1}: they do not belong together"
+            )
+        if number in names:
+            raise ValueError(
+                f"{path}: the pieces {names[number]!r} and {name!r} have the same id {number}: "
+                "restore the file"
+            )
+        names[number] = name

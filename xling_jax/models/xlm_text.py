@@ -7,7 +7,6 @@ An XLM has no `tokenizer.json`. Beside `config.json` and `model.safetensors` the
 import dataclasses
 import functools
 import itertools
-import json
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -23,10 +22,12 @@ from xling_jax.corpora.normalize import (
     rules_for,
     segment_chinese,
 )
+from xling_jax.files import require_regular
 from xling_jax.models import hugging_face
 from xling_jax.models.bert import BertConfig
-from xling_jax.models.hugging_face_text import END, TOKENIZER, require_room
-from xling_jax.models.text_model import Encoded
+from xling_jax.models.fields import Fields
+from xling_jax.models.hugging_face_text import END, TOKENIZER
+from xling_jax.models.text_model import Encoded, require_rows
 
 VOCABULARY, MERGES, SETTINGS = "vocab.json", "merges.txt", "tokenizer_config.json"
 FIRST, LAST, UNKNOWN = "<s>", "</s>", "<unk>"
@@ -42,14 +43,50 @@ def is_in(folder: Path) -> bool:
 
 
 def files(folder: Path) -> list[Path]:
-    """The tokenizer's files; FileNotFoundError if one is missing."""
+    """The tokenizer's files.
+
+    Raises:
+      FileNotFoundError: one is missing.
+      ValueError: one is a folder, a pipe or a device.
+    """
     if not (folder / MERGES).exists():
         raise FileNotFoundError(
             f"{folder / MERGES}: no such file; AutoTokenizer.from_pretrained(NAME).save_pretrained("
             "FOLDER) of transformers writes it"
         )
     settings = folder / SETTINGS
-    return [folder / VOCABULARY, folder / MERGES, *([settings] if settings.exists() else [])]
+    found = [folder / VOCABULARY, folder / MERGES, *([settings] if settings.exists() else [])]
+    for path in found:
+        require_regular(path)
+    return found
+
+
+def read_merges(path: Path) -> Ranks:
+    """The learned pairs of a file, each with its place; see `split`.
+
+    A line has the pair, and maybe how often it was seen; the first may name a version. Like
+    XLMTokenizer, blanks of every kind end a piece.
+
+    Raises:
+      ValueError: a line is something else, or a pair is there twice; the line is named.
+    """
+    again = "restore the file, or save the tokenizer again"
+    try:
+        *lines, rest = path.read_bytes().decode().split("\n")  # "\n" alone ends a line
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not UTF-8 (byte {error.start + 1}): {again}") from None
+    if rest:
+        raise ValueError(f"{path}, line {len(lines) + 1}: the last line has no end: {again}")
+    ranks: dict[tuple[str, str], int] = {}
+    for number, line in enumerate(lines):
+        columns, pair = line.split(" "), line.split()[:2]
+        is_counted = len(columns) == 3 and columns[2].isdecimal()
+        if len(pair) < 2 or not (len(columns) == 2 or is_counted):
+            raise ValueError(f"{path}, line {number + 1}: {line!r} is no pair of pieces: {again}")
+        if (pair[0], pair[1]) in ranks:
+            raise ValueError(f"{path}, line {number + 1}: {line!r} is there twice: {again}")
+        ranks[pair[0], pair[1]] = number
+    return ranks
 
 
 def split(word: str, ranks: Ranks) -> list[str]:
@@ -105,22 +142,10 @@ class XlmModel:
             language.
         """
         vocabulary_path, merges_path, *settings = files(folder)
-        try:
-            path = vocabulary_path
-            vocabulary = {
-                str(name): int(n) for name, n in json.loads(path.read_text("utf-8")).items()
-            }
-            path = merges_path
-            # As XLMTokenizer reads it: "\n" alone ends a line, what is behind the last one is left
-            # out, and a line of fewer than two columns is no pair. A third column, where there is
-            # one, says how often the pair was seen.
-            lines = [line.split() for line in path.read_text("utf-8").split("\n")[:-1]]
-            ranks = {(line[0], line[1]): n for n, line in enumerate(lines) if len(line) > 1}
-            is_plain = True
-            for path in settings:
-                is_plain = bool(json.loads(path.read_text("utf-8")).get(PLAIN, True))
-        except (AttributeError, TypeError, ValueError) as error:
-            raise ValueError(f"{path} cannot be read: {error}") from error
+        pieces = Fields.read(vocabulary_path)
+        vocabulary = {name: pieces.integer(name) for name in pieces.names()}
+        ranks = read_merges(merges_path)
+        is_plain = all(Fields.read(path).boolean(PLAIN, True) for path in settings)
         missing = [name for name in (FIRST, LAST, UNKNOWN) if name not in vocabulary]
         if missing or not any(name.endswith(END) for name in vocabulary):
             raise ValueError(
@@ -128,7 +153,7 @@ class XlmModel:
                 f"{UNKNOWN}, and others that end with {END}. Other models need {TOKENIZER}"
             )
         config, params = hugging_face.load(folder, language)
-        require_room(vocabulary_path, 1 + max(vocabulary.values()), config)
+        require_rows(vocabulary_path, vocabulary, config.vocabulary_size)
         return cls(config, params, language, vocabulary, ranks, is_plain)
 
     @property

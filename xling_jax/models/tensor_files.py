@@ -1,0 +1,97 @@
+"""Files of safetensors: what they hold is known before it is read, and checked as it is read."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import ml_dtypes  # noqa: F401  (numpy knows bfloat16 by it)
+import numpy as np
+import safetensors
+
+from xling_jax.files import require_regular
+
+FLOATING = ("F64", "F32", "F16", "BF16")
+Shape = tuple[int, ...]
+
+
+class TensorFile:
+    """A file of tensors, none of which is read before it is asked for.
+
+    path: the file's. shapes: of the tensors, by their names.
+    """
+
+    def __init__(self, path: Path):
+        """Reads the header.
+
+        Raises:
+          FileNotFoundError: there is no file.
+          ValueError: it is no file of safetensors, or not whole.
+        """
+        require_regular(path)
+        self.path = path
+        try:
+            self._file = safetensors.safe_open(path, "numpy")
+            self._tensors = {name: self._file.get_slice(name) for name in self._file.keys()}
+        except safetensors.SafetensorError as error:
+            raise ValueError(
+                f"{path} is not a safetensors file, or damaged: {error}. Restore it or write it "
+                "again"
+            ) from error
+        self.shapes = {name: tuple(x.get_shape()) for name, x in self._tensors.items()}
+
+    def require_layers(self, layers: int, config: str) -> None:
+        """ValueError if a config wants more layers than there are tensors."""
+        if layers > len(self.shapes):
+            raise ValueError(
+                f"{self.path} has {len(self.shapes)} tensors, but {config} wants {layers} layers: "
+                "they do not belong together"
+            )
+
+    def require_floating(self, name: str) -> None:
+        """ValueError if a tensor holds whole numbers, or floats of a byte or less."""
+        if (dtype := self._tensors[name].get_dtype()) not in FLOATING:
+            raise ValueError(
+                f"{self.path}: tensor {name} is of type {dtype}, and {', '.join(FLOATING)} are read"
+            )
+
+    def read(self, name: str) -> np.ndarray:
+        """A floating tensor as float32.
+
+        Raises:
+          ValueError: some values are not finite in float32.
+        """
+        self.require_floating(name)
+        value = self._file.get_tensor(name)
+        with np.errstate(over="ignore"):
+            found = np.asarray(value, np.float32)
+        if not np.isfinite(found).all():
+            what = "too large for float32" if np.isfinite(value).all() else "NaN or infinite"
+            number = int((~np.isfinite(found)).sum())
+            raise ValueError(
+                f"{self.path}: {number} of the {found.size} values of tensor {name} are {what}: "
+                "restore the file, or take another checkpoint"
+            )
+        return found
+
+
+def require_shapes(
+    path: Path, found: Mapping[str, Shape], wanted: Mapping[str, Shape], config: str, way_out: str
+) -> None:
+    """ValueError unless tensors are those of a config.
+
+    Args:
+      path: their file's.
+      found: their shapes, by their names.
+      wanted: what the shapes should be.
+      config: the name of the config's file.
+      way_out: what to do where one is missing.
+    """
+    for name, shape in wanted.items():
+        if name not in found:
+            raise ValueError(f"{path}: tensor {name} is missing. {way_out}")
+        if found[name] != shape:
+            raise ValueError(
+                f"{path}: tensor {name} has the shape {found[name]}, but {config} wants {shape}"
+            )
+    for name in found:
+        if name not in wanted:
+            raise ValueError(f"{path}: tensor {name} is unknown in a model of its {config}")
