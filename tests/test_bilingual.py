@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 from small_run import ROOT, config_of
 
+from xling_jax.batches.assembly import SPECIALS
 from xling_jax.bilingual import group
+from xling_jax.bilingual.data import Preparer
 from xling_jax.bilingual.laboratory import Laboratory
+from xling_jax.bilingual.laboratory import rows as rows_of
 from xling_jax.bilingual.rows import parse
 from xling_jax.bilingual.selection import Best
 from xling_jax.bilingual.selection import read as read_best
@@ -118,9 +121,10 @@ def test_each_languages_model_is_stored(finished):
 
 def test_text_from_disk_trains_to_the_same_bits_as_text_in_memory(finished, tmp_path):
     _, _, metrics = finished
-    names = "row=default+extra_anchors,pair=en-far"
-    _, fed = run(tmp_path / "fed", names, **{"batches.resident_tokens": 0})
-    assert fed == {key: metrics[key] for key in fed} and len(fed) == 2
+    names = "row=default+extra_anchors+sep_l1,pair=en-far"
+    changes = {"batches.resident_tokens": 0, "rows.sep_l1": "default-anchors;sep[layers/0]"}
+    _, fed = run(tmp_path / "fed", names, **changes)
+    assert fed == {key: metrics[key] for key in fed} and len(fed) == 3
 
 
 def test_parameters_divided_among_devices_are_trained_evaluated_and_stored(finished, tmp_path):
@@ -384,3 +388,35 @@ def test_the_rows_of_the_paper_say_what_its_table_says():
     assert rows["sep_emb"].softmax == "language" and rows["sep_emb"].random_pieces == "inside"
     assert rows["sep_l1_3"].sharing == "union" and rows["sep_l1_3"].softmax == "shared"
     assert rows["wiki_cc"].is_other_domain and rows["far"].languages == ("far",)
+
+
+SEP = ("sep_emb", "sep_l1_3", "sep_l1_6", "sep_emb_l1_3", "sep_emb_l1_6")
+
+
+@pytest.mark.parametrize(
+    ("row", "is_inside"),
+    [
+        *((row, True) for row in SEP),
+        ("default-anchors;sep[layers/0..1/attention]", True),
+        ("default-anchors;random-inside", True),
+        ("default_anchors", False),
+        ("no_anchors", False),
+        ("default", True),  # all pieces of a joint vocabulary are both languages'
+        ("sep[layers/0]", True),
+    ],
+)
+def test_random_words_of_rows_with_separate_parameters_are_of_the_language(
+    row, is_inside, tmp_path_factory
+):
+    """W&C §4.3. Pieces that the other language has too are the language's own."""
+    made = config(f"row={row},pair=en-near", **{"models.layers": 6})
+    workdir = tmp_path_factory.getbasetemp() / "vocabularies"
+    data = Preparer(made, Reader(made), workdir)(rows_of(made)[0])
+    own = [set(ids.tolist()) - set(range(SPECIALS)) for ids in data.vocabulary.ids]
+    if row == "default_anchors":
+        assert len(own[0] & own[1]) > 10 and own[0] - own[1] and own[1] - own[0]
+    bits = jnp.arange(2**16, dtype=jnp.uint32) * jnp.uint32(2654435761)
+    for language, ids in enumerate(own):
+        drawn, counts = np.unique(data.tables.choice(language).draw(bits), return_counts=True)
+        assert set(drawn.tolist()) == (ids if is_inside else own[0] | own[1])
+        assert counts.max() < 2 * counts.min()

@@ -17,7 +17,7 @@ MODIFICATIONS = {
     "sep-emb": "embeddings of tokens and positions, and the softmax, for each language",
     "sep": "sep[PATHS]: these parameters for each language, as sep[layers/0..2]; joined by |",
     "language-softmax": "a prediction chooses among the language's pieces only",
-    "random-inside": "random replacements are of the same language",
+    "random-inside": "random replacements are of the language's own pieces, as with sep-emb and sep",
     "only": "only[NAMES]: without the other languages; joined by |",
 }
 WITH_ARGUMENT = ("sep", "only")
@@ -123,7 +123,8 @@ def parse(name: str, description: str, languages: Sequence[str]) -> Row:
         partition=(*(SEP_EMB if is_apart else ()), *paths),
         sharing=own,
         softmax=LANGUAGE_SOFTMAX if names & {"sep-emb", "language-softmax"} else SHARED_SOFTMAX,
-        random_pieces=INSIDE if names & {"sep-emb", "random-inside"} else ANYWHERE,
+        # W&C §4.3: in every row with separate parameters they stay inside the language.
+        random_pieces=INSIDE if names & {"sep-emb", "sep", "random-inside"} else ANYWHERE,
         code_switch=ONLINE
         if "extra-anchors-online" in names
         else ONCE
