@@ -162,7 +162,9 @@ def get_config(argument: str | None = None) -> ConfigDict:
             "seeds": "0",
         },
     )
-    pairs = options["pair"].split("+")
+    pairs = {pair: experiment.languages("pair", pair) for pair in options["pair"].split("+")}
+    if len(pairs) < options["pair"].count("+") + 1:
+        raise ValueError(f"pair={options['pair']}: a pair is named twice")
     runs = options["from"].split("+") if len(pairs) > 1 else [options["from"]]
     runs = [run for run in runs if run]
     if runs and len(runs) != len(pairs):
@@ -176,20 +178,20 @@ def get_config(argument: str | None = None) -> ConfigDict:
         rows[f"bilingual_map_{layer}"] = f"default;first[{layer}];map"
     parallel: dict[str, dict] = {}
     texts: dict[str, dict] = {task: {} for task in TASKS}
-    if len({are_embedded(tuple(pair.split("-"))) for pair in pairs}) > 1:
+    if len({are_embedded(languages) for languages in pairs.values()}) > 1:
         raise ValueError(
             f"pair={options['pair']}: embedded languages and others have no text in common; run "
             "them apart"
         )
-    for pair in pairs:
-        languages = tuple(pair.split("-"))
+    for languages in pairs.values():
+        experiment.require_free("texts", languages, ("dev", "train"))
         given = "synthetic" if are_embedded(languages) else ""
         for name in languages[1:]:
             parallel[name] = {"first": given, "second": given, "links": ""}
         for task in TASKS:
             for name in languages:
                 parts = ("train", "dev", "test") if name == languages[0] else ("test",)
-                texts[task][name] = dict.fromkeys(parts, given)
+                texts[task][name] = texts[task].get(name, {}) | dict.fromkeys(parts, given)
     defaults = [f"runs/bilingual-laptop-{pair}-all" for pair in pairs]
     config = ConfigDict(
         {

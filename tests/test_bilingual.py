@@ -361,7 +361,18 @@ def test_parallel_files_of_unequal_length_are_refused(files, tmp_path):
     ("description", "message"),
     [
         ("sep-emb;extra-anchors", "extra-anchors and sep-emb exclude each other"),
-        ("sep", "unknown modification 'sep'"),
+        ("sep", "'sep' needs an argument in brackets: sep.PATHS."),
+        ("sep[]", "needs an argument in brackets"),
+        ("sep[layers/0", "unknown modification 'sep.layers/0'"),
+        ("sep[layers/0|layers/0]", "name each path once"),
+        ("sep[layers/0|]", "name each path once"),
+        ("sep-emb[2]", "sep-emb has no argument"),
+        ("sep-emb;sep-emb", "'sep-emb' is there twice"),
+        ("default;sep-emb", "default stands alone"),
+        ("only[en];only[fr]", "only is given twice"),
+        ("first[99]", "unknown modification 'first.99.'"),
+        ("", "a part is empty"),
+        ("sep-emb;", "a part is empty"),
         ("only[de]", "name languages among en, fr, each once"),
         ("no-anchors;default-anchors", "exclude each other"),
         ("seperate", "unknown modification 'seperate'"),
@@ -374,6 +385,13 @@ def test_parallel_files_of_unequal_length_are_refused(files, tmp_path):
 def test_descriptions_that_mean_nothing_are_refused(description, message):
     with pytest.raises(ValueError, match=message):
         parse("mine", description, ("en", "fr"))
+
+
+@pytest.mark.parametrize("paths", ["layers/*/nothing", "layers/0..2", "layers/1..0", "mlm/x"])
+def test_paths_without_parameters_are_refused_before_anything_is_written(paths, tmp_path):
+    with pytest.raises(ValueError, match=r"row='sep\[.*\]': partition: no parameter lies under"):
+        Laboratory(config(f"row=sep[{paths}]"), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 def test_the_rows_of_the_paper_say_what_its_table_says():

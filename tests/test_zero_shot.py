@@ -178,7 +178,6 @@ def test_files_are_learned_from(trained, tmp_path, files):
         (",row=default", {"settings.ner.decay": "up"}, "decay='up': choose from linear"),
         (",row=default", {"sentences.train": 0}, r"sentences\.train=0"),
         (",row=default;map", {}, "say which layer's states are mapped"),
-        (",row=default;last[2]", {}, r"unknown part 'last\[2\]'"),
         (",row=default;first[7]", {}, r"first\[7\] of a model of 2 layers"),
         (
             ",row=alone;first[1];map",
@@ -191,6 +190,32 @@ def test_files_are_learned_from(trained, tmp_path, files):
 def test_bad_input_is_named_with_the_way_out(trained, tmp_path, options, changes, message):
     with pytest.raises((ValueError, FileNotFoundError), match=message):
         run(trained, tmp_path, options, **changes)
+    if "first[7]" in options:
+        assert not (tmp_path / "config.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("description", "message"),
+    [
+        ("default;last[2]", r"unknown modification 'last\[2\]': choose from first, map"),
+        ("default;first", "needs an argument in brackets"),
+        ("default;first[]", "needs an argument in brackets"),
+        *(
+            (f"default;first[{bad}]", r"'first\[.*\]': give a whole number from 0")
+            for bad in ("-1", "１", "1_0", "2.0", "9" * 30)
+        ),
+        ("default;first[1];first[2]", "first is given twice"),
+        ("default;first[1];map;map", "'map' is there twice"),
+        ("default;first[1];map[2]", "map has no argument"),
+        ("default;;map", "a part is empty"),
+        ("default;", "a part is empty"),
+        (";first[1]", "begin with a row of the pretraining"),
+        ("../default", "begin with a row of the pretraining"),
+    ],
+)
+def test_descriptions_that_mean_nothing_are_refused(description, message):
+    with pytest.raises(ValueError, match=message):
+        jobs.parse("mine", description)
 
 
 def test_another_setting_is_refused_in_the_same_workdir(trained, finished):
