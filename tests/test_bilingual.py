@@ -105,6 +105,7 @@ def test_the_best_checkpoint_is_kept_apart_from_the_latest(finished):
     assert value == min(values.values()) and values[step] == value
     assert (folder / str(step)).is_dir()
     assert metrics["default", 0]["best_step"] == step
+    assert metrics["default", 0]["perplexity_dev_en"] == value
 
 
 def test_each_languages_model_is_stored(finished):
@@ -171,6 +172,36 @@ def test_words_replaced_online_are_drawn_anew(finished, tmp_path):
 
 class Killed(Exception):
     pass
+
+
+def test_scores_are_those_of_what_is_selected_and_a_cut_changes_nothing(tmp_path, monkeypatch):
+    """Of two seeds side by side one is best half-way, the other one at the end."""
+    offer = Best.offer
+    options = "row=sep_l1,pair=en-far,seeds=0+1"
+    changes = {"devices.side_by_side": 2, "rows.sep_l1": "default-anchors;sep[layers/0]"}
+
+    def offered(self, step, state, _):
+        offer(self, step, state, [1.0 + abs(step - 6), 20.0 - step])
+
+    def killed(*_):
+        raise Killed
+
+    monkeypatch.setattr(Best, "offer", offered)
+    with monkeypatch.context() as patched, pytest.raises(Killed):
+        patched.setattr(group.Group, "_score", killed)
+        run(tmp_path, options, **changes)
+    assert not (tmp_path / "results.json").exists()
+    table, _ = run(tmp_path, options, **changes)
+    lines = [json.loads(x) for x in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    lines = [x for x in lines if x["kind"] == "evaluation"]
+    assert {x["step"] for x in lines} == {4, 6, 8, 12}
+    evaluated = {(x["seed"], x["step"]): x["metrics"] for x in lines}
+    for replica, step in zip(results.read_results(tmp_path / "results.json"), (6, 12), strict=True):
+        assert (replica.scored_at, replica.step, replica.metrics["best_step"]) == (step, 12, step)
+        own = evaluated[replica.seed, step]
+        assert {name: replica.metrics[name] for name in own} == own
+    mean = np.mean([evaluated[0, 6]["perplexity_dev_en"], evaluated[1, 12]["perplexity_dev_en"]])
+    assert f"{mean:.0f}±" in table
 
 
 def test_a_run_cut_off_twice_ends_with_the_same_numbers(finished, tmp_path, monkeypatch):

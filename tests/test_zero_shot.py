@@ -80,6 +80,28 @@ def test_a_setting_is_taken_at_its_best_epoch(finished):
         assert values[f"{score}_dev"] == max(x[f"{score}_dev"] for x in own)
 
 
+def test_the_last_epoch_may_be_tested_instead_and_a_resumed_run_does_so_too(trained, tmp_path):
+    changes = {"settings.ner.select": "last"}
+    _, found = run(trained, tmp_path, ",row=default", **changes)
+    path = tmp_path / "metrics.jsonl"
+    lines = [json.loads(x) for x in path.read_text().splitlines()]
+    first, last = [x for x in lines if x["kind"] == "evaluation"]
+    first["metrics"]["f1_dev"] = 2.0  # as if the first were the best
+    path.write_text("".join(json.dumps(x) + "\n" for x in lines))
+    (tmp_path / "results.json").unlink()
+    assert run(trained, tmp_path, ",row=default", **changes)[1] == found
+    (replica,) = results.read_results(tmp_path / "results.json")
+    assert replica.scored_at == last["step"] > first["step"]
+    assert {name: replica.metrics[name] for name in last["metrics"]} == last["metrics"]
+    assert "best_epoch" not in replica.metrics
+
+
+def test_the_search_of_dufter_and_schuetze_tests_the_last_epoch(trained):
+    for search, select in {"one": "best", "paper": "best", "dufter": "last"}.items():
+        settings = config(trained, f",search={search}").settings
+        assert {settings[task].select for task in settings} == {select}
+
+
 class Killed(Exception):
     pass
 
