@@ -132,6 +132,7 @@ def paper(languages: tuple[str, ...]) -> ConfigDict:
         "tokenize": "moses",
         "processes": 1,
     }
+    experiment.require_free("corpora", languages, corpora)
     for name in languages:
         sources = ("synthetic",) * 3
         if not is_embedded:
@@ -239,15 +240,16 @@ def get_config(argument: str | None = None) -> ConfigDict:
     options = experiment.parse_options(
         argument, {"row": "default", "pair": "en-near", "scale": "laptop", "seeds": "0"}
     )
-    languages = tuple(options["pair"].split("-"))
+    languages = experiment.languages("pair", options["pair"])
     scales = {"laptop": laptop, "paper": paper}
     config = experiment.choose("scale", options["scale"], scales)(languages)
     config.name, config.scale = "bilingual", options["scale"]
     first, others = languages[0], languages[1:]
     pairs = {f"{first}_{name}": f"only[{first}|{name}]" for name in others}
-    rows = ROWS | pairs | {name: f"only[{name}]" for name in languages}
-    config.rows, config.row = rows, options["row"]
+    own = pairs | {name: f"only[{name}]" for name in languages}
     config.sets = {"all": tuple(ROWS), "alone": languages, "pairs": tuple(pairs)}
+    experiment.require_free("rows", own, [*ROWS, *config.sets])
+    config.rows, config.row = ROWS | own, options["row"]
     config.seeds = experiment.integers("seeds", options["seeds"])
     name = f"bilingual-{options['scale']}-{options['pair']}-{options['row']}"
     config.workdir = re.sub(r"[^\w+.-]", "_", name)

@@ -72,6 +72,7 @@ def paper(languages: tuple[str, ...]) -> ConfigDict:
         "punctuation": False,
         "tokenize": "none",
     }
+    experiment.require_free("corpora", languages, corpora)
     for name in languages:
         wiki = (source.format(WIKI_NAMES.get(name, name)) for source in WIKI)
         train, dev = ("synthetic", "synthetic") if is_embedded else wiki
@@ -160,9 +161,7 @@ def get_config(argument: str | None = None) -> ConfigDict:
     """The experiment; `argument` chooses languages, rows, scale and seeds."""
     defaults = {"languages": "en-near-far", "row": "all", "scale": "laptop", "seeds": ""}
     options = experiment.parse_options(argument, defaults | {"tasks": "nli"})
-    languages = tuple(options["languages"].split("-"))
-    if len(languages) < 2:
-        raise ValueError(f"languages={options['languages']}: name two or more, joined by -")
+    languages = experiment.languages("languages", options["languages"])
     scales = {"laptop": laptop, "paper": paper}
     config = experiment.choose("scale", options["scale"], scales)(languages)
     is_paper = options["scale"] == "paper"

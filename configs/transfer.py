@@ -14,7 +14,8 @@ each pair's pretraining, joined by +; by default where the first command puts it
 `rows`, several joined by +, `all` of Table 1, or `aligned`: as in §5.1.2 the first layers of
 monolingual models with a map between them, or of the bilingual one, under four new layers), search
 (`one` setting a task, the `paper`'s, or that of D&S, `dufter`), seeds (of pretraining and of
-fine-tuning, joined by +).
+fine-tuning, joined by +). A field of note: settings.TASK.select (best: the epoch that is best on
+the first language is tested; last).
 
 Real data, in the formats of WikiAnn, CoNLL-U and XNLI:
 
@@ -115,6 +116,7 @@ def paper() -> dict[str, dict]:
         "examples": 0,
         "warmup": 0.1,
         "decay": "linear",
+        "select": "best",
     }
     rates = [(x, y) for x in (1.25e-6, 2.5e-6, 5e-6) for y in (5e-6, 2.5e-5, 1.25e-4)]
     nli = {
@@ -124,17 +126,19 @@ def paper() -> dict[str, dict]:
         "examples": 20_000,
         "warmup": 0.0,
         "decay": "constant",
+        "select": "best",
     }
     return {"nli": nli, "ner": tagging, "parsing": dict(tagging)}
 
 
 def dufter() -> dict[str, dict]:
-    """The setting of D&S §5, of whose three epochs the best on the source language is taken."""
+    """The setting of D&S §5, of whose three epochs the last is tested."""
     found = paper()
     for section in found.values():
         section.update(
             batches=(32,), rates=((2e-5, 2e-5),), epochs=3, examples=0, warmup=0.0, decay="linear"
         )
+        section.update(select="last")
     return found
 
 
@@ -162,7 +166,9 @@ def get_config(argument: str | None = None) -> ConfigDict:
             "seeds": "0",
         },
     )
-    pairs = options["pair"].split("+")
+    pairs = {pair: experiment.languages("pair", pair) for pair in options["pair"].split("+")}
+    if len(pairs) < options["pair"].count("+") + 1:
+        raise ValueError(f"pair={options['pair']}: a pair is named twice")
     runs = options["from"].split("+") if len(pairs) > 1 else [options["from"]]
     runs = [run for run in runs if run]
     if runs and len(runs) != len(pairs):
@@ -176,20 +182,20 @@ def get_config(argument: str | None = None) -> ConfigDict:
         rows[f"bilingual_map_{layer}"] = f"default;first[{layer}];map"
     parallel: dict[str, dict] = {}
     texts: dict[str, dict] = {task: {} for task in TASKS}
-    if len({are_embedded(tuple(pair.split("-"))) for pair in pairs}) > 1:
+    if len({are_embedded(languages) for languages in pairs.values()}) > 1:
         raise ValueError(
             f"pair={options['pair']}: embedded languages and others have no text in common; run "
             "them apart"
         )
-    for pair in pairs:
-        languages = tuple(pair.split("-"))
+    for languages in pairs.values():
+        experiment.require_free("texts", languages, ("dev", "train"))
         given = "synthetic" if are_embedded(languages) else ""
         for name in languages[1:]:
             parallel[name] = {"first": given, "second": given, "links": ""}
         for task in TASKS:
             for name in languages:
                 parts = ("train", "dev", "test") if name == languages[0] else ("test",)
-                texts[task][name] = dict.fromkeys(parts, given)
+                texts[task][name] = texts[task].get(name, {}) | dict.fromkeys(parts, given)
     defaults = [f"runs/bilingual-laptop-{pair}-all" for pair in pairs]
     config = ConfigDict(
         {

@@ -153,11 +153,20 @@ def test_marginals(description, marginals):
     ("description", "message"),
     [
         ("lang-pose", "unknown modification 'lang-pose'"),
-        ("lang-pos[en]", "unknown modification"),
-        ("inv-order[de]", "no language 'de'"),
+        ("lang-pos[en]", "lang-pos has no argument"),
+        ("lang-pos[]", "lang-pos has no argument"),
+        ("inv-order[de]", "'inv-order.de.': choose a language from en, fake"),
+        ("inv-order[]", "write an argument in the brackets, or leave them out"),
+        ("inv-order;inv-order[fake]", "fake is inverted twice"),
+        ("", "a part is empty"),
+        (";", "a part is empty"),
+        ("lang-pos;;no-random", "a part is empty"),
+        ("lang-pos; lang-pos", "'lang-pos' is there twice"),
+        ("original;lang-pos", "original stands alone"),
         ("no-random;no-random-as-published", "one reading of no-random"),
         ("knn-replace;knn-replace-as-published", "one reading of knn-replace"),
-        ("epochs", "'epochs': give a number above 0 in brackets"),
+        ("epochs", "'epochs' needs an argument in brackets"),
+        ("epochs[5", "unknown modification"),
         ("epochs[x]", "give a number above 0"),
         ("epochs[2.5]", "give a whole number of epochs, or a multiple such as 2.5x"),
         ("epochs[5];epochs[6]", "epochs is given twice"),
@@ -166,7 +175,12 @@ def test_marginals(description, marginals):
         ("learning-rate[inf]", "give a number above 0"),
         ("untrained;epochs[5]", "an untrained model has no epochs"),
         ("untrained;knn-replace", "an untrained model has no knn-replace"),
-        ("original[5]", "unknown modification"),
+        ("original[5]", "original has no argument"),
+        *(
+            (f"{name}[{bad}]", rf"'{name}\[.*\]': give a number above 0")
+            for name in ("epochs", "learning-rate")
+            for bad in ("0", "0x1", "nan", "1_0", "1e-50", "1e39", "1e999", "٣", "²", " 5", "+5")
+        ),
     ],
 )
 def test_a_bad_description_is_refused(description, message):
@@ -182,6 +196,12 @@ def test_a_row_may_have_epochs_and_a_learning_rate_of_its_own():
     assert setting.parse("untrained", LANGUAGES).epochs_of(40) == 0
     assert values("learning-rate[1e-4]").learning_rate == np.float32(1e-4)
     assert values("epochs[250]").learning_rate == values("original").learning_rate
+
+
+@pytest.mark.parametrize("epochs", ["0.01x", "1e-30x", "1e9", "1e6x"])
+def test_a_row_of_no_epochs_or_of_too_many_is_refused(epochs):
+    with pytest.raises(ValueError, match="epochs are asked for; choose from 1 to 1,000,000"):
+        setting.parse(f"epochs[{epochs}]", LANGUAGES).epochs_of(35)
 
 
 def test_sentences_longer_than_the_model_are_cut_and_counted():

@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 from small_run import ROOT, config_of
 
+from xling_jax.batches.assembly import SPECIALS
 from xling_jax.bilingual import group
+from xling_jax.bilingual.data import Preparer
 from xling_jax.bilingual.laboratory import Laboratory
+from xling_jax.bilingual.laboratory import rows as rows_of
 from xling_jax.bilingual.rows import parse
 from xling_jax.bilingual.selection import Best
 from xling_jax.bilingual.selection import read as read_best
@@ -102,6 +105,7 @@ def test_the_best_checkpoint_is_kept_apart_from_the_latest(finished):
     assert value == min(values.values()) and values[step] == value
     assert (folder / str(step)).is_dir()
     assert metrics["default", 0]["best_step"] == step
+    assert metrics["default", 0]["perplexity_dev_en"] == value
 
 
 def test_each_languages_model_is_stored(finished):
@@ -118,9 +122,10 @@ def test_each_languages_model_is_stored(finished):
 
 def test_text_from_disk_trains_to_the_same_bits_as_text_in_memory(finished, tmp_path):
     _, _, metrics = finished
-    names = "row=default+extra_anchors,pair=en-far"
-    _, fed = run(tmp_path / "fed", names, **{"batches.resident_tokens": 0})
-    assert fed == {key: metrics[key] for key in fed} and len(fed) == 2
+    names = "row=default+extra_anchors+sep_l1,pair=en-far"
+    changes = {"batches.resident_tokens": 0, "rows.sep_l1": "default-anchors;sep[layers/0]"}
+    _, fed = run(tmp_path / "fed", names, **changes)
+    assert fed == {key: metrics[key] for key in fed} and len(fed) == 3
 
 
 def test_parameters_divided_among_devices_are_trained_evaluated_and_stored(finished, tmp_path):
@@ -167,6 +172,36 @@ def test_words_replaced_online_are_drawn_anew(finished, tmp_path):
 
 class Killed(Exception):
     pass
+
+
+def test_scores_are_those_of_what_is_selected_and_a_cut_changes_nothing(tmp_path, monkeypatch):
+    """Of two seeds side by side one is best half-way, the other one at the end."""
+    offer = Best.offer
+    options = "row=sep_l1,pair=en-far,seeds=0+1"
+    changes = {"devices.side_by_side": 2, "rows.sep_l1": "default-anchors;sep[layers/0]"}
+
+    def offered(self, step, state, _):
+        offer(self, step, state, [1.0 + abs(step - 6), 20.0 - step])
+
+    def killed(*_):
+        raise Killed
+
+    monkeypatch.setattr(Best, "offer", offered)
+    with monkeypatch.context() as patched, pytest.raises(Killed):
+        patched.setattr(group.Group, "_score", killed)
+        run(tmp_path, options, **changes)
+    assert not (tmp_path / "results.json").exists()
+    table, _ = run(tmp_path, options, **changes)
+    lines = [json.loads(x) for x in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    lines = [x for x in lines if x["kind"] == "evaluation"]
+    assert {x["step"] for x in lines} == {4, 6, 8, 12}
+    evaluated = {(x["seed"], x["step"]): x["metrics"] for x in lines}
+    for replica, step in zip(results.read_results(tmp_path / "results.json"), (6, 12), strict=True):
+        assert (replica.scored_at, replica.step, replica.metrics["best_step"]) == (step, 12, step)
+        own = evaluated[replica.seed, step]
+        assert {name: replica.metrics[name] for name in own} == own
+    mean = np.mean([evaluated[0, 6]["perplexity_dev_en"], evaluated[1, 12]["perplexity_dev_en"]])
+    assert f"{mean:.0f}±" in table
 
 
 def test_a_run_cut_off_twice_ends_with_the_same_numbers(finished, tmp_path, monkeypatch):
@@ -357,7 +392,18 @@ def test_parallel_files_of_unequal_length_are_refused(files, tmp_path):
     ("description", "message"),
     [
         ("sep-emb;extra-anchors", "extra-anchors and sep-emb exclude each other"),
-        ("sep", "unknown modification 'sep'"),
+        ("sep", "'sep' needs an argument in brackets: sep.PATHS."),
+        ("sep[]", "needs an argument in brackets"),
+        ("sep[layers/0", "unknown modification 'sep.layers/0'"),
+        ("sep[layers/0|layers/0]", "name each path once"),
+        ("sep[layers/0|]", "name each path once"),
+        ("sep-emb[2]", "sep-emb has no argument"),
+        ("sep-emb;sep-emb", "'sep-emb' is there twice"),
+        ("default;sep-emb", "default stands alone"),
+        ("only[en];only[fr]", "only is given twice"),
+        ("first[99]", "unknown modification 'first.99.'"),
+        ("", "a part is empty"),
+        ("sep-emb;", "a part is empty"),
         ("only[de]", "name languages among en, fr, each once"),
         ("no-anchors;default-anchors", "exclude each other"),
         ("seperate", "unknown modification 'seperate'"),
@@ -372,6 +418,13 @@ def test_descriptions_that_mean_nothing_are_refused(description, message):
         parse("mine", description, ("en", "fr"))
 
 
+@pytest.mark.parametrize("paths", ["layers/*/nothing", "layers/0..2", "layers/1..0", "mlm/x"])
+def test_paths_without_parameters_are_refused_before_anything_is_written(paths, tmp_path):
+    with pytest.raises(ValueError, match=r"row='sep\[.*\]': partition: no parameter lies under"):
+        Laboratory(config(f"row=sep[{paths}]"), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
 def test_the_rows_of_the_paper_say_what_its_table_says():
     made = config("row=all,pair=en-far")
     rows = {name: parse(name, text, ("en", "far")) for name, text in made.rows.items()}
@@ -384,3 +437,35 @@ def test_the_rows_of_the_paper_say_what_its_table_says():
     assert rows["sep_emb"].softmax == "language" and rows["sep_emb"].random_pieces == "inside"
     assert rows["sep_l1_3"].sharing == "union" and rows["sep_l1_3"].softmax == "shared"
     assert rows["wiki_cc"].is_other_domain and rows["far"].languages == ("far",)
+
+
+SEP = ("sep_emb", "sep_l1_3", "sep_l1_6", "sep_emb_l1_3", "sep_emb_l1_6")
+
+
+@pytest.mark.parametrize(
+    ("row", "is_inside"),
+    [
+        *((row, True) for row in SEP),
+        ("default-anchors;sep[layers/0..1/attention]", True),
+        ("default-anchors;random-inside", True),
+        ("default_anchors", False),
+        ("no_anchors", False),
+        ("default", True),  # all pieces of a joint vocabulary are both languages'
+        ("sep[layers/0]", True),
+    ],
+)
+def test_random_words_of_rows_with_separate_parameters_are_of_the_language(
+    row, is_inside, tmp_path_factory
+):
+    """W&C §4.3. Pieces that the other language has too are the language's own."""
+    made = config(f"row={row},pair=en-near", **{"models.layers": 6})
+    workdir = tmp_path_factory.getbasetemp() / "vocabularies"
+    data = Preparer(made, Reader(made), workdir)(rows_of(made)[0])
+    own = [set(ids.tolist()) - set(range(SPECIALS)) for ids in data.vocabulary.ids]
+    if row == "default_anchors":
+        assert len(own[0] & own[1]) > 10 and own[0] - own[1] and own[1] - own[0]
+    bits = jnp.arange(2**16, dtype=jnp.uint32) * jnp.uint32(2654435761)
+    for language, ids in enumerate(own):
+        drawn, counts = np.unique(data.tables.choice(language).draw(bits), return_counts=True)
+        assert set(drawn.tolist()) == (ids if is_inside else own[0] | own[1])
+        assert counts.max() < 2 * counts.min()

@@ -122,7 +122,9 @@ def replica(
     row: str, seed: int, metrics: Mapping[str, float], step: int = STEPS,
     diverged: int | None = None,
 ) -> results.Replica:  # fmt: skip
-    return results.Replica("bilingual", row, ROWS.get(row, row), seed, step, metrics, diverged)
+    scored = STEPS // 2 if seed and diverged is None else None
+    described = ROWS.get(row, row)
+    return results.Replica("bilingual", row, described, seed, step, metrics, diverged, scored)
 
 
 def page_of(workdir: Path) -> str:
@@ -170,6 +172,17 @@ def test_the_page_says_what_was_run_and_what_the_scores_are(ended: Path) -> None
     ):
         assert part in text, part
     assert "candidates</th>" not in text
+
+
+def test_the_notes_say_at_which_steps_the_figures_were_taken(ended: Path) -> None:
+    """Of seed 1 that is stored; results of seed 0 are as older versions stored them."""
+    run = rows.read_run(ended)
+    notes = " ".join(bilingual.table(run).notes)
+    assert (
+        "lowest perplexity on held-out text of the row's first language: step default 200" in notes
+    )
+    assert "; far 200 of 400." in notes
+    assert "older version, and those of the last evaluation" in notes and "default, no_an" in notes
 
 
 def test_the_table_has_means_and_standard_deviations_over_seeds(ended: Path) -> None:

@@ -1,6 +1,7 @@
 """fake_english: which replicas share a program, and what fits in memory."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -34,6 +35,13 @@ def test_sets_and_rows_can_be_joined_and_nothing_is_named_twice():
         cells(config("row=small+3"))
     with pytest.raises(ValueError, match="or a set of rows: all, search, small"):
         cells(config("row=smal"))
+
+
+def test_epochs_that_are_none_are_refused_before_anything_is_written(tmp_path):
+    for row in ("epochs[0.0001x]", "overparam;epochs[0.01x]", "epochs[1e9]"):
+        with pytest.raises(ValueError, match=rf"row='{re.escape(row)}': epochs: .* choose from 1"):
+            Laboratory(config(f"row={row}"), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 def test_replicas_of_one_kind_share_programs():

@@ -26,7 +26,7 @@ ROOMS = [
     "main",
     "notebook",
 ]
-FOR_ALL = {"alignment", "devices", "files", "processes", "schema"}
+FOR_ALL = {"alignment", "descriptions", "devices", "files", "processes", "schema"}
 
 
 def room(parts):

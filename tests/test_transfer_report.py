@@ -220,6 +220,12 @@ def test_notes_follow_the_config(tmp_path: Path) -> None:
     assert "Examples tested on: Parsing 1,000 of en and 1,000 of near." in text
 
 
+def test_the_notes_say_that_the_last_epoch_is_tested(tmp_path: Path) -> None:
+    settings = {"nli": {"epochs": 3, "select": "last"}, "ner": {"epochs": 3, "select": "best"}}
+    workdir = fake_run(tmp_path, ["default"], ["nli", "ner"], more={"settings": settings})
+    assert "The last epoch is tested: NLI." in notes_of(workdir)
+
+
 def test_an_empty_workdir_gives_a_page(tmp_path: Path) -> None:
     assert transfer.write(tmp_path) == ""
     assert "Nothing has been logged yet." in (tmp_path / "report" / "report.html").read_text()

@@ -80,6 +80,28 @@ def test_a_setting_is_taken_at_its_best_epoch(finished):
         assert values[f"{score}_dev"] == max(x[f"{score}_dev"] for x in own)
 
 
+def test_the_last_epoch_may_be_tested_instead_and_a_resumed_run_does_so_too(trained, tmp_path):
+    changes = {"settings.ner.select": "last"}
+    _, found = run(trained, tmp_path, ",row=default", **changes)
+    path = tmp_path / "metrics.jsonl"
+    lines = [json.loads(x) for x in path.read_text().splitlines()]
+    first, last = [x for x in lines if x["kind"] == "evaluation"]
+    first["metrics"]["f1_dev"] = 2.0  # as if the first were the best
+    path.write_text("".join(json.dumps(x) + "\n" for x in lines))
+    (tmp_path / "results.json").unlink()
+    assert run(trained, tmp_path, ",row=default", **changes)[1] == found
+    (replica,) = results.read_results(tmp_path / "results.json")
+    assert replica.scored_at == last["step"] > first["step"]
+    assert {name: replica.metrics[name] for name in last["metrics"]} == last["metrics"]
+    assert "best_epoch" not in replica.metrics
+
+
+def test_the_search_of_dufter_and_schuetze_tests_the_last_epoch(trained):
+    for search, select in {"one": "best", "paper": "best", "dufter": "last"}.items():
+        settings = config(trained, f",search={search}").settings
+        assert {settings[task].select for task in settings} == {select}
+
+
 class Killed(Exception):
     pass
 
@@ -172,7 +194,6 @@ def test_files_are_learned_from(trained, tmp_path, files):
         (",row=default", {"texts.ner.en.dev": ""}, r"texts\.ner\.en\.dev is empty"),
         (",row=alone", {}, "models of one language each share nothing"),
         (",row=default;map", {}, "say which layer's states are mapped"),
-        (",row=default;last[2]", {}, r"unknown part 'last\[2\]'"),
         (",row=default;first[7]", {}, r"first\[7\] of a model of 2 layers"),
         (
             ",row=alone;first[1];map",
@@ -185,6 +206,32 @@ def test_files_are_learned_from(trained, tmp_path, files):
 def test_bad_input_is_named_with_the_way_out(trained, tmp_path, options, changes, message):
     with pytest.raises((ValueError, FileNotFoundError), match=message):
         run(trained, tmp_path, options, **changes)
+    if "first[7]" in options:
+        assert not (tmp_path / "config.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("description", "message"),
+    [
+        ("default;last[2]", r"unknown modification 'last\[2\]': choose from first, map"),
+        ("default;first", "needs an argument in brackets"),
+        ("default;first[]", "needs an argument in brackets"),
+        *(
+            (f"default;first[{bad}]", r"'first\[.*\]': give a whole number from 0")
+            for bad in ("-1", "１", "1_0", "2.0", "9" * 30)
+        ),
+        ("default;first[1];first[2]", "first is given twice"),
+        ("default;first[1];map;map", "'map' is there twice"),
+        ("default;first[1];map[2]", "map has no argument"),
+        ("default;;map", "a part is empty"),
+        ("default;", "a part is empty"),
+        (";first[1]", "begin with a row of the pretraining"),
+        ("../default", "begin with a row of the pretraining"),
+    ],
+)
+def test_descriptions_that_mean_nothing_are_refused(description, message):
+    with pytest.raises(ValueError, match=message):
+        jobs.parse("mine", description)
 
 
 def test_another_setting_is_refused_in_the_same_workdir(trained, finished):

@@ -6,16 +6,16 @@ import importlib.util
 import json
 import os
 import platform
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any, TypeVar
 
 import ml_collections
 
-from xling_jax import processes
+from xling_jax import descriptions, processes
 from xling_jax.corpora import sources
-from xling_jax.files import write_beside
+from xling_jax.files import plain_name, write_beside
 from xling_jax.reports.results import read_config
 
 T = TypeVar("T")
@@ -64,9 +64,9 @@ def parse_options(argument: str | None, defaults: Mapping[str, str]) -> dict[str
     """Reads what follows the colon in `--config=file.py:row=8,scale=paper`.
 
     Raises:
-      ValueError: an option that `defaults` does not name, or one without a value.
+      ValueError: an option that `defaults` does not name, without a value, or given twice.
     """
-    options = dict(defaults)
+    options, given = dict(defaults), set[str]()
     for part in filter(None, (argument or "").split(",")):
         name, equals, value = part.partition("=")
         if name not in defaults or not equals or not value:
@@ -74,6 +74,9 @@ def parse_options(argument: str | None, defaults: Mapping[str, str]) -> dict[str
                 f"unknown option {part!r} of the config: write NAME=VALUE, separated by commas, "
                 f"with names from {', '.join(defaults)}"
             )
+        if name in given:
+            raise ValueError(f"option {name!r} of the config is given twice")
+        given.add(name)
         options[name] = value
     return options
 
@@ -98,10 +101,16 @@ def chosen_rows(config: ml_collections.ConfigDict, parse: Callable[[str, str], T
     it is itself a description.
 
     Raises:
-      ValueError: no row, a row or seed named twice, or a row that `parse`
-        refuses.
+      ValueError: no row, a row or seed named twice, rows whose folders would
+        be the same, or a row that `parse` refuses.
     """
-    names = [x for name in config.row.split("+") for x in config.sets.get(name, (name,))]
+    asked = config.row.split("+")
+    if not all(name.strip() for name in asked):
+        raise ValueError(
+            f"row={config.row!r} has an empty name: join names by one + each; a row: "
+            f"{', '.join(config.rows)}; a set of rows: {', '.join(config.sets)}"
+        )
+    names = [x for name in asked for x in config.sets.get(name, (name,))]
     if not names:
         raise ValueError(f"row={config.row}: there is none; a row: {', '.join(config.rows)}")
     for kind, given in (("row", names), ("seed", list(config.seeds))):
@@ -110,16 +119,59 @@ def chosen_rows(config: ml_collections.ConfigDict, parse: Callable[[str, str], T
             raise ValueError(
                 f"row={config.row}, seeds={tuple(config.seeds)}: {kind} {listed} named twice"
             )
+    require_own_folders(names)
     found = []
     for name in names:
+        description = config.rows.get(name, name)
         try:
-            found.append(parse(name, config.rows.get(name, name)))
+            found.append(parse(name, description))
         except ValueError as error:
+            meant = f" ({description})" if description != name else ""
             raise ValueError(
-                f"row={name!r}: {error}; or a row: {', '.join(config.rows)}; or a set of rows: "
-                f"{', '.join(config.sets)}"
+                f"row={name!r}{meant}: {error}; or a row: {', '.join(config.rows)}; or a set of "
+                f"rows: {', '.join(config.sets)}"
             ) from error
     return found
+
+
+def require_own_folders(rows: Iterable[str]) -> None:
+    """Raises ValueError if two rows would keep their models in one folder."""
+    by_folder: dict[str, str] = {}
+    for row in rows:
+        other = by_folder.setdefault(plain_name(row), row)
+        if other != row:
+            raise ValueError(
+                f"row={row!r} and row={other!r} would have the same folder, "
+                f"{plain_name(row)}: run them in different workdirs"
+            )
+
+
+def languages(option: str, value: str) -> tuple[str, ...]:
+    """Reads `en-fr` as (en, fr).
+
+    Raises:
+      ValueError: there are not two, one is named twice, or a name cannot be a field's.
+    """
+    names = tuple(value.split("-"))
+    if len(names) < 2 or "" in names:
+        raise ValueError(f"{option}={value!r}: name two languages or more, joined by one - each")
+    for name in names:
+        if not name.isidentifier() or hasattr(ml_collections.ConfigDict, name):
+            raise ValueError(
+                f"{option}={value!r}: no language can be called {name!r}; take letters, digits "
+                "and _, and no word of Python's"
+            )
+        if names.count(name) > 1:
+            raise ValueError(f"{option}={value!r}: {name!r} is named twice")
+    return names
+
+
+def require_free(section: str, names: Iterable[str], taken: Iterable[str]) -> None:
+    """Raises ValueError if a name made of languages is one that a section of the config has."""
+    if both := sorted(set(names).intersection(taken)):
+        raise ValueError(
+            f"{section}.{both[0]} is something else already: call that language otherwise"
+        )
 
 
 def choose(name: str, value: str, choices: Mapping[str, Any]) -> Any:
@@ -132,16 +184,17 @@ def choose(name: str, value: str, choices: Mapping[str, Any]) -> Any:
 def integers(name: str, value: str) -> tuple[int, ...]:
     """Reads `0+42` as (0, 42); ValueError naming the option."""
     try:
-        return tuple(int(part) for part in value.split("+"))
+        return tuple(map(descriptions.whole_number, value.split("+")))
     except ValueError:
         raise ValueError(f"{name}={value!r}: write whole numbers joined by +, as 0+42") from None
 
 
 def integer(name: str, value: str) -> int:
     """Reads `20` as 20; ValueError naming the option."""
-    if not value.isdigit():
-        raise ValueError(f"{name}={value!r}: write one whole number")
-    return int(value)
+    try:
+        return descriptions.whole_number(value)
+    except ValueError:
+        raise ValueError(f"{name}={value!r}: write one whole number") from None
 
 
 def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -291,7 +344,8 @@ def stored(workdir: Path, description: Mapping[str, Any]) -> dict[str, Any] | No
     Rows that were not asked for before are added to it: a table can grow.
 
     Raises:
-      ValueError: the folder holds a run of another config; the fields that differ are named.
+      ValueError: the folder holds a run of another config; the fields that differ are named. Or
+        see `require_own_folders`.
     """
     found = processes.of_first(lambda: read_config(workdir / CONFIG))
     if not found:
@@ -304,6 +358,7 @@ def stored(workdir: Path, description: Mapping[str, Any]) -> dict[str, Any] | No
             + "".join(f"  {line}\n" for line in lines)
             + "Choose another --workdir, or repeat the command of that run to resume it."
         )
+    require_own_folders([*found["rows"], *description["rows"]])
     return _widened(found, description)
 
 

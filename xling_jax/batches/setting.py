@@ -5,13 +5,14 @@ program (Dufter & Schütze 2020, §2.3, §2.4 and §4).
 """
 
 import dataclasses
-import math
-import re
 from collections.abc import Sequence
 from typing import Any
 
 import jax
 import numpy as np
+
+from xling_jax import descriptions
+from xling_jax.descriptions import Part
 
 ORIGINAL = "original"
 MODIFICATIONS = {
@@ -28,7 +29,8 @@ MODIFICATIONS = {
     "epochs": "epochs[N]: trained for N epochs; epochs[Nx]: N times as many as the config says",
     "learning-rate": "learning-rate[X]: trained with the peak X instead of the config's",
 }
-WITH_ARGUMENT = ("inv-order", "epochs", "learning-rate")
+NEED_ARGUMENT, MAY_HAVE_ARGUMENT = ("epochs", "learning-rate"), ("inv-order",)
+MOST_EPOCHS = 1_000_000  # updates are counted in 32 bits
 MARGINALS = (0.8, 0.1, 0.1, 0.0)  # (mask, keep, random, neighbour) of Devlin et al. 2019
 RANDOM = 2  # the place of the random share
 KNN = {
@@ -85,12 +87,23 @@ class Modifications:
         return "no-parallel" not in self.names
 
     def epochs_of(self, config_epochs: int) -> int:
-        """Epochs of training, where the config says so many."""
+        """Epochs of training, where the config says so many.
+
+        Raises:
+          ValueError: the row's own number makes none, or too many.
+        """
         if "untrained" in self.names:
             return 0
         if self.epochs is None:
             return config_epochs
-        return round(self.epochs * config_epochs if self.epochs_are_times else self.epochs)
+        number = self.epochs * config_epochs if self.epochs_are_times else self.epochs
+        if not 1 <= round(number) <= MOST_EPOCHS:
+            times = f" times {config_epochs}" if self.epochs_are_times else ""
+            raise ValueError(
+                f"epochs: {self.epochs:g}{times} epochs are asked for; choose from 1 to "
+                f"{MOST_EPOCHS:,}"
+            )
+        return round(number)
 
     @property
     def needs_neighbours(self) -> bool:
@@ -106,60 +119,54 @@ def parse(description: str, languages: Sequence[str]) -> Modifications:
       languages: the languages' names in order.
 
     Raises:
-      ValueError: an unknown modification or language, a missing or bad number, or two that
-        exclude each other.
+      ValueError: see `descriptions.parts`; an unknown language, a bad number, or modifications
+        that exclude each other.
     """
-    names, inverted = set(), set()
+    known = {ORIGINAL: "nothing is changed"} | MODIFICATIONS
+    found = descriptions.parts(description, known, NEED_ARGUMENT, MAY_HAVE_ARGUMENT)
+    descriptions.only_once(found, *NEED_ARGUMENT)
+    names, inverted = {part.name for part in found}, set[str]()
     epochs, are_times, learning_rate = None, False, None
-    for part in filter(None, (part.strip() for part in description.split(";"))):
-        match = re.fullmatch(r"([a-z-]+)(?:\[(.+)\])?", part)
-        name, argument = match.groups() if match else (part, None)
-        if name == ORIGINAL and not argument:
-            continue
-        if name not in MODIFICATIONS or (argument and name not in WITH_ARGUMENT):
-            raise ValueError(
-                f"unknown modification {part!r} in row {description!r}: "
-                f"choose from {', '.join([ORIGINAL, *MODIFICATIONS])}"
-            )
-        if name == "inv-order":
-            language = argument or languages[-1]
+    if ORIGINAL in names and len(found) > 1:
+        raise ValueError(f"{ORIGINAL} stands alone, for no modification")
+    for part in found:
+        if part.name == "inv-order":
+            language = part.argument or languages[-1]
             if language not in languages:
-                raise ValueError(f"{part!r}: there is no language {language!r} in {languages}")
+                listed = ", ".join(languages)
+                raise ValueError(f"{part.text!r}: choose a language from {listed}")
+            if language in inverted:
+                raise ValueError(f"{part.text!r}: {language} is inverted twice")
             inverted.add(language)
-        elif name in WITH_ARGUMENT and name in names:
-            raise ValueError(f"row {description!r}: {name} is given twice")
-        elif name == "epochs":
-            epochs, are_times = _epochs(part, argument or "")
-        elif name == "learning-rate":
-            learning_rate = _positive(part, argument or "")
-        names.add(name)
+        elif part.name == "epochs":
+            epochs, are_times = _epochs(part)
+        elif part.name == "learning-rate":
+            learning_rate = _number(part, part.argument)
     for readings in ONE_READING:
         if names.issuperset(readings):
-            raise ValueError(f"row {description!r}: choose one reading of {readings[0]}")
+            raise ValueError(f"choose one reading of {readings[0]}: {' or '.join(readings)}")
     if "untrained" in names and (without := names.intersection(OF_TRAINING)):
-        raise ValueError(
-            f"row {description!r}: an untrained model has no {', '.join(sorted(without))}"
-        )
-    return Modifications(frozenset(names), frozenset(inverted), epochs, are_times, learning_rate)
+        raise ValueError(f"an untrained model has no {', '.join(sorted(without))}")
+    changed = frozenset(names - {ORIGINAL})
+    return Modifications(changed, frozenset(inverted), epochs, are_times, learning_rate)
 
 
-def _positive(part: str, argument: str) -> float:
-    """The number between a modification's brackets."""
+def _number(part: Part, text: str) -> float:
+    """A number above 0 in a part's argument; ValueError naming the part."""
     try:
-        number = float(argument)
-    except ValueError:
-        number = 0.0
-    if not 0 < number < math.inf:
-        raise ValueError(f"{part!r}: give a number above 0 in brackets")
-    return number
+        return descriptions.number(text)
+    except ValueError as error:
+        raise ValueError(f"{part.text!r}: {error}") from error
 
 
-def _epochs(part: str, argument: str) -> tuple[float, bool]:
+def _epochs(part: Part) -> tuple[float, bool]:
     """The number of epochs, and whether it is a multiple of the config's."""
-    number = _positive(part, argument.removesuffix("x"))
-    is_times = argument.endswith("x")
+    number = _number(part, part.argument.removesuffix("x"))
+    is_times = part.argument.endswith("x")
     if not is_times and not number.is_integer():
-        raise ValueError(f"{part!r}: give a whole number of epochs, or a multiple such as 2.5x")
+        raise ValueError(
+            f"{part.text!r}: give a whole number of epochs, or a multiple such as 2.5x"
+        )
     return number, is_times
 
 

@@ -25,7 +25,7 @@ from xling_jax.reports.outcomes import Evaluations
 from xling_jax.training import sharding
 from xling_jax.training.checkpoints import Checkpoints
 from xling_jax.training.interruption import Interruption
-from xling_jax.training.loop import Diverged, Replica, Schedule, Stage, Training
+from xling_jax.training.loop import Diverged, Replica, Schedule, Stage, Training, stack
 from xling_jax.training.metrics import MetricsFile, say
 from xling_jax.training.optimizer import OptimizerConfig
 from xling_jax.training.step import RUNNING, State
@@ -165,11 +165,33 @@ class Group:
             checkpoints.close()
             best.close()
         # Before the results, which say that nothing is missing.
-        for replica, params in zip(self._replicas, best.parameters(), strict=True):
+        parameters = best.parameters()
+        for replica, params in zip(self._replicas, parameters, strict=True):
             if params:
                 folder = folder_of(self._workdir, self._row.name, replica.seed)
                 export(folder, self._program.model, params, self._data.vocabulary, self._written)
+        self._score(state, parameters, best.steps(), training.settings)
         self._store(state, best)
+
+    def _score(
+        self, state: State, parameters: Sequence, steps: Sequence[int | None], settings
+    ) -> None:
+        """Evaluates what is selected (W&C §3.1), unless that is what training ended with.
+
+        Args:
+          state: the final one. parameters, steps: each replica's selected ones, None without any.
+          settings: of the replicas, on the devices.
+        """
+        if all(step in (None, self._schedule.total) for step in steps):
+            return
+        final = devices.fetch(state.params) if None in parameters else None
+        chosen = [
+            jax.tree.map(lambda x, n=number: x[n], final) if params is None else params
+            for number, params in enumerate(parameters)
+        ]
+        specs = sharding.state_specs(self._program).params
+        selected = devices.place(stack(chosen), self._mesh, specs)
+        self._evaluated = self._schedule.total, self._measure(selected, settings, True)
 
     @property
     def _name(self) -> str:
@@ -202,34 +224,43 @@ class Group:
                 f"{short.length}"
             )
 
-    def _evaluator(self, metrics: MetricsFile, best: Best):
-        """What the loop calls with (step, state, settings)."""
-        section, layers = self._config.evaluators, self._layers()
-        perplexity = StreamPerplexity(
-            self._program, self._mesh, self._data.dev, list(self._row.languages)
+    def _prepare_evaluators(self) -> None:
+        """Puts the text to evaluate on onto the devices."""
+        section, data = self._config.evaluators, self._data
+        self._perplexity = StreamPerplexity(
+            self._program, self._mesh, data.dev, list(self._row.languages)
         )
-        translations = None
-        if self._data.items:
-            translations = Translations(
+        self._translations: Translations | None = None
+        if data.items:
+            self._translations = Translations(
                 self._program.model,
                 self._mesh,
-                self._data.items,
-                layers=layers,
+                data.items,
+                layers=self._layers(),
                 max_length=self._config.batches.length,
                 sentences=section.sentences,
                 row_lengths=tuple(section.row_lengths),
             )
+
+    def _measure(self, params, settings, has_translations: bool) -> list[dict[str, float]]:
+        """The metrics of each replica, from parameters and settings with a replica axis."""
+        found = self._perplexity(params, settings)
+        if self._translations is None or not has_translations:
+            return found
+        layers, languages = self._layers(), self._row.languages
+        return [
+            own | others | _means(others, languages, layers)
+            for own, others in zip(found, self._translations(params), strict=True)
+        ]
+
+    def _evaluator(self, metrics: MetricsFile, best: Best):
+        """What the loop calls with (step, state, settings)."""
+        self._prepare_evaluators()
         evaluations = Evaluations(metrics, self._replicas, self._schedule.epoch)
         first = f"perplexity_dev_{self._row.languages[0]}"
 
         def evaluate(step: int, state: State, settings: StreamSetting) -> None:
-            found = perplexity(state.params, settings)
-            if translations is not None and step in self._curve:
-                both = zip(found, translations(state.params), strict=True)
-                found = [
-                    own | others | _means(others, self._row.languages, layers)
-                    for own, others in both
-                ]
+            found = self._measure(state.params, settings, step in self._curve)
             self._evaluated = step, found
             if step:
                 best.offer(step, state, [values[first] for values in found])
@@ -250,7 +281,7 @@ class Group:
         return tuple(self._config.evaluators.layers) or tuple(every)
 
     def _store(self, state: State, best: Best) -> None:
-        """Adds the replicas to `results.json`."""
+        """Adds the replicas to `results.json`, each with the scores of what is selected."""
         stopped_at = devices.fetch(state.stopped_at).tolist()
         for number, (replica, at, selected) in enumerate(
             zip(self._replicas, stopped_at, best.found(), strict=True)
@@ -259,8 +290,9 @@ class Group:
             if at == RUNNING:
                 assert self._evaluated is not None
                 values = {**self._evaluated[1][number], **self._data.found, **selected}
-            path = self._workdir / "results.json"
-            outcomes.store(path, self._config.name, replica, self._schedule.total, at, values)
+            path, total = self._workdir / "results.json", self._schedule.total
+            scored = round(selected.get("best_step", total))
+            outcomes.store(path, self._config.name, replica, total, at, values, scored)
 
 
 def _means(

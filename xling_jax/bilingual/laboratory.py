@@ -41,7 +41,8 @@ class Laboratory:
         # Sizes of vocabularies do not matter here: no path names a row of a table.
         plain = heads.param_shapes(BertConfig(vocabulary_size=1, **config.models))
         for row in self._rows:
-            partition.own_paths(plain, row.partition)
+            with experiment.named(f"row={row.name!r}"):
+                partition.own_paths(plain, row.partition)
         if config.training.start_from:
             best_folder(config.training.start_from)
         experiment.require_writable(workdir)

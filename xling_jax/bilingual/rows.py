@@ -1,9 +1,9 @@
 """The rows of W&C Table 1 as modifications of the default model."""
 
 import dataclasses
-import re
 from collections.abc import Sequence
 
+from xling_jax import descriptions
 from xling_jax.batches.windows import ANYWHERE, INSIDE
 from xling_jax.training.stream_step import LANGUAGE_SOFTMAX, SHARED_SOFTMAX
 
@@ -17,7 +17,7 @@ MODIFICATIONS = {
     "sep-emb": "embeddings of tokens and positions, and the softmax, for each language",
     "sep": "sep[PATHS]: these parameters for each language, as sep[layers/0..2]; joined by |",
     "language-softmax": "a prediction chooses among the language's pieces only",
-    "random-inside": "random replacements are of the same language",
+    "random-inside": "random replacements are of the language, as in all rows with sep-emb or sep",
     "only": "only[NAMES]: without the other languages; joined by |",
 }
 WITH_ARGUMENT = ("sep", "only")
@@ -55,6 +55,21 @@ class Row:
     is_other_domain: bool
 
 
+def _only(part: descriptions.Part, languages: Sequence[str]) -> list[str]:
+    """The languages that a part names, in the experiment's order."""
+    only = part.argument.split("|")
+    trained = [other for other in languages if other in only]
+    if len(trained) < len(only):
+        raise ValueError(
+            f"{part.text!r}: name languages among {', '.join(languages)}, each once, joined by |"
+        )
+    if len(trained) > 1 and trained[0] != languages[0]:
+        raise ValueError(
+            f"{part.text!r}: several languages are compared with {languages[0]}, so name it too"
+        )
+    return trained
+
+
 def parse(name: str, description: str, languages: Sequence[str]) -> Row:
     """Reads a description such as `sep-emb;sep[layers/0..2]`.
 
@@ -64,34 +79,22 @@ def parse(name: str, description: str, languages: Sequence[str]) -> Row:
       languages: of the experiment.
 
     Raises:
-      ValueError: an unknown modification or language, or two that exclude each other.
+      ValueError: see `descriptions.parts`; an unknown language, or modifications that exclude each
+        other.
     """
-    names: set[str] = set()
-    paths: list[str] = []
+    known = {DEFAULT: "nothing is changed"} | MODIFICATIONS
+    found = descriptions.parts(description, known, WITH_ARGUMENT)
+    descriptions.only_once(found, "only")
+    names = {part.name for part in found}
+    if DEFAULT in names and len(found) > 1:
+        raise ValueError(f"{DEFAULT} stands alone, for no modification")
+    paths = [path for part in found if part.name == "sep" for path in part.argument.split("|")]
+    if "" in paths or len(set(paths)) < len(paths):
+        raise ValueError(f"sep[{'|'.join(paths)}]: name each path once, joined by one | each")
     trained = list(languages)
-    for part in filter(None, (part.strip() for part in description.split(";"))):
-        match = re.fullmatch(r"([a-z-]+)(?:\[(.+)\])?", part)
-        kind, argument = match.groups() if match else (part, None)
-        if kind == DEFAULT and not argument:
-            continue
-        if kind not in MODIFICATIONS or bool(argument) != (kind in WITH_ARGUMENT):
-            raise ValueError(
-                f"unknown modification {part!r}: choose from {', '.join([DEFAULT, *MODIFICATIONS])}"
-            )
-        names.add(kind)
-        if kind == "sep":
-            paths += (argument or "").split("|")
-        if kind == "only":
-            only = (argument or "").split("|")
-            trained = [other for other in languages if other in only]
-            if len(trained) < len(only):
-                raise ValueError(
-                    f"{part!r}: name languages among {', '.join(languages)}, each once"
-                )
-            if len(trained) > 1 and trained[0] != languages[0]:
-                raise ValueError(
-                    f"{part!r}: several languages are compared with {languages[0]}, so name it too"
-                )
+    for part in found:
+        if part.name == "only":
+            trained = _only(part, languages)
     if wrong := sorted(names.intersection(("language-softmax", "random-inside"))):
         if not names.intersection(("no-anchors", "default-anchors", "sep-emb")):
             raise ValueError(
@@ -101,8 +104,8 @@ def parse(name: str, description: str, languages: Sequence[str]) -> Row:
     if len(trained) == 1 and (wrong := sorted(names.intersection(OF_SEVERAL))):
         raise ValueError(f"{wrong[0]} needs two languages or more")
     for several in EXCLUDE:
-        if len(found := sorted(names.intersection(several))) > 1:
-            raise ValueError(f"{' and '.join(found)} exclude each other")
+        if len(both := sorted(names.intersection(several))) > 1:
+            raise ValueError(f"{' and '.join(both)} exclude each other")
     is_apart = "sep-emb" in names
     own = next(
         (
@@ -123,7 +126,8 @@ def parse(name: str, description: str, languages: Sequence[str]) -> Row:
         partition=(*(SEP_EMB if is_apart else ()), *paths),
         sharing=own,
         softmax=LANGUAGE_SOFTMAX if names & {"sep-emb", "language-softmax"} else SHARED_SOFTMAX,
-        random_pieces=INSIDE if names & {"sep-emb", "random-inside"} else ANYWHERE,
+        # W&C §4.3: in every row with separate parameters they stay inside the language.
+        random_pieces=INSIDE if names & {"sep-emb", "sep", "random-inside"} else ANYWHERE,
         code_switch=ONLINE
         if "extra-anchors-online" in names
         else ONCE

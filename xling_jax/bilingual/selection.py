@@ -62,6 +62,10 @@ class Best:
             for found in self._read()
         ]
 
+    def steps(self) -> list[int | None]:
+        """The step of each replica's best, None without one."""
+        return [best[0] if best else None for best in self._read()]
+
     def parameters(self) -> list:
         """The parameters of each replica's best checkpoint, None where it has none."""
         return [

@@ -15,7 +15,7 @@ from xling_jax.batches import packing, setting
 from xling_jax.batches.sampling import Sampler
 from xling_jax.evaluators.multilinguality import paper_layers, require_layers
 from xling_jax.fake_english.neighbours import Neighbours
-from xling_jax.fake_english.replicas import Cell
+from xling_jax.fake_english.replicas import Cell, epochs
 from xling_jax.fake_english.texts import Data, Evaluator
 from xling_jax.models.bert import BertConfig
 from xling_jax.training import sharding
@@ -83,15 +83,13 @@ class Programs:
             the longest sentence or a language.
         """
         sizes: dict[str, Any] = self._config.models.to_dict()
-        epochs = self._config.training.epochs
         if "overparam" in cell.modifications:
             large = self._config.overparam
             sizes |= {name: large[name] for name in ("hidden", "intermediate", "heads")}
-            epochs = large.epochs or epochs
         model = BertConfig(vocabulary_size=self._data.vocabulary.size, **sizes)
         require_layers(self.layers(model), model.layers)
         self._require_positions(model, cell)
-        return Kind(model, cell.modifications.epochs_of(epochs))
+        return Kind(model, epochs(self._config, cell.modifications))
 
     def layers(self, model: BertConfig) -> tuple[int, ...]:
         """The layers that are evaluated."""

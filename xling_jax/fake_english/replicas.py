@@ -26,14 +26,22 @@ def cells(config: ml_collections.ConfigDict) -> list[Cell]:
     """The replicas that the config asks for.
 
     Raises:
-      ValueError: an unknown row or modification, or something named twice.
+      ValueError: see `experiment.chosen_rows` and `setting.parse`; or epochs that are none.
     """
 
     def parse(name: str, description: str) -> list[Cell]:
         modifications = setting.parse(description, config.corpora.languages)
+        epochs(config, modifications)
         return [Cell(name, description, seed, modifications) for seed in config.seeds]
 
     return [cell for row in experiment.chosen_rows(config, parse) for cell in row]
+
+
+def epochs(config: ml_collections.ConfigDict, modifications: setting.Modifications) -> int:
+    """Epochs of a row; see `Modifications.epochs_of` for errors."""
+    is_large = "overparam" in modifications and "overparam" in config
+    own = config.overparam.epochs if is_large else 0
+    return modifications.epochs_of(own or config.training.epochs)
 
 
 def with_their_groups(

@@ -21,7 +21,7 @@ Params = dict[str, Any]
 SHARED, LANGUAGE = "shared", "language"
 EVERYTHING = ("*",)
 PADDED = ("embeddings/tokens", "mlm/bias")  # leaves with a row for each piece
-_RANGE = re.compile(r"(\d+)\.\.(\d+)")
+_RANGE = re.compile(r"([0-9]+)\.\.([0-9]+)")
 
 
 def _component_matches(pattern: str, name: str) -> bool:
@@ -44,16 +44,18 @@ def own_paths(plain: Params, patterns: Iterable[str]) -> frozenset[str]:
     """The leaves of a plain tree that each language has for itself.
 
     Raises:
-      ValueError: a pattern that no parameter lies under.
+      ValueError: a pattern that no parameter lies under, or a range that goes beyond them.
     """
     leaves = list(traverse_util.flatten_dict(plain, sep="/"))
     own: set[str] = set()
     for pattern in patterns:
         found = {path for path in leaves if is_under(path, pattern)}
-        if not found:
+        last = _RANGE.sub(r"\2", pattern)  # such as layers/5 of layers/0..5
+        missing = [x for x in (last, pattern) if not any(is_under(path, x) for path in leaves)]
+        if missing:
             tops = sorted({"/".join(path.split("/")[:2]) for path in leaves})
             raise ValueError(
-                f"partition: no parameter lies under {pattern!r}; there are {', '.join(tops)} "
+                f"partition: no parameter lies under {missing[0]!r}; there are {', '.join(tops)} "
                 "and what is below them"
             )
         own |= found

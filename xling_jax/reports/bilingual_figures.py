@@ -18,7 +18,7 @@ SCORES = (
 
 
 def entries(run: Run) -> list[Entry]:
-    """The final scores of every row that has any, and the rows that diverged, in order."""
+    """The scores of every row that has any, and the rows that diverged, in order."""
     found = []
     for row in map(run.row, run.row_names()):
         ours = {n: (s.mean, s.sd) for n, *_ in SCORES if (s := row.metrics.get(n))}

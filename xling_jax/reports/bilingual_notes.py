@@ -27,7 +27,6 @@ _ANCHORS = (
     "Anchors: pieces that occur in the training text of two languages or more, and the share of "
     "tokens that they cover, mean over languages."
 )
-_LAST = "Figures are those of the last evaluation, not of the checkpoint with the best perplexity."
 _SD = (
     "The second number of a cell is the standard deviation over seeds, of the population "
     "(ddof=0). A difference between rows that is not well above it may be chance."
@@ -49,9 +48,33 @@ def about(run: Run, rows: Sequence[Row]) -> list[str]:
         found.append(_SD)
     elif names:
         found.append(_ONE_SEED)
-    if names:
-        found.append(_LAST)
-    return [*found, _PAPER, *notes.progress(rows)]
+    return [*found, *_scored(run, rows), _PAPER, *notes.progress(rows)]
+
+
+def _scored(run: Run, rows: Sequence[Row]) -> list[str]:
+    """At which steps the figures were taken, of rows of which a seed has ended."""
+    told, older = [], []
+    for row in rows:
+        ended = [r for r in run.replicas if r.row == row.row and r.diverged_at is None]
+        steps = {r.scored_at for r in ended if r.scored_at is not None}
+        if steps:
+            total = run.steps_of(row.row)
+            of = f" of {total:,}" if total else ""
+            told.append(f"{row.row} {listed([f'{step:,}' for step in sorted(steps)])}{of}")
+        if any(r.scored_at is None for r in ended):
+            older.append(row.row)
+    found = []
+    if told:
+        found.append(
+            "Figures, but for those over training, are of the checkpoint with the lowest "
+            f"perplexity on held-out text of the row's first language: step {'; '.join(told)}."
+        )
+    if older:
+        found.append(
+            "Stored by an older version, and those of the last evaluation, whatever its "
+            f"perplexity: {listed(older)}."
+        )
+    return found
 
 
 def _scores(run: Run) -> list[str]:

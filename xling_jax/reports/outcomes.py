@@ -71,6 +71,7 @@ def store(
     total: int,
     stopped_at: int,
     metrics: Mapping[str, float],
+    scored_at: int | None = None,
 ) -> None:
     """Adds a replica to `results.json`.
 
@@ -80,7 +81,8 @@ def store(
       replica: which one.
       total: the updates of its schedule.
       stopped_at: the step at which it diverged, or RUNNING.
-      metrics: of its last evaluation; none of one that diverged.
+      metrics: of its last evaluation, or of the one selected; none of one that diverged.
+      scored_at: the step of that evaluation, by default the last.
     """
     has_ended = stopped_at == RUNNING
     results.add_result(
@@ -93,6 +95,7 @@ def store(
             step=total if has_ended else stopped_at,
             metrics=metrics,
             diverged_at=None if has_ended else stopped_at,
+            scored_at=(total if scored_at is None else scored_at) if has_ended else None,
         ),
     )
     processes.wait("a stored result")

@@ -26,7 +26,10 @@ _ARRAYS = re.compile(r"row(.+)_seed(\d+)\.npz")
 
 @dataclass(frozen=True)
 class Replica:
-    """One entry of `results.json`: a replica that ended, or diverged after `diverged_at` steps."""
+    """One entry of `results.json`: a replica that ended, or diverged after `diverged_at` steps.
+
+    scored_at: the step whose parameters have these metrics; None where that is not stored.
+    """
 
     experiment: str
     row: str
@@ -35,6 +38,7 @@ class Replica:
     step: int
     metrics: Mapping[str, float]
     diverged_at: int | None = None
+    scored_at: int | None = None
 
 
 @dataclass(frozen=True)
@@ -97,7 +101,7 @@ def _numbers(values: Any, where: str) -> dict[str, float]:
 def _replica(entry: Any, where: str) -> Replica:
     if not isinstance(entry, dict) or not isinstance(entry.get("row"), str | int):
         _invalid(f"{where}: expected an object with row, seed, step, metrics; got {entry!r}")
-    diverged = entry.get("diverged_at")
+    diverged, scored = entry.get("diverged_at"), entry.get("scored_at")
     return Replica(
         experiment=str(entry.get("experiment", "")),
         row=str(entry["row"]),
@@ -106,6 +110,7 @@ def _replica(entry: Any, where: str) -> Replica:
         step=_integer(entry, "step", where),
         metrics=_numbers(entry.get("metrics") or {}, where),
         diverged_at=None if diverged is None else _integer(entry, "diverged_at", where),
+        scored_at=None if scored is None else _integer(entry, "scored_at", where),
     )
 
 
@@ -148,8 +153,9 @@ def write_results(path: Path, replicas: Sequence[Replica]) -> Path:
         entry["metrics"] = {
             k: float(v) if math.isfinite(v) else None for k, v in replica.metrics.items()
         }
-        if replica.diverged_at is None:
-            del entry["diverged_at"]
+        for name in ("diverged_at", "scored_at"):
+            if entry[name] is None:
+                del entry[name]
         entries.append(entry)
     return write_beside(path, json.dumps(entries, indent=1, allow_nan=False) + "\n")
 

@@ -167,17 +167,26 @@ def _cut(board: Board) -> list[str]:
 
 
 def _epochs(run: Run, board: Board) -> list[str]:
-    """At which epochs the models are best: the last one may mean that they train too short."""
+    """Which epochs are tested: if the best is the last one, models may train too short."""
     settings = section(run, "settings")
     told = []
     for task in board.tasks:
         chosen = [r for job in board.jobs if job.task == task for r in job.chosen]
         found = [round(r.metrics["best_epoch"]) for r in chosen if "best_epoch" in r.metrics]
-        own = settings.get(task) if isinstance(settings, dict) else None
-        total = own.get("epochs") if isinstance(own, dict) else None
+        total = _field(settings, task, "epochs")
         if found:
             told.append(f"{TITLES[task]} {spread(found)}" + (f" of {total}" if total else ""))
-    return [f"Best epochs: {listed(told)}."] if told else []
+    last = [TITLES[task] for task in board.tasks if _field(settings, task, "select") == "last"]
+    return [
+        *([f"Best epochs: {listed(told)}."] if told else []),
+        *([f"The last epoch is tested: {listed(last)}."] if last else []),
+    ]
+
+
+def _field(settings: object, task: str, name: str) -> object:
+    """A field of a task's settings, None if there is none."""
+    own = settings.get(task) if isinstance(settings, dict) else None
+    return own.get(name) if isinstance(own, dict) else None
 
 
 def _missing(board: Board) -> list[str]:

@@ -236,8 +236,8 @@ class Group:
         return [[x.row, x.seed, x.step, dict(x.values)] for x in found]
 
     def _store(self, state: State, known: Mapping[str, float]) -> None:
-        """Adds the replicas to `results.json`, each with its epoch that is best on the first
-        language's examples to choose by."""
+        """Adds the replicas to `results.json`, each with its last epoch, or with the one that is
+        best on the first language's examples to choose by."""
         task, texts = self._task, self._texts
         fixed = {f"examples_{name}": float(len(items)) for name, items in texts.test.items()}
         for language, items in texts.test.items():
@@ -246,17 +246,20 @@ class Group:
         fixed |= {f"cut_{name}": float(number) for name, number in self._cut.items()}
         written = processes.of_first(self._evaluations)
         dev = f"{task.metric}_{DEV}"
+        is_last = self._config.settings[self._job.task].select == "last"
         for replica, at in zip(
             self._replicas, devices.fetch(state.stopped_at).tolist(), strict=True
         ):
-            values: Mapping[str, float] = {}
+            values: dict[str, float] = {}
+            step = None
             if at == RUNNING:
                 own = [x for x in written if (x[0], x[1]) == (replica.row, replica.seed)]
-                *_, step, best = max(own, key=lambda record: record[-1][dev])
-                epoch = step / self._schedule.epoch
-                values = {**best, **fixed, **known, "best_epoch": epoch}
-            path = self._workdir / RESULTS
-            outcomes.store(path, self._config.name, replica, self._schedule.total, at, values)
+                *_, step, found = max(own, key=lambda x: x[2] if is_last else x[-1][dev])
+                values = {**found, **fixed, **known}
+                if not is_last:
+                    values["best_epoch"] = step / self._schedule.epoch
+            path, total = self._workdir / RESULTS, self._schedule.total
+            outcomes.store(path, self._config.name, replica, total, at, values, step)
 
 
 def _sharing(task: str, batch: int, replicas: int, at_most: int) -> list[jax.Device]:

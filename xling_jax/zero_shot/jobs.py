@@ -2,15 +2,18 @@
 
 import dataclasses
 import itertools
-import re
 from pathlib import Path
 
 import ml_collections
 
-from xling_jax import experiment, fields
+from xling_jax import descriptions, experiment, fields
 from xling_jax.bilingual.export import folder_of
 
 ALONE = "alone"  # the models that were trained on a language each
+LAYERS = {  # what a row does with the layers of its models
+    "first": "first[N]: the first N stay as they are, under new ones",
+    "map": "other languages' states after them are mapped to the first language's",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,28 +36,27 @@ def parse(name: str, description: str) -> Row:
     """Reads a description: a row of pretraining, and `first[N]` and `map` joined to it by `;`.
 
     Raises:
-      ValueError: it cannot be read, or a map without layers to map.
+      ValueError: see `descriptions.parts`; a number of layers that is none, or a map without
+        layers to map.
     """
     models, *rest = (part.strip() for part in description.split(";"))
-    base, is_mapped = None, False
-    if sum(part.startswith("first") for part in rest) > 1 or len(set(rest)) < len(rest):
-        raise ValueError(f"{description!r}: a part is there twice")
-    for part in rest:
-        if match := re.fullmatch(r"first\[(\d+)\]", part):
-            base = int(match[1])
-        elif part == "map":
-            is_mapped = True
-        else:
-            raise ValueError(
-                f"unknown part {part!r}: write ROW;first[N] or ROW;first[N];map, with a row as its "
-                "folder below the run's models/ is called, less `row`"
-            )
     if not models or "/" in models:
-        raise ValueError(f"{description!r}: name a row of the pretraining")
+        raise ValueError(
+            "begin with a row of the pretraining, as its folder below the run's models/ is called, "
+            "less `row`"
+        )
+    found = descriptions.parts(";".join(rest), LAYERS, ("first",)) if rest else []
+    descriptions.only_once(found, "first")
+    base = None
+    for part in found:
+        if part.name == "first":
+            with experiment.named(repr(part.text)):
+                base = descriptions.whole_number(part.argument)
+    is_mapped = any(part.name == "map" for part in found)
     if is_mapped and base is None:
-        raise ValueError(f"{description!r}: say which layer's states are mapped, with first[N]")
+        raise ValueError("map: say which layer's states are mapped, with first[N]")
     if models == ALONE and base is None:
-        raise ValueError(f"{description!r}: models of one language each share nothing to transfer")
+        raise ValueError(f"{ALONE}: models of one language each share nothing to transfer")
     return Row(name, ";".join([models, *rest]), models, base, is_mapped)
 
 

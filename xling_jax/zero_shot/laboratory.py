@@ -56,6 +56,7 @@ class Laboratory:
             for entry in read + list(self._models(job)):
                 if entry not in manifest:
                     manifest.append(entry)
+            self._require_layers(job)
         rows = {job.name: job.row.description for job in self._jobs}
         description = experiment.describe(config, manifest, rows)
         self._stored = experiment.stored(workdir, description) or dict(description)
@@ -90,6 +91,23 @@ class Laboratory:
                         f"xling_jax.main --config=configs/bilingual.py:row={rows},pair={job.pair},"
                         f"seeds={seed} --workdir={job.run}, or name another run"
                     ) from error
+
+    def _require_layers(self, job: Job) -> None:
+        """Raises ValueError if a row keeps more layers than its models have."""
+        if job.row.base is None:
+            return
+        first = job.languages[0]
+        for seed in self._config.seeds:
+            with experiment.named(f"runs.{job.pair}"):
+                depth = self._depth(job.folders(seed)[first], first)
+            if job.row.base > depth:
+                raise ValueError(
+                    f"row={job.row.name}: first[{job.row.base}] of a model of {depth} layers"
+                )
+
+    @functools.cache  # noqa: B019 - laboratories are few
+    def _depth(self, folder: Path, language: str) -> int:
+        return folders.load(folder, language).config.layers
 
     @functools.cache  # noqa: B019 - laboratories are few
     def _hashed(self, folder: Path) -> list[dict[str, Any]]:
@@ -140,10 +158,8 @@ class Laboratory:
 
     def _frozen(self, job: Job, found: Pretrained) -> Pretrained:
         """Models whose first layers new ones are put on, with the maps between their states."""
-        base, depth = job.row.base, found.config.layers
+        base = job.row.base
         assert base is not None
-        if base > depth:
-            raise ValueError(f"row={job.row.name}: first[{base}] of a model of {depth} layers")
         maps = {}
         if job.row.is_mapped:
             first, *others = job.languages

@@ -1,0 +1,77 @@
+"""Rows as they are written down: parts joined by `;`, each a name that may have an argument in
+brackets, and the numbers in them."""
+
+import dataclasses
+import re
+from collections.abc import Collection, Mapping
+
+_PART = re.compile(r"([^\[\]]+)(?:\[(.*)\])?")
+_NUMBER = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?")
+_WHOLE = re.compile(r"[0-9]{1,18}")
+LEAST, MOST = 1.2e-38, 3.4e38  # what float32 holds in full precision
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """A part of a description; argument: "" where it has none."""
+
+    text: str
+    name: str
+    argument: str
+
+
+def parts(
+    description: str,
+    known: Mapping[str, str],
+    needed: Collection[str] = (),
+    optional: Collection[str] = (),
+) -> list[Part]:
+    """Reads a description such as `lang-pos;inv-order[fake]`.
+
+    Args:
+      description: parts joined by `;`.
+      known: the names there are, and what each means.
+      needed, optional: the names that must or may have an argument; the others have none.
+
+    Raises:
+      ValueError: a part is empty, unknown or there twice, or lacks an argument or has one too many.
+    """
+    found: list[Part] = []
+    for text in (text.strip() for text in description.split(";")):
+        if not text:
+            raise ValueError("a part is empty: join parts by one ; each")
+        match = _PART.fullmatch(text)
+        if not match or match[1] not in known:
+            raise ValueError(f"unknown modification {text!r}: choose from {', '.join(known)}")
+        part = Part(text, match[1], match[2] or "")
+        if part.name in needed and not part.argument:
+            raise ValueError(f"{text!r} needs an argument in brackets: {known[part.name]}")
+        if match[2] is not None and part.name not in needed and part.name not in optional:
+            raise ValueError(f"{text!r}: {part.name} has no argument")
+        if part.name in optional and match[2] == "":
+            raise ValueError(f"{text!r}: write an argument in the brackets, or leave them out")
+        if part in found:
+            raise ValueError(f"{text!r} is there twice")
+        found.append(part)
+    return found
+
+
+def only_once(found: Collection[Part], *names: str) -> None:
+    """Raises ValueError if there are two parts of one of the names."""
+    for name in names:
+        if len(own := [part.text for part in found if part.name == name]) > 1:
+            raise ValueError(f"{name} is given twice: {' and '.join(own)}")
+
+
+def number(text: str) -> float:
+    """A number above 0 that float32 holds; ValueError for anything else."""
+    if not _NUMBER.fullmatch(text) or not LEAST <= float(text) <= MOST:
+        raise ValueError("give a number above 0, as 3, 2.5 or 1e-4")
+    return float(text)
+
+
+def whole_number(text: str) -> int:
+    """A whole number from 0; ValueError for anything else."""
+    if not _WHOLE.fullmatch(text):
+        raise ValueError("give a whole number from 0")
+    return int(text)
