@@ -1,15 +1,19 @@
-"""Files that are whole or not there."""
+"""Files that are whole or not there, and JSON that is what it should be."""
 
 import contextlib
 import io
+import json
 import os
 import re
 import shutil
+import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from xling_jax import processes
+
+LARGEST_JSON = 1 << 28  # bytes; the largest vocabularies of transformers have a tenth of them
 
 
 def plain_name(text: str) -> str:
@@ -60,3 +64,66 @@ def write_beside(path: Path, content: str | bytes) -> Path:
     with beside(path) as file:
         file.write(content.encode() if isinstance(content, str) else content)
     return path
+
+
+def require_regular(path: Path) -> None:
+    """Raises an error unless a path leads to a file that has an end.
+
+    Raises:
+      FileNotFoundError: there is nothing.
+      ValueError: there is a folder, or a pipe, a socket or a device, for which a reader might wait
+        for ever.
+    """
+    mode = path.stat().st_mode
+    if stat.S_ISDIR(mode):
+        raise ValueError(f"{path} is a folder: put a file in its place, or give another path")
+    if not stat.S_ISREG(mode):
+        raise ValueError(
+            f"{path} is a pipe, a socket or a device: write what it gives to a file, and use that"
+        )
+
+
+def read_json(path: Path) -> Any:
+    """What a file of JSON holds, see `parse_json`.
+
+    Raises:
+      FileNotFoundError: there is no file.
+      ValueError: it is not a file, larger than `LARGEST_JSON`, or not JSON; it is named.
+    """
+    require_regular(path)
+    if path.stat().st_size > LARGEST_JSON:
+        raise ValueError(f"{path} is larger than {LARGEST_JSON >> 20} MiB: it is no file of JSON")
+    return parse_json(path.read_bytes(), str(path))
+
+
+def parse_json(content: bytes, name: str) -> Any:
+    """The value that UTF-8 JSON stands for; NaN and Infinity are numbers, as `json` writes them.
+
+    Args:
+      content: JSON.
+      name: where it is from, for errors.
+
+    Raises:
+      ValueError: it is not UTF-8 or not JSON, nested too deep, or an object has a name twice.
+    """
+    again = "restore it, or let the program that wrote it write it again"
+    try:
+        return json.loads(content.decode("utf-8-sig"), object_pairs_hook=_without_duplicates)
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{name} is not UTF-8 (byte {error.start + 1}): {again}") from None
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise ValueError(f"{name} is not JSON ({place}: {error.msg}): {again}") from None
+    except RecursionError:
+        raise ValueError(f"{name}: its JSON is nested too deep: {again}") from None
+    except ValueError as error:  # a name twice, or a number of thousands of digits
+        raise ValueError(f"{name}: {error}: {again}") from None
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"an object has {name!r} twice")
+        found[name] = value
+    return found
