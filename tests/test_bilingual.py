@@ -267,7 +267,7 @@ def state_of(value):
 
 
 def test_the_best_state_survives_what_is_not_finite_and_an_earlier_start(tmp_path):
-    best = Best(tmp_path, [0], "v")
+    best = Best(tmp_path, [("0", 0)], "v")
     for step, value in [(1, float("nan")), (2, 5.0), (3, 6.0), (4, 4.0), (5, 4.0)]:
         best.offer(step, state_of(step), [value])
     assert read_best(tmp_path / "seed0") == (4, 4.0)

@@ -25,7 +25,7 @@ ROOMS = [
     "main",
     "notebook",
 ]
-FOR_ALL = {"alignment", "devices", "files", "processes"}
+FOR_ALL = {"alignment", "devices", "files", "lock", "processes", "records"}
 
 
 def room(parts):
