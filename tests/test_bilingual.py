@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from small_run import ROOT, config_of
 
-from xling_jax.bilingual import group
+from xling_jax.bilingual import group, laboratory
 from xling_jax.bilingual.laboratory import Laboratory
 from xling_jax.bilingual.rows import parse
 from xling_jax.bilingual.selection import Best
@@ -242,6 +242,31 @@ def test_a_table_grows_by_the_rows_and_seeds_that_it_is_asked_for(finished, tmp_
     assert trained == [[("default", 1)], [(new, 0), (new, 1)]]
     stored = json.loads((workdir / "config.json").read_text())
     assert len(stored["groups"]) == 9 and stored["rows"].keys() == stored["steps"].keys()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"vocabulary.own_size": 10**5}, r"vocabulary\.own_size: size=100000 is too large"),
+        ({"batches.short.updates": 1, "batches.short.sequences": 1, "batches.accumulate": 2},
+         "batches.accumulate=2"),
+        ({"corpora.dev_sentences": 1}, r"corpora\.en\.dev: .* no window of 32"),
+        ({"training.start_from": "gone"}, "there is no best.json"),
+    ],
+)  # fmt: skip
+def test_an_error_in_any_row_is_found_before_the_first_is_trained_and_binds_nothing(
+    tmp_path, monkeypatch, wrong, message
+):
+    trained = []
+    monkeypatch.setattr(group.Group, "run", lambda self, *_: trained.append(self._row.name))
+    names = "row=default+sep_emb,pair=en-far"
+    with pytest.raises((ValueError, FileNotFoundError), match=message):
+        run(tmp_path, names, **wrong)
+    assert not trained and not (tmp_path / "config.json").exists()
+    monkeypatch.setattr(laboratory.bilingual, "write", lambda _: "")
+    with pytest.raises(loop.Diverged):  # nothing is trained here, so there is no result
+        run(tmp_path, names)
+    assert trained == ["default", "sep_emb"] and (tmp_path / "config.json").exists()
 
 
 def test_a_language_alone_among_three_is_not_compared_with_the_first():

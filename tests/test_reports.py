@@ -16,7 +16,6 @@ from xling_jax.records import UNKNOWN, Identity
 from xling_jax.reports import papers, results, rows, tables
 from xling_jax.training import metrics
 
-
 ENTRY = {"experiment": "e", "row": "0", "description": "", "seed": 0, "step": 1}
 
 

@@ -40,7 +40,7 @@ class Replica:
     description: str
     seed: int
     setting: Any
-    identity: Identity = UNKNOWN
+    identity: Identity = dataclasses.field(default=UNKNOWN, kw_only=True)
 
     @property
     def name(self) -> str:
