@@ -250,7 +250,7 @@ def test_a_table_grows_by_the_rows_and_seeds_that_it_is_asked_for(finished, tmp_
         ({"vocabulary.own_size": 10**5}, r"vocabulary\.own_size: size=100000 is too large"),
         ({"batches.short.updates": 1, "batches.short.sequences": 1, "batches.accumulate": 2},
          "batches.accumulate=2"),
-        ({"corpora.dev_sentences": 1}, r"corpora\.en\.dev: .* no window of 32"),
+        ({"corpora.dev_sentences": 1}, r"corpora\.en\.dev: .* no window of 31"),
         ({"training.start_from": "gone"}, "there is no best.json"),
     ],
 )  # fmt: skip
@@ -368,6 +368,7 @@ def test_files_of_three_languages_train_with_a_row_of_your_own(files, tmp_path):
 def test_bad_input_is_named_with_the_way_out(files, tmp_path, changes, message):
     with pytest.raises((ValueError, FileNotFoundError), match=message):
         run(tmp_path / "run", "row=extra_anchors,pair=en-fr-ru", **{**files, **changes})
+    assert not (tmp_path / "run" / "config.json").exists()
 
 
 def test_parallel_files_of_unequal_length_are_refused(files, tmp_path):

@@ -180,6 +180,7 @@ def test_files_are_learned_from(trained, tmp_path, files):
         (",row=default;map", {}, "say which layer's states are mapped"),
         (",row=default;last[2]", {}, r"unknown part 'last\[2\]'"),
         (",row=default;first[7]", {}, r"first\[7\] of a model of 2 layers"),
+        (",row=default+default;first[7]", {}, r"first\[7\] of a model of 2 layers"),
         (
             ",row=alone;first[1];map",
             {"parallel.far.first": ""},
@@ -191,6 +192,7 @@ def test_files_are_learned_from(trained, tmp_path, files):
 def test_bad_input_is_named_with_the_way_out(trained, tmp_path, options, changes, message):
     with pytest.raises((ValueError, FileNotFoundError), match=message):
         run(trained, tmp_path, options, **changes)
+    assert not any((tmp_path / name).exists() for name in ("config.json", "results.json"))
 
 
 def test_another_setting_is_refused_in_the_same_workdir(trained, finished):
