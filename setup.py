@@ -39,6 +39,8 @@ setuptools.setup(
         "numpy>=2.0",
         "optax>=0.2.6",
         "orbax-checkpoint>=0.11.30,<1",
+        # Types of stored records.
+        "pydantic>=2.7",
         "sacremoses>=0.2",
         "safetensors>=0.4.5",
         "scipy>=1.13",

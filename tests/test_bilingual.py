@@ -9,7 +9,7 @@ import pytest
 from small_run import ROOT, config_of
 
 from xling_jax.batches.assembly import SPECIALS
-from xling_jax.bilingual import group
+from xling_jax.bilingual import group, laboratory
 from xling_jax.bilingual.data import Preparer
 from xling_jax.bilingual.laboratory import Laboratory
 from xling_jax.bilingual.laboratory import rows as rows_of
@@ -279,6 +279,31 @@ def test_a_table_grows_by_the_rows_and_seeds_that_it_is_asked_for(finished, tmp_
     assert len(stored["groups"]) == 9 and stored["rows"].keys() == stored["steps"].keys()
 
 
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"vocabulary.own_size": 10**5}, r"vocabulary\.own_size: size=100000 is too large"),
+        ({"batches.short.updates": 1, "batches.short.sequences": 1, "batches.accumulate": 2},
+         "batches.accumulate=2"),
+        ({"corpora.dev_sentences": 1}, r"corpora\.en\.dev: .* no window of 31"),
+        ({"training.start_from": "gone"}, "there is no best.json"),
+    ],
+)  # fmt: skip
+def test_an_error_in_any_row_is_found_before_the_first_is_trained_and_binds_nothing(
+    tmp_path, monkeypatch, wrong, message
+):
+    trained = []
+    monkeypatch.setattr(group.Group, "run", lambda self, *_: trained.append(self._row.name))
+    names = "row=default+sep_emb,pair=en-far"
+    with pytest.raises((ValueError, FileNotFoundError), match=message):
+        run(tmp_path, names, **wrong)
+    assert not trained and not (tmp_path / "config.json").exists()
+    monkeypatch.setattr(laboratory.bilingual, "write", lambda _: "")
+    with pytest.raises(loop.Diverged):  # nothing is trained here, so there is no result
+        run(tmp_path, names)
+    assert trained == ["default", "sep_emb"] and (tmp_path / "config.json").exists()
+
+
 def test_a_language_alone_among_three_is_not_compared_with_the_first():
     rows = {name: parse(name, f"only[{name}]", ("en", "fr", "ru")) for name in ("fr", "ru")}
     assert rows["ru"].languages == ("ru",)
@@ -302,7 +327,7 @@ def state_of(value):
 
 
 def test_the_best_state_survives_what_is_not_finite_and_an_earlier_start(tmp_path):
-    best = Best(tmp_path, [0], "v")
+    best = Best(tmp_path, [("0", 0)], "v")
     for step, value in [(1, float("nan")), (2, 5.0), (3, 6.0), (4, 4.0), (5, 4.0)]:
         best.offer(step, state_of(step), [value])
     assert read_best(tmp_path / "seed0") == (4, 4.0)
@@ -378,6 +403,7 @@ def test_files_of_three_languages_train_with_a_row_of_your_own(files, tmp_path):
 def test_bad_input_is_named_with_the_way_out(files, tmp_path, changes, message):
     with pytest.raises((ValueError, FileNotFoundError), match=message):
         run(tmp_path / "run", "row=extra_anchors,pair=en-fr-ru", **{**files, **changes})
+    assert not (tmp_path / "run" / "config.json").exists()
 
 
 def test_parallel_files_of_unequal_length_are_refused(files, tmp_path):

@@ -164,8 +164,9 @@ def test_a_run_that_still_goes_decides_nothing(tmp_path: Path) -> None:
 
 def test_the_claims_are_about_one_experiment(tmp_path: Path) -> None:
     stored(tmp_path, (1.0,))
-    text = (tmp_path / "results.json").read_text()
-    (tmp_path / "results.json").write_text(text.replace(papers.EXPERIMENT, "bilingual"))
+    ended = results.read_results(tmp_path / "results.json")
+    ended = [replace(replica, experiment="bilingual") for replica in ended]
+    results.write_results(tmp_path / "results.json", ended)
     assert set(outcomes(of_run(tmp_path)).values()) == {NOT_RUN}
 
 

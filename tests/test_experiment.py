@@ -1,13 +1,20 @@
 """experiment: options, fingerprints, and workdirs that must not be mixed."""
 
+import errno
 import json
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 from ml_collections import ConfigDict
 from small_run import ROOT, config_of
 
-from xling_jax import experiment
+from xling_jax import experiment, lock
+from xling_jax.records import Identity
+from xling_jax.reports import results
+from xling_jax.training.metrics import MetricsFile
 
 ROWS = {"0": "original"}
 TEXTS = [{"source": "a.txt", "language": "en", "sha256": "1" * 64}]
@@ -111,6 +118,7 @@ def test_fields_without_effect_on_the_numbers_may_change(tmp_path):
 
 def test_another_config_is_refused_naming_what_differs(tmp_path):
     experiment.store(tmp_path, experiment.describe(config(), TEXTS, ROWS))
+    train(tmp_path)
     changed, rows = config(**{"training.epochs": 3, "row": "8"}), {"8": "lang-pos", "0": "mine"}
     with pytest.raises(ValueError) as error:
         experiment.stored(tmp_path, experiment.describe(changed, TEXTS, rows))
@@ -131,10 +139,161 @@ def test_rows_seeds_and_their_texts_are_added(tmp_path):
     assert found["fingerprint"] != first["fingerprint"]
 
 
-def test_a_damaged_description_is_refused(tmp_path):
-    experiment.store(tmp_path, {"experiment": "fake_english", "config": []})
-    with pytest.raises(ValueError, match="config.json, which is damaged"):
-        experiment.stored(tmp_path, experiment.describe(config(), TEXTS, ROWS))
+def train(workdir):
+    """What a run of the stored experiment leaves behind."""
+    identity = Identity.of(json.loads((workdir / "config.json").read_text()))
+    ended = results.Replica("e", "0", "", 0, 1, {"mu": 0.5}, fingerprint=identity.fingerprint)
+    results.write_results(workdir / "results.json", [ended])
+    MetricsFile(workdir / "metrics.jsonl", identity).write(
+        kind="train", row="0", seed=0, step=1, loss=1.0
+    )
+
+
+def contents(workdir):
+    return {path.name: path.read_bytes() for path in workdir.iterdir() if path.is_file()}
+
+
+def remove(path):
+    path.unlink()
+
+
+def a_link_to_nothing(path):
+    path.unlink()
+    path.symlink_to("nothing")
+
+
+def a_folder(path):
+    path.unlink()
+    path.mkdir()
+
+
+def a_pipe(path):
+    path.unlink()
+    os.mkfifo(path)
+
+
+def half(path):
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def changed(path):
+    path.write_bytes(path.read_bytes().replace(b'"0"', b'"1"'))
+
+
+def of(text):
+    def write(path):
+        path.write_text(text)
+
+    return write
+
+
+DAMAGES = [
+    remove, a_link_to_nothing, a_folder, a_pipe, half, changed, *map(of, (
+        "", "{}", "[]", "null", "[[]]", '{"config": []}', '{"rows": {"0": 1}}', "[" * 100_000,
+        '{"fingerprint": "0", "config": {}, "rows": {}, "texts": [1]}', '{"groups": [["0"]]}',
+        '{"steps": {"0": "x"}}', '{"kind": "train", "row": "0", "seed": "x", "step": 1}\n\n',
+        '{"kind": "evaluation", "row": "0", "seed": 0, "step": 1, "metrics": [1]}\n',
+        '[{"experiment": "e"}]', "\x00\n",
+    ))
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["config.json", "results.json", "metrics.jsonl"])
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_what_is_damaged_is_refused_or_harmless_and_stays_as_it_is(tmp_path, name, damage):
+    new = experiment.describe(config(), TEXTS, ROWS)
+    experiment.store(tmp_path, new)
+    train(tmp_path)
+    whole = results.read_results(tmp_path / "results.json")
+    damage(tmp_path / name)
+    before = contents(tmp_path)
+    try:
+        assert experiment.stored(tmp_path, new)["config"] == json.loads(json.dumps(new["config"]))
+        found = results.read_results(tmp_path / "results.json")
+        assert name != "config.json" and found in ([], whole)
+    except (ValueError, FileNotFoundError) as error:
+        assert name in str(error) and "\n" not in str(error)
+    assert contents(tmp_path) == before
+
+
+def test_old_results_are_not_those_of_a_new_config(tmp_path):
+    """Another run's config.json in the place of the right one is no way in."""
+    experiment.store(tmp_path, experiment.describe(config(), TEXTS, ROWS))
+    train(tmp_path)
+    new = experiment.describe(config(**{"training.epochs": 3}), TEXTS, ROWS)
+    (tmp_path / "config.json").unlink()
+    with pytest.raises(ValueError, match=r"config\.json is not there, and .*results\.json is of"):
+        experiment.stored(tmp_path, new)
+    experiment.store(tmp_path, new)
+    with pytest.raises(ValueError, match=r"results\.json, entry 1 is of another experiment"):
+        experiment.stored(tmp_path, new)
+
+
+def test_results_of_an_older_version_are_believed_beside_their_config(tmp_path):
+    new = experiment.describe(config(), TEXTS, ROWS)
+    experiment.store(tmp_path, new)
+    (tmp_path / "results.json").write_text(
+        '[{"experiment": "e", "row": "0", "description": "", "seed": 0, "step": 1, "metrics": {}}]'
+    )
+    without = json.loads((tmp_path / "config.json").read_text())
+    del without["sha256"], without["earlier_fingerprints"]
+    (tmp_path / "config.json").write_text(json.dumps(without))
+    assert experiment.stored(tmp_path, new)
+    (tmp_path / "config.json").unlink()
+    with pytest.raises(ValueError, match="config.json is not there"):
+        experiment.stored(tmp_path, new)
+
+
+def test_a_grown_table_believes_what_it_stored_before(tmp_path):
+    experiment.store(tmp_path, experiment.describe(config(), TEXTS, ROWS))
+    train(tmp_path)
+    wider = experiment.stored(tmp_path, experiment.describe(config(), TEXTS, {"8": "lang-pos"}))
+    experiment.store(tmp_path, wider)
+    again = experiment.stored(tmp_path, experiment.describe(config(), TEXTS, {"8": "lang-pos"}))
+    assert again["fingerprint"] == wider["fingerprint"] not in wider["earlier_fingerprints"]
+    assert experiment.stored(tmp_path, experiment.describe(config(), TEXTS, ROWS)) == again
+
+
+def test_a_run_that_trained_nothing_binds_nobody(tmp_path):
+    experiment.store(tmp_path, experiment.describe(config(), TEXTS, ROWS))
+    other = experiment.describe(config(**{"training.epochs": 3}), TEXTS, ROWS)
+    (tmp_path / "checkpoints" / "group0" / "5.orbax-checkpoint-tmp").mkdir(parents=True)
+    assert experiment.stored(tmp_path, other) is None
+    (tmp_path / "checkpoints" / "group0" / "5").mkdir()
+    with pytest.raises(ValueError, match="training.epochs: 2 there, 3 now"):
+        experiment.stored(tmp_path, other)
+
+
+def test_a_second_process_is_refused_until_the_first_has_ended_or_was_killed(tmp_path):
+    code = (
+        "import sys, pathlib; from xling_jax import lock; "
+        "held = lock.take(pathlib.Path(sys.argv[1])); print('held', flush=True); input()"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    for end in (subprocess.Popen.kill, lambda process: process.communicate("\n")):
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stdout.readline() == "held\n"
+            with pytest.raises(ValueError) as error:
+                experiment.take(tmp_path)
+            message = str(error.value)
+            assert f"in use by process {process.pid} on " in message and " since 2" in message
+            assert sys.executable in message and "another --workdir" in message
+            end(process)
+        kept = experiment.take(tmp_path)
+        assert experiment.take(tmp_path) is kept and kept.is_sure
+        del kept
+    assert not (tmp_path / lock.NAME).exists()
+
+
+def test_a_file_system_without_locks_is_said(tmp_path, monkeypatch, capsys):
+    def refuse(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.lockf", refuse)
+    assert not experiment.take(tmp_path).is_sure
+    assert "has no locks" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -179,6 +338,7 @@ def test_rows_added_to_a_workdir_have_folders_of_their_own(tmp_path):
 
 def test_another_text_is_refused_naming_it(tmp_path):
     experiment.store(tmp_path, experiment.describe(config(), TEXTS, ROWS))
+    train(tmp_path)
     with pytest.raises(ValueError, match="the content of a.txt"):
         other = [{**TEXTS[0], "sha256": "2" * 64}]
         experiment.stored(tmp_path, experiment.describe(config(), other, ROWS))
@@ -200,4 +360,4 @@ def test_errors_are_named_by_their_field():
 def test_a_workdir_where_nothing_can_be_written_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ValueError, match=r"--workdir=.*file/run: cannot write there"):
-        experiment.require_writable(tmp_path / "file" / "run")
+        experiment.take(tmp_path / "file" / "run")

@@ -206,6 +206,17 @@ def test_the_manifest_says_what_was_read(vocabulary, tmp_path):
     assert TokenFiles.open(files.folder).manifest == files.manifest
 
 
+def test_a_flipped_bit_in_any_file_changes_no_token(encoding, source, tmp_path):
+    whole = prepare([source], encoding, tmp_path, chunk_bytes=9000).as_array()
+    random = np.random.default_rng(0)
+    for path in sorted(tmp_path.glob("*/*")):
+        content = bytearray(path.read_bytes())
+        content[random.integers(len(content))] ^= 1 << int(random.integers(8))
+        path.write_bytes(content)
+        again = prepare([source], encoding, tmp_path, chunk_bytes=9000)
+        np.testing.assert_array_equal(again.as_array(), whole)
+
+
 def test_a_changed_file_is_refused_by_name_and_made_anew(encoding, source, tmp_path):
     files = prepare([source], encoding, tmp_path, chunk_bytes=9000)
     before = contents(files)

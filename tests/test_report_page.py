@@ -99,7 +99,7 @@ def test_nothing_a_user_wrote_becomes_markup(tmp_path: Path) -> None:
     evil = "<script>alert('&\"')</script>|"
     config = {
         "experiment": evil, "fingerprint": evil, "scale": evil, "versions": {evil: evil},
-        "rows": {evil: evil}, "texts": [{"source": evil, "language": evil, "sha256": [evil]}],
+        "rows": {evil: evil}, "texts": [{"source": evil, "language": evil, "sha256": evil}],
         "config": {evil: {"a": [evil]}}, "vocabulary": {evil: evil},
     }  # fmt: skip
     (tmp_path / "config.json").write_text(json.dumps(config))

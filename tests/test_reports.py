@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
+import json
 import os
 from pathlib import Path
 
@@ -10,7 +12,11 @@ import numpy as np
 import pytest
 from fake_run import add_line, fake_run, replica
 
+from xling_jax.records import UNKNOWN, Identity
 from xling_jax.reports import papers, results, rows, tables
+from xling_jax.training import metrics
+
+ENTRY = {"experiment": "e", "row": "0", "description": "", "seed": 0, "step": 1}
 
 
 def test_the_papers_mu_is_the_mean_of_its_four_scores() -> None:
@@ -84,19 +90,69 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
 @pytest.mark.parametrize(
     ("entries", "message"),
     [
-        ('[{"row": "0", "seed": 0, "step": 1,\n "metrics": }]', "results.json, line 2"),
-        ('[{"row": "0", "seed": 0, "step": 1}, {"row": "0"}]', "entry 2: seed"),
-        ('[{"row": "0", "seed": 0, "step": 1, "metrics": {"mu": "high"}}]', "entry 1: mu"),
-        ('[{"row": "0", "seed": 0, "step": 1}, {"row": "0", "seed": 0, "step": 2}]', "twice"),
+        ('[{"row": "0", "seed": 0, "step": 1,\n "metrics": }]', r"results.json .* \(line 2"),
+        ('[ENTRY, {"row": "0"}]', "entry 2: experiment: Field required"),
+        ("[ENTRY, ENTRY]", "twice"),
         ("{}", "list of replicas"),
+        ("[[1]]", "entry 1: "),
+        ("[ENTRY", "not JSON"),
+        ("[" * 100_000, "nested too deep"),
     ],
 )
 def test_a_bad_result_is_named_by_file_and_place(
     tmp_path: Path, entries: str, message: str
 ) -> None:
-    (tmp_path / "results.json").write_text(entries)
+    (tmp_path / "results.json").write_text(entries.replace("ENTRY", json.dumps(ENTRY)))
     with pytest.raises(ValueError, match=message):
         results.read_results(tmp_path / "results.json")
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"metrics": {"mu": "high"}}, "metrics.mu: .*number"),
+        ({"metrics": [1]}, "metrics: "),
+        ({"metrics": {"mu": [[]]}}, "metrics.mu: "),
+        ({"seed": -1}, "seed: "),
+        ({"seed": True}, "seed: "),
+        ({"step": 1.5}, "step: "),
+        ({"row": 7}, "row: "),
+        ({"diverged_at": "soon"}, "diverged_at: "),
+        ({"fingerprint": 1}, "fingerprint: "),
+        ({"sha256": "0"}, "is not what was written"),
+    ],
+)
+def test_a_bad_field_of_a_result_is_named(
+    tmp_path: Path, fields: dict[str, object], message: str
+) -> None:
+    (tmp_path / "results.json").write_text(json.dumps([ENTRY | fields]))
+    with pytest.raises(ValueError, match=f"results.json, entry 1:? {message}"):
+        results.read_results(tmp_path / "results.json")
+
+
+@pytest.mark.parametrize("written", ["mu", "seed", "fingerprint"])
+def test_a_result_that_was_changed_is_refused(tmp_path: Path, written: str) -> None:
+    path = tmp_path / "results.json"
+    results.write_results(path, [replica("0", 0, {"mu": 0.5})])
+    (entry,) = json.loads(path.read_text())
+    where = entry["metrics"] if written == "mu" else entry
+    where[written] = {"mu": 0.9, "seed": 1, "fingerprint": "0"}[written]
+    path.write_text(json.dumps([entry]))
+    with pytest.raises(ValueError, match="entry 1 is not what was written there"):
+        results.read_results(path)
+
+
+def test_results_and_metrics_of_another_experiment_are_refused(tmp_path: Path) -> None:
+    ended = dataclasses.replace(replica("0", 0, {"mu": 0.5}), fingerprint="a")
+    results.write_results(tmp_path / "results.json", [ended])
+    file = metrics.MetricsFile(tmp_path / "metrics.jsonl", Identity("e", "a"))
+    file.write(kind="train", row="0", seed=0, step=1, loss=2.0)
+    read = {"results.json": results.read_results, "metrics.jsonl": results.read_metrics}
+    for name, reader in read.items():
+        for identity in (Identity("e", "a"), Identity("e", "b", ("a",)), UNKNOWN):
+            assert reader(tmp_path / name, identity)
+        with pytest.raises(ValueError, match=f"{name}.* is of another experiment"):
+            reader(tmp_path / name, Identity("e", "b"))
 
 
 def test_metrics_can_be_read_wherever_a_kill_cut_the_last_line(tmp_path: Path) -> None:

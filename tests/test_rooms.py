@@ -26,7 +26,16 @@ ROOMS = [
     "main",
     "notebook",
 ]
-FOR_ALL = {"alignment", "descriptions", "devices", "files", "processes", "schema"}
+FOR_ALL = {
+    "alignment",
+    "descriptions",
+    "devices",
+    "files",
+    "lock",
+    "processes",
+    "records",
+    "schema",
+}
 
 
 def room(parts):

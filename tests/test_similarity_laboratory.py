@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from test_bilingual import run as train
 
 from xling_jax.models import stored
 from xling_jax.reports import results
-from xling_jax.similarity import pairs, words
+from xling_jax.similarity import measures, pairs, words
 from xling_jax.similarity.laboratory import Laboratory
 
 
@@ -126,6 +127,7 @@ def test_a_table_grows_and_finished_rows_are_kept(trained, finished, tmp_path):
         ),
         (",row=en|far @de", {}, "there is no text of 'de': choose from en, far"),
         (",row=far|en @far", {}, "models.far: .* is a model of far, and is to read en"),
+        (",row=monolingual_far+far|en @far", {}, "models.far: .* is a model of far, and is to"),
         ("", {"seeds": (0, 1)}, r"seeds=\(0, 1\): give one"),
         ("", {"texts.far.dictionary": ""}, "texts.far.dictionary and .*test_dictionary: give both"),
         ("", {"texts.en.contexts": ""}, "texts.en.contexts is empty, and texts.far.contexts is"),
@@ -141,6 +143,14 @@ def test_a_table_grows_and_finished_rows_are_kept(trained, finished, tmp_path):
 def test_bad_input_is_named(trained, tmp_path, options, changes, message):
     with pytest.raises((ValueError, FileNotFoundError), match=re.compile(message, re.DOTALL)):
         run(trained, tmp_path, options, **changes)
+    assert not any((tmp_path / name).exists() for name in ("config.json", "results.json"))
+
+
+def test_models_of_different_depths_are_compared_at_layers_that_are_named():
+    models = [SimpleNamespace(config=SimpleNamespace(layers=depth)) for depth in (2, 3)]
+    with pytest.raises(ValueError, match="models of 2 and 3 layers: name as many with layers="):
+        measures.layers_of(models, SimpleNamespace(layers=()))
+    assert measures.layers_of(models, SimpleNamespace(layers=(0, 2))) == [[0, 2], [0, 2]]
 
 
 def test_another_model_is_refused_in_the_same_workdir(trained, finished, tmp_path):

@@ -1,5 +1,6 @@
 """training: one update, many updates, devices, replicas, resuming, divergence."""
 
+import contextlib
 import dataclasses
 import functools
 
@@ -15,13 +16,14 @@ from xling_jax.batches.sampling import Sampler
 from xling_jax.batches.store import TokenStore
 from xling_jax.models import partition
 from xling_jax.models.bert import BertConfig
+from xling_jax.records import UNKNOWN, Identity
 from xling_jax.training import loop
-from xling_jax.training.checkpoints import Checkpoints
+from xling_jax.training.checkpoints import Checkpoints, read
 from xling_jax.training.metrics import MetricsFile
 from xling_jax.training.optimizer import OptimizerConfig, adam, is_decayed
 from xling_jax.training.planners import SentencePlanner
 from xling_jax.training.sharding import state_specs
-from xling_jax.training.step import Program, train_steps
+from xling_jax.training.step import RUNNING, Program, State, train_steps
 from xling_jax.vocabulary import neighbours
 
 LANGUAGES = ("en", "fake")
@@ -295,6 +297,57 @@ def test_a_torn_checkpoint_is_refused_naming_it_and_the_way_out(tmp_path):
             file.write_bytes(file.read_bytes()[:100])
     with pytest.raises(ValueError, match=r"checkpoints/15 cannot be read .* resume from step"):
         run_loop(tmp_path)
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """Two checkpoints of a small state, and how to open them."""
+    state = State(jnp.int32([3]), {"w": jnp.arange(600.0)[None]}, {}, jnp.int32([RUNNING]))
+    state = jax.tree.map(lambda x: jax.device_put(x, jax.devices()[0]), state)
+
+    def opened(identity=UNKNOWN, replicas=(("0", 0),)):
+        return contextlib.closing(Checkpoints(tmp_path, 2, identity, replicas))
+
+    with opened(Identity("e", "a")) as checkpoints:
+        for step in (2, 3):
+            checkpoints.save(step, state)
+    return tmp_path, state, opened
+
+
+def test_a_checkpoint_with_a_flipped_bit_is_refused_wherever_it_is(saved):
+    folder, state, opened = saved
+    random = np.random.default_rng(0)
+    files = [path for path in (folder / "3" / "default").rglob("*") if path.is_file()]
+    for path in [*files, folder / "3" / "record.json"]:
+        whole = path.read_bytes()
+        place, bit = random.integers(len(whole)), random.integers(8)
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << bit]) + whole[place + 1 :])
+        with opened() as checkpoints, pytest.raises(ValueError, match="3 cannot .* from step 2"):
+            checkpoints.restore(state)
+        with pytest.raises(ValueError, match="3 cannot be read .* damaged"):
+            read(folder, 3)
+        path.write_bytes(whole)
+    with opened() as checkpoints:
+        np.testing.assert_array_equal(checkpoints.restore(state).params["w"], state.params["w"])
+
+
+def test_a_checkpoint_of_another_experiment_or_of_other_replicas_is_refused(saved):
+    folder, state, opened = saved
+    with opened(Identity("e", "b", ("a",))) as checkpoints:  # the table has grown
+        assert checkpoints.restore(state).step == 3
+    with (
+        opened(Identity("e", "b")) as checkpoints,
+        pytest.raises(ValueError, match="3 is of another experiment"),
+    ):
+        checkpoints.restore(state)
+    with (
+        opened(replicas=[("0", 1)]) as checkpoints,
+        pytest.raises(ValueError, match="3 is of other replicas"),
+    ):
+        checkpoints.restore(state)
+    (folder / "3" / "record.json").unlink()  # of an older version
+    with opened() as checkpoints:
+        assert checkpoints.restore(state).step == 3
 
 
 def test_an_unfinished_checkpoint_of_a_killed_run_is_ignored(tmp_path):

@@ -13,10 +13,14 @@ from typing import Any, TypeVar
 
 import ml_collections
 
-from xling_jax import descriptions, processes
+from xling_jax import descriptions, processes, records
+from xling_jax import lock as locks
 from xling_jax.corpora import sources
 from xling_jax.files import plain_name, write_beside
-from xling_jax.reports.results import read_config
+from xling_jax.lock import Lock
+from xling_jax.records import Identity
+from xling_jax.reports.results import read_config, read_metrics, read_results
+from xling_jax.training.metrics import say
 
 T = TypeVar("T")
 
@@ -44,7 +48,8 @@ WITHOUT_EFFECT = (
     "training.steps_per_call",
     "training.save_every",
 )
-CONFIG = "config.json"
+CONFIG, METRICS, RESULTS = "config.json", "metrics.jsonl", "results.json"
+NEEDED = ("fingerprint", "config", "rows", "texts")  # of what a run is resumed from
 VERSIONS_OF = (
     "xling_jax",
     "jax",
@@ -250,30 +255,40 @@ def hashed(source: str, language: str, field: str, where: str) -> dict[str, str]
     return {"source": source, "language": language, "field": field, "sha256": digest}
 
 
-def require_writable(workdir: Path) -> None:
-    """Makes the folder; ValueError naming it if nothing can be written there."""
+def take(workdir: Path) -> Lock | None:
+    """Makes the folder and its lock, which whoever writes there keeps; None but for the first
+    process.
+
+    Raises:
+      ValueError: nothing can be written there, or another process writes there; it is named.
+    """
+    lock = None
     if processes.is_first():
         probe = workdir / f".writable-{os.getpid()}"
         try:
             workdir.mkdir(parents=True, exist_ok=True)
             probe.touch()
             probe.unlink()
+            lock = locks.take(workdir)
         except OSError as error:
             raise ValueError(
                 f"--workdir={workdir}: cannot write there ({error.strerror}); choose another folder"
             ) from error
+        if not lock.is_sure:
+            say(f"{workdir}: its file system has no locks; let no other process write there")
     processes.wait("the workdir")
+    return lock
 
 
 def _differences(stored: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """What two experiments have both, and different: fields, rows of one name, texts."""
-    before, now = _with_effect(stored.get("config", {})), _with_effect(new["config"])
+    before, now = _with_effect(stored["config"]), _with_effect(new["config"])
     lines = [
         f"{name}: {before.get(name)} there, {now.get(name)} now"
         for name in sorted({*before, *now})
         if before.get(name) != now.get(name)
     ]
-    old_rows = stored.get("rows", {})
+    old_rows = stored["rows"]
     lines += [
         f"row {name}: {old_rows[name]} there, {description} now"
         for name, description in new["rows"].items()
@@ -287,8 +302,6 @@ def _differences(stored: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]
         for entry in new["texts"]
         if entry["sha256"] not in hashes.get(_text(entry), {entry["sha256"]})
     ]
-    if any(isinstance(each, int) for group in stored.get("groups", []) for each in group):
-        lines.append("how groups are written: an older version did that")
     return lines
 
 
@@ -302,8 +315,10 @@ def _widened(stored: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any
     rows = {**stored["rows"], **new["rows"]}
     known = {_text(entry) for entry in stored["texts"]}
     texts = [*stored["texts"], *(entry for entry in new["texts"] if _text(entry) not in known)]
-    more = {"rows": rows, "texts": texts}
-    return {**stored, **more, "fingerprint": fingerprint(stored["config"], texts, rows)}
+    now, before = fingerprint(stored["config"], texts, rows), stored["fingerprint"]
+    earlier = [x for x in (*stored.get("earlier_fingerprints", ()), before) if x != now]
+    more = {"rows": rows, "texts": texts, "earlier_fingerprints": list(dict.fromkeys(earlier))}
+    return {**stored, **more, "fingerprint": now}
 
 
 def _version(name: str) -> str | None:
@@ -329,6 +344,7 @@ def describe(
     return {
         "experiment": config.name,
         "fingerprint": fingerprint(fields, texts, rows),
+        "earlier_fingerprints": [],
         "scale": config.get("scale", ""),
         "versions": {"python": platform.python_version()}
         | {name: _version(name) for name in VERSIONS_OF},
@@ -338,20 +354,54 @@ def describe(
     }
 
 
-def stored(workdir: Path, description: Mapping[str, Any]) -> dict[str, Any] | None:
+def stored(
+    workdir: Path, description: Mapping[str, Any], needed: Sequence[str] = ()
+) -> dict[str, Any] | None:
     """What the same experiment stored when it began in this workdir; None if none did.
 
-    Rows that were not asked for before are added to it: a table can grow.
+    Rows that were not asked for before are added to it: a table can grow. A run that trained
+    nothing binds nobody.
+
+    Args:
+      workdir: of the run.
+      description: of the experiment, see `describe`.
+      needed: what it stores besides that before it trains.
 
     Raises:
-      ValueError: the folder holds a run of another config; the fields that differ are named. Or
-        see `require_own_folders`.
+      ValueError: the folder holds a run of another config, of which the fields that differ are
+        named, or something there is damaged or of another experiment; or see
+        `require_own_folders`.
     """
-    found = processes.of_first(lambda: read_config(workdir / CONFIG))
+    return processes.of_first(lambda: _stored(workdir, description, (*NEEDED, *needed)))
+
+
+def _trained(workdir: Path) -> Path | None:
+    """Something that a run computed in a workdir."""
+    checkpoints = (x for x in workdir.glob("checkpoints/*/[0-9]*") if x.name.isdigit())
+    lines = workdir / METRICS
+    if os.path.lexists(workdir / RESULTS):
+        return workdir / RESULTS
+    if os.path.lexists(lines) and not (lines.is_file() and not lines.stat().st_size):
+        return lines
+    return next(checkpoints, None)
+
+
+def _stored(
+    workdir: Path, description: Mapping[str, Any], needed: Sequence[str]
+) -> dict[str, Any] | None:
+    path, trained = workdir / CONFIG, _trained(workdir)
+    found = read_config(path)
+    if not found and (trained or os.path.lexists(path)):
+        what = "holds nothing" if os.path.lexists(path) else "is not there"
+        of = f", and {trained} is of a run that it described" if trained else ""
+        raise ValueError(f"{path} {what}{of}: {records.RESTORE}")
     if not found:
         return None
-    is_whole = isinstance(found.get("config"), dict) and {"rows", "texts"} <= found.keys()
-    lines = _differences(found, description) if is_whole else ["config.json, which is damaged"]
+    if missing := [name for name in needed if name not in found]:
+        raise ValueError(f"{path} is damaged: it has no {missing[0]}: {records.RESTORE}")
+    lines = _differences(found, description)
+    if lines and not trained:
+        return None
     if lines:
         raise ValueError(
             f"--workdir={workdir} holds a run of another config. What differs:\n"
@@ -359,7 +409,10 @@ def stored(workdir: Path, description: Mapping[str, Any]) -> dict[str, Any] | No
             + "Choose another --workdir, or repeat the command of that run to resume it."
         )
     require_own_folders([*found["rows"], *description["rows"]])
-    return _widened(found, description)
+    found = _widened(found, description)
+    read_results(workdir / RESULTS, Identity.of(found))
+    read_metrics(workdir / METRICS, Identity.of(found))
+    return found
 
 
 def profile_folder(config: ml_collections.ConfigDict, workdir: Path) -> Path | None:
@@ -369,13 +422,13 @@ def profile_folder(config: ml_collections.ConfigDict, workdir: Path) -> Path | N
 
 def store(workdir: Path, description: Mapping[str, Any]) -> None:
     """Writes `config.json`."""
-    write_beside(workdir / CONFIG, json.dumps(description, indent=1) + "\n")
+    write_beside(workdir / CONFIG, json.dumps(records.sealed(description), indent=1) + "\n")
 
 
 def require_same_vocabulary(found: Mapping[str, Any] | None, new: Mapping[str, Any]) -> None:
     """Raises ValueError if the pieces are not those that the stored run began with."""
-    if found and found["vocabulary"]["sha256"] != new["sha256"]:
-        was = found["versions"].get("sentencepiece")
+    if found and found["vocabulary"].get("sha256") != new["sha256"]:
+        was = found.get("versions", {}).get("sentencepiece")
         raise ValueError(
             "the vocabulary trained now is not the one that this run began with: install "
             f"sentencepiece=={was}, or choose another --workdir"

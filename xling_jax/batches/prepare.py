@@ -39,7 +39,7 @@ def prepare(
     chunk_bytes: int = CHUNK_BYTES,
     say: Callable[[str], None] = lambda message: None,
 ) -> TokenFiles:
-    """Makes the token files of a language, or opens them if they are there.
+    """Makes the token files of a language, or opens them if they are there and unchanged.
 
     They lie in a folder of their own below `folder`, named by everything that decides them. A run
     that was stopped goes on where it was; one process at a time may prepare a language. The
@@ -68,7 +68,7 @@ def prepare(
     key = _key(given, encoding, limit, chunk_bytes)
     own = Path(folder) / f"{re.sub('[^a-zA-Z0-9-]', '_', encoding.language)}-{key[:16]}"
     with contextlib.suppress(FileNotFoundError, ValueError):
-        return TokenFiles.open(own)
+        return TokenFiles.open(own).verify()
     for path in own.glob(".*"):
         path.unlink()
     chunks = [chunk for source in given for chunk in sources.chunks(source, chunk_bytes)]

@@ -20,6 +20,7 @@ from xling_jax.corpora.normalize import Normalization
 from xling_jax.evaluators.stream_perplexity import StreamPerplexity
 from xling_jax.evaluators.translations import Translations
 from xling_jax.models.bert import BertConfig
+from xling_jax.records import Identity
 from xling_jax.reports import outcomes
 from xling_jax.reports.outcomes import Evaluations
 from xling_jax.training import sharding
@@ -44,6 +45,7 @@ class Group:
         row: Row,
         seeds: Sequence[int],
         data: Data,
+        identity: Identity,
     ):
         """Lays out the batches; compiles nothing yet.
 
@@ -59,6 +61,7 @@ class Group:
                 description=row.description,
                 seed=seed,
                 setting=StreamSetting.of(seed, training.learning_rate),
+                identity=identity,
             )
             for seed in seeds
         ]
@@ -122,6 +125,17 @@ class Group:
         planner = planning.planner(self._config, self._data, samplers, until, self._mesh)
         return Stage(dataclasses.replace(self._program, layout=planner.layout), planner, until)
 
+    def check(self) -> None:
+        """Tries what training and evaluation begin with.
+
+        Raises:
+          ValueError, FileNotFoundError: a field that cannot be used, with the way out.
+        """
+        self._short_windows()
+        StreamPerplexity(self._program, self._mesh, self._data.dev, list(self._row.languages))
+        if self._config.training.start_from:
+            self._initial_state(self._replicas[0].seed)
+
     def run(self, metrics: MetricsFile, interruption: Interruption) -> None:
         """Trains, evaluates and stores the replicas' results.
 
@@ -131,9 +145,10 @@ class Group:
         """
         self._describe()
         folder = self._workdir / CHECKPOINTS / self._name
-        checkpoints = Checkpoints(folder)
-        seeds = [replica.seed for replica in self._replicas]
-        best = Best(folder / BEST, seeds, self._data.vocabulary.sha256)
+        identity = self._replicas[0].identity
+        members = [(replica.row, replica.seed) for replica in self._replicas]
+        checkpoints = Checkpoints(folder, identity=identity, replicas=members)
+        best = Best(folder / BEST, members, self._data.vocabulary.sha256, identity)
         evaluate = self._evaluator(metrics, best)
         text = self._data.train
         if text is None or self._planner.layout.is_fed:
@@ -292,7 +307,7 @@ class Group:
                 values = {**self._evaluated[1][number], **self._data.found, **selected}
             path, total = self._workdir / "results.json", self._schedule.total
             scored = round(selected.get("best_step", total))
-            outcomes.store(path, self._config.name, replica, total, at, values, scored)
+            outcomes.store(path, replica, total, at, values, scored)
 
 
 def _means(

@@ -15,6 +15,7 @@ from xling_jax.bilingual.texts import Reader
 from xling_jax.evaluators.multilinguality import require_layers
 from xling_jax.models import heads, partition
 from xling_jax.models.bert import BertConfig
+from xling_jax.records import Identity
 from xling_jax.reports import bilingual, outcomes, results
 from xling_jax.training.interruption import Interrupted, Interruption
 from xling_jax.training.loop import Diverged
@@ -45,17 +46,16 @@ class Laboratory:
                 partition.own_paths(plain, row.partition)
         if config.training.start_from:
             best_folder(config.training.start_from)
-        experiment.require_writable(workdir)
+        self._lock = experiment.take(workdir)
         self._reader = Reader(config)
         description = experiment.describe(
             config,
             self._reader.manifest(self._rows),
             {row.name: row.description for row in self._rows},
         )
-        stored = experiment.stored(workdir, description)
-        self._stored = stored or dict(description)
-        experiment.store(workdir, self._stored)
-        self._metrics = MetricsFile(workdir / "metrics.jsonl")
+        self._stored = experiment.stored(workdir, description) or dict(description)
+        self._identity = Identity.of(self._stored)
+        self._metrics = MetricsFile(workdir / experiment.METRICS, self._identity)
 
     def _deal(self) -> list[list[list[Any]]]:
         """The stored groups [[row, seed], …], and behind them groups of what is not in them.
@@ -96,7 +96,6 @@ class Laboratory:
                 "Install the versions of sentencepiece, sacremoses and jieba that config.json "
                 "names, or choose another --workdir"
             )
-        experiment.store(self._workdir, self._stored)
 
     def prepare(self) -> str:
         """Makes the vocabularies and the token files of all rows; returns where they are."""
@@ -104,6 +103,7 @@ class Laboratory:
         for row in self._rows:
             say(f"row {row.name} ({row.description})")
             self._require_same_text(row, prepare(row))
+        experiment.store(self._workdir, self._stored)
         return f"Prepared: {self._workdir / 'tokens'}"
 
     def run(self) -> str:
@@ -113,28 +113,42 @@ class Laboratory:
           Diverged: no replica has a result.
           Interrupted: the run was asked to end.
         """
-        path = self._workdir / "results.json"
+        path = self._workdir / experiment.RESULTS
         prepare = Preparer(self._config, self._reader, self._workdir)
         self._stored["groups"] = self._deal()
+        done = outcomes.done(path)
         steps = self._config.training.epochs * self._config.training.steps_per_epoch
         self._stored["steps"] = {name: steps for name in self._stored["rows"]}
-        experiment.store(self._workdir, self._stored)
         rows, seeds = {row.name: row for row in self._rows}, set(self._config.seeds)
         groups = [
             (rows[names[0][0]], [seed for _, seed in names])
             for names in self._stored["groups"]
             if names[0][0] in rows and not seeds.isdisjoint(seed for _, seed in names)
         ]
-        for number, (row, members) in enumerate(groups, 1):
-            done = outcomes.done(path)
-            if {(row.name, seed) for seed in members} <= done:
-                continue
-            listed = ", ".join(map(str, members))
-            say(f"{number} of {len(groups)}: row {row.name} ({row.description}), seeds {listed}")
+
+        def made(row: Row, members: list[int]) -> Group:
             with processes.first_before_others():
                 data = prepare(row)
             self._require_same_text(row, data)
-            group = Group(self._config, self._workdir, row, members, data)
+            group = Group(self._config, self._workdir, row, members, data, self._identity)
+            group.check()
+            return group
+
+        waiting = [
+            (number, row, members)
+            for number, (row, members) in enumerate(groups, 1)
+            if not {(row.name, seed) for seed in members} <= done
+        ]
+        # All rows are tried before the first one binds the workdir.
+        for row, members in {row.name: (row, members) for _, row, members in waiting[1:]}.values():
+            made(row, members)
+        if not waiting:
+            experiment.store(self._workdir, self._stored)
+        for number, row, members in waiting:
+            listed = ", ".join(map(str, members))
+            say(f"{number} of {len(groups)}: row {row.name} ({row.description}), seeds {listed}")
+            group = made(row, members)
+            experiment.store(self._workdir, self._stored)
             with Interruption() as interruption:  # what is prepared is kept, whenever it ends
                 try:
                     with devices.memory_explained(len(members), LESS_MEMORY):

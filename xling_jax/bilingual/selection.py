@@ -1,16 +1,20 @@
 """The checkpoint that is best on the first language's held-out text (W&C §3.1), and runs that
 begin with the parameters of one."""
 
+import dataclasses
 import json
 import math
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
 import jax
+from pydantic import TypeAdapter
 
-from xling_jax import devices, processes
-from xling_jax.files import write_beside
+from xling_jax import devices, processes, records
+from xling_jax.files import read_json, write_beside
 from xling_jax.models import partition
+from xling_jax.records import UNKNOWN, Count, Identity, Number
 from xling_jax.training.checkpoints import Checkpoints, read_parameters
 from xling_jax.training.step import State
 
@@ -20,17 +24,27 @@ RECORD = "best.json"
 class Best:
     """Keeps each replica's state at its lowest held-out perplexity, apart from the latest."""
 
-    def __init__(self, folder: Path, seeds: Sequence[int], vocabulary: str):
+    def __init__(
+        self,
+        folder: Path,
+        replicas: Sequence[tuple[str, int]],
+        vocabulary: str,
+        identity: Identity = UNKNOWN,
+    ):
         """Opens the folder, with one for each replica in it.
 
         Args:
-          folder: of the replicas' folders.
-          seeds: that they are named by.
+          folder: of the replicas' folders, which are named by the seeds.
+          replicas: the row and seed of each.
           vocabulary: a hash of the pieces and their ids.
+          identity: of the experiment.
         """
-        self._vocabulary = vocabulary
-        self._folders = [folder / f"seed{seed}" for seed in seeds]
-        self._checkpoints = [Checkpoints(own, kept=1) for own in self._folders]
+        self._vocabulary, self._identity = vocabulary, identity
+        self._folders = [folder / f"seed{seed}" for _, seed in replicas]
+        self._checkpoints = [
+            Checkpoints(own, 1, identity, [replica])
+            for own, replica in zip(self._folders, replicas, strict=True)
+        ]
 
     def offer(self, step: int, state: State, perplexities: list[float]) -> None:
         """Saves the states of the replicas that have never been better.
@@ -48,12 +62,15 @@ class Best:
             own = jax.tree.map(lambda x, n=number: x[n], near)
             checkpoints.save(step, own)
             checkpoints.wait()
-            record = {"step": step, "perplexity_dev": value, "vocabulary": self._vocabulary}
-            write_beside(folder / RECORD, json.dumps(record) + "\n")
+            record = _Record(step, value, self._vocabulary, self._identity.fingerprint)
+            content = json.dumps(records.sealed(dataclasses.asdict(record)))
+            write_beside(folder / RECORD, content + "\n")
 
     def _read(self) -> list:
         """The step and perplexity of each replica's best, None without one."""
-        return processes.of_first(lambda: [read(folder) for folder in self._folders])
+        return processes.of_first(
+            lambda: [read(folder, self._identity) for folder in self._folders]
+        )
 
     def found(self) -> list[dict[str, float]]:
         """`best_step` and `best_perplexity` of each replica."""
@@ -79,22 +96,38 @@ class Best:
             checkpoints.close()
 
 
-def _record(folder: Path) -> dict:
+@dataclasses.dataclass(frozen=True)
+class _Record:
+    """Which checkpoint is the best one."""
+
+    step: Count
+    perplexity_dev: Number
+    vocabulary: str
+    fingerprint: str = ""
+
+
+_RECORD = TypeAdapter(_Record)
+
+
+def _record(folder: Path, identity: Identity = UNKNOWN) -> _Record:
     path = folder / RECORD
-    try:
-        record = json.loads(path.read_text("utf-8"))
-        int(record["step"]), float(record["perplexity_dev"]), str(record["vocabulary"])
-        return record
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{path} is damaged ({error}): remove its folder") from error
+    content = read_json(path)
+    records.require_unchanged(content, str(path))
+    record = records.typed(_RECORD, content, str(path))
+    identity.require(record.fingerprint, str(path))
+    return record
 
 
-def read(folder: Path) -> tuple[int, float] | None:
-    """The step and the perplexity of a replica's best checkpoint, None without one."""
-    if not (folder / RECORD).exists():
+def read(folder: Path, identity: Identity = UNKNOWN) -> tuple[int, float] | None:
+    """The step and the perplexity of a replica's best checkpoint, None without one.
+
+    Raises:
+      ValueError: its record is damaged, or of another experiment.
+    """
+    if not os.path.lexists(folder / RECORD):
         return None
-    record = _record(folder)
-    return int(record["step"]), float(record["perplexity_dev"])
+    record = _record(folder, identity)
+    return record.step, record.perplexity_dev
 
 
 def best_folder(folder: str) -> Path:
@@ -126,12 +159,12 @@ def start_from(folder: str, vocabulary: str, patterns: Sequence[str], languages:
     """
     path = best_folder(folder)
     record = _record(path)
-    if record["vocabulary"] != vocabulary:
+    if record.vocabulary != vocabulary:
         raise ValueError(
             f"training.start_from={folder}: that run has other pieces; give this one the same "
             "text, vocabulary and languages"
         )
-    params = partition.convert(read_parameters(path, record["step"]), patterns, languages)
+    params = partition.convert(read_parameters(path, record.step), patterns, languages)
     shapes = [jax.tree.map(lambda x: x.shape, tree) for tree in (params, like)]
     if shapes[0] != shapes[1]:
         raise ValueError(f"training.start_from={folder}: that model is of another size")

@@ -55,7 +55,7 @@ def switch_once(
     key = _key(files, words, [*seed_parts, probability, most])
     own = folder / f"{files.folder.name.rpartition('-')[0]}-switched-{key[:16]}"
     with contextlib.suppress(FileNotFoundError, ValueError):
-        return TokenFiles.open(own)
+        return TokenFiles.open(own).verify()
     blocks, number = enumerate(_blocks(files)), 0
     shards, changed, dtype = [], 0, token_files.token_type(len(words.starts))
     while some := list(itertools.islice(blocks, 1)):

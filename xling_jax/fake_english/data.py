@@ -184,4 +184,5 @@ class Data:
                 position_offset=int(replica.setting.position_offset),
                 language_names=languages,
             ),
+            replica.identity.fingerprint,
         )

@@ -14,6 +14,7 @@ from xling_jax.fake_english.programs import Programs
 from xling_jax.fake_english.replicas import Cell
 from xling_jax.fake_english.texts import Data
 from xling_jax.models import partition
+from xling_jax.records import Identity
 from xling_jax.reports import outcomes
 from xling_jax.reports.outcomes import Evaluations
 from xling_jax.training.checkpoints import Checkpoints
@@ -46,6 +47,7 @@ class Group:
         programs: Programs,
         members: Sequence[Cell],
         number: int,
+        identity: Identity,
     ):
         """Lays out the batches; compiles nothing yet.
 
@@ -62,6 +64,7 @@ class Group:
                 description=cell.description,
                 seed=cell.seed,
                 setting=programs.setting(cell),
+                identity=identity,
             )
             for cell in members
         ]
@@ -100,7 +103,11 @@ class Group:
             for replica, values in zip(self._replicas, found, strict=True):
                 say(f"{replica.name}, step {step}: " + ", ".join(_summary(values)))
 
-        checkpoints = Checkpoints(self._workdir / CHECKPOINTS / f"group{self._number}")
+        checkpoints = Checkpoints(
+            self._workdir / CHECKPOINTS / f"group{self._number}",
+            identity=self._replicas[0].identity,
+            replicas=[(cell.row, cell.seed) for cell in self.members],
+        )
         training = Training(
             self._programs.program(self._kind, self._mesh),
             self._mesh,
@@ -153,7 +160,7 @@ class Group:
                 vectors = self._evaluated.vectors[number]
                 self._data.keep(self._workdir, replica, self._kind.model, params, vectors)
             path = self._workdir / "results.json"
-            outcomes.store(path, self._config.name, replica, self._schedule.total, at, values)
+            outcomes.store(path, replica, self._schedule.total, at, values)
 
 
 def _summary(values: Mapping[str, float]) -> Iterator[str]:

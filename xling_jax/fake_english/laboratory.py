@@ -13,6 +13,7 @@ from xling_jax.fake_english.group import CHECKPOINTS, Group
 from xling_jax.fake_english.programs import LESS_MEMORY, Programs
 from xling_jax.fake_english.replicas import Cell, Groups, cells, deal, with_their_groups
 from xling_jax.fake_english.texts import Source
+from xling_jax.records import Identity
 from xling_jax.reports import outcomes, page, results
 from xling_jax.training.interruption import Interrupted, Interruption
 from xling_jax.training.loop import Diverged
@@ -45,14 +46,17 @@ class Laboratory:
         self.was_interrupted = False  # after the last group, when nothing is left to do here
         fields.check(config)
         wanted = cells(config)
-        experiment.require_writable(workdir)
+        self._lock = experiment.take(workdir)
         texts = source(config)
         description = experiment.describe(
             config,
             texts.manifest() + neighbours.manifest(config),
             {cell.row: cell.description for cell in wanted},
         )
-        stored = experiment.stored(workdir, description)
+        stored = experiment.stored(
+            workdir, description, ("vocabulary", "neighbours", "groups", "steps")
+        )
+        identity = Identity.of(stored or description)
         data = texts.prepare(workdir / "vocabulary")
         vocabulary = {
             "size": data.vocabulary.size,
@@ -67,20 +71,27 @@ class Laboratory:
         groups = self._deal(config, wanted, programs, stored)
         by_name = {(cell.row, cell.seed): cell for cell in wanted}
         self._groups = [
-            Group(config, workdir, data, programs, [by_name[r, seed] for r, seed in names], number)
+            Group(
+                config,
+                workdir,
+                data,
+                programs,
+                [by_name[r, seed] for r, seed in names],
+                number,
+                identity,
+            )
             for number, names in enumerate(groups)
             if names and (names[0][0], names[0][1]) in by_name
         ]
-        if not stored or stored["groups"] != groups:
-            steps = {cell.row: group.steps for group in self._groups for cell in group.members}
-            more = {
-                "vocabulary": vocabulary,
-                "neighbours": hashes | programs.neighbours.hashes(),
-                "groups": groups,
-                "steps": (stored["steps"] if stored else {}) | steps,
-            }
-            experiment.store(workdir, {**(stored or description), **more})
-        self._metrics = MetricsFile(workdir / "metrics.jsonl")
+        steps = {cell.row: group.steps for group in self._groups for cell in group.members}
+        more = {
+            "vocabulary": vocabulary,
+            "neighbours": hashes | programs.neighbours.hashes(),
+            "groups": groups,
+            "steps": (stored["steps"] if stored else {}) | steps,
+        }
+        experiment.store(workdir, {**(stored or description), **more})
+        self._metrics = MetricsFile(workdir / experiment.METRICS, identity)
         for line in data.described():
             say(line)
 

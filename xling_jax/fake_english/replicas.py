@@ -54,6 +54,8 @@ def with_their_groups(
         if asked.isdisjoint((row, seed) for row, seed in group):
             continue
         for row, seed in group:
+            if row not in stored["rows"]:
+                raise ValueError(f"config.json is damaged: its groups have an unknown row {row!r}")
             description = stored["rows"][row]
             modifications = setting.parse(description, languages)
             found.setdefault((row, seed), Cell(row, description, seed, modifications))

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from xling_jax.records import UNKNOWN, Identity
 from xling_jax.reports import cells, papers, rows
 from xling_jax.reports.results import array_files
 from xling_jax.reports.rows import Curve, Run
@@ -68,7 +69,8 @@ class RowEvidence:
 class Evidence:
     """What is known of rows; `unusable` says why one cannot be used, `elsewhere` why all others.
 
-    `arrays` maps a row to a seed and its file. `printed` marks a paper's tables.
+    `arrays` maps a row to a seed and its file, of the experiment `identity`. `printed` marks a
+    paper's tables.
     """
 
     rows: Mapping[str, RowEvidence]
@@ -76,6 +78,7 @@ class Evidence:
     elsewhere: str = "not in this run"
     arrays: Mapping[str, tuple[int, Path]] = field(default_factory=dict)
     printed: bool = False
+    identity: Identity = UNKNOWN
 
     def usable(self, *names: str) -> list[RowEvidence]:
         """Rows that have ended; raises `Missing` naming those that have not, and why."""
@@ -275,7 +278,8 @@ def of_run(run: Run) -> Evidence:
             unusable[name] = "diverged with every seed"
         else:
             found[name] = _row_evidence(run, row)
-    return Evidence(found, unusable, arrays=array_files(run.workdir / "arrays"))
+    arrays = array_files(run.workdir / "arrays")
+    return Evidence(found, unusable, arrays=arrays, identity=run.identity)
 
 
 def _row_evidence(run: Run, row: rows.Row) -> RowEvidence:

@@ -127,7 +127,7 @@ def matching_positions(first: int, last: int, row: str) -> Quantity:
         if path is None or seed in evidence.usable(row)[0].diverged:
             raise Missing(f"no embeddings stored: row {row}")
         try:
-            arrays = read_arrays(path)
+            arrays = read_arrays(path, evidence.identity)
         except ValueError as error:
             raise Missing(str(error)) from error
         size = arrays.position_offset

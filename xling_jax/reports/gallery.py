@@ -160,7 +160,7 @@ def _stored(
         numbers = [digest(path.read_bytes()), title, _languages(run)]
 
         def figure(path: Path = path, title: str = title) -> Figure | None:
-            return drawing(read_arrays(path), title)
+            return drawing(read_arrays(path, run.identity), title)
 
         try:
             paths = drawn.figure(f"{name}_row{row}", numbers, figure)

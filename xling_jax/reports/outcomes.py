@@ -28,8 +28,8 @@ class Evaluations:
             self._metrics.keep(
                 lambda entry: (
                     not (
-                        entry["kind"] == "evaluation"
-                        and entry["step"] == step
+                        entry.get("kind") == "evaluation"
+                        and entry.get("step") == step
                         and is_about(self._replicas, entry)
                     )
                 )
@@ -66,7 +66,6 @@ def done(path: Path) -> set[tuple[str, int]]:
 
 def store(
     path: Path,
-    experiment: str,
     replica: Replica,
     total: int,
     stopped_at: int,
@@ -77,7 +76,6 @@ def store(
 
     Args:
       path: of the file.
-      experiment: its name.
       replica: which one.
       total: the updates of its schedule.
       stopped_at: the step at which it diverged, or RUNNING.
@@ -88,7 +86,8 @@ def store(
     results.add_result(
         path,
         results.Replica(
-            experiment=experiment,
+            experiment=replica.identity.experiment,
+            fingerprint=replica.identity.fingerprint,
             row=replica.row,
             description=replica.description,
             seed=replica.seed,

@@ -10,18 +10,23 @@ from __future__ import annotations
 import io
 import json
 import math
+import os
 import re
-import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
+from pydantic import TypeAdapter
 
+from xling_jax import files, records
 from xling_jax.files import write_beside
+from xling_jax.records import UNKNOWN, Count, Identity, Number, Numbers
 
 _ARRAYS = re.compile(r"row(.+)_seed(\d+)\.npz")
+# Fields of a line of training that are no numbers, or say which line it is.
+_NO_MEASUREMENT = {"kind", "row", "seed", "step", "fingerprint", records.SEAL}
 
 
 @dataclass(frozen=True)
@@ -29,16 +34,18 @@ class Replica:
     """One entry of `results.json`: a replica that ended, or diverged after `diverged_at` steps.
 
     scored_at: the step whose parameters have these metrics; None where that is not stored.
+    fingerprint: of the experiment as it was then.
     """
 
     experiment: str
     row: str
     description: str
-    seed: int
-    step: int
-    metrics: Mapping[str, float]
-    diverged_at: int | None = None
-    scored_at: int | None = None
+    seed: Count
+    step: Count
+    metrics: Numbers = field(default_factory=dict)
+    diverged_at: Count | None = None
+    scored_at: Count | None = None
+    fingerprint: str = ""
 
 
 @dataclass(frozen=True)
@@ -50,6 +57,62 @@ class Record:
     step: int
     epoch: float | None
     values: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class _Line:
+    """What every line of `metrics.jsonl` has."""
+
+    kind: str
+
+
+@dataclass(frozen=True)
+class _ReplicaLine:
+    """What a line of a replica has; the numbers of training stand beside these."""
+
+    row: str
+    seed: Count
+    step: Count
+    epoch: Number | None = None
+    metrics: Numbers = field(default_factory=dict)
+    fingerprint: str = ""
+
+
+@dataclass(frozen=True)
+class _Text:
+    """What `config.json` says of a text; more may stand there."""
+
+    sha256: str
+    source: str = ""
+    language: str = ""
+    field: str = ""
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """The pieces and the token files that a row was given."""
+
+    vocabulary: str
+    text: list[str]
+
+
+@dataclass(frozen=True)
+class _Config:
+    """What `config.json` may hold; an older run has less."""
+
+    experiment: str = ""
+    fingerprint: str = ""
+    earlier_fingerprints: list[str] = field(default_factory=list)
+    scale: str = ""
+    versions: dict[str, str | None] = field(default_factory=dict)
+    texts: list[_Text] = field(default_factory=list)
+    rows: dict[str, str] = field(default_factory=dict)
+    config: dict[str, Any] = field(default_factory=dict)
+    groups: list[list[tuple[str, Count]]] = field(default_factory=list)
+    steps: dict[str, Count] = field(default_factory=dict)
+    vocabulary: dict[str, Any] = field(default_factory=dict)
+    neighbours: dict[str, str] = field(default_factory=dict)
+    prepared: dict[str, _Prepared] = field(default_factory=dict)
 
 
 class Metrics(NamedTuple):
@@ -77,58 +140,36 @@ class Arrays:
     language_names: tuple[str, ...]
 
 
-def _invalid(message: str) -> NoReturn:
-    raise ValueError(message)
+_REPLICA, _CONFIG, _NUMBERS = TypeAdapter(Replica), TypeAdapter(_Config), TypeAdapter(Numbers)
+_LINE, _REPLICA_LINE = TypeAdapter(_Line), TypeAdapter(_ReplicaLine)
 
 
-def _integer(entry: Mapping[str, Any], name: str, where: str) -> int:
-    value = entry.get(name)
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        _invalid(f"{where}: {name} must be an integer from 0, got {value!r}")
-    return value
+def _is_there(path: Path) -> bool:
+    """Whether there is a file; ValueError for a link that leads nowhere."""
+    if os.path.islink(path) and not path.exists():
+        raise ValueError(f"{path} is a link to a file that is not there: {records.RESTORE}")
+    return path.exists()
 
 
-def _numbers(values: Any, where: str) -> dict[str, float]:
-    """The finite numbers among named values; null and NaN (a loss that overflowed) are left out."""
-    if not isinstance(values, dict):
-        _invalid(f"{where}: metrics must be an object of numbers, got {values!r}")
-    for name, value in values.items():
-        if isinstance(value, bool) or not isinstance(value, int | float | None):
-            _invalid(f"{where}: {name} must be a number, got {value!r}")
-    return {k: float(v) for k, v in values.items() if v is not None and math.isfinite(v)}
+def read_results(path: Path, identity: Identity = UNKNOWN) -> list[Replica]:
+    """The replicas in `results.json`, in its order; no file reads as none.
 
-
-def _replica(entry: Any, where: str) -> Replica:
-    if not isinstance(entry, dict) or not isinstance(entry.get("row"), str | int):
-        _invalid(f"{where}: expected an object with row, seed, step, metrics; got {entry!r}")
-    diverged, scored = entry.get("diverged_at"), entry.get("scored_at")
-    return Replica(
-        experiment=str(entry.get("experiment", "")),
-        row=str(entry["row"]),
-        description=str(entry.get("description") or ""),
-        seed=_integer(entry, "seed", where),
-        step=_integer(entry, "step", where),
-        metrics=_numbers(entry.get("metrics") or {}, where),
-        diverged_at=None if diverged is None else _integer(entry, "diverged_at", where),
-        scored_at=None if scored is None else _integer(entry, "scored_at", where),
-    )
-
-
-def _load(path: Path, text: str) -> Any:
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{path}, line {error.lineno}: not JSON ({error.msg})") from error
-
-
-def read_results(path: Path) -> list[Replica]:
-    """The replicas in `results.json`, in its order; no file reads as none."""
-    if not path.exists():
+    Raises:
+      ValueError: it is damaged, or an entry is of another experiment than `identity`.
+    """
+    if not _is_there(path):
         return []
-    entries = _load(path, path.read_text(encoding="utf-8"))
+    entries = files.read_json(path)
     if not isinstance(entries, list):
-        _invalid(f"{path}: expected a list of replicas, got {type(entries).__name__}")
-    replicas = [_replica(e, f"{path}, entry {n}") for n, e in enumerate(entries, 1)]
+        kind = type(entries).__name__
+        raise ValueError(f"{path}: expected a list of replicas, got {kind}: {records.RESTORE}")
+    replicas = []
+    for number, entry in enumerate(entries, 1):
+        where = f"{path}, entry {number}"
+        records.require_unchanged(entry, where)
+        replica = records.typed(_REPLICA, entry, where)
+        identity.require(replica.fingerprint, where)
+        replicas.append(replica)
     _check_once(replicas, path)
     return replicas
 
@@ -156,7 +197,7 @@ def write_results(path: Path, replicas: Sequence[Replica]) -> Path:
         for name in ("diverged_at", "scored_at"):
             if entry[name] is None:
                 del entry[name]
-        entries.append(entry)
+        entries.append(records.sealed(entry))
     return write_beside(path, json.dumps(entries, indent=1, allow_nan=False) + "\n")
 
 
@@ -166,44 +207,45 @@ def add_result(path: Path, replica: Replica) -> Path:
     return write_results(path, [*others, replica])
 
 
-def _record(entry: Any, where: str) -> tuple[str, Record] | None:
-    if not isinstance(entry, dict):
-        _invalid(f"{where}: expected an object, got {entry!r}")
-    kind = entry.get("kind")
+def _record(entry: Any, where: str, identity: Identity) -> tuple[str, Record] | None:
+    records.require_unchanged(entry, where)
+    kind = records.typed(_LINE, entry, where).kind
     if kind not in ("train", "evaluation"):
         return None
-    if not isinstance(entry.get("row"), str | int):
-        _invalid(f"{where}: row must be a name, got {entry.get('row')!r}")
-    if kind == "evaluation":
-        values = _numbers(entry.get("metrics"), where)
-    else:
-        names = [k for k, v in entry.items() if isinstance(v, int | float)]
-        values = _numbers({k: entry[k] for k in names if k not in ("row", "seed", "step")}, where)
-    seed, step = _integer(entry, "seed", where), _integer(entry, "step", where)
-    epoch = entry.get("epoch")
-    epoch = float(epoch) if isinstance(epoch, int | float) else None
-    return kind, Record(str(entry["row"]), seed, step, epoch, values)
+    line = records.typed(_REPLICA_LINE, entry, where)
+    identity.require(line.fingerprint, where)
+    values = line.metrics
+    if kind == "train":
+        named = {name: value for name, value in entry.items() if name not in _NO_MEASUREMENT}
+        values = records.typed(_NUMBERS, named, where)
+    return kind, Record(line.row, line.seed, line.step, line.epoch, values)
 
 
-def read_metrics(path: Path) -> Metrics:
+def read_metrics(path: Path, identity: Identity = UNKNOWN) -> Metrics:
     """The lines of `metrics.jsonl` by kind; other kinds are passed over.
 
     A last line without its line end is what a kill leaves: it is dropped if it cannot be read.
     Of two lines for the same row, seed and step (a resumed run) the later holds.
+
+    Raises:
+      ValueError: it is damaged, or a line is of another experiment than `identity`.
     """
     found: dict[str, dict[tuple[str, int, int], Record]] = {"train": {}, "evaluation": {}}
-    lines = path.read_bytes().split(b"\n") if path.exists() else []
+    lines = []
+    if _is_there(path):
+        files.require_regular(path)
+        lines = path.read_bytes().split(b"\n")
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         where = f"{path}, line {number}"
         try:
-            entry = json.loads(line)
-        except ValueError as error:
+            entry = files.parse_json(line, where)
+        except ValueError:
             if number == len(lines):
                 break
-            raise ValueError(f"{where}: not JSON ({error})") from error
-        if record := _record(entry, where):
+            raise
+        if record := _record(entry, where, identity):
             kind, value = record
             found[kind][value.row, value.seed, value.step] = value
     training, evaluations = ([by[key] for key in sorted(by)] for by in found.values())
@@ -211,12 +253,16 @@ def read_metrics(path: Path) -> Metrics:
 
 
 def read_config(path: Path) -> dict[str, Any]:
-    """`config.json`, an object; no file reads as empty."""
-    if not path.exists():
+    """`config.json`, an object; no file reads as empty.
+
+    Raises:
+      ValueError: it is damaged.
+    """
+    if not _is_there(path):
         return {}
-    config = _load(path, path.read_text(encoding="utf-8"))
-    if not isinstance(config, dict):
-        _invalid(f"{path}: expected an object, got {type(config).__name__}")
+    config = files.read_json(path)
+    records.typed(_CONFIG, config, str(path))
+    records.require_unchanged(config, str(path))
     return config
 
 
@@ -231,22 +277,26 @@ def array_files(folder: Path) -> dict[str, tuple[int, Path]]:
     return found
 
 
-def write_arrays(path: Path, arrays: Arrays) -> Path:
-    """Writes what the figures need as `.npz`, beside its place and then renamed."""
+def write_arrays(path: Path, arrays: Arrays, fingerprint: str = "") -> Path:
+    """Writes what the figures need as `.npz`, beside its place and then renamed.
+
+    The format has a checksum of every array. `fingerprint` is the experiment's.
+    """
     content = io.BytesIO()
     fields = {name: value for name, value in vars(arrays).items() if value is not None}
-    np.savez(content, **fields)
+    np.savez(content, fingerprint=np.array(fingerprint), **fields)
     path.parent.mkdir(parents=True, exist_ok=True)
     return write_beside(path, content.getvalue())
 
 
-def read_arrays(path: Path) -> Arrays:
-    """One replica's arrays, checked: shapes that agree and finite numbers."""
+def read_arrays(path: Path, identity: Identity = UNKNOWN) -> Arrays:
+    """One replica's arrays, checked: shapes that agree, finite numbers, of this experiment."""
     try:
         with np.load(path, allow_pickle=False) as stored:
             content = {name: stored[name] for name in stored.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+    except Exception as error:  # a damaged archive raises many kinds
         raise ValueError(f"{path}: not an npz file without pickles ({error})") from error
+    identity.require(str(content.get("fingerprint", "")), str(path))
     needed = ("token_embeddings", "token_languages", "token_names", "position_embeddings")
     if missing := [name for name in needed if name not in content]:
         raise ValueError(f"{path}: {', '.join(missing)} missing")

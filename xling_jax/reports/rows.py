@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from xling_jax.records import Identity
 from xling_jax.reports import papers
 from xling_jax.reports.results import (
     Metrics,
@@ -88,6 +89,11 @@ class Run:
         names = [self.config.get("experiment"), *(r.experiment for r in self.replicas)]
         name = next((str(name) for name in names if name), "")
         return Path(name.split(":")[0]).stem
+
+    @property
+    def identity(self) -> Identity:
+        """Of which experiment the run is."""
+        return Identity.of(self.config)
 
     @property
     def texts(self) -> list[dict[str, Any]]:
@@ -179,11 +185,13 @@ def read_run(workdir: Path) -> Run:
     workdir = Path(workdir)
     if not workdir.is_dir():
         raise ValueError(f"workdir {workdir} is not a folder; give the --workdir of a run")
+    config = read_config(workdir / "config.json")
+    identity = Identity.of(config)
     return Run(
         workdir,
-        read_config(workdir / "config.json"),
-        read_results(workdir / "results.json"),
-        read_metrics(workdir / "metrics.jsonl"),
+        config,
+        read_results(workdir / "results.json", identity),
+        read_metrics(workdir / "metrics.jsonl", identity),
     )
 
 

@@ -7,6 +7,7 @@ import ml_collections
 
 from xling_jax import experiment, fields, processes
 from xling_jax.models import folders
+from xling_jax.models.text_model import TextModel
 from xling_jax.reports import outcomes, results, similarity
 from xling_jax.similarity import measures, pairs
 from xling_jax.similarity.pairs import ModelPair
@@ -34,7 +35,7 @@ class Laboratory:
             return pairs.parse(name, description, config.models, config.languages)
 
         self._pairs = experiment.chosen_rows(config, parse)
-        experiment.require_writable(workdir)
+        self._lock = experiment.take(workdir)
         if processes.are_several():
             raise ValueError("--processes: one process compares models; start it without")
         self._texts = TextReader(config)
@@ -43,11 +44,10 @@ class Laboratory:
             self._texts.manifest() + self._manifest(),
             {pair.name: pair.description for pair in self._pairs},
         )
-        found = experiment.stored(workdir, description) or description
+        self._stored = experiment.stored(workdir, description) or description
         members = [[[pair.name, config.seeds[0]]] for pair in self._pairs]
-        groups = found.get("groups", [])
-        found["groups"] = groups + [group for group in members if group not in groups]
-        experiment.store(workdir, found)
+        groups = self._stored.get("groups", [])
+        self._stored["groups"] = groups + [group for group in members if group not in groups]
 
     def _manifest(self) -> list[dict[str, Any]]:
         """The files of the pairs' models, with their hashes."""
@@ -58,6 +58,13 @@ class Laboratory:
                 found += folders.manifest(folder)
         return found
 
+    def _models(self, pair: ModelPair) -> list[TextModel]:
+        languages, seed = (self._config.languages[0], pair.language), self._config.seeds[0]
+        return [
+            pairs.load(side, place, self._config.models, language, seed)
+            for place, (side, language) in enumerate(zip(pair.sides, languages, strict=True))
+        ]
+
     def run(self) -> str:
         """Compares what is missing, writes the report, returns the table.
 
@@ -65,11 +72,17 @@ class Laboratory:
           ValueError: a model or a text cannot be used.
           Interrupted: the run was asked to end.
         """
-        path, seed = self._workdir / "results.json", self._config.seeds[0]
+        path, seed = self._workdir / experiment.RESULTS, self._config.seeds[0]
+        done = outcomes.done(path)
+        waiting = [
+            (n, pair) for n, pair in enumerate(self._pairs, 1) if (pair.name, seed) not in done
+        ]
+        for _, pair in waiting:  # all are tried before the first one binds the workdir
+            measures.layers_of(self._models(pair), self._config)
+            self._texts.read(pair.language)
+        experiment.store(self._workdir, self._stored)
         with Interruption() as interruption:
-            for number, pair in enumerate(self._pairs, 1):
-                if (pair.name, seed) in outcomes.done(path):
-                    continue
+            for number, pair in waiting:
                 if interruption.was_asked():
                     raise Interrupted(
                         f"interrupted before pair {number} of {len(self._pairs)}; the same command "
@@ -77,15 +90,8 @@ class Laboratory:
                     )
                 say(f"{number} of {len(self._pairs)}: {pair.name} ({pair.description})")
                 is_translated = pair.language != self._config.languages[0]
-                languages = self._config.languages[0], pair.language
-                models = [
-                    pairs.load(side, place, self._config.models, language, seed)
-                    for place, (side, language) in enumerate(
-                        zip(pair.sides, languages, strict=True)
-                    )
-                ]
                 texts = self._texts.read(pair.language)
-                found = measures.compare(models, texts, is_translated, self._config)
+                found = measures.compare(self._models(pair), texts, is_translated, self._config)
                 results.add_result(
                     path,
                     results.Replica(
@@ -95,6 +101,7 @@ class Laboratory:
                         seed=seed,
                         step=0,
                         metrics=found,
+                        fingerprint=self._stored["fingerprint"],
                     ),
                 )
                 if pair is not self._pairs[-1]:

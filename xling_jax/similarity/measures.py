@@ -60,6 +60,22 @@ def _words(
     return metrics
 
 
+def layers_of(models: Sequence[TextModel], config: ml_collections.ConfigDict) -> list[list[int]]:
+    """The layers of two models that are compared, 0 the embeddings.
+
+    Raises:
+      ValueError: a model lacks one, or has another number of them than the other.
+    """
+    depths = [model.config.layers for model in models]
+    found = [list(config.layers) or list(range(depth + 1)) for depth in depths]
+    for layers, depth in zip(found, depths, strict=True):
+        if not all(0 <= layer <= depth for layer in layers):
+            raise ValueError(f"layers={tuple(layers)}: the model has layers 0..{depth}")
+    if len(found[0]) != len(found[1]):
+        raise ValueError(f"models of {depths[0]} and {depths[1]} layers: name as many with layers=")
+    return found
+
+
 def compare(
     models: Sequence[TextModel],
     texts: Texts,
@@ -80,11 +96,8 @@ def compare(
       sentences with a map and without; `words_p1`, `static_p1` and `context_L_p1`, word
       translation; `pearson`, the correlation over layers of CKA and `sentences_L`, where both vary.
     """
-    layers = tuple(config.layers) or None
-    encoders = [TextEncoder(model, layers) for model in models]
-    if len(encoders[0].layers) != len(encoders[1].layers):
-        depths = [model.config.layers for model in models]
-        raise ValueError(f"models of {depths[0]} and {depths[1]} layers: name as many with layers=")
+    layers = layers_of(models, config)
+    encoders = [TextEncoder(model, own) for model, own in zip(models, layers, strict=True)]
     metrics: dict[str, float] = {}
     has_maps = is_translated and models[0].config.hidden == models[1].config.hidden
     if is_translated and not has_maps:

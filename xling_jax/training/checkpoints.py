@@ -1,43 +1,118 @@
 """Checkpoints of everything that training changes; all that the project uses of Orbax."""
 
 import dataclasses
+import hashlib
+import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
 import orbax.checkpoint as ocp
+from pydantic import TypeAdapter
 
-from xling_jax import processes
+from xling_jax import processes, records
+from xling_jax.files import read_json, write_beside
+from xling_jax.records import UNKNOWN, Count, Identity
 from xling_jax.training.step import State
 
 KEPT = 2  # newest checkpoints
+RECORD = "record.json"  # in the folder of each checkpoint
+STATE = "default"  # beside it, Orbax's folder of what was saved
+_UNFINISHED = ".orbax-checkpoint-tmp"  # follows the step in the folder's name
+
+
+@dataclasses.dataclass(frozen=True)
+class _Record:
+    """What a checkpoint is of; files: the hash of each file of the state."""
+
+    fingerprint: str
+    replicas: list[tuple[str, Count]]
+    files: dict[str, str]
+
+
+_RECORD = TypeAdapter(_Record)
 
 
 def _to_tree(state: State) -> dict:
     return {field.name: getattr(state, field.name) for field in dataclasses.fields(state)}
 
 
+def _hashes(folder: Path) -> dict[str, str]:
+    """The hash of every file below a folder, by its path."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            with open(path, "rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            found[path.relative_to(folder).as_posix()] = digest
+    return found
+
+
+def _require_unchanged(folder: Path) -> _Record | None:
+    """The record of a checkpoint; one of an older version has none.
+
+    Raises:
+      ValueError: a file is not what was written.
+    """
+    path = folder / RECORD
+    if not path.exists():
+        return None
+    content = read_json(path)
+    records.require_unchanged(content, str(path))
+    record = records.typed(_RECORD, content, str(path))
+    hashes = _hashes(folder / STATE)
+    for name, digest in record.files.items():
+        if hashes.get(name) != digest:
+            raise ValueError(f"{STATE}/{name} is not what was written")
+    return record
+
+
 class Checkpoints:
     """The checkpoints of a group of replicas, by step; a torn one is never taken for whole.
 
-    A checkpoint is written beside its place in the background, and renamed when it is complete.
+    A checkpoint is written beside its place in the background, with a hash of each file, and
+    renamed when it is complete.
     """
 
-    def __init__(self, folder: Path, kept: int = KEPT):
+    def __init__(
+        self,
+        folder: Path,
+        kept: int = KEPT,
+        identity: Identity = UNKNOWN,
+        replicas: Sequence[tuple[str, int]] = (),
+    ):
         """Opens the folder, made if need be; what a killed run left unfinished is removed.
 
         Args:
           folder: of the checkpoints.
           kept: how many of the newest stay.
+          identity: of the experiment.
+          replicas: the row and seed of each.
         """
         self._folder = folder.resolve()
         self._folder.mkdir(parents=True, exist_ok=True)
+        self._identity, self._replicas = identity, list(replicas)
         self._manager = ocp.CheckpointManager(
             self._folder,
             options=ocp.CheckpointManagerOptions(
-                max_to_keep=kept, cleanup_tmp_directories=True, single_host_load_and_broadcast=True
+                max_to_keep=kept,
+                cleanup_tmp_directories=True,
+                single_host_load_and_broadcast=True,
+                async_options=ocp.options.AsyncOptions(post_finalization_callback=self._seal),
             ),
         )
+
+    def _seal(self) -> None:
+        """Writes the record of the checkpoint that is written and not yet renamed."""
+        for folder in self._folder.glob(f"*{_UNFINISHED}"):
+            record: dict[str, Any] = {
+                "fingerprint": self._identity.fingerprint,
+                "replicas": self._replicas,
+                "files": _hashes(folder / STATE),
+            }
+            write_beside(folder / RECORD, json.dumps(records.sealed(record), indent=1) + "\n")
 
     def latest(self) -> int | None:
         """The step of the newest checkpoint, None without one."""
@@ -74,9 +149,12 @@ class Checkpoints:
         """The newest checkpoint, placed on the devices as `like` is.
 
         Raises:
-          ValueError: it cannot be read: torn, or of another model.
+          ValueError: it cannot be read: torn, changed, or of another model or experiment.
         """
         step = self.latest()
+        assert step is not None
+        if wrong := processes.of_first(lambda: self._wrong(step)):
+            raise ValueError(wrong)
         abstract = jax.tree.map(
             lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=x.sharding), _to_tree(like)
         )
@@ -84,18 +162,42 @@ class Checkpoints:
             tree = self._manager.restore(step, args=ocp.args.StandardRestore(abstract))
         except Exception as error:  # the library raises many kinds
             processes.end_if_abandoned(error)
-            others = [s for s in self._manager.all_steps() if s != step]
-            way_out = (
-                f"remove that folder to resume from step {max(others)}"
-                if others
-                else "remove that folder to start again"
-            )
-            reason = str(error).strip().splitlines()[0][:200] if str(error).strip() else ""
-            raise ValueError(
-                f"checkpoint {self._folder / str(step)} cannot be read "
-                f"({type(error).__name__}: {reason}). It is damaged or of another model: {way_out}"
-            ) from error
+            raise ValueError(self._unreadable(step, error)) from error
         return State(**tree)
+
+    def _wrong(self, step: int) -> str:
+        """What is wrong with a checkpoint, before it is read; "" if nothing is."""
+        folder = self._folder / str(step)
+        try:
+            record = _require_unchanged(folder)
+        except (ValueError, OSError) as error:
+            return self._unreadable(step, error)
+        if record is None:
+            return ""
+        try:
+            self._identity.require(record.fingerprint, f"checkpoint {folder}")
+        except ValueError as error:
+            return str(error)
+        if record.replicas != self._replicas:
+            return (
+                f"checkpoint {folder} is of other replicas {record.replicas} than {self._replicas}:"
+                " put back the config.json that it was stored with, or choose another --workdir"
+            )
+        return ""
+
+    def _unreadable(self, step: int, error: Exception) -> str:
+        """That a checkpoint cannot be read, and the way out."""
+        others = [s for s in self._manager.all_steps() if s != step]
+        way_out = (
+            f"remove that folder to resume from step {max(others)}"
+            if others
+            else "remove that folder to start again"
+        )
+        reason = str(error).strip().splitlines()[0][:200] if str(error).strip() else ""
+        return (
+            f"checkpoint {self._folder / str(step)} cannot be read "
+            f"({type(error).__name__}: {reason}). It is damaged or of another model: {way_out}"
+        )
 
     def close(self) -> None:
         """Waits for the save under way and releases the folder."""
@@ -107,10 +209,11 @@ def read(folder: Path, step: int) -> dict:
     """A checkpoint in a folder as numpy arrays, whatever devices and processes wrote it.
 
     Raises:
-      ValueError: it is not there, or cannot be read.
+      ValueError: it is not there, changed, or cannot be read.
     """
     handler = ocp.StandardCheckpointHandler()
     try:
+        _require_unchanged(folder / str(step))
         with ocp.CheckpointManager(folder.resolve(), item_handlers=handler) as manager:
             found = manager.item_metadata(step)
             tree = getattr(found, "tree", found)
@@ -119,8 +222,8 @@ def read(folder: Path, step: int) -> dict:
     except Exception as error:  # the library raises many kinds
         processes.end_if_abandoned(error)
         raise ValueError(
-            f"checkpoint {folder / str(step)} cannot be read ({type(error).__name__}): it is "
-            "not there, or damaged"
+            f"checkpoint {folder / str(step)} cannot be read ({type(error).__name__}: "
+            f"{' '.join(str(error).split())[:200]}): it is not there, or damaged"
         ) from error
 
 

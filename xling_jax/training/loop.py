@@ -13,6 +13,7 @@ import numpy as np
 from jax.sharding import Mesh
 
 from xling_jax import devices
+from xling_jax.records import UNKNOWN, Identity
 from xling_jax.training import sharding
 from xling_jax.training.checkpoints import Checkpoints
 from xling_jax.training.compilation import StepCompiler, Store
@@ -30,12 +31,16 @@ class Diverged(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Replica:
-    """One of the models that are trained side by side; `setting` is a tree of arrays."""
+    """One of the models that are trained side by side, of an experiment.
+
+    `setting` is a tree of arrays.
+    """
 
     row: str
     description: str
     seed: int
     setting: Any
+    identity: Identity = dataclasses.field(default=UNKNOWN, kw_only=True)
 
     @property
     def name(self) -> str:
@@ -45,7 +50,7 @@ class Replica:
 
 def is_about(replicas: Sequence[Replica], entry: Mapping[str, Any]) -> bool:
     """Whether a line of the metrics file is one of these replicas'."""
-    return any((entry["row"], entry["seed"]) == (r.row, r.seed) for r in replicas)
+    return (entry.get("row"), entry.get("seed")) in {(r.row, r.seed) for r in replicas}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -159,7 +164,9 @@ class Training:
                 f"parameters and moments are divided among {program.shards} devices: "
                 f"{held:,.1f} MiB on each"
             )
-        metrics.keep(lambda entry: not is_about(replicas, entry) or entry["step"] <= self._step)
+        metrics.keep(
+            lambda entry: not is_about(replicas, entry) or entry.get("step", 0) <= self._step
+        )
         self._plan_steps = min(schedule.call, schedule.epoch)
 
     def run(self) -> State:

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from xling_jax import processes
-from xling_jax.files import write_beside
+from xling_jax import processes, records
+from xling_jax.files import parse_json, write_beside
+from xling_jax.records import UNKNOWN, Identity
 
 
 def say(message: str) -> None:
@@ -34,29 +35,31 @@ def _finite(value: Any) -> Any:
 class MetricsFile:
     """`metrics.jsonl`: one object a line, appended."""
 
-    def __init__(self, path: Path):
-        """Names the file; it is made with the first line."""
-        self._path = path
+    def __init__(self, path: Path, identity: Identity = UNKNOWN):
+        """Names the file, which is made with the first line, and the experiment."""
+        self._path, self._identity = path, identity
 
     def write(self, **entry: Any) -> None:
         """Appends an object; numbers that are not finite become null."""
         if not processes.is_first():
             return
+        line = records.sealed(_finite(entry) | {"fingerprint": self._identity.fingerprint})
         with open(self._path, "a", encoding="utf-8") as file:
-            file.write(json.dumps(_finite(entry), allow_nan=False) + "\n")
+            file.write(json.dumps(line, allow_nan=False) + "\n")
 
     def keep(self, is_kept: Callable[[dict[str, Any]], bool]) -> None:
-        """Drops lines, and one that a kill cut off: what a resumed run will write again."""
+        """Drops lines, and one that a kill cut off: what a resumed run will write again.
+
+        Raises:
+          ValueError: another line cannot be read.
+        """
         if not processes.is_first() or not self._path.exists():
             return
+        *lines, _ = self._path.read_bytes().split(b"\n")
         kept = []
-        for line in self._path.read_bytes().splitlines(keepends=True):
-            try:
-                entry = json.loads(line) if line.endswith(b"\n") else None
-            except ValueError:
-                entry = None
-            if entry is not None and is_kept(entry):
-                kept.append(line)
+        for number, line in enumerate(lines, 1):
+            if line.strip() and is_kept(parse_json(line, f"{self._path}, line {number}")):
+                kept.append(line + b"\n")
         write_beside(self._path, b"".join(kept))
 
 

@@ -13,6 +13,7 @@ from xling_jax import devices, experiment, processes
 from xling_jax.batches.labelled import Encoded, Examples
 from xling_jax.batches.tasks import TaskSampler
 from xling_jax.models.task_heads import HeadConfig
+from xling_jax.records import Identity
 from xling_jax.reports import outcomes, results
 from xling_jax.reports.outcomes import Evaluations
 from xling_jax.training import sharding
@@ -36,7 +37,7 @@ from xling_jax.zero_shot.jobs import Choice, Job
 from xling_jax.zero_shot.languages import Pretrained
 from xling_jax.zero_shot.texts import Labelled
 
-CHECKPOINTS, METRICS, RESULTS = "checkpoints", "metrics.jsonl", "results.json"
+CHECKPOINTS = "checkpoints"
 DEV = "dev"
 
 
@@ -58,6 +59,7 @@ class Group:
         task: Task,
         texts: Labelled,
         pretrained: Pretrained,
+        identity: Identity,
     ):
         """Encodes the examples; compiles nothing yet.
 
@@ -80,6 +82,7 @@ class Group:
                 description=job.row.description,
                 seed=seed,
                 setting=TaskSetting.of(seed, choice.encoder, choice.head),
+                identity=identity,
             )
             for choice in chosen
         ]
@@ -141,7 +144,12 @@ class Group:
         """
         evaluate = self._evaluator(metrics)
         self._describe()
-        checkpoints = Checkpoints(self.folder, self._config.training.kept_checkpoints)
+        checkpoints = Checkpoints(
+            self.folder,
+            self._config.training.kept_checkpoints,
+            self._replicas[0].identity,
+            [(replica.row, replica.seed) for replica in self._replicas],
+        )
         first = self._job.languages[0]
         training = Training(
             self._program,
@@ -232,7 +240,8 @@ class Group:
 
     def _evaluations(self) -> list[list[Any]]:
         """Row, seed, step and values of each so far."""
-        found = results.read_metrics(self._workdir / METRICS).evaluations
+        identity = self._replicas[0].identity
+        found = results.read_metrics(self._workdir / experiment.METRICS, identity).evaluations
         return [[x.row, x.seed, x.step, dict(x.values)] for x in found]
 
     def _store(self, state: State, known: Mapping[str, float]) -> None:
@@ -258,8 +267,8 @@ class Group:
                 values = {**found, **fixed, **known}
                 if not is_last:
                     values["best_epoch"] = step / self._schedule.epoch
-            path, total = self._workdir / RESULTS, self._schedule.total
-            outcomes.store(path, self._config.name, replica, total, at, values, step)
+            path, total = self._workdir / experiment.RESULTS, self._schedule.total
+            outcomes.store(path, replica, total, at, values, step)
 
 
 def _sharing(task: str, batch: int, replicas: int, at_most: int) -> list[jax.Device]:

@@ -1,7 +1,6 @@
 """Fine-tunes the pretrained rows of an experiment, and tests them across languages."""
 
-import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +12,14 @@ from xling_jax.alignment.word_aligner import Links
 from xling_jax.evaluators import word_order
 from xling_jax.evaluators.multilinguality import paper_layers
 from xling_jax.models import folders
+from xling_jax.records import Identity
 from xling_jax.reports import outcomes, results, transfer
 from xling_jax.reports.results import read_config
 from xling_jax.training.interruption import Interrupted, Interruption
 from xling_jax.training.loop import Diverged
 from xling_jax.training.metrics import MetricsFile, say
 from xling_jax.zero_shot import languages, texts
-from xling_jax.zero_shot.group import METRICS, RESULTS, Group, checkpoints_of, row_name
+from xling_jax.zero_shot.group import Group, checkpoints_of, row_name
 from xling_jax.zero_shot.jobs import ALONE, Choice, Job, choices, jobs
 from xling_jax.zero_shot.languages import Pretrained
 from xling_jax.zero_shot.maps import learn, link
@@ -46,8 +46,9 @@ class Laboratory:
         self._config, self._workdir = config, workdir
         self.was_interrupted = False  # in the last group, when nothing is left to do
         self._jobs = jobs(config)
+        self._manifests: dict[Path, list[dict[str, Any]]] = {}  # of models
         self._texts = LabelledReader(config, section)
-        experiment.require_writable(workdir)
+        self._lock = experiment.take(workdir)
         manifest: list[dict[str, Any]] = list(self._pretrainings())
         for job in self._jobs:
             read = self._texts.manifest(job.task, job.languages)
@@ -56,13 +57,12 @@ class Laboratory:
             for entry in read + list(self._models(job)):
                 if entry not in manifest:
                     manifest.append(entry)
-            self._require_layers(job)
         rows = {job.name: job.row.description for job in self._jobs}
         description = experiment.describe(config, manifest, rows)
         self._stored = experiment.stored(workdir, description) or dict(description)
-        experiment.store(workdir, self._stored)
-        self._metrics = MetricsFile(workdir / METRICS)
-        self._kept: tuple[Any, Any] = None, None
+        self._identity = Identity.of(self._stored)
+        self._metrics = MetricsFile(workdir / experiment.METRICS, self._identity)
+        self._kept: tuple[Any, Any] = None, None  # the models read last, and what they are
         self._links: dict[tuple[str, str], list[Links]] = {}
         self._orders: dict[tuple[str, str, int], dict[str, float]] = {}
 
@@ -92,26 +92,10 @@ class Laboratory:
                         f"seeds={seed} --workdir={job.run}, or name another run"
                     ) from error
 
-    def _require_layers(self, job: Job) -> None:
-        """Raises ValueError if a row keeps more layers than its models have."""
-        if job.row.base is None:
-            return
-        first = job.languages[0]
-        for seed in self._config.seeds:
-            with experiment.named(f"runs.{job.pair}"):
-                depth = self._depth(job.folders(seed)[first], first)
-            if job.row.base > depth:
-                raise ValueError(
-                    f"row={job.row.name}: first[{job.row.base}] of a model of {depth} layers"
-                )
-
-    @functools.cache  # noqa: B019 - laboratories are few
-    def _depth(self, folder: Path, language: str) -> int:
-        return folders.load(folder, language).config.layers
-
-    @functools.cache  # noqa: B019 - laboratories are few
     def _hashed(self, folder: Path) -> list[dict[str, Any]]:
-        return folders.manifest(folder)
+        if folder not in self._manifests:
+            self._manifests[folder] = folders.manifest(folder)
+        return self._manifests[folder]
 
     def _groups(self) -> list[tuple[Job, int, list[Choice]]]:
         """What is trained side by side, as it was dealt when the run began.
@@ -139,7 +123,6 @@ class Laboratory:
                     known.append([[row_name(job, choice), seed] for choice in some])
                     groups.append((job, seed, some))
                     left = [choice for choice in left if choice not in some]
-        experiment.store(self._workdir, self._stored)
         return groups
 
     def _has_begun(self, members: list[list[Any]]) -> bool:
@@ -149,19 +132,25 @@ class Laboratory:
         """The models of a job's row and seed, with their maps; the last are kept."""
         key = (job.pair, job.row, seed)
         if key != self._kept[0]:
-            with experiment.named(f"runs.{job.pair}"):
-                found = languages.of_folders(job.folders(seed))
-            if job.row.base is not None:
-                found = self._frozen(job, found)
-            self._kept = key, found
+            found = self._read(job, seed)
+            self._kept = key, found if job.row.base is None else self._frozen(job, found)
         return self._kept[1]
+
+    @staticmethod
+    def _read(job: Job, seed: int) -> Pretrained:
+        """The models of a job's row and seed, without maps."""
+        with experiment.named(f"runs.{job.pair}"):
+            found = languages.of_folders(job.folders(seed))
+        base, depth = job.row.base, found.config.layers
+        if base is not None and base > depth:
+            raise ValueError(f"row={job.row.name}: first[{base}] of a model of {depth} layers")
+        return found
 
     def _frozen(self, job: Job, found: Pretrained) -> Pretrained:
         """Models whose first layers new ones are put on, with the maps between their states."""
-        base = job.row.base
-        assert base is not None
-        maps = {}
+        base, maps = job.row.base, {}
         if job.row.is_mapped:
+            assert base is not None
             first, *others = job.languages
             maps[first] = AffineMap.identity(found.config.hidden)
             for language in others:
@@ -206,6 +195,22 @@ class Laboratory:
             self._orders[key] = found
         return self._orders[key]
 
+    def _group(
+        self, job: Job, seed: int, chosen: Sequence[Choice], pretrained: Pretrained
+    ) -> Group:
+        """What trains some settings side by side."""
+        return Group(
+            self._config,
+            self._workdir,
+            job,
+            chosen,
+            seed,
+            texts.task(job.task, self._config),
+            self._texts.read(job.task, job.pair),
+            pretrained,
+            self._identity,
+        )
+
     def run(self) -> str:
         """Trains and tests what is missing, writes the report, returns the table.
 
@@ -213,27 +218,30 @@ class Laboratory:
           Diverged: no replica has a result.
           Interrupted: the run was asked to end.
         """
-        path, groups = self._workdir / RESULTS, self._groups()
-        for number, (job, seed, chosen) in enumerate(groups, 1):
-            names = {(row_name(job, choice), seed) for choice in chosen}
-            if names <= outcomes.done(path):
-                continue
+        path, groups = self._workdir / experiment.RESULTS, self._groups()
+        done = outcomes.done(path)
+        waiting = [
+            (number, job, seed, chosen)
+            for number, (job, seed, chosen) in enumerate(groups, 1)
+            if not {(row_name(job, choice), seed) for choice in chosen} <= done
+        ]
+        # All jobs are tried, with one seed, before the first one binds the workdir.
+        others = {(job.name, chosen[0].batch): each for each in waiting[1:]
+                  for _, job, _, chosen in [each]}  # fmt: skip
+        for _, job, seed, chosen in others.values():
+            self._group(job, seed, chosen, self._read(job, seed))
+        if not waiting:
+            experiment.store(self._workdir, self._stored)
+        for number, job, seed, chosen in waiting:
             say(f"{number} of {len(groups)}: {job.name}, seed {seed}")
             with Interruption() as interruption:
                 pretrained = self._pretrained(job, seed)
                 order = self._word_order(job, seed, pretrained)
+                group = self._group(job, seed, chosen, pretrained)
+                experiment.store(self._workdir, self._stored)
                 try:
                     with devices.memory_explained(len(chosen), LESS_MEMORY):
-                        Group(
-                            self._config,
-                            self._workdir,
-                            job,
-                            chosen,
-                            seed,
-                            texts.task(job.task, self._config),
-                            self._texts.read(job.task, job.pair),
-                            pretrained,
-                        ).run(self._metrics, interruption, order)
+                        group.run(self._metrics, interruption, order)
                 except Diverged as error:
                     say(str(error))
                 if interruption.was_asked() and number < len(groups):

@@ -1,0 +1,102 @@
+"""One process at a time writes into a folder."""
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import shlex
+import socket
+import sys
+import time
+import weakref
+from pathlib import Path
+
+NAME = ".lock"
+_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
+
+
+class Lock:
+    """The right to write into a folder, which ends with this object or with the process.
+
+    What other processes it starts do not hold it. `is_sure` is False where the file system has no
+    locks, as NFS without its lock service.
+    """
+
+    def __init__(self, path: Path):
+        """Takes the lock, a file that is there as long as it is held; see `take`."""
+        while True:
+            file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            try:
+                self.is_sure = _is_locked(file, path)
+                is_in_place = os.path.exists(path) and os.path.samestat(os.fstat(file), path.stat())
+            except (OSError, ValueError):
+                os.close(file)
+                raise
+            if is_in_place:
+                break
+            os.close(file)  # the process that had it has just removed it
+        weakref.finalize(self, _release, file, path, os.getpid())
+        with contextlib.suppress(OSError):  # a full disk: the lock holds without words
+            os.ftruncate(file, 0)
+            os.pwrite(file, _this_process(), 0)
+
+
+def _is_locked(file: int, path: Path) -> bool:
+    """Whether an open file could be locked; False where there are no locks.
+
+    Raises:
+      ValueError: another process has locked it.
+    """
+    try:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in _NO_LOCKS:
+            return False
+        if error.errno not in (errno.EACCES, errno.EAGAIN):
+            raise
+        raise ValueError(
+            f"--workdir={path.parent} is in use by {_in_words(os.pread(file, 4096, 0))}. Wait "
+            "until it ends or end it, or choose another --workdir"
+        ) from None
+    return True
+
+
+def _release(file: int, path: Path, process: int) -> None:
+    if os.getpid() == process:
+        path.unlink(missing_ok=True)
+    os.close(file)
+
+
+_held: "weakref.WeakValueDictionary[Path, Lock]" = weakref.WeakValueDictionary()
+
+
+def take(folder: Path) -> Lock:
+    """The lock of a folder; within a process all that ask share it.
+
+    Raises:
+      ValueError: another process has it, which is named.
+    """
+    path = folder.resolve() / NAME
+    lock = _held.get(path)
+    if lock is None:
+        lock = _held[path] = Lock(path)
+    return lock
+
+
+def _this_process() -> bytes:
+    said = {
+        "host": socket.gethostname(),
+        "process": os.getpid(),
+        "since": time.strftime("%Y-%m-%d %H:%M:%S %z"),
+        "command": shlex.join(sys.orig_argv)[:1000],
+    }
+    return json.dumps(said).encode()
+
+
+def _in_words(holder: bytes) -> str:
+    try:
+        said = json.loads(holder)
+        return "process {process} on {host} since {since} ({command})".format(**said)
+    except (ValueError, TypeError, KeyError):
+        return "another process"

@@ -1,0 +1,95 @@
+"""Records of what a run stored: unchanged since, of the right types, and of a known experiment."""
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BeforeValidator, Field, Strict, TypeAdapter, ValidationError
+
+T = TypeVar("T")
+SEAL = "sha256"
+RESTORE = "put back a copy of it, or choose another --workdir"
+
+
+def _is_finite(value: Any) -> bool:
+    return value is not None and not (isinstance(value, float) and not math.isfinite(value))
+
+
+def _finite(values: Any) -> Any:
+    if not isinstance(values, dict):
+        return values
+    return {name: value for name, value in values.items() if _is_finite(value)}
+
+
+Count = Annotated[int, Strict(), Field(ge=0)]
+Number = Annotated[float, Strict()]
+# Named numbers; null and what is not finite (a loss that overflowed) are left out.
+Numbers = Annotated[Mapping[str, Number], BeforeValidator(_finite)]
+
+
+def typed(kind: TypeAdapter[T], value: Any, where: str) -> T:
+    """A value of JSON as a type; ValueError naming the place and the first field that is wrong."""
+    try:
+        return kind.validate_python(value)
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_input=False)[0]
+        field = ".".join(map(str, found["loc"]))
+        raise ValueError(
+            f"{where}: {field}{': ' * bool(field)}{found['msg']}; it is damaged: {RESTORE}"
+        ) from None
+
+
+def sealed(record: Mapping[str, Any]) -> dict[str, Any]:
+    """A record with a hash of its content, see `require_unchanged`."""
+    return {**record, SEAL: _sha256(record)}
+
+
+def require_unchanged(record: Any, where: str) -> None:
+    """Raises ValueError if a record is not what was `sealed`; older ones have no hash."""
+    if isinstance(record, Mapping) and record.get(SEAL) is not None:
+        if record[SEAL] != _sha256(record):
+            raise ValueError(f"{where} is not what was written there: {RESTORE}")
+
+
+def _sha256(record: Mapping[str, Any]) -> str:
+    content = {name: value for name, value in record.items() if name != SEAL}
+    as_read = json.loads(json.dumps(content))
+    return hashlib.sha256(json.dumps(as_read, sort_keys=True).encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Of which experiment something stored is.
+
+    experiment: its name. fingerprint: a hash of what decides its numbers, "" if it is not known.
+    earlier: the fingerprints that it had before its table grew.
+    """
+
+    experiment: str = ""
+    fingerprint: str = ""
+    earlier: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, config: Mapping[str, Any]) -> "Identity":
+        """That of what `config.json` holds."""
+        return cls(
+            str(config.get("experiment", "")),
+            config.get("fingerprint", ""),
+            tuple(config.get("earlier_fingerprints", ())),
+        )
+
+    def require(self, fingerprint: str, where: str) -> None:
+        """Raises ValueError if something is of another experiment; older runs do not say."""
+        known = (self.fingerprint, *self.earlier)
+        if fingerprint and self.fingerprint and fingerprint not in known:
+            raise ValueError(
+                f"{where} is of another experiment (fingerprint {fingerprint}) than config.json "
+                f"({self.fingerprint}): put back the config.json that it was stored with, or "
+                "choose another --workdir"
+            )
+
+
+UNKNOWN = Identity()  # believes all
