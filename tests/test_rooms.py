@@ -30,6 +30,7 @@ FOR_ALL = {
     "alignment",
     "descriptions",
     "devices",
+    "errors",
     "files",
     "lock",
     "processes",
