@@ -14,6 +14,7 @@ _CLOSING = r"""["'“”‘’«»‹›)\]}」』〉》）】]*"""
 # Marks that are nothing else, whatever stands around them.
 _END = re.compile(rf"[。！？।॥]+{_CLOSING}")
 _CLAUSE_END = re.compile(rf"[;:]{_CLOSING}(?=\s|$)|；{_CLOSING}")
+_MARKS = ".!?。！？।॥"  # No cut stands directly behind: "v.Chr", "Yahoo!News", 『好！』
 _OPENING = "\"'“”‘’„«»‹›([{"
 _WINDOW = 2**12  # characters looked at at once: sentencex's time grows with their square
 
@@ -59,7 +60,8 @@ class Splitter:
         for part in _segments(self.code, text):
             pending.append(part)
             word = part.rstrip().rpartition(" ")[2]
-            if not (word.endswith(".") and word[:-1].lstrip(_OPENING) in prefixes):
+            is_prefix = word.endswith(".") and word[:-1].lstrip(_OPENING) in prefixes
+            if not is_prefix and part[-1] not in _MARKS:
                 yield "".join(pending)
                 pending = []
         yield "".join(pending)
