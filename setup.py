@@ -24,7 +24,6 @@ setuptools.setup(
         # What TFDS reads without TensorFlow; it asks for it on Linux only.
         'array_record>=0.5; sys_platform != "win32"',
         "chex>=0.1.90",
-        "conllu>=6.0",
         "flax>=0.12",
         "gensim>=4.4",
         # Reads text that does not fit the device; made for Linux and macOS.
@@ -45,6 +44,7 @@ setuptools.setup(
         "safetensors>=0.4.5",
         "scipy>=1.13",
         "sentencepiece>=0.2.1",
+        "sentencex>=1.0.32",
         "tensorflow-datasets>=4.9.9",
         "ufal.chu_liu_edmonds>=1.0.3",
     ],

@@ -7,6 +7,7 @@ import numpy as np
 
 from xling_jax.batches.store import TokenStore
 from xling_jax.corpora import text as corpora
+from xling_jax.corpora.splitting import Splitter
 from xling_jax.corpora.synthetic.config import LanguageConfig
 from xling_jax.corpora.synthetic.sentences import generate
 from xling_jax.vocabulary import pieces
@@ -20,7 +21,7 @@ LANGUAGES = ("en", "fake")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options that say what to train on."""
     parser.add_argument(
-        "--text", help="a UTF-8 file, cut into sentences (default: the embedded language)"
+        "--text", help="a UTF-8 file, cut into sentences and clauses (default: the embedded language)"
     )
     parser.add_argument(
         "--train-sentences", type=int, default=SENTENCES, help="of the embedded language"
@@ -35,7 +36,7 @@ def write(arguments: argparse.Namespace, path: Path) -> str:
     `specials` (how many of them are special tokens).
     """
     if arguments.text:
-        text = corpora.read(arguments.text, LANGUAGES[0], split_sentences=True)
+        text = corpora.read(arguments.text, LANGUAGES[0], split=Splitter(LANGUAGES[0], clauses=True))
     else:
         language = LanguageConfig(word_types=2000, seed=0)
         sentences = generate(language, arguments.train_sentences, 1)

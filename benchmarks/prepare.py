@@ -12,6 +12,7 @@ from xling_jax.batches.encoding import Encoding
 from xling_jax.batches.prepare import CHUNK_BYTES, prepare
 from xling_jax.corpora import text
 from xling_jax.corpora.normalize import Normalization, Normalizer
+from xling_jax.corpora.splitting import Splitter
 from xling_jax.vocabulary import pieces
 
 _UNIT = 1 if sys.platform == "darwin" else 1024  # of the peak of memory, in bytes
@@ -30,7 +31,12 @@ def main() -> None:
         normalizer = Normalizer(arguments.language, normalization)
         sample = pieces.sample(text.stream([arguments.text]), arguments.sample)
         vocabulary = pieces.train([normalizer(line) for line in sample], arguments.vocabulary)
-        encoding = Encoding(arguments.language, normalization, vocabulary)
+        encoding = Encoding(
+            arguments.language,
+            normalization,
+            vocabulary,
+            Splitter(arguments.language) if arguments.split else None,
+        )
         print(f"before: {_peak(resource.RUSAGE_SELF)} MB in this process at its peak", flush=True)
         start = time.perf_counter()
         files = prepare(
@@ -63,6 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--vocabulary", type=int, default=8000, help="pieces")
     parser.add_argument("--sample", type=int, default=20_000, help="sentences to train them on")
     parser.add_argument("--plain", action="store_true", help="leave punctuation and words alone")
+    parser.add_argument("--split", action="store_true", help="cut the lines into sentences")
     parser.add_argument("--folder", help="where to write (default: the temporary folder)")
     return parser
 

@@ -128,6 +128,7 @@ def paper(languages: tuple[str, ...]) -> ConfigDict:
         "dev_sentences": 0,
         "test_sentences": 10_000,
         "split_sentences": True,
+        "split_clauses": False,
         "punctuation": True,
         "tokenize": "moses",
         "processes": 1,

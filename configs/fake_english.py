@@ -118,6 +118,7 @@ def paper() -> ConfigDict:
                 "dev": "synthetic",
                 "languages": ("en", "fake"),
                 "split_sentences": True,
+                "split_clauses": False,
                 "train_sentences": 0,
                 "dev_sentences": 10_000,
                 "synthetic": dataclasses.asdict(LanguageConfig()),

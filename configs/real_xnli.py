@@ -69,6 +69,7 @@ def paper(languages: tuple[str, ...]) -> ConfigDict:
         "train_sentences": 0 if is_embedded else 9_000_000,  # about as many as the paper's
         "dev_sentences": 10_000,
         "split_sentences": True,
+        "split_clauses": False,
         "punctuation": False,
         "tokenize": "none",
     }

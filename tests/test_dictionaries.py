@@ -118,11 +118,20 @@ def test_several_dictionaries_have_one_source_and_different_targets():
         ("dog\tchien\t-1", "the weight '-1' is no"),
         ("dog\tchien\tnan", "the weight 'nan' is no"),
         ("dog\tchien\tinf", "the weight 'inf' is no"),
+        ("dog\tchien\t1_0", "the weight '1_0' is no"),
+        ("dog\tchien\t١", "the weight '١' is no"),
+        ("dog\tchien\t1e300", "the weight '1e300' is no positive number from 1e-100 to 1e.100"),
     ],
 )
 def test_a_wrong_line_is_named(tmp_path, line, error):
     with pytest.raises(ValueError, match=f"en-fr.txt, line 3: {error}"):
         read(tmp_path, f"the\tle\n\n{line}\ncat\tchat\n")
+
+
+@pytest.mark.parametrize("weight", ["inf", "nan", "-1", "1_0", "x"])
+def test_a_wrong_weight_behind_blanks_is_no_translation(tmp_path, weight):
+    with pytest.raises(ValueError, match="en-fr.txt, line 2: "):
+        read(tmp_path, f"the le\t2\nthe la\t{weight}\ndog chien\t3\n")
 
 
 def test_what_is_no_dictionary_is_refused(tmp_path):

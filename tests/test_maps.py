@@ -82,6 +82,8 @@ def test_given_links_are_read_and_used(tmp_path):
     ("text", "message"),
     [
         ("0-0\n1:2\n", "line 2: '1:2' is no link"),
+        ("0-0\n1-²\n", "line 2: '1-²' is no link"),
+        ("0-0\n1-1_0\n", "line 2: '1-1_0' is no link"),
         ("0-0\n", "links for 1 sentences, and there are 2"),
     ],
 )

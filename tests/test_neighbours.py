@@ -42,15 +42,23 @@ def test_a_vec_file_gives_the_vectors_of_known_words(tmp_path):
     found = static_vectors.read(path, {"the": 7, "New York": 9, "absent": 3})
     assert found.words.tolist() == [7, 9]
     np.testing.assert_array_equal(found.vectors, [[1, 2], [3, 4]])
+    path.write_text("\ufeff9 2\nthe 1 2\nof .5 -1\nNew York\n", encoding="utf-8")
+    assert static_vectors.read(path, {"the": 7, "of": 1}, most=2).words.tolist() == [7, 1]
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"the 1 2\nof 1 x\n", "line 2: not a word in UTF-8 and 2 numbers"),
+        (b"the 1 2\nof 1 x\n", "line 2: not a word and 2 numbers"),
         (b"the 1 2\nof 1\n", "line 2: not a word"),
-        (b"the 1 2\nna\xefve 1 2\n", "line 2: not a word in UTF-8"),
+        (b"the 1 2\nna\xefve 1 2\n", "line 2: not valid UTF-8"),
         (b"the 1 nan\n", "line 1: not a word"),
+        (b"the 1_0 2\n", "line 1: not a word"),
+        (b"the\nof\n", "line 1: not a word and its numbers"),
+        (b"3 2\nthe 1 2\nof 1 2\n", "line 4: the file ends after 2 vectors, and .* says 3"),
+        (b"1 2\nthe 1 2\nof 1 2\n", "line 3: the first line says 1 vectors; here are more"),
+        (b"2 3\nthe 1 2\nof 1 2\n", "line 2: not a word and 3 numbers"),
+        (b"2 1\nthe 1 2\nof 1 2\n", "none of the 2 wanted words"),
         (b"a 1 2\nb 1 2\n", "none of the 2 wanted words"),
         (b"", "none of the 2 wanted words"),
     ],

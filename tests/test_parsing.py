@@ -29,19 +29,57 @@ def test_multiword_tokens_and_empty_nodes_are_no_words(tmp_path):
     assert not_punctuation([one]) == [[True, True, True, False]]
 
 
+def test_a_byte_order_mark_and_comments_are_no_words(tmp_path):
+    path = tmp_path / "a.conllu"
+    path.write_text("\ufeff# generator\n\n" + SENTENCE.rstrip())
+    assert [tree.words[0] for tree in read(path)] == ["vamos"]
+
+
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("old", "new", "message"),
     [
-        (lambda x: x.replace("\t1\tobl", "\t9\tobl"), "sentence 2: heads .* not all are words"),
-        (lambda x: x.replace("\t0\troot", "\t3\tdep"), "sentence 2: word 1 does not lead"),
-        (lambda x: x.replace("\t1\tobl", "\t_\tobl"), "sentence 2: a word has no head"),
-        (lambda x: x.replace("\t", " x "), "sentence 2"),
+        ("3\tmar\tmar\tNOUN\t_\t_\t1", "3\tmar\tmar\tNOUN\t_\t_\t9", "line 9: .* the head 9, of 4"),
+        ("\t0\troot", "\t3\tdep", "line 9: .* no root, and a tree has one"),
+        ("\t1\tobl", "\t0\troot", "line 9: .* the roots 1, 3, and a tree has one"),
+        ("\t1\tobl", "\t4\tobl", None),
+        ("\t1\tpunct", "\t4\tpunct", "line 9: .* word 4 does not lead to the root"),
+        ("\t1\tobl", "\t_\tobl", "line 14: the head '_'"),
+        ("\t1\tobl", "\t١\tobl", "line 14: the head '١'"),
+        ("\t1\tobl", "\t-1\tobl", "line 14: the head '-1'"),
+        ("3\tmar", "4\tmar", "line 14: the id '4': 3 is next"),
+        ("3\tmar", "2\tmar", "line 14: the id '2': 3 is next"),
+        ("3\tmar", "03\tmar", "line 14: the id '03': 3 is next"),
+        ("1\tvamos", "0\tvamos", "line 11: the id '0': 1 is next"),
+        ("3\tmar", "1\tmar", "line 14: ids begin anew: a blank line is missing"),
+        ("3\tmar", "3\t", "line 14: an empty column"),
+        ("3\tmar", "3\tx\tmar", "line 14: 11 columns and not 10"),
+        ("\tobl\t_\t_", "\tobl\t_", "line 14: 9 columns and not 10"),
+        ("3\tmar\tmar", "3 mar mar", "line 14: 8 columns and not 10"),
+        ("1-2\t", "2-3\t", "line 10: the range 2-3 of words: word 1 is next"),
+        ("1-2\t", "1-0\t", "line 10: the range 1-0 of words"),
+        ("1-2\t", "1-5\t", "line 9: .* word 5 of a range is not there"),
+        ("3\tmar", "2-3\tx\tx\tX\t_\t_\t_\t_\t_\t_\n3\tmar", "line 14: the range 2-3"),
+        ("2.1\t", "1.1\t", "line 13: the empty node 1.1: 2.1 is next"),
+        ("2.1\t", "2.2\t", "line 13: the empty node 2.2: 2.1 is next"),
+        ("# text", "x text", "line 9: 1 columns"),
     ],
 )
-def test_what_is_no_tree_is_named(tmp_path, change, message):
+def test_what_is_no_tree_is_named(tmp_path, old, new, message):
     path = tmp_path / "a.conllu"
-    path.write_text(SENTENCE + change(SENTENCE))
+    assert old in SENTENCE
+    path.write_text(SENTENCE + SENTENCE.replace(old, new))
+    if message is None:
+        assert len(read(path)) == 2
+        return
     with pytest.raises(ValueError, match=message):
+        read(path)
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "# a comment\n\n"])
+def test_a_treebank_has_words(tmp_path, text):
+    path = tmp_path / "a.conllu"
+    path.write_text(text)
+    with pytest.raises(ValueError, match="a.conllu has no word"):
         read(path)
     with pytest.raises(FileNotFoundError, match="none.conllu: no such file"):
         read(tmp_path / "none.conllu")

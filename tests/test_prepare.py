@@ -20,6 +20,7 @@ from xling_jax.batches.prepare import prepare
 from xling_jax.batches.token_files import TokenFiles
 from xling_jax.corpora import sources, text
 from xling_jax.corpora.normalize import Normalization
+from xling_jax.corpora.splitting import Splitter
 from xling_jax.vocabulary import pieces
 from xling_jax.vocabulary.pieces import SEP, UNK
 
@@ -46,7 +47,7 @@ def vocabulary():
 
 @pytest.fixture
 def encoding(vocabulary):
-    return Encoding("fr", Normalization(), vocabulary, split_sentences=True)
+    return Encoding("fr", Normalization(), vocabulary, split=Splitter("fr"))
 
 
 @pytest.fixture
@@ -69,7 +70,7 @@ def test_the_stream_is_every_sentence_and_a_sep(encoding, source, tmp_path):
     stream = files.as_array()
     assert stream.dtype == np.int32 and len(files.shards) > 5
     np.testing.assert_array_equal(stream, expected(encoding))
-    sentences = list(text.stream([source], split_sentences=True))
+    sentences = list(text.stream([source], Splitter("fr")))
     assert files.total == len(stream) and files.sentences == len(sentences) == sum(stream == SEP)
     for shard in files.shards:
         tokens = np.load(files.folder / shard.file, allow_pickle=False)
@@ -119,7 +120,8 @@ def test_what_decides_the_content_decides_the_folder(encoding, source, tmp_path)
         encoding,
         dataclasses.replace(encoding, language="de"),
         dataclasses.replace(encoding, normalization=PLAIN),
-        dataclasses.replace(encoding, split_sentences=False),
+        dataclasses.replace(encoding, split=None),
+        dataclasses.replace(encoding, split=Splitter("fr", clauses=True)),
         dataclasses.replace(encoding, ids=np.arange(size)),
         dataclasses.replace(encoding, pieces=pieces.train([x for x in TEXT if x], 149)),
     ]
@@ -127,7 +129,7 @@ def test_what_decides_the_content_decides_the_folder(encoding, source, tmp_path)
     made += [prepare([source], encoding, tmp_path, limit=3)]
     made += [prepare([source], encoding, tmp_path, chunk_bytes=9000)]
     made += [prepare([source, source], encoding, tmp_path)]
-    assert len({files.folder for files in made}) == len({files.key for files in made}) == 9
+    assert len({files.folder for files in made}) == len({files.key for files in made}) == 10
 
 
 def test_compressed_text_and_text_in_memory_give_the_same_stream(encoding, source, tmp_path):

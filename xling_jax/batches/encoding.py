@@ -14,6 +14,7 @@ from xling_jax.batches import token_files
 from xling_jax.batches.token_files import Shard
 from xling_jax.corpora import sources, text
 from xling_jax.corpora.normalize import Normalization, Normalizer
+from xling_jax.corpora.splitting import Splitter
 from xling_jax.vocabulary.pieces import SEP, UNK, Pieces
 
 _BATCH = 1000  # sentences encoded at once
@@ -26,7 +27,7 @@ class Encoding:
     language: the name whose rules normalise it.
     normalization: see `corpora.normalize`.
     pieces: the vocabulary that cuts it.
-    split_sentences: cut lines into sentences first, as `corpora.text.read` does.
+    split: cuts lines into sentences first, None if each is one.
     ids: int [pieces.size], the id in the stream of each piece, where it is not the same. [SEP]
       after a sentence stays `pieces.SEP`.
     """
@@ -34,7 +35,7 @@ class Encoding:
     language: str
     normalization: Normalization
     pieces: Pieces
-    split_sentences: bool = False
+    split: Splitter | None = None
     ids: np.ndarray | None = None
 
     def __post_init__(self) -> None:
@@ -60,7 +61,7 @@ class Encoding:
 
     def sentences(self, lines: Iterable[str]) -> Iterator[str]:
         """The sentences of lines, normalised."""
-        cleaned = text.sentences_of(lines, self.split_sentences)
+        cleaned = text.sentences_of(lines, self.split)
         return filter(None, map(self.normalizer, cleaned))
 
 

@@ -171,7 +171,7 @@ def _key(
         "sources": [sources.fingerprint(source) for source in given],
         "language": encoding.language,
         "normalization": encoding.normalizer.identity,
-        "split_sentences": encoding.split_sentences,
+        "split": encoding.split and encoding.split.identity,
         "pieces": encoding.pieces.sha256,
         "ids": None if encoding.ids is None else encoding.ids.tolist(),
         "limit": limit,

@@ -19,7 +19,7 @@ from xling_jax.batches.windows import PieceTables, StreamStore
 from xling_jax.bilingual.rows import ONCE, Row
 from xling_jax.bilingual.switching import switch_once
 from xling_jax.bilingual.texts import Reader, Texts
-from xling_jax.corpora import sources
+from xling_jax.corpora import sources, splitting
 from xling_jax.corpora import text as corpora
 from xling_jax.corpora.dictionaries import Dictionary
 from xling_jax.corpora.normalize import Normalization, Normalizer
@@ -130,12 +130,12 @@ class Preparer:
         return self._mapped[id(dictionary)]
 
     def _vocabulary(self, row: Row, texts: dict[str, Texts]) -> sharing.LanguageVocabulary:
-        section, split = self._config.vocabulary, self._config.corpora.split_sentences
+        section, corpus = self._config.vocabulary, self._config.corpora
 
         def sample(name: str) -> list[str]:
             given = texts[name].train
             if (name, given) not in self._samples:
-                lines = corpora.stream(given, split_sentences=split)
+                lines = corpora.stream(given, splitting.of_config(corpus, name))
                 lines = itertools.islice(lines, self._limit(row, name, "train"))
                 drawn = vocabulary.sample(lines, section.sentences)
                 self._samples[name, given] = self._normalized(name, drawn)
@@ -172,7 +172,7 @@ class Preparer:
                     name,
                     self._normalization,
                     languages.pieces[number],
-                    section.split_sentences,
+                    splitting.of_config(section, name),
                     languages.ids[number],
                 ),
                 self._workdir / "tokens",

@@ -10,7 +10,7 @@ import ml_collections
 
 from xling_jax import experiment
 from xling_jax.bilingual.rows import Row
-from xling_jax.corpora import dictionaries, sources, tfds
+from xling_jax.corpora import dictionaries, sources, splitting, tfds
 from xling_jax.corpora import text as corpora
 from xling_jax.corpora.dictionaries import Dictionary
 from xling_jax.corpora.synthetic.config import LanguageConfig
@@ -127,9 +127,9 @@ class Reader:
     def _parallel(self, name: str, own: Mapping[str, Any]) -> tuple[list[str], list[str]] | None:
         if not own.get("test"):
             return None
-        first = corpora.read(own["test_first"], self.languages[0])
-        second = corpora.read(own["test"], name)
-        corpora.require_parallel(first, second)
+        first, second = corpora.read_parallel(
+            own["test_first"], own["test"], (self.languages[0], name)
+        )
         return first.sentences, second.sentences
 
     def _dictionary(self, name: str, path: str) -> Dictionary | None:
@@ -139,9 +139,8 @@ class Reader:
 
     def other_limit(self, name: str) -> int:
         """How many sentences of the other domain to take: as many as the usual text has."""
-        split = self._section.split_sentences
         train = self.read(name, is_other_domain=False).train
-        return sum(1 for _ in corpora.stream(train, split_sentences=split))
+        return sum(1 for _ in corpora.stream(train, splitting.of_config(self._section, name)))
 
     @functools.cached_property
     def _knobs(self) -> LanguageConfig:

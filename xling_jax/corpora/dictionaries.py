@@ -1,15 +1,13 @@
 """Bilingual dictionaries: words and their translations, with weights, from files."""
 
 import dataclasses
-import math
 import os
-import pathlib
-import unicodedata
 from collections.abc import Callable, Iterable
 
-from xling_jax.corpora import sources
+from xling_jax.corpora import records
+from xling_jax.corpora.text import clean
 
-_BYTE_ORDER_MARK = "\ufeff"
+_LEAST, _MOST = 1e-100, 1e100  # weights, so that sums and shares stay finite and above 0
 
 Translations = tuple[tuple[str, float], ...]
 
@@ -84,7 +82,7 @@ def read(
       * word, tab, translation (MUSE, PanLex, XLing-Eval), where both may be phrases with blanks;
       * the same and a tab and a weight, such as PanLex's translation quality;
       * word, blanks, translation (MUSE);
-      * word, blanks, translation, tab, weight, if every line of the file is so.
+      * word, blanks, translation, tab, weight, if most lines of the file are so, and then all are.
 
     A pair without a weight has weight 1; the weights of repeated pairs are summed. Blank lines are
     skipped, text is put into Unicode NFC.
@@ -98,20 +96,21 @@ def read(
 
     Raises:
       FileNotFoundError: there is no such file.
-      ValueError: a folder, no pairs, invalid UTF-8, or a line with too few or too many columns or
+      ValueError: no text file in UTF-8, no pairs, or a line with too few or too many columns or
         with a weight that is no positive number; file and line are named.
     """
-    lines = [(number, line.strip()) for number, line in enumerate(_read_lines(path), 1)]
+    lines = [(number, line.strip()) for number, line in records.numbered(path)]
     lines = [(number, line) for number, line in lines if line]
     if not lines:
         raise ValueError(f"{path} has no pairs: it is empty or holds only blank lines")
-    blanks_then_weight = all(_is_blanks_then_weight(line) for _, line in lines)
+    so_far = sum(_is_blanks_then_weight(line) for _, line in lines)
+    blanks_then_weight = 2 * so_far > len(lines)
     triples = []
     for number, line in lines:
         try:
             word, translation, weight = _parse(line, blanks_then_weight)
         except ValueError as error:
-            raise ValueError(f"{path}, line {number}: {error}") from error
+            raise records.wrong(path, number, error) from error
         triples.append((word.lower() if lowercase else word, translation, weight))
     return _dictionary(triples, source_language, target_language)
 
@@ -124,7 +123,7 @@ def from_pairs(
     Raises:
       ValueError: there are no pairs, or one has an empty side.
     """
-    triples = [(_clean(word), _clean(translation), 1.0) for word, translation in pairs]
+    triples = [(clean(word), clean(translation), 1.0) for word, translation in pairs]
     if not triples:
         raise ValueError(f"a dictionary {source_language}-{target_language} needs a pair at least")
     for number, (word, translation, _) in enumerate(triples):
@@ -160,27 +159,15 @@ def _dictionary(
     return Dictionary(source_language, target_language, entries)
 
 
-def _read_lines(path: str | os.PathLike[str]) -> list[str]:
-    file = pathlib.Path(path).expanduser()
-    if file.is_dir():
-        raise ValueError(f"{path} is a folder: name one file with a word and a translation a line")
-    if not file.exists():
-        raise FileNotFoundError(
-            f"{path}: no such file (looked for {file.absolute()}). Give a UTF-8 file with a word "
-            "and a translation a line"
-        )
-    first, *others = sources.lines(sources.Chunk(str(path)))
-    return [first.removeprefix(_BYTE_ORDER_MARK), *others]
-
-
 def _is_blanks_then_weight(line: str) -> bool:
     columns = line.split("\t")
     if len(columns) != 2 or len(columns[0].split()) != 2:
         return False
     try:
-        return _weight(columns[1]) > 0
+        float(columns[1])  # more than is allowed, so that a wrong weight is no translation
     except ValueError:
         return False
+    return True
 
 
 def _parse(line: str, blanks_then_weight: bool) -> tuple[str, str, float]:
@@ -191,7 +178,7 @@ def _parse(line: str, blanks_then_weight: bool) -> tuple[str, str, float]:
         most, advice = 2 + blanks_then_weight, "; put tabs between them where a phrase has blanks"
     else:
         most, advice = 3, ""
-    columns = [_clean(column) for column in columns]
+    columns = [clean(column) for column in columns]
     if len(columns) == 1:
         raise ValueError(
             f"one column, {line!r}; give a word and its translation with a tab or a blank between"
@@ -200,22 +187,22 @@ def _parse(line: str, blanks_then_weight: bool) -> tuple[str, str, float]:
         raise ValueError(f"{len(columns)} columns, {line!r}; {most} are the most{advice}")
     if not all(columns):
         raise ValueError(f"an empty column, {line!r}; give a word and its translation")
+    if blanks_then_weight and len(columns) == 2:
+        raise ValueError(f"no weight, {line!r}; most lines of this file have one behind a tab")
     return columns[0], columns[1], _weight(columns[2]) if len(columns) == 3 else 1.0
 
 
 def _weight(column: str) -> float:
     try:
-        weight = float(column)
+        weight = records.number(column)
     except ValueError:
-        weight = math.nan
-    if not 0 < weight < math.inf:
-        raise ValueError(f"the weight {column!r} is no positive number")
+        weight = 0.0
+    if not _LEAST <= weight <= _MOST:
+        raise ValueError(
+            f"the weight {column!r} is no positive number from {_LEAST:g} to {_MOST:g}"
+        )
     return weight
 
 
 def _capitalised(text: str) -> str:
     return text[:1].title() + text[1:]
-
-
-def _clean(text: str) -> str:
-    return " ".join(unicodedata.normalize("NFC", text).split())

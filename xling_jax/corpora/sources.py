@@ -2,6 +2,7 @@
 
 import bz2
 import codecs
+import contextlib
 import dataclasses
 import gzip
 import hashlib
@@ -10,9 +11,10 @@ import json
 import lzma
 import pathlib
 import re
+import stat
 import zlib
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, BinaryIO
 
 from xling_jax.corpora import tfds
 
@@ -29,6 +31,14 @@ _SEARCHED = 2**13  # bytes read at once to find the end of a line
 _EXAMPLES = 1000  # read at once
 _WEIGHED = 100  # examples from which the length of all is estimated
 _LINE_END = re.compile(rb"[\r\n]")
+_BYTE_ORDER_MARK = "\ufeff"
+_NUL = "a NUL byte"
+_WIDE_MARKS = {  # UTF-32's begins with that of UTF-16
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,7 +82,7 @@ def chunks(source: Source, bytes_a_chunk: int) -> list[Chunk]:
 
     Raises:
       FileNotFoundError: there is no such file.
-      ValueError: a folder, or a TFDS name that cannot be read.
+      ValueError: no regular file, a file that cannot be opened, or a TFDS name that cannot be read.
     """
     if isinstance(source, Lines):
         return _divide_lines(source, bytes_a_chunk)
@@ -82,7 +92,7 @@ def chunks(source: Source, bytes_a_chunk: int) -> list[Chunk]:
     if path.suffix in COMPRESSED:
         return [Chunk(source)]
     divided, start, size = [], 0, path.stat().st_size
-    with path.open("rb") as file:
+    with _open(source) as file:
         while start < size:
             stop = _next_line(file, start + bytes_a_chunk) if size - start > bytes_a_chunk else size
             divided.append(Chunk(source, start, stop))
@@ -93,12 +103,14 @@ def chunks(source: Source, bytes_a_chunk: int) -> list[Chunk]:
 def lines(chunk: Chunk) -> Iterator[str]:
     r"""The lines of a chunk, as they are, without their ends (\n, \r\n or \r).
 
-    Holds no more than a block and a line of a file in memory, or some examples of a TFDS name.
+    A byte-order mark at the beginning of a file is left out. Holds no more than a block and a line
+    of a file in memory, or some examples of a TFDS name.
 
     Raises:
       FileNotFoundError: there is no such file.
-      ValueError: a folder, a file that cannot be unpacked, invalid UTF-8 (named by its line in the
-        whole file), or a TFDS name that cannot be read.
+      ValueError: no regular file (a folder, pipe or device), one that cannot be opened or
+        unpacked, invalid UTF-8 or NUL bytes (named by the line in the whole file), or a TFDS name
+        that cannot be read.
     """
     if isinstance(chunk.source, Lines):
         return iter(chunk.source.lines)
@@ -113,20 +125,44 @@ def fingerprint(source: Source) -> str:
         return hashlib.sha256(json.dumps(source.lines).encode()).hexdigest()
     if source.startswith(tfds.PREFIX):
         return hashlib.sha256(tfds.examples(source).identity.encode()).hexdigest()
-    with _path(source).open("rb") as file:
+    with _open(source) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _path(source: str) -> pathlib.Path:
-    path = pathlib.Path(source).expanduser()
-    if path.is_dir():
-        raise ValueError(f"{source} is a folder: name one file with a sentence a line")
-    if not path.exists():
+    try:
+        path = pathlib.Path(source).expanduser()
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError) as error:
         raise FileNotFoundError(
-            f"{source}: no such file (looked for {path.absolute()}). Give a UTF-8 file with a "
-            f"sentence a line, or {tfds.FORM}"
+            f"{source}: no such file (looked for {path.absolute()}). Give a UTF-8 file, or "
+            f"{tfds.FORM}"
+        ) from error
+    except OSError as error:
+        raise ValueError(f"{source}: cannot be read ({error.strerror})") from error
+    except (RuntimeError, ValueError) as error:  # no such user's home; a NUL in the name
+        raise ValueError(f"{source!r} is no name of a file ({error})") from error
+    if stat.S_ISDIR(mode):
+        raise ValueError(f"{source} is a folder: name one file")
+    if not stat.S_ISREG(mode):
+        raise ValueError(
+            f"{source} is no regular file but a pipe, device or socket, which cannot be read "
+            "twice: write the text to a file"
         )
     return path
+
+
+@contextlib.contextmanager
+def _open(source: str, unpack: bool = False) -> Iterator[BinaryIO]:
+    """A file's bytes, unpacked if asked to."""
+    path = _path(source)
+    opener = COMPRESSED.get(path.suffix) if unpack else None
+    try:
+        file = opener(path) if opener else path.open("rb")
+    except OSError as error:
+        raise ValueError(f"{source}: cannot be opened ({error.strerror})") from error
+    with file:
+        yield file
 
 
 def _next_line(file: io.BufferedReader, place: int) -> int:
@@ -177,16 +213,17 @@ def _file_lines(source: str, start: int, stop: int | None) -> Iterator[str]:
     position = start
     pending: list[str] = []  # of the last line so far; joined once, however long the line is
     for block in _blocks(source, start, stop):
-        position += len(block)
+        if (place := block.find(0)) >= 0:
+            raise _not_utf8(source, position + place, _NUL)
         try:
             decoded = decoder.decode(block, final=not block)
         except UnicodeDecodeError as error:
-            place = position - len(error.object) + error.start
-            raise ValueError(
-                f"{source}, line {_line_number(source, place)}: not valid UTF-8 "
-                f"(byte 0x{error.object[error.start]:02x}). Convert the file first, for example "
-                f"with iconv -f latin1 -t utf-8 {source}"
-            ) from error
+            place = position + len(block) - len(error.object) + error.start
+            byte = f"not valid UTF-8 (byte 0x{error.object[error.start]:02x})"
+            raise _not_utf8(source, place, byte) from error
+        if position == 0:
+            decoded = decoded.removeprefix(_BYTE_ORDER_MARK)
+        position += len(block)
         first, *others = decoded.split("\n")
         pending.append(first)
         for line in others:
@@ -195,21 +232,46 @@ def _file_lines(source: str, start: int, stop: int | None) -> Iterator[str]:
     yield "".join(pending)
 
 
+def _not_utf8(source: str, place: int, problem: str) -> ValueError:
+    """The error for a byte, with the encoding that the file seems to be in."""
+    head = next(_blocks(source, 0, _SEARCHED))
+    seems = _wide_encoding(head)
+    if problem == _NUL and not seems:
+        way_out = "The file is damaged, or no text: remove such bytes"
+    else:
+        said = f"It looks like {seems.upper()}: convert" if seems else "Convert"
+        way_out = (
+            f"{said} the file first, for example with iconv -f {seems or 'latin1'} -t utf-8 {source}"
+        )
+    return ValueError(f"{source}, line {_line_number(source, place)}: {problem}. {way_out}")
+
+
+def _wide_encoding(head: bytes) -> str:
+    """Which of UTF-16 and UTF-32 the beginning of a file is in; "" if neither."""
+    if marked := next((name for mark, name in _WIDE_MARKS.items() if head.startswith(mark)), ""):
+        return marked
+    zeros = head.count(0)
+    if 4 * zeros < len(head) and b"\n\0" not in head and b"\0\n" not in head:
+        return ""
+    width = 32 if 2 * zeros > len(head) else 16
+    return f"utf-{width}{'le' if head[1::2].count(0) >= head[::2].count(0) else 'be'}"
+
+
 def _blocks(source: str, start: int, stop: int | None) -> Iterator[bytes]:
     """The bytes of a file from `start` to `stop`, unpacked, and an empty block at the end."""
-    path = _path(source)
-    opener = COMPRESSED.get(path.suffix)
-    with opener(path) if opener else path.open("rb") as file:
+    with _open(source, unpack=True) as file:
         file.seek(start)
         while True:
             size = _BLOCK if stop is None else min(_BLOCK, stop - start)
             try:
                 block = file.read(size)
             except _UNPACKING_ERRORS as error:
-                if not opener:
+                suffix = pathlib.Path(source).suffix
+                if suffix not in COMPRESSED:
                     raise
                 raise ValueError(
-                    f"{source} cannot be unpacked ({error}): it is torn, or no {path.suffix} file"
+                    f"{source}, line {_line_number(source, start)}: cannot be unpacked from here "
+                    f"on ({error}): it is torn, or no {suffix} file"
                 ) from error
             start += len(block)
             yield block

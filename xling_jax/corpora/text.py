@@ -2,9 +2,10 @@
 
 import dataclasses
 import hashlib
+import itertools
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from xling_jax.corpora import sources
@@ -12,8 +13,12 @@ from xling_jax.corpora import sources
 _CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _BYTE_ORDER_MARK = "\ufeff"
 _LINE_END = re.compile(r"\r\n|\r|\n")
-# Any quote closes when it stands between the mark and a blank: German closes with “ and «.
-_SENTENCE_END = re.compile(r"""[.!?;:]["'“”‘’«»‹›)\]}]*(?=\s|$)|[。！？；][”’」』》〉）】]*""")
+# Combining marks and punctuation; only among so many can there be too many marks in a row.
+_MARKS = re.compile(r"[^\w\s\x00-\u02ff]{31,}")
+_MOST_MARKS = 30
+_JOINER = "\u034f"  # U+034F, the combining grapheme joiner
+
+Split = Callable[[str], Iterable[str]]  # a line to its sentences, see `corpora.splitting`
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,25 +39,25 @@ class Text:
 
 
 def read(
-    source: str, language: str, *, split_sentences: bool = False, limit: int | None = None
+    source: str, language: str, *, split: Split | None = None, limit: int | None = None
 ) -> Text:
     """Reads a text.
 
-    Blank lines are skipped, so two files are parallel only where both have text in every line.
+    Blank lines are skipped; read two parallel files with `read_parallel`.
 
     Args:
       source: a UTF-8 file with a sentence or verse a line, also compressed (.gz, .bz2, .xz), or
         "tfds:NAME[/CONFIG][:SPLIT][#FIELD]", whose examples are the lines (see `corpora.tfds`).
       language: its name.
-      split_sentences: cut every line into sentences, see `split_sentences`.
+      split: cuts every line into sentences.
       limit: keep the first `limit` sentences (counted after the cut).
 
     Raises:
       FileNotFoundError: there is no such file.
-      ValueError: a folder, no text, invalid UTF-8, fewer sentences than `limit`, or a TFDS name
-        that cannot be read.
+      ValueError: no text file in UTF-8 (see `sources.lines`), no text, fewer sentences than
+        `limit`, or a TFDS name that cannot be read.
     """
-    sentences = list(stream([source], split_sentences=split_sentences))
+    sentences = list(stream([source], split))
     if limit is not None:
         if limit < 1:
             raise ValueError(f"limit={limit}: ask for at least one sentence, or leave limit out")
@@ -65,50 +70,65 @@ def read(
     return _text(sentences, language, source)
 
 
+def read_parallel(first: str, second: str, languages: tuple[str, str]) -> tuple[Text, Text]:
+    """Reads two texts whose lines translate each other.
+
+    Lines that are blank in both are skipped.
+
+    Args:
+      first, second: as `read` takes them. languages: their names.
+
+    Raises:
+      FileNotFoundError, ValueError: as `read`; or a line has text in one of them alone.
+    """
+    given = first, second
+    sides: tuple[list[str], list[str]] = ([], [])
+    lines = (sources.lines(sources.Chunk(source)) for source in given)
+    for number, pair in enumerate(itertools.zip_longest(*lines, fillvalue=""), 1):
+        cleaned = [clean(line) for line in pair]
+        if any(cleaned) and not all(cleaned):
+            blank = 0 if cleaned[1] else 1
+            raise ValueError(
+                f"{given[blank]}, line {number}: no text, and {given[1 - blank]} has text in that "
+                "line: parallel texts translate each other line by line"
+            )
+        if all(cleaned):
+            for side, line in zip(sides, cleaned, strict=True):
+                side.append(line)
+    return _text(sides[0], languages[0], first), _text(sides[1], languages[1], second)
+
+
 def from_sentences(sentences: Iterable[str], language: str, source: str) -> Text:
     """Makes a text of sentences in memory, cleaned as in `read`; ValueError if none is left."""
     return _text(list(sentences_of(sentences)), language, source)
 
 
-def stream(given: Sequence[sources.Source], *, split_sentences: bool = False) -> Iterator[str]:
+def stream(given: Sequence[sources.Source], split: Split | None = None) -> Iterator[str]:
     """The sentences of sources, one source after the other, as in `read`, in bounded memory."""
     for source in given:
-        yield from sentences_of(sources.lines(sources.Chunk(source)), split_sentences)
+        yield from sentences_of(sources.lines(sources.Chunk(source)), split)
 
 
-def sentences_of(lines: Iterable[str], split_sentences: bool = False) -> Iterator[str]:
+def sentences_of(lines: Iterable[str], split: Split | None = None) -> Iterator[str]:
     """The lines cleaned, cut into sentences if asked to, and without the blank ones."""
-    for line in map(clean, _cut(lines) if split_sentences else lines):
-        if line:
-            yield line
+    if split is None:
+        yield from filter(None, map(clean, lines))
+        return
+    for line in lines:
+        # An example of a dataset may be a document of several paragraphs.
+        for paragraph in _LINE_END.split(line):
+            yield from split(clean(paragraph))
 
 
 def clean(line: str) -> str:
-    """Composes characters (Unicode NFC), and makes control characters and blanks one blank."""
-    line = _CONTROL_CHARACTERS.sub(" ", line).replace(_BYTE_ORDER_MARK, "")
-    return " ".join(unicodedata.normalize("NFC", line).split())
+    """Composes characters (Unicode NFC), and makes control characters and blanks one blank.
 
-
-def split_sentences(line: str) -> list[str]:
-    """Cuts a line after . ! ? ; : where a blank or the line's end follows, and after 。！？；.
-
-    The mark and any closing quotes and brackets stay with their sentence; "3.5" and "a:b" stay
-    whole. Abbreviations are not known: "Mr. Smith" becomes two.
+    Of more than 30 combining marks in a row, a joiner follows each 30, as in Unicode's Stream-Safe
+    Text Format (UAX #15, section 13): the time of composing grows with the square of their number.
     """
-    ends = [match.end() for match in _SENTENCE_END.finditer(line)]
-    pieces = (line[a:b].strip() for a, b in zip([0, *ends], [*ends, None], strict=True))
-    return [piece for piece in pieces if piece]
-
-
-def require_parallel(first: Text, second: Text) -> None:
-    """Raises ValueError unless both texts have the same number of sentences."""
-    if len(first.sentences) != len(second.sentences):
-        raise ValueError(
-            f"{first.source} ({first.language}) has {len(first.sentences)} sentences and "
-            f"{second.source} ({second.language}) has {len(second.sentences)}: parallel texts "
-            "need the same number. Look for a blank line in one of them, and read both without "
-            "split_sentences, which cuts languages differently"
-        )
+    line = _CONTROL_CHARACTERS.sub(" ", line).replace(_BYTE_ORDER_MARK, "")
+    line = _MARKS.sub(_safe, line)
+    return " ".join(unicodedata.normalize("NFC", line).split())
 
 
 def manifest(texts: Iterable[Text]) -> list[dict[str, Any]]:
@@ -125,11 +145,19 @@ def manifest(texts: Iterable[Text]) -> list[dict[str, Any]]:
     ]
 
 
-def _cut(lines: Iterable[str]) -> Iterator[str]:
-    for line in lines:
-        # An example of a dataset may be a document of several paragraphs.
-        for paragraph in _LINE_END.split(line):
-            yield from split_sentences(paragraph)
+def _safe(match: re.Match[str]) -> str:
+    found: list[str] = []
+    marks = 0
+    for character in match[0]:
+        classes = [unicodedata.combining(x) for x in unicodedata.normalize("NFD", character)]
+        if not classes[0]:
+            marks = 0
+        elif marks + len(classes) > _MOST_MARKS:
+            found.append(_JOINER)
+            marks = 0
+        marks += sum(map(bool, classes))
+        found.append(character)
+    return "".join(found)
 
 
 def _text(sentences: list[str], language: str, source: str) -> Text:

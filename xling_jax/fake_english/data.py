@@ -13,6 +13,7 @@ from xling_jax import experiment
 from xling_jax.batches.assembly import SPECIALS
 from xling_jax.batches.corruption import PieceRange
 from xling_jax.batches.store import TokenStore
+from xling_jax.corpora import splitting
 from xling_jax.corpora import text as corpora
 from xling_jax.corpora.sources import SYNTHETIC
 from xling_jax.corpora.synthetic.config import LanguageConfig
@@ -77,7 +78,7 @@ def read_texts(config: ml_collections.ConfigDict) -> tuple[corpora.Text, corpora
                 corpora.read(
                     section[name],
                     language,
-                    split_sentences=section.split_sentences,
+                    split=splitting.of_config(section, language),
                     limit=section[f"{name}_sentences"] or None,
                 )
             )

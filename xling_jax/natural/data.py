@@ -15,7 +15,7 @@ from xling_jax.batches.corruption import PieceRange
 from xling_jax.batches.store import TokenStore
 from xling_jax.bilingual import rows
 from xling_jax.bilingual.texts import Reader
-from xling_jax.corpora import sources
+from xling_jax.corpora import sources, splitting
 from xling_jax.corpora import text as corpora
 from xling_jax.corpora.normalize import Normalization, Normalizer
 from xling_jax.evaluators.held_out import HeldOutPerplexity
@@ -50,7 +50,7 @@ class NaturalTexts:
             written = {}
             for field, given in (("train", texts.train), ("dev", texts.dev)):
                 with experiment.named(f"corpora.{name}.{field}"):
-                    written[field] = self._sentences(given, field, normalize)
+                    written[field] = self._sentences(name, given, field, normalize)
             own = self._pieces(name, written["train"], cache)
             for field, sentences in written.items():
                 ids[field].append(own.encode(sentences))
@@ -69,11 +69,11 @@ class NaturalTexts:
         return Data(languages, stored("train"), stored("dev"), normalization)
 
     def _sentences(
-        self, given: Sequence[sources.Source], field: str, normalize: Normalizer
+        self, name: str, given: Sequence[sources.Source], field: str, normalize: Normalizer
     ) -> list[str]:
         """The first sentences of a text, as many as the config says, normalised."""
         section = self._config.corpora
-        lines = corpora.stream(given, split_sentences=section.split_sentences)
+        lines = corpora.stream(given, splitting.of_config(section, name))
         limit = 0 if self._reader.is_synthetic else section[f"{field}_sentences"]
         found = (written for line in lines if (written := normalize(line)))
         sentences = list(itertools.islice(found, limit or None))

@@ -133,13 +133,11 @@ class TextReader:
             assert self._embedded is not None
             sides = self._embedded.parallel(language, limit, seed)
         else:
-            texts = []
-            for field, name in ((f"{what}_first", self.languages[0]), (what, language)):
-                with experiment.named(f"texts.{language}.{field}"):
-                    texts.append(corpora.read(own[field], name))
-            with experiment.named(f"texts.{language}.{what}"):
-                corpora.require_parallel(*texts)
-            sides = texts[0].sentences, texts[1].sentences
+            with experiment.named(f"texts.{language}.{what}_first, texts.{language}.{what}"):
+                first, second = corpora.read_parallel(
+                    own[f"{what}_first"], own[what], (self.languages[0], language)
+                )
+            sides = first.sentences, second.sentences
         return list(zip(*sides, strict=True))[:limit]
 
     def _contexts(self, *languages: str) -> tuple[list[str], list[str]] | None:

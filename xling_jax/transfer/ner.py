@@ -1,13 +1,15 @@
 """Named entities as BIO tags: files, repair and span F1 (W&C §3.2)."""
 
+import itertools
 import os
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from xling_jax.corpora import sources
+from xling_jax.corpora import records
 
 OUTSIDE = "O"
+_BLANKS = re.compile(" +")  # a word may hold others, such as U+00A0
 _TAG = re.compile(r"O|[BI]-\S+")
 _LANGUAGE = re.compile(r"[a-z]{2,3}(?:-[a-z]+)*:(?=.)")  # that WikiAnn puts before a word
 _DOCUMENT = "-DOCSTART-"
@@ -32,28 +34,38 @@ def read(path: str | os.PathLike[str]) -> list[Tagged]:
     """Reads sentences with a word a line and blank lines between them.
 
     A line is a word and its tag with a tab between (PAN-X, WikiAnn), or columns between blanks of
-    which the first is the word and the last the tag (CoNLL 2002 and 2003). A language before the
-    word, as WikiAnn writes `fr:Paris`, is taken off where every word of the file has the same.
+    which the first is the word and the last the tag (CoNLL 2002 and 2003); all lines of a file
+    have as many columns. A language before the word, as WikiAnn writes `fr:Paris`, is taken off
+    where every word of the file has the same.
 
     Raises:
       FileNotFoundError: there is no such file.
-      ValueError: it has no sentence, is no UTF-8, or a line has no tag or one that is not BIO; the
-        line is named.
+      ValueError: it has no sentence, is no UTF-8, or a line has no tag, one that is not BIO, or
+        other columns than the first; the line is named.
     """
     sentences: list[Tagged] = []
     words: list[str] = []
     tags: list[str] = []
-    for number, line in enumerate([*sources.lines(sources.Chunk(str(path))), ""], 1):
-        columns = [x.strip() for x in line.split("\t")] if "\t" in line else line.split()
+    form: tuple[bool, int] | None = None  # whether tabs are between the columns, and their number
+    for number, line in itertools.chain(records.numbered(path), [(0, "")]):
+        has_tabs = "\t" in line
+        columns = [x.strip() for x in line.split("\t")] if has_tabs else _BLANKS.split(line.strip())
         if not any(columns) or columns[0] == _DOCUMENT:
             if words:
                 sentences.append(Tagged(words, tags))
             words, tags = [], []
             continue
         if len(columns) < 2 or not columns[0] or not _TAG.fullmatch(columns[-1]):
-            raise ValueError(
-                f"{path}, line {number}: {line.strip()!r} is not a word and a tag such as O, B-PER "
-                "or I-PER"
+            raise records.wrong(
+                path, number, f"{line.strip()!r} is not a word and a tag such as O, B-PER or I-PER"
+            )
+        form = form or (has_tabs, len(columns))
+        if form != (has_tabs, len(columns)):
+            raise records.wrong(
+                path,
+                number,
+                f"{len(columns)} columns between {'tabs' if has_tabs else 'blanks'}, and the lines "
+                f"before have {form[1]} between {'tabs' if form[0] else 'blanks'}: {line.strip()!r}",
             )
         words.append(columns[0])
         tags.append(columns[-1])

@@ -9,7 +9,7 @@ import numpy as np
 
 from xling_jax.batches import labelled
 from xling_jax.batches.labelled import Encoded
-from xling_jax.corpora import sources
+from xling_jax.corpora import records
 from xling_jax.corpora.synthetic import inference
 from xling_jax.corpora.synthetic.pair import Pair
 from xling_jax.models.task_heads import CLASSIFIER
@@ -45,32 +45,57 @@ def read(path: str | os.PathLike[str], language: str = "") -> list[Inference]:
 
     Raises:
       FileNotFoundError: there is no such file.
-      ValueError: it has no pair, is no UTF-8, or a line is no such pair; the line is named.
+      ValueError: it has no pair, is no UTF-8, names a column twice, or a line is no such pair; the
+        line is named.
     """
     found: list[Inference] = []
     columns = {name: number for number, name in enumerate(_COLUMNS)}
-    for number, line in enumerate(sources.lines(sources.Chunk(str(path))), 1):
+    width = len(_COLUMNS)
+    for number, line in records.numbered(path):
         if not line.strip():
             continue
-        cells = line.rstrip("\r\n").split("\t")
-        names = [_ORIGINAL.get(cell.strip(), cell.strip()) for cell in cells]
-        if number == 1 and set(_COLUMNS) <= set(names):
-            columns = numbered(names)
-            continue
-        if len(cells) <= max(columns[name] for name in _COLUMNS):
-            raise ValueError(f"{path}, line {number}: no premise, hypothesis and label with tabs")
-        if language and "language" in columns and cells[columns["language"]] != language:
-            continue
-        premise, hypothesis, label = (cells[columns[name]].strip() for name in _COLUMNS)
-        label = _ALIASES.get(label, label)
-        if label == "-":
-            continue
-        if label not in LABELS:
-            raise ValueError(f"{path}, line {number}: {label!r} is none of {', '.join(LABELS)}")
-        found.append(Inference(premise, hypothesis, label))
+        cells = line.split("\t")
+        try:
+            if number == 1 and (named := _header(cells)):
+                columns, width = named, len(cells)
+                continue
+            if len(cells) != width:
+                raise ValueError(
+                    f"{len(cells)} columns with tabs between, and there are {width}: "
+                    + ", ".join(sorted(columns, key=columns.__getitem__))
+                )
+            if language and "language" in columns and cells[columns["language"]] != language:
+                continue
+            own = _pair([cells[columns[name]].strip() for name in _COLUMNS])
+        except ValueError as error:
+            raise records.wrong(path, number, error) from error
+        found += own
     if not found:
         raise ValueError(f"{path} has no pairs" + (f" of {language}" if language else ""))
     return found
+
+
+def _header(cells: Sequence[str]) -> dict[str, int]:
+    """The places of the columns that a first line names; none if it is a pair."""
+    names = [_ORIGINAL.get(cell.strip(), cell.strip()) for cell in cells]
+    if not set(_COLUMNS) <= set(names):
+        return {}
+    if twice := [name for name in (*_COLUMNS, "language") if names.count(name) > 1]:
+        raise ValueError(f"the column {twice[0]} is there twice: leave one of them out")
+    return numbered(names)
+
+
+def _pair(cells: Sequence[str]) -> list[Inference]:
+    """The pair of a line; none if it has no agreed label."""
+    premise, hypothesis, label = cells
+    label = _ALIASES.get(label, label)
+    if label == "-":
+        return []
+    if label not in LABELS:
+        raise ValueError(f"{label!r} is none of {', '.join(LABELS)}")
+    if not premise or not hypothesis:
+        raise ValueError(f"the {'hypothesis' if premise else 'premise'} is empty")
+    return [Inference(premise, hypothesis, label)]
 
 
 class NaturalLanguageInference:

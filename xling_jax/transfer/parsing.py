@@ -1,14 +1,20 @@
 """Dependency trees: CoNLL-U files, trees of highest score, attachment scores (W&C §3.2)."""
 
+import itertools
 import os
-from collections.abc import Sequence
-from pathlib import Path
-from typing import NamedTuple, TextIO
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
+from xling_jax.corpora import records
+
 ROOT = 0  # the head of a sentence's root; words count from 1
 PUNCTUATION = "PUNCT"
+_COLUMNS = 10
+_RANGE = re.compile(r"(\d{1,6})-(\d{1,6})", re.ASCII)  # of words that are written as one
+_EMPTY_NODE = re.compile(r"\d{1,6}\.\d{1,6}", re.ASCII)  # a word that is not there
 
 
 class Tree(NamedTuple):
@@ -24,59 +30,112 @@ def read(path: str | os.PathLike[str]) -> list[Tree]:
     """Reads a treebank in CoNLL-U.
 
     Multiword tokens stand for their words, which have lines of their own; empty nodes are left
-    out.
+    out. Both are checked.
 
     Raises:
       FileNotFoundError: there is no such file.
-      ValueError: it is no CoNLL-U, has no sentence, or a sentence is no tree; its number is named.
+      ValueError: it is no text in UTF-8, no CoNLL-U, has no word, or a sentence is no tree with one
+        root; the line is named.
     """
-    file = Path(path).expanduser()
-    if not file.is_file():
-        raise FileNotFoundError(f"{path}: no such file; give a treebank in CoNLL-U")
-    with open(file, encoding="utf-8") as lines:
-        trees = parse(lines, str(path))
-    if not trees:
-        raise ValueError(f"{path} has no sentence")
-    return trees
+    return parse(records.numbered(path), path)
 
 
-def parse(lines: TextIO, name: str = "the text") -> list[Tree]:
-    """The sentences of lines of CoNLL-U; see `read`."""
-    import conllu  # imported late: only parsing needs it
-
+def parse(
+    lines: Iterable[tuple[int, str]], path: str | os.PathLike[str] = "the text"
+) -> list[Tree]:
+    """The sentences of numbered lines of CoNLL-U; see `read`."""
     trees: list[Tree] = []
-    try:
-        for sentence in conllu.parse_incr(lines):
-            words = [token for token in sentence if isinstance(token["id"], int)]
-            tree = Tree(
-                [str(token["form"]) for token in words],
-                [_head(token["head"]) for token in words],
-                [str(token["deprel"]) for token in words],
-                [str(token["upos"]) for token in words],
-            )
-            _require_tree(tree.heads)
-            trees.append(tree)
-    except (ValueError, conllu.exceptions.ParseException) as error:
-        raise ValueError(f"{name}, sentence {len(trees) + 1}: {error}") from error
+    sentence: list[tuple[int, str]] = []
+    for number, line in itertools.chain(lines, [(0, "")]):
+        if line.strip():
+            sentence.append((number, line))
+            continue
+        trees += _trees(sentence, path)
+        sentence = []
+    if not trees:
+        raise ValueError(f"{path} has no word: give a treebank in CoNLL-U")
     return trees
 
 
-def _head(value: object) -> int:
-    if not isinstance(value, int):
-        raise ValueError("a word has no head")
-    return value
+def _trees(sentence: Sequence[tuple[int, str]], path: str | os.PathLike[str]) -> list[Tree]:
+    """The tree of a sentence's lines; none of comments alone."""
+    tree = Tree([], [], [], [])
+    end = 0  # of the last range of words
+    empty_nodes = 0  # behind the last word
+    for number, line in sentence:
+        if line.startswith("#") and not tree.words:
+            continue
+        try:
+            columns = _columns(line)
+            name, words = columns[0], len(tree.words)
+            if match := _RANGE.fullmatch(name):
+                start, last = int(match[1]), int(match[2])
+                if not end < start == words + 1 <= last:
+                    raise ValueError(f"the range {name} of words: word {words + 1} is next")
+                end = last
+            elif match := _EMPTY_NODE.fullmatch(name):
+                empty_nodes += 1
+                if name != f"{words}.{empty_nodes}":
+                    raise ValueError(f"the empty node {name}: {words}.{empty_nodes} is next")
+            elif name == str(words + 1):
+                tree.words.append(columns[1])
+                tree.tags.append(columns[3])
+                tree.heads.append(_head(columns[6]))
+                tree.relations.append(columns[7])
+                empty_nodes = 0
+            elif name == "1":
+                raise ValueError("ids begin anew: a blank line is missing between two sentences")
+            else:
+                raise ValueError(
+                    f"the id {name!r}: {words + 1} is next, as words count from 1 without gaps"
+                )
+        except ValueError as error:
+            raise records.wrong(path, number, error) from error
+    if not tree.words and not end and not empty_nodes:
+        return []
+    try:
+        if end > len(tree.words):
+            raise ValueError(f"word {end} of a range is not there")
+        _require_tree(tree.heads)
+    except ValueError as error:
+        raise records.wrong(path, sentence[0][0], f"the sentence from here on: {error}") from error
+    return [tree]
+
+
+def _columns(line: str) -> list[str]:
+    columns = line.split("\t")
+    if len(columns) != _COLUMNS:
+        raise ValueError(f"{len(columns)} columns and not {_COLUMNS} with tabs: {line[:60]!r}")
+    if not all(column.strip() for column in columns):
+        raise ValueError(f"an empty column, where CoNLL-U writes _: {line[:60]!r}")
+    return columns
+
+
+def _head(value: str) -> int:
+    try:
+        return records.count(value)
+    except ValueError as error:
+        raise ValueError(f"the head {value!r}: give the number of a word, or 0") from error
 
 
 def _require_tree(heads: Sequence[int]) -> None:
-    """Raises ValueError unless every word leads to the root."""
-    if any(not 0 <= head <= len(heads) for head in heads):
-        raise ValueError(f"heads {list(heads)}: not all are words of the sentence")
+    """Raises ValueError unless one word is the root and every other leads to it."""
+    for word, head in enumerate(heads, 1):
+        if head > len(heads):
+            raise ValueError(f"word {word} has the head {head}, of {len(heads)} words")
+    roots = [word for word, head in enumerate(heads, 1) if head == ROOT]
+    if len(roots) != 1:
+        found = f"the roots {', '.join(map(str, roots))}" if roots else "no root"
+        raise ValueError(f"{found}, and a tree has one")
+    leading = {ROOT}
     for word in range(1, len(heads) + 1):
-        place, steps = word, 0
-        while place != ROOT:
-            place, steps = heads[place - 1], steps + 1
-            if steps > len(heads):
-                raise ValueError(f"word {word} does not lead to the root")
+        path: list[int] = []
+        while word not in leading:
+            if len(path) > len(heads):
+                raise ValueError(f"word {path[0]} does not lead to the root")
+            path.append(word)
+            word = heads[word - 1]
+        leading.update(path)
 
 
 def best_tree(scores_NxN: np.ndarray) -> list[int]:

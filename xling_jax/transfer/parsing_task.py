@@ -2,7 +2,6 @@
 
 import collections
 import dataclasses
-import io
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -45,8 +44,8 @@ class DependencyParsing:
         derivations = pair.languages[0].derivations(seed)
         for _, derivation in zip(range(number), derivations, strict=False):
             for language, found in zip(pair.languages, both, strict=True):
-                lines = "\n".join([*trees.conllu(language, derivation), ""])
-                found.extend(parsing.parse(io.StringIO(lines)))
+                lines = enumerate(trees.conllu(language, derivation), 1)
+                found.extend(parsing.parse(lines))
         return both
 
     def _relation(self, name: str) -> str:

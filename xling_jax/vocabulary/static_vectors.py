@@ -1,10 +1,13 @@
 """Static vectors of pieces or words: skip-gram (Mikolov et al. 2013), and `.vec` files."""
 
 import dataclasses
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+
+from xling_jax.corpora import records
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,8 +75,8 @@ class SkipGram:
 def read(path: str | Path, ids: dict[str, int], most: int | None = None) -> Vectors:
     """Reads the vectors of known words from a text file such as fastText writes.
 
-    A line is a word and its numbers, divided by blanks; a first line of two numbers is skipped.
-    The file's order is taken for the order of frequency.
+    A line is a word and its numbers, divided by blanks. A first line may hold two numbers, of the
+    vectors and of their dimensions. The file's order is taken for the order of frequency.
 
     Args:
       path: the file.
@@ -82,38 +85,62 @@ def read(path: str | Path, ids: dict[str, int], most: int | None = None) -> Vect
 
     Raises:
       FileNotFoundError: there is no such file.
-      ValueError: a line is no UTF-8 or has other numbers than the first; or no wanted word has a
-        vector; with file and line.
+      ValueError: a line is no UTF-8, has other numbers than the first line says or has, or there
+        are fewer or more lines than it says; or no wanted word has a vector; with file and line.
     """
-    path = Path(path)
-    if not path.is_file():
-        raise FileNotFoundError(f"{path}: no such file; give a .vec file of one vector a line")
     found: dict[int, np.ndarray] = {}
-    dimension = None
-    with open(path, "rb") as file:
-        for number, line in enumerate(file, 1):
-            parts = line.rstrip().split(b" ")
-            if number == 1 and len(parts) == 2:
-                most = most and most + 1
-                continue
-            if most and number > most:
-                break
-            dimension = dimension or len(parts) - 1
-            try:
-                # Words may hold blanks of their own; the numbers are the last ones.
-                word = b" ".join(parts[: len(parts) - dimension]).decode("utf-8")
-                vector = np.array(parts[len(parts) - dimension :], np.float32)
-            except ValueError as error:
-                raise ValueError(
-                    f"{path}, line {number}: not a word in UTF-8 and {dimension} numbers ({error})"
-                ) from error
-            if len(vector) != dimension or not word or not np.isfinite(vector).all():
-                raise ValueError(f"{path}, line {number}: not a word and {dimension} numbers")
-            if word in ids:
-                found.setdefault(ids[word], vector)
+    lines = records.numbered(path)
+    said = dimension = None  # of the first line
+    number = seen = 0
+    for number, line in lines:
+        parts = line.rstrip().split(" ")
+        if number == 1 and len(parts) == 2 and (header := _header(parts)):
+            said, dimension = header
+            continue
+        if not line and next(lines, None) is None:
+            break  # what is behind the last line's end
+        if said is not None and seen == said:
+            raise records.wrong(path, number, f"the first line says {said} vectors; here are more")
+        dimension = dimension or len(parts) - 1
+        # Words may hold blanks of their own; the numbers are the last ones.
+        word = " ".join(parts[: len(parts) - dimension])
+        vector = _numbers(parts[len(parts) - dimension :]) if word and dimension else None
+        if vector is None:
+            raise records.wrong(
+                path, number, f"not a word and {dimension or 'its'} numbers: {line[:60]!r}"
+            )
+        if word in ids:
+            found.setdefault(ids[word], vector)
+        seen += 1
+        if seen == most:
+            break
+    if said is not None and seen < min(said, most or said):
+        raise records.wrong(
+            path, number, f"the file ends after {seen} vectors, and its first line says {said}"
+        )
     if not found:
         raise ValueError(
             f"{path}: none of the {len(ids):,} wanted words is in it, such as "
             f"{', '.join(list(ids)[-3:])}"
         )
     return Vectors(np.array(list(found), np.int32), np.stack(list(found.values())))
+
+
+def _header(parts: list[str]) -> tuple[int, int] | None:
+    """The numbers of vectors and dimensions; None if it is a word and a number."""
+    try:
+        vectors, dimension = map(records.count, parts)
+    except ValueError:
+        return None
+    return (vectors, dimension) if dimension else None
+
+
+def _numbers(parts: list[str]) -> np.ndarray | None:
+    """float32 [n], None if they are no n finite numbers."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # numpy before 2.3 warns of what is no number
+        try:
+            vector = np.fromstring(" ".join(parts), np.float32, sep=" ")
+        except ValueError:
+            return None
+    return vector if len(vector) == len(parts) and np.isfinite(vector).all() else None

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from xling_jax.alignment import word_aligner
 from xling_jax.alignment.affine import AffineMap
 from xling_jax.alignment.word_aligner import Links
-from xling_jax.corpora import sources
+from xling_jax.corpora import records
 from xling_jax.evaluators.text_encoder import TextEncoder
 from xling_jax.models.text_model import TextModel
 
@@ -23,15 +23,19 @@ def read_links(path: str | os.PathLike[str], number: int) -> list[Links]:
       ValueError: another number of lines than of sentences, or no links; the line is named.
     """
     found: list[Links] = []
-    lines = list(sources.lines(sources.Chunk(str(path))))
-    for line_number, line in enumerate(lines[:-1] if not lines[-1] else lines, 1):
+    for line_number, line in records.numbered(path):
         links = []
         for part in line.split():
-            first, dash, second = part.partition("-")
-            if not (dash and first.isdigit() and second.isdigit()):
-                raise ValueError(f"{path}, line {line_number}: {part!r} is no link such as 0-1")
-            links.append((int(first), int(second)))
+            first, _, second = part.partition("-")
+            try:
+                links.append((records.count(first), records.count(second)))
+            except ValueError as error:
+                raise records.wrong(
+                    path, line_number, f"{part!r} is no link such as 0-1"
+                ) from error
         found.append(links)
+    if not line:
+        found.pop()  # what is behind the last line's end
     if len(found) != number:
         raise ValueError(f"{path} has links for {len(found)} sentences, and there are {number}")
     return found

@@ -1,0 +1,111 @@
+"""Lines cut into sentences by the rules of their language."""
+
+import dataclasses
+import functools
+import re
+from collections.abc import Iterator
+from importlib import metadata
+from typing import Any
+
+from xling_jax.corpora.normalize import rules_for
+
+_RULES = 1  # of this module; count up when they change
+_CLOSING = r"""["'“”‘’«»‹›)\]}」』〉》）】]*"""
+# Marks that are nothing else, whatever stands around them.
+_END = re.compile(rf"[。！？।॥]+{_CLOSING}")
+_CLAUSE_END = re.compile(rf"[;:]{_CLOSING}(?=\s|$)|；{_CLOSING}")
+_MARKS = ".!?。！？।॥"  # No cut stands directly behind: "v.Chr", "Yahoo!News", 『好！』
+_OPENING = "\"'“”‘’„«»‹›([{"
+_WINDOW = 2**12  # characters looked at at once: sentencex's time grows with their square
+
+
+@dataclasses.dataclass(frozen=True)
+class Splitter:
+    """Cuts a line into sentences, which keep all of its characters but blanks at their ends.
+
+    The rules are those of sentencex (Wikimedia): abbreviations, initials, and what stands in
+    quotes or brackets do not end a sentence. Moses' list of words that a full stop does not end
+    (Koehn et al. 2007, from sacremoses) adds abbreviations, and German ordinals. The danda and the
+    full-width marks always end one. D&S took NLTK's Punkt, which is trained on text instead.
+
+    language: its name; see `normalize.rules_for` for the rules that it has.
+    clauses: cut behind ; and : and ； too.
+    """
+
+    language: str
+    clauses: bool = False
+
+    @functools.cached_property
+    def code(self) -> str:
+        """The language whose rules hold."""
+        return rules_for(self.language)
+
+    @property
+    def identity(self) -> str:
+        """What decides the outcome: rules, choices and the versions of the libraries."""
+        libraries = [f"{name} {metadata.version(name)}" for name in ("sentencex", "sacremoses")]
+        own = [self.code, f"clauses={self.clauses}", f"rules {_RULES}"]
+        return ", ".join(own + libraries)
+
+    def __call__(self, line: str) -> list[str]:
+        """The sentences of a line that `text.clean` cleaned."""
+        found = (part for piece in _cut(_END, line) for part in self._sentences(piece))
+        if self.clauses:
+            found = (clause for part in found for clause in _cut(_CLAUSE_END, part))
+        return [sentence for part in found if (sentence := part.strip())]
+
+    def _sentences(self, text: str) -> Iterator[str]:
+        prefixes = _prefixes(self.code)
+        pending: list[str] = []
+        for part in _segments(self.code, text):
+            pending.append(part)
+            word = part.rstrip().rpartition(" ")[2]
+            is_prefix = word.endswith(".") and word[:-1].lstrip(_OPENING) in prefixes
+            if not is_prefix and part[-1] not in _MARKS:
+                yield "".join(pending)
+                pending = []
+        yield "".join(pending)
+
+
+def of_config(corpora: Any, language: str) -> Splitter | None:
+    """How the section of a config asks to cut the lines of a language, None for not at all.
+
+    Raises:
+      ValueError: clauses without sentences.
+    """
+    if corpora.split_clauses and not corpora.split_sentences:
+        raise ValueError(
+            "corpora.split_clauses=True cuts sentences further: set corpora.split_sentences=True "
+            "too, or leave both out"
+        )
+    return Splitter(language, corpora.split_clauses) if corpora.split_sentences else None
+
+
+def _cut(ends: re.Pattern[str], text: str) -> Iterator[str]:
+    start = 0
+    for match in ends.finditer(text):
+        yield text[start : match.end()]
+        start = match.end()
+    yield text[start:]
+
+
+def _segments(code: str, text: str) -> Iterator[str]:
+    """The sentences that sentencex finds, of long texts window by window."""
+    import sentencex  # imported late, as sacremoses below: most runs split nothing
+
+    start = 0
+    while start < len(text):
+        window = text[start : start + _WINDOW]
+        found = sentencex.segment(code, window)
+        if len(found) > 1 and start + len(window) < len(text):
+            found = found[:-1]  # it may go on behind the window
+        start += sum(map(len, found))
+        yield from found
+
+
+@functools.cache
+def _prefixes(code: str) -> frozenset[str]:
+    """Words that a full stop behind them does not end; those of English for unknown languages."""
+    from sacremoses.corpus import NonbreakingPrefixes
+
+    return frozenset(line.split()[0] for line in NonbreakingPrefixes().words(code))
