@@ -59,7 +59,7 @@ def test_seeds_are_whole_numbers():
 
 
 def test_an_option_given_twice_is_refused():
-    with pytest.raises(ValueError, match="option 'row' of the config is given twice"):
+    with pytest.raises(ValueError, match="option 'row=3' of the config: row is given twice"):
         experiment.parse_options("row=8,row=3", {"row": "0"})
 
 

@@ -12,7 +12,9 @@ def test_tsv_and_columns_are_read(tmp_path):
     path = tmp_path / "a.tsv"
     path.write_text("fr:New\tB-LOC\nfr:York\tI-LOC\n\n\nfr::\tO\n")
     assert read(path) == [(["New", "York"], ["B-LOC", "I-LOC"]), ([":"], ["O"])]
-    path.write_text("-DOCSTART- -X- O O\n\nEU NNP I-NP B-ORG\nrejects VBZ I-VP O\n\nfr:x\u00a0y a b O\n")
+    path.write_text(
+        "-DOCSTART- -X- O O\n\nEU NNP I-NP B-ORG\nrejects VBZ I-VP O\n\nfr:x\u00a0y a b O\n"
+    )
     assert read(path) == [(["EU", "rejects"], ["B-ORG", "O"]), (["fr:x\u00a0y"], ["O"])]
     path.write_text("\ufeffParis\tB-LOC\n")
     assert read(path) == [(["Paris"], ["B-LOC"])]

@@ -92,6 +92,11 @@ _NEIGHBOURS = {
     },
 }
 
+_SPLITTING = {
+    "split_sentences": schema.flag("cut lines into sentences, by the rules of their language"),
+    "split_clauses": schema.flag("cut sentences after ; and : too"),
+}
+
 _EPOCHS = schema.whole("passes over the text", most=10**6)
 
 _COMMON = {
@@ -120,7 +125,7 @@ _FAKE_ENGLISH: Section = {
             2,
             apart=True,
         ),
-        "split_sentences": schema.flag("cut lines into sentences"),
+        **_SPLITTING,
         "train_sentences": schema.whole("sentences of train; 0: all", 0, SENTENCES),
         "dev_sentences": schema.whole("sentences of dev; 0: all", 0, SENTENCES),
         "synthetic": first_language.FIELDS,
@@ -173,7 +178,7 @@ _BILINGUAL: Section = {
         ),
         "dev_sentences": schema.whole("held-out sentences of a language; 0: all", 0, SENTENCES),
         "test_sentences": schema.whole("parallel sentences to find, at most"),
-        "split_sentences": schema.flag("cut lines into sentences"),
+        **_SPLITTING,
         **_NORMALIZATION,
         "processes": schema.whole("processes that prepare text", most=10_000),
         EACH: {
@@ -285,6 +290,9 @@ _SETTINGS: Section = {
     "decay": schema.choice(
         "of the learning rate after the warm-up", "linear", "inverse_sqrt", "constant"
     ),
+    "select": schema.choice(
+        "the epoch that is tested: best on held-out examples, or the last", "best", "last"
+    ),
 }
 
 _TASK = schema.choice("a task", "nli", "ner", "parsing")
@@ -353,7 +361,7 @@ _NATURAL: Section = {
             "sentences of a language to train on; 0: all", 0, SENTENCES
         ),
         "dev_sentences": schema.whole("held-out sentences of a language; 0: all", 0, SENTENCES),
-        "split_sentences": schema.flag("cut lines into sentences"),
+        **_SPLITTING,
         **_NORMALIZATION,
         EACH: {
             "train": schema.text("text to train on", FILES, is_needed=True),

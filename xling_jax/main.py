@@ -1,4 +1,7 @@
-"""Runs an experiment: `python -m xling_jax.main --config=configs/fake_english.py`."""
+"""Runs an experiment: `python -m xling_jax.main --config=configs/fake_english.py`.
+
+With --help it lists the flags, and with --config and --help the fields of that config too.
+"""
 
 import importlib
 import logging as standard_logging
@@ -8,7 +11,7 @@ from pathlib import Path
 from absl import app, flags, logging
 from ml_collections import ConfigDict, config_flags
 
-from xling_jax import devices, errors, experiment, processes
+from xling_jax import devices, errors, experiment, fields, processes
 
 
 class _ConfigParser(flags.ArgumentParser[ConfigDict]):
@@ -35,8 +38,7 @@ flags.register_validator(
     CONFIG, lambda config: config is not None, "name a config file, as configs/fake_english.py"
 )
 flags.register_validator(WORKDIR, lambda folder: folder != "", "name a folder")
-# The names of configs.
-LABORATORIES = ("fake_english", "bilingual", "similarity", "zero_shot", "natural")
+HELP = {"-h", "--help", "--helpfull", "--helpshort"}
 INTERRUPTED = 143  # exit status, as of a process that SIGTERM ended
 
 
@@ -46,8 +48,7 @@ def run() -> int:
     # Its tracebacks of the other files, where one of a checkpoint cannot be written.
     standard_logging.getLogger("asyncio").setLevel(standard_logging.CRITICAL)
     config = CONFIG.value
-    if config.name not in LABORATORIES:
-        raise ValueError(f"config.name={config.name!r}: choose from {', '.join(LABORATORIES)}")
+    fields.check(config)
     workdir = Path(WORKDIR.value or Path("runs") / config.workdir)
     devices.set_cpu_devices(config.devices.cpu)
 
@@ -73,9 +74,24 @@ def run() -> int:
     return 0
 
 
+def usage(arguments: list[str]) -> str:
+    """What the command takes, and the fields of the config among its arguments, if there is one."""
+    holders = (CONFIG, WORKDIR, PREPARE, processes.COUNT, processes.INDEX, processes.COORDINATOR)
+    lines = [f"{__doc__}\nFlags:\n"]
+    lines += [f"--{each.name}\n    {flags.FLAGS[each.name].help}" for each in holders]
+    rest = [argument for argument in arguments if argument not in HELP]
+    if any(argument.startswith("--config=") for argument in rest):
+        errors.parse_flags(rest)
+        lines += ["\nThe fields of this config:\n", *fields.described(CONFIG.value)]
+    return "\n".join(lines)
+
+
 def main() -> None:
     """The command's entry point."""
     with errors.in_one_line():
+        if not HELP.isdisjoint(sys.argv):
+            print(usage(sys.argv))
+            return
         devices.keep_memory(sys.argv)
         app.run(lambda _: sys.exit(run()), flags_parser=errors.parse_flags)
 
