@@ -64,7 +64,7 @@ def start() -> None:
     import jax
 
     if count == AUTO and not is_placed:
-        with _joining("the others"):
+        with _joining(""):
             try:
                 jax.distributed.initialize(
                     heartbeat_timeout_seconds=HEARTBEAT, initialization_timeout=2 * JOINING
@@ -88,7 +88,7 @@ def start() -> None:
         port = _require_address(COORDINATOR.value)
         if INDEX.value == 0:
             _require_free(port)
-        with _joining(f"the first of {count} at {COORDINATOR.value}"):
+        with _joining(f" at {COORDINATOR.value}"):
             jax.distributed.initialize(
                 COORDINATOR.value,
                 int(count),
@@ -101,14 +101,14 @@ def start() -> None:
 
 
 @contextlib.contextmanager
-def _joining(others: str) -> Iterator[None]:
+def _joining(where: str) -> Iterator[None]:
     """Ends this process where what is inside takes too long: JAX itself would abort it."""
     late = threading.Timer(
         JOINING,
         end,
         (
             ABANDONED,
-            f"error: this process did not meet {others} within {JOINING} s. See that every process "
+            f"error: this process did not meet the others{where} within {JOINING} s. See that every process "
             "runs, that all were given the same --coordinator, and that its port can be reached",
         ),
     )
@@ -144,7 +144,8 @@ def _require_free(port: int) -> None:
         socket.create_server(("", port)).close()
     except OSError as error:
         raise ValueError(
-            f"--coordinator: the first process cannot listen at port {port} ({error.strerror}); "
+            f"--coordinator: the first process cannot listen at port {port} "
+            f"({os.strerror(error.errno or 0)}); "
             "choose another one"
         ) from error
 
