@@ -35,6 +35,22 @@ quoted() {
   printf '%s' "${line% }"
 }
 
+# The option and what stands behind it.
 need_value() {
-  (($2 > 1)) || die "$1: give a value behind it"
+  [[ -n ${2:-} ]] || die "$1: give a value behind it"
 }
+
+# Ends unless each word is a line that a shell, Slurm and YAML hand on as it is: without control
+# characters, as newlines, and without what YAML takes for the end of a line.
+need_lines() {
+  local LC_ALL=C word
+  for word in "$@"; do
+    case $word in
+      *[[:cntrl:]]* | *$'\xc2'[$'\x80'-$'\x9f']* | *$'\xe2\x80'[$'\xa8\xa9']*)
+        die "$(printf '%q' "$word"): take out the newlines and other control characters"
+        ;;
+    esac
+  done
+}
+
+need_lines "$@" # what the launcher that reads this was given

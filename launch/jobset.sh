@@ -21,7 +21,8 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 if [[ ${1:-} == --help ]]; then usage "${BASH_SOURCE[0]}" && exit; fi
-[[ ${1:-} =~ ^[a-z][a-z0-9-]*$ ]] || die "give a name first, of letters a to z, digits and -"
+[[ ${1:-} =~ ^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$ ]] ||
+  die "give a name first, of at most 40 letters a to z, digits and -, of which - is not the last"
 name=$1
 shift
 image='' pods='' volume='' tpu='' chips=4 gpu='' restarts=20 where=()
@@ -30,7 +31,7 @@ while (($#)); do
     --dry-run) dry_run=1 && shift ;;
     --) shift && break ;;
     --image | --pods | --volume | --tpu | --chips | --gpu | --restarts | --namespace)
-      need_value "$1" $#
+      need_value "$@"
       case $1 in
         --image) image=$2 ;;
         --pods) pods=$2 ;;
@@ -122,6 +123,7 @@ spec:
                     claimName: $(yaml "$volume")
 EOF
 )
+iconv -f UTF-8 -t UTF-8 <<<"$manifest" >/dev/null 2>&1 || die "write all arguments in UTF-8"
 if ((dry_run)); then printf '%s\n' "$manifest"; fi
 run kubectl apply ${where[@]+"${where[@]}"} -f - <<<"$manifest"
 ((dry_run)) || printf 'Follow it with: kubectl logs %s -f job/%s-machines-0\n' \

@@ -27,7 +27,7 @@ while (($#)); do
     --dry-run) dry_run=1 && shift ;;
     --) shift && break ;;
     --nodes | --gpus | --time | --sweep | --at-once | --sbatch | --setup)
-      need_value "$1" $#
+      need_value "$@"
       case $1 in
         --nodes) nodes=$2 ;;
         --gpus) gpus=$2 ;;
@@ -52,12 +52,22 @@ for flag in "$@"; do
 done
 [[ -n $config ]] || die "give --config=… behind --"
 [[ -n $workdir ]] || die "give --workdir=… behind --, on a file system that all nodes see"
-[[ $nodes =~ ^[1-9][0-9]*$ && $gpus =~ ^[1-9][0-9]*$ ]] || die "--nodes and --gpus: give numbers"
+[[ $nodes =~ ^[1-9][0-9]*$ && $gpus =~ ^[1-9][0-9]*$ && ${at_once:-1} =~ ^[1-9][0-9]*$ ]] ||
+  die "--nodes, --gpus and --at-once: give numbers"
 
-values=('') array=()
+values=('') array=() plain='[^a-zA-Z0-9_.+-]' # what a folder's name has none of
 if [[ -n $sweep ]]; then
-  [[ $sweep == *=?* ]] || die "--sweep $sweep: write NAME=A,B,…"
+  [[ $sweep =~ ^[A-Za-z_]+=[^,[:space:]]+(,[^,[:space:]]+)*$ ]] ||
+    die "--sweep $sweep: write NAME=A,B,… with a value before and behind each comma, and no blanks"
+  [[ ${config#*.py} != *[:,]"${sweep%%=*}="* ]] ||
+    die "--sweep $sweep: take ${sweep%%=*} out of --config=$config"
   IFS=, read -r -a values <<<"${sweep#*=}"
+  seen=' '
+  for value in "${values[@]}"; do
+    folder=${value//$plain/_}
+    [[ $seen != *" $folder "* ]] || die "--sweep $sweep: two jobs would write to $workdir-$folder"
+    seen+="$folder "
+  done
   array=("--array=0-$((${#values[@]} - 1))${at_once:+%$at_once}")
 fi
 
@@ -72,7 +82,7 @@ config=$(quoted "$config") workdir=$(quoted "$workdir")
 if [[ -n \$value ]]; then
   case \$config in *:*) config+=, ;; *) config+=: ;; esac
   config+=$(quoted "${sweep%%=*}")=\$value
-  workdir+=-\${value//[^a-zA-Z0-9_.+-]/_}
+  workdir+=-\${value//$plain/_}
 fi
 $setup
 status=0

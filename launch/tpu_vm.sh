@@ -39,7 +39,7 @@ while (($#)); do
     --spot) spot=(--spot) && shift ;;
     --) shift && break ;;
     --zone | --type | --runtime | --project | --share | --to)
-      need_value "$1" $#
+      need_value "$@"
       case $1 in
         --zone) zone=$2 ;;
         --type) type=$2 ;;

@@ -236,6 +236,7 @@ def test_a_dry_run_says_what_it_would_do_and_does_nothing(launch, tmp_path, line
     [
         (["local.sh", "--", *RUN], "say how many processes"),
         (["local.sh", "2", *RUN], "write -- between"),
+        (["local.sh", "99999999999", "--", *RUN], "say how many processes, 1 to 999"),
         (["slurm.sh", "--", "--config=c.py"], "give --workdir"),
         (["slurm.sh", "--sweep", "row", "--", *RUN, "--workdir=/x"], "write NAME=A,B"),
         (["slurm.sh", "--node", "2", "--", *RUN], "unknown option --node"),
@@ -255,6 +256,61 @@ def test_a_dry_run_says_what_it_would_do_and_does_nothing(launch, tmp_path, line
 def test_what_is_missing_or_unknown_is_named(launch, line, message):
     done, calls = launch(*line)
     assert done.returncode == 2 and message in done.stderr and not calls
+
+
+JOBSET = ["jobset.sh", "n", "--image", "i", "--pods", "2", "--volume", "v", "--gpu", "1"]
+SLURM = ["slurm.sh", "--dry-run", "--", *RUN, "--workdir=/x"]
+
+
+@pytest.mark.parametrize(
+    "text", ["a\nb", "a\r", "tab\t", "\x01", "\x7f", "\x85", "\u2028", "\x1b[31m"]
+)
+@pytest.mark.parametrize(
+    "line",
+    [
+        ["local.sh", "--dry-run", "2", "--", *RUN],
+        SLURM,
+        ["slurm.sh", "--setup"],
+        ["tpu_vm.sh", "run", "pod", *TPU, "--dry-run", "--", *RUN],
+        [*JOBSET, "--dry-run", "--", *RUN],
+        [*JOBSET, "--namespace"],
+    ],
+)
+def test_control_characters_are_refused_before_anything_is_printed(launch, line, text):
+    done, calls = launch(*line, text)
+    assert done.returncode == 2 and not calls and not done.stdout
+    assert done.stderr.startswith("error: ") and "control characters" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_jobset_of_no_utf_8_is_refused(launch):
+    done, calls = launch(*JOBSET, "--dry-run", "--", *RUN, b"\xff")
+    assert done.returncode == 2 and "in UTF-8" in done.stderr and not done.stdout and not calls
+    done, _ = launch(*JOBSET, "--dry-run", "--", *RUN, "é☃")
+    assert done.returncode == 0 and "é☃" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("sweep", "message"),
+    [
+        ("seeds=1,,2", "write NAME=A,B"),
+        ("seeds=1,2,", "write NAME=A,B"),
+        ("seeds=,1", "write NAME=A,B"),
+        ("=3", "write NAME=A,B"),
+        ("a b=3", "write NAME=A,B"),
+        ("seeds=1, 2", "write NAME=A,B"),
+        ("seeds=", "write NAME=A,B"),
+        ("seeds=1\n2,3", "control characters"),
+        ("", "--sweep: give a value"),
+        ("seeds=1,2,1", "two jobs would write to /x-1"),
+        ("row=a[1],a;1;", "two jobs would write to /x-a_1_"),
+        ("pair=en-de,en-fr", "take pair out of --config="),
+    ],
+)
+def test_a_sweep_that_would_lose_values_is_refused(launch, sweep, message):
+    done, calls = launch("slurm.sh", "--sweep", sweep, *SLURM[1:])
+    assert done.returncode == 2 and message in done.stderr and not calls and not done.stdout
+    assert done.stderr.count("\n") == 1
 
 
 STUB_RUN = """

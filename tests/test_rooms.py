@@ -25,7 +25,7 @@ ROOMS = [
     "main",
     "notebook",
 ]
-FOR_ALL = {"alignment", "devices", "files", "processes"}
+FOR_ALL = {"alignment", "devices", "errors", "files", "processes"}
 
 
 def room(parts):

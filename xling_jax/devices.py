@@ -14,6 +14,7 @@ from jax.sharding import AxisType, Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from xling_jax import processes
+from xling_jax.errors import OUT_OF_MEMORY
 
 TUNABLES = "GLIBC_TUNABLES"
 CPU_SHARE = 0.7  # of the machine's memory, that programs may plan with
@@ -22,7 +23,6 @@ CONTAINER_LIMITS = (  # of a control group, old and new
     Path("/sys/fs/cgroup/memory.max"),
 )
 ACCELERATOR_SHARE = 0.9  # of an accelerator's: evaluators and the library's buffers need the rest
-OUT_OF_MEMORY = "RESOURCE_EXHAUSTED"  # in the errors of XLA
 REPLICA, DATA = "replica", "data"
 SHARED = P()  # the same everywhere
 A_REPLICA = P(REPLICA)  # leading axis: replicas

@@ -1,11 +1,14 @@
 """An experiment: a checked config with a fingerprint, stored with what it produced."""
 
 import contextlib
+import difflib
 import hashlib
+import importlib.machinery
 import importlib.util
 import json
 import os
 import platform
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
@@ -45,6 +48,7 @@ WITHOUT_EFFECT = (
     "training.save_every",
 )
 CONFIG = "config.json"
+_NAME_ONE = "name a config file, as configs/fake_english.py"
 VERSIONS_OF = (
     "xling_jax",
     "jax",
@@ -67,6 +71,7 @@ def parse_options(argument: str | None, defaults: Mapping[str, str]) -> dict[str
       ValueError: an option that `defaults` does not name, or one without a value.
     """
     options = dict(defaults)
+    given = set()
     for part in filter(None, (argument or "").split(",")):
         name, equals, value = part.partition("=")
         if name not in defaults or not equals or not value:
@@ -74,8 +79,91 @@ def parse_options(argument: str | None, defaults: Mapping[str, str]) -> dict[str
                 f"unknown option {part!r} of the config: write NAME=VALUE, separated by commas, "
                 f"with names from {', '.join(defaults)}"
             )
+        if name in given:
+            raise ValueError(f"option {part!r} of the config: {name} is given twice")
+        given.add(name)
         options[name] = value
     return options
+
+
+def load_config(path: str, argument: str | None = None) -> ml_collections.ConfigDict:
+    """The experiment of a config file.
+
+    Args:
+      path: of a Python file with a function `get_config`.
+      argument: what the function is given, if anything: options.
+
+    Raises:
+      ValueError: there is no such file, it fails, or it refuses the options; the file is named.
+    """
+    if not path:
+        raise ValueError(f"--config= is empty: {_NAME_ONE}")
+    if not os.path.isfile(path):
+        raise ValueError(f"--config={path}: {_no_config(Path(path))}")
+    loader = importlib.machinery.SourceFileLoader(f"config_{Path(path).stem}", path)
+    spec = importlib.util.spec_from_loader(loader.name, loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    try:
+        loader.exec_module(module)
+        if not hasattr(module, "get_config"):
+            raise ValueError("a config file needs a function get_config, which returns the config")
+        config = module.get_config(*([] if argument is None else [argument]))
+        if not isinstance(config, ml_collections.ConfigDict):
+            raise ValueError(f"get_config returns a {type(config).__name__}, not a ConfigDict")
+    except SyntaxError as error:
+        raise ValueError(f"{path}, line {error.lineno or 1}: {error.msg}") from error
+    except (Exception, SystemExit) as error:  # whatever may go wrong in a file of Python
+        frames = traceback.extract_tb(error.__traceback__)
+        lines = [f", line {frame.lineno}" for frame in frames if frame.filename == path]
+        what = f"{type(error).__name__}: {error}"
+        if isinstance(error, ValueError):
+            what = str(error)
+            if frames[-1].filename != path:  # it refuses an option
+                lines = []
+        raise ValueError(f"{path}{lines[-1] if lines else ''}: {what}") from error
+    return config
+
+
+def _no_config(path: Path) -> str:
+    """Why a path is no config file, and which may be meant."""
+    if path.is_dir():
+        found = ", ".join(map(str, sorted(path.glob("*.py"))))
+        return "a folder; name a file in it" + (f": {found}" if found else "")
+    if path.exists():
+        return f"not a regular file; {_NAME_ONE}"
+    folders = (path.parent, Path("configs"))
+    there = {file.stem: file for folder in folders for file in folder.glob("*.py") if file != path}
+    near = difflib.get_close_matches(path.stem, there, n=1)
+    return f"no such file; is it {there[near[0]]}?" if near else f"no such file; {_NAME_ONE}"
+
+
+def require_fields(config: ml_collections.ConfigDict, flag: str, arguments: Sequence[str]) -> None:
+    """Raises ValueError where an argument sets a field that the config does not have.
+
+    Args:
+      config: as its file gives it.
+      flag: what the arguments that set fields begin with, before the dot.
+      arguments: of the command line, as `--config.training.epochs=3`.
+    """
+    for argument in arguments:
+        name = argument.partition("=")[0]
+        if not name.startswith(f"{flag}."):
+            continue
+        section: Any = config
+        field = name.removeprefix(f"{flag}.")
+        for part in field.split("."):
+            part = part.partition("[")[0]  # a place in a tuple
+            if not isinstance(section, Mapping | ml_collections.ConfigDict) or part not in section:
+                near = difflib.get_close_matches(field, flatten(config.to_dict()), n=1)
+                hint = f"; is it {flag}.{near[0]}?" if near else ""
+                raise ValueError(f"{name}: the config has no such field{hint}")
+            if not part.isidentifier():
+                raise ValueError(
+                    f"{argument}: {part} cannot be set here; a row's description stands behind "
+                    "row= as it is, as row=inv-order"
+                )
+            section = section[part]
 
 
 def config_beside(path: str, name: str, argument: str) -> ml_collections.ConfigDict:
@@ -84,11 +172,7 @@ def config_beside(path: str, name: str, argument: str) -> ml_collections.ConfigD
     Args:
       path: of the config file that asks. name: of the other. argument: its options.
     """
-    spec = importlib.util.spec_from_file_location(Path(name).stem, Path(path).with_name(name))
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.get_config(argument)
+    return load_config(str(Path(path).with_name(name)), argument)
 
 
 def chosen_rows(config: ml_collections.ConfigDict, parse: Callable[[str, str], T]) -> list[T]:
@@ -133,17 +217,22 @@ def choose(name: str, value: str, choices: Mapping[str, Any]) -> Any:
 
 def integers(name: str, value: str) -> tuple[int, ...]:
     """Reads `0+42` as (0, 42); ValueError naming the option."""
-    try:
-        return tuple(int(part) for part in value.split("+"))
-    except ValueError:
-        raise ValueError(f"{name}={value!r}: write whole numbers joined by +, as 0+42") from None
+    parts = value.split("+")
+    if not all(map(_is_whole, parts)):
+        raise ValueError(f"{name}={value!r}: write whole numbers joined by +, as 0+42")
+    return tuple(map(int, parts))
 
 
 def integer(name: str, value: str) -> int:
     """Reads `20` as 20; ValueError naming the option."""
-    if not value.isdigit():
+    if not _is_whole(value):
         raise ValueError(f"{name}={value!r}: write one whole number")
     return int(value)
+
+
+def _is_whole(text: str) -> bool:
+    """Whether a text is a number of ASCII's digits, of a length that int64 holds."""
+    return text.isascii() and text.isdigit() and len(text) <= 18
 
 
 def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

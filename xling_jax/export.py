@@ -7,11 +7,11 @@ gives its ids for text that is normalised already (see `models.hugging_face_toke
 partitioned model each language has a folder, so this makes one model of one language.
 """
 
-import sys
 from pathlib import Path
 
 from absl import app, flags
 
+from xling_jax import errors
 from xling_jax.models import hugging_face, hugging_face_tokenizer, stored
 
 MODEL = flags.DEFINE_string(
@@ -37,23 +37,17 @@ def export(folder: Path, to: Path) -> stored.StoredModel:
     return model
 
 
-def main(arguments: list[str]) -> int:
-    """Exports what the flags say; returns the exit status."""
-    if len(arguments) > 1:
-        raise app.UsageError(f"unknown argument {arguments[1]!r}: write --model=… --to=…")
+def main(_: list[str]) -> None:
+    """Exports what the flags say."""
     folder, to = (Path(flag.value or "").expanduser() for flag in (MODEL, TO))
-    try:
-        model = export(folder, to)
-    except (ValueError, FileNotFoundError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+    model = export(folder, to)
     print(
         f"{to}: a model of {model.language} for transformers. Its tokenizer takes text that is "
         f"normalised already ({model.normalization})"
     )
-    return 0
 
 
 if __name__ == "__main__":
     flags.mark_flags_as_required(["model", "to"])
-    app.run(main)
+    with errors.in_one_line():
+        app.run(main, flags_parser=errors.parse_flags)

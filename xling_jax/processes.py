@@ -7,9 +7,13 @@ decided by what the first reads.
 """
 
 import contextlib
+import ipaddress
 import json
 import os
+import re
+import socket
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -20,6 +24,7 @@ from absl import flags
 
 AUTO = "auto"
 HEARTBEAT = 30  # seconds after which a silent process is taken for dead
+JOINING = 300  # seconds within which all processes of a run must have found the first
 PATIENCE = 24 * 3600  # seconds that the others wait for the first, which may prepare much text
 ABANDONED = 75  # exit status where another process of the run is gone; starting again may help
 # In the errors of XLA where another process is gone.
@@ -34,7 +39,7 @@ COUNT = flags.DEFINE_string(
     "How many processes compute the run; `auto` asks a TPU pod, Slurm or Open MPI. Under `srun` "
     "with several tasks that is the default.",
 )
-INDEX = flags.DEFINE_integer("process", -1, "Which of them this one is, from 0.")
+INDEX = flags.DEFINE_integer("process", None, "Which of them this one is, from 0.", lower_bound=0)
 
 
 class _Place:
@@ -46,34 +51,103 @@ class _Place:
 def start() -> None:
     """Joins the other processes of the run, if the flags or the environment tell of some.
 
-    Before any computation.
+    Before any computation. Ends this process where they do not find each other within `JOINING`.
 
     Raises:
-      ValueError: flags that do not fit each other.
+      ValueError: flags that are wrong, or do not fit each other.
     """
-    count = COUNT.value or (AUTO if int(os.environ.get("SLURM_STEP_NUM_TASKS", 1)) > 1 else "")
-    if not count:
-        if COORDINATOR.value or INDEX.value >= 0:
-            raise ValueError("--coordinator and --process: say how many there are, --processes=N")
+    tasks = os.environ.get("SLURM_STEP_NUM_TASKS", "")
+    count = COUNT.value or (AUTO if tasks.isdecimal() and int(tasks) > 1 else "")
+    is_placed = bool(COORDINATOR.value) or INDEX.value is not None
+    if not count and not is_placed:
         return
     import jax
 
-    if count == AUTO:
-        jax.distributed.initialize(heartbeat_timeout_seconds=HEARTBEAT)
+    if count == AUTO and not is_placed:
+        with _joining(""):
+            try:
+                jax.distributed.initialize(
+                    heartbeat_timeout_seconds=HEARTBEAT, initialization_timeout=2 * JOINING
+                )
+            except ValueError as error:
+                raise ValueError(
+                    f"--processes={AUTO}: this is no TPU pod, Slurm step or Open MPI job "
+                    f"({error}). Give --processes=N, --process and --coordinator"
+                ) from error
     else:
-        if not count.isdigit() or not 0 <= INDEX.value < int(count) or not COORDINATOR.value:
+        if (
+            not re.fullmatch("[1-9][0-9]{0,5}", count)
+            or INDEX.value is None
+            or INDEX.value >= int(count)
+        ):
             raise ValueError(
-                f"--processes={count} --process={INDEX.value} --coordinator={COORDINATOR.value}: "
-                "give a number of processes, which one this is (from 0), and HOST:PORT of the first"
+                f"--processes={count} --process={INDEX.value}: give the number of processes, "
+                f"which one this is (from 0), and --coordinator=HOST:PORT of the first; or "
+                f"--processes={AUTO} alone"
             )
-        jax.distributed.initialize(
-            COORDINATOR.value,
-            int(count),
-            INDEX.value,
-            cluster_detection_method="deactivate",
-            heartbeat_timeout_seconds=HEARTBEAT,
-        )
+        port = _require_address(COORDINATOR.value)
+        if INDEX.value == 0:
+            _require_free(port)
+        with _joining(f" at {COORDINATOR.value}"):
+            jax.distributed.initialize(
+                COORDINATOR.value,
+                int(count),
+                INDEX.value,
+                cluster_detection_method="deactivate",
+                heartbeat_timeout_seconds=HEARTBEAT,
+                initialization_timeout=2 * JOINING,
+            )
     _Place.index, _Place.count = jax.process_index(), jax.process_count()
+
+
+@contextlib.contextmanager
+def _joining(where: str) -> Iterator[None]:
+    """Ends this process where what is inside takes too long: JAX itself would abort it."""
+    late = threading.Timer(
+        JOINING,
+        end,
+        (
+            ABANDONED,
+            f"error: this process did not meet the others{where} within {JOINING} s. See that every process "
+            "runs, that all were given the same --coordinator, and that its port can be reached",
+        ),
+    )
+    late.daemon = True
+    late.start()
+    try:
+        yield
+    finally:
+        late.cancel()
+
+
+def _require_address(text: str) -> int:
+    """The port of a --coordinator; ValueError unless it is HOST:PORT."""
+    found = re.fullmatch(r"(\[.+\]|[A-Za-z0-9_][A-Za-z0-9_.-]{0,252}):([0-9]{1,5})", text)
+    try:
+        if found is None or not 0 < int(found[2]) < 2**16:
+            raise ValueError("this is not HOST:PORT with a port from 1 to 65535")
+        if found[1].startswith("["):
+            ipaddress.IPv6Address(found[1][1:-1])
+        elif found[1].replace(".", "").isdigit():
+            ipaddress.IPv4Address(found[1])
+    except ValueError as error:
+        raise ValueError(
+            f"--coordinator={text!r}: {error}; write the first process's host and a free port of it, "
+            "as node1:8476, 10.0.0.1:8476 or [fd00::1]:8476"
+        ) from None
+    return int(found[2])
+
+
+def _require_free(port: int) -> None:
+    """Raises ValueError unless this process can listen at a port."""
+    try:
+        socket.create_server(("", port)).close()
+    except OSError as error:
+        raise ValueError(
+            f"--coordinator: the first process cannot listen at port {port} "
+            f"({os.strerror(error.errno or 0)}); "
+            "choose another one"
+        ) from error
 
 
 def are_several() -> bool:
