@@ -21,7 +21,8 @@ LANGUAGES = ("en", "fake")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options that say what to train on."""
     parser.add_argument(
-        "--text", help="a UTF-8 file, cut into sentences and clauses (default: the embedded language)"
+        "--text",
+        help="a UTF-8 file, cut into clauses (default: the embedded language)",
     )
     parser.add_argument(
         "--train-sentences", type=int, default=SENTENCES, help="of the embedded language"
@@ -36,7 +37,9 @@ def write(arguments: argparse.Namespace, path: Path) -> str:
     `specials` (how many of them are special tokens).
     """
     if arguments.text:
-        text = corpora.read(arguments.text, LANGUAGES[0], split=Splitter(LANGUAGES[0], clauses=True))
+        text = corpora.read(
+            arguments.text, LANGUAGES[0], split=Splitter(LANGUAGES[0], clauses=True)
+        )
     else:
         language = LanguageConfig(word_types=2000, seed=0)
         sentences = generate(language, arguments.train_sentences, 1)

@@ -347,9 +347,7 @@ def test_bad_input_is_named_with_the_way_out(files, tmp_path, changes, message):
 
 def test_parallel_files_of_unequal_length_are_refused(files, tmp_path):
     files["corpora.fr.test"] = write(tmp_path, "short", ["abcd"] * 3)
-    with pytest.raises(
-        ValueError, match=r"corpora\.fr: .*short, line 4: no text, and .* has text"
-    ):
+    with pytest.raises(ValueError, match=r"corpora\.fr: .*short, line 4: no text, and .* has text"):
         run(tmp_path / "run", "pair=en-fr-ru", **files)
 
 

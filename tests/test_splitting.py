@@ -38,7 +38,16 @@ def test_full_width_marks_and_dandas_end_sentences_without_blanks(language):
 
 def test_clauses_end_at_semicolons_and_colons_too():
     line = 'He came; she "went;" and: at 10:30 (a; b) Mr. Xu. Why? 是；不'
-    clauses = ["He came;", 'she "went;"', "and:", "at 10:30 (a;", "b) Mr. Xu.", "Why?", "是；", "不"]
+    clauses = [
+        "He came;",
+        'she "went;"',
+        "and:",
+        "at 10:30 (a;",
+        "b) Mr. Xu.",
+        "Why?",
+        "是；",
+        "不",
+    ]
     assert Splitter("en", clauses=True)(line) == clauses
     assert Splitter("en")(line) == [" ".join(clauses[:5]), "Why?", "是；不"]
 

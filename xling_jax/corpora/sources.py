@@ -240,9 +240,8 @@ def _not_utf8(source: str, place: int, problem: str) -> ValueError:
         way_out = "The file is damaged, or no text: remove such bytes"
     else:
         said = f"It looks like {seems.upper()}: convert" if seems else "Convert"
-        way_out = (
-            f"{said} the file first, for example with iconv -f {seems or 'latin1'} -t utf-8 {source}"
-        )
+        example = f"iconv -f {seems or 'latin1'} -t utf-8 {source}"
+        way_out = f"{said} the file first, for example with {example}"
     return ValueError(f"{source}, line {_line_number(source, place)}: {problem}. {way_out}")
 
 

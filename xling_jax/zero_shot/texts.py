@@ -140,9 +140,7 @@ class LabelledReader:
             embedded = of_run(self._config.runs[pair], languages)
             return embedded.parallel(language, number, SEEDS["parallel"]), None
         with experiment.named(f"{self._section}parallel.{language}"):
-            first, second = corpora.read_parallel(
-                own.first, own.second, (languages[0], language)
-            )
+            first, second = corpora.read_parallel(own.first, own.second, (languages[0], language))
             links = maps.read_links(own.links, len(first.sentences)) if own.links else None
         sides = first.sentences[:number], second.sentences[:number]
         return sides, links[:number] if links else None
