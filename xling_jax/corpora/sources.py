@@ -14,7 +14,7 @@ import re
 import stat
 import zlib
 from collections.abc import Callable, Iterator
-from typing import Any, BinaryIO
+from typing import Any
 
 from xling_jax.corpora import tfds
 
@@ -153,7 +153,7 @@ def _path(source: str) -> pathlib.Path:
 
 
 @contextlib.contextmanager
-def _open(source: str, unpack: bool = False) -> Iterator[BinaryIO]:
+def _open(source: str, unpack: bool = False) -> Iterator[Any]:
     """A file's bytes, unpacked if asked to."""
     path = _path(source)
     opener = COMPRESSED.get(path.suffix) if unpack else None
