@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options that say what to train on."""
     parser.add_argument(
         "--text",
-        help="a UTF-8 file, cut into sentences and clauses (default: the embedded language)",
+        help="a UTF-8 file, cut into clauses (default: the embedded language)",
     )
     parser.add_argument(
         "--train-sentences", type=int, default=SENTENCES, help="of the embedded language"

@@ -57,9 +57,10 @@ and the rest windows of 64; 5.5 minutes a row where two run at once, as two proc
 `--config.devices.cpu=1`. Begun on short windows (of 24, for 1,050 updates of 2,304 tokens) en-fr
 has a training loss of 4.7 after 1,500 updates; with windows of 64 alone (and positions that begin
 as sines, which changes little) 5.4. The New Testament in each language: 7,300 verses, and 500 held
-out; MUSE dictionaries; zh with `vocabulary.own_size=2200` where each language has a vocabulary. P@1
-of 1,000 Tatoeba sentences, of the second 500 after a map, and of MUSE's test words, means over
-layers and directions, before and after training; CKA after; seed 0:
+out, cut at ; and : too (`corpora.split_clauses=True`); MUSE dictionaries; zh with
+`vocabulary.own_size=2200` where each language has a vocabulary. P@1 of 1,000 Tatoeba sentences, of
+the second 500 after a map, and of MUSE's test words, means over layers and directions, before and
+after training; CKA after; seed 0:
 
     pair   row             ppl       sentences   mapped      CKA   words
     en-fr  default          40   50   .055 .033   .053 .069   .40   .456 .456

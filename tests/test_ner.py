@@ -27,9 +27,9 @@ def test_tsv_and_columns_are_read(tmp_path):
         ("a\tPER\n", r"line 1: 'a\\tPER' is not"),
         ("\n\n", "has no tagged words|blank lines"),
         (b"a\tO\n\xff\tO\n", "line 2.*UTF-8"),
-        ("a\tO\n\nNew York O\n", "line 3: 3 columns between blanks, and .* 2 between tabs"),
-        ("a O\nNew York O\n", "line 2: 3 columns between blanks, and .* 2 between blanks"),
-        ("a\tx\tO\nb\tO\n", "line 2: 2 columns between tabs, and .* 3 between tabs"),
+        ("a\tO\n\nNew York O\n", "line 3: 3 columns between blanks, and .* 2 columns between tabs"),
+        ("a O\nNew York O\n", "line 2: 3 columns between blanks, and .* 2 columns between blanks"),
+        ("a\tx\tO\nb\tO\n", "line 2: 2 columns between tabs, and .* 3 columns between tabs"),
     ],
 )
 def test_bad_lines_are_named(tmp_path, text, message):

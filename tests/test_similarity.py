@@ -142,3 +142,9 @@ def test_correlation_over_layers():
     assert np.isnan(similarity.layer_correlation([0.1, 0.1], [1, 2]))
     with pytest.raises(ValueError, match="at least two"):
         similarity.layer_cka(TextEncoder(model()), TextEncoder(model()), [])
+
+
+def test_sentences_longer_than_the_model_are_counted():
+    encoder = TextEncoder(model())
+    encoder.sentences(["ab " * 100, "ab"])
+    assert (encoder.encoded, encoder.cut) == (2, 1)

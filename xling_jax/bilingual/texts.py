@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -78,7 +79,7 @@ class Reader:
         self.is_synthetic = kinds[self.languages[0]]
 
     def manifest(self, rows: Sequence[Row]) -> list[dict[str, str]]:
-        """Every source that the rows read, with a hash of its content.
+        """Every source that the rows read, with a hash of its content, and what cuts sentences.
 
         Raises:
           ValueError, FileNotFoundError: one of them cannot be read; its field is named.
@@ -96,6 +97,13 @@ class Reader:
                         continue
                     where = f"corpora.{name}.{field}"
                     found.append(experiment.hashed(source, name, field, where))
+            split = splitting.of_config(self._section, name)
+            if split and own and not self.is_synthetic:
+                digest = hashlib.sha256(split.identity.encode()).hexdigest()
+                rules = "the rules that cut sentences"
+                found.append(
+                    {"source": rules, "language": name, "field": "split", "sha256": digest}
+                )
         return found
 
     def read(self, name: str, is_other_domain: bool) -> Texts:

@@ -14,7 +14,7 @@ import re
 import stat
 import zlib
 from collections.abc import Callable, Iterator
-from typing import Any, BinaryIO
+from typing import Any
 
 from xling_jax.corpora import tfds
 
@@ -153,7 +153,7 @@ def _path(source: str) -> pathlib.Path:
 
 
 @contextlib.contextmanager
-def _open(source: str, unpack: bool = False) -> Iterator[BinaryIO]:
+def _open(source: str, unpack: bool = False) -> Iterator[Any]:
     """A file's bytes, unpacked if asked to."""
     path = _path(source)
     opener = COMPRESSED.get(path.suffix) if unpack else None
@@ -240,7 +240,8 @@ def _not_utf8(source: str, place: int, problem: str) -> ValueError:
         way_out = "The file is damaged, or no text: remove such bytes"
     else:
         said = f"It looks like {seems.upper()}: convert" if seems else "Convert"
-        way_out = f"{said} the file first, for example with iconv -f {seems or 'latin1'} -t utf-8 {source}"
+        example = f"iconv -f {seems or 'latin1'} -t utf-8 {source}"
+        way_out = f"{said} the file first, for example with {example}"
     return ValueError(f"{source}, line {_line_number(source, place)}: {problem}. {way_out}")
 
 

@@ -114,6 +114,12 @@ def compare(
             correlation = layer_correlation(values, found)
             if math.isfinite(correlation):
                 metrics["pearson"] = correlation
+    for model, encoder in zip(models, encoders, strict=True):
+        if encoder.cut:
+            say(
+                f"cut to the model's {model.config.positions} places: {encoder.cut:,} of "
+                f"{encoder.encoded:,} sentences"
+            )
     if texts.test and has_maps:
         metrics |= _words(models, encoders, texts, config)
     return metrics

@@ -46,7 +46,7 @@ def read(path: str | os.PathLike[str]) -> list[Tagged]:
     sentences: list[Tagged] = []
     words: list[str] = []
     tags: list[str] = []
-    form: tuple[bool, int] | None = None  # whether tabs are between the columns, and their number
+    form = ""  # of the lines before
     for number, line in itertools.chain(records.numbered(path), [(0, "")]):
         has_tabs = "\t" in line
         columns = [x.strip() for x in line.split("\t")] if has_tabs else _BLANKS.split(line.strip())
@@ -59,13 +59,11 @@ def read(path: str | os.PathLike[str]) -> list[Tagged]:
             raise records.wrong(
                 path, number, f"{line.strip()!r} is not a word and a tag such as O, B-PER or I-PER"
             )
-        form = form or (has_tabs, len(columns))
-        if form != (has_tabs, len(columns)):
+        own = f"{len(columns)} columns between {'tabs' if has_tabs else 'blanks'}"
+        form = form or own
+        if form != own:
             raise records.wrong(
-                path,
-                number,
-                f"{len(columns)} columns between {'tabs' if has_tabs else 'blanks'}, and the lines "
-                f"before have {form[1]} between {'tabs' if form[0] else 'blanks'}: {line.strip()!r}",
+                path, number, f"{own}, and the lines before have {form}: {line.strip()!r}"
             )
         words.append(columns[0])
         tags.append(columns[-1])
