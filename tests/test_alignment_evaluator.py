@@ -28,6 +28,13 @@ def test_what_has_nothing_in_common_is_not_aligned():
     assert found["cka"] < 0.3 and found["mapped"] < 0.1
 
 
+def test_one_sentence_leaves_none_to_map_and_test():
+    assert watch(points(1), points(1)).keys() == {"cka"}
+    for learned in (0, 200):
+        with pytest.raises(ValueError, match=f"learned={learned} of 200 sentences"):
+            mapped_precisions(points(), points(), learned)
+
+
 def test_only_sentences_that_the_map_was_not_learned_on_are_tested():
     x = points()
     y = rotated(x)

@@ -57,6 +57,19 @@ def test_any_translation_counts_and_each_word_once():
     assert precisions(queries, keys, (words, table))["p1"] == 0.5
 
 
+def test_pairs_of_rows_that_are_not_there_are_refused(spaces):
+    x, y, dictionary, rows = spaces
+    train, test = halves(dictionary, rows)
+    none = Pairs(np.zeros((0, 2), np.int32), 0, 0)
+    for name, pairs in (("train", (none, test)), ("test", (train, none))):
+        with pytest.raises(ValueError, match=rf"{name}.rows \(0, 2\): give at least one row"):
+            induce(x, y, *pairs)
+    with pytest.raises(ValueError, match="rows from .* row numbers are integers from 0, below 9"):
+        induce(x[:9], y, train, test)
+    with pytest.raises(ValueError, match="gold: give at least one word"):
+        precisions(x, y, (np.zeros(0, int), np.zeros((0, 1), int)))
+
+
 def test_a_dictionary_of_unknown_words_is_refused():
     with pytest.raises(ValueError, match="none of the dictionary's 1 words of x is known"):
         Pairs.of(from_pairs([("a", "u")], "x", "y"), {}, {"u": 0})

@@ -1,11 +1,13 @@
 """alignment.retrieval: ranks of counterparts against the whole similarity matrix."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from xling_jax.alignment.retrieval import counterpart_ranks
+from xling_jax.alignment.retrieval import counterpart_ranks, top_k, unit_length
 
 
 def brute_force(x, y):
@@ -41,7 +43,8 @@ def test_identical_points_are_found_by_the_lowest_index_only():
 
 def test_zero_points_and_nan_points_are_never_found_before_others():
     x = jnp.eye(4)
-    forward, backward = counterpart_ranks(x.at[1].set(jnp.nan), x)
+    # In a compiled program no value can be refused.
+    forward, backward = jax.jit(counterpart_ranks)(x.at[1].set(jnp.nan), x)
     assert forward.tolist() == [0, 4, 0, 0] and backward.tolist() == [0, 4, 0, 0]
     forward, _ = counterpart_ranks(x.at[2].set(0.0), x)
     assert forward.tolist() == [0, 0, 2, 0]
@@ -50,5 +53,26 @@ def test_zero_points_and_nan_points_are_never_found_before_others():
 def test_no_matrix_of_all_pairs_is_made():
     n, d = 20_000, 8
     points = jax.ShapeDtypeStruct((n, d), jnp.float32)
-    memory = counterpart_ranks.lower(points, points, block=256).compile().memory_analysis()
+    ranks = jax.jit(functools.partial(counterpart_ranks, block=256))
+    memory = ranks.lower(points, points).compile().memory_analysis()
     assert memory.temp_size_in_bytes < n * n  # a quarter of one float32 matrix
+
+
+@pytest.mark.parametrize("block", [1, 7, 1000])
+def test_the_nearest_are_those_of_the_full_matrix(block):
+    random = np.random.default_rng(0)
+    queries, keys = random.normal(size=(40, 12)), random.normal(size=(70, 12)) + 1
+    keys[9] = 0
+    scores, indices = top_k(queries, keys, k=70, block=block)
+    cosine = unit_length(jnp.asarray(queries)) @ unit_length(jnp.asarray(keys)).T
+    expected = np.argsort(-np.asarray(cosine, np.float64), axis=1, kind="stable")
+    np.testing.assert_array_equal(indices, expected)
+    np.testing.assert_allclose(scores, np.take_along_axis(cosine, expected, 1), atol=1e-6)
+    assert top_k(queries, keys)[1].shape == (40, 1)
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-13, 1e18, 1e30])
+def test_the_length_of_a_point_changes_nothing(scale):
+    x = np.random.default_rng(0).normal(size=(20, 6)).astype(np.float32)
+    assert (top_k(x * np.float32(scale), x)[1][:, 0] == np.arange(20)).all()
+    np.testing.assert_allclose(unit_length(x * np.float32(scale)), unit_length(x), atol=1e-6)

@@ -7,6 +7,7 @@ import pytest
 
 from xling_jax.alignment import vecmap
 from xling_jax.alignment.csls import top_k
+from xling_jax.alignment.retrieval import unit_length
 from xling_jax.alignment.vecmap import map_supervised, map_unsupervised
 
 N, D = 600, 50
@@ -123,6 +124,22 @@ def test_a_share_of_all_similarities_may_be_chosen_alike_in_both_directions():
     np.testing.assert_array_equal(blocked, some)
 
 
+def test_each_direction_leaves_out_pairs_of_its_own():
+    words = unit_length(jnp.asarray(np.random.default_rng(0).normal(size=(2000, 64))))
+    pairs, _ = vecmap.induce(words, words, jax.random.key(0), 0.3)
+    forward, backward = (pairs[:, 0] == pairs[:, 1]).reshape(2, -1)
+    for share, expected in [(forward, 0.3), (backward, 0.3), (forward & backward, 0.09)]:
+        assert share.mean() == pytest.approx(expected, abs=0.04)
+
+
+@pytest.mark.parametrize("n", [500, 600])
+def test_an_exact_rotation_of_points_without_structure_is_found(n):
+    random = np.random.default_rng(n)
+    source, order = random.normal(size=(n, 100)), random.permutation(n)
+    target = (source @ np.linalg.qr(random.normal(size=(100, 100)))[0])[order]
+    assert share_found(*map_unsupervised(source, target), np.argsort(order)) == 1
+
+
 def test_vectors_that_do_not_span_the_space_stay_finite():
     source, target, gold = two_views(4)
     source[[5, 9]] = target[[5, 9]] = 0
@@ -144,7 +161,7 @@ def test_input_that_means_nothing_is_refused():
     source, target, _ = two_views(0)
     with pytest.raises(ValueError, match=r"target \(19, 50\): give at least 20"):
         map_unsupervised(source, target[:19])
-    with pytest.raises(ValueError, match="same dimension"):
+    with pytest.raises(ValueError, match="as many columns"):
         map_unsupervised(source, target[:, :40])
     with pytest.raises(ValueError, match="cutoff=5"):
         map_unsupervised(source, target, cutoff=5)

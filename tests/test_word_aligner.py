@@ -122,7 +122,19 @@ def test_links_grow_from_those_of_both_directions():
 def test_empty_sentences_have_no_links_and_bad_input_is_named():
     found = align([["a", "b"], [], ["a"]], [["x", "y"], ["x"], []])
     assert found[0] and found[1:] == [[], []]
+    sources, targets, _ = corpus(40)
+    random = np.random.default_rng(0)
+    alone = [[f"s{random.integers(60)}"] for _ in range(200)]
+    more = align([*alone, *sources, *[[]] * 200], [*[[]] * 200, *targets, *alone])
+    assert more[200:240] == align(sources, targets)
     with pytest.raises(ValueError, match="2 source and 1 target sentences"):
         align([["a"], ["b"]], [["x"]])
-    with pytest.raises(ValueError, match="no pair of sentences has words"):
-        align([[]], [["x"]])
+    for empty in ([[]], []):
+        with pytest.raises(ValueError, match="no pair of sentences has words"):
+            align(empty, [["x"]] * len(empty))
+    with pytest.raises(ValueError, match="target sentence 2 is a string"):
+        align([["a"], ["b"]], [["x"], "the house"])
+    with pytest.raises(ValueError, match="source sentence 1 has 5,000 words"):
+        align([["a"] * 5000], [["x"]])
+    with pytest.raises(ValueError, match="iterations=0"):
+        align([["a"]], [["x"]], iterations=0)

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from xling_jax.alignment.normalization import iterative_normalize
+from xling_jax.alignment.points import points, require_count
 from xling_jax.alignment.procrustes import orthogonal_map
 
 
@@ -25,10 +26,11 @@ class AffineMap:
     @classmethod
     def identity(cls, width: int) -> "AffineMap":
         """The map that changes nothing."""
+        require_count("width", width)
         return cls(jnp.zeros(width), jnp.eye(width), jnp.zeros(width))
 
     @classmethod
-    def learn(cls, source_NxD: jax.Array, target_NxD: jax.Array) -> "AffineMap":
+    def learn(cls, source: jax.Array, target: jax.Array) -> "AffineMap":
         """The map of points to their counterparts (W&C §5.1.2).
 
         W is orthogonal and learned after iterative normalisation, as W&C learn all of theirs
@@ -36,14 +38,16 @@ class AffineMap:
         a state is only moved by the means: states of layer norms are about equally long.
 
         Raises:
-          ValueError: the two are no matrices of the same shape.
+          ValueError: the two are no matrices of the same shape [n, d], or not finite.
         """
-        source, target = source_NxD.astype(jnp.float32), target_NxD.astype(jnp.float32)
+        source, target = points(one_space=True, counterparts=True, source=source, target=target)
         rotation = orthogonal_map(iterative_normalize(source), iterative_normalize(target))
         return cls(source.mean(axis=0), rotation, target.mean(axis=0))
 
     def apply(self, x: jax.Array) -> jax.Array:
-        """The images of points [..., d], in their dtype."""
+        """The images of points [..., d], in their dtype; ValueError for another width than d."""
+        if x.shape[-1:] != self.start.shape:
+            raise ValueError(f"x {x.shape}: the map takes points of {len(self.start)} dimensions")
         moved = x.astype(jnp.float32) - self.start
         found = jnp.matmul(moved, self.rotation, precision=jax.lax.Precision.HIGHEST) + self.end
         return found.astype(x.dtype)

@@ -6,7 +6,11 @@ import math
 import jax
 import jax.numpy as jnp
 
+from xling_jax.alignment.points import magnitude, matrices, points, require_finite
+
 BLOCK = 4096  # rows at a time
+SMALLEST = 2.0**-126  # the smallest normal float32
+ROUNDING = 2.0**-23  # of float32, relative
 
 
 @jax.tree_util.register_dataclass
@@ -14,11 +18,15 @@ BLOCK = 4096  # rows at a time
 class Moments:
     """What linear CKA needs of n pairs of points: means and centred products.
 
-    count: float32, n. mean_x: [d], mean_y: [e]. xx: [d, d], yy: [e, e], xy: [d, e], sums of
-    products of deviations from the means. Leading axes, such as layers, are allowed by `vmap`.
+    count: float32, n. scale_x, scale_y: powers of two, the units of the products, by which points
+    of any size neither overflow nor vanish. mean_x: [d], mean_y: [e]. xx: [d, d], yy: [e, e],
+    xy: [d, e], sums of products of deviations from the means, those of x divided by scale_x and
+    those of y by scale_y. Leading axes, such as layers, are allowed by `vmap`.
     """
 
     count: jax.Array
+    scale_x: jax.Array
+    scale_y: jax.Array
     mean_x: jax.Array
     mean_y: jax.Array
     xx: jax.Array
@@ -28,92 +36,133 @@ class Moments:
     @classmethod
     def nothing(cls, d: int, e: int) -> "Moments":
         """Of no pair, where the points have d and e dimensions."""
-        zeros = jnp.zeros
-        return cls(zeros(()), zeros(d), zeros(e), zeros((d, d)), zeros((e, e)), zeros((d, e)))
+        scale, zeros = jnp.float32(SMALLEST), jnp.zeros
+        shapes = (d,), (e,), (d, d), (e, e), (d, e)
+        return cls(zeros(()), scale, scale, *map(zeros, shapes))
 
     def add(self, other: "Moments") -> "Moments":
         """Of the pairs of both (Chan et al. 1979), as exact as float32 allows for any number."""
         count = self.count + other.count
         share = other.count / jnp.maximum(count, 1.0)
         weight = self.count * share
-        by_x, by_y = other.mean_x - self.mean_x, other.mean_y - self.mean_y
+        scale_x = jnp.maximum(self.scale_x, other.scale_x)
+        scale_y = jnp.maximum(self.scale_y, other.scale_y)
+        by_x = other.mean_x / scale_x - self.mean_x / scale_x
+        by_y = other.mean_y / scale_y - self.mean_y / scale_y
+
+        def total(name: str, between: jax.Array) -> jax.Array:
+            found = weight * between
+            for own in (self, other):
+                ratios = {"x": own.scale_x / scale_x, "y": own.scale_y / scale_y}
+                found += getattr(own, name) * ratios[name[0]] * ratios[name[1]]
+            return found
+
         return Moments(
             count,
-            self.mean_x + share * by_x,
-            self.mean_y + share * by_y,
-            self.xx + other.xx + weight * jnp.outer(by_x, by_x),
-            self.yy + other.yy + weight * jnp.outer(by_y, by_y),
-            self.xy + other.xy + weight * jnp.outer(by_x, by_y),
+            scale_x,
+            scale_y,
+            self.mean_x + share * scale_x * by_x,
+            self.mean_y + share * scale_y * by_y,
+            total("xx", jnp.outer(by_x, by_x)),
+            total("yy", jnp.outer(by_y, by_y)),
+            total("xy", jnp.outer(by_x, by_y)),
         )
 
     def cka(self) -> jax.Array:
         """Linear CKA, from 0 to 1; 0 if one of the sides does not vary.
 
-        ‖XᵀY‖² / (‖XᵀX‖ ‖YᵀY‖) in Frobenius norms, with centred columns.
+        ‖XᵀY‖² / (‖XᵀX‖ ‖YᵀY‖) in Frobenius norms, with centred columns. A side does not vary if
+        all that its rows differ by is float32's rounding: if their distance from the mean is, root
+        mean square, at most 2^-23 of the mean's length.
         """
-        # Scaled first: products of large numbers overflow when they are squared.
-        scale_x = jnp.maximum(jnp.abs(self.xx).max(), 1e-30)
-        scale_y = jnp.maximum(jnp.abs(self.yy).max(), 1e-30)
-        between = self.xy / jnp.sqrt(scale_x) / jnp.sqrt(scale_y)
-        within = jnp.linalg.norm(self.xx / scale_x) * jnp.linalg.norm(self.yy / scale_y)
-        return jnp.where(within == 0, 0.0, jnp.sum(between**2) / jnp.maximum(within, 1e-30))
+
+        def is_constant(products, mean, scale):
+            limit = self.count * (ROUNDING * mean / scale) ** 2
+            return jnp.trace(products) <= limit.sum()
+
+        # Scaled once more, by what there is: products of small ones vanish when they are squared.
+        unit_x, unit_y = (jnp.maximum(jnp.abs(a).max(), SMALLEST) for a in (self.xx, self.yy))
+        between = self.xy / jnp.sqrt(unit_x) / jnp.sqrt(unit_y)
+        within = jnp.linalg.norm(self.xx / unit_x) * jnp.linalg.norm(self.yy / unit_y)
+        is_none = is_constant(self.xx, self.mean_x, self.scale_x)
+        is_none |= is_constant(self.yy, self.mean_y, self.scale_y)
+        return jnp.where(is_none, 0.0, jnp.sum(between**2) / jnp.where(is_none, 1.0, within))
 
 
-def moments(x_NxD: jax.Array, y_NxE: jax.Array, weights_N: jax.Array | None = None) -> Moments:
-    """The moments of pairs of rows that fit in memory; a weight of 0 leaves a pair out, 1 counts.
+def moments(x: jax.Array, y: jax.Array, weights: jax.Array | None = None) -> Moments:
+    """The moments of pairs of rows that fit in memory.
+
+    Args:
+      x: [n, d]. y: [n, e], a row for each item.
+      weights: [n]; 0 leaves a pair out, whatever it holds, and 1 counts. All count by default.
 
     Raises:
-      ValueError: different numbers of rows.
+      ValueError: different numbers of rows; or a value that counts is not finite.
     """
-    if x_NxD.ndim != 2 or y_NxE.ndim != 2 or len(x_NxD) != len(y_NxE):
-        raise ValueError(
-            f"CKA compares the same items: got arrays of {x_NxD.shape} and {y_NxE.shape}"
-        )
-    weights = jnp.ones(len(x_NxD)) if weights_N is None else weights_N.astype(jnp.float32)
-    weights = weights[:, None]
+    x, y = matrices(counterparts=True, x=x, y=y)
+    if weights is not None:
+        if jnp.shape(weights) != x.shape[:1]:
+            raise ValueError(f"weights {jnp.shape(weights)}: give one for each of {len(x)} pairs")
+        x, y = (jnp.where(jnp.asarray(weights)[:, None] > 0, z, 0.0) for z in (x, y))
+    require_finite(x=x, y=y)
+    return _moments(x, y, jnp.ones(len(x)) if weights is None else weights)
+
+
+@jax.jit
+def _moments(x_NxD: jax.Array, y_NxE: jax.Array, weights_N: jax.Array) -> Moments:
+    """The same without checks, of rows that are 0 where they do not count."""
+    weights = weights_N.astype(jnp.float32)[:, None]
     count = weights.sum()
-    sides, means = [], []
-    for points in (x_NxD, y_NxE):
-        points = jnp.where(weights > 0, points.astype(jnp.float32), 0.0)
-        means.append((points * weights).sum(axis=0) / jnp.maximum(count, 1.0))
-        sides.append((points - means[-1]) * weights)
+    first = (weights_N > 0).argmax()
+    sides, scales, means = [], [], []
+    for points_NxD in (x_NxD, y_NxE):
+        scale = magnitude(points_NxD)
+        scaled = points_NxD / scale
+        # Counted from the first row, so that rows that are all equal differ from their mean by 0.
+        start = scaled[first]
+        apart = (scaled - start) * weights
+        mean = apart.sum(axis=0) / jnp.maximum(count, 1.0)
+        sides.append((apart - mean) * weights)
+        scales.append(scale)
+        means.append((start + mean) * scale)
 
     def product(a, b):
         return jnp.matmul(a.T, b, precision=jax.lax.Precision.HIGHEST)
 
-    (x, y), (mean_x, mean_y) = sides, means
-    return Moments(count, mean_x, mean_y, product(x, x), product(y, y), product(x, y))
+    x, y = sides
+    return Moments(count, *scales, *means, product(x, x), product(y, y), product(x, y))
 
 
-@jax.jit
-def linear_cka(x_NxD: jax.Array, y_NxE: jax.Array) -> jax.Array:
+def linear_cka(x: jax.Array, y: jax.Array) -> jax.Array:
     """Linear CKA of two representations of the same n items, by blocks of rows.
 
     Invariant to orthogonal maps, shifts and isotropic scaling of either side.
 
     Args:
-      x_NxD, y_NxE: a row for each item; dimensions may differ.
+      x: [n, d]. y: [n, e], a row for each item.
 
     Returns:
-      float32, from 0 to 1: 1 for representations equal but for such a map. 0 where one side does
-      not vary, NaN where a value is NaN.
+      float32, from 0 to 1: 1 for representations equal but for such a map, 0 where one side does
+      not vary (see `Moments.cka`). Inside a compiled program, where values are not checked, NaN
+      where one is NaN.
 
     Raises:
-      ValueError: different numbers of rows.
+      ValueError: the two are no matrices with as many rows, or not finite.
     """
-    if x_NxD.ndim != 2 or y_NxE.ndim != 2 or len(x_NxD) != len(y_NxE):
-        raise ValueError(
-            f"CKA compares the same items: got arrays of {x_NxD.shape} and {y_NxE.shape}"
-        )
+    return _linear_cka(*points(counterparts=True, x=x, y=y))
+
+
+@jax.jit
+def _linear_cka(x_NxD: jax.Array, y_NxE: jax.Array) -> jax.Array:
     n = len(x_NxD)
-    block = min(BLOCK, max(n, 1))
+    block = min(BLOCK, n)
     blocks = math.ceil(n / block)
     padded = [jnp.pad(z, ((0, blocks * block - n), (0, 0))) for z in (x_NxD, y_NxE)]
     shaped = [z.reshape(blocks, block, -1) for z in padded]
 
     def one(i, total: Moments) -> Moments:
         weights = (i * block + jnp.arange(block) < n).astype(jnp.float32)
-        return total.add(moments(shaped[0][i], shaped[1][i], weights))
+        return total.add(_moments(shaped[0][i], shaped[1][i], weights))
 
     nothing = Moments.nothing(x_NxD.shape[1], y_NxE.shape[1])
     return jax.lax.fori_loop(0, blocks, one, nothing).cka()

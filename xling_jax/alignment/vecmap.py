@@ -13,10 +13,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from xling_jax.alignment.csls import in_blocks, nearest_cosines
+from xling_jax.alignment.csls import NEIGHBOURS
 from xling_jax.alignment.normalization import unit_center_unit
+from xling_jax.alignment.points import points, require_count, row_pairs
 from xling_jax.alignment.procrustes import orthogonal_map
-from xling_jax.alignment.retrieval import BLOCK, similarities
+from xling_jax.alignment.retrieval import BLOCK, in_blocks, nearest, similarities
 
 CUTOFF = 20_000  # most frequent words among which the dictionary is sought (§3.3)
 INITIAL_CUTOFF = 4_000  # the same for the first dictionary (§3.3)
@@ -30,7 +31,7 @@ SMALLEST_SINGULAR = 1e-4  # of the largest; what lies below is float32 noise tha
 
 
 def map_unsupervised(
-    source_NxD: jax.Array, target_MxD: jax.Array, seed: int = 0, cutoff: int = CUTOFF
+    source: jax.Array, target: jax.Array, seed: int = 0, cutoff: int = CUTOFF
 ) -> tuple[jax.Array, jax.Array]:
     """Maps both languages into one space without any dictionary (Artetxe et al. 2018).
 
@@ -39,8 +40,8 @@ def map_unsupervised(
     Where the vectors are too poor or too different, the result is arbitrary, and nothing tells.
 
     Args:
-      source_NxD: n vectors of one language.
-      target_MxD: m vectors of another.
+      source: [n, d], n vectors of one language.
+      target: [m, d], m vectors of another.
       seed: of the similarities that are left out at random.
       cutoff: how many words of each language may enter the dictionary. Time grows with its
         square, memory with 1,024 times it and with the 4,000 words of the first dictionary.
@@ -52,10 +53,10 @@ def map_unsupervised(
     Raises:
       ValueError: fewer than 20 rows, different dimensions, or values that are not finite.
     """
-    source_NxD, target_MxD = _checked(source_NxD, target_MxD)
+    require_count("cutoff", cutoff)
     if cutoff < FEWEST_WORDS:
         raise ValueError(f"cutoff={cutoff}: choose at least {FEWEST_WORDS} words")
-    source_NxD, target_MxD = unit_center_unit(source_NxD), unit_center_unit(target_MxD)
+    source_NxD, target_MxD = _normalized(source, target)
     first = min(len(source_NxD), len(target_MxD), cutoff, INITIAL_CUTOFF)
     pairs_Px2 = first_pairs(source_NxD[:first], target_MxD[:first])
     pairs_Px2 = _self_learn(source_NxD[:cutoff], target_MxD[:cutoff], pairs_Px2, seed)
@@ -63,14 +64,14 @@ def map_unsupervised(
 
 
 def map_supervised(
-    source_NxD: jax.Array, target_MxD: jax.Array, pairs_Px2: np.ndarray
+    source: jax.Array, target: jax.Array, pairs: np.ndarray
 ) -> tuple[jax.Array, jax.Array]:
     """Maps both languages into one space by a dictionary (Artetxe et al. 2018, AAAI).
 
     Args:
-      source_NxD: n vectors of one language.
-      target_MxD: m vectors of another.
-      pairs_Px2: row numbers (i, j) of words that translate each other, integers.
+      source: [n, d], n vectors of one language.
+      target: [m, d], m vectors of another.
+      pairs: [p, 2], row numbers (i, j) of words that translate each other, integers.
 
     Returns:
       As `map_unsupervised`.
@@ -78,36 +79,18 @@ def map_supervised(
     Raises:
       ValueError: as `map_unsupervised`; no pairs, or row numbers that do not exist.
     """
-    source_NxD, target_MxD = _checked(source_NxD, target_MxD)
-    pairs_Px2 = np.asarray(pairs_Px2)
-    if pairs_Px2.ndim != 2 or pairs_Px2.shape[1] != 2 or not len(pairs_Px2):
-        raise ValueError(f"pairs {pairs_Px2.shape}: give at least one row (i, j) of row numbers")
-    sizes = len(source_NxD), len(target_MxD)
-    if pairs_Px2.dtype.kind not in "iu" or (pairs_Px2 < 0).any() or (pairs_Px2 >= sizes).any():
-        raise ValueError(
-            f"pairs from {pairs_Px2.min(0)} to {pairs_Px2.max(0)}: row numbers are integers from "
-            f"0, below {sizes[0]} in the source and {sizes[1]} in the target"
-        )
-    return reweighted_map(
-        unit_center_unit(source_NxD), unit_center_unit(target_MxD), jnp.asarray(pairs_Px2)
-    )
+    source_NxD, target_MxD = _normalized(source, target)
+    pairs_Px2 = row_pairs("pairs", pairs, (len(source_NxD), len(target_MxD)))
+    return reweighted_map(source_NxD, target_MxD, jnp.asarray(pairs_Px2))
 
 
-def _checked(source_NxD, target_MxD) -> tuple[jax.Array, jax.Array]:
-    """Both as float32 arrays, or a ValueError."""
-    both = jnp.asarray(source_NxD, jnp.float32), jnp.asarray(target_MxD, jnp.float32)
-    for name, x in zip(("source", "target"), both, strict=True):
-        if x.ndim != 2 or len(x) < FEWEST_WORDS:
+def _normalized(source: jax.Array, target: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Both normalised (§3.1), or a ValueError."""
+    sides = points(one_space=True, source=source, target=target)
+    for name, x in zip(("source", "target"), sides, strict=True):
+        if len(x) < FEWEST_WORDS:
             raise ValueError(f"{name} {x.shape}: give at least {FEWEST_WORDS} rows of vectors")
-        if not jnp.isfinite(x).all():
-            row = int(jnp.isfinite(x).all(1).argmin())
-            raise ValueError(f"{name}: row {row} holds a NaN or an infinity; leave such words out")
-    if both[0].shape[1] != both[1].shape[1]:
-        raise ValueError(
-            f"source {both[0].shape} and target {both[1].shape}: train both languages' vectors "
-            "with the same dimension"
-        )
-    return both
+    return unit_center_unit(sides[0]), unit_center_unit(sides[1])
 
 
 def _self_learn(source_NxD, target_MxD, pairs_Px2, seed: int) -> jax.Array:
@@ -175,8 +158,8 @@ def induce(
 ) -> tuple[jax.Array, jax.Array]:
     """A dictionary of CSLS nearest neighbours in both directions, each with chance left out.
 
-    Of the similarities of all pairs a random share `keep` may be chosen, the same in both
-    directions. (§3.3 sets the others to 0; here they are no candidates, also where all that is
+    In each direction a random share `keep` of the similarities of all pairs may be chosen, drawn
+    for it alone. (§3.3 sets the others to 0; here they are no candidates, also where all that is
     left is below 0.)
 
     Args:
@@ -193,29 +176,35 @@ def induce(
     """
     n, m = len(x_NxD), len(y_MxD)
     block = min(block, n)
-    near_NxK, near_MxK = nearest_cosines(x_NxD, y_MxD), nearest_cosines(y_MxD, x_NxD)
+    near_NxK = nearest(x_NxD, y_MxD, NEIGHBOURS)[0]
+    near_MxK = nearest(y_MxD, x_NxD, NEIGHBOURS)[0]
     density_N, density_M = near_NxK.mean(1), near_MxK.mean(1)
-    # A pair's chance is the product of two random odd words, a hundredth of the work of a word
-    # for each pair.
-    chance_N, chance_M = (
-        jax.random.bits(jax.random.fold_in(key, side), (size,)) | 1
+    # Each direction leaves out pairs of its own: a wrong pair that both directions keep confirms
+    # itself. A pair's chance is the product of two random odd words, a hundredth of the work of a
+    # word for each pair.
+    chance_2xN, chance_2xM = (
+        jax.random.bits(jax.random.fold_in(key, side), (2, size)) | 1
         for side, size in enumerate((n, m))
     )
     starts = jnp.arange(0, n, block)
 
     def compare(backward, item):
-        x_BxD, density_B, chance_B, start = item
+        x_BxD, density_B, chance_Bx2, start = item
         score_BxM = 2 * similarities(x_BxD, y_MxD) - density_B[:, None] - density_M
-        kept = ((chance_B[:, None] * chance_M) >> 8).astype(jnp.float32) < keep * 2.0**24
         exists = (start + jnp.arange(block) < n)[:, None]
-        score_BxM = jnp.where(kept & exists, score_BxM, -jnp.inf)
+
+        def kept(way):
+            chance_BxM = chance_Bx2[:, way, None] * chance_2xM[way]
+            is_kept = (chance_BxM >> 8).astype(jnp.float32) < keep * 2.0**24
+            return jnp.where(is_kept & exists, score_BxM, -jnp.inf)
+
         best_M, row_M = backward
-        block_best_M, block_row_M = _highest(score_BxM.T)
+        block_best_M, block_row_M = _highest(kept(1).T)
         row_M = jnp.where(block_best_M > best_M, start + block_row_M, row_M)
-        return (jnp.maximum(best_M, block_best_M), row_M), _highest(score_BxM)[1]
+        return (jnp.maximum(best_M, block_best_M), row_M), _highest(kept(0))[1]
 
     nothing = jnp.full(m, -jnp.inf), jnp.zeros(m, starts.dtype)
-    blocks = (*in_blocks((x_NxD, density_N, chance_N), block), starts)
+    blocks = (*in_blocks((x_NxD, density_N, chance_2xN.T), block), starts)
     (_, backward_M), forward = jax.lax.scan(compare, nothing, blocks)
     pairs_Px2 = jnp.concatenate(
         [

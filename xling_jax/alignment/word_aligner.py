@@ -17,6 +17,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from xling_jax.alignment.points import require_count
+
 Links = list[tuple[int, int]]
 ITERATIONS, NULL, ALPHA, TENSION = 5, 0.08, 0.01, 4.0  # as published
 LIMITS = (0.1, 14.0)  # of the tension
@@ -24,6 +26,7 @@ NEWTON_STEPS = 6
 SHORTEST = 16  # words of the shortest padded sentences; longer ones are twice as long, and so on
 PLACES = 2**19  # candidate links of a batch
 NEIGHBOURS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
+LONGEST = 4096  # words of a sentence, for the candidate links of a pair are their product
 NO_WORD = -1
 
 
@@ -78,9 +81,8 @@ def _problem(sources: list[np.ndarray], targets: list[np.ndarray]) -> _Problem:
     ends = np.cumsum([key.size for key in keys])
     buckets: dict[tuple[int, int], list[int]] = {}
     for number, key in enumerate(keys):
-        if key.shape[0] and key.shape[1] > 1:
-            shape = _padded(key.shape[0]), _padded(key.shape[1])
-            buckets.setdefault(shape, []).append(number)
+        shape = _padded(key.shape[0]), _padded(key.shape[1])
+        buckets.setdefault(shape, []).append(number)
     batches, numbers = [], []
     for (m, n), members in sorted(buckets.items()):
         rows = max(1, PLACES // (m * n))
@@ -237,25 +239,41 @@ def align(
 
     Returns:
       For each pair of sentences its links (source place, target place), from 0, sorted; none where
-      a sentence has no word.
+      a sentence has no word. Such a pair changes nothing for the others.
 
     Raises:
-      ValueError: different numbers of sentences, or none with words.
+      ValueError: different numbers of sentences, or none with words; a sentence that is not cut
+        into words, or is too long; no iterations.
     """
+    require_count("iterations", iterations)
     if len(source_sentences) != len(target_sentences):
         raise ValueError(
             f"{len(source_sentences)} source and {len(target_sentences)} target sentences: give "
             "line by line translations"
         )
-    sources, targets = numbered(source_sentences), numbered(target_sentences)
-    if not any(len(s) and len(t) for s, t in zip(sources, targets, strict=True)):
+    for name, side in (("source", source_sentences), ("target", target_sentences)):
+        for number, words in enumerate(side, 1):
+            if isinstance(words, str):
+                raise ValueError(f"{name} sentence {number} is a string: give a list of its words")
+            if len(words) > LONGEST:
+                raise ValueError(
+                    f"{name} sentence {number} has {len(words):,} words, and at most {LONGEST:,} "
+                    "can be aligned: leave it out, or cut the text into sentences"
+                )
+    pairs = enumerate(zip(source_sentences, target_sentences, strict=True))
+    whole = [number for number, (source, target) in pairs if len(source) and len(target)]
+    if not whole:
         raise ValueError("no pair of sentences has words on both sides")
+    sources, targets = (
+        numbered([side[number] for number in whole])
+        for side in (source_sentences, target_sentences)
+    )
     forward = directed(sources, targets, iterations)
     backward = directed(targets, sources, iterations)
-    return [
-        symmetrize(
+    links: list[Links] = [[] for _ in source_sentences]
+    for number, ahead, back in zip(whole, forward, backward, strict=True):
+        links[number] = symmetrize(
             [(int(s), t) for t, s in enumerate(ahead) if s != NO_WORD],
             [(s, int(t)) for s, t in enumerate(back) if t != NO_WORD],
         )
-        for ahead, back in zip(forward, backward, strict=True)
-    ]
+    return links

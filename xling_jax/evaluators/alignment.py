@@ -23,7 +23,12 @@ def mapped_precisions(
 
     Returns:
       What `sentence_retrieval.precisions` gives for the rest.
+
+    Raises:
+      ValueError: none to learn from, or none to test.
     """
+    if not 1 <= learned < len(first_NxD):
+        raise ValueError(f"learned={learned} of {len(first_NxD)} sentences: leave some to test")
     x, y = iterative_normalize(first_NxD), iterative_normalize(second_NxD)
     rotation = orthogonal_map(x[:learned], y[:learned])
     mapped = jnp.matmul(x[learned:], rotation, precision=jax.lax.Precision.HIGHEST)
@@ -37,9 +42,10 @@ def watch(first_NxD: jax.Array, second_NxD: jax.Array) -> dict[str, jax.Array]:
       first_NxD, second_NxD: vectors of sentences and of their translations.
 
     Returns:
-      `cka`, of all of them; `mapped`, P@1 of the second half after a map learned on the first.
+      `cka`, of all of them; `mapped`, P@1 of the second half after a map learned on the first,
+      unless there is but one.
     """
-    return {
-        "cka": cka.linear_cka(first_NxD, second_NxD),
-        "mapped": mapped_precisions(first_NxD, second_NxD, len(first_NxD) // 2)[""],
-    }
+    found = {"cka": cka.linear_cka(first_NxD, second_NxD)}
+    if len(first_NxD) > 1:
+        found["mapped"] = mapped_precisions(first_NxD, second_NxD, len(first_NxD) // 2)[""]
+    return found

@@ -9,6 +9,7 @@ import numpy as np
 
 from xling_jax.alignment import csls
 from xling_jax.alignment.normalization import iterative_normalize
+from xling_jax.alignment.points import row_pairs
 from xling_jax.alignment.procrustes import orthogonal_map
 from xling_jax.corpora.dictionaries import Dictionary
 
@@ -83,7 +84,12 @@ def precisions(
       keys_MxD: vectors of all words of the other.
       gold: see `Pairs.gold`.
       neighbours: K of CSLS, taken over all words of both languages.
+
+    Raises:
+      ValueError: no words, or vectors that are not finite points of one space.
     """
+    if not len(gold[0]):
+        raise ValueError("gold: give at least one word with a translation")
     words, table = gold
     most = min(max(CUTOFFS), len(keys_MxD))
     _, nearest = csls.top_k(
@@ -115,7 +121,15 @@ def induce(
     Returns:
       `forward_p1`, `forward_p5`, …, their means as `p1`, `p5`, `p10`, and `words`, `covered` of
       the test.
+
+    Raises:
+      ValueError: vectors that are not finite points of one space, or pairs of rows that they do
+        not have.
     """
+    sizes = len(source_NxD), len(target_MxD)
+    for name, pairs in (("train", train), ("test", test)):
+        if pairs is not None:
+            row_pairs(f"{name}.rows", pairs.rows, sizes)
     source, target = iterative_normalize(source_NxD), iterative_normalize(target_MxD)
     mapped, turned = source, target
     if train is not None:

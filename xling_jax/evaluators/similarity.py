@@ -85,6 +85,6 @@ def sentence_translation(
 def layer_correlation(similarity: Sequence[float], accuracy: Sequence[float]) -> float:
     """Pearson correlation over layers; NaN if one of the two does not vary (W&C §5.4)."""
     x, y = np.asarray(similarity, float), np.asarray(accuracy, float)
-    if len(x) < 2 or not x.std() or not y.std():
+    if len(x) < 2 or not np.ptp(x) or not np.ptp(y):
         return float("nan")
     return float(np.corrcoef(x, y)[0, 1])

@@ -1,0 +1,112 @@
+"""What the public functions of this folder take: matrices of finite points, one a row.
+
+Arguments are checked before anything is compiled, so a bad one is a ValueError that names it.
+Inside a compiled program only shapes are known: there a NaN spreads as in all of JAX.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+
+def magnitude(x: jax.Array, axis: int | None = None) -> jax.Array:
+    """The power of two not above the largest |x|, along an axis that stays; 1/2 for zeros.
+
+    Dividing by it is exact, and then neither squares nor sums of many overflow or vanish.
+    """
+    largest = jax.lax.stop_gradient(jnp.abs(x).max(axis, keepdims=axis is not None, initial=0.0))
+    _, exponent = jnp.frexp(largest)
+    return jnp.ldexp(jnp.float32(1), jnp.clip(exponent - 1, -126, 127))
+
+
+def matrices(
+    *, one_space: bool = False, counterparts: bool = False, **sides: jax.typing.ArrayLike
+) -> list[jax.Array]:
+    """The arguments as float32 matrices [n, d], without a look at their values.
+
+    Args:
+      one_space: all must have as many columns.
+      counterparts: all must have as many rows, row i of one belonging to row i of the others.
+      sides: the matrices by the names of the arguments.
+
+    Raises:
+      ValueError: one is no matrix of real numbers, or has no row or no column; or they do not fit
+        together.
+    """
+    found = []
+    for name, side in sides.items():
+        try:
+            given = side if isinstance(side, jax.Array) else np.asarray(side)
+        except ValueError as error:
+            raise ValueError(f"{name}: give a matrix [n, d] of real numbers ({error})") from error
+        is_real = any(jnp.issubdtype(given.dtype, kind) for kind in (jnp.floating, jnp.integer))
+        if not is_real or given.ndim != 2 or not given.size:
+            raise ValueError(
+                f"{name} {given.shape} of {given.dtype}: give a matrix [n, d] of real numbers, "
+                "with at least one row and one column"
+            )
+        with np.errstate(over="ignore"):  # what overflows is infinite, and `require_finite` says so
+            found.append(jnp.asarray(given, jnp.float32))
+    shapes = " and ".join(f"{name} {x.shape}" for name, x in zip(sides, found, strict=True))
+    if one_space and len({x.shape[1] for x in found}) > 1:
+        raise ValueError(f"{shapes}: give points of one space, with as many columns")
+    if counterparts and len({len(x) for x in found}) > 1:
+        raise ValueError(f"{shapes}: row i of one belongs to row i of the other, so give as many")
+    return found
+
+
+@jax.jit
+def _first_bad_rows(sides: list[jax.Array]) -> jax.Array:
+    """The first row of each matrix that holds a value that is not finite, or -1."""
+    is_bad = [~jnp.isfinite(x).all(axis=1) for x in sides]
+    return jnp.stack([jnp.where(bad.any(), bad.argmax(), -1) for bad in is_bad])
+
+
+def require_finite(**sides: jax.Array) -> None:
+    """Raises ValueError, with argument and row, if a value is a NaN or infinite in float32."""
+    if any(isinstance(x, jax.core.Tracer) for x in sides.values()):
+        return
+    for name, row in zip(sides, _first_bad_rows(list(sides.values())).tolist(), strict=True):
+        if row >= 0:
+            raise ValueError(
+                f"{name}: row {row} holds a NaN or an infinity; one such point would spoil the "
+                "results of all, so leave it out"
+            )
+
+
+def points(
+    *, one_space: bool = False, counterparts: bool = False, **sides: jax.typing.ArrayLike
+) -> list[jax.Array]:
+    """`matrices` whose values are finite: one reduction over each, next to nothing.
+
+    Raises:
+      ValueError: as `matrices` and `require_finite`.
+    """
+    found = matrices(one_space=one_space, counterparts=counterparts, **sides)
+    require_finite(**dict(zip(sides, found, strict=True)))
+    return found
+
+
+def require_count(name: str, value: int, most: int | None = None) -> None:
+    """Raises ValueError unless a number is an integer from 1 on, and no more than `most`."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise ValueError(f"{name}={value!r}: choose an integer from 1 on")
+    if most is not None and value > most:
+        raise ValueError(f"{name}={value}: choose 1 to {most}, for there are no more")
+
+
+def row_pairs(name: str, pairs: np.ndarray, sizes: tuple[int, int]) -> np.ndarray:
+    """Pairs (i, j) of row numbers of two matrices, [n, 2].
+
+    Raises:
+      ValueError: there is none, or a row number that is no integer or does not exist.
+    """
+    pairs = np.asarray(pairs)
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or not len(pairs):
+        raise ValueError(f"{name} {pairs.shape}: give at least one row (i, j) of row numbers")
+    if pairs.dtype.kind not in "iu" or (pairs < 0).any() or (pairs >= sizes).any():
+        raise ValueError(
+            f"{name} from {pairs.min(0)} to {pairs.max(0)}: row numbers are integers from 0, below "
+            f"{sizes[0]} in the source and {sizes[1]} in the target"
+        )
+    return pairs
