@@ -16,7 +16,7 @@ SOURCE = "a text file, or tfds:NAME[/CONFIG][:SPLIT][#FIELD]"
 FILES = "files joined by +, or tfds:NAME[/CONFIG][:SPLIT][#FIELD]"
 SENTENCES = schema.MOST
 
-_DEVICES = {
+_DEVICES: Section = {
     "cpu": schema.whole(
         "parts that the CPU is split into, one device each; 0: a power of two, as many as cores",
         0,
@@ -33,7 +33,7 @@ _DEVICES = {
     ),
 }
 
-_MODELS = {
+_MODELS: Section = {
     "layers": schema.whole("transformer layers", most=1000),
     "hidden": schema.whole("width of the hidden states; a multiple of heads", most=2**16),
     "intermediate": schema.whole("width between the two feed-forward products", most=2**18),
@@ -45,7 +45,7 @@ _MODELS = {
     "remat": schema.flag("compute layers again in the backward pass, to save memory"),
 }
 
-_TRAINING = {
+_TRAINING: Section = {
     "learning_rate": schema.number("peak, after the warm-up", 0, 100, above=True),
     "warmup_steps": schema.whole("updates in which the learning rate rises", 0),
     "weight_decay": schema.share("decoupled, in units of the learning rate"),
@@ -55,7 +55,7 @@ _TRAINING = {
     "save_every": schema.whole("updates between checkpoints; 0: one an epoch", 0),
 }
 
-_OPTIMIZER = {name: _TRAINING[name] for name in ("weight_decay", "epsilon", "clip")}
+_OPTIMIZER: Section = {name: _TRAINING[name] for name in ("weight_decay", "epsilon", "clip")}
 
 _CURVE = schema.several(
     "when the model is evaluated, in percent of the training",
@@ -75,7 +75,7 @@ _VOCABULARY_SIZE = schema.whole("pieces, special tokens included", 6, 10**7)
 _SAMPLE = schema.whole("sentences that a vocabulary is learned from, at most")
 _PROFILE = schema.flag("write a trace of the second training call below the workdir")
 
-_NEIGHBOURS = {
+_NEIGHBOURS: Section = {
     "number": schema.whole("neighbours of a piece among which one is drawn", most=1000),
     "seed": schema.seed("of the vectors and of their map"),
     "vectors": schema.several(
@@ -92,14 +92,14 @@ _NEIGHBOURS = {
     },
 }
 
-_SPLITTING = {
+_SPLITTING: Section = {
     "split_sentences": schema.flag("cut lines into sentences, by the rules of their language"),
     "split_clauses": schema.flag("cut sentences after ; and : too"),
 }
 
 _EPOCHS = schema.whole("passes over the text", most=10**6)
 
-_COMMON = {
+_COMMON: Section = {
     "name": schema.text("of the experiment", "a name", is_needed=True),
     "workdir": schema.text("name of the run's folder below runs/", "a name", is_needed=True),
     "row": schema.text("rows or sets of rows joined by +, or a description", is_needed=True),
@@ -111,7 +111,7 @@ _COMMON = {
     },
     "seeds": schema.several("a replica of each row for each seed", schema.seed("a seed"), 1),
 }
-_SCALE = {"scale": schema.choice("whose sizes the config has", "laptop", "paper")}
+_SCALE: Section = {"scale": schema.choice("whose sizes the config has", "laptop", "paper")}
 
 _FAKE_ENGLISH: Section = {
     **_COMMON,
@@ -155,7 +155,7 @@ _FAKE_ENGLISH: Section = {
     "profile": _PROFILE,
 }
 
-_NORMALIZATION = {
+_NORMALIZATION: Section = {
     "punctuation": schema.flag("one form for quotes, dashes and full-width marks (Moses)"),
     "tokenize": schema.choice("blanks between words and punctuation", "moses", "none"),
 }

@@ -108,8 +108,9 @@ def _joining(where: str) -> Iterator[None]:
         end,
         (
             ABANDONED,
-            f"error: this process did not meet the others{where} within {JOINING} s. See that every process "
-            "runs, that all were given the same --coordinator, and that its port can be reached",
+            f"error: this process did not meet the others{where} within {JOINING} s. See that "
+            "every process runs, that all were given the same --coordinator, and that its port can "
+            "be reached",
         ),
     )
     late.daemon = True
@@ -145,8 +146,7 @@ def _require_free(port: int) -> None:
     except OSError as error:
         raise ValueError(
             f"--coordinator: the first process cannot listen at port {port} "
-            f"({os.strerror(error.errno or 0)}); "
-            "choose another one"
+            f"({os.strerror(error.errno or 0)}); choose another one"
         ) from error
 
 

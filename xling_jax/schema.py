@@ -138,11 +138,12 @@ def check(values: Any, section: Section, path: str = "") -> None:
             way_out = f"give {field.form}" if isinstance(field, Field) else "it has fields"
             raise ValueError(f"{_joined(path, name)} is missing from the config: {way_out}")
     for name, value in values.items():
-        own, field = _joined(path, str(name)), section.get(name, section.get(EACH))
-        if field is None:
+        own = _joined(path, str(name))
+        if name not in section and EACH not in section:
             near = difflib.get_close_matches(str(name), section, 1)
             hint = f"did you mean {_joined(path, near[0])}?" if near else "leave it out"
             raise ValueError(f"{own}: there is no such field; {hint}")
+        field = section.get(name) or section[EACH]
         if not isinstance(field, Field):
             check(value, field, own)
         elif not field.accepts(value):
@@ -177,10 +178,10 @@ def described(
 ) -> Iterator[tuple[str, Any, Field]]:
     """Every field of checked values: its whole name, its value, and what it may be."""
     for name, value in values.items():
-        own, field = _joined(path, name), section.get(name, section.get(EACH))
+        own, field = _joined(path, name), section.get(name) or section[EACH]
         if isinstance(field, Field):
             yield own, value, field
-        elif field is not None:
+        else:
             yield from described(value, field, own)
 
 
