@@ -261,6 +261,12 @@ class Group:
             values: Mapping[str, float] = {}
             if at == RUNNING:
                 own = [x for x in written if (x[0], x[1]) == (replica.row, replica.seed)]
+                if lost := {*self._schedule.evaluations} - {step for _, _, step, _ in own}:
+                    raise ValueError(
+                        f"{self._workdir / experiment.METRICS} has lost the evaluation of "
+                        f"{replica.name} at step {min(lost)}, and the best epoch cannot be "
+                        f"chosen: put back a copy of it, or remove {self.folder} to train again"
+                    )
                 *_, step, best = max(own, key=lambda record: record[-1][dev])
                 epoch = step / self._schedule.epoch
                 values = {**best, **fixed, **known, "best_epoch": epoch}
