@@ -8,6 +8,7 @@ import pytest
 from small_run import ROOT, config_of
 from test_bilingual import run as train
 
+from xling_jax import records
 from xling_jax.models import stored
 from xling_jax.reports import results
 from xling_jax.transfer.task import pieces_of_words
@@ -131,6 +132,10 @@ def test_settings_side_by_side_cut_off_after_an_epoch_end_with_the_same_numbers(
         run(trained, tmp_path / "cut", ",row=sep_emb", **changes)
     (folder,) = (tmp_path / "cut" / group.CHECKPOINTS).iterdir()
     assert (folder / str(calls[0])).is_dir()
+    shutil.copytree(tmp_path / "cut", tmp_path / "lost")
+    (tmp_path / "lost" / "metrics.jsonl").unlink()
+    with pytest.raises(ValueError, match=r"metrics\.jsonl has lost the evaluation of row .*step"):
+        run(trained, tmp_path / "lost", ",row=sep_emb", **changes)
     _, found = run(trained, tmp_path / "cut", ",row=sep_emb", **changes)
     assert found == whole
 
@@ -247,7 +252,7 @@ def test_a_run_may_be_moved_but_not_be_another(trained, finished, tmp_path):
     assert run(moved, workdir, ",row=default,task=all")[0] == table
     stored_config = json.loads((moved / "config.json").read_text())
     stored_config["config"]["training"]["learning_rate"] *= 2
-    (moved / "config.json").write_text(json.dumps(stored_config))
+    (moved / "config.json").write_text(json.dumps(records.sealed(stored_config)))
     with pytest.raises(ValueError, match=r"the content of en-far"):
         Laboratory(config(moved, ",row=sep_emb"), workdir)
     weights = moved / "models" / "rowdefault_seed0" / "far" / "model.safetensors"

@@ -89,7 +89,7 @@ def _this_process() -> bytes:
         "host": socket.gethostname(),
         "process": os.getpid(),
         "since": time.strftime("%Y-%m-%d %H:%M:%S %z"),
-        "command": shlex.join(sys.orig_argv)[:1000],
+        "command": shlex.join(sys.orig_argv)[:1000],  # so that all of it is read
     }
     return json.dumps(said).encode()
 
@@ -97,6 +97,7 @@ def _this_process() -> bytes:
 def _in_words(holder: bytes) -> str:
     try:
         said = json.loads(holder)
-        return "process {process} on {host} since {since} ({command})".format(**said)
+        words = "process {process} on {host} since {since} ({command}".format(**said)
+        return " ".join(words[:400].split()) + ")"
     except (ValueError, TypeError, KeyError):
         return "another process"
