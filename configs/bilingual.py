@@ -94,7 +94,7 @@ import re
 
 from ml_collections import ConfigDict
 
-from xling_jax import experiment
+from xling_jax import config_files
 from xling_jax.corpora.synthetic.pair import (
     EMBEDDED,
     LanguageConfig,
@@ -134,7 +134,7 @@ def paper(languages: tuple[str, ...]) -> ConfigDict:
         "tokenize": "moses",
         "processes": 1,
     }
-    experiment.require_free("corpora", languages, corpora)
+    config_files.require_free("corpora", languages, corpora)
     for name in languages:
         sources = ("synthetic",) * 3
         if not is_embedded:
@@ -239,20 +239,20 @@ def laptop(languages: tuple[str, ...]) -> ConfigDict:
 
 def get_config(argument: str | None = None) -> ConfigDict:
     """The experiment; `argument` chooses rows, languages, scale and seeds."""
-    options = experiment.parse_options(
+    options = config_files.parse_options(
         argument, {"row": "default", "pair": "en-near", "scale": "laptop", "seeds": "0"}
     )
-    languages = experiment.languages("pair", options["pair"])
+    languages = config_files.languages("pair", options["pair"])
     scales = {"laptop": laptop, "paper": paper}
-    config = experiment.choose("scale", options["scale"], scales)(languages)
+    config = config_files.choose("scale", options["scale"], scales)(languages)
     config.name, config.scale = "bilingual", options["scale"]
     first, others = languages[0], languages[1:]
     pairs = {f"{first}_{name}": f"only[{first}|{name}]" for name in others}
     own = pairs | {name: f"only[{name}]" for name in languages}
     config.sets = {"all": tuple(ROWS), "alone": languages, "pairs": tuple(pairs)}
-    experiment.require_free("rows", own, [*ROWS, *config.sets])
+    config_files.require_free("rows", own, [*ROWS, *config.sets])
     config.rows, config.row = ROWS | own, options["row"]
-    config.seeds = experiment.integers("seeds", options["seeds"])
+    config.seeds = config_files.integers("seeds", options["seeds"])
     name = f"bilingual-{options['scale']}-{options['pair']}-{options['row']}"
     config.workdir = re.sub(r"[^\w+.-]", "_", name)
     return config

@@ -76,7 +76,7 @@ import dataclasses
 
 from ml_collections import ConfigDict
 
-from xling_jax import experiment
+from xling_jax import config_files
 from xling_jax.corpora.synthetic.config import LanguageConfig
 
 LEARNING_RATES = ("1e-4", "2e-4", "1e-3", "2e-3", "1e-2", "2e-2")  # that D&S tried (C.3)
@@ -209,16 +209,16 @@ def laptop() -> ConfigDict:
 
 def get_config(argument: str | None = None) -> ConfigDict:
     """The experiment; `argument` chooses among rows, scales and seeds, as `row=0+3,seeds=0+42`."""
-    options = experiment.parse_options(
+    options = config_files.parse_options(
         argument, {"row": "0", "scale": "laptop", "seeds": "", "epochs": ""}
     )
-    config = experiment.choose("scale", options["scale"], {"laptop": laptop, "paper": paper})()
+    config = config_files.choose("scale", options["scale"], {"laptop": laptop, "paper": paper})()
     config.name, config.scale = "fake_english", options["scale"]
     config.rows, config.sets, config.row = ROWS, SETS, options["row"]
     is_table = config.scale == "paper" and not SETS.keys().isdisjoint(config.row.split("+"))
     seeds = options["seeds"] or (PAPER_SEEDS if is_table else "0")
-    config.seeds = experiment.integers("seeds", seeds)
+    config.seeds = config_files.integers("seeds", seeds)
     if options["epochs"]:
-        config.training.epochs = experiment.integer("epochs", options["epochs"])
+        config.training.epochs = config_files.integer("epochs", options["epochs"])
     config.workdir = f"fake_english-{options['scale']}-row{options['row']}"
     return config

@@ -41,7 +41,7 @@ import re
 
 from ml_collections import ConfigDict
 
-from xling_jax import experiment
+from xling_jax import config_files
 from xling_jax.corpora.synthetic.pair import (
     EMBEDDED,
     LanguageConfig,
@@ -73,7 +73,7 @@ def paper(languages: tuple[str, ...]) -> ConfigDict:
         "punctuation": False,
         "tokenize": "none",
     }
-    experiment.require_free("corpora", languages, corpora)
+    config_files.require_free("corpora", languages, corpora)
     for name in languages:
         wiki = (source.format(WIKI_NAMES.get(name, name)) for source in WIKI)
         train, dev = ("synthetic", "synthetic") if is_embedded else wiki
@@ -161,21 +161,21 @@ def laptop(languages: tuple[str, ...]) -> ConfigDict:
 def get_config(argument: str | None = None) -> ConfigDict:
     """The experiment; `argument` chooses languages, rows, scale and seeds."""
     defaults = {"languages": "en-near-far", "row": "all", "scale": "laptop", "seeds": ""}
-    options = experiment.parse_options(argument, defaults | {"tasks": "nli"})
-    languages = experiment.languages("languages", options["languages"])
+    options = config_files.parse_options(argument, defaults | {"tasks": "nli"})
+    languages = config_files.languages("languages", options["languages"])
     scales = {"laptop": laptop, "paper": paper}
-    config = experiment.choose("scale", options["scale"], scales)(languages)
+    config = config_files.choose("scale", options["scale"], scales)(languages)
     is_paper = options["scale"] == "paper"
     config.name, config.scale, config.row = "natural", options["scale"], options["row"]
     config.rows = {name: text.format(second=languages[1]) for name, text in ROWS.items()}
     config.sets = {"all": tuple(ROWS)}
     seeds = options["seeds"] or (PAPER_SEEDS if is_paper else "0")
-    config.seeds = experiment.integers("seeds", seeds)
+    config.seeds = config_files.integers("seeds", seeds)
     search = "dufter" if is_paper else "one"
     pair = f"task=nli,pair={options['languages']},search={search}"
-    config.transfer = experiment.config_beside(__file__, "transfer.py", pair)
+    config.transfer = config_files.config_beside(__file__, "transfer.py", pair)
     tasks: dict[str, tuple[str, ...]] = {"nli": ("nli",), "none": ()}
-    config.transfer.tasks = experiment.choose("tasks", options["tasks"], tasks)
+    config.transfer.tasks = config_files.choose("tasks", options["tasks"], tasks)
     config.transfer.models.train_own = True
     length = min(config.transfer.models.length, config.batches.max_length)
     config.transfer.models.length = length  # later positions were never trained

@@ -34,26 +34,26 @@ import re
 
 from ml_collections import ConfigDict
 
-from xling_jax import experiment
+from xling_jax import config_files
 from xling_jax.corpora.sources import SYNTHETIC
 from xling_jax.corpora.synthetic.pair import are_embedded
 
 
 def get_config(argument: str | None = None) -> ConfigDict:
     """The experiment; `argument` chooses rows, languages and the run that has the models."""
-    options = experiment.parse_options(argument, {"row": "all", "pair": "en-near", "run": ""})
-    languages = experiment.languages("pair", options["pair"])
+    options = config_files.parse_options(argument, {"row": "all", "pair": "en-near", "run": ""})
+    languages = config_files.languages("pair", options["pair"])
     first, others = languages[0], languages[1:]
     default = f"runs/bilingual-laptop-{options['pair']}-pairs+alone"
     run = options["run"] or default
     models = {name: f"{run}/models/row{name}_seed0/{name}" for name in languages}
-    experiment.require_free("models", [f"{first}_other"], models)
+    config_files.require_free("models", [f"{first}_other"], models)
     models[f"{first}_other"] = f"{run}/models/row{first}_seed1/{first}"
     rows = {}
     for name in others:
         both = f"{first}_{name}"
         own = {f"{both}_{one}": f"{run}/models/row{both}_seed0/{one}" for one in (first, name)}
-        experiment.require_free("models", own, models)
+        config_files.require_free("models", own, models)
         models |= own
         rows |= {
             f"bilingual_{name}": f"{both}_{first}|{both}_{name} @{name}",

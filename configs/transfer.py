@@ -88,7 +88,7 @@ import re
 
 from ml_collections import ConfigDict
 
-from xling_jax import experiment
+from xling_jax import config_files
 from xling_jax.corpora.synthetic.pair import are_embedded
 
 TASKS = ("nli", "ner", "parsing")
@@ -155,7 +155,7 @@ def one() -> dict[str, dict]:
 
 def get_config(argument: str | None = None) -> ConfigDict:
     """The experiment; `argument` chooses tasks, pairs, rows and the runs that have the models."""
-    options = experiment.parse_options(
+    options = config_files.parse_options(
         argument,
         {
             "task": "ner",
@@ -166,7 +166,7 @@ def get_config(argument: str | None = None) -> ConfigDict:
             "seeds": "0",
         },
     )
-    pairs = {pair: experiment.languages("pair", pair) for pair in options["pair"].split("+")}
+    pairs = {pair: config_files.languages("pair", pair) for pair in options["pair"].split("+")}
     if len(pairs) < options["pair"].count("+") + 1:
         raise ValueError(f"pair={options['pair']}: a pair is named twice")
     runs = options["from"].split("+") if len(pairs) > 1 else [options["from"]]
@@ -174,7 +174,7 @@ def get_config(argument: str | None = None) -> ConfigDict:
     if runs and len(runs) != len(pairs):
         raise ValueError(f"from={options['from']}: give a workdir for each of {', '.join(pairs)}")
     searches = {"one": one, "paper": paper, "dufter": dufter}
-    settings = experiment.choose("search", options["search"], searches)()
+    settings = config_files.choose("search", options["search"], searches)()
     rows = {name: name for name in ROWS}
     for layer in range(LAYERS + 1):
         rows[f"monolingual_{layer}"] = f"alone;first[{layer}];map"
@@ -188,7 +188,7 @@ def get_config(argument: str | None = None) -> ConfigDict:
             "them apart"
         )
     for languages in pairs.values():
-        experiment.require_free("texts", languages, ("dev", "train"))
+        config_files.require_free("texts", languages, ("dev", "train"))
         given = "synthetic" if are_embedded(languages) else ""
         for name in languages[1:]:
             parallel[name] = {"first": given, "second": given, "links": ""}
@@ -205,7 +205,7 @@ def get_config(argument: str | None = None) -> ConfigDict:
             "rows": rows,
             "sets": {"all": ROWS, "aligned": tuple(name for name in rows if name not in ROWS)},
             "row": options["row"],
-            "seeds": experiment.integers("seeds", options["seeds"]),
+            "seeds": config_files.integers("seeds", options["seeds"]),
             "texts": texts,
             "sentences": {"train": 8000, "dev": 500, "test": 1000, "parallel": 10_000},
             "parallel": parallel,

@@ -106,7 +106,7 @@ FAKE, BILINGUAL, SIMILARITY, TRANSFER, XNLI = (f"{ROOT}/configs/{name}.py" for n
         ([f"--config={ROOT}/configs/fake_englsh.py"], "fake_english.py"),
         (["--config=/dev/null"], "/dev/null"),
         ([f"--config={ROOT}/README.md"], "README.md"),
-        ([f"--config={ROOT}/setup.py"], "setup.py"),
+        ([f"--config={ROOT}/xling_jax/__init__.py"], "__init__.py"),
         ([f"--config={FAKE}", "more"], "'more'"),
         ([f"--config={FAKE}", "--more=1"], "more"),
         ([f"--config={FAKE}", "--config.more=1"], "--config.more"),

@@ -11,7 +11,7 @@ import pytest
 from ml_collections import ConfigDict
 from small_run import ROOT, config_of
 
-from xling_jax import experiment, lock
+from xling_jax import config_files, experiment, lock
 from xling_jax.records import Identity
 from xling_jax.reports import results
 from xling_jax.training.metrics import MetricsFile
@@ -39,28 +39,28 @@ def config(**changes):
 
 
 def test_options_are_read_over_their_defaults():
-    read = experiment.parse_options("row=8,scale=paper", {"row": "0", "scale": "", "seeds": "0"})
+    read = config_files.parse_options("row=8,scale=paper", {"row": "0", "scale": "", "seeds": "0"})
     assert read == {"row": "8", "scale": "paper", "seeds": "0"}
 
 
 @pytest.mark.parametrize("argument", ["rows=8", "row", "row=", "=8"])
 def test_an_unknown_option_is_refused_with_the_names_there_are(argument):
     with pytest.raises(ValueError, match="unknown option .* names from row, scale"):
-        experiment.parse_options(argument, {"row": "0", "scale": ""})
+        config_files.parse_options(argument, {"row": "0", "scale": ""})
 
 
 def test_seeds_are_whole_numbers():
-    assert experiment.integers("seeds", "0+42") == (0, 42)
+    assert config_files.integers("seeds", "0+42") == (0, 42)
     for wrong in ("0,1", "0++1", "1_0", "-1", " 1", "１", "²", "", "9" * 5000):
         with pytest.raises(ValueError, match=f"seeds='{re.escape(wrong)}'"):
-            experiment.integers("seeds", wrong)
+            config_files.integers("seeds", wrong)
         with pytest.raises(ValueError, match=f"epochs='{re.escape(wrong)}'"):
-            experiment.integer("epochs", wrong)
+            config_files.integer("epochs", wrong)
 
 
 def test_an_option_given_twice_is_refused():
     with pytest.raises(ValueError, match="option 'row=3' of the config: row is given twice"):
-        experiment.parse_options("row=8,row=3", {"row": "0"})
+        config_files.parse_options("row=8,row=3", {"row": "0"})
 
 
 @pytest.mark.parametrize(
@@ -72,9 +72,9 @@ def test_an_option_given_twice_is_refused():
     ],
 )
 def test_languages_have_names_that_a_config_can_have(value, message):
-    assert experiment.languages("pair", "en-pt_BR-日本") == ("en", "pt_BR", "日本")
+    assert config_files.languages("pair", "en-pt_BR-日本") == ("en", "pt_BR", "日本")
     with pytest.raises(ValueError, match=f"pair='{value}'.*{message}"):
-        experiment.languages("pair", value)
+        config_files.languages("pair", value)
 
 
 @pytest.mark.parametrize(
@@ -327,7 +327,7 @@ def test_rows_and_seeds_that_cannot_be_used_are_refused(fields, message):
     )
     made.update(fields)
     with pytest.raises(ValueError, match=message):
-        experiment.chosen_rows(made, parse)
+        config_files.chosen_rows(made, parse)
 
 
 def test_rows_added_to_a_workdir_have_folders_of_their_own(tmp_path):

@@ -5,9 +5,9 @@ import dataclasses
 import re
 from collections.abc import Collection, Mapping
 
+from xling_jax import numerals
+
 _PART = re.compile(r"([^\[\]]+)(?:\[(.*)\])?")
-_NUMBER = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?")
-_WHOLE = re.compile(r"[0-9]{1,18}")
 LEAST, MOST = 1.2e-38, 3.4e38  # what float32 holds in full precision
 
 
@@ -63,15 +63,12 @@ def only_once(found: Collection[Part], *names: str) -> None:
             raise ValueError(f"{name} is given twice: {' and '.join(own)}")
 
 
-def number(text: str) -> float:
+def positive(text: str) -> float:
     """A number above 0 that float32 holds; ValueError for anything else."""
-    if not _NUMBER.fullmatch(text) or not LEAST <= float(text) <= MOST:
+    try:
+        value = numerals.decimal(text)
+    except ValueError:
+        value = 0.0
+    if not LEAST <= value <= MOST:
         raise ValueError("give a number above 0, as 3, 2.5 or 1e-4")
-    return float(text)
-
-
-def whole_number(text: str) -> int:
-    """A whole number from 0; ValueError for anything else."""
-    if not _WHOLE.fullmatch(text):
-        raise ValueError("give a whole number from 0")
-    return int(text)
+    return value

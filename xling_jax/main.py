@@ -11,7 +11,7 @@ from pathlib import Path
 from absl import app, flags, logging
 from ml_collections import ConfigDict, config_flags
 
-from xling_jax import devices, errors, experiment, fields, processes
+from xling_jax import config_files, devices, errors, fields, processes
 
 
 class _ConfigParser(flags.ArgumentParser[ConfigDict]):
@@ -19,8 +19,8 @@ class _ConfigParser(flags.ArgumentParser[ConfigDict]):
 
     def parse(self, path: str) -> ConfigDict:
         try:
-            config = experiment.load_config(*path.split(":", 1))
-            experiment.require_fields(config, "--config", sys.argv[1:])
+            config = config_files.load_config(*path.split(":", 1))
+            config_files.require_fields(config, "--config", sys.argv[1:])
         except ValueError as error:
             raise flags.Error(str(error)) from error  # which Abseil leaves as it is
         return config.lock()

@@ -154,7 +154,7 @@ def parse(description: str, languages: Sequence[str]) -> Modifications:
 def _number(part: Part, text: str) -> float:
     """A number above 0 in a part's argument; ValueError naming the part."""
     try:
-        return descriptions.number(text)
+        return descriptions.positive(text)
     except ValueError as error:
         raise ValueError(f"{part.text!r}: {error}") from error
 

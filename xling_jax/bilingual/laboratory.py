@@ -5,7 +5,7 @@ from typing import Any
 
 import ml_collections
 
-from xling_jax import devices, experiment, fields, processes
+from xling_jax import config_files, devices, experiment, fields, processes
 from xling_jax.bilingual.data import Data, Preparer
 from xling_jax.bilingual.export import group_name
 from xling_jax.bilingual.group import CHECKPOINTS, Group
@@ -201,4 +201,4 @@ def rows(config: ml_collections.ConfigDict) -> list[Row]:
     def read(name: str, description: str) -> Row:
         return parse(name, description, config.corpora.languages)
 
-    return experiment.chosen_rows(config, read)
+    return config_files.chosen_rows(config, read)

@@ -4,7 +4,8 @@ import dataclasses
 import os
 from collections.abc import Callable, Iterable
 
-from xling_jax.corpora import records
+from xling_jax import numerals
+from xling_jax.corpora import sources
 from xling_jax.corpora.text import clean
 
 _LEAST, _MOST = 1e-100, 1e100  # weights, so that sums and shares stay finite and above 0
@@ -99,7 +100,7 @@ def read(
       ValueError: no text file in UTF-8, no pairs, or a line with too few or too many columns or
         with a weight that is no positive number; file and line are named.
     """
-    lines = [(number, line.strip()) for number, line in records.numbered(path)]
+    lines = [(number, line.strip()) for number, line in sources.numbered(path)]
     lines = [(number, line) for number, line in lines if line]
     if not lines:
         raise ValueError(f"{path} has no pairs: it is empty or holds only blank lines")
@@ -110,7 +111,7 @@ def read(
         try:
             word, translation, weight = _parse(line, blanks_then_weight)
         except ValueError as error:
-            raise records.wrong(path, number, error) from error
+            raise sources.wrong(path, number, error) from error
         triples.append((word.lower() if lowercase else word, translation, weight))
     return _dictionary(triples, source_language, target_language)
 
@@ -194,7 +195,7 @@ def _parse(line: str, blanks_then_weight: bool) -> tuple[str, str, float]:
 
 def _weight(column: str) -> float:
     try:
-        weight = records.number(column)
+        weight = numerals.decimal(column)
     except ValueError:
         weight = 0.0
     if not _LEAST <= weight <= _MOST:

@@ -9,6 +9,7 @@ import hashlib
 import io
 import json
 import lzma
+import os
 import pathlib
 import re
 import stat
@@ -117,6 +118,16 @@ def lines(chunk: Chunk) -> Iterator[str]:
     if chunk.source.startswith(tfds.PREFIX):
         return _examples(chunk.source, chunk.start, chunk.stop)
     return _file_lines(chunk.source, chunk.start, chunk.stop)
+
+
+def numbered(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
+    """The lines of a text file with their numbers, from 1; errors as those of `lines`."""
+    return enumerate(lines(Chunk(os.fspath(path))), 1)
+
+
+def wrong(path: str | os.PathLike[str], line: int, problem: object) -> ValueError:
+    """The error of a line, counted from 1."""
+    return ValueError(f"{path}, line {line}: {problem}")
 
 
 def fingerprint(source: Source) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import ml_collections
 
-from xling_jax import experiment
+from xling_jax import config_files
 from xling_jax.batches import setting
 
 Groups = list[list[list[Any]]]  # for each program [[row, seed], …]
@@ -26,7 +26,7 @@ def cells(config: ml_collections.ConfigDict) -> list[Cell]:
     """The replicas that the config asks for.
 
     Raises:
-      ValueError: see `experiment.chosen_rows` and `setting.parse`; or epochs that are none.
+      ValueError: see `config_files.chosen_rows` and `setting.parse`; or epochs that are none.
     """
 
     def parse(name: str, description: str) -> list[Cell]:
@@ -34,7 +34,7 @@ def cells(config: ml_collections.ConfigDict) -> list[Cell]:
         epochs(config, modifications)
         return [Cell(name, description, seed, modifications) for seed in config.seeds]
 
-    return [cell for row in experiment.chosen_rows(config, parse) for cell in row]
+    return [cell for row in config_files.chosen_rows(config, parse) for cell in row]
 
 
 def epochs(config: ml_collections.ConfigDict, modifications: setting.Modifications) -> int:

@@ -5,7 +5,7 @@ from typing import Any
 
 import ml_collections
 
-from xling_jax import experiment, fields, processes
+from xling_jax import config_files, experiment, fields, processes
 from xling_jax.models import folders
 from xling_jax.models.text_model import TextModel
 from xling_jax.reports import outcomes, results, similarity
@@ -34,7 +34,7 @@ class Laboratory:
         def parse(name: str, description: str) -> ModelPair:
             return pairs.parse(name, description, config.models, config.languages)
 
-        self._pairs = experiment.chosen_rows(config, parse)
+        self._pairs = config_files.chosen_rows(config, parse)
         self._lock = experiment.take(workdir)
         if processes.are_several():
             raise ValueError("--processes: one process compares models; start it without")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from xling_jax.corpora import records
+from xling_jax.corpora import sources
 
 OUTSIDE = "O"
 _BLANKS = re.compile(" +")  # a word may hold others, such as U+00A0
@@ -47,7 +47,7 @@ def read(path: str | os.PathLike[str]) -> list[Tagged]:
     words: list[str] = []
     tags: list[str] = []
     form = ""  # of the lines before
-    for number, line in itertools.chain(records.numbered(path), [(0, "")]):
+    for number, line in itertools.chain(sources.numbered(path), [(0, "")]):
         has_tabs = "\t" in line
         columns = [x.strip() for x in line.split("\t")] if has_tabs else _BLANKS.split(line.strip())
         if not any(columns) or columns[0] == _DOCUMENT:
@@ -56,13 +56,13 @@ def read(path: str | os.PathLike[str]) -> list[Tagged]:
             words, tags = [], []
             continue
         if len(columns) < 2 or not columns[0] or not _TAG.fullmatch(columns[-1]):
-            raise records.wrong(
+            raise sources.wrong(
                 path, number, f"{line.strip()!r} is not a word and a tag such as O, B-PER or I-PER"
             )
         own = f"{len(columns)} columns between {'tabs' if has_tabs else 'blanks'}"
         form = form or own
         if form != own:
-            raise records.wrong(
+            raise sources.wrong(
                 path, number, f"{own}, and the lines before have {form}: {line.strip()!r}"
             )
         words.append(columns[0])

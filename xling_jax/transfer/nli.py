@@ -9,7 +9,7 @@ import numpy as np
 
 from xling_jax.batches import labelled
 from xling_jax.batches.labelled import Encoded
-from xling_jax.corpora import records
+from xling_jax.corpora import sources
 from xling_jax.corpora.synthetic import inference
 from xling_jax.corpora.synthetic.pair import Pair
 from xling_jax.models.task_heads import CLASSIFIER
@@ -51,7 +51,7 @@ def read(path: str | os.PathLike[str], language: str = "") -> list[Inference]:
     found: list[Inference] = []
     columns = {name: number for number, name in enumerate(_COLUMNS)}
     width = len(_COLUMNS)
-    for number, line in records.numbered(path):
+    for number, line in sources.numbered(path):
         if not line.strip():
             continue
         cells = line.split("\t")
@@ -68,7 +68,7 @@ def read(path: str | os.PathLike[str], language: str = "") -> list[Inference]:
                 continue
             own = _pair([cells[columns[name]].strip() for name in _COLUMNS])
         except ValueError as error:
-            raise records.wrong(path, number, error) from error
+            raise sources.wrong(path, number, error) from error
         found += own
     if not found:
         raise ValueError(f"{path} has no pairs" + (f" of {language}" if language else ""))

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xling_jax.corpora import records
+from xling_jax import numerals
+from xling_jax.corpora import sources
 
 ROOT = 0  # the head of a sentence's root; words count from 1
 PUNCTUATION = "PUNCT"
@@ -37,7 +38,7 @@ def read(path: str | os.PathLike[str]) -> list[Tree]:
       ValueError: it is no text in UTF-8, no CoNLL-U, has no word, or a sentence is no tree with one
         root; the line is named.
     """
-    return parse(records.numbered(path), path)
+    return parse(sources.numbered(path), path)
 
 
 def parse(
@@ -90,7 +91,7 @@ def _trees(sentence: Sequence[tuple[int, str]], path: str | os.PathLike[str]) ->
                     f"the id {name!r}: {words + 1} is next, as words count from 1 without gaps"
                 )
         except ValueError as error:
-            raise records.wrong(path, number, error) from error
+            raise sources.wrong(path, number, error) from error
     if not tree.words and not end and not empty_nodes:
         return []
     try:
@@ -98,7 +99,7 @@ def _trees(sentence: Sequence[tuple[int, str]], path: str | os.PathLike[str]) ->
             raise ValueError(f"word {end} of a range is not there")
         _require_tree(tree.heads)
     except ValueError as error:
-        raise records.wrong(path, sentence[0][0], f"the sentence from here on: {error}") from error
+        raise sources.wrong(path, sentence[0][0], f"the sentence from here on: {error}") from error
     return [tree]
 
 
@@ -113,7 +114,7 @@ def _columns(line: str) -> list[str]:
 
 def _head(value: str) -> int:
     try:
-        return records.count(value)
+        return numerals.whole(value)
     except ValueError as error:
         raise ValueError(f"the head {value!r}: give the number of a word, or 0") from error
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from xling_jax.corpora import records
+from xling_jax import numerals
+from xling_jax.corpora import sources
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,7 +90,7 @@ def read(path: str | Path, ids: dict[str, int], most: int | None = None) -> Vect
         are fewer or more lines than it says; or no wanted word has a vector; with file and line.
     """
     found: dict[int, np.ndarray] = {}
-    lines = records.numbered(path)
+    lines = sources.numbered(path)
     said = dimension = None  # of the first line
     number = seen = 0
     for number, line in lines:
@@ -100,13 +101,13 @@ def read(path: str | Path, ids: dict[str, int], most: int | None = None) -> Vect
         if not line and next(lines, None) is None:
             break  # what is behind the last line's end
         if said is not None and seen == said:
-            raise records.wrong(path, number, f"the first line says {said} vectors; here are more")
+            raise sources.wrong(path, number, f"the first line says {said} vectors; here are more")
         dimension = dimension or len(parts) - 1
         # Words may hold blanks of their own; the numbers are the last ones.
         word = " ".join(parts[: len(parts) - dimension])
         vector = _numbers(parts[len(parts) - dimension :]) if word and dimension else None
         if vector is None:
-            raise records.wrong(
+            raise sources.wrong(
                 path, number, f"not a word and {dimension or 'its'} numbers: {line[:60]!r}"
             )
         if word in ids:
@@ -115,7 +116,7 @@ def read(path: str | Path, ids: dict[str, int], most: int | None = None) -> Vect
         if seen == most:
             break
     if said is not None and seen < min(said, most or said):
-        raise records.wrong(
+        raise sources.wrong(
             path, number, f"the file ends after {seen} vectors, and its first line says {said}"
         )
     if not found:
@@ -129,7 +130,7 @@ def read(path: str | Path, ids: dict[str, int], most: int | None = None) -> Vect
 def _header(parts: list[str]) -> tuple[int, int] | None:
     """The numbers of vectors and dimensions; None if it is a word and a number."""
     try:
-        vectors, dimension = map(records.count, parts)
+        vectors, dimension = map(numerals.whole, parts)
     except ValueError:
         return None
     return (vectors, dimension) if dimension else None

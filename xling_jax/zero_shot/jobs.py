@@ -6,7 +6,7 @@ from pathlib import Path
 
 import ml_collections
 
-from xling_jax import descriptions, experiment, fields
+from xling_jax import config_files, descriptions, experiment, fields, numerals
 from xling_jax.bilingual.export import folder_of
 
 ALONE = "alone"  # the models that were trained on a language each
@@ -51,7 +51,7 @@ def parse(name: str, description: str) -> Row:
     for part in found:
         if part.name == "first":
             with experiment.named(repr(part.text)):
-                base = descriptions.whole_number(part.argument)
+                base = numerals.whole(part.argument)
     is_mapped = any(part.name == "map" for part in found)
     if is_mapped and base is None:
         raise ValueError("map: say which layer's states are mapped, with first[N]")
@@ -113,7 +113,7 @@ def jobs(config: ml_collections.ConfigDict) -> list[Job]:
       ValueError: a field that means nothing.
     """
     check(config)
-    rows = experiment.chosen_rows(config, parse)
+    rows = config_files.chosen_rows(config, parse)
     for row in rows:
         if row.base is not None and config.models.train_own:
             raise ValueError(

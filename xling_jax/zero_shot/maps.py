@@ -5,10 +5,11 @@ from collections.abc import Sequence
 
 import jax.numpy as jnp
 
+from xling_jax import numerals
 from xling_jax.alignment import word_aligner
 from xling_jax.alignment.affine import AffineMap
 from xling_jax.alignment.word_aligner import Links
-from xling_jax.corpora import records
+from xling_jax.corpora import sources
 from xling_jax.evaluators.text_encoder import TextEncoder
 from xling_jax.models.text_model import TextModel
 
@@ -23,14 +24,14 @@ def read_links(path: str | os.PathLike[str], number: int) -> list[Links]:
       ValueError: another number of lines than of sentences, or no links; the line is named.
     """
     found: list[Links] = []
-    for line_number, line in records.numbered(path):
+    for line_number, line in sources.numbered(path):
         links = []
         for part in line.split():
             first, _, second = part.partition("-")
             try:
-                links.append((records.count(first), records.count(second)))
+                links.append((numerals.whole(first), numerals.whole(second)))
             except ValueError as error:
-                raise records.wrong(
+                raise sources.wrong(
                     path, line_number, f"{part!r} is no link such as 0-1"
                 ) from error
         found.append(links)

@@ -7,7 +7,7 @@ from typing import Any
 
 import ml_collections
 
-from xling_jax import experiment
+from xling_jax import config_files, experiment
 from xling_jax.alignment.word_aligner import Links
 from xling_jax.bilingual.texts import of_run
 from xling_jax.corpora import text as corpora
@@ -43,7 +43,7 @@ def task(name: str, config: ml_collections.ConfigDict) -> Task:
     if name == "parsing":
         return DependencyParsing(config.parsing.subtypes, config.parsing.punctuation)
     plain = {"nli": NaturalLanguageInference, "ner": NamedEntities}
-    return experiment.choose("task", name, plain | {"parsing": DependencyParsing})()
+    return config_files.choose("task", name, plain | {"parsing": DependencyParsing})()
 
 
 class LabelledReader:
