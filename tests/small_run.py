@@ -19,6 +19,7 @@ SMALL = {
     "corpora.synthetic.word_types": 200,
     "vocabulary.size": 200,
     "vocabulary.neighbours.skip_gram.epochs": 1,
+    "vocabulary.neighbours.skip_gram.buckets": 2000,
     "models.layers": 2,
     "models.hidden": 16,
     "models.intermediate": 32,

@@ -34,6 +34,7 @@ SMALL = {
     "vocabulary.size": 160,
     "vocabulary.neighbours.skip_gram.dimension": 16,
     "vocabulary.neighbours.skip_gram.epochs": 1,
+    "vocabulary.neighbours.skip_gram.buckets": 2000,
     "batches.sentences": 16,
     "models.layers": 2,
     "models.hidden": 16,

@@ -1,5 +1,12 @@
 """vocabulary: static vectors of pieces, and their neighbours in other languages."""
 
+import dataclasses
+import os
+import subprocess
+import sys
+import types
+from pathlib import Path
+
 import numpy as np
 import pytest
 from small_run import config
@@ -8,7 +15,20 @@ from xling_jax.fake_english.laboratory import Laboratory
 from xling_jax.vocabulary import neighbours, pieces, static_vectors
 from xling_jax.vocabulary.static_vectors import SkipGram, Vectors
 
-SETTINGS = SkipGram(dimension=20, window=3, min_count=3, negative=5, sample=0.0, epochs=3)
+SETTINGS = SkipGram(
+    dimension=20,
+    learning_rate=0.05,
+    window=3,
+    min_count=3,
+    negative=5,
+    sample=0.0,
+    epochs=3,
+    min_n=3,
+    max_n=6,
+    buckets=1000,
+    threads=1,
+)
+WORDS = {n: f"word{n}" for n in range(100)}
 SHIFT = 500
 
 
@@ -21,19 +41,71 @@ def text(sentences=400, words=60, rare=77):
 
 
 def test_the_same_seed_gives_the_same_vectors_and_another_does_not():
-    first, again, other = (SETTINGS.train(text(), seed) for seed in (1, 1, 2))
+    first, again, other = (SETTINGS.train(text(), WORDS, seed) for seed in (1, 1, 2))
     np.testing.assert_array_equal(first.vectors, again.vectors)
     assert not np.array_equal(first.vectors, other.vectors)
     assert first.vectors.shape == (60, 20)
 
 
+def test_the_seed_of_pythons_hashes_does_not_matter():
+    code = (
+        "import numpy as np; from xling_jax.vocabulary.static_vectors import SkipGram\n"
+        "text = [np.arange(n, n + 8) % 40 for n in range(200)]\n"
+        f"found = {SETTINGS}.train(text, {WORDS}, 1)\n"
+        "print(found.words.tolist(), found.vectors.tobytes().hex())"
+    )
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            cwd=Path(__file__).parent.parent,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(found) == 1
+
+
+def test_words_that_share_characters_are_alike_where_n_grams_count():
+    """Words of a text without order, so that only their spelling can make them alike."""
+    names = {n: f"{'abcdefghij'[n // 10]}" * 5 + f"{n % 10}" for n in range(100)}
+
+    def likeness(settings):
+        found = settings.train(text(), names, 1)
+        unit = found.vectors / np.linalg.norm(found.vectors, axis=1, keepdims=True)
+        is_own = (found.words[:, None] // 10 == found.words // 10) & ~np.eye(60, dtype=bool)
+        cosine = unit @ unit.T
+        return cosine[is_own].mean() - cosine[~is_own & ~np.eye(60, dtype=bool)].mean()
+
+    few = dataclasses.replace(SETTINGS, epochs=1, learning_rate=1e-4)
+    assert likeness(few) > 0.3 > 0.1 > abs(likeness(dataclasses.replace(few, max_n=0)))
+
+
+def test_sentences_are_read_again_in_every_pass_and_never_held():
+    class Counted:
+        passes = 0
+
+        def __iter__(self):
+            self.passes += 1
+            yield from text()
+
+    counted = Counted()
+    found = SETTINGS.train(counted, WORDS, 1)
+    assert counted.passes == 1 + SETTINGS.epochs
+    np.testing.assert_array_equal(found.vectors, SETTINGS.train(text(), WORDS, 1).vectors)
+
+
 def test_words_come_by_frequency_and_rare_ones_are_left_out():
-    found = SETTINGS.train(text(), 1)
+    found = SETTINGS.train(text(), WORDS, 1)
     counts = np.bincount(np.concatenate(text()))
     assert (np.diff(counts[found.words]) <= 0).all()
     assert counts[77] == 2 and 77 not in found.words
     with pytest.raises(ValueError, match="min_count=3: nothing occurs so often"):
-        SETTINGS.train([np.arange(5)], 1)
+        SETTINGS.train([np.arange(5)], WORDS, 1)
+    with pytest.raises(ValueError, match="min_count=3: nothing occurs so often"):
+        SETTINGS.train([], WORDS, 1)
 
 
 def test_a_vec_file_gives_the_vectors_of_known_words(tmp_path):
@@ -113,22 +185,47 @@ def laboratory(workdir, row, **changes):
 def test_vectors_come_from_what_each_row_is_trained_on(tmp_path, monkeypatch):
     seen = []
 
-    def train(self, sentences, seed):
+    def train(self, sentences, names, seed):
+        assert {names[piece] for sentence in sentences for piece in sentence} <= set(own[seed % 2])
         seen.append({tuple(sentence % 200) for sentence in sentences})
         assert all((sentence % 200 >= 5).all() for sentence in sentences)
         return languages(2)[(seed - 1) % 2]
+
+    laboratory(tmp_path / "names", "0")
+    model = next((tmp_path / "names" / "vocabulary").glob("*.model"))
+    pieces_ = pieces.Pieces(model.read_bytes()).names[5:]
+    own = {1: pieces_, 0: ["::" + name for name in pieces_]}
 
     def find(vectors, size, number, seed):
         return neighbours.nothing(size, number)
 
     monkeypatch.setattr(SkipGram, "train", train)
     monkeypatch.setattr(neighbours, "find", find)
-    tables = laboratory(tmp_path, "30+knn-replace;no-parallel+0")
+    tables = laboratory(tmp_path / "run", "30+knn-replace;no-parallel+0")
     assert tables.keys() == {"neighbours-parallel", "neighbours-no-parallel"}
     (whole, again), (first, second) = sorted([seen[:2], seen[2:]], key=lambda x: -len(x[0]))
     assert whole == again and first | second == whole
     # Few of the embedded language's sentences occur twice.
     assert len(first & second) < 0.1 * len(whole)
+
+
+def test_tables_that_do_not_repeat_are_kept_or_refused(tmp_path):
+    threads = {"vocabulary.neighbours.skip_gram.threads": 2}
+    (table,) = laboratory(tmp_path, "30", **threads).values()
+    (again,) = laboratory(tmp_path, "30", **threads).values()
+    np.testing.assert_array_equal(again, table)
+    path = tmp_path / "vocabulary" / "neighbours-parallel.npy"
+    path.write_bytes(b"torn")
+    with pytest.raises(ValueError, match="threads=2 does not make the same table again"):
+        laboratory(tmp_path, "30", **threads)
+    assert path.read_bytes() == b"torn"
+
+
+def test_processes_with_different_tables_are_refused(tmp_path, monkeypatch):
+    first = types.SimpleNamespace(of_first=lambda ask: {"parallel": "other"})
+    monkeypatch.setattr("xling_jax.fake_english.neighbours.processes", first)
+    with pytest.raises(ValueError, match="the processes have made different tables"):
+        laboratory(tmp_path, "30")
 
 
 def write_vectors(path, names, seed):

@@ -3,16 +3,19 @@
 import dataclasses
 import hashlib
 import io
-from collections.abc import Iterable, Mapping
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future
 from pathlib import Path
 
 import ml_collections
 import numpy as np
 
-from xling_jax import experiment
+from xling_jax import experiment, processes
 from xling_jax.batches.assembly import SPECIALS
 from xling_jax.batches.sampling import own_parts
 from xling_jax.batches.setting import Modifications
+from xling_jax.batches.store import TokenStore
 from xling_jax.fake_english.texts import Data
 from xling_jax.files import write_beside
 from xling_jax.training.metrics import say
@@ -55,18 +58,24 @@ class Neighbours:
           stored: the hash of each table that the run began with; empty for a new run.
 
         Raises:
-          ValueError, FileNotFoundError: a field of vocabulary.neighbours cannot be used, or a
-            table is not the one that the run began with.
+          ValueError, FileNotFoundError: a field of vocabulary.neighbours cannot be used; or a
+            table is not the one that the run began with, or that the first process has.
         """
         needed = {row.is_parallel for row in rows if row.needs_neighbours}
         tables = {
             is_parallel: _table(config, data, is_parallel, folder, stored) for is_parallel in needed
         }
         shares = {is_parallel: quality(data, table) for is_parallel, table in tables.items()}
+        width = next((table.shape[1] for table in tables.values()), 1)
+        made = cls(tables, neighbours.nothing(data.vocabulary.size, width), shares)
+        if processes.of_first(made.hashes) != made.hashes():
+            raise ValueError(
+                "the processes have made different tables of neighbours (other library versions or "
+                f"devices, or {FIELD}.skip_gram.threads above 1): make them with one process first"
+            )
         for found in shares.values():
             say(", ".join(f"{name} {value:.3f}" for name, value in found.items()))
-        width = next((table.shape[1] for table in tables.values()), 1)
-        return cls(tables, neighbours.nothing(data.vocabulary.size, width), shares)
+        return made
 
     def of(self, row: Modifications) -> np.ndarray:
         """The table of a row, int32 [V, N]."""
@@ -102,10 +111,16 @@ def _table(
             table = neighbours.nothing(0)
         if _sha256(table) == wanted:
             return table
+    section = config.vocabulary.neighbours
+    if wanted and section.skip_gram.threads > 1 and not section.vectors:
+        raise ValueError(
+            f"{path} is missing or damaged, and {FIELD}.skip_gram.threads="
+            f"{section.skip_gram.threads} does not make the same table again: put the file back, "
+            "or choose another --workdir"
+        )
     with experiment.named(FIELD):
         vectors = _read(config, data) or _trained(config, data, is_parallel)
         say("mapping the vectors of the languages into one space, without a dictionary")
-        section = config.vocabulary.neighbours
         table = neighbours.find(vectors, data.vocabulary.size, section.number, section.seed)
     if wanted and _sha256(table) != wanted:
         raise ValueError(
@@ -119,20 +134,54 @@ def _table(
     return table
 
 
+class _Text:
+    """The ordinary pieces of some sentences, read from the store in every pass."""
+
+    def __init__(self, store: TokenStore, numbers: np.ndarray, shift: int):
+        self._store, self._numbers, self._shift = store, numbers, shift
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        for number in self._numbers:
+            sentence = self._store.sentence(number)
+            yield sentence[sentence % self._shift >= SPECIALS]
+
+
 def _trained(config: ml_collections.ConfigDict, data: Data, is_parallel: bool) -> list[Vectors]:
-    """Skip-gram vectors of each language's pieces, from the text that its rows are trained on."""
-    store, size = data.train, data.vocabulary.size
-    languages, shift = data.vocabulary.languages, data.vocabulary.shift
-    chosen = np.arange(len(store)) if is_parallel else own_parts(len(store), len(languages))
+    """Skip-gram vectors of each language's pieces, from the text that its rows are trained on.
+
+    The languages are trained side by side, each as it would be alone.
+    """
+    store, vocabulary = data.train, data.vocabulary
+    number = len(vocabulary.languages)
+    chosen = np.arange(len(store)) if is_parallel else own_parts(len(store), number)
     settings = static_vectors.SkipGram(**config.vocabulary.neighbours.skip_gram)
-    say(f"training {settings.dimension}-dimensional vectors of {size:,} pieces")
-    vectors = []
-    for number in range(len(languages)):
-        text = [store.sentence(int(i)) for i in chosen if store.languages[i] == number]
-        ordinary = [sentence[sentence % shift >= SPECIALS] for sentence in text]
+    say(f"training {settings.dimension}-dimensional vectors of {vocabulary.size:,} pieces")
+    names = vocabulary.names()
+
+    def train(language: int) -> Vectors:
+        text = _Text(store, chosen[store.languages[chosen] == language], vocabulary.shift)
+        # Natural languages may have pieces in common.
+        own = {piece: names[piece] for piece in vocabulary.ordinary(vocabulary.languages[language])}
         # The languages' seeds differ: Fake-English has the text of English.
-        vectors.append(settings.train(ordinary, config.vocabulary.neighbours.seed + number + 1))
-    return vectors
+        return settings.train(text, own, config.vocabulary.neighbours.seed + language + 1)
+
+    return _side_by_side(train, range(number))
+
+
+def _side_by_side(function: Callable[[int], Vectors], numbers: Iterable[int]) -> list[Vectors]:
+    """The function of all numbers, each in a thread that does not delay the end of the program."""
+    results: list[Future[Vectors]] = []
+
+    def work(number: int, result: Future[Vectors]) -> None:
+        try:
+            result.set_result(function(number))
+        except BaseException as error:
+            result.set_exception(error)
+
+    for number in numbers:
+        results.append(Future())
+        threading.Thread(target=work, args=(number, results[-1]), daemon=True).start()
+    return [result.result() for result in results]
 
 
 def _read(config: ml_collections.ConfigDict, data: Data) -> list[Vectors]:

@@ -1,8 +1,9 @@
-"""Static vectors of pieces or words: skip-gram (Mikolov et al. 2013), and `.vec` files."""
+"""Static vectors of pieces or words: skip-gram, as fastText trains it, and `.vec` files."""
 
 import dataclasses
 import warnings
-from collections.abc import Sequence
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -25,52 +26,94 @@ class Vectors:
         return len(self.words)
 
 
+class _Written:
+    """Sentences as lists of words, made anew in every pass."""
+
+    def __init__(self, sentences: Iterable[np.ndarray], names: Mapping[int, str]):
+        self._sentences, self._names = sentences, names
+
+    def __iter__(self) -> Iterator[list[str]]:
+        for sentence in self._sentences:
+            yield [self._names[word] for word in sentence.tolist()]
+
+
 @dataclasses.dataclass(frozen=True)
 class SkipGram:
-    """How skip-gram vectors are trained.
+    """How skip-gram vectors are trained: as by fastText (Bojanowski et al. 2017).
 
-    dimension: of a vector. window: places to either side. min_count: rarer words get no vector.
-    negative: wrong words drawn for a right one. sample: words of a larger share of the text are
-    thinned out. epochs: passes over the text.
+    dimension: of a vector, the mean of a word's own vector and those of its character n-grams.
+    learning_rate: at first; it falls to 0 by the end. window: places to either side. min_count:
+    rarer words get no vector. negative: wrong words drawn for a right one. sample: words of a
+    larger share of the text are thinned out. epochs: passes over the text. min_n, max_n: length of
+    n-grams in characters, ends of the word included; max_n=0:
+    none. buckets: vectors that all
+    n-grams share by their hash; with many more n-grams than buckets, strangers have one vector.
+    threads: with more than one, training again does not give the same bits.
     """
 
     dimension: int
+    learning_rate: float
     window: int
     min_count: int
     negative: int
     sample: float
     epochs: int
+    min_n: int
+    max_n: int
+    buckets: int
+    threads: int
 
-    def train(self, sentences: Sequence[np.ndarray], seed: int) -> Vectors:
-        """Trains vectors with gensim, in one thread: the same text and seed give the same bits.
+    def train(
+        self, sentences: Iterable[np.ndarray], names: Mapping[int, str], seed: int
+    ) -> Vectors:
+        """Trains vectors with gensim: in one thread the same text and seed give the same bits.
+
+        Holds `buckets` and the words times `dimension` floats, and no copy of the text.
 
         Args:
-          sentences: the ids of each sentence.
+          sentences: the ids of each sentence; read once for each epoch, and once before.
+          names: the word of every id of the sentences, no two alike.
           seed: of the initial vectors and of all draws.
 
         Raises:
           ValueError: no word occurs `min_count` times.
         """
-        from gensim.models import Word2Vec
+        from gensim.models import FastText
 
-        text = [[str(word) for word in sentence] for sentence in sentences]
-        model = Word2Vec(
+        text = _Written(sentences, names)
+        model = FastText(
             vector_size=self.dimension,
+            alpha=self.learning_rate,
+            min_alpha=0.0,
             window=self.window,
             min_count=self.min_count,
             negative=self.negative,
+            ns_exponent=0.5,  # fastText's, where word2vec has 0.75
             sample=self.sample,
             epochs=self.epochs,
+            min_n=max(self.min_n, 1),
+            max_n=self.max_n,
+            bucket=self.buckets,
             sg=1,
-            workers=1,
+            workers=self.threads,
             seed=seed,
+            hashfxn=_stable_hash,
         )
-        model.build_vocab(text)
+        try:
+            model.build_vocab(text)
+        except RuntimeError:  # gensim's own word for a text without words
+            pass
         if not len(model.wv):
             raise ValueError(f"min_count={self.min_count}: nothing occurs so often in this text")
-        model.train(text, total_examples=len(text), epochs=self.epochs)
-        words = np.array([int(word) for word in model.wv.index_to_key], np.int32)
+        model.train(text, total_examples=model.corpus_count, epochs=self.epochs)
+        ids = {name: word for word, name in names.items()}
+        words = np.array([ids[name] for name in model.wv.index_to_key], np.int32)
         return Vectors(words, np.asarray(model.wv.vectors, np.float32))
+
+
+def _stable_hash(text: str) -> int:
+    """The same in every process, which Python's own is not."""
+    return zlib.crc32(text.encode())
 
 
 def read(path: str | Path, ids: dict[str, int], most: int | None = None) -> Vectors:
