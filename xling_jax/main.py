@@ -1,20 +1,23 @@
 """Runs an experiment: `python -m xling_jax.main --config=configs/fake_english.py`."""
 
 import importlib
-import logging as standard_logging
 import sys
 from pathlib import Path
 
 from absl import app, flags, logging
 from ml_collections import ConfigDict, config_flags
 
-from xling_jax import devices, errors, experiment, processes
+from xling_jax import errors, processes
+
+# The rest is imported where it is used: what fails there, as for want of memory, is said as well.
 
 
 class _ConfigParser(flags.ArgumentParser[ConfigDict]):
     """Reads the config file, and names the fields of the command line that it does not have."""
 
     def parse(self, path: str) -> ConfigDict:
+        from xling_jax import experiment
+
         try:
             config = experiment.load_config(*path.split(":", 1))
             experiment.require_fields(config, "--config", sys.argv[1:])
@@ -42,18 +45,16 @@ INTERRUPTED = 143  # exit status, as of a process that SIGTERM ended
 
 def run() -> int:
     """Runs the experiment of the flags; returns the exit status."""
-    logging.set_verbosity(logging.ERROR)  # the libraries' reports of their every step
-    # Its tracebacks of the other files, where one of a checkpoint cannot be written.
-    standard_logging.getLogger("asyncio").setLevel(standard_logging.CRITICAL)
+    logging.set_verbosity(logging.FATAL)  # libraries report every step, and errors that they raise
     config = CONFIG.value
     if config.name not in LABORATORIES:
         raise ValueError(f"config.name={config.name!r}: choose from {', '.join(LABORATORIES)}")
     workdir = Path(WORKDIR.value or Path("runs") / config.workdir)
-    devices.set_cpu_devices(config.devices.cpu)
 
-    # Imported late: it takes seconds, and the devices must not be used before.
+    from xling_jax import devices
     from xling_jax.training.interruption import Interrupted
 
+    devices.set_cpu_devices(config.devices.cpu)
     processes.start()
     laboratory = importlib.import_module(f"xling_jax.{config.name}.laboratory").Laboratory
     if PREPARE.value and not hasattr(laboratory, "prepare"):
@@ -76,6 +77,8 @@ def run() -> int:
 def main() -> None:
     """The command's entry point."""
     with errors.in_one_line():
+        from xling_jax import devices
+
         devices.keep_memory(sys.argv)
         app.run(lambda _: sys.exit(run()), flags_parser=errors.parse_flags)
 
