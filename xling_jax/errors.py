@@ -5,7 +5,9 @@ import errno
 import os
 import re
 import sys
+import threading
 import traceback
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from xling_jax import processes
 TRACEBACK = "XLING_JAX_TRACEBACK"  # of the environment: set to see where an error was raised
 INTERRUPTED = 130  # exit status, as of a program that Ctrl-C ended
 OUT_OF_MEMORY = "RESOURCE_EXHAUSTED"  # in the errors of XLA
+_NO_MEMORY = (OUT_OF_MEMORY, "failed to map segment", "bad_alloc")  # and where a library is loaded
 NOTHING_LOST = "nothing that was stored is lost, and the same command goes on"
 LESS_MEMORY = (
     f"end other programs, raise the limit, or make batches or model smaller; {NOTHING_LOST}"
@@ -64,15 +67,25 @@ def in_one_line(status: int = 1) -> Iterator[None]:
     Args:
       status: of the program's end; Ctrl-C has its own.
     """
+    is_whole = bool(os.environ.get(TRACEBACK))
+    in_background: list[threading.ExceptHookArgs] = []
+    hooks = threading.excepthook, sys.unraisablehook
+    if not is_whole:  # where a checkpoint cannot be written, threads of libraries say so at length
+        threading.excepthook = in_background.append
+        sys.unraisablehook = lambda _: None
     try:
         yield
         print(end="", flush=True)
     except KeyboardInterrupt:
         _end(INTERRUPTED, f"interrupted: {NOTHING_LOST}")
     except Exception as error:
+        in_background.clear()
         processes.end_if_abandoned(error)
-        is_whole = os.environ.get(TRACEBACK)
         _end(status, traceback.format_exc() if is_whole else f"error: {explain(error)}")
+    finally:
+        for each in in_background:
+            threading.__excepthook__(each)
+    threading.excepthook, sys.unraisablehook = hooks
 
 
 def parse_flags(arguments: list[str]) -> list[str]:
@@ -88,6 +101,7 @@ def _end(status: int, message: str) -> None:
     if processes.are_several():
         processes.end(status, message)
     print(message, file=sys.stderr)
+    warnings.simplefilter("ignore")
     try:
         print(end="", flush=True)
     except OSError:  # Python would try once more, and complain
@@ -108,26 +122,37 @@ def explain(error: Exception) -> str:
         is_own_kind or isinstance(error, ValueError | OSError) and _is_ours(_raiser(error))
     ):
         return said
-    # Libraries tell what the system said in their own words.
-    for number in _WAYS_OUT:
-        if os.strerror(number) in said:
-            path = re.search(r'"(/[^"]+)"', said)
-            return _of_system(number, path and path[1])
     short = " ".join(said.split())[:300]
-    if isinstance(error, MemoryError) or OUT_OF_MEMORY in said:
-        return f"the memory does not suffice ({short or type(error).__name__}): {LESS_MEMORY}"
     if _raiser(error).endswith("jax/_src/xla_bridge.py"):
         return (
             f"JAX_PLATFORMS={os.environ.get('JAX_PLATFORMS', '')}: JAX cannot compute there "
             f"({short or 'it finds no such device'}). Unset it, and JAX takes what there is; "
             "JAX_PLATFORMS=cpu works everywhere"
         )
+    # Libraries tell what the system said in their own words.
+    for number in _WAYS_OUT:
+        if os.strerror(number) in said:
+            path = re.search(r'"(/[^"]+)"', said)
+            return _of_system(number, path[1]) if path else f"{short}: {_WAYS_OUT[number]}"
+    if (
+        isinstance(error, MemoryError)
+        or any(words in said for words in _NO_MEMORY)
+        or isinstance(error, ImportError | SystemError)
+        and _memory_is_limited()
+    ):
+        return f"the memory does not suffice ({short or type(error).__name__}): {LESS_MEMORY}"
     if _raiser(error).endswith("ml_collections/config_dict/config_dict.py"):
         return f"the config lacks what the experiment needs: {short}"
     return (
         f"{type(error).__name__} at {_place(error)}: {short}. Nobody foresaw this; {TRACEBACK}=1 "
         f"shows where it comes from; {NOTHING_LOST}"
     )
+
+
+def _memory_is_limited() -> bool:
+    import resource  # not there on Windows
+
+    return resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
 
 
 def _of_system(number: int, path: str | bytes | None) -> str:

@@ -84,11 +84,19 @@ _NEIGHBOURS: Section = {
     ),
     "skip_gram": {
         "dimension": schema.whole("of a vector", most=10_000),
+        "learning_rate": schema.number("at first; it falls to 0", 0, 100, above=True),
         "window": schema.whole("pieces to either side that are predicted", most=1000),
         "min_count": schema.whole("occurrences below which a piece has no vector"),
         "negative": schema.whole("wrong pieces drawn for a right one", most=1000),
         "sample": schema.share("pieces of a larger share of the text are thinned out"),
         "epochs": schema.whole("passes over the text", most=10_000),
+        "min_n": schema.whole("characters of the shortest n-grams of a piece", most=100),
+        "max_n": schema.whole("characters of the longest n-grams; 0: no n-grams", 0, 100),
+        "buckets": schema.whole("vectors that n-grams share by their hash", most=10**8),
+        "threads": schema.whole(
+            "for each language; with more than one, training again does not give the same bits",
+            most=1000,
+        ),
     },
 }
 

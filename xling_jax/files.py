@@ -39,6 +39,9 @@ def beside(path: Path) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(file.fileno())
         os.replace(other, path)
+    except OSError as error:
+        error.filename = error.filename or str(path)  # nobody names it where the disk is full
+        raise
     finally:
         other.unlink(missing_ok=True)
 

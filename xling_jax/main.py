@@ -4,14 +4,15 @@ With --help it lists the flags, and with --config and --help the fields of that 
 """
 
 import importlib
-import logging as standard_logging
 import sys
 from pathlib import Path
 
 from absl import app, flags, logging
 from ml_collections import ConfigDict, config_flags
 
-from xling_jax import config_files, devices, errors, fields, processes
+from xling_jax import config_files, errors, fields, processes
+
+# The rest is imported where it is used: what fails there, as for want of memory, is said as well.
 
 
 class _ConfigParser(flags.ArgumentParser[ConfigDict]):
@@ -44,17 +45,15 @@ INTERRUPTED = 143  # exit status, as of a process that SIGTERM ended
 
 def run() -> int:
     """Runs the experiment of the flags; returns the exit status."""
-    logging.set_verbosity(logging.ERROR)  # the libraries' reports of their every step
-    # Its tracebacks of the other files, where one of a checkpoint cannot be written.
-    standard_logging.getLogger("asyncio").setLevel(standard_logging.CRITICAL)
+    logging.set_verbosity(logging.FATAL)  # libraries report every step, and errors that they raise
     config = CONFIG.value
     fields.check(config)
     workdir = Path(WORKDIR.value or Path("runs") / config.workdir)
-    devices.set_cpu_devices(config.devices.cpu)
 
-    # Imported late: it takes seconds, and the devices must not be used before.
+    from xling_jax import devices
     from xling_jax.training.interruption import Interrupted
 
+    devices.set_cpu_devices(config.devices.cpu)
     processes.start()
     laboratory = importlib.import_module(f"xling_jax.{config.name}.laboratory").Laboratory
     if PREPARE.value and not hasattr(laboratory, "prepare"):
@@ -92,6 +91,8 @@ def main() -> None:
         if not HELP.isdisjoint(sys.argv):
             print(usage(sys.argv))
             return
+        from xling_jax import devices
+
         devices.keep_memory(sys.argv)
         app.run(lambda _: sys.exit(run()), flags_parser=errors.parse_flags)
 

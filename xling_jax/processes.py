@@ -17,10 +17,9 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import numpy as np
 from absl import flags
 
-# JAX is imported where it is used: whoever only writes a file must not wait for it.
+# JAX and NumPy are imported where it is used: whoever only writes a file must not wait for it.
 
 AUTO = "auto"
 HEARTBEAT = 30  # seconds after which a silent process is taken for dead
@@ -103,16 +102,11 @@ def start() -> None:
 @contextlib.contextmanager
 def _joining(where: str) -> Iterator[None]:
     """Ends this process where what is inside takes too long: JAX itself would abort it."""
-    late = threading.Timer(
-        JOINING,
-        end,
-        (
-            ABANDONED,
-            f"error: this process did not meet the others{where} within {JOINING} s. See that "
-            "every process runs, that all were given the same --coordinator, and that its port can "
-            "be reached",
-        ),
+    said = (
+        f"error: this process did not meet the others{where} within {JOINING} s. See that all run, "
+        "that all were given the same --coordinator, and that its port can be reached"
     )
+    late = threading.Timer(JOINING, end, (ABANDONED, said))
     late.daemon = True
     late.start()
     try:
@@ -133,8 +127,8 @@ def _require_address(text: str) -> int:
             ipaddress.IPv4Address(found[1])
     except ValueError as error:
         raise ValueError(
-            f"--coordinator={text!r}: {error}; write the first process's host and a free port of "
-            "it, as node1:8476, 10.0.0.1:8476 or [fd00::1]:8476"
+            f"--coordinator={text!r}: {error}; write the first process's host and a free "
+            "port of it, as node1:8476, 10.0.0.1:8476 or [fd00::1]:8476"
         ) from None
     return int(found[2])
 
@@ -231,6 +225,7 @@ def of_all(value: float) -> list[float]:
     """The numbers that the processes give, in their order."""
     if not are_several():
         return [value]
+    import numpy as np
     from jax.experimental import multihost_utils
 
     with together():

@@ -46,9 +46,9 @@ class SkipGram:
     rarer words get no vector. negative: wrong words drawn for a right one. sample: words of a
     larger share of the text are thinned out. epochs: passes over the text. min_n, max_n: length of
     n-grams in characters, ends of the word included; max_n=0:
-    none. buckets: vectors that all
-    n-grams share by their hash; with many more n-grams than buckets, strangers have one vector.
-    threads: with more than one, training again does not give the same bits.
+    none. buckets: vectors that all n-grams share by their hash; with many more n-grams than
+    buckets, strangers have one vector. threads: with more than one, training again does not give
+    the same bits.
     """
 
     dimension: int
