@@ -79,7 +79,7 @@ def usage(arguments: list[str]) -> str:
     lines = [f"{__doc__}\nFlags:\n"]
     lines += [f"--{each.name}\n    {flags.FLAGS[each.name].help}" for each in holders]
     rest = [argument for argument in arguments if argument not in HELP]
-    if any(argument.startswith("--config=") for argument in rest):
+    if any(argument.startswith("--config") for argument in rest):
         errors.parse_flags(rest)
         lines += ["\nThe fields of this config:\n", *fields.described(CONFIG.value)]
     return "\n".join(lines)
