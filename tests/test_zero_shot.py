@@ -88,7 +88,7 @@ def test_the_last_epoch_may_be_tested_instead_and_a_resumed_run_does_so_too(trai
     lines = [json.loads(x) for x in path.read_text().splitlines()]
     first, last = [x for x in lines if x["kind"] == "evaluation"]
     first["metrics"]["f1_dev"] = 2.0  # as if the first were the best
-    path.write_text("".join(json.dumps(x) + "\n" for x in lines))
+    path.write_text("".join(json.dumps(records.sealed(x)) + "\n" for x in lines))
     (tmp_path / "results.json").unlink()
     assert run(trained, tmp_path, ",row=default", **changes)[1] == found
     (replica,) = results.read_results(tmp_path / "results.json")
