@@ -12,10 +12,11 @@
 #   --gpus N            GPUs, and processes, of each node (1)
 #   --time LIMIT        as sbatch takes it (24:00:00)
 #   --sweep NAME=A,B,…  a job of an array for each value: the config's option NAME is set to it, and
-#                       the value is put behind --workdir; NAME is `row`, `pair`, `seeds`, …
+#                       the value is put behind --workdir; NAME is `row`, `pair`, `seeds`, …, which
+#                       --config must not give as well
 #   --at-once N         jobs of an array that run at the same time (all)
 #   --sbatch ARGUMENT   one more argument of sbatch, such as --partition=gpu; can be given again
-#   --setup COMMAND     run on each node before, such as 'source ~/venv/bin/activate'
+#   --setup COMMAND     a line, run on each node before, such as 'source ~/venv/bin/activate'
 #   --dry-run           print the command and the script, submit nothing
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"

@@ -1,14 +1,23 @@
 """The command itself: what it writes, how it resumes, what it says of bad input."""
 
+import errno
 import json
+import os
 import random
+import re
+import resource
 import shutil
 import signal
 import subprocess
+import sys
+import threading
 
 import pytest
-from small_run import ROOT, assert_same_run, command, config, interrupted, run
+from absl import flags
+from absl.testing import flagsaver
+from small_run import CONFIG, ROOT, assert_same_run, command, config, interrupted, run
 
+from xling_jax import errors, main
 from xling_jax.fake_english.laboratory import Laboratory
 
 
@@ -157,16 +166,184 @@ def test_bad_input_gets_one_clear_error_and_stores_no_config(changes, message, t
     assert not (tmp_path / "run" / "config.json").exists()
 
 
+CONFIGS = {
+    "empty.py": ("", "empty.py: a config file needs a function get_config"),
+    "syntax.py": ("x = 1\ndef get_config(:", "syntax.py, line 2: invalid syntax"),
+    "null.py": ("\0", "null.py, line 1: source code"),
+    "none.py": ("def get_config():\n    pass", "get_config returns a NoneType, not a ConfigDict"),
+    "key.py": ("def get_config():\n    return {}['rows']", "key.py, line 2: KeyError: 'rows'"),
+    "value.py": ("x = int('x')", "value.py, line 1: invalid literal for int"),
+    "imports.py": ("import no_such_module", "imports.py, line 1: ModuleNotFoundError"),
+    "exits.py": ("raise SystemExit(0)", "exits.py, line 1: SystemExit"),
+    "no_fields.py": (
+        "from ml_collections import ConfigDict\ndef get_config():\n    return ConfigDict()",
+        "the config lacks what the experiment needs: .*'name'",
+    ),
+    "unknown.py": (
+        "from ml_collections import ConfigDict\n"
+        "def get_config():\n    return ConfigDict({'name': 'x'})",
+        "config.name='x': choose from fake_english",
+    ),
+}
+GOOD = f"--config={CONFIG}"
+LINES = [
+    ([], "--config=None: name a config file"),
+    (["--config"], "Missing value for flag --config"),
+    (["--config="], "--config= is empty: name a config file"),
+    (
+        [f"--config={ROOT}/configs/fake_englsh.py"],
+        r"no such file; is it .*/configs/fake_english.py\?",
+    ),
+    (["--config=no/such/thing"], "--config=no/such/thing: no such file; name a config file"),
+    (["--config=/dev/null"], "--config=/dev/null: not a regular file"),
+    ([f"--config={ROOT / 'configs'}"], "a folder; name a file in it: .*bilingual.py"),
+    (["--config=" + "x" * 5000], "File name too long: give shorter names"),
+    ([f"{GOOD}:scale=huge"], "scale='huge' is unknown: choose from laptop, paper"),
+    ([f"{GOOD}:row=0,seed=1"], "fake_english.py: unknown option 'seed=1'"),
+    ([f"{GOOD}:seeds=a"], r"seeds='a': write whole numbers joined by \+, as 0\+42"),
+    ([f"{GOOD}:seeds=0++1"], "seeds='0[+][+]1': write whole numbers"),
+    ([f"{GOOD}:epochs=²"], "epochs='²': write one whole number"),
+    ([f"{GOOD}:row=0,row=3"], "option 'row=3' of the config: row is given twice"),
+    (
+        [GOOD, "--config.training.epoch=3"],
+        r"--config.training.epoch: .* --config.training.epochs\?",
+    ),
+    ([GOOD, "--config.no.such=3"], "--config.no.such: the config has no such field"),
+    ([GOOD, "--config.training.epochs.x=3"], "training.epochs.x: the config has no such field"),
+    ([GOOD, "--config.rows.0=bogus"], "--config.rows.0=bogus: 0 cannot be set here"),
+    ([GOOD, "--config..=3"], "--config..: the config has no such field"),
+    ([GOOD, "--config.training.epochs"], "Missing value for flag --config.training.epochs"),
+    ([GOOD, "--config.training.epochs=a"], "--config.training.epochs=a: .*; write a whole number"),
+    ([GOOD, "--config.training=3"], "--config.training=3: .*; set its fields one by one"),
+    ([GOOD, "--config.profile=a"], "--config.profile=a: .*; write True or False"),
+    ([GOOD, "--workdir="], "--workdir=: name a folder"),
+    ([GOOD, "--workdri=x"], "Unknown command line flag 'workdri'. Did you mean: workdir"),
+    ([GOOD, "stray"], "unknown argument 'stray'"),
+    ([GOOD, "--process=-5"], "--process=-5: -5 is not a non-negative integer"),
+    ([GOOD, "--prepare"], "--prepare: fake_english reads its texts when it runs"),
+]
+
+
+def keep_hooks(monkeypatch):
+    """The command leaves them as it needs them where it ends a program."""
+    for hook in ((sys, "unraisablehook"), (threading, "excepthook")):
+        monkeypatch.setattr(*hook, getattr(*hook))
+
+
+@pytest.fixture
+def said(tmp_path, monkeypatch, capfd):
+    """What the command says of bad arguments; nothing else is printed, and nothing written."""
+
+    def run(arguments):
+        workdir = tmp_path / "run"
+        arguments = ["main.py", f"--workdir={workdir}", *arguments]
+        keep_hooks(monkeypatch)
+        monkeypatch.setattr(sys, "argv", arguments)
+        monkeypatch.setenv("GLIBC_TUNABLES", "")
+        with flagsaver.flagsaver(), pytest.raises(SystemExit) as end:
+            main.main()
+        assert end.value.code in (1, 2) and not workdir.exists()
+        printed, line = capfd.readouterr()
+        assert not printed and line.startswith("error: ") and line.count("\n") == 1, line
+        return line
+
+    return run
+
+
+@pytest.mark.parametrize(("arguments", "message"), LINES)
+def test_a_command_line_that_is_wrong_takes_one_line(said, arguments, message):
+    assert re.search(message, said(arguments))
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_a_config_file_that_is_wrong_takes_one_line(said, tmp_path, name):
+    content, message = CONFIGS[name]
+    (tmp_path / name).write_text(content)
+    assert re.search(message, said([f"--config={tmp_path / name}"]))
+
+
 @pytest.mark.parametrize(
-    ("options", "changes", "message"),
+    ("name", "content"), [("fifo", None), ("latin.py", b"x = '\xff'"), ("dangling.py", "nowhere")]
+)
+def test_a_config_that_is_no_text_takes_one_line(said, tmp_path, name, content):
+    path = tmp_path / name
+    if content is None:
+        os.mkfifo(path)
+    elif isinstance(content, bytes):
+        path.write_bytes(content)
+    else:
+        path.symlink_to(content)
+    assert name in said([f"--config={path}"])
+
+
+DISK = 'RESOURCE_EXHAUSTED: Failed writing: "/runs/x": No space left on device [os_error_code=28]'
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
     [
-        ("row=99", {}, "error: row='99': unknown modification"),
-        ("scale=huge", {}, "error: scale='huge' is unknown: choose from laptop, paper"),
-        ("row=0,seed=1", {}, "error: unknown option 'seed=1'"),
-        ("row=0", {"training.epoch": 3}, "error: --config.training.epoch: the config has no such"),
+        (PermissionError(errno.EACCES, "", "x"), "x: Permission denied: give yourself access"),
+        (OSError(errno.ENOSPC, ""), "No space left on device: free some, .* the same command goes"),
+        (OSError(errno.ENOSPC, "", "a/b"), "a/b: No space left on device: free some"),
+        (IsADirectoryError(errno.EISDIR, "", "x"), "x: Is a directory: a folder stands where"),
+        (NotADirectoryError(errno.ENOTDIR, "", b"x"), "x: Not a directory: a file stands where"),
+        (OSError(errno.EROFS, "", "x"), "x: Read-only file system: give yourself access"),
+        (OSError(errno.EMFILE, "", "x"), "x: Too many open files: raise the limit"),
+        (OSError(errno.ESTALE, "", "x"), "x: Stale file handle: see to the file system"),
+        (OSError(errno.EXDEV, "", "x"), "x: Invalid cross-device link: see to the file system"),
+        (ValueError(DISK), "/runs/x: No space left on device: free some"),
+        (MemoryError(), "the memory does not suffice .MemoryError.: end other programs"),
+        (RuntimeError("RESOURCE_EXHAUSTED: 9 GiB"), "the memory does not suffice .* 9 GiB"),
+        (TypeError("a\nb"), r"TypeError at \S+, line \d+: a b. Nobody foresaw this"),
+        (flags.IllegalFlagValueError("flag --x=y: no"), "--x=y: no"),
     ],
 )
-def test_errors_of_the_command_take_one_line(options, changes, message, tmp_path):
-    failed = run(tmp_path, options, **changes)
-    assert failed.returncode in (1, 2)
-    assert failed.stderr.startswith(message) and failed.stderr.count("\n") == 1, failed.stderr
+def test_errors_of_the_system_and_of_libraries_get_a_way_out(error, message):
+    with pytest.raises(type(error)) as raised:
+        raise error
+    assert re.fullmatch(f"{message}.*", errors.explain(raised.value))
+
+
+def test_ctrl_c_is_told_without_a_traceback(monkeypatch, capsys):
+    keep_hooks(monkeypatch)
+    with pytest.raises(SystemExit) as end, errors.in_one_line():
+        raise KeyboardInterrupt
+    assert end.value.code == 130
+    assert re.fullmatch("interrupted: .* the same command goes on\n", capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("platform", ["cuda", "nonsense"])
+def test_devices_that_are_not_there_take_one_line(tmp_path, platform):
+    failed = subprocess.run(
+        command(tmp_path, "row=0"), capture_output=True, text=True, cwd=ROOT,
+        env={**os.environ, "JAX_PLATFORMS": platform},
+    )  # fmt: skip
+    assert failed.returncode == 1 and failed.stderr.count("\n") == 1
+    assert failed.stderr.startswith(f"error: JAX_PLATFORMS={platform}: JAX cannot compute there")
+
+
+def test_a_traceback_is_printed_where_it_is_asked_for(tmp_path):
+    failed = subprocess.run(
+        command(tmp_path, "row=99"), capture_output=True, text=True, cwd=ROOT,
+        env={**os.environ, "XLING_JAX_TRACEBACK": "1"},
+    )  # fmt: skip
+    assert failed.returncode == 1 and failed.stderr.startswith("Traceback")
+
+
+def limited():
+    """Files may have 1,000 bytes: the first that is longer cannot be written."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+
+
+def test_a_file_that_cannot_be_written_takes_one_line_and_the_same_command_goes_on(
+    finished, tmp_path
+):
+    failed = subprocess.run(
+        command(tmp_path), capture_output=True, text=True, cwd=ROOT,
+        preexec_fn=limited,
+    )  # fmt: skip
+    assert failed.returncode == 1 and "Traceback" not in failed.stderr
+    line = failed.stderr.splitlines()[-1]
+    assert re.match(rf"error: {tmp_path}/\S+: File too large: raise the limit .* goes on$", line)
+    assert run(tmp_path).returncode == 0
+    assert_same_run(tmp_path, finished[0])

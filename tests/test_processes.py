@@ -1,14 +1,20 @@
 """Several processes compute the run of one, and go on after one of them was killed."""
 
+import os
 import shutil
 import signal
 import socket
 import subprocess
 import sys
 
+import jax
 import numpy as np
 import pytest
-from small_run import ROOT, assert_same_run, command, final_state, results, run
+from absl import flags
+from absl.testing import flagsaver
+from small_run import CONFIG, ROOT, assert_same_run, command, final_state, results, run
+
+from xling_jax import processes as own
 
 CHANGES = {"devices.cpu": 2, "evaluators.curve": "(50,100)"}
 PROGRAM = [sys.executable, "-m", "xling_jax.main"]
@@ -185,14 +191,87 @@ def test_an_error_in_one_process_ends_all(tmp_path):
     assert second[0] in (1, 75, -signal.SIGABRT)
 
 
+@pytest.fixture
+def start(monkeypatch):
+    """Joins a run by the flags that are given, in this process: JAX must not see them."""
+
+    def asked(*_, **__):
+        raise AssertionError("JAX was asked")
+
+    monkeypatch.setattr(jax.distributed, "initialize", asked)
+    flags.FLAGS.mark_as_parsed()
+    monkeypatch.delenv("SLURM_STEP_NUM_TASKS", raising=False)
+
+    def start(**given):
+        defaults = {"coordinator": "", "processes": "", "process": None}
+        with flagsaver.flagsaver(**{**defaults, **given}):
+            own.start()
+
+    return start
+
+
 @pytest.mark.parametrize(
-    ("flags", "message"),
+    ("given", "message"),
     [
-        (["--processes=2"], "--processes=2 --process=-1"),
-        (["--processes=2", "--process=2", "--coordinator=localhost:1"], "--process=2"),
-        (["--process=0"], "say how many there are, --processes=N"),
+        ({"processes": "2"}, "--processes=2 --process=None: give"),
+        ({"processes": "2", "process": 2, "coordinator": "localhost:1"}, "--process=2: give"),
+        ({"processes": "x", "process": 0}, "--processes=x"),
+        ({"processes": "²", "process": 0}, "--processes=²"),
+        ({"processes": "0", "process": 0}, "--processes=0"),
+        ({"processes": "9" * 20, "process": 0}, "--processes=999"),
+        ({"processes": "auto", "process": 0}, "--processes=auto alone"),
+        ({"process": 0}, "give the number of processes"),
+        ({"coordinator": "localhost:1"}, "give the number of processes"),
     ],
 )
-def test_flags_that_do_not_fit_are_refused(tmp_path, flags, message):
-    done = subprocess.run([*command(tmp_path), *flags], capture_output=True, text=True, cwd=ROOT)
-    assert done.returncode == 1 and message in done.stderr
+def test_flags_that_do_not_fit_are_refused(start, given, message):
+    with pytest.raises(ValueError, match=message):
+        start(**given)
+
+
+@pytest.mark.parametrize("process", [0, 1])
+@pytest.mark.parametrize(
+    "address",
+    ["", "x", ":123", "host", "host:", "host:abc", "host:99999999", "host:-1", "host:0", "host:1_0",
+     " host:1", "host:1 ", "ho st:1", "host:1 2", "host\n:1", "host:1\n", "höst:1", "host:١",
+     "host:+1", "::1:1", "[::1]", "[]:1", "[::x]:1", "[host]:1", "1.2.3.999:1", "1.2.3:1", "http://host:1",
+     "-:1", "..:1", "a,b:1", "a" * 300 + ":1"],
+)  # fmt: skip
+def test_a_coordinator_that_is_no_address_is_refused_before_jax_sees_it(start, address, process):
+    with pytest.raises(ValueError, match="--coordinator=.* write the first process's host"):
+        start(processes="2", process=process, coordinator=address)
+
+
+@pytest.mark.parametrize("host", ["localhost", "node-1.lab", "my_host", "10.0.0.1", "[fd00::1]"])
+def test_addresses_reach_jax(start, host):
+    with pytest.raises(AssertionError, match="JAX was asked"):
+        start(processes="2", process=1, coordinator=f"{host}:8476")
+
+
+def test_a_port_that_is_taken_is_refused(start):
+    with socket.create_server(("", 0)) as other:
+        port = other.getsockname()[1]
+        with pytest.raises(ValueError, match=f"cannot listen at port {port}"):
+            start(processes="2", process=0, coordinator=f"localhost:{port}")
+
+
+def test_no_cluster_is_said(start, monkeypatch):
+    def none(**_):
+        raise ValueError("nothing found")
+
+    monkeypatch.setattr(jax.distributed, "initialize", none)
+    with pytest.raises(ValueError, match="--processes=auto: this is no TPU pod.*nothing found"):
+        start(processes="auto")
+
+
+def test_a_process_that_nobody_meets_ends_with_one_line():
+    program = "from xling_jax import main, processes; processes.JOINING = 1; main.main()"
+    with socket.create_server(("", 0)) as other:  # listens, and is no process of a run
+        address = f"--coordinator=localhost:{other.getsockname()[1]}"
+        line = [f"--config={CONFIG}", "--processes=2", "--process=1", address]
+        done = subprocess.run(
+            [sys.executable, "-c", program, *line], capture_output=True, text=True, cwd=ROOT,
+            env={**os.environ, "GLIBC_TUNABLES": ""}, timeout=PATIENCE,
+        )  # fmt: skip
+    assert done.returncode == 75 and done.stderr.count("\n") == 1, done.stderr
+    assert done.stderr.startswith("error: this process did not meet the others at localhost")

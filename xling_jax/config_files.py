@@ -5,6 +5,7 @@ import importlib.machinery
 import importlib.util
 import json
 import os
+import sys
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -57,7 +58,7 @@ def load_config(path: str, argument: str | None = None) -> ml_collections.Config
     loader = importlib.machinery.SourceFileLoader(f"config_{Path(path).stem}", path)
     spec = importlib.util.spec_from_loader(loader.name, loader)
     assert spec is not None
-    module = importlib.util.module_from_spec(spec)
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
     try:
         loader.exec_module(module)
         if not hasattr(module, "get_config"):
@@ -86,7 +87,7 @@ def _no_config(path: Path) -> str:
         return "a folder; name a file in it" + (f": {found}" if found else "")
     if path.exists():
         return f"not a regular file; {_NAME_ONE}"
-    folders = (path.parent, Path("configs"))
+    folders = (Path("configs"), path.parent)
     there = {file.stem: file for folder in folders for file in folder.glob("*.py") if file != path}
     near = difflib.get_close_matches(path.stem, there, n=1)
     return f"no such file; is it {there[near[0]]}?" if near else f"no such file; {_NAME_ONE}"
