@@ -100,7 +100,7 @@ def paper(languages: tuple[str, ...]) -> ConfigDict:
                         "epochs": 5,
                         "min_n": 3,
                         "max_n": 6,
-                        "buckets": 500_000,
+                        "buckets": 500_000,  # 600 MB a language; 20,000 pieces have 100,000 n-grams
                         "threads": 1,
                     },
                 },
@@ -151,6 +151,8 @@ def laptop(languages: tuple[str, ...]) -> ConfigDict:
     config.models.update(dropout=0.0, dtype="float32")
     config.batches.update(sentences=64, max_length=64, row_lengths=(40,))
     config.training.update(learning_rate=2e-3, warmup_steps=50, steps_per_call=100)
+    # So few pieces are each a large share of the text, of which fastText's 1e-4 leaves little.
+    config.vocabulary.neighbours.skip_gram.update(sample=1e-3, buckets=50_000)
     if are_embedded(languages):
         config.corpora.update(train_sentences=8000, dev_sentences=500, split_sentences=False)
         config.corpora.synthetic.update(word_types=300, zipf_exponent=0.5, depth=1)
