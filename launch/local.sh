@@ -15,7 +15,7 @@ if [[ ${1:-} == --dry-run ]]; then
   dry_run=1
   shift
 fi
-[[ ${1:-} =~ ^[1-9][0-9]{0,2}$ ]] || die "say how many processes, 1 to 999: launch/local.sh 2 -- --config=…"
+[[ ${1:-} =~ ^[1-9][0-9]{0,2}$ ]] || die "say how many (1 to 999): launch/local.sh 2 -- --config=…"
 processes=$1
 [[ ${2:-} == -- ]] || die "write -- between the number of processes and the flags of the run"
 shift 2

@@ -234,9 +234,9 @@ def test_a_dry_run_says_what_it_would_do_and_does_nothing(launch, tmp_path, line
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (["local.sh", "--", *RUN], "say how many processes"),
+        (["local.sh", "--", *RUN], "say how many"),
         (["local.sh", "2", *RUN], "write -- between"),
-        (["local.sh", "99999999999", "--", *RUN], "say how many processes, 1 to 999"),
+        (["local.sh", "99999999999", "--", *RUN], "say how many (1 to 999)"),
         (["slurm.sh", "--", "--config=c.py"], "give --workdir"),
         (["slurm.sh", "--sweep", "row", "--", *RUN, "--workdir=/x"], "write NAME=A,B"),
         (["slurm.sh", "--node", "2", "--", *RUN], "unknown option --node"),

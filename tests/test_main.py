@@ -17,7 +17,7 @@ from absl import flags
 from absl.testing import flagsaver
 from small_run import CONFIG, ROOT, assert_same_run, command, config, interrupted, run
 
-from xling_jax import errors, main
+from xling_jax import devices, errors, main
 from xling_jax.fake_english.laboratory import Laboratory
 
 
@@ -239,6 +239,9 @@ def said(tmp_path, monkeypatch, capfd):
         arguments = ["main.py", f"--workdir={workdir}", *arguments]
         keep_hooks(monkeypatch)
         monkeypatch.setattr(sys, "argv", arguments)
+        monkeypatch.setattr(
+            devices, "set_cpu_devices", lambda _: None
+        )  # this process has used them
         monkeypatch.setenv("GLIBC_TUNABLES", "")
         with flagsaver.flagsaver(), pytest.raises(SystemExit) as end:
             main.main()
