@@ -105,6 +105,7 @@ def test_the_same_experiment_finds_what_it_stored(tmp_path):
     first = experiment.describe(config(), TEXTS, ROWS) | {"groups": [[["0", 0]]]}
     assert experiment.stored(tmp_path, first) is None
     experiment.store(tmp_path, first)
+    train(tmp_path)
     again = experiment.stored(tmp_path, experiment.describe(config(), TEXTS, ROWS) | {"groups": []})
     assert again == json.loads((tmp_path / "config.json").read_text())
     assert again["groups"] == [[["0", 0]]] and again["versions"]["jax"]
@@ -112,6 +113,7 @@ def test_the_same_experiment_finds_what_it_stored(tmp_path):
 
 def test_fields_without_effect_on_the_numbers_may_change(tmp_path):
     experiment.store(tmp_path, experiment.describe(config(), TEXTS, ROWS))
+    train(tmp_path)
     changes = {"training.steps_per_call": 99, "training.save_every": 7, "devices.cpu": 2}
     assert experiment.stored(tmp_path, experiment.describe(config(**changes), TEXTS, ROWS))
 
@@ -131,6 +133,7 @@ def test_another_config_is_refused_naming_what_differs(tmp_path):
 def test_rows_seeds_and_their_texts_are_added(tmp_path):
     first = experiment.describe(config(), TEXTS, ROWS)
     experiment.store(tmp_path, first | {"groups": [[["0", 0]]]})
+    train(tmp_path)
     more = [{"source": "b.txt", "language": "fr", "sha256": "2" * 64}]
     wider = config(row="8", seeds=(0, 1))
     found = experiment.stored(tmp_path, experiment.describe(wider, more, {"8": "lang-pos"}))
@@ -204,13 +207,20 @@ def test_what_is_damaged_is_refused_or_harmless_and_stays_as_it_is(tmp_path, nam
     new = experiment.describe(config(), TEXTS, ROWS)
     experiment.store(tmp_path, new)
     train(tmp_path)
-    whole = results.read_results(tmp_path / "results.json")
+    whole = (
+        results.read_results(tmp_path / "results.json"),
+        results.read_metrics(tmp_path / "metrics.jsonl"),
+    )
     damage(tmp_path / name)
     before = contents(tmp_path)
     try:
         assert experiment.stored(tmp_path, new)["config"] == json.loads(json.dumps(new["config"]))
-        found = results.read_results(tmp_path / "results.json")
-        assert name != "config.json" and found in ([], whole)
+        found = (
+            results.read_results(tmp_path / "results.json"),
+            results.read_metrics(tmp_path / "metrics.jsonl"),
+        )
+        lost = {"results.json": ([], whole[1]), "metrics.jsonl": (whole[0], ([], []))}
+        assert name != "config.json" and found in (whole, lost[name])
     except (ValueError, FileNotFoundError) as error:
         assert name in str(error) and "\n" not in str(error)
     assert contents(tmp_path) == before
@@ -291,7 +301,7 @@ def test_a_file_system_without_locks_is_said(tmp_path, monkeypatch, capsys):
     def refuse(*_):
         raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr("fcntl.lockf", refuse)
+    monkeypatch.setattr("fcntl.flock", refuse)
     assert not experiment.take(tmp_path).is_sure
     assert "has no locks" in capsys.readouterr().err
 
@@ -332,6 +342,7 @@ def test_rows_and_seeds_that_cannot_be_used_are_refused(fields, message):
 
 def test_rows_added_to_a_workdir_have_folders_of_their_own(tmp_path):
     experiment.store(tmp_path, experiment.describe(config(), TEXTS, {"a/b": "x"}))
+    train(tmp_path)
     with pytest.raises(ValueError, match="would have the same folder, a_b"):
         experiment.stored(tmp_path, experiment.describe(config(), TEXTS, {"a?b": "y"}))
 
@@ -347,6 +358,7 @@ def test_another_text_is_refused_naming_it(tmp_path):
 def test_a_file_may_serve_twice_cut_at_different_places(tmp_path):
     texts = [TEXTS[0], {**TEXTS[0], "sha256": "2" * 64}]
     experiment.store(tmp_path, experiment.describe(config(), texts, ROWS))
+    train(tmp_path)
     assert experiment.stored(tmp_path, experiment.describe(config(), texts, ROWS))
 
 

@@ -213,7 +213,7 @@ def start(monkeypatch):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"processes": "2"}, "--processes=2 --process=None: give"),
+        ({"processes": "2"}, "--processes=2 --process=: give"),
         ({"processes": "2", "process": 2, "coordinator": "localhost:1"}, "--process=2: give"),
         ({"processes": "x", "process": 0}, "--processes=x"),
         ({"processes": "²", "process": 0}, "--processes=²"),

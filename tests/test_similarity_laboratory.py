@@ -128,7 +128,6 @@ def test_a_table_grows_and_finished_rows_are_kept(trained, finished, tmp_path):
         (",row=en|far @de", {}, "there is no text of 'de': choose from en, far"),
         (",row=far|en @far", {}, "models.far: .* is a model of far, and is to read en"),
         (",row=monolingual_far+far|en @far", {}, "models.far: .* is a model of far, and is to"),
-        ("", {"seeds": (0, 1)}, r"seeds=\(0, 1\): give one"),
         ("", {"texts.far.dictionary": ""}, "texts.far.dictionary and .*test_dictionary: give both"),
         ("", {"texts.en.contexts": ""}, "texts.en.contexts is empty, and texts.far.contexts is"),
         (",row=en,far", {}, "unknown option 'far'"),

@@ -102,8 +102,8 @@ def require_fields(config: ml_collections.ConfigDict, flag: str, arguments: Sequ
       arguments: of the command line, as `--config.training.epochs=3`.
     """
     for argument in arguments:
-        name = argument.partition("=")[0]
-        if not name.startswith(f"{flag}."):
+        name = "--" + argument.partition("=")[0].lstrip("-")
+        if not argument.startswith("-") or not name.startswith(f"{flag}."):
             continue
         section: Any = config
         field = name.removeprefix(f"{flag}.")
@@ -195,7 +195,7 @@ def languages(option: str, value: str) -> tuple[str, ...]:
         if not name.isidentifier() or hasattr(ml_collections.ConfigDict, name):
             raise ValueError(
                 f"{option}={value!r}: no language can be called {name!r}; take letters, digits "
-                "and _, and no word of Python's"
+                "and _, and none of get, items, keys and the like, which configs have themselves"
             )
         if names.count(name) > 1:
             raise ValueError(f"{option}={value!r}: {name!r} is named twice")

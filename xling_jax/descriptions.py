@@ -5,10 +5,10 @@ import dataclasses
 import re
 from collections.abc import Collection, Mapping
 
-from xling_jax import numerals
+from xling_jax import numerals, schema
 
+MOST_EPOCHS, HIGHEST_RATE = 10**6, 100  # of training, in rows and in fields
 _PART = re.compile(r"([^\[\]]+)(?:\[(.*)\])?")
-LEAST, MOST = 1.2e-38, 3.4e38  # what float32 holds in full precision
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,6 +69,6 @@ def positive(text: str) -> float:
         value = numerals.decimal(text)
     except ValueError:
         value = 0.0
-    if not LEAST <= value <= MOST:
+    if not schema.SMALLEST <= value <= schema.LARGEST:
         raise ValueError("give a number above 0, as 3, 2.5 or 1e-4")
     return value

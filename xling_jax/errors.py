@@ -4,6 +4,7 @@ import contextlib
 import errno
 import os
 import re
+import resource
 import sys
 import threading
 import traceback
@@ -144,20 +145,19 @@ def explain(error: Exception) -> str:
     if _raiser(error).endswith("ml_collections/config_dict/config_dict.py"):
         return f"the config lacks what the experiment needs: {short}"
     return (
-        f"{type(error).__name__} at {_place(error)}: {short}. Nobody foresaw this; {TRACEBACK}=1 "
-        f"shows where it comes from; {NOTHING_LOST}"
+        f"{type(error).__name__} at {_place(error)}: {short}. This is a fault of the program: "
+        f"{TRACEBACK}=1 shows where it comes from; nothing that was stored is lost"
     )
 
 
 def _memory_is_limited() -> bool:
-    import resource  # not there on Windows
-
     return resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
 
 
 def _of_system(number: int, path: str | bytes | None) -> str:
     what = f"{os.fsdecode(path)}: " if path else ""
-    return f"{what}{os.strerror(number)}: {_WAYS_OUT.get(number, _DISK)}"
+    way_out = _WAYS_OUT.get(number, _DISK if path else NOTHING_LOST)
+    return f"{what}{os.strerror(number)}: {way_out}"
 
 
 def _raiser(error: BaseException) -> str:

@@ -95,7 +95,7 @@ def hashed(source: str, language: str, field: str, where: str) -> dict[str, str]
     """What a manifest says of a source, with a hash of its content.
 
     Args:
-      source: a file or a TFDS name. language: that it is of. field: that it was given in.
+      source: a file or a TFDS name. language: its language. field: of the config, that names it.
       where: the field's whole name, for errors.
 
     Raises:
@@ -115,11 +115,8 @@ def take(workdir: Path) -> Lock | None:
     """
     lock = None
     if processes.is_first():
-        probe = workdir / f".writable-{os.getpid()}"
         try:
             workdir.mkdir(parents=True, exist_ok=True)
-            probe.touch()
-            probe.unlink()
             lock = locks.take(workdir)
         except OSError as error:
             raise ValueError(
@@ -132,7 +129,7 @@ def take(workdir: Path) -> Lock | None:
 
 
 def _differences(stored: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """What two experiments have both, and different: fields, rows of one name, texts."""
+    """The fields, rows and texts in which two experiments differ."""
     before, now = _with_effect(stored["config"]), _with_effect(new["config"])
     lines = [
         f"{name}: {before.get(name)} there, {now.get(name)} now"
@@ -210,8 +207,8 @@ def stored(
 ) -> dict[str, Any] | None:
     """What the same experiment stored when it began in this workdir; None if none did.
 
-    Rows that were not asked for before are added to it: a table can grow. A run that trained
-    nothing binds nobody.
+    Rows that were not asked for before are added to it: a table can grow. A run that
+    trained nothing may be replaced by any other.
 
     Args:
       workdir: of the run.
@@ -241,18 +238,17 @@ def _stored(
     workdir: Path, description: Mapping[str, Any], needed: Sequence[str]
 ) -> dict[str, Any] | None:
     path, trained = workdir / CONFIG, _trained(workdir)
-    found = read_config(path)
-    if not found and (trained or os.path.lexists(path)):
-        what = "holds nothing" if os.path.lexists(path) else "is not there"
-        of = f", and {trained} is of a run that it described" if trained else ""
-        raise ValueError(f"{path} {what}{of}: {records.RESTORE}")
-    if not found:
+    if not trained:
         return None
+    found = read_config(path)
+    if not found:
+        what = "holds nothing" if os.path.lexists(path) else "is not there"
+        raise ValueError(
+            f"{path} {what}, and {trained} is of a run that it described: {records.RESTORE}"
+        )
     if missing := [name for name in needed if name not in found]:
         raise ValueError(f"{path} is damaged: it has no {missing[0]}: {records.RESTORE}")
     lines = _differences(found, description)
-    if lines and not trained:
-        return None
     if lines:
         raise ValueError(
             f"--workdir={workdir} holds a run of another config. What differs:\n"

@@ -10,11 +10,11 @@ import ml_collections
 from xling_jax import schema
 from xling_jax.corpora.synthetic import config as first_language
 from xling_jax.corpora.synthetic import second as second_language
+from xling_jax.descriptions import HIGHEST_RATE, MOST_EPOCHS
 from xling_jax.schema import EACH, Section
 
 SOURCE = "a text file, or tfds:NAME[/CONFIG][:SPLIT][#FIELD]"
 FILES = "files joined by +, or tfds:NAME[/CONFIG][:SPLIT][#FIELD]"
-SENTENCES = schema.MOST
 
 _DEVICES: Section = {
     "cpu": schema.whole(
@@ -46,11 +46,11 @@ _MODELS: Section = {
 }
 
 _TRAINING: Section = {
-    "learning_rate": schema.number("peak, after the warm-up", 0, 100, above=True),
+    "learning_rate": schema.number("peak, after the warm-up", 0, HIGHEST_RATE, above=True),
     "warmup_steps": schema.whole("updates in which the learning rate rises", 0),
     "weight_decay": schema.share("decoupled, in units of the learning rate"),
     "epsilon": schema.number("of Adam", 0, 1, above=True),
-    "clip": schema.number("norm that the gradient is shortened to", 0, 1e6, above=True),
+    "clip": schema.number("norm that the gradient is shortened to", 0, schema.LARGEST, above=True),
     "steps_per_call": schema.whole("updates in one call of the compiled program", most=100_000),
     "save_every": schema.whole("updates between checkpoints; 0: one an epoch", 0),
 }
@@ -64,10 +64,11 @@ _CURVE = schema.several(
 _LAYERS = schema.several(
     "layers that are evaluated, 0 being the embeddings; none: the experiment's own choice",
     schema.whole("a layer", 0, 1000),
+    apart=True,
 )
 _ROW_LENGTHS = schema.several(
     "places of a row that sentences are packed into; longer sentences have longer rows",
-    schema.whole("places", most=2**16),
+    schema.whole("places", 4, 2**16),
     1,
 )
 _MODEL_TYPE = schema.choice("how SentencePiece learns pieces", "bpe", "unigram")
@@ -84,7 +85,7 @@ _NEIGHBOURS: Section = {
     ),
     "skip_gram": {
         "dimension": schema.whole("of a vector", most=10_000),
-        "learning_rate": schema.number("at first; it falls to 0", 0, 100, above=True),
+        "learning_rate": schema.number("at first; it falls to 0", 0, HIGHEST_RATE, above=True),
         "window": schema.whole("pieces to either side that are predicted", most=1000),
         "min_count": schema.whole("occurrences below which a piece has no vector"),
         "negative": schema.whole("wrong pieces drawn for a right one", most=1000),
@@ -105,7 +106,10 @@ _SPLITTING: Section = {
     "split_clauses": schema.flag("cut sentences after ; and : too"),
 }
 
-_EPOCHS = schema.whole("passes over the text", most=10**6)
+_EPOCHS = schema.whole("passes over the text", most=MOST_EPOCHS)
+_DECAY = schema.choice(
+    "of the learning rate after the warm-up", "linear", "inverse_sqrt", "constant"
+)
 
 _COMMON: Section = {
     "name": schema.text("of the experiment", "a name", is_needed=True),
@@ -119,7 +123,7 @@ _COMMON: Section = {
     },
     "seeds": schema.several("a replica of each row for each seed", schema.seed("a seed"), 1),
 }
-_SCALE: Section = {"scale": schema.choice("whose sizes the config has", "laptop", "paper")}
+_SCALE: Section = {"scale": schema.text("whose sizes the config has", "a name", is_needed=True)}
 
 _FAKE_ENGLISH: Section = {
     **_COMMON,
@@ -131,11 +135,16 @@ _FAKE_ENGLISH: Section = {
             "the name of the text's language, and of the one made of it",
             schema.text("a language", "a name", is_needed=True),
             2,
+            2,
             apart=True,
         ),
         **_SPLITTING,
-        "train_sentences": schema.whole("sentences of train; 0: all", 0, SENTENCES),
-        "dev_sentences": schema.whole("sentences of dev; 0: all", 0, SENTENCES),
+        "train_sentences": schema.whole(
+            "sentences of train; 0: all, of the embedded language as many as the paper", 0
+        ),
+        "dev_sentences": schema.whole(
+            "sentences of dev; 0: all, of the embedded language as many as the paper", 0
+        ),
         "synthetic": first_language.FIELDS,
     },
     "vocabulary": {
@@ -155,7 +164,7 @@ _FAKE_ENGLISH: Section = {
     "overparam": {
         **{name: _MODELS[name] for name in ("hidden", "intermediate", "heads")},
         "learning_rate": _TRAINING["learning_rate"],
-        "epochs": schema.whole("passes over the text; 0: as training.epochs", 0, 10**6),
+        "epochs": schema.whole("passes over the text; 0: as training.epochs", 0, MOST_EPOCHS),
     },
     "training": {"epochs": _EPOCHS, **_TRAINING},
     "evaluators": {"layers": _LAYERS, "curve": _CURVE},
@@ -182,17 +191,19 @@ _BILINGUAL: Section = {
         "languages": _LANGUAGES,
         "synthetic": first_language.FIELDS,
         "train_sentences": schema.whole(
-            "sentences of a language to train on; 0: all", 0, SENTENCES
+            "sentences of a language to train on; 0: all, unless the language is embedded", 0
         ),
-        "dev_sentences": schema.whole("held-out sentences of a language; 0: all", 0, SENTENCES),
-        "test_sentences": schema.whole("parallel sentences to find, at most"),
+        "dev_sentences": schema.whole(
+            "held-out sentences of a language; 0: all, unless it is embedded", 0
+        ),
+        "test_sentences": schema.whole("parallel sentences to find, at most; 0: none", 0),
         **_SPLITTING,
         **_NORMALIZATION,
         "processes": schema.whole("processes that prepare text", most=10_000),
         EACH: {
-            "train": schema.text("text to train on", FILES),
+            "train": schema.text("text to train on", FILES, is_needed=True),
             "other": schema.text("text of another domain (wiki_cc)", FILES),
-            "dev": schema.text("held-out text", FILES),
+            "dev": schema.text("held-out text", FILES, is_needed=True),
             "test": schema.text("sentences to find, in this language", SOURCE),
             "test_first": schema.text("the same sentences in the first language", SOURCE),
             "dictionary": schema.text(
@@ -234,12 +245,10 @@ _BILINGUAL: Section = {
         "head": schema.choice("of masked language modelling", "bert", "linear"),
     },
     "training": {
-        "epochs": schema.whole("number of epochs", most=10**6),
+        "epochs": schema.whole("number of epochs", most=MOST_EPOCHS),
         "steps_per_epoch": schema.whole("updates of an epoch"),
         **_TRAINING,
-        "decay": schema.choice(
-            "of the learning rate after the warm-up", "linear", "inverse_sqrt", "constant"
-        ),
+        "decay": _DECAY,
         "start_from": schema.text("folder of the best checkpoint to begin with", "a folder"),
     },
     "evaluators": {
@@ -254,6 +263,7 @@ _BILINGUAL: Section = {
 
 _SIMILARITY: Section = {
     **_COMMON,
+    "seeds": schema.several("the seed of random encoders", schema.seed("a seed"), 1, 1),
     "languages": _LANGUAGES,
     "run": schema.text("workdir of the run that has the models of embedded languages", "a folder"),
     "models": {EACH: schema.text("folder of a model", "a folder", is_needed=True)},
@@ -292,12 +302,10 @@ _SETTINGS: Section = {
         ),
         1,
     ),
-    "epochs": schema.whole("epochs", most=10**6),
+    "epochs": schema.whole("epochs", most=MOST_EPOCHS),
     "examples": schema.whole("examples of an epoch; 0: all", 0),
     "warmup": schema.share("of the updates, in which the learning rate rises"),
-    "decay": schema.choice(
-        "of the learning rate after the warm-up", "linear", "inverse_sqrt", "constant"
-    ),
+    "decay": _DECAY,
     "select": schema.choice(
         "the epoch that is tested: best on held-out examples, or the last", "best", "last"
     ),
@@ -366,9 +374,11 @@ _NATURAL: Section = {
         ),
         "synthetic": first_language.FIELDS,
         "train_sentences": schema.whole(
-            "sentences of a language to train on; 0: all", 0, SENTENCES
+            "sentences of a language to train on; 0: all, unless the language is embedded", 0
         ),
-        "dev_sentences": schema.whole("held-out sentences of a language; 0: all", 0, SENTENCES),
+        "dev_sentences": schema.whole(
+            "held-out sentences of a language; 0: all, unless it is embedded", 0
+        ),
         **_SPLITTING,
         **_NORMALIZATION,
         EACH: {
@@ -423,6 +433,12 @@ def check(config: ml_collections.ConfigDict) -> None:
                 f"{name}.hidden={section['hidden']} is not divisible by {name}.heads="
                 f"{section['heads']}: choose a multiple"
             )
+    skip_gram = values.get("vocabulary", {}).get("neighbours", {}).get("skip_gram", {})
+    if 0 < skip_gram.get("max_n", 0) < skip_gram.get("min_n", 0):
+        raise ValueError(
+            f"vocabulary.neighbours.skip_gram.max_n={skip_gram['max_n']}: give min_n="
+            f"{skip_gram['min_n']} or more, or 0 for no n-grams"
+        )
 
 
 def described(config: ml_collections.ConfigDict) -> Iterator[str]:

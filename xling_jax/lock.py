@@ -49,7 +49,7 @@ def _is_locked(file: int, path: Path) -> bool:
       ValueError: another process has locked it.
     """
     try:
-        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         if error.errno in _NO_LOCKS:
             return False

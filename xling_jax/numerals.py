@@ -9,12 +9,12 @@ _WHOLE = re.compile(r"[0-9]{1,18}")
 def decimal(text: str) -> float:
     """A number with a sign, a point and an exponent or without; ValueError if it is none."""
     if not _DECIMAL.fullmatch(text):
-        raise ValueError(f"{text!r} is no number")
+        raise ValueError(f"give a number, not {text!r}")
     return float(text)
 
 
 def whole(text: str) -> int:
     """A number in digits that int64 holds; ValueError if it is none."""
     if not _WHOLE.fullmatch(text):
-        raise ValueError(f"{text!r} is no whole number of 0 or more")
+        raise ValueError(f"give a whole number from 0, not {text!r}")
     return int(text)

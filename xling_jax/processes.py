@@ -19,7 +19,7 @@ from typing import Any
 
 from absl import flags
 
-# JAX and NumPy are imported where it is used: whoever only writes a file must not wait for it.
+# JAX and NumPy are imported where they are used: whoever only writes a file must not wait for it.
 
 AUTO = "auto"
 HEARTBEAT = 30  # seconds after which a silent process is taken for dead
@@ -79,8 +79,9 @@ def start() -> None:
             or INDEX.value is None
             or INDEX.value >= int(count)
         ):
+            index = "" if INDEX.value is None else INDEX.value
             raise ValueError(
-                f"--processes={count} --process={INDEX.value}: give the number of processes, "
+                f"--processes={count} --process={index}: give the number of processes, "
                 f"which one this is (from 0), and --coordinator=HOST:PORT of the first; or "
                 f"--processes={AUTO} alone"
             )

@@ -62,15 +62,17 @@ def _sha256(record: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Identity:
-    """Of which experiment something stored is.
+    """Identifies the experiment that stored something.
 
     experiment: its name. fingerprint: a hash of what decides its numbers, "" if it is not known.
-    earlier: the fingerprints that it had before its table grew.
+    earlier: the fingerprints that it had before its table grew. is_sealed: whether all that it
+    stores is, as older runs' is not.
     """
 
     experiment: str = ""
     fingerprint: str = ""
     earlier: tuple[str, ...] = ()
+    is_sealed: bool = False
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> "Identity":
@@ -79,6 +81,7 @@ class Identity:
             str(config.get("experiment", "")),
             config.get("fingerprint", ""),
             tuple(config.get("earlier_fingerprints", ())),
+            SEAL in config,
         )
 
     def require(self, fingerprint: str, where: str) -> None:
@@ -92,4 +95,4 @@ class Identity:
             )
 
 
-UNKNOWN = Identity()  # believes all
+UNKNOWN = Identity()  # accepts any fingerprint

@@ -15,6 +15,7 @@ from typing import Any
 EACH = "*"
 MOST = 10**9  # of a number of things that has no limit of its own
 SEEDS = 2**32  # JAX's keys are made of 32 bits
+SMALLEST, LARGEST = 1.2e-38, 3.4e38  # above 0, that float32 holds in full precision
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,12 +51,12 @@ def seed(meaning: str) -> Field:
 
 
 def number(meaning: str, least: float, most: float, *, above: bool = False) -> Field:
-    """A number within a range, its ends included; with `above` the least is not."""
+    """A number within a range, its ends included; with `above` it is a little above the least."""
 
     def accepts(value: Any) -> bool:
         if not isinstance(value, int | float) or isinstance(value, bool):
             return False
-        return (least < value if above else least <= value) and value <= most
+        return (max(least, SMALLEST) <= value if above else least <= value) and value <= most
 
     start = f"above {least:g}" if above else f"from {least:g}"
     return Field(meaning, f"a number {start} to {most:,g}", accepts)
@@ -88,22 +89,24 @@ def text(meaning: str, form: str = "text", *, is_needed: bool = False) -> Field:
     return Field(meaning, form + ("" if is_needed else ", or nothing"), accepts)
 
 
-def several(meaning: str, of: Field, least: int = 0, *, apart: bool = False) -> Field:
+def several(
+    meaning: str, of: Field, least: int = 0, most: int = MOST, *, apart: bool = False
+) -> Field:
     """A tuple of values that are each what `of` says.
 
     Args:
       meaning: of all.
       of: of each.
-      least: how many there are at least.
+      least, most: how many there may be.
       apart: whether no two may be the same.
     """
 
     def accepts(value: Any) -> bool:
-        if not isinstance(value, list | tuple) or len(value) < least:
+        if not isinstance(value, list | tuple) or not least <= len(value) <= most:
             return False
         return all(map(of.accepts, value)) and not (apart and len(set(value)) < len(value))
 
-    some = "any number" if least < 1 else f"{least} or more"
+    some = "any number" if least < 1 else str(least) if least == most else f"{least} or more"
     each = ", each once" if apart else ""
     return Field(meaning, f"a tuple of {some}{each}: {of.form}", accepts)
 

@@ -30,7 +30,6 @@ MODIFICATIONS = {
     "learning-rate": "learning-rate[X]: trained with the peak X instead of the config's",
 }
 NEED_ARGUMENT, MAY_HAVE_ARGUMENT = ("epochs", "learning-rate"), ("inv-order",)
-MOST_EPOCHS = 1_000_000  # updates are counted in 32 bits
 MARGINALS = (0.8, 0.1, 0.1, 0.0)  # (mask, keep, random, neighbour) of Devlin et al. 2019
 RANDOM = 2  # the place of the random share
 KNN = {
@@ -97,11 +96,11 @@ class Modifications:
         if self.epochs is None:
             return config_epochs
         number = self.epochs * config_epochs if self.epochs_are_times else self.epochs
-        if not 1 <= round(number) <= MOST_EPOCHS:
+        if not 1 <= round(number) <= descriptions.MOST_EPOCHS:
             times = f" times {config_epochs}" if self.epochs_are_times else ""
             raise ValueError(
                 f"epochs: {self.epochs:g}{times} epochs are asked for; choose from 1 to "
-                f"{MOST_EPOCHS:,}"
+                f"{descriptions.MOST_EPOCHS:,}"
             )
         return round(number)
 
@@ -142,6 +141,10 @@ def parse(description: str, languages: Sequence[str]) -> Modifications:
             epochs, are_times = _epochs(part)
         elif part.name == "learning-rate":
             learning_rate = _number(part, part.argument)
+            if learning_rate > descriptions.HIGHEST_RATE:
+                raise ValueError(
+                    f"{part.text!r}: give a rate of at most {descriptions.HIGHEST_RATE}"
+                )
     for readings in ONE_READING:
         if names.issuperset(readings):
             raise ValueError(f"choose one reading of {readings[0]}: {' or '.join(readings)}")

@@ -52,19 +52,12 @@ class Reader:
         """Checks that every language has what it needs.
 
         Raises:
-          ValueError: languages named twice, or sources missing or mixed.
+          ValueError: half of a parallel text, or embedded languages and others.
         """
         self._section, self.languages = config.corpora, tuple(config.corpora.languages)
         self._read: dict[tuple[str, bool], Texts] = {}
-        if len(set(self.languages)) < len(self.languages) or not self.languages:
-            raise ValueError(f"corpora.languages={self.languages}: name each language once")
         for name in self.languages:
             own = self._section[name]
-            if missing := [field for field in ("train", "dev") if not own[field]]:
-                raise ValueError(
-                    f"corpora.{name}.{missing[0]} is empty: give files joined by +, a TFDS name, "
-                    f"or, for an embedded language, {sources.SYNTHETIC}"
-                )
             if bool(own.get("test")) != bool(own.get("test_first")):
                 raise ValueError(
                     f"corpora.{name}.test and corpora.{name}.test_first: give both, line by line "

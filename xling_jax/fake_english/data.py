@@ -52,10 +52,6 @@ def read_texts(config: ml_collections.ConfigDict) -> tuple[corpora.Text, corpora
       ValueError, FileNotFoundError: one of them cannot be read, or is shorter than asked.
     """
     section = config.corpora
-    if len(section.languages) != 2:
-        raise ValueError(
-            f"corpora.languages={tuple(section.languages)}: name two, of which the second is made"
-        )
     language = section.languages[0]
     if (section.train == SYNTHETIC) != (section.dev == SYNTHETIC):
         raise ValueError(

@@ -27,8 +27,6 @@ class Laboratory:
             workdir holds another experiment.
         """
         fields.check(config)
-        if len(config.seeds) != 1:
-            raise ValueError(f"seeds={tuple(config.seeds)}: give one, of random encoders")
         self._config, self._workdir = config, workdir
 
         def parse(name: str, description: str) -> ModelPair:

@@ -172,6 +172,8 @@ class Checkpoints:
             record = _require_unchanged(folder)
         except (ValueError, OSError) as error:
             return self._unreadable(step, error)
+        if record is None and self._identity.is_sealed:
+            return self._unreadable(step, ValueError(f"{RECORD} is not there"))
         if record is None:
             return ""
         try:

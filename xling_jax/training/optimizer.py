@@ -24,10 +24,6 @@ class OptimizerConfig:
     clip: float = 1.0  # of the gradient's global norm
     decay: str = "linear"  # after the warm-up, to 0; "inverse_sqrt" (W&C §3.1), or "constant"
 
-    def __post_init__(self):
-        if self.decay not in (known := ("linear", "inverse_sqrt", "constant")):
-            raise ValueError(f"decay={self.decay!r}: choose from {', '.join(known)}")
-
     def schedule(self, step: jax.Array) -> jax.Array:
         """The share of the peak learning rate at `step` (from 0): linear up, then the decay.
 
