@@ -69,6 +69,6 @@ def positive(text: str) -> float:
         value = numerals.decimal(text)
     except ValueError:
         value = 0.0
-    if not schema.SMALLEST <= value <= schema.LARGEST:
+    if text.startswith("+") or not schema.SMALLEST <= value <= schema.LARGEST:
         raise ValueError("give a number above 0, as 3, 2.5 or 1e-4")
     return value
