@@ -46,6 +46,10 @@ mean of three languages:
     sep_emb_l1_3        6.4  5.0   .001   .133  .64   .025
     sep_emb_l1_6        5.4  4.7   .002   .139  .51   .020
 
+These are the last step's scores, and sep_l1_3 and sep_l1_6 drew random words of both languages; now
+the table has the selected step's, and each language's words are its own. The same is true of the
+real text below.
+
 As in the paper separate layers cost more the more there are (default_anchors, sep_l1_3, sep_l1_6),
 another domain costs something (of near), and extra anchors help most. But anchors matter far more
 here: without any (no_anchors, sep_emb and what has it) next to nothing is found, although the two
