@@ -129,8 +129,9 @@ def _moments(x_NxD: jax.Array, y_NxE: jax.Array, weights_N: jax.Array) -> Moment
     def product(a, b):
         return jnp.matmul(a.T, b, precision=jax.lax.Precision.HIGHEST)
 
-    x, y = sides
-    return Moments(count, *scales, *means, product(x, x), product(y, y), product(x, y))
+    (x, y), (scale_x, scale_y), (mean_x, mean_y) = sides, scales, means
+    products = product(x, x), product(y, y), product(x, y)
+    return Moments(count, scale_x, scale_y, mean_x, mean_y, *products)
 
 
 def linear_cka(x: jax.Array, y: jax.Array) -> jax.Array:

@@ -40,12 +40,13 @@ def top_k(
       ValueError: the arguments are no matrices of points of one space, or not finite; or there are
         no k keys or no neighbours.
     """
-    given = {} if sources is None else {"sources": sources}
-    query_NxD, key_MxD, *source = points(one_space=True, queries=queries, keys=keys, **given)
+    sources = queries if sources is None else sources
+    query_NxD, key_MxD, source_SxD = points(
+        one_space=True, queries=queries, keys=keys, sources=sources
+    )
     require_count("k", k, len(key_MxD))
     require_count("neighbours", neighbours)
     require_count("block", block)
-    source_SxD = source[0] if source else query_NxD
     return _top_k(query_NxD, key_MxD, source_SxD, k, neighbours, block)
 
 
