@@ -134,10 +134,37 @@ def test_single_pieces_are_words_with_a_row_of_their_own(kind, tmp_path):
 
 def test_vocabularies_of_bytes_are_refused(tmp_path):
     tokenizer = bert(tmp_path)
-    tokenizer.add_tokens(["Ġdog"])
-    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    path = tmp_path / "tokenizer.json"
+    path.write_text(path.read_text("utf-8").replace('"dog"', '"Ġdog"'), "utf-8")
+    assert "Ġdog" in HuggingFaceModel.load(tmp_path, "mt").tokenizer.get_vocab()
+    tokenizers = pytest.importorskip("tokenizers")
+    bytes_ = tokenizers.pre_tokenizers.ByteLevel()
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Sequence([bytes_])
+    tokenizer.save(str(path))
     with pytest.raises(ValueError, match="cuts text into bytes"):
         HuggingFaceModel.load(tmp_path, "en")
+
+
+def test_what_can_write_all_bytes_needs_no_unknown_piece(tmp_path):
+    tokenizers = pytest.importorskip("tokenizers")
+    names = ["<s>", "</s>", "dog", *(f"<0x{byte:02X}>" for byte in range(256))]
+    for missing, vocabulary in enumerate((names, names[:-1])):
+        ids = {name: number for number, name in enumerate(vocabulary)}
+        tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(ids, [], byte_fallback=True))
+        tokenizer.post_processor = tokenizers.processors.BertProcessing(("</s>", 1), ("<s>", 0))
+        tokenizer.save(str(tmp_path / "tokenizer.json"))
+        config = BertConfig(
+            vocabulary_size=len(vocabulary), layers=1, hidden=8, intermediate=8, heads=1,
+            positions=20,
+        )  # fmt: skip
+        hugging_face.save(tmp_path, config, heads.initial_params(config, 0))
+        if missing:
+            with pytest.raises(ValueError, match="tokenizer.json: model.unk_token"):
+                HuggingFaceModel.load(tmp_path, "en")
+        else:
+            model = HuggingFaceModel.load(tmp_path, "en")
+            assert model.unknown is None and len(model.encode(["é"])[0]) == 2
+            assert not model.single_pieces(["é"])
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,8 @@ def test_tsv_and_columns_are_read(tmp_path):
         "-DOCSTART- -X- O O\n\nEU NNP I-NP B-ORG\nrejects VBZ I-VP O\n\nfr:x\u00a0y a b O\n"
     )
     assert read(path) == [(["EU", "rejects"], ["B-ORG", "O"]), (["fr:x\u00a0y"], ["O"])]
+    path.write_text("simple:New\tB-LOC\nsimple:York\tI-LOC\n")
+    assert read(path) == [(["New", "York"], ["B-LOC", "I-LOC"])]
     path.write_text("\ufeffParis\tB-LOC\n")
     assert read(path) == [(["Paris"], ["B-LOC"])]
 
@@ -26,6 +28,7 @@ def test_tsv_and_columns_are_read(tmp_path):
         ("a\tO\nb\n", r"line 2: 'b' is not a word and a tag"),
         ("a\tPER\n", r"line 1: 'a\\tPER' is not"),
         ("\n\n", "has no tagged words|blank lines"),
+        ("fr:a\tO\nfr:\tO\n", "'fr:' stands before all words, and once before nothing"),
         (b"a\tO\n\xff\tO\n", "line 2.*UTF-8"),
         ("a\tO\n\nNew York O\n", "line 3: 3 columns between blanks, and .* 2 columns between tabs"),
         ("a O\nNew York O\n", "line 2: 3 columns between blanks, and .* 2 columns between blanks"),

@@ -46,6 +46,7 @@ def test_a_byte_order_mark_and_comments_are_no_words(tmp_path):
         ("\t1\tobl", "\t_\tobl", "line 14: the head '_'"),
         ("\t1\tobl", "\t١\tobl", "line 14: the head '١'"),
         ("\t1\tobl", "\t-1\tobl", "line 14: the head '-1'"),
+        ("\t1\tobl", "\t1\t_", "line 14: the relation _"),
         ("3\tmar", "4\tmar", "line 14: the id '4': 3 is next"),
         ("3\tmar", "2\tmar", "line 14: the id '2': 3 is next"),
         ("3\tmar", "03\tmar", "line 14: the id '03': 3 is next"),
@@ -80,6 +81,9 @@ def test_a_treebank_has_words(tmp_path, text):
     path = tmp_path / "a.conllu"
     path.write_text(text)
     with pytest.raises(ValueError, match="a.conllu has no word"):
+        read(path)
+    path.write_text("1\t_\t_\tX\t_\t_\t0\troot\t_\t_\n2\t_\t_\tX\t_\t_\t1\tdep\t_\t_\n")
+    with pytest.raises(ValueError, match="a.conllu is published without its words"):
         read(path)
     with pytest.raises(FileNotFoundError, match="none.conllu: no such file"):
         read(tmp_path / "none.conllu")

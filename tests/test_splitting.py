@@ -18,8 +18,10 @@ DATA = pathlib.Path(os.environ.get("XLING_DATA", "."), "bible")
     [
         ("en", ["Mr. Smith met J. R. R. Tolkien.", "He came; she went: all.", "Why?"]),
         ("en", ['He said: "Go (now)."', "And left.", "It cost 3.5 at 10:30 e.g. here."]),
+        ("en", ["See Art. 5 there.", "He likes Art.", "She saw No. 5."]),
         ("fake", ["Mr. Smith came.", "He left Yahoo!News and v.Chr."]),
         ("de", ["Am 3. Oktober kam Dr. Müller.", "„Nein.“", "Im 19. Jahrhundert z. B. nicht."]),
+        ("pl", ["Na str. 5 jest ust. 3.", "Widzi str.", "Tak."]),
         ("fr", ["Il vit M. Dupont.", "« Oui. »", "Et alors ?"]),
         ("ru", ["А. С. Пушкин жил на ул. Ленина.", "Да!", "«Нет.»", "Так."]),
         ("hi", ["तब डॉ. सिंह आए।", "क्या?", "हाँ॥", "और"]),
@@ -72,7 +74,9 @@ def test_no_character_is_lost_whatever_the_text(language):
 def test_a_long_line_is_cut_as_a_short_one():
     line = "He saw Mr. Smith at noon. Then “she left.” What? "
     assert Splitter("en")((line * 1000).strip()) == Splitter("en")(line) * 1000
-    assert "".join(Splitter("zh")("好" * 9000 + "。是")) == "好" * 9000 + "。是"
+    assert Splitter("zh")("好" * 9000 + "。是") == ["好" * 9000 + "。", "是"]
+    assert Splitter("en")("word " * 2000) == [("word " * 2000).strip()]
+    assert Splitter("en")("word " * 2000 + "end. Why?") == ["word " * 2000 + "end.", "Why?"]
 
 
 def test_what_decides_the_cut_is_named():
@@ -99,4 +103,4 @@ def test_bibles_keep_their_words_when_split():
     clauses = text.read(str(DATA / "en.nt.txt"), "en", split=Splitter("en", clauses=True))
     whole, *cut = text.manifest([verses, sentences, clauses])
     assert {each["words"] for each in cut} == {whole["words"]}
-    assert [each["sentences"] for each in cut] == [8840, 11_521]
+    assert [each["sentences"] for each in cut] == [8841, 11_522]

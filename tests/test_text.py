@@ -223,7 +223,9 @@ def test_parallel_texts_have_text_in_the_same_lines(tmp_path):
     for one, other, message in [
         (b"a\n\nb\n", b"x\ny\n\n", "one.txt, line 2: no text, and .*two.txt has text"),
         (b"a\nb\n", b"\nx\ny\n", "two.txt, line 1: no text, and .*one.txt has text"),
-        (b"a\nb\n", b"x\n", "two.txt, line 2: no text"),
+        (b"a\nb\n", b"x\n", "two.txt ends after 1 lines, and .*one.txt has text in line 2"),
+        (b"a\n\n\n", b"x\n\ny\nz", "one.txt, line 3: no text|one.txt ends after 2 lines"),
+        (b"a", b"x\n\ny", "one.txt ends after 2 lines"),
         (b"\n", b"\n", "one.txt has no text"),
     ]:
         with pytest.raises(ValueError, match=message):

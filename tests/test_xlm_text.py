@@ -79,14 +79,24 @@ def test_chinese_is_segmented_and_not_cut_further(folder, monkeypatch):
         assert ids.tolist() == theirs.convert_tokens_to_ids(theirs._tokenize(text, lang="zh")), text
 
 
-def test_lines_of_pairs_end_where_those_of_transformers_do(folder):
-    lines = ["#version: 0.2", "t h 9", "a \u2028 7", "h\x85 e 2", "e\u2028</w> t", ""]
-    (folder / "merges.txt").write_text("\n".join(lines), "utf-8")
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_pairs_are_read_as_transformers_reads_them(end, folder):
+    lines = ["#version: 0.2", "t h 9", "a \u2028 7", "h\x85 e 2", "e\u2028</w> t", "c x 1.5"]
+    lines += [
+        "\u3000 \u2003</w> 5",
+        "\u3000 \xa0 7",
+        "\u3000 a 12",
+        "\xa0 a 12",
+        "d  o",
+        "s\te 4",
+        "a b 1 2",
+    ]
+    (folder / "merges.txt").write_bytes("".join(line + end for line in lines).encode())
     ranks = folders.load(folder, "en").ranks
     pairs = [("#version:", "0.2"), ("t", "h"), ("a", "7"), ("h", "e"), ("e", "</w>")]
-    assert sorted(ranks, key=ranks.__getitem__) == pairs
+    assert sorted(ranks, key=ranks.__getitem__)[:5] == pairs
     theirs = transformers_tokenizer(folder).bpe_ranks
-    assert theirs == ranks
+    assert {pair: rank for pair, rank in theirs.items() if len(pair) == 2} == ranks
 
 
 @pytest.mark.parametrize(
@@ -94,10 +104,6 @@ def test_lines_of_pairs_end_where_those_of_transformers_do(folder):
     [
         (["t h", "c", ""], "line 2: 'c' is no pair"),
         (["t h", "", "d o", ""], "line 2: '' is no pair"),
-        (["t h x", ""], "line 1: 't h x' is no pair"),
-        (["t h 1.5", ""], "line 1: 't h 1.5' is no pair"),
-        (["t  h", ""], "line 1: 't  h' is no pair"),
-        (["t h 1 2", ""], "line 1: 't h 1 2' is no pair"),
         (["t h", "d o", "t h 3", ""], "line 3: 't h 3' is there twice"),
         (["t h", "d o"], "line 2: the last line has no end"),
     ],
@@ -186,7 +192,7 @@ def test_the_models_files_are_named_and_what_is_wrong_with_them(folder):
     with pytest.raises(ValueError, match="vocab.json is not an XLM's.*need tokenizer.json"):
         folders.load(folder, "en")
     (folder / "vocab.json").write_text(json.dumps({n: i * 9 for i, n in enumerate(PIECES)}))
-    with pytest.raises(ValueError, match="has the id .*do not belong together"):
+    with pytest.raises(ValueError, match="has the id .*resize_token_embeddings"):
         folders.load(folder, "en")
     (folder / "merges.txt").unlink()
     with pytest.raises(FileNotFoundError, match="merges.txt: no such file; AutoTokenizer"):

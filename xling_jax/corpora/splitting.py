@@ -9,12 +9,13 @@ from typing import Any
 
 from xling_jax.corpora.normalize import rules_for
 
-_RULES = 1  # of this module; count up when they change
+_RULES = 2  # of this module; count up when they change
 _CLOSING = r"""["'“”‘’«»‹›)\]}」』〉》）】]*"""
 # Marks that are nothing else, whatever stands around them.
 _END = re.compile(rf"[。！？।॥]+{_CLOSING}")
 _CLAUSE_END = re.compile(rf"[;:]{_CLOSING}(?=\s|$)|；{_CLOSING}")
 _MARKS = ".!?。！？।॥"  # No cut stands directly behind: "v.Chr", "Yahoo!News", 『好！』
+_NUMBER = re.compile(r"\s*\d")
 _OPENING = "\"'“”‘’„«»‹›([{"
 _WINDOW = 2**12  # characters looked at at once: sentencex's time grows with their square
 
@@ -57,13 +58,15 @@ class Splitter:
     def _sentences(self, text: str) -> Iterator[str]:
         prefixes = _prefixes(self.code)
         pending: list[str] = []
-        for part in _segments(self.code, text):
-            pending.append(part)
-            word = part.rstrip().rpartition(" ")[2]
-            is_prefix = word.endswith(".") and word[:-1].lstrip(_OPENING) in prefixes
-            if not is_prefix and part[-1] not in _MARKS:
+        is_end, needs_number = False, None  # of what is pending, and of a prefix at its end
+        for part, is_whole in _segments(self.code, text):
+            if is_end and (needs_number is None or (needs_number and not _NUMBER.match(part))):
                 yield "".join(pending)
                 pending = []
+            pending.append(part)
+            is_end = is_whole and part[-1] not in _MARKS
+            word = part.rstrip().rpartition(" ")[2]
+            needs_number = prefixes.get(word[:-1].lstrip(_OPENING)) if word[-1:] == "." else None
         yield "".join(pending)
 
 
@@ -89,23 +92,32 @@ def _cut(ends: re.Pattern[str], text: str) -> Iterator[str]:
     yield text[start:]
 
 
-def _segments(code: str, text: str) -> Iterator[str]:
-    """The sentences that sentencex finds, of long texts window by window."""
+def _segments(code: str, text: str) -> Iterator[tuple[str, bool]]:
+    """The sentences that sentencex finds, of long texts window by window.
+
+    Each comes with whether it ends: one that fills its window goes on behind it.
+    """
     import sentencex  # imported late, as sacremoses below: most runs split nothing
 
     start = 0
     while start < len(text):
         window = text[start : start + _WINDOW]
         found = sentencex.segment(code, window)
-        if len(found) > 1 and start + len(window) < len(text):
-            found = found[:-1]  # it may go on behind the window
+        goes_on = start + len(window) < len(text)
+        if goes_on and len(found) > 1:
+            found, goes_on = found[:-1], False  # the last is found anew, with what follows it
         start += sum(map(len, found))
-        yield from found
+        for part in found:
+            yield part, not goes_on
 
 
 @functools.cache
-def _prefixes(code: str) -> frozenset[str]:
-    """Words that a full stop behind them does not end; those of English for unknown languages."""
+def _prefixes(code: str) -> dict[str, bool]:
+    """Words that a full stop behind them does not end, and whether only before a number.
+
+    Those of English for unknown languages.
+    """
     from sacremoses.corpus import NonbreakingPrefixes
 
-    return frozenset(line.split()[0] for line in NonbreakingPrefixes().words(code))
+    lines = NonbreakingPrefixes().words(code)
+    return {line.split()[0]: "#NUMERIC_ONLY#" in line for line in lines}

@@ -83,14 +83,19 @@ def read_parallel(first: str, second: str, languages: tuple[str, str]) -> tuple[
     """
     given = first, second
     sides: tuple[list[str], list[str]] = ([], [])
-    lines = (sources.lines(sources.Chunk(source)) for source in given)
+    lines = [sources.lines(sources.Chunk(source)) for source in given]
     for number, pair in enumerate(itertools.zip_longest(*lines, fillvalue=""), 1):
         cleaned = [clean(line) for line in pair]
         if any(cleaned) and not all(cleaned):
             blank = 0 if cleaned[1] else 1
+            is_over = not pair[blank] and next(lines[blank], None) is None
+            problem = (
+                f" ends after {number - 1} lines, and {given[1 - blank]} has text in line {number}"
+                if is_over
+                else f", line {number}: no text, and {given[1 - blank]} has text in that line"
+            )
             raise ValueError(
-                f"{given[blank]}, line {number}: no text, and {given[1 - blank]} has text in that "
-                "line: parallel texts translate each other line by line"
+                f"{given[blank]}{problem}: parallel texts translate each other line by line"
             )
         if all(cleaned):
             for side, line in zip(sides, cleaned, strict=True):

@@ -7,6 +7,7 @@ Beside `config.json` and `model.safetensors` the folder holds `tokenizer.json`, 
 import dataclasses
 import functools
 import importlib.util
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,6 @@ from xling_jax.models.text_model import BLANK, NO_WORD, Encoded, require_rows
 TOKENIZER = "tokenizer.json"
 CONTINUED = "##"  # with which WordPiece marks what does not begin a word
 END = "</w>"  # with which byte pairs mark the end of a word (Sennrich et al. 2016)
-BYTES_BLANK = "Ġ"  # a blank in vocabularies of bytes
 
 
 def require(folder: Path) -> Path:
@@ -52,7 +52,7 @@ class HuggingFaceModel:
 
     config: its size. params: plain. language: says how words are told apart in text.
     tokenizer: of the package `tokenizers`. frame: the ids before and behind a sentence.
-    unknown: the id of what the vocabulary cannot write.
+    unknown: the id of what the vocabulary cannot write; None where it has all bytes.
     """
 
     config: BertConfig
@@ -60,7 +60,7 @@ class HuggingFaceModel:
     language: str
     tokenizer: Any
     frame: tuple[int, int]
-    unknown: int
+    unknown: int | None
 
     inverted = False
 
@@ -128,11 +128,11 @@ class HuggingFaceModel:
     def _special(self) -> set[int]:
         """The ids that stand for no text: special tokens, and what the vocabulary cannot write."""
         added = {n for n, x in self.tokenizer.get_added_tokens_decoder().items() if x.special}
-        return added | {self.unknown}
+        return added if self.unknown is None else added | {self.unknown}
 
 
-def _tokenizer(path: Path) -> tuple[Any, int]:
-    """The tokenizer in a file, and its id of what its vocabulary cannot write."""
+def _tokenizer(path: Path) -> tuple[Any, int | None]:
+    """The tokenizer in a file, and its id of what its vocabulary cannot write, if any."""
     import tokenizers  # imported late: few runs need it
 
     fields = Fields.read(path)
@@ -140,17 +140,20 @@ def _tokenizer(path: Path) -> tuple[Any, int]:
         tokenizer = tokenizers.Tokenizer.from_file(str(path))
     except Exception as error:  # the package raises nothing more precise
         raise ValueError(f"{path} cannot be read: {error}") from error
-    vocabulary = tokenizer.get_vocab()
-    if any(name.startswith(BYTES_BLANK) for name in vocabulary):
+    steps = [fields.get(name) for name in ("normalizer", "pre_tokenizer", "decoder")]
+    if '"type": "ByteLevel"' in json.dumps(steps):
         raise ValueError(
             f"{path} cuts text into bytes, as GPT-2's and RoBERTa's does, which does not tell "
             "words apart: choose a BERT or an XLM-R"
         )
     tokenizer.no_padding()
     tokenizer.no_truncation()
-    model = fields.object("model")
-    if "unk_id" in model:  # Unigram has a number instead of a name
+    model, vocabulary = fields.object("model"), tokenizer.get_vocab()
+    if "unk_id" in model.names():  # Unigram has a number instead of a name, and always needs it
         return tokenizer, model.integer("unk_id")
+    has_bytes = all(f"<0x{byte:02X}>" in vocabulary for byte in range(256))
+    if "unk_token" not in model and has_bytes and model.boolean("byte_fallback", False):
+        return tokenizer, None
     name = model.text("unk_token")
     if name not in vocabulary:
         raise model.error("unk_token", "the vocabulary has no such piece; restore the file")

@@ -65,7 +65,8 @@ def require_rows(path: Path, ids: Mapping[str, int], rows: int) -> None:
         if not 0 <= number < rows:
             raise ValueError(
                 f"{path}: piece {name!r} has the id {number}, and the model has ids from 0 to "
-                f"{rows - 1}: they do not belong together"
+                f"{rows - 1}: take the model's own tokenizer, or enlarge the model for this one in "
+                "transformers with model.resize_token_embeddings(len(tokenizer))"
             )
         if number in names:
             raise ValueError(

@@ -64,26 +64,27 @@ def files(folder: Path) -> list[Path]:
 def read_merges(path: Path) -> Ranks:
     """The learned pairs of a file, each with its place; see `split`.
 
-    A line has the pair, and maybe how often it was seen; the first may name a version. Like
-    XLMTokenizer, blanks of every kind end a piece.
+    A line has the pair, and maybe how often it was seen; the first may name a version. As for
+    XLMTokenizer, blanks of every kind end a piece, and a pair of which a blank is one is none.
 
     Raises:
-      ValueError: a line is something else, or a pair is there twice; the line is named.
+      ValueError: a line has no pair, or a pair is there twice; the line is named.
     """
     again = "restore the file, or save the tokenizer again"
     try:
-        *lines, rest = path.read_bytes().decode().split("\n")  # "\n" alone ends a line
+        *lines, rest = path.read_text("utf-8").split("\n")  # other than splitlines at U+2028
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not UTF-8 (byte {error.start + 1}): {again}") from None
     if rest:
         raise ValueError(f"{path}, line {len(lines) + 1}: the last line has no end: {again}")
     ranks: dict[tuple[str, str], int] = {}
     for number, line in enumerate(lines):
-        columns, pair = line.split(" "), line.split()[:2]
-        is_counted = len(columns) == 3 and columns[2].isdecimal()
-        if len(pair) < 2 or not (len(columns) == 2 or is_counted):
+        pair, written = line.split()[:2], [part for part in line.split(" ") if part][:2]
+        if len(pair) < 2:
+            if len(written) == 2:
+                continue
             raise ValueError(f"{path}, line {number + 1}: {line!r} is no pair of pieces: {again}")
-        if (pair[0], pair[1]) in ranks:
+        if (pair[0], pair[1]) in ranks and pair == written:
             raise ValueError(f"{path}, line {number + 1}: {line!r} is there twice: {again}")
         ranks[pair[0], pair[1]] = number
     return ranks

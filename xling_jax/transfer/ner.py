@@ -11,7 +11,7 @@ from xling_jax.corpora import sources
 OUTSIDE = "O"
 _BLANKS = re.compile(" +")  # a word may hold others, such as U+00A0
 _TAG = re.compile(r"O|[BI]-\S+")
-_LANGUAGE = re.compile(r"[a-z]{2,3}(?:-[a-z]+)*:(?=.)")  # that WikiAnn puts before a word
+_LANGUAGE = re.compile(r"[a-z]{2,6}(?:-[a-z]+)*:")  # that WikiAnn puts before a word
 _DOCUMENT = "-DOCSTART-"
 
 
@@ -40,8 +40,8 @@ def read(path: str | os.PathLike[str]) -> list[Tagged]:
 
     Raises:
       FileNotFoundError: there is no such file.
-      ValueError: it has no sentence, is no UTF-8, or a line has no tag, one that is not BIO, or
-        other columns than the first; the line is named.
+      ValueError: it has no sentence, is no UTF-8, a language stands before no word, or a line has
+        no tag, one that is not BIO, or other columns than the first; the line is named.
     """
     sentences: list[Tagged] = []
     words: list[str] = []
@@ -69,15 +69,17 @@ def read(path: str | os.PathLike[str]) -> list[Tagged]:
         tags.append(columns[-1])
     if not sentences:
         raise ValueError(f"{path} has no tagged words")
-    return _without_language(sentences)
+    return _without_language(sentences, path)
 
 
-def _without_language(sentences: list[Tagged]) -> list[Tagged]:
+def _without_language(sentences: list[Tagged], path: str | os.PathLike[str]) -> list[Tagged]:
     """The sentences without a language's name that stands before all of their words."""
     match = _LANGUAGE.match(sentences[0].words[0])
     if not match or not all(w.startswith(match[0]) for s in sentences for w in s.words):
         return sentences
     start = len(match[0])
+    if any(len(word) == start for s in sentences for word in s.words):
+        raise ValueError(f"{path}: {match[0]!r} stands before all words, and once before nothing")
     return [Tagged([word[start:] for word in s.words], s.tags) for s in sentences]
 
 

@@ -14,6 +14,7 @@ from xling_jax.corpora import sources
 ROOT = 0  # the head of a sentence's root; words count from 1
 PUNCTUATION = "PUNCT"
 _COLUMNS = 10
+_NOTHING = "_"  # of an empty column
 _RANGE = re.compile(r"(\d{1,6})-(\d{1,6})", re.ASCII)  # of words that are written as one
 _EMPTY_NODE = re.compile(r"\d{1,6}\.\d{1,6}", re.ASCII)  # a word that is not there
 
@@ -35,8 +36,8 @@ def read(path: str | os.PathLike[str]) -> list[Tree]:
 
     Raises:
       FileNotFoundError: there is no such file.
-      ValueError: it is no text in UTF-8, no CoNLL-U, has no word, or a sentence is no tree with one
-        root; the line is named.
+      ValueError: it is no text in UTF-8, no CoNLL-U, has no word or is published without them, or
+        a sentence is no tree with one root; the line is named.
     """
     return parse(sources.numbered(path), path)
 
@@ -55,6 +56,11 @@ def parse(
         sentence = []
     if not trees:
         raise ValueError(f"{path} has no word: give a treebank in CoNLL-U")
+    if all(word == _NOTHING for tree in trees for word in tree.words):
+        raise ValueError(
+            f"{path} is published without its words, each is _: put them back with the treebank's "
+            "own script"
+        )
     return trees
 
 
@@ -82,7 +88,7 @@ def _trees(sentence: Sequence[tuple[int, str]], path: str | os.PathLike[str]) ->
                 tree.words.append(columns[1])
                 tree.tags.append(columns[3])
                 tree.heads.append(_head(columns[6]))
-                tree.relations.append(columns[7])
+                tree.relations.append(_relation(columns[7]))
                 empty_nodes = 0
             elif name == "1":
                 raise ValueError("ids begin anew: a blank line is missing between two sentences")
@@ -117,6 +123,12 @@ def _head(value: str) -> int:
         return numerals.whole(value)
     except ValueError as error:
         raise ValueError(f"the head {value!r}: give the number of a word, or 0") from error
+
+
+def _relation(value: str) -> str:
+    if value == _NOTHING:
+        raise ValueError("the relation _: give the word's relation to its head")
+    return value
 
 
 def _require_tree(heads: Sequence[int]) -> None:

@@ -2,7 +2,6 @@
 
 import dataclasses
 import warnings
-import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -91,13 +90,12 @@ class SkipGram:
             ns_exponent=0.5,  # fastText's, where word2vec has 0.75
             sample=self.sample,
             epochs=self.epochs,
-            min_n=max(self.min_n, 1),
+            min_n=self.min_n,
             max_n=self.max_n,
             bucket=self.buckets,
             sg=1,
             workers=self.threads,
             seed=seed,
-            hashfxn=_stable_hash,
         )
         try:
             model.build_vocab(text)
@@ -109,11 +107,6 @@ class SkipGram:
         ids = {name: word for word, name in names.items()}
         words = np.array([ids[name] for name in model.wv.index_to_key], np.int32)
         return Vectors(words, np.asarray(model.wv.vectors, np.float32))
-
-
-def _stable_hash(text: str) -> int:
-    """The same in every process, which Python's own is not."""
-    return zlib.crc32(text.encode())
 
 
 def read(path: str | Path, ids: dict[str, int], most: int | None = None) -> Vectors:
@@ -152,6 +145,11 @@ def read(path: str | Path, ids: dict[str, int], most: int | None = None) -> Vect
         if vector is None:
             raise sources.wrong(
                 path, number, f"not a word and {dimension or 'its'} numbers: {line[:60]!r}"
+            )
+        _, *rest = word.split(" ")
+        if said is not None and not seen and rest and _numbers(rest[-1:]) is not None:
+            raise sources.wrong(
+                path, number, f"the first line says {dimension} numbers a vector; here are more"
             )
         if word in ids:
             found.setdefault(ids[word], vector)

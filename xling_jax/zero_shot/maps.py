@@ -31,14 +31,18 @@ def read_links(path: str | os.PathLike[str], number: int) -> list[Links]:
             try:
                 links.append((numerals.whole(first), numerals.whole(second)))
             except ValueError as error:
+                way_out = ": leave possible links out, or write 1p2 as 1-2" if "p" in part else ""
                 raise sources.wrong(
-                    path, line_number, f"{part!r} is no link such as 0-1"
+                    path, line_number, f"{part!r} is no link such as 0-1{way_out}"
                 ) from error
         found.append(links)
     if not line:
         found.pop()  # what is behind the last line's end
     if len(found) != number:
-        raise ValueError(f"{path} has links for {len(found)} sentences, and there are {number}")
+        raise ValueError(
+            f"{path} has links for {len(found)} sentences, and there are {number}: give a line for "
+            "each pair of sentences, and none for lines that are blank in both texts"
+        )
     return found
 
 
