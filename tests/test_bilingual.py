@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from small_run import ROOT, config_of
 
+from xling_jax import experiment
 from xling_jax.batches.assembly import SPECIALS
 from xling_jax.bilingual import group, laboratory
 from xling_jax.bilingual.data import Preparer
@@ -160,6 +161,18 @@ def test_separate_layers_start_from_shared_ones_of_another_run(finished, tmp_pat
         run(tmp_path / "other", "row=default,pair=en-far", **still)
     with pytest.raises(FileNotFoundError, match="there is no best.json"):
         run(tmp_path / "gone", "row=default,pair=en-far", **{**still, "training.start_from": "x"})
+
+
+def test_a_checkpoint_to_start_from_must_stay_the_same(tmp_path):
+    best, workdir = tmp_path / "best.json", tmp_path / "run"
+    best.write_text('{"step": 3}')
+    made = config("row=default,pair=en-far", **{"training.start_from": str(tmp_path)})
+    experiment.store(workdir, Laboratory(made, workdir)._stored)
+    (workdir / "checkpoints" / "row" / "1").mkdir(parents=True)  # as if it had trained
+    Laboratory(made, workdir)
+    best.write_text('{"step": 4}')  # that run went on
+    with pytest.raises(ValueError, match=r"the content of .*best\.json"):
+        Laboratory(made, workdir)
 
 
 def test_words_replaced_online_are_drawn_anew(finished, tmp_path):

@@ -52,15 +52,6 @@ def test_a_stream_in_any_parts_gives_the_whole(cuts):
     np.testing.assert_allclose(total.mean_x, x.mean(0), rtol=1e-5)
 
 
-def test_pairs_of_weight_0_do_not_count_whatever_they_hold():
-    x, y = pair()
-    x[7], y[9] = np.nan, 1e30
-    keep = np.ones(len(x))
-    keep[[7, 9]] = 0
-    found = cka.moments(jnp.asarray(x), jnp.asarray(y), jnp.asarray(keep)).cka()
-    assert float(found) == pytest.approx(exact(x[keep > 0], y[keep > 0]), rel=1e-5)
-
-
 def test_large_and_small_numbers_neither_overflow_nor_vanish():
     x, y = pair()
     for scale in (1e18, 1e-18, 1e36, 1e-36):
@@ -92,7 +83,8 @@ def test_degenerate_input_has_a_defined_result_or_an_error():
     x, y = pair(40)
     # In a compiled program no value can be refused.
     assert np.isnan(float(jax.jit(cka.linear_cka)(np.full_like(x, np.nan), y)))
-    assert float(cka.linear_cka(x[:5], y[:5])) <= 1 + 1e-5
+    for n in range(2, 30):  # fewer points than dimensions: 1 but for rounding
+        assert float(cka.linear_cka(x[:n], x[:n])) <= 1
     with pytest.raises(ValueError, match="row i of one"):
         cka.linear_cka(x, y[:-1])
 

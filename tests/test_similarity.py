@@ -1,7 +1,9 @@
 """text_encoder and similarity: batches, words in context, CKA of models, aligned sentences."""
 
+import dataclasses
 import functools
 
+import jax
 import numpy as np
 import pytest
 
@@ -123,6 +125,17 @@ def test_cka_of_models_is_that_of_their_sentences_in_chunks(monkeypatch):
     np.testing.assert_allclose(found, expected, rtol=1e-4)
     np.testing.assert_allclose(similarity.layer_cka(first, first, pairs), 1, atol=1e-5)
     assert (found < 0.99).all()
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_states_that_are_not_finite_are_refused_by_their_layer(value):
+    spoilt = model(1)
+    params = jax.tree.map(lambda x: x, spoilt.params)
+    params["layers"]["1"]["output"]["bias"] = np.full(16, value, np.float32)
+    spoilt = TextEncoder(dataclasses.replace(spoilt, params=params))
+    pairs = [(line, line) for line in text(20)]
+    with pytest.raises(ValueError, match="layer 2 with layer 2: a state is a NaN"):
+        similarity.layer_cka(TextEncoder(model()), spoilt, pairs)
 
 
 def test_a_map_learned_on_some_sentences_translates_others():

@@ -8,12 +8,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from small_run import ROOT, config_of
+from test_bilingual import config as train_config
 from test_bilingual import run as train
 
+from xling_jax import records
 from xling_jax.models import stored
 from xling_jax.reports import results
 from xling_jax.similarity import measures, pairs, words
 from xling_jax.similarity.laboratory import Laboratory
+from xling_jax.similarity.texts import TextReader
 
 
 @pytest.fixture(scope="module")
@@ -150,6 +153,17 @@ def test_models_of_different_depths_are_compared_at_layers_that_are_named():
     with pytest.raises(ValueError, match="models of 2 and 3 layers: name as many with layers="):
         measures.layers_of(models, SimpleNamespace(layers=()))
     assert measures.layers_of(models, SimpleNamespace(layers=(0, 2))) == [[0, 2], [0, 2]]
+
+
+def test_embedded_texts_of_another_run_are_told_apart(tmp_path):
+    described, found = train_config("row=default,pair=en-far"), []
+    for words_there_are in (300, 301):
+        described.corpora.synthetic.word_types = words_there_are
+        content = {"experiment": "bilingual", "config": described.to_dict()}
+        (tmp_path / "config.json").write_text(json.dumps(records.sealed(content)))
+        found.append([TextReader(config(tmp_path)).manifest() for _ in range(2)])
+    assert found[0][0] == found[0][1] != found[1][0]
+    assert {entry["field"] for entry in found[0][0]} == {"run"}
 
 
 def test_another_model_is_refused_in_the_same_workdir(trained, finished, tmp_path):

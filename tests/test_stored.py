@@ -103,7 +103,7 @@ def change_description(folder, **changes):
 def old(model, tmp_path):
     """A folder as it was written before there were digests."""
     stored.save(tmp_path, model)
-    change_description(tmp_path, sha256=None, format=1, frame=None, inverted=None)
+    change_description(tmp_path, sha256=None, files=None, format=1, frame=None, inverted=None)
     return tmp_path
 
 
@@ -113,7 +113,7 @@ def test_folders_without_digests_are_read(model, old):
     change_description(old, format=2, frame=[7, 8], inverted=True)
     assert stored.load(old).frame == (7, 8) and stored.load(old).inverted
     change_description(old, format=3)
-    with pytest.raises(ValueError, match=r"model\.json: sha256 is missing"):
+    with pytest.raises(ValueError, match=r"model\.json: files is missing"):
         stored.load(old)
 
 

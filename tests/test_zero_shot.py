@@ -95,6 +95,9 @@ def test_the_last_epoch_may_be_tested_instead_and_a_resumed_run_does_so_too(trai
     assert replica.scored_at == last["step"] > first["step"]
     assert {name: replica.metrics[name] for name in last["metrics"]} == last["metrics"]
     assert "best_epoch" not in replica.metrics
+    path.write_text("".join(json.dumps(records.sealed(x)) + "\n" for x in lines if x != first))
+    (tmp_path / "results.json").unlink()
+    assert run(trained, tmp_path, ",row=default", **changes)[1] == found
 
 
 def test_the_search_of_dufter_and_schuetze_tests_the_last_epoch(trained):

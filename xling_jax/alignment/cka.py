@@ -6,7 +6,7 @@ import math
 import jax
 import jax.numpy as jnp
 
-from xling_jax.alignment.points import magnitude, matrices, points, require_finite
+from xling_jax.alignment.points import magnitude, points
 
 BLOCK = 4096  # rows at a time
 SMALLEST = 2.0**-126  # the smallest normal float32
@@ -86,43 +86,37 @@ class Moments:
         within = jnp.linalg.norm(self.xx / unit_x) * jnp.linalg.norm(self.yy / unit_y)
         is_none = is_constant(self.xx, self.mean_x, self.scale_x)
         is_none |= is_constant(self.yy, self.mean_y, self.scale_y)
-        return jnp.where(is_none, 0.0, jnp.sum(between**2) / jnp.where(is_none, 1.0, within))
+        value = jnp.sum(between**2) / jnp.where(is_none, 1.0, within)
+        return jnp.where(is_none, 0.0, jnp.minimum(value, 1.0))  # rounding may exceed 1
 
 
-def moments(x: jax.Array, y: jax.Array, weights: jax.Array | None = None) -> Moments:
+def moments(x: jax.Array, y: jax.Array) -> Moments:
     """The moments of pairs of rows that fit in memory.
 
     Args:
       x: [n, d]. y: [n, e], a row for each item.
-      weights: [n]; 0 leaves a pair out, whatever it holds, and 1 counts. All count by default.
 
     Raises:
-      ValueError: different numbers of rows; or a value that counts is not finite.
+      ValueError: the two are no matrices with as many rows, or not finite.
     """
-    x, y = matrices(counterparts=True, x=x, y=y)
-    if weights is not None:
-        if jnp.shape(weights) != x.shape[:1]:
-            raise ValueError(f"weights {jnp.shape(weights)}: give one for each of {len(x)} pairs")
-        x, y = (jnp.where(jnp.asarray(weights)[:, None] > 0, z, 0.0) for z in (x, y))
-    require_finite(x=x, y=y)
-    return _moments(x, y, jnp.ones(len(x)) if weights is None else weights)
+    x, y = points(counterparts=True, x=x, y=y)
+    return _moments(x, y, jnp.ones(len(x)))
 
 
 @jax.jit
-def _moments(x_NxD: jax.Array, y_NxE: jax.Array, weights_N: jax.Array) -> Moments:
-    """The same without checks, of rows that are 0 where they do not count."""
-    weights = weights_N.astype(jnp.float32)[:, None]
-    count = weights.sum()
-    first = (weights_N > 0).argmax()
+def _moments(x_NxD: jax.Array, y_NxE: jax.Array, counts_N: jax.Array) -> Moments:
+    """The same without checks, of the first rows: counts is 1 for them and 0 for the padding."""
+    counts = counts_N[:, None]
+    count = counts.sum()
     sides, scales, means = [], [], []
     for points_NxD in (x_NxD, y_NxE):
         scale = magnitude(points_NxD)
         scaled = points_NxD / scale
         # Counted from the first row, so that rows that are all equal differ from their mean by 0.
-        start = scaled[first]
-        apart = (scaled - start) * weights
+        start = scaled[0]
+        apart = (scaled - start) * counts
         mean = apart.sum(axis=0) / jnp.maximum(count, 1.0)
-        sides.append((apart - mean) * weights)
+        sides.append((apart - mean) * counts)
         scales.append(scale)
         means.append((start + mean) * scale)
 
@@ -163,8 +157,8 @@ def _linear_cka(x_NxD: jax.Array, y_NxE: jax.Array) -> jax.Array:
     shaped = [z.reshape(blocks, block, -1) for z in padded]
 
     def one(i, total: Moments) -> Moments:
-        weights = (i * block + jnp.arange(block) < n).astype(jnp.float32)
-        return total.add(_moments(shaped[0][i], shaped[1][i], weights))
+        counts = (i * block + jnp.arange(block) < n).astype(jnp.float32)
+        return total.add(_moments(shaped[0][i], shaped[1][i], counts))
 
     nothing = Moments.nothing(x_NxD.shape[1], y_NxE.shape[1])
     return jax.lax.fori_loop(0, blocks, one, nothing).cka()

@@ -55,35 +55,33 @@ def matrices(
     return found
 
 
-@jax.jit
-def _first_bad_rows(sides: list[jax.Array]) -> jax.Array:
-    """The first row of each matrix that holds a value that is not finite, or -1."""
-    is_bad = [~jnp.isfinite(x).all(axis=1) for x in sides]
-    return jnp.stack([jnp.where(bad.any(), bad.argmax(), -1) for bad in is_bad])
+def require_finite(name: str, x: jax.Array) -> None:
+    """Raises ValueError, with argument and row, if a value is a NaN or infinite in float32.
 
-
-def require_finite(**sides: jax.Array) -> None:
-    """Raises ValueError, with argument and row, if a value is a NaN or infinite in float32."""
-    if any(isinstance(x, jax.core.Tracer) for x in sides.values()):
+    NumPy looks at them, for XLA would compile a program for every shape. Points on an accelerator
+    are copied to the host for it.
+    """
+    if isinstance(x, jax.core.Tracer):
         return
-    for name, row in zip(sides, _first_bad_rows(list(sides.values())).tolist(), strict=True):
-        if row >= 0:
-            raise ValueError(
-                f"{name}: row {row} holds a NaN or an infinity; one such point would spoil the "
-                "results of all, so leave it out"
-            )
+    is_bad = ~np.isfinite(np.asarray(x)).all(axis=1)
+    if is_bad.any():
+        raise ValueError(
+            f"{name}: row {is_bad.argmax()} holds a NaN or an infinity; one such point would spoil "
+            "the results of all, so leave it out"
+        )
 
 
 def points(
     *, one_space: bool = False, counterparts: bool = False, **sides: jax.typing.ArrayLike
 ) -> list[jax.Array]:
-    """`matrices` whose values are finite: one reduction over each, next to nothing.
+    """`matrices` whose values are finite.
 
     Raises:
       ValueError: as `matrices` and `require_finite`.
     """
     found = matrices(one_space=one_space, counterparts=counterparts, **sides)
-    require_finite(**dict(zip(sides, found, strict=True)))
+    for name, x in zip(sides, found, strict=True):
+        require_finite(name, x)
     return found
 
 

@@ -160,7 +160,7 @@ def induce(
 
     In each direction a random share `keep` of the similarities of all pairs may be chosen, drawn
     for it alone. (§3.3 sets the others to 0; here they are no candidates, also where all that is
-    left is below 0.)
+    left is below 0. Where chance leaves a word nothing, all are candidates.)
 
     Args:
       x_NxD: n points of unit length.
@@ -196,6 +196,10 @@ def induce(
         def kept(way):
             chance_BxM = chance_Bx2[:, way, None] * chance_2xM[way]
             is_kept = (chance_BxM >> 8).astype(jnp.float32) < keep * 2.0**24
+            if way == 0 or block == n:  # more rows than a block always leave some
+                is_kept |= ~is_kept.any(1 - way, keepdims=True)
+            # The scores stay as they are: `_highest` compares them, and XLA rounds sums that it
+            # computes in two places differently.
             return jnp.where(is_kept & exists, score_BxM, -jnp.inf)
 
         best_M, row_M = backward

@@ -10,7 +10,7 @@ from xling_jax.bilingual.data import Data, Preparer
 from xling_jax.bilingual.export import group_name
 from xling_jax.bilingual.group import CHECKPOINTS, Group
 from xling_jax.bilingual.rows import Row, parse
-from xling_jax.bilingual.selection import best_folder
+from xling_jax.bilingual.selection import RECORD, best_folder
 from xling_jax.bilingual.texts import Reader
 from xling_jax.evaluators.multilinguality import require_layers
 from xling_jax.models import heads, partition
@@ -44,13 +44,17 @@ class Laboratory:
         for row in self._rows:
             with experiment.named(f"row={row.name!r}"):
                 partition.own_paths(plain, row.partition)
-        if config.training.start_from:
-            best_folder(config.training.start_from)
+        start = config.training.start_from
+        start_record = best_folder(start) / RECORD if start else None
         self._lock = experiment.take(workdir)
         self._reader = Reader(config)
+        manifest = self._reader.manifest(self._rows)
+        if start_record:  # names the step, which changes if that run goes on
+            where = "training.start_from"
+            manifest.append(experiment.hashed(str(start_record), "", "start_from", where))
         description = experiment.describe(
             config,
-            self._reader.manifest(self._rows),
+            manifest,
             {row.name: row.description for row in self._rows},
         )
         self._stored = experiment.stored(workdir, description) or dict(description)
@@ -139,8 +143,9 @@ class Laboratory:
             for number, (row, members) in enumerate(groups, 1)
             if not {(row.name, seed) for seed in members} <= done
         ]
-        # All rows are tried before the first one binds the workdir.
-        for row, members in {row.name: (row, members) for _, row, members in waiting[1:]}.values():
+        # All rows are tried before the first one, which is made below, binds the workdir.
+        others = {row.name: (row, members) for _, row, members in waiting}
+        for row, members in list(others.values())[1:]:
             made(row, members)
         if not waiting:
             experiment.store(self._workdir, self._stored)

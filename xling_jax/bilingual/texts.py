@@ -71,6 +71,11 @@ class Reader:
             )
         self.is_synthetic = kinds[self.languages[0]]
 
+    @property
+    def fingerprint(self) -> str:
+        """A hash of what the config says of the texts."""
+        return experiment.fingerprint({"corpora": self._section.to_dict()}, (), {})
+
     def manifest(self, rows: Sequence[Row]) -> list[dict[str, str]]:
         """Every source that the rows read, with a hash of its content, and what cuts sentences.
 

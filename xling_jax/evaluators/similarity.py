@@ -25,7 +25,7 @@ def layer_cka(
       pairs: a sentence for each of them; equal ones for two models of one language.
 
     Raises:
-      ValueError: different numbers of layers, or no sentence.
+      ValueError: different numbers of layers, no sentence, or states that are not finite.
     """
     if len(first.layers) != len(second.layers):
         raise ValueError(
@@ -43,7 +43,13 @@ def layer_cka(
         total = found if total is None else add(total, found)
     if total is None:
         raise ValueError("CKA compares sentences: give at least two")
-    return np.asarray(jax.vmap(cka.Moments.cka)(total))
+    found = np.asarray(jax.vmap(cka.Moments.cka)(total))
+    if spoilt := np.flatnonzero(~np.isfinite(found)).tolist():
+        raise ValueError(
+            f"CKA of layer {first.layers[spoilt[0]]} with layer {second.layers[spoilt[0]]}: a "
+            "state is a NaN or too large for float32. Give a model that has not diverged"
+        )
+    return found
 
 
 def sentence_translation(

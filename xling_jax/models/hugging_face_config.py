@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from xling_jax.models.bert import BertConfig
-from xling_jax.models.fields import RANGES, SHORTEST, Fields, bert_field
 from xling_jax.models.hugging_face_names import (
     READ,
     ROBERTA,
@@ -16,6 +15,7 @@ from xling_jax.models.hugging_face_names import (
     Architecture,
     Leaf,
 )
+from xling_jax.models.json_fields import RANGES, SHORTEST, Fields, bert_field
 from xling_jax.vocabulary.pieces import CLS, MASK, PAD, SEP, UNK
 
 CONFIG = "config.json"

@@ -18,7 +18,7 @@ from xling_jax.corpora.normalize import Normalizer
 from xling_jax.files import require_regular
 from xling_jax.models import hugging_face
 from xling_jax.models.bert import BertConfig
-from xling_jax.models.fields import Fields
+from xling_jax.models.json_fields import Fields
 from xling_jax.models.text_model import BLANK, NO_WORD, Encoded, require_rows
 
 TOKENIZER = "tokenizer.json"

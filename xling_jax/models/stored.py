@@ -1,6 +1,6 @@
 """A trained model of one language in a folder: weights, pieces, and how its text is written.
 
-`model.json` has the size of the model, the language and a digest of every file, itself included;
+`model.json` has the size of the model, the language, a digest of every other file and its own seal;
 `model.safetensors` the plain parameters by their paths, `pieces.model` the SentencePiece model, and
 `ids.npy` the id of each piece.
 """
@@ -19,18 +19,19 @@ import numpy as np
 import safetensors.numpy
 from flax import traverse_util
 
+from xling_jax import records
 from xling_jax.corpora.normalize import Normalization, Normalizer
 from xling_jax.files import link_beside, require_regular, write_beside
 from xling_jax.models import heads, tensor_files
 from xling_jax.models.bert import BertConfig
-from xling_jax.models.fields import Fields, bert_field
+from xling_jax.models.json_fields import Fields, bert_field
 from xling_jax.models.text_model import BLANK, NO_WORD, Encoded, require_rows
 from xling_jax.vocabulary.pieces import CLS, SEP, SPECIAL_TOKENS, Pieces
 
 CONFIG, WEIGHTS, PIECES, IDS = "model.json", "model.safetensors", "pieces.model", "ids.npy"
 FORMAT = 3
 UNSIGNED = (1, 2)  # older formats, without digests
-DIGESTS = "sha256"  # the field of the digests: of each file its own, by its name
+DIGESTS = "files"  # the field of the digests: SHA-256 of every other file, by its name
 
 
 @dataclasses.dataclass(frozen=True)
@@ -132,15 +133,7 @@ def save(
         "model": dataclasses.asdict(model.config),
         DIGESTS: digests,
     }
-    digests[CONFIG] = _digest(fields)
-    write_beside(folder / CONFIG, json.dumps(fields, indent=1) + "\n")
-
-
-def _digest(fields: Mapping[str, Any]) -> str:
-    """That of a description without its own digest."""
-    others = {name: each for name, each in fields[DIGESTS].items() if name != CONFIG}
-    content = json.dumps({**fields, DIGESTS: others}, sort_keys=True)
-    return hashlib.sha256(content.encode()).hexdigest()
+    write_beside(folder / CONFIG, json.dumps(records.sealed(fields), indent=1) + "\n")
 
 
 def files(folder: Path) -> list[Path]:
@@ -173,7 +166,7 @@ def load(folder: str | os.PathLike[str]) -> StoredModel:
     paths = files(folder)
     fields = Fields.read(folder / CONFIG)
     config, others = _description(fields)
-    if DIGESTS in fields:
+    if records.SEAL in fields:
         _require_digests(paths, fields)
     pieces = Pieces.load(folder / PIECES)
     params = traverse_util.unflatten_dict(_leaves(folder, config), sep="/")
@@ -205,7 +198,8 @@ def _description(fields: Fields) -> tuple[BertConfig, dict[str, Any]]:
     known = [size, written, fields]
     if is_signed:
         known.append(digests := fields.object(DIGESTS))
-        for name in (CONFIG, WEIGHTS, PIECES, IDS):
+        fields.text(records.SEAL)
+        for name in (WEIGHTS, PIECES, IDS):
             digests.text(name)
     for each in known:
         each.require_no_others()
@@ -217,14 +211,15 @@ def _description(fields: Fields) -> tuple[BertConfig, dict[str, Any]]:
 
 def _require_digests(paths: Iterable[Path], fields: Fields) -> None:
     """ValueError unless all files are those that the description was written for."""
-    digests = fields.get(DIGESTS)
+    written = {name: fields.get(name) for name in fields.names()}
     for path in paths:
         if path.name == CONFIG:
-            found = _digest({name: fields.get(name) for name in fields.names()})
+            is_same = records.sealed(written) == written
         else:
             with open(path, "rb") as file:
-                found = hashlib.file_digest(file, "sha256").hexdigest()
-        if found != digests[path.name]:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            is_same = digest == written[DIGESTS][path.name]
+        if not is_same:
             raise ValueError(
                 f"{path} is damaged or changed: its SHA-256 is not the one in {CONFIG}. Restore "
                 "the folder from a copy, or write the model again by the run that trained it"

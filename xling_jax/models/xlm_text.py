@@ -25,8 +25,8 @@ from xling_jax.corpora.normalize import (
 from xling_jax.files import require_regular
 from xling_jax.models import hugging_face
 from xling_jax.models.bert import BertConfig
-from xling_jax.models.fields import Fields
 from xling_jax.models.hugging_face_text import END, TOKENIZER
+from xling_jax.models.json_fields import Fields
 from xling_jax.models.text_model import Encoded, require_rows
 
 VOCABULARY, MERGES, SETTINGS = "vocab.json", "merges.txt", "tokenizer_config.json"

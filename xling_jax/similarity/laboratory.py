@@ -11,7 +11,7 @@ from xling_jax.models.text_model import TextModel
 from xling_jax.reports import outcomes, results, similarity
 from xling_jax.similarity import measures, pairs
 from xling_jax.similarity.pairs import ModelPair
-from xling_jax.similarity.texts import TextReader
+from xling_jax.similarity.texts import TextReader, Texts
 from xling_jax.training.interruption import Interrupted, Interruption
 from xling_jax.training.metrics import say
 
@@ -27,6 +27,8 @@ class Laboratory:
             workdir holds another experiment.
         """
         fields.check(config)
+        if processes.are_several():
+            raise ValueError("--processes: one process compares models; start it without")
         self._config, self._workdir = config, workdir
 
         def parse(name: str, description: str) -> ModelPair:
@@ -34,8 +36,6 @@ class Laboratory:
 
         self._pairs = config_files.chosen_rows(config, parse)
         self._lock = experiment.take(workdir)
-        if processes.are_several():
-            raise ValueError("--processes: one process compares models; start it without")
         self._texts = TextReader(config)
         description = experiment.describe(
             config,
@@ -56,12 +56,15 @@ class Laboratory:
                 found += folders.manifest(folder)
         return found
 
-    def _models(self, pair: ModelPair) -> list[TextModel]:
+    def _read(self, pair: ModelPair) -> tuple[list[TextModel], Texts]:
+        """The models of a pair, with the layers that are compared, and its texts."""
         languages, seed = (self._config.languages[0], pair.language), self._config.seeds[0]
-        return [
+        models = [
             pairs.load(side, place, self._config.models, language, seed)
             for place, (side, language) in enumerate(zip(pair.sides, languages, strict=True))
         ]
+        measures.layers_of(models, self._config)
+        return models, self._texts.read(pair.language)
 
     def run(self) -> str:
         """Compares what is missing, writes the report, returns the table.
@@ -75,10 +78,10 @@ class Laboratory:
         waiting = [
             (n, pair) for n, pair in enumerate(self._pairs, 1) if (pair.name, seed) not in done
         ]
-        for _, pair in waiting:  # all are tried before the first one binds the workdir
-            measures.layers_of(self._models(pair), self._config)
-            self._texts.read(pair.language)
-        experiment.store(self._workdir, self._stored)
+        for _, pair in waiting[1:]:  # all are tried before the first one binds the workdir
+            self._read(pair)
+        if not waiting:
+            experiment.store(self._workdir, self._stored)
         with Interruption() as interruption:
             for number, pair in waiting:
                 if interruption.was_asked():
@@ -88,8 +91,9 @@ class Laboratory:
                     )
                 say(f"{number} of {len(self._pairs)}: {pair.name} ({pair.description})")
                 is_translated = pair.language != self._config.languages[0]
-                texts = self._texts.read(pair.language)
-                found = measures.compare(self._models(pair), texts, is_translated, self._config)
+                models, texts = self._read(pair)
+                experiment.store(self._workdir, self._stored)
+                found = measures.compare(models, texts, is_translated, self._config)
                 results.add_result(
                     path,
                     results.Replica(

@@ -89,8 +89,12 @@ class TextReader:
         self._embedded = of_run(config.run, self.languages) if is_made else None
 
     def manifest(self) -> list[dict[str, Any]]:
-        """Every file that is given, with a hash of its content."""
+        """Every file that is given, with a hash of its content, and what the run is of whose
+        embedded languages are read."""
         found = []
+        if self._embedded:
+            digest = self._embedded.fingerprint
+            found.append({"source": "run", "language": "", "field": "run", "sha256": digest})
         for name, field in _fields(self.languages):
             path = self._texts[name][field]
             if path and path != sources.SYNTHETIC:

@@ -263,11 +263,12 @@ class Group:
             step = None
             if at == RUNNING:
                 own = [x for x in written if (x[0], x[1]) == (replica.row, replica.seed)]
-                if lost := {*self._schedule.evaluations} - {step for _, _, step, _ in own}:
+                needed = {self._schedule.total} if is_last else {*self._schedule.evaluations}
+                if lost := needed - {step for _, _, step, _ in own}:
                     raise ValueError(
                         f"{self._workdir / experiment.METRICS} has lost the evaluation of "
-                        f"{replica.name} at step {min(lost)}, and the best epoch cannot be "
-                        f"chosen: put back a copy of it, or remove {self.folder} to train again"
+                        f"{replica.name} at step {min(lost)}, which its result needs: put back a "
+                        f"copy of it, or remove {self.folder} to train again"
                     )
                 *_, step, found = max(own, key=lambda x: x[2] if is_last else x[-1][dev])
                 values = {**found, **fixed, **known}

@@ -225,10 +225,13 @@ class Laboratory:
             for number, (job, seed, chosen) in enumerate(groups, 1)
             if not {(row_name(job, choice), seed) for choice in chosen} <= done
         ]
-        # All jobs are tried, with one seed, before the first one binds the workdir.
-        others = {(job.name, chosen[0].batch): each for each in waiting[1:]
-                  for _, job, _, chosen in [each]}  # fmt: skip
-        for _, job, seed, chosen in others.values():
+        # What jobs read is tried, with one seed, before the first one binds the workdir: of those
+        # that differ by their rows' layers alone, the one that keeps most.
+        others = {
+            (job.pair, job.row.models, job.task, chosen[0].batch): (job, seed, chosen)
+            for _, job, seed, chosen in sorted(waiting[1:], key=lambda each: each[1].row.base or 0)
+        }
+        for job, seed, chosen in others.values():
             self._group(job, seed, chosen, self._read(job, seed))
         if not waiting:
             experiment.store(self._workdir, self._stored)
