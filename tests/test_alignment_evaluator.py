@@ -33,6 +33,10 @@ def test_one_sentence_leaves_none_to_map_and_test():
     for learned in (0, 200):
         with pytest.raises(ValueError, match=f"learned={learned} of 200 sentences"):
             mapped_precisions(points(), points(), learned)
+    broken = points()
+    broken[7] = np.nan
+    with pytest.raises(ValueError, match="^second: row 7"):
+        mapped_precisions(points(), broken, 100)
 
 
 def test_only_sentences_that_the_map_was_not_learned_on_are_tested():

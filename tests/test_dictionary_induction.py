@@ -70,6 +70,14 @@ def test_pairs_of_rows_that_are_not_there_are_refused(spaces):
         precisions(x, y, (np.zeros(0, int), np.zeros((0, 1), int)))
 
 
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_the_side_that_is_not_finite_is_named(spaces, side):
+    x, y, dictionary, rows = spaces
+    (x if side == "source" else y)[7, 0] = np.nan
+    with pytest.raises(ValueError, match=f"^{side}: row 7"):
+        induce(x, y, *halves(dictionary, rows))
+
+
 def test_a_dictionary_of_unknown_words_is_refused():
     with pytest.raises(ValueError, match="none of the dictionary's 1 words of x is known"):
         Pairs.of(from_pairs([("a", "u")], "x", "y"), {}, {"u": 0})

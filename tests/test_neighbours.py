@@ -1,6 +1,7 @@
 """vocabulary: static vectors of pieces, and their neighbours in other languages."""
 
 import dataclasses
+import os
 import types
 
 import numpy as np
@@ -191,10 +192,21 @@ def test_tables_that_do_not_repeat_are_kept_or_refused(tmp_path):
     (again,) = laboratory(tmp_path, "30", **threads).values()
     np.testing.assert_array_equal(again, table)
     path = tmp_path / "vocabulary" / "neighbours-parallel.npy"
-    path.write_bytes(b"torn")
-    with pytest.raises(ValueError, match="threads=2 does not make the same table again"):
+    whole = path.read_bytes()
+    turned = str(table.shape[::-1]).encode()
+    for damaged in (
+        b"torn",
+        whole.replace(b"}", b" ", 1),  # of which numpy raises a TokenError
+        whole.replace(str(table.shape).encode(), turned, 1),
+    ):
+        path.write_bytes(damaged)
+        with pytest.raises(ValueError, match="threads=2 does not make the same table again"):
+            laboratory(tmp_path, "30", **threads)
+        assert path.read_bytes() == damaged != whole
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(ValueError, match="neighbours-parallel.npy is a pipe"):
         laboratory(tmp_path, "30", **threads)
-    assert path.read_bytes() == b"torn"
 
 
 def test_processes_with_different_tables_are_refused(tmp_path, monkeypatch):

@@ -4,6 +4,7 @@ import dataclasses
 import functools
 
 import jax
+import ml_collections
 import numpy as np
 import pytest
 
@@ -14,6 +15,8 @@ from xling_jax.evaluators.text_encoder import TextEncoder
 from xling_jax.evaluators.word_order import contextual_links
 from xling_jax.models import heads, stored
 from xling_jax.models.bert import Bert, BertConfig
+from xling_jax.similarity import measures
+from xling_jax.similarity.texts import Texts
 from xling_jax.vocabulary import pieces as vocabulary
 from xling_jax.vocabulary.pieces import CLS, SEP
 
@@ -158,6 +161,15 @@ def test_correlation_over_layers():
 
 
 def test_sentences_longer_than_the_model_are_counted():
-    encoder = TextEncoder(model())
-    encoder.sentences(["ab " * 100, "ab"])
-    assert (encoder.encoded, encoder.cut) == (2, 1)
+    assert TextEncoder(model()).number_cut(["ab " * 100, "ab"]) == 1
+
+
+def test_a_cut_sentence_is_counted_once_however_often_it_is_encoded(capsys):
+    long = "ab " * 100
+    texts = Texts([(long, "ab"), ("ab", "a")], None, ([long, "cat"], [long]), None, None, None)
+    measures.compare([model(), model(1)], texts, True, ml_collections.ConfigDict({"layers": ()}))
+    told = [line for line in capsys.readouterr().err.splitlines() if "cut to" in line]
+    assert [line.split("places: ")[1] for line in told] == [
+        "1 of 3 different sentences",
+        "1 of 3 different sentences",
+    ]

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 
 from xling_jax.alignment import cka
 from xling_jax.alignment.normalization import iterative_normalize
+from xling_jax.alignment.points import points
 from xling_jax.alignment.procrustes import orthogonal_map
 from xling_jax.evaluators.sentence_retrieval import precisions
 
@@ -25,8 +26,12 @@ def mapped_precisions(
       What `sentence_retrieval.precisions` gives for the rest.
 
     Raises:
-      ValueError: none to learn from, or none to test.
+      ValueError: none to learn from, or none to test; or vectors that are not finite points of one
+        space, row by row.
     """
+    first_NxD, second_NxD = points(
+        one_space=True, counterparts=True, first=first_NxD, second=second_NxD
+    )
     if not 1 <= learned < len(first_NxD):
         raise ValueError(f"learned={learned} of {len(first_NxD)} sentences: leave some to test")
     x, y = iterative_normalize(first_NxD), iterative_normalize(second_NxD)

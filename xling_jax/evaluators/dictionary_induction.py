@@ -9,7 +9,7 @@ import numpy as np
 
 from xling_jax.alignment import csls
 from xling_jax.alignment.normalization import iterative_normalize
-from xling_jax.alignment.points import row_pairs
+from xling_jax.alignment.points import points, row_pairs
 from xling_jax.alignment.procrustes import orthogonal_map
 from xling_jax.corpora.dictionaries import Dictionary
 
@@ -126,6 +126,7 @@ def induce(
       ValueError: vectors that are not finite points of one space, or pairs of rows that they do
         not have.
     """
+    source_NxD, target_MxD = points(one_space=True, source=source_NxD, target=target_MxD)
     sizes = len(source_NxD), len(target_MxD)
     for name, pairs in (("train", train), ("test", test)):
         if pairs is not None:

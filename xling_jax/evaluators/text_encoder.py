@@ -65,7 +65,6 @@ class TextEncoder:
         self.model, self._config = model, model.config
         self._room = model.config.positions - SPECIAL  # pieces of a sentence
         self._params = jax.device_put(dict(model.params))
-        self.encoded = self.cut = 0  # sentences so far, and those longer than the model
 
     def _batches(
         self, ids: Sequence[np.ndarray]
@@ -94,16 +93,18 @@ class TextEncoder:
         """What the model has places for: the beginning, which stands last where it is inverted."""
         return of_pieces[-self._room :] if self.model.inverted else of_pieces[: self._room]
 
+    def number_cut(self, texts: Sequence[str]) -> int:
+        """How many texts are longer than the model."""
+        return sum(len(pieces) > self._room for pieces in self.model.encode(texts))
+
     def sentences(self, texts: Sequence[str]) -> np.ndarray:
         """The mean of each sentence's pieces at each layer, float32 [L, n, D].
 
         Special tokens do not count (W&C §5.3). A sentence without a piece is zero; what is longer
-        than the model is cut, and counted in `cut`.
+        than the model is cut.
         """
         found = np.zeros((len(self.layers), len(texts), self._config.hidden), np.float32)
         ids = self.model.encode(texts)
-        self.encoded += len(ids)
-        self.cut += sum(len(pieces) > self._room for pieces in ids)
         for numbers, tokens, lengths in self._batches(ids):
             means = _sentence_means(self._config, self.layers, self._params, tokens, lengths)
             found[:, numbers] = np.asarray(means)[:, : len(numbers)]

@@ -16,8 +16,9 @@ from xling_jax.batches.assembly import SPECIALS
 from xling_jax.batches.sampling import own_parts
 from xling_jax.batches.setting import Modifications
 from xling_jax.batches.store import TokenStore
+from xling_jax.corpora import sources
 from xling_jax.fake_english.texts import Data
-from xling_jax.files import write_beside
+from xling_jax.files import require_regular, write_beside
 from xling_jax.training.metrics import say
 from xling_jax.vocabulary import neighbours, static_vectors
 from xling_jax.vocabulary.static_vectors import Vectors
@@ -102,16 +103,17 @@ def _table(
     stored: Mapping[str, str],
 ) -> np.ndarray:
     """The stored table, or a new one, which is written into the folder."""
-    name = NAMES[is_parallel]
+    name, section = NAMES[is_parallel], config.vocabulary.neighbours
     path, wanted = folder / f"neighbours-{name}.npy", stored.get(name)
     if wanted and path.exists():
+        require_regular(path)
+        shape = data.vocabulary.size, section.number * (len(data.vocabulary.languages) - 1)
         try:
             table = np.load(path, allow_pickle=False)
-        except (ValueError, EOFError):
-            table = neighbours.nothing(0)
-        if _sha256(table) == wanted:
-            return table
-    section = config.vocabulary.neighbours
+            if (table.dtype, table.shape, _sha256(table)) == (np.int32, shape, wanted):
+                return table
+        except Exception:  # of a damaged file: numpy raises errors of many kinds
+            pass
     if wanted and section.skip_gram.threads > 1 and not section.vectors:
         raise ValueError(
             f"{path} is missing or damaged, and {FIELD}.skip_gram.threads="
@@ -198,20 +200,18 @@ def manifest(config: ml_collections.ConfigDict) -> list[dict[str, str]]:
     """The `.vec` files that the config names, with their hashes.
 
     Raises:
-      ValueError: there is not one for each language.
+      ValueError: there is not one for each language, or one is no file.
       FileNotFoundError: one of them is not there.
     """
     paths, languages = tuple(config.vocabulary.neighbours.vectors), tuple(config.corpora.languages)
     if paths and len(paths) != len(languages):
         raise ValueError(f"{FIELD}.vectors={paths}: give a .vec file for each of {languages}")
-    entries = []
-    for path in map(Path, paths):
-        if not path.is_file():
-            raise FileNotFoundError(f"{FIELD}.vectors: {path}: no such file")
-        with open(path, "rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        entries.append({"source": str(path), "language": "vectors", "sha256": digest})
-    return entries
+    # Without the field, which entries of stored runs lack.
+    with experiment.named(f"{FIELD}.vectors"):
+        return [
+            {"source": str(Path(path)), "language": "vectors", "sha256": sources.fingerprint(path)}
+            for path in paths
+        ]
 
 
 def quality(data: Data, table: np.ndarray) -> dict[str, float]:

@@ -60,6 +60,18 @@ def _words(
     return metrics
 
 
+def _say_cut(encoders: Sequence[TextEncoder], texts: Texts) -> None:
+    """Says how many different sentences are longer than each model."""
+    for side, encoder in enumerate(encoders):
+        different = {pair[side] for pairs in (texts.learned, texts.tested) for pair in pairs or ()}
+        different.update(texts.contexts[side] if texts.contexts else ())
+        if cut := encoder.number_cut(list(different)):
+            say(
+                f"cut to the model's {encoder.model.config.positions} places: {cut:,} of "
+                f"{len(different):,} different sentences"
+            )
+
+
 def layers_of(models: Sequence[TextModel], config: ml_collections.ConfigDict) -> list[list[int]]:
     """The layers of two models that are compared, 0 the embeddings.
 
@@ -114,12 +126,7 @@ def compare(
             correlation = layer_correlation(values, found)
             if math.isfinite(correlation):
                 metrics["pearson"] = correlation
-    for model, encoder in zip(models, encoders, strict=True):
-        if encoder.cut:
-            say(
-                f"cut to the model's {model.config.positions} places: {encoder.cut:,} of "
-                f"{encoder.encoded:,} sentences"
-            )
     if texts.test and has_maps:
         metrics |= _words(models, encoders, texts, config)
+    _say_cut(encoders, texts)
     return metrics
