@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 
 from xling_jax import numerals, schema
 
-MOST_EPOCHS, HIGHEST_RATE = 10**6, 100  # of training, in rows and in fields
+MOST_EPOCHS = 10**6  # of training, in rows and in fields
 _PART = re.compile(r"([^\[\]]+)(?:\[(.*)\])?")
 
 

@@ -10,7 +10,7 @@ import ml_collections
 from xling_jax import schema
 from xling_jax.corpora.synthetic import config as first_language
 from xling_jax.corpora.synthetic import second as second_language
-from xling_jax.descriptions import HIGHEST_RATE, MOST_EPOCHS
+from xling_jax.descriptions import MOST_EPOCHS
 from xling_jax.schema import EACH, Section
 
 SOURCE = "a text file, or tfds:NAME[/CONFIG][:SPLIT][#FIELD]"
@@ -46,7 +46,7 @@ _MODELS: Section = {
 }
 
 _TRAINING: Section = {
-    "learning_rate": schema.number("peak, after the warm-up", 0, HIGHEST_RATE, above=True),
+    "learning_rate": schema.number("peak, after the warm-up", 0, schema.LARGEST, above=True),
     "warmup_steps": schema.whole("updates in which the learning rate rises", 0),
     "weight_decay": schema.share("decoupled, in units of the learning rate"),
     "epsilon": schema.number("of Adam", 0, 1, above=True),
@@ -85,7 +85,7 @@ _NEIGHBOURS: Section = {
     ),
     "skip_gram": {
         "dimension": schema.whole("of a vector", most=10_000),
-        "learning_rate": schema.number("at first; it falls to 0", 0, HIGHEST_RATE, above=True),
+        "learning_rate": schema.number("at first; it falls to 0", 0, schema.LARGEST, above=True),
         "window": schema.whole("pieces to either side that are predicted", most=1000),
         "min_count": schema.whole("occurrences below which a piece has no vector"),
         "negative": schema.whole("wrong pieces drawn for a right one", most=1000),
@@ -297,8 +297,8 @@ _SETTINGS: Section = {
         "peak learning rates of the encoder and the head that are tried",
         schema.each_of(
             "of encoder and head",
-            schema.number("of the encoder", 0, 100),
-            schema.number("of the head", 0, 100),
+            schema.number("of the encoder", 0, schema.LARGEST),
+            schema.number("of the head", 0, schema.LARGEST),
         ),
         1,
     ),

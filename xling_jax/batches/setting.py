@@ -141,10 +141,6 @@ def parse(description: str, languages: Sequence[str]) -> Modifications:
             epochs, are_times = _epochs(part)
         elif part.name == "learning-rate":
             learning_rate = _number(part, part.argument)
-            if learning_rate > descriptions.HIGHEST_RATE:
-                raise ValueError(
-                    f"{part.text!r}: give a rate of at most {descriptions.HIGHEST_RATE}"
-                )
     for readings in ONE_READING:
         if names.issuperset(readings):
             raise ValueError(f"choose one reading of {readings[0]}: {' or '.join(readings)}")
