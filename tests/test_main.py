@@ -131,7 +131,7 @@ BAD = {
         "corpora.dev_sentences: limit=60",
     ),
     "one of two texts": ({"corpora.train": "WORD"}, "for both"),
-    "three languages": ({"corpora.languages": ("a", "b", "c")}, "name two"),
+    "three languages": ({"corpora.languages": ("a", "b", "c")}, "a tuple of 2"),
     "batch not divisible": ({"batches.sentences": 63}, "choose 56 or 64"),
     "too few positions": ({"models.positions": 64}, "models.positions=64"),
     "heads do not divide": ({"models.heads": 3}, "models.heads=3"),
@@ -177,7 +177,7 @@ CONFIGS = {
     "exits.py": ("raise SystemExit(0)", "exits.py, line 1: SystemExit"),
     "no_fields.py": (
         "from ml_collections import ConfigDict\ndef get_config():\n    return ConfigDict()",
-        "the config lacks what the experiment needs: .*'name'",
+        "config.name=None: choose from fake_english",
     ),
     "unknown.py": (
         "from ml_collections import ConfigDict\n"
@@ -297,7 +297,7 @@ DISK = 'RESOURCE_EXHAUSTED: Failed writing: "/runs/x": No space left on device [
         (ValueError(DISK), "/runs/x: No space left on device: free some"),
         (MemoryError(), "the memory does not suffice .MemoryError.: end other programs"),
         (RuntimeError("RESOURCE_EXHAUSTED: 9 GiB"), "the memory does not suffice .* 9 GiB"),
-        (TypeError("a\nb"), r"TypeError at \S+, line \d+: a b. Nobody foresaw this"),
+        (TypeError("a\nb"), r"TypeError at \S+, line \d+: a b. This is a fault of the program"),
         (flags.IllegalFlagValueError("flag --x=y: no"), "--x=y: no"),
     ],
 )

@@ -79,7 +79,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
     before = path.read_bytes()
 
     def fail(*_: object) -> None:
-        raise OSError("disk full")
+        raise OSError(28, "disk full")
 
     monkeypatch.setattr(os, "replace", fail)
     with pytest.raises(OSError, match="disk full"):
