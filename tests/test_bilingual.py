@@ -408,7 +408,7 @@ def test_files_of_three_languages_train_with_a_row_of_your_own(files, tmp_path):
             r"batches\.short\.length=33: choose 2 to batches\.length=32",
         ),
         ({"batches.accumulate": 0}, r"batches\.accumulate=0: give a whole number from 1"),
-        ({"batches.resident_tokens": 2**31}, r"batches\.resident_tokens=.*: give a whole number from 0 to 2,147,483,647"),
+        ({"batches.resident_tokens": 2**31}, r"batches\.resident_tokens=.* to 2,147,483,647"),
         ({"evaluators.layers": (3,)}, r"evaluators\.layers=\(3,\): the model has layers 0\.\.2"),
         ({"batches.sequences": 5, "batches.parts": 1}, r"batches\.sequences=5 .* choose 8 "),
     ],
