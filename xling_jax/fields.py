@@ -101,6 +101,7 @@ _NEIGHBOURS: Section = {
     },
 }
 
+_LANGUAGE = schema.text("a language", "a name", is_needed=True)
 _SPLITTING: Section = {
     "split_sentences": schema.flag("cut lines into sentences, by the rules of their language"),
     "split_clauses": schema.flag("cut sentences after ; and : too"),
@@ -133,7 +134,7 @@ _FAKE_ENGLISH: Section = {
         "dev": schema.text("held-out text", SOURCE, is_needed=True),
         "languages": schema.several(
             "the name of the text's language, and of the one made of it",
-            schema.text("a language", "a name", is_needed=True),
+            _LANGUAGE,
             2,
             2,
             apart=True,
@@ -179,10 +180,19 @@ _NORMALIZATION: Section = {
 
 _LANGUAGES = schema.several(
     "names of languages, of which the first is the one that others are compared with",
-    schema.text("a language", "a name", is_needed=True),
+    _LANGUAGE,
     1,
     apart=True,
 )
+
+_SENTENCES: Section = {
+    "train_sentences": schema.whole(
+        "sentences of a language to train on; 0: all, unless the language is embedded", 0
+    ),
+    "dev_sentences": schema.whole(
+        "held-out sentences of a language; 0: all, unless it is embedded", 0
+    ),
+}
 
 _BILINGUAL: Section = {
     **_COMMON,
@@ -190,12 +200,7 @@ _BILINGUAL: Section = {
     "corpora": {
         "languages": _LANGUAGES,
         "synthetic": first_language.FIELDS,
-        "train_sentences": schema.whole(
-            "sentences of a language to train on; 0: all, unless the language is embedded", 0
-        ),
-        "dev_sentences": schema.whole(
-            "held-out sentences of a language; 0: all, unless it is embedded", 0
-        ),
+        **_SENTENCES,
         "test_sentences": schema.whole("parallel sentences to find, at most; 0: none", 0),
         **_SPLITTING,
         **_NORMALIZATION,
@@ -368,17 +373,12 @@ _NATURAL: Section = {
     "corpora": {
         "languages": schema.several(
             "names of languages; fine-tuning reads the first",
-            schema.text("a language", "a name", is_needed=True),
+            _LANGUAGE,
             2,
             apart=True,
         ),
         "synthetic": first_language.FIELDS,
-        "train_sentences": schema.whole(
-            "sentences of a language to train on; 0: all, unless the language is embedded", 0
-        ),
-        "dev_sentences": schema.whole(
-            "held-out sentences of a language; 0: all, unless it is embedded", 0
-        ),
+        **_SENTENCES,
         **_SPLITTING,
         **_NORMALIZATION,
         EACH: {
