@@ -238,17 +238,18 @@ def _stored(
     workdir: Path, description: Mapping[str, Any], needed: Sequence[str]
 ) -> dict[str, Any] | None:
     path, trained = workdir / CONFIG, _trained(workdir)
-    if not trained:
-        return None
     found = read_config(path)
-    if not found:
+    if not found and (trained or os.path.lexists(path)):
         what = "holds nothing" if os.path.lexists(path) else "is not there"
-        raise ValueError(
-            f"{path} {what}, and {trained} is of a run that it described: {records.RESTORE}"
-        )
+        of = f", and {trained} is of a run that it described" if trained else ""
+        raise ValueError(f"{path} {what}{of}: {records.RESTORE}")
+    if not found:
+        return None
     if missing := [name for name in needed if name not in found]:
         raise ValueError(f"{path} is damaged: it has no {missing[0]}: {records.RESTORE}")
     lines = _differences(found, description)
+    if lines and not trained:
+        return None
     if lines:
         raise ValueError(
             f"--workdir={workdir} holds a run of another config. What differs:\n"
