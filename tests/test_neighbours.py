@@ -238,6 +238,10 @@ def test_vectors_can_come_from_files_whose_change_is_noticed(tmp_path):
     (tmp_path / "run" / "vocabulary" / "neighbours-parallel.npy").write_bytes(b"torn")
     (again,) = laboratory(tmp_path / "run", "30", **vectors).values()
     np.testing.assert_array_equal(again, table)
+    write_vectors(files[1], ["::" + name for name in names[::-1]], 7)
+    (other,) = laboratory(tmp_path / "run", "30", **vectors).values()
+    assert (other != table).any(), "a run that has trained nothing follows its files"
+    (tmp_path / "run" / "checkpoints" / "0" / "1").mkdir(parents=True)
     write_vectors(files[1], ["::" + name for name in names], 7)
     with pytest.raises(ValueError, match="the content of .*fake.vec"):
         laboratory(tmp_path / "run", "30", **vectors)
