@@ -33,8 +33,8 @@ from xling_jax.bilingual.group import Group
 from xling_jax.bilingual.texts import Reader
 from xling_jax.evaluators.alignment import mapped_precisions
 from xling_jax.evaluators.sentence_retrieval import precisions
-from xling_jax.evaluators.stream_perplexity import StreamPerplexity
 from xling_jax.evaluators.translations import Translations
+from xling_jax.records import UNKNOWN
 from xling_jax.training.loop import stack
 from xling_jax.training.step import train_steps
 
@@ -67,7 +67,7 @@ def main() -> None:
     (row,) = laboratory.rows(config)
     with tempfile.TemporaryDirectory() as folder:
         data = Preparer(config, Reader(config), Path(folder))(row)
-        group = Group(config, Path(folder), row, [0], data)
+        group = Group(config, Path(folder), row, [0], data, UNKNOWN)
         measure(group, data, config, arguments.repeats)
 
 
@@ -80,8 +80,9 @@ def measure(group: Group, data, config, repeats: int) -> None:
     store = devices.place(data.train.to_device(), mesh, devices.SHARED)
     kept = [state]
 
-    def a_step(program, planner) -> float:
+    def a_step() -> float:
         """Seconds of an update."""
+        planner = group._planner
         fields = [
             devices.place(field.astype(np.int32), mesh, spec)
             for field, spec in zip(planner.steps(0, STEPS), program.plan_specs, strict=True)
@@ -94,15 +95,9 @@ def measure(group: Group, data, config, repeats: int) -> None:
 
         return seconds(train, repeats) / STEPS
 
-    stages = [(a_step(program, group._planner), schedule.total)]
-    if short := group._short_windows():
-        stages = [
-            (a_step(short.program, short.planner), short.until),
-            (stages[0][0], schedule.total - short.until),
-        ]
+    step = a_step()
     params, layers = kept[0].params, config.models.layers + 1
-    languages = list(group._row.languages)
-    perplexity = StreamPerplexity(program, mesh, data.dev, languages)
+    perplexity = group._stream_perplexity()
 
     def translations(names: str) -> Translations:
         return Translations(
@@ -136,9 +131,8 @@ def measure(group: Group, data, config, repeats: int) -> None:
         ("of them: retrieval after a map", mapped, seldom),
         ("translations of words", lambda: words(params), seldom),
     ]
-    training = sum(step * number for step, number in stages)
-    listed = " and ".join(f"{number} steps of {1e3 * step:.1f} ms" for step, number in stages)
-    print(f"{listed}: {training:.0f} s of training")
+    training = step * schedule.total
+    print(f"{schedule.total} steps of {1e3 * step:.1f} ms: {training:.0f} s of training")
     print("\n| evaluator | seconds | calls a run | share of training, % |\n|---|---|---|---|")
     for name, call, number in entries:
         taken = seconds(call, repeats)

@@ -168,7 +168,7 @@ def paper(languages: tuple[str, ...]) -> ConfigDict:
                 "parts": 8,
                 "sequences": 96,
                 "length": 256,
-                "short": {"updates": 0, "sequences": 0, "length": 0},
+                "begin": "anywhere",
                 "alpha": 0.7,
                 "accumulate": 1,
                 "resident_tokens": 2**28,
@@ -223,20 +223,17 @@ def laptop(languages: tuple[str, ...]) -> ConfigDict:
     config.models.update(hidden=64, intermediate=256, heads=2, dropout=0.0, dtype="float32")
     config.training.update(steps_per_call=100)
     config.evaluators.update(row_lengths=(48,))
-    # In long windows a model of this size needs far longer to find out that neighbours matter.
-    config.batches.update(parts=4, sequences=4, length=64)
-    config.batches.short.update(sequences=18, length=16)
-    config.models.update(positions=64)
-    config.training.update(learning_rate=2e-3, warmup_steps=600)
+    # Models of this size learn what stands where only in short windows that begin with a sentence.
+    config.batches.update(begin="sentence", parts=4, sequences=12, length=24)
+    config.models.update(positions=64, head="bert")
+    config.training.update(learning_rate=2e-3, warmup_steps=600, decay="linear", weight_decay=0.01)
     if config.corpora[languages[-1]].train == "synthetic":
         config.corpora.update(train_sentences=20_000, dev_sentences=1000, split_sentences=False)
         config.corpora.synthetic.update(word_types=300, zipf_exponent=0.5, depth=1)
-        config.vocabulary.update(joint_size=520, own_size=300, model_type="unigram")
-        config.batches.short.update(updates=3600)
-        config.training.update(epochs=15, steps_per_epoch=300)
+        config.vocabulary.update(joint_size=900, own_size=500)
+        config.training.update(epochs=30, steps_per_epoch=300)
     else:
         config.vocabulary.update(joint_size=4000, own_size=2000)
-        config.batches.short.update(updates=4200)
         config.training.update(epochs=10, steps_per_epoch=600)
     return config
 

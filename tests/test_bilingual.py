@@ -34,7 +34,6 @@ SMALL = {
     "batches.parts": 2,
     "batches.sequences": 4,
     "batches.length": 32,
-    "batches.short.updates": 0,
     "models.layers": 2,
     "models.hidden": 16,
     "models.intermediate": 32,
@@ -127,6 +126,14 @@ def test_text_from_disk_trains_to_the_same_bits_as_text_in_memory(finished, tmp_
     changes = {"batches.resident_tokens": 0, "rows.sep_l1": "default-anchors;sep[layers/0]"}
     _, fed = run(tmp_path / "fed", names, **changes)
     assert fed == {key: metrics[key] for key in fed} and len(fed) == 3
+
+
+def test_windows_may_begin_anywhere_from_disk_as_in_memory(finished, tmp_path):
+    changes = {"batches.begin": "anywhere"}
+    _, near = run(tmp_path / "memory", "pair=en-far", **changes)
+    _, fed = run(tmp_path / "fed", "pair=en-far", **changes, **{"batches.resident_tokens": 0})
+    key, name = ("default", 0), "perplexity_dev_en"
+    assert near == fed and near[key][name] != finished[2][key][name]
 
 
 def test_parameters_divided_among_devices_are_trained_evaluated_and_stored(finished, tmp_path):
@@ -243,34 +250,6 @@ def test_a_run_cut_off_twice_ends_with_the_same_numbers(finished, tmp_path, monk
     assert found == {key: metrics[key] for key in found} and len(found) == 2
 
 
-def test_training_may_begin_on_short_windows_and_be_cut_off_there(tmp_path, monkeypatch):
-    """The cut is within a call that spans both kinds of windows, and one kind after the other."""
-    short = {"updates": 5, "sequences": 8, "length": 12}
-    changes = {f"batches.short.{name}": value for name, value in short.items()}
-    changes["batches.resident_tokens"] = 0
-    _, whole = run(tmp_path / "whole", "row=extra-anchors-online,pair=en-far", **changes)
-    calls, taken = loop.Training._call, []
-
-    def counted(self, progress):
-        if len(taken) in (2, 4):  # after updates 4 and 5
-            taken.append(None)
-            raise Killed
-        stage = next(stage for stage in self._stages if self._step < stage.until)
-        begin = self._step
-        calls(self, progress)
-        taken.append((begin, self._step, stage.planner.layout.length))
-
-    monkeypatch.setattr(loop.Training, "_call", counted)
-    changes["training.save_every"] = 1
-    for _ in range(2):
-        with pytest.raises(Killed):
-            run(tmp_path / "cut", "row=extra-anchors-online,pair=en-far", **changes)
-    _, cut = run(tmp_path / "cut", "row=extra-anchors-online,pair=en-far", **changes)
-    assert cut == whole
-    lengths = {step: length for one in taken if one for step, length in [one[1:]]}
-    assert all(length == (12 if step <= 5 else 32) for step, length in lengths.items())
-
-
 def test_another_config_is_refused_in_the_same_workdir(finished):
     workdir, _, _ = finished
     with pytest.raises(ValueError, match="holds a run of another config.*\n.*corpora.far"):
@@ -296,8 +275,7 @@ def test_a_table_grows_by_the_rows_and_seeds_that_it_is_asked_for(finished, tmp_
     ("wrong", "message"),
     [
         ({"vocabulary.own_size": 10**5}, r"vocabulary\.own_size: size=100000 is too large"),
-        ({"batches.short.updates": 1, "batches.short.sequences": 1, "batches.accumulate": 2},
-         "batches.accumulate=2"),
+        ({"batches.sequences": 1, "batches.accumulate": 2}, "batches.accumulate=2"),
         ({"corpora.dev_sentences": 1}, r"corpora\.en\.dev: .* no window of 31"),
         ({"training.start_from": "gone"}, "there is no best.json"),
     ],
@@ -404,8 +382,8 @@ def test_files_of_three_languages_train_with_a_row_of_your_own(files, tmp_path):
         ({"vocabulary.joint_size": 9000}, r"vocabulary\.joint_size: size=9000 is too large"),
         ({"batches.length": 64}, r"batches\.length=64: choose 2 to models\.positions=32"),
         (
-            {"batches.short.updates": 4, "batches.short.length": 33},
-            r"batches\.short\.length=33: choose 2 to batches\.length=32",
+            {"batches.begin": "line"},
+            r"batches\.begin='line': choose anywhere or sentence",
         ),
         ({"batches.accumulate": 0}, r"batches\.accumulate=0: give a whole number from 1"),
         ({"batches.resident_tokens": 2**31}, r"batches\.resident_tokens=.* to 2,147,483,647"),

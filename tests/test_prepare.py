@@ -149,6 +149,8 @@ def test_a_read_crosses_files_and_the_end(encoding, tmp_path, monkeypatch):
     files = prepare([lines], encoding, tmp_path, chunk_bytes=40)
     assert min(shard.tokens for shard in files.shards) == 0 and len(files.shards) > 20
     stream = files.as_array()
+    ends = np.flatnonzero(stream == SEP)
+    np.testing.assert_array_equal(files.sentence_starts, [0, *(ends[:-1] + 1)])
     endless = np.concatenate([stream] * 4)
     draw = np.random.default_rng(0)
     for start, length in draw.integers(0, (files.total, 999), (40, 2)).tolist():

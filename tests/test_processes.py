@@ -142,7 +142,6 @@ BILINGUAL = {
     "corpora.train_sentences": 400,
     "corpora.dev_sentences": 60,
     "corpora.test_sentences": 40,
-    "batches.short.updates": 6,
     "batches.resident_tokens": 1000,
     "training.epochs": 2,
     "training.steps_per_epoch": 6,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,7 @@ from xling_jax.reports import (
     similarity_pairs,
     similarity_tables,
 )
-from xling_jax.reports.claims import HELD, NOT_HELD, NOT_RUN, Decided
+from xling_jax.reports.claims import HELD, NOT_HELD, NOT_RUN, UNDECIDED, Decided
 from xling_jax.reports.similarity_pairs import KINDS, OTHER_SEED
 
 LANGUAGES = ("en", "fr", "zh")
@@ -367,7 +368,10 @@ def test_a_claim_is_not_run_without_its_rows_or_their_numbers(tmp_path: Path, na
 def test_what_was_not_measured_of_one_language_is_left_out_of_a_claim(tmp_path: Path) -> None:
     changes = {"monolingual_zh": {"pearson": None}, "monolingual_fr": {"pearson": 0.91}}
     decided = decide(fake_run(tmp_path, changes=changes))["similarity-tells-retrieval"]
-    assert (decided.outcome, decided.numbers) == (HELD, "correlation: row monolingual_fr .91")
+    assert (decided.outcome, decided.numbers) == (
+        HELD,
+        "correlation: row monolingual_fr .91 (1 seed)",
+    )
     assert decided.claim.scope == "Monolingual models, text of fr (not measured: zh)"
 
 
@@ -399,6 +403,23 @@ def test_distances_are_known_of_some_languages(
     assert decided.outcome == outcome
     if outcome == NOT_RUN:
         assert decided.numbers.startswith("2 languages whose order by distance is known")
+
+
+def test_seeds_that_differ_more_than_rows_decide_nothing(tmp_path: Path) -> None:
+    run = rows.read_run(fake_run(tmp_path))
+    pairs = similarity_pairs.read(run)
+
+    def seeds(pair: similarity_pairs.Pair, by: float) -> similarity_pairs.Pair:
+        shifted = {s: {k: v + s * by for k, v in pair.metrics.items()} for s in (-1, 0, 1)}
+        return replace(pair, by_seed=shifted)
+
+    outcomes = {}
+    for by in (0.0, 0.5):
+        found = similarity_claims.decide([seeds(p, by) for p in pairs], LANGUAGES)
+        outcomes[by] = {each.claim.id: each.outcome for each in found}
+    assert outcomes[0.0]["bilingual-is-more-alike"] == HELD
+    for name in ("bilingual-is-more-alike", "more-alike-than-random", "maps-align"):
+        assert outcomes[0.5][name] == UNDECIDED
 
 
 def test_another_model_of_the_first_language_is_the_nearest(tmp_path: Path) -> None:

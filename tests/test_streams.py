@@ -5,7 +5,13 @@ import pytest
 import stream_run
 from stream_run import EPOCH, LENGTH, PARTS, SEQUENCES, sampler
 
-from xling_jax.batches.streams import StreamLayout, StreamSampler, probabilities
+from xling_jax.batches.streams import (
+    StreamLayout,
+    StreamSampler,
+    beginnings,
+    probabilities,
+    sentence_starts,
+)
 from xling_jax.vocabulary.pieces import CLS, SEP
 
 
@@ -49,6 +55,27 @@ def test_a_pass_reads_every_token_and_passes_differ():
         assert set(read.ravel()) == set(range(size))
         assert read.size - size < LENGTH - 1
     assert set(starts[:windows]) != set(starts[windows : 2 * windows])
+
+
+def test_windows_begin_with_a_sentence_or_a_piece_of_a_long_one():
+    """Whatever a pass leaves out or reads twice, no token is read much less than others."""
+    random, window = np.random.default_rng(0), LENGTH - 1
+    lengths = random.integers(1, 40, 300)  # most are longer than a window, with [SEP]
+    tokens = np.concatenate([np.append(np.full(n, 7), SEP) for n in lengths])
+    sentences = sentence_starts(np.array_split(tokens, [100, 100, 350]))
+    assert sentences.tolist() == [0, *(np.cumsum(lengths + 1)[:-1])]
+    layout = StreamLayout.choose(PARTS, SEQUENCES, LENGTH, 1, 1)
+    begin = beginnings(sentences, len(tokens), window)
+    pieces = [np.arange(0, n, window) + x for x, n in zip(sentences, lengths + 1, strict=True)]
+    assert begin.tolist() == [*np.concatenate(pieces), len(tokens)]
+    one = StreamSampler((len(tokens),), (1.0,), layout, 0, EPOCH, [begin])
+    passes = 200
+    starts = one.starts(0, np.arange(passes * one.windows(0)))
+    assert set(starts) == set(begin[:-1])
+    read = (starts[:, None] + np.arange(window)) % len(tokens)
+    counts = np.bincount(read.ravel(), minlength=len(tokens)) / passes
+    assert counts.mean() == pytest.approx(1, abs=0.02)
+    assert counts.min() > 0.45 and counts.max() < 2.05
 
 
 @pytest.mark.parametrize("changes", [{"shards": 2}, {"shards": 8}, {"accumulate": 4}])

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 import ml_collections
 
 from xling_jax import schema
+from xling_jax.batches import streams
 from xling_jax.corpora.synthetic import config as first_language
 from xling_jax.corpora.synthetic import second as second_language
 from xling_jax.descriptions import MOST_EPOCHS
@@ -229,11 +230,7 @@ _BILINGUAL: Section = {
         "parts": schema.whole("parts of a step, each of one language", most=2**16),
         "sequences": schema.whole("windows of a part", most=2**20),
         "length": schema.whole("places of a window", 2, 2**17),
-        "short": {
-            "updates": schema.whole("updates at the beginning that read short windows", 0),
-            "sequences": schema.whole("short windows of a part", 0, 2**20),
-            "length": schema.whole("places of a short window", 0, 2**17),
-        },
+        "begin": schema.choice("where windows begin", streams.ANYWHERE, streams.SENTENCE),
         "alpha": schema.number("exponent of a language's share of the sentences", 0, 100),
         "accumulate": schema.whole("pieces that a step is worked through in", most=2**16),
         "resident_tokens": schema.whole(

@@ -1,16 +1,20 @@
 """Windows of continuous streams, each batch dealt out to languages (W&C §3.1).
 
 A language's text is one stream of pieces in which every sentence closes with [SEP]. A sequence
-is [CLS] and a window of the stream, which runs across sentences. A step has `parts` of `sequences`
-each; a part is of one language, drawn in proportion to (share of sentences)^alpha.
+is [CLS] and a window of the stream, which runs across sentences; it begins anywhere, as published,
+or with a sentence. A step has `parts` of `sequences` each; a part is of one language, drawn in
+proportion to (share of sentences)^alpha.
 """
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from xling_jax.vocabulary.pieces import SEP
+
+ANYWHERE, SENTENCE = "anywhere", "sentence"  # where windows begin
 LANGUAGES, WINDOWS = 11, 12  # tell these random numbers from others of the same seed
 
 
@@ -112,16 +116,54 @@ def probabilities(sentences: Sequence[int], alpha: float) -> np.ndarray:
     return weights / weights.sum()
 
 
-@dataclasses.dataclass(frozen=True)
+def sentence_starts(parts: Iterable[np.ndarray]) -> np.ndarray:
+    """The first token of each sentence, int64 [sentences], of a stream in one part or several."""
+    ends, before = [], 0
+    for part in parts:
+        ends.append(before + 1 + np.flatnonzero(part == SEP))
+        before += len(part)
+    return np.append(0, np.concatenate(ends)[:-1])
+
+
+def beginnings(sentences: np.ndarray, size: int, window: int) -> np.ndarray:
+    """Where windows may begin that shall begin with a sentence, int64, and the stream's end.
+
+    Of a sentence longer than a window, its pieces of that size are beginnings too.
+
+    Args:
+      sentences: see `sentence_starts`.
+      size: of the stream.
+      window: its tokens.
+    """
+    pieces = -(-np.diff(sentences, append=size) // window)
+    number = np.arange(pieces.sum()) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+    return np.append(np.repeat(sentences, pieces) + number * window, size)
+
+
+def nearest(starts: np.ndarray, beginnings: np.ndarray) -> np.ndarray:
+    """The beginning next to each of some first tokens; after the last one comes the first again.
+
+    As no two beginnings are further apart than a window, each token is expected in half a window
+    a pass at least and in two at most, if every place of the stream is as often a first token.
+    """
+    number = np.searchsorted(beginnings, starts, side="right")
+    before, after = beginnings[number - 1], beginnings[number]
+    return np.where(starts - before <= after - starts, before, after) % beginnings[-1]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
 class StreamSampler:
     """Plans the steps of training; a plan depends on the seed and the steps' numbers alone.
 
     A language is read pass after pass. Each pass cuts its stream at another place into windows
     that touch, the last running on at the stream's beginning, and takes them in random order: so
-    no token is left out, and none is always at the border of a window.
+    no token is left out, and none is always at the border of a window. Windows that begin with a
+    sentence are as many, each moved to the nearest beginning: what a pass leaves out, and what it
+    reads twice, changes from pass to pass.
 
     sizes: tokens of each stream. draws: probability of each language. layout: of a step.
-    seed: of the order. steps_per_epoch: what an epoch counts as.
+    seed: of the order. steps_per_epoch: what an epoch counts as. beginnings: of each stream, where
+    windows may begin (see `beginnings`); None: anywhere.
     """
 
     sizes: tuple[int, ...]
@@ -129,6 +171,7 @@ class StreamSampler:
     layout: StreamLayout
     seed: int
     steps_per_epoch: int
+    beginnings: Sequence[np.ndarray] | None = None
 
     def __post_init__(self):
         short = [size for size in self.sizes if size < self.layout.window]
@@ -167,7 +210,8 @@ class StreamSampler:
         random = np.random.default_rng([WINDOWS, self.seed, language, number])
         shift = int(random.integers(self.layout.window))
         order = random.permutation(self.windows(language))
-        return (shift + order * self.layout.window) % self.sizes[language]
+        starts = (shift + order * self.layout.window) % self.sizes[language]
+        return starts if self.beginnings is None else nearest(starts, self.beginnings[language])
 
     def starts(self, language: int, sequences: np.ndarray) -> np.ndarray:
         """The first tokens of the n-th sequences of a language, int64 like `sequences`."""

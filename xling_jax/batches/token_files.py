@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, Self
 import numpy as np
 
 from xling_jax import records
+from xling_jax.batches import streams
 from xling_jax.files import beside, read_json, write_beside
 
 INDEX = "index.json"
@@ -160,6 +161,11 @@ class TokenFiles:
             tokens[done : done + len(part)] = part
             done += len(part)
         return tokens
+
+    @functools.cached_property
+    def sentence_starts(self) -> np.ndarray:
+        """The first token of each sentence, int64 [sentences]."""
+        return streams.sentence_starts(self._mapped(shard.file) for shard in self.shards)
 
     def as_array(self) -> np.ndarray:
         """The whole stream: int32 [total]."""

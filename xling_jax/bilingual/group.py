@@ -1,6 +1,5 @@
 """A row's seeds, from the first step to the stored result."""
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -9,7 +8,7 @@ import ml_collections
 import numpy as np
 
 from xling_jax import devices, experiment
-from xling_jax.batches.streams import StreamSampler
+from xling_jax.batches.streams import SENTENCE
 from xling_jax.batches.windows import StreamStore
 from xling_jax.bilingual import planning
 from xling_jax.bilingual.data import Data
@@ -26,7 +25,7 @@ from xling_jax.reports.outcomes import Evaluations
 from xling_jax.training import sharding
 from xling_jax.training.checkpoints import Checkpoints
 from xling_jax.training.interruption import Interruption
-from xling_jax.training.loop import Diverged, Replica, Schedule, Stage, Training, stack
+from xling_jax.training.loop import Diverged, Replica, Schedule, Training, stack
 from xling_jax.training.metrics import MetricsFile, say
 from xling_jax.training.optimizer import OptimizerConfig
 from xling_jax.training.step import RUNNING, State
@@ -54,7 +53,7 @@ class Group:
         """
         self._config, self._workdir, self._row, self._data = config, workdir, row, data
         self._mesh = devices.make_mesh(len(seeds), at_most=config.devices.replica_axis_at_most)
-        training, batches = config.training, config.batches
+        training = config.training
         self._replicas = [
             Replica(
                 row=row.name,
@@ -65,7 +64,8 @@ class Group:
             )
             for seed in seeds
         ]
-        self._samplers = self._samplers_of(batches.sequences, batches.length)
+        shards = self._mesh.shape[devices.DATA]
+        self._samplers = planning.samplers(config, data, seeds, shards)
         total = training.epochs * training.steps_per_epoch
         curve = {round(total * percent / 100) for percent in config.evaluators.curve}
         self._curve = curve | {total}  # where translations are looked for too
@@ -110,20 +110,10 @@ class Group:
         )
         return self._program.state_of(params)
 
-    def _samplers_of(self, sequences: int, length: int) -> list[StreamSampler]:
-        seeds, shards = [r.seed for r in self._replicas], self._mesh.shape[devices.DATA]
-        return planning.samplers(self._config, self._data, seeds, shards, sequences, length)
-
-    def _short_windows(self) -> Stage | None:
-        """The updates on short windows that training begins with, if there are any."""
-        short = self._config.batches.short
-        if not short.updates:
-            return None
-        until = min(short.updates, self._schedule.total)
-        with experiment.named("batches.short"):
-            samplers = self._samplers_of(short.sequences, short.length)
-        planner = planning.planner(self._config, self._data, samplers, until, self._mesh)
-        return Stage(dataclasses.replace(self._program, layout=planner.layout), planner, until)
+    def _stream_perplexity(self) -> StreamPerplexity:
+        begins_with_sentence = self._config.batches.begin == SENTENCE
+        text, languages = self._data.dev, self._row.languages
+        return StreamPerplexity(self._program, self._mesh, text, languages, begins_with_sentence)
 
     def check(self) -> None:
         """Tries what training and evaluation begin with.
@@ -131,8 +121,7 @@ class Group:
         Raises:
           ValueError, FileNotFoundError: a field that cannot be used, with the way out.
         """
-        self._short_windows()
-        StreamPerplexity(self._program, self._mesh, self._data.dev, list(self._row.languages))
+        self._stream_perplexity()
         if self._config.training.start_from:
             self._initial_state(self._replicas[0].seed)
 
@@ -166,7 +155,6 @@ class Group:
             evaluate,
             interruption,
             initial_state=self._initial_state,
-            first=self._short_windows(),
             profile=experiment.profile_folder(self._config, self._workdir),
         )
         try:
@@ -224,7 +212,7 @@ class Group:
             f"{shares}; {self._data.vocabulary.size:,} pieces ({self._row.sharing}), of which "
             f"{found['anchors']:.0f} are anchors, {100 * found['anchor_tokens']:.0f} % of tokens"
         )
-        short, total = self._config.batches.short, self._schedule.total
+        total = self._schedule.total
         say(
             f"{len(self._replicas)} replicas on {dict(self._mesh.shape)} "
             f"{jax.devices()[0].platform} devices; {total} steps of {layout.parts} x "
@@ -233,18 +221,11 @@ class Group:
             f"at once); {self._samplers[0].passes(total)[0]:.1f} passes over "
             f"{self._row.languages[0]}"
         )
-        if short.updates:
-            say(
-                f"the first {short.updates} of {layout.parts} x {short.sequences} sequences of "
-                f"{short.length}"
-            )
 
     def _prepare_evaluators(self) -> None:
         """Puts the text to evaluate on onto the devices."""
         section, data = self._config.evaluators, self._data
-        self._perplexity = StreamPerplexity(
-            self._program, self._mesh, data.dev, list(self._row.languages)
-        )
+        self._perplexity = self._stream_perplexity()
         self._translations: Translations | None = None
         if data.items:
             self._translations = Translations(

@@ -177,16 +177,7 @@ class Laboratory:
 def check(config: ml_collections.ConfigDict) -> None:
     """Raises ValueError for a field that means nothing, before anything is read."""
     fields.check(config)
-    batches, short = config.batches, config.batches.short
-    if short.updates:
-        if not short.sequences:
-            raise ValueError(
-                "batches.short.sequences=0: give a number, or no batches.short.updates"
-            )
-        if not 2 <= short.length <= batches.length:
-            raise ValueError(
-                f"batches.short.length={short.length}: choose 2 to batches.length={batches.length}"
-            )
+    batches = config.batches
     if not 2 <= batches.length <= config.models.positions:
         raise ValueError(
             f"batches.length={batches.length}: choose 2 to models.positions="

@@ -8,7 +8,13 @@ from jax.sharding import Mesh
 
 from xling_jax import devices
 from xling_jax.batches.code_switch import switch_window
-from xling_jax.batches.streams import StreamLayout, StreamSampler, probabilities
+from xling_jax.batches.streams import (
+    SENTENCE,
+    StreamLayout,
+    StreamSampler,
+    beginnings,
+    probabilities,
+)
 from xling_jax.bilingual.data import Data
 from xling_jax.training.planners import FedPlanner, ResidentPlanner
 
@@ -18,8 +24,6 @@ def samplers(
     data: Data,
     seeds: Sequence[int],
     shards: int,
-    sequences: int,
-    length: int,
 ) -> list[StreamSampler]:
     """What says which windows stand in each step, for each seed.
 
@@ -28,16 +32,19 @@ def samplers(
       data: the text.
       seeds: of the order.
       shards: how many devices share a step.
-      sequences, length: of a part of a batch.
 
     Raises:
       ValueError: the devices cannot share the sequences, or a language has too little text.
     """
     batches = config.batches
-    layout = StreamLayout.choose(batches.parts, sequences, length, shards, batches.accumulate)
+    shape = batches.parts, batches.sequences, batches.length
+    layout = StreamLayout.choose(*shape, shards, batches.accumulate)
     draws = tuple(probabilities([x.sentences for x in data.files], batches.alpha).tolist())
     epoch = config.training.steps_per_epoch
-    return [StreamSampler(data.sizes, draws, layout, seed, epoch) for seed in seeds]
+    begin: list[np.ndarray] | None = None
+    if batches.begin == SENTENCE:
+        begin = [beginnings(x.sentence_starts, x.total, layout.window) for x in data.files]
+    return [StreamSampler(data.sizes, draws, layout, seed, epoch, begin) for seed in seeds]
 
 
 def planner(

@@ -1,5 +1,7 @@
 """Perplexity of masked tokens in held-out streams, for each language."""
 
+from collections.abc import Sequence
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,6 +9,7 @@ from jax.sharding import Mesh
 
 from xling_jax import devices
 from xling_jax.batches import hashing
+from xling_jax.batches.streams import beginnings, nearest, sentence_starts
 from xling_jax.batches.windows import StreamStore
 from xling_jax.evaluators.perplexity import ALL_MASKED, SEED
 from xling_jax.models import partition
@@ -20,8 +23,22 @@ class StreamPerplexity:
     stream is cut into windows that touch; what is left over at its end is not measured.
     """
 
-    def __init__(self, program: StreamProgram, mesh: Mesh, dev: StreamStore, languages: list[str]):
+    def __init__(
+        self,
+        program: StreamProgram,
+        mesh: Mesh,
+        dev: StreamStore,
+        languages: Sequence[str],
+        begins_with_sentence: bool = False,
+    ):
         """Plans the windows and puts the text on the devices.
+
+        Args:
+          program: of the models.
+          mesh: the devices.
+          dev: held-out text.
+          languages: their names.
+          begins_with_sentence: whether windows are moved as in training (`nearest`).
 
         Raises:
           ValueError: a language has not enough held-out text for a window.
@@ -40,8 +57,13 @@ class StreamPerplexity:
         rows = min(layout.microbatch, -(-int(windows.max()) // shards))
         self._steps = -(-windows // (rows * shards))
         start = np.full((len(languages), int(self._steps.max()) * shards * rows), -1, np.int32)
-        for number, count in enumerate(windows):
-            start[number, :count] = np.arange(count) * layout.window
+        own_text = np.split(dev.tokens, np.cumsum(dev.sizes)[:-1])
+        for number, (count, tokens) in enumerate(zip(windows, own_text, strict=True)):
+            found = np.arange(count) * layout.window
+            if begins_with_sentence:
+                sentences = sentence_starts([tokens])
+                found = nearest(found, beginnings(sentences, len(tokens), layout.window))
+            start[number, :count] = found
         start_KxNxSxR = start.reshape(len(languages), -1, shards, rows)
         self._starts = [devices.place(start, mesh, devices.A_SHARD) for start in start_KxNxSxR]
         inputs = [devices.A_REPLICA] * 2 + [devices.SHARED] * 3 + [devices.A_SHARD]

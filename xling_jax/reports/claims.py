@@ -2,7 +2,7 @@
 
 A `Claim` says in words what is tested and holds the checks that test just that. A check compares
 a `Quantity` with another or with a constant; quantities are read from `Evidence`, that is a run
-or the printed tables. Means over seeds decide, and the text beside a verdict shows their spread.
+or the printed tables. Means over seeds decide, if they differ by more than their standard error.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from xling_jax.reports import cells, papers, rows
 from xling_jax.reports.results import array_files
 from xling_jax.reports.rows import Curve, Run
 
-# Outcomes; not run: something that the claim needs is not there.
-HELD, NOT_HELD, NOT_RUN = "held", "not held", "not run"
+# Outcomes; undecided: a difference within the spread of the seeds; not run: something that the
+# claim needs is not there.
+HELD, NOT_HELD, UNDECIDED, NOT_RUN = "held", "not held", "undecided", "not run"
 # What a claim is decided on; the paper prints numbers for the tables alone.
 ON_TABLES, ON_CURVES, ON_POSITIONS = "tables", "curves", "position embeddings"
 
@@ -44,12 +45,27 @@ class Measure:
     number: int | None = None
     by_seed: Mapping[int, float] = field(default_factory=dict)
 
+    @property
+    def squared_error(self) -> float:
+        """The square of the mean's standard error; 0 if it is not known."""
+        if self.sd is None or self.number is None or self.number < 2:
+            return 0.0
+        return self.sd**2 / (self.number - 1)
+
 
 def measured(mean: float, by_seed: Mapping[int, float]) -> Measure:
     """A mean with the spread of its seeds; no spread where a seed's value is not finite."""
     values = list(by_seed.values())
     spread = len(values) > 1 and all(map(math.isfinite, values))
     return Measure(mean, float(np.std(values)) if spread else None, len(values), by_seed)
+
+
+def minus(first: Measure, second: Measure) -> Measure:
+    """A difference, with the spread of it over seeds that both have."""
+    seeds = [seed for seed in first.by_seed if seed in second.by_seed]
+    by_seed = {seed: first.by_seed[seed] - second.by_seed[seed] for seed in seeds}
+    mean = first.mean - second.mean
+    return measured(mean, by_seed) if by_seed else Measure(mean)
 
 
 @dataclass(frozen=True)
@@ -151,14 +167,15 @@ class Check:
         return (self.left, self.right) if isinstance(self.right, Quantity) else (self.left,)
 
     def compare(self, evidence: Evidence) -> tuple[bool, bool]:
-        """Whether it holds, and whether the sides differ by less than the larger one's sd."""
+        """Whether it holds, and whether the sides differ by less than the standard error of that
+        difference; one seed has none, so what it shows is taken as it is."""
         left = self.left.read(evidence)
-        bound, spread = self.right, left.sd or 0.0
+        bound, squared = self.right, left.squared_error
         if isinstance(bound, Quantity):
             right = bound.read(evidence)
-            spread = max(spread, self.factor * (right.sd or 0.0))
+            squared += self.factor**2 * right.squared_error
             bound = self.factor * right.mean + self.plus
-        return _SIGNS[self.sign](left.mean, bound), abs(left.mean - bound) < spread
+        return _SIGNS[self.sign](left.mean, bound), abs(left.mean - bound) < math.sqrt(squared)
 
     def in_words(self) -> str:
         """The check as a formula: row 7: mu ≥ 0.5 × row 0's."""
@@ -173,7 +190,8 @@ class Check:
 
 @dataclass(frozen=True)
 class Claim:
-    """A finding: it holds if all of its checks do. `scope` says where it is meant to hold."""
+    """A finding: it holds if all of its checks do, and does not if one clearly fails; between, it
+    is undecided. `scope` says where it is meant to hold."""
 
     id: str
     source: str
@@ -208,13 +226,14 @@ class Claim:
             compared = [(check.in_words(), *check.compare(evidence)) for check in self.checks]
         except Missing as missing:
             return Decided(self, NOT_RUN, str(missing))
-        failed = [check for check, held, _ in compared if not held]
         close = [check for check, _, near in compared if near]
+        failed = [check for check, held, near in compared if not held and not near]
+        outcome = NOT_HELD if failed else UNDECIDED if close else HELD
         parts += [f"not so: {', '.join(failed)}"] if failed else []
         parts += [f"within the spread of the seeds: {', '.join(close)}"] if close else []
         for row, of in zip(self.rows, found, strict=True):
             parts += [f"seed {seed} of row {row} diverged" for seed in of.diverged]
-        return Decided(self, NOT_HELD if failed else HELD, "; ".join(parts))
+        return Decided(self, outcome, "; ".join(parts))
 
     def _numbers(self, evidence: Evidence) -> list[str]:
         """Each name once, with its rows: `mu: row 1 .314 ±.05, row 2 .64 ±.02 (3 seeds)`."""

@@ -16,8 +16,8 @@ from xling_jax.reports.claims import (
     Claim,
     Decided,
     Evidence,
-    Measure,
     RowEvidence,
+    measured,
 )
 from xling_jax.reports.formats import listed
 from xling_jax.reports.similarity_pairs import BILINGUAL, MONOLINGUAL, RANDOM, Pair
@@ -68,7 +68,8 @@ def decide(pairs: Sequence[Pair], languages: Sequence[str]) -> list[Decided]:
       languages: of the run, the one that all others are compared with first.
     """
     evidence = Evidence(
-        {p.row: RowEvidence({k: Measure(v) for k, v in p.metrics.items()})
+        {p.row: RowEvidence({k: measured(v, {s: x[k] for s, x in p.by_seed.items() if k in x})
+                             for k, v in p.metrics.items()})
          for p in pairs if p.has_ended},
         {p.row: "not ended" for p in pairs if not p.has_ended},
     )  # fmt: skip

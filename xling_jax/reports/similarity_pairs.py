@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from xling_jax.reports.rows import Run
 
@@ -21,7 +21,8 @@ class Pair:
 
     kind: one of `KINDS`, told by the row's name; empty for a row of another name. language: of the
     translation; empty where the description names none. label: the two languages, or the name of
-    a row of no kind. metrics: means over seeds, none of a row that has not ended.
+    a row of no kind. metrics: means over seeds, none of a row that has not ended. by_seed: those
+    of each seed.
     """
 
     row: str
@@ -31,6 +32,7 @@ class Pair:
     label: str
     metrics: Mapping[str, float]
     has_ended: bool
+    by_seed: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
 
     def layers(self, start: str, end: str = "") -> dict[int, float]:
         """A metric of every layer, see `layers_of`."""
@@ -79,10 +81,11 @@ def read(run: Run) -> list[Pair]:
             kind = ""
         seen.add((kind, language))
         metrics = {metric: summary.mean for metric, summary in row.metrics.items()}
+        by_seed = {r.seed: r.metrics for r in run.replicas if r.row == name}
         found.append(
             Pair(
                 name, row.description, kind, language, label if kind else name,
-                metrics, name in ended,
+                metrics, name in ended, by_seed,
             )
         )  # fmt: skip
     return found

@@ -7,7 +7,16 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from xling_jax.reports.claims import Check, Evidence, Measure, Missing, Quantity, score
+from xling_jax.reports.claims import (
+    Check,
+    Evidence,
+    Measure,
+    Missing,
+    Quantity,
+    measured,
+    minus,
+    score,
+)
 from xling_jax.reports.similarity_pairs import Pair, best, halves, layers_of, middle_layer
 
 Numbers = Mapping[int, float]  # by layer
@@ -22,11 +31,18 @@ def _over_layers(
     def measure(evidence: Evidence) -> Measure:
         metrics = evidence.usable(pair.row)[0].metrics
         values = layers_of({k: v.mean for k, v in metrics.items()}, start, end)
+        seeds = {seed for found in metrics.values() for seed in found.by_seed}
+        by_seed = {
+            seed: layers_of(
+                {k: v.by_seed.get(seed, math.nan) for k, v in metrics.items()}, start, end
+            )
+            for seed in sorted(seeds)
+        }
         if not values:
             raise Missing(f"no {name}: row {pair.row}")
         if has_halves and halves(values) is None:
             raise Missing(f"no layers both below and above the middle: row {pair.row}")
-        return Measure(read(values))
+        return measured(read(values), {seed: read(own) for seed, own in by_seed.items()})
 
     return Quantity(name, pair.row, measure, shown=shown)
 
@@ -90,8 +106,7 @@ def gap(first: Pair, second: Pair) -> Quantity:
     both = mean_cka(first), mean_cka(second)
 
     def read(evidence: Evidence) -> Measure:
-        above, below = (each.read(evidence).mean for each in both)
-        return Measure(above - below)
+        return minus(*(each.read(evidence) for each in both))
 
     name = "mean CKA above that of monolingual models"
     return Quantity(name, first.row, read, others=(second.row,))

@@ -44,7 +44,7 @@ tr.paper > td { color: var(--muted); }
 .claims td:nth-child(2) { white-space: nowrap; } .claims small { color: var(--muted); }
 .claims th { text-align: left; } .claims tr > td { border-top: 1px solid var(--line); }
 .held { color: var(--good); font-weight: 600; } .not-held { color: var(--bad); font-weight: 600; }
-.not-run { color: var(--muted); }
+.not-run, .undecided { color: var(--muted); }
 @media (max-width: 40rem) { .claims thead { display: none; }
   .claims tbody, .claims tr, .claims td { display: block; }
   .claims tr { padding: .5rem 0; border-top: 1px solid var(--line); }

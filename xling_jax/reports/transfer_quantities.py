@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from xling_jax.reports.claims import Evidence, Measure, Quantity
-from xling_jax.reports.transfer_scores import DEFAULT, minus
+from xling_jax.reports.claims import Evidence, Measure, Quantity, minus
+from xling_jax.reports.transfer_scores import DEFAULT
 from xling_jax.reports.transfer_tables import MEAN, difference, percent
 
 AVERAGE = "average"

@@ -13,7 +13,7 @@ from functools import cached_property
 from statistics import fmean
 from typing import Any
 
-from xling_jax.reports.claims import Measure, measured
+from xling_jax.reports.claims import Measure, measured, minus
 from xling_jax.reports.results import Replica
 from xling_jax.reports.rows import Run
 from xling_jax.transfer.ner_task import NamedEntities
@@ -173,14 +173,6 @@ def mean_of(measures: Sequence[Measure]) -> Measure:
     seeds = set.intersection(*(set(each.by_seed) for each in measures))
     by_seed = {seed: fmean(each.by_seed[seed] for each in measures) for seed in sorted(seeds)}
     mean = fmean(each.mean for each in measures)
-    return measured(mean, by_seed) if by_seed else Measure(mean)
-
-
-def minus(first: Measure, second: Measure) -> Measure:
-    """A difference, with the spread of it over seeds that both have."""
-    seeds = [seed for seed in first.by_seed if seed in second.by_seed]
-    by_seed = {seed: first.by_seed[seed] - second.by_seed[seed] for seed in seeds}
-    mean = first.mean - second.mean
     return measured(mean, by_seed) if by_seed else Measure(mean)
 
 

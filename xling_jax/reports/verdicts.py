@@ -53,7 +53,7 @@ def to_terminal(decided: Sequence[Decided], width: int) -> list[str]:
         return []
     lines = ["What became of the paper's claims"]
     for each in run:
-        outcome = "held" if each.outcome == claims.HELD else each.outcome.upper()
+        outcome = each.outcome.upper() if each.outcome == claims.NOT_HELD else each.outcome
         numbers = cut(each.numbers, _NUMBERS)
         statement = cut(each.claim.statement, width - len(numbers) - 14)
         lines.append(f"  {outcome:<9} {statement}  {numbers}")

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -80,19 +81,6 @@ class Schedule:
         return step == self.total or step % self.save_every == 0 or step in self.evaluations
 
 
-@dataclasses.dataclass(frozen=True)
-class Stage:
-    """Updates that are made with another shape of a batch than the later ones.
-
-    program: of the same parameters and moments. planner: says what stands in them, closed when
-    training ends. until: the first update that is not of the stage.
-    """
-
-    program: AnyProgram
-    planner: Planner
-    until: int
-
-
 def stack(trees: Sequence):
     """Trees of equal structure as one with a leading axis."""
     return jax.tree.map(lambda *leaves: np.stack([np.asarray(x) for x in leaves]), *trees)
@@ -115,7 +103,6 @@ class Training:
         interruption: Interruption | None = None,
         compiler: StepCompiler | None = None,
         initial_state: Callable[[int], State] | None = None,
-        first: Stage | None = None,
         profile: Path | None = None,
     ):
         """Places everything on the devices, from the newest checkpoint where there is one.
@@ -133,19 +120,16 @@ class Training:
           interruption: asked after every call whether to end.
           compiler: of this text, shared with other groups of replicas.
           initial_state: of a seed; the program's by default.
-          first: what training begins with, if not with `program`.
           profile: the folder for a trace of one call, the second, for Perfetto or TensorBoard.
         """
         self._mesh, self._replicas = mesh, list(replicas)
-        last = Stage(program, planner, schedule.total)
-        self._stages = [last] if first is None else [first, last]
+        self._program, self._planner = program, planner
         self._schedule, self._checkpoints, self._metrics = schedule, checkpoints, metrics
         self._evaluate, self._profile, self._calls = evaluate, profile, 0
         self._interruption = interruption or Interruption()
         self._compiler = compiler or StepCompiler(store)
         self._stopped: set[int] = set()
         self._memory_limit = devices.memory_limit()
-        self._told: set[int] = set()  # the stages that were said to be too large
         self.settings = devices.place(stack([r.setting for r in replicas]), mesh, devices.A_REPLICA)
         self._store = devices.place(store.to_device(), mesh, devices.SHARED)
         self._step = 0
@@ -179,8 +163,7 @@ class Training:
         try:
             self._run()
         finally:
-            for stage in self._stages:
-                stage.planner.close()
+            self._planner.close()
             self._checkpoints.wait()
         return self.state
 
@@ -209,19 +192,19 @@ class Training:
                 )
         say(f"trained; evaluation took {100 * progress.evaluation_share:.0f} % of the time")
 
-    def _compiled(self, stage: Stage):
-        """The compiled step of a stage; it is compiled when its first update is due."""
+    @functools.cached_property
+    def _compiled(self):
+        """The compiled step; it is compiled when the first update is due."""
         compiled = self._compiler(
-            stage.program,
+            self._program,
             self._mesh,
-            stage.planner.layout,
+            self._planner.layout,
             self._plan_steps,
             len(self._replicas),
             self._replicas[0].setting,
         )
         limit = self._memory_limit
-        if limit is not None and compiled.bytes_needed > limit and stage.until not in self._told:
-            self._told.add(stage.until)
+        if limit is not None and compiled.bytes_needed > limit:
             say(
                 f"a step needs {compiled.bytes_needed / 2**20:,.0f} MiB a device, and "
                 f"{limit / 2**20:,.0f} are there: this may run out of memory. "
@@ -231,7 +214,7 @@ class Training:
             )
         return compiled.function
 
-    def _arguments(self, stage: Stage, start: int, stop: int) -> list:
+    def _arguments(self, start: int, stop: int) -> list:
         """The plan of updates start..stop-1, padded to the length of a call."""
         empty = self._plan_steps - (stop - start)
 
@@ -239,18 +222,17 @@ class Training:
             x = np.pad(x, [(0, 0), (0, empty)] + [(0, 0)] * (x.ndim - 2))
             return devices.place(x.astype(np.int32), self._mesh, spec)
 
-        fields = stage.planner.steps(start, stop)
-        return [padded(x, spec) for x, spec in zip(fields, stage.program.plan_specs, strict=True)]
+        fields = self._planner.steps(start, stop)
+        return [padded(x, spec) for x, spec in zip(fields, self._program.plan_specs, strict=True)]
 
     def _call(self, progress: Progress) -> None:
         start = self._step
-        stage = next(stage for stage in self._stages if start < stage.until)
-        compiled = self._compiled(stage)
+        compiled = self._compiled
         began = time.perf_counter()
-        stop = min(self._schedule.next_stop(start), stage.until)
+        stop = self._schedule.next_stop(start)
         self._calls += 1
         with self._traced():
-            arguments = self._arguments(stage, start, stop)
+            arguments = self._arguments(start, stop)
             self.state, metrics = compiled(
                 self.state, self.settings, self._store, jnp.int32(stop - start), *arguments
             )

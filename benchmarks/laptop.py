@@ -1,0 +1,88 @@
+"""At which setting of scale=laptop are the phenomena of Wu, Conneau et al. 2020 there?
+
+python benchmarks/laptop.py --workdir=runs/laptop-search --row=no_anchors+default+sep_emb SETTING…
+
+Pretrains rows of configs/bilingual.py on en-near with the fields of each setting (`SETTINGS`, what
+a setting is named by; `as-is` changes nothing), fine-tunes them with configs/transfer.py, and
+prints a line of the table in `benchmarks/README.md` for each row. What has run is not run again.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+TASKS = {"nli": "accuracy", "ner": "f1", "parsing": "las"}
+_HALF = {"training.epochs": 15}
+SETTINGS = {
+    "as-is": {},
+    "half": _HALF,
+    "zipf": {**_HALF, "corpora.synthetic.zipf_exponent": 1.0},
+    "sharp": {**_HALF, "corpora.synthetic.collocation": 3.0},
+    "few-topics": {**_HALF, "corpora.synthetic.topicality": 0.0},
+    "rate": {**_HALF, "training.learning_rate": 4e-3},
+    "large-batch": {"training.epochs": 8, "batches.sequences": 24, "training.learning_rate": 4e-3},
+    "small-batch": {"batches.sequences": 6},
+    "narrow": {**_HALF, "models.hidden": 32, "models.intermediate": 128},
+    "wide": {**_HALF, "models.hidden": 128, "models.intermediate": 512},
+    "one-head": {**_HALF, "models.heads": 1},
+    "window16": {**_HALF, "batches.length": 16, "batches.sequences": 18},
+    "window48": {**_HALF, "batches.length": 48, "batches.sequences": 6, "models.positions": 48},
+    "words200": {**_HALF, "corpora.synthetic.word_types": 200},
+    "linear-head": {**_HALF, "models.head": "linear"},
+}
+
+
+def main() -> None:
+    """Runs what is missing and prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("settings", nargs="+", choices=SETTINGS, metavar="SETTING")
+    parser.add_argument("--workdir", type=Path, required=True)
+    parser.add_argument("--row", default="no_anchors+default+sep_emb")
+    parser.add_argument("--pair", default="en-near")
+    parser.add_argument("--seeds", default="0")
+    arguments = parser.parse_args()
+    for name in arguments.settings:
+        print_setting(name, arguments)
+
+
+def print_setting(name: str, arguments: argparse.Namespace) -> None:
+    """Runs a setting and prints a line for each row and seed."""
+    folder = arguments.workdir / name
+    options = f"row={arguments.row},pair={arguments.pair},seeds={arguments.seeds}"
+    fields = [f"--config.{field}={value}" for field, value in SETTINGS[name].items()]
+    began = time.monotonic()
+    run("bilingual", options, folder / "bilingual", fields)
+    minutes = (time.monotonic() - began) / 60
+    run("transfer", f"{options},task=all,from={folder / 'bilingual'}", folder / "transfer", [])
+    found = {}
+    for result in json.loads((folder / "transfer" / "results.json").read_text())["results"]:
+        found[result["row"], result["seed"]] = result["metrics"]
+    for result in json.loads((folder / "bilingual" / "results.json").read_text())["results"]:
+        row, seed, scores = result["row"], result["seed"], result["metrics"]
+        other = arguments.pair.removeprefix("en-")
+        shown = [f"{scores['perplexity_dev_en']:.1f}", f"{scores['perplexity_dev_' + other]:.1f}"]
+        shown += [f"{scores[metric]:.3f}" for metric in ("retrieval", "mapped", "cka", "words")]
+        for task, metric in TASKS.items():
+            own = next(x for (key, s), x in found.items() if key == f"{task}/{row}" and s == seed)
+            shown += [f"{100 * own[f'{metric}_{language}']:.1f}" for language in ("en", other)]
+        print(f"| {name} | {row} | {seed} | {' | '.join(shown)} | {minutes:.0f} |", flush=True)
+
+
+def run(config: str, options: str, workdir: Path, fields: list[str]) -> None:
+    """Runs an experiment to its end, its messages in a file beside the workdir."""
+    command = [sys.executable, "-m", "xling_jax.main"]
+    command += [f"--config={ROOT / 'configs' / config}.py:{options}", f"--workdir={workdir}"]
+    command += ["--config.devices.cpu=1", *fields]
+    workdir.parent.mkdir(parents=True, exist_ok=True)
+    with workdir.with_suffix(".log").open("a") as log:
+        environment = os.environ | {"PYTHONPATH": str(ROOT)}
+        subprocess.run(command, check=True, stdout=log, stderr=log, env=environment)
+
+
+if __name__ == "__main__":
+    main()
