@@ -22,9 +22,22 @@ SETTINGS = {
     "as-is": {},
     "half": _HALF,
     "zipf": {**_HALF, "corpora.synthetic.zipf_exponent": 1.0},
+    "zipf-window16": {
+        **_HALF,
+        "corpora.synthetic.zipf_exponent": 1.0,
+        "batches.length": 16,
+        "batches.sequences": 18,
+    },
+    "zipf-sharp": {
+        **_HALF,
+        "corpora.synthetic.zipf_exponent": 1.0,
+        "corpora.synthetic.collocation": 3.0,
+    },
+    "zipf-one-head": {**_HALF, "corpora.synthetic.zipf_exponent": 1.0, "models.heads": 1},
     "sharp": {**_HALF, "corpora.synthetic.collocation": 3.0},
     "few-topics": {**_HALF, "corpora.synthetic.topicality": 0.0},
-    "rate": {**_HALF, "training.learning_rate": 4e-3},
+    "rate": {**_HALF, "training.learning_rate": 3e-3},
+    "parts": {**_HALF, "batches.parts": 12, "batches.sequences": 4},
     "large-batch": {"training.epochs": 8, "batches.sequences": 24, "training.learning_rate": 4e-3},
     "small-batch": {"batches.sequences": 6},
     "narrow": {**_HALF, "models.hidden": 32, "models.intermediate": 128},
@@ -45,6 +58,7 @@ def main() -> None:
     parser.add_argument("--row", default="no_anchors+default+sep_emb")
     parser.add_argument("--pair", default="en-near")
     parser.add_argument("--seeds", default="0")
+    parser.add_argument("--pretrain-only", action="store_true")
     arguments = parser.parse_args()
     for name in arguments.settings:
         print_setting(name, arguments)
@@ -58,19 +72,26 @@ def print_setting(name: str, arguments: argparse.Namespace) -> None:
     began = time.monotonic()
     run("bilingual", options, folder / "bilingual", fields)
     minutes = (time.monotonic() - began) / 60
-    run("transfer", f"{options},task=all,from={folder / 'bilingual'}", folder / "transfer", [])
     found = {}
-    for result in json.loads((folder / "transfer" / "results.json").read_text())["results"]:
-        found[result["row"], result["seed"]] = result["metrics"]
-    for result in json.loads((folder / "bilingual" / "results.json").read_text())["results"]:
-        row, seed, scores = result["row"], result["seed"], result["metrics"]
-        other = arguments.pair.removeprefix("en-")
-        shown = [f"{scores['perplexity_dev_en']:.1f}", f"{scores['perplexity_dev_' + other]:.1f}"]
+    if not arguments.pretrain_only:
+        source = f"{options},task=all,from={folder / 'bilingual'}"
+        run("transfer", source, folder / "transfer", [])
+        found = {(row, seed): scores for row, seed, scores in results(folder / "transfer")}
+    other = arguments.pair.removeprefix("en-")
+    for row, seed, scores in results(folder / "bilingual"):
+        shown = [f"{scores[f'perplexity_dev_{language}']:.1f}" for language in ("en", other)]
         shown += [f"{scores[metric]:.3f}" for metric in ("retrieval", "mapped", "cka", "words")]
         for task, metric in TASKS.items():
-            own = next(x for (key, s), x in found.items() if key == f"{task}/{row}" and s == seed)
-            shown += [f"{100 * own[f'{metric}_{language}']:.1f}" for language in ("en", other)]
+            for name in (x for x, s in found if x.split("/")[1:3] == [row, task] and s == seed):
+                own = found[name, seed]
+                shown += [f"{100 * own[f'{metric}_{language}']:.1f}" for language in ("en", other)]
         print(f"| {name} | {row} | {seed} | {' | '.join(shown)} | {minutes:.0f} |", flush=True)
+
+
+def results(workdir: Path) -> list[tuple[str, int, dict[str, float]]]:
+    """Row, seed and metrics of what has ended."""
+    found = json.loads((workdir / "results.json").read_text("utf-8"))
+    return [(each["row"], each["seed"], each["metrics"]) for each in found]
 
 
 def run(config: str, options: str, workdir: Path, fields: list[str]) -> None:

@@ -5,7 +5,7 @@
 Options: row (an entry of ROWS, several joined by +, modifications joined by ;, or a set: `all`,
 `alone`, each language by itself, `pairs`, the first with each other one), pair (two languages or
 more joined by -, the first being the one that others are compared with; near and far are embedded
-languages), scale (laptop, paper), seeds (joined by +).
+languages, and twin is the first language once more, with embeddings of its own), scale (laptop, paper), seeds (joined by +).
 
 Real text: a file with a sentence a line, several joined by +, or a TFDS name, for each language:
 
@@ -101,6 +101,7 @@ from ml_collections import ConfigDict
 from xling_jax import config_files
 from xling_jax.corpora.synthetic.pair import (
     EMBEDDED,
+    TWIN,
     LanguageConfig,
     SecondConfig,
     are_embedded,
@@ -142,8 +143,9 @@ def paper(languages: tuple[str, ...]) -> ConfigDict:
     for name in languages:
         sources = ("synthetic",) * 3
         if not is_embedded:
-            train, dev = (source.format(WIKI_NAMES.get(name, name)) for source in WIKI)
-            sources = (train, CC.format(name), dev)
+            read = languages[0] if name == TWIN else name
+            train, dev = (source.format(WIKI_NAMES.get(read, read)) for source in WIKI)
+            sources = (train, CC.format(read), dev)
         corpora[name] = {
             "train": sources[0],
             "other": sources[1],
@@ -249,8 +251,11 @@ def get_config(argument: str | None = None) -> ConfigDict:
     config.name, config.scale = "bilingual", options["scale"]
     first, others = languages[0], languages[1:]
     pairs = {f"{first}_{name}": f"only[{first}|{name}]" for name in others}
-    own = pairs | {name: f"only[{name}]" for name in languages}
-    config.sets = {"all": tuple(ROWS), "alone": languages, "pairs": tuple(pairs)}
+    if TWIN in others:  # one vocabulary would make it the same language
+        pairs[f"{first}_{TWIN}"] = f"sep-emb;only[{first}|{TWIN}]"
+    alone = {name: f"only[{name}]" for name in languages if name != TWIN}
+    own = pairs | alone
+    config.sets = {"all": tuple(ROWS), "alone": tuple(alone), "pairs": tuple(pairs)}
     config_files.require_free("rows", own, [*ROWS, *config.sets])
     config.rows, config.row = ROWS | own, options["row"]
     config.seeds = config_files.integers("seeds", options["seeds"])
