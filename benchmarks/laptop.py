@@ -21,6 +21,11 @@ _HALF = {"training.epochs": 15}
 SETTINGS = {
     "as-is": {},
     "half": _HALF,
+    "zipf-long": {"corpora.synthetic.zipf_exponent": 1.0},
+    "zipf-sharp-long": {
+        "corpora.synthetic.zipf_exponent": 1.0,
+        "corpora.synthetic.collocation": 3.0,
+    },
     "zipf": {**_HALF, "corpora.synthetic.zipf_exponent": 1.0},
     "zipf-window16": {
         **_HALF,
@@ -46,6 +51,25 @@ SETTINGS = {
     "window16": {**_HALF, "batches.length": 16, "batches.sequences": 18},
     "window48": {**_HALF, "batches.length": 48, "batches.sequences": 6, "models.positions": 48},
     "words200": {**_HALF, "corpora.synthetic.word_types": 200},
+    "sharper": {
+        **_HALF,
+        "corpora.synthetic.zipf_exponent": 1.0,
+        "corpora.synthetic.collocation": 4.0,
+        "corpora.synthetic.habits": 2.0,
+    },
+    "sharper-window16": {
+        **_HALF,
+        "corpora.synthetic.zipf_exponent": 1.0,
+        "corpora.synthetic.collocation": 4.0,
+        "corpora.synthetic.habits": 2.0,
+        "batches.length": 16,
+        "batches.sequences": 18,
+    },
+    "steep": {
+        **_HALF,
+        "corpora.synthetic.zipf_exponent": 1.3,
+        "corpora.synthetic.collocation": 3.0,
+    },
     "linear-head": {**_HALF, "models.head": "linear"},
 }
 
@@ -82,8 +106,9 @@ def print_setting(name: str, arguments: argparse.Namespace) -> None:
         shown = [f"{scores[f'perplexity_dev_{language}']:.1f}" for language in ("en", other)]
         shown += [f"{scores[metric]:.3f}" for metric in ("retrieval", "mapped", "cka", "words")]
         for task, metric in TASKS.items():
-            for name in (x for x, s in found if x.split("/")[1:3] == [row, task] and s == seed):
-                own = found[name, seed]
+            for (job, job_seed), own in found.items():
+                if job_seed != seed or job.split("/")[1:3] != [row, task]:
+                    continue
                 shown += [f"{100 * own[f'{metric}_{language}']:.1f}" for language in ("en", other)]
         print(f"| {name} | {row} | {seed} | {' | '.join(shown)} | {minutes:.0f} |", flush=True)
 
