@@ -3,9 +3,10 @@
     python -m xling_jax.main --config=configs/bilingual.py:row=sep_emb_l1_3,pair=en-near
 
 Options: row (an entry of ROWS, several joined by +, modifications joined by ;, or a set: `all`,
-`alone`, each language by itself, `pairs`, the first with each other one), pair (two languages or
-more joined by -, the first being the one that others are compared with; near and far are embedded
-languages, and twin is the first language once more, with embeddings of its own), scale (laptop, paper), seeds (joined by +).
+`alone`, each language by itself, `pairs`, the first with each other one and with its twin, the same
+text with a vocabulary and embeddings of its own), pair (two languages or more joined by -, the
+first being the one that others are compared with; near and far are embedded languages), scale
+(laptop, paper), seeds (joined by +).
 
 Real text: a file with a sentence a line, several joined by +, or a TFDS name, for each language:
 
@@ -101,7 +102,6 @@ from ml_collections import ConfigDict
 from xling_jax import config_files
 from xling_jax.corpora.synthetic.pair import (
     EMBEDDED,
-    TWIN,
     LanguageConfig,
     SecondConfig,
     are_embedded,
@@ -143,9 +143,8 @@ def paper(languages: tuple[str, ...]) -> ConfigDict:
     for name in languages:
         sources = ("synthetic",) * 3
         if not is_embedded:
-            read = languages[0] if name == TWIN else name
-            train, dev = (source.format(WIKI_NAMES.get(read, read)) for source in WIKI)
-            sources = (train, CC.format(read), dev)
+            train, dev = (source.format(WIKI_NAMES.get(name, name)) for source in WIKI)
+            sources = (train, CC.format(name), dev)
         corpora[name] = {
             "train": sources[0],
             "other": sources[1],
@@ -225,7 +224,7 @@ def laptop(languages: tuple[str, ...]) -> ConfigDict:
     config.models.update(hidden=64, intermediate=256, heads=2, dropout=0.0, dtype="float32")
     config.training.update(steps_per_call=100)
     config.evaluators.update(row_lengths=(48,))
-    # Models of this size learn what stands where only in short windows that begin with a sentence.
+    # Models of this size learn word order only in short windows that begin with a sentence.
     config.batches.update(begin="sentence", parts=4, sequences=12, length=24)
     config.models.update(positions=64, head="bert")
     config.training.update(learning_rate=2e-3, warmup_steps=600, decay="linear", weight_decay=0.01)
@@ -251,11 +250,9 @@ def get_config(argument: str | None = None) -> ConfigDict:
     config.name, config.scale = "bilingual", options["scale"]
     first, others = languages[0], languages[1:]
     pairs = {f"{first}_{name}": f"only[{first}|{name}]" for name in others}
-    if TWIN in others:  # one vocabulary would make it the same language
-        pairs[f"{first}_{TWIN}"] = f"sep-emb;only[{first}|{TWIN}]"
-    alone = {name: f"only[{name}]" for name in languages if name != TWIN}
-    own = pairs | alone
-    config.sets = {"all": tuple(ROWS), "alone": tuple(alone), "pairs": tuple(pairs)}
+    pairs[f"{first}_twin"] = "sep-emb;twin"
+    own = pairs | {name: f"only[{name}]" for name in languages}
+    config.sets = {"all": tuple(ROWS), "alone": languages, "pairs": tuple(pairs)}
     config_files.require_free("rows", own, [*ROWS, *config.sets])
     config.rows, config.row = ROWS | own, options["row"]
     config.seeds = config_files.integers("seeds", options["seeds"])

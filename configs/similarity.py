@@ -27,9 +27,8 @@ folders, as in `--config.models.fr=WORKDIR/models/rowfr_seed1/fr`, or a BERT, XL
 `other_seed` needs a second model of the first language (`:row=en,pair=en-near,seeds=0+1` of
 configs/bilingual.py in the same workdir); both read the same, unless
 `--config.texts.en.learned_first=EN.txt` and
-`--config.texts.en.learned=BACK.txt` give a back-translation. A bilingual model of the first
-language and its twin, `bilingual_en`, is compared if `twin` is among the languages of both commands
-(`pair=en-near-far-twin`): so Figure 7 is whole.
+`--config.texts.en.learned=BACK.txt` give a back-translation: with `bilingual_en`, a model of the
+first language and its twin, the two columns en–en′ of Figure 7.
 """
 
 import re
@@ -38,7 +37,7 @@ from ml_collections import ConfigDict
 
 from xling_jax import config_files
 from xling_jax.corpora.sources import SYNTHETIC
-from xling_jax.corpora.synthetic.pair import TWIN, are_embedded
+from xling_jax.corpora.synthetic.pair import are_embedded
 
 
 def get_config(argument: str | None = None) -> ConfigDict:
@@ -48,8 +47,7 @@ def get_config(argument: str | None = None) -> ConfigDict:
     first, others = languages[0], languages[1:]
     default = f"runs/bilingual-laptop-{options['pair']}-pairs+alone"
     run = options["run"] or default
-    alone = [name for name in languages if name != TWIN]
-    models = {name: f"{run}/models/row{name}_seed0/{name}" for name in alone}
+    models = {name: f"{run}/models/row{name}_seed0/{name}" for name in languages}
     config_files.require_free("models", [f"{first}_other"], models)
     models[f"{first}_other"] = f"{run}/models/row{first}_seed1/{first}"
     rows = {}
@@ -58,14 +56,16 @@ def get_config(argument: str | None = None) -> ConfigDict:
         own = {f"{both}_{one}": f"{run}/models/row{both}_seed0/{one}" for one in (first, name)}
         config_files.require_free("models", own, models)
         models |= own
-        if name == TWIN:
-            rows[f"bilingual_{first}"] = f"{both}_{first}|{both}_{TWIN} @{TWIN}"
-            continue
         rows |= {
             f"bilingual_{name}": f"{both}_{first}|{both}_{name} @{name}",
             f"monolingual_{name}": f"{first}|{name} @{name}",
             f"random_{name}": f"{first}|random[{name}] @{name}",
         }
+    twin = f"{first}_twin"
+    own = {f"{twin}_{one}": f"{run}/models/row{twin}_seed0/{one}" for one in (first, "twin")}
+    config_files.require_free("models", own, models)
+    models |= own
+    rows[f"bilingual_{first}"] = f"{twin}_{first}|{twin}_twin @{first}"
     sets = {"all": tuple(rows)}
     rows["other_seed"] = f"{first}|{first}_other @{first}"
     given = SYNTHETIC if are_embedded(languages) else ""

@@ -14,10 +14,12 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 
 def pytest_configure(config: pytest.Config) -> None:
     """The cache is named in the environment too, for the commands that tests start."""
+    if "JAX_COMPILATION_CACHE_DIR" in os.environ or not hasattr(config, "cache"):
+        return
     cache = {
         "jax_compilation_cache_dir": str(config.cache.mkdir("compiled")),
         "jax_persistent_cache_min_compile_time_secs": 0.2,
     }
     for name, value in cache.items():
         jax.config.update(name, value)
-        os.environ.setdefault(name.upper(), str(value))
+        os.environ[name.upper()] = str(value)

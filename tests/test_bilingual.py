@@ -10,6 +10,7 @@ from small_run import ROOT, config_of
 
 from xling_jax import experiment
 from xling_jax.batches.assembly import SPECIALS
+from xling_jax.batches.streams import beginnings, sentence_starts
 from xling_jax.bilingual import group, laboratory
 from xling_jax.bilingual.data import Preparer
 from xling_jax.bilingual.laboratory import Laboratory
@@ -19,6 +20,7 @@ from xling_jax.bilingual.selection import Best
 from xling_jax.bilingual.selection import read as read_best
 from xling_jax.bilingual.texts import Reader
 from xling_jax.models import stored
+from xling_jax.records import UNKNOWN
 from xling_jax.reports import results
 from xling_jax.training import loop
 from xling_jax.training.checkpoints import read_parameters
@@ -128,12 +130,29 @@ def test_text_from_disk_trains_to_the_same_bits_as_text_in_memory(finished, tmp_
     assert fed == {key: metrics[key] for key in fed} and len(fed) == 3
 
 
-def test_windows_may_begin_anywhere_from_disk_as_in_memory(finished, tmp_path):
+@pytest.mark.parametrize("begin", ["anywhere", "sentence"])
+def test_training_and_held_out_windows_begin_where_the_config_says(begin, tmp_path):
+    made = config("pair=en-far", **{"batches.begin": begin})
+    (row,) = rows_of(made)
+    data = Preparer(made, Reader(made), tmp_path)(row)
+    one = group.Group(made, tmp_path, row, [0], data, UNKNOWN)
+    windows = made.batches.length - 1
+    starts = one._samplers[0].starts(0, np.arange(200))
+    held_out = np.concatenate([np.ravel(x) for x in one._stream_perplexity()._starts[:1]])
+    for found, tokens in (
+        (starts, data.train.tokens[: data.train.sizes[0]]),
+        (held_out[held_out >= 0], data.dev.tokens[: data.dev.sizes[0]]),
+    ):
+        allowed = beginnings(sentence_starts([tokens]), len(tokens), windows)
+        assert set(found.tolist()) <= set(allowed.tolist()) or begin == "anywhere"
+        assert len(set(found.tolist()) - set(allowed.tolist())) > 5 or begin == "sentence"
+
+
+def test_windows_may_begin_anywhere_from_disk_as_in_memory(tmp_path):
     changes = {"batches.begin": "anywhere"}
-    _, near = run(tmp_path / "memory", "pair=en-far", **changes)
+    _, resident = run(tmp_path / "memory", "pair=en-far", **changes)
     _, fed = run(tmp_path / "fed", "pair=en-far", **changes, **{"batches.resident_tokens": 0})
-    key, name = ("default", 0), "perplexity_dev_en"
-    assert near == fed and near[key][name] != finished[2][key][name]
+    assert resident == fed
 
 
 def test_parameters_divided_among_devices_are_trained_evaluated_and_stored(finished, tmp_path):
@@ -407,6 +426,9 @@ def test_parallel_files_of_unequal_length_are_refused(files, tmp_path):
     ("description", "message"),
     [
         ("sep-emb;extra-anchors", "extra-anchors and sep-emb exclude each other"),
+        ("twin", "twin needs sep-emb"),
+        ("sep-emb;twin;only[en]", "twin needs sep-emb, and stands with no only"),
+        ("sep-emb;twin;wiki-cc", "wiki-cc needs two different languages"),
         ("sep", "'sep' needs an argument in brackets: sep.PATHS."),
         ("sep[]", "needs an argument in brackets"),
         ("sep[layers/0", "unknown modification 'sep.layers/0'"),
@@ -423,7 +445,7 @@ def test_parallel_files_of_unequal_length_are_refused(files, tmp_path):
         ("no-anchors;default-anchors", "exclude each other"),
         ("seperate", "unknown modification 'seperate'"),
         ("only[fr|fr]", "name languages among en, fr, each once"),
-        ("only[fr];extra-anchors", "extra-anchors needs two languages"),
+        ("only[fr];extra-anchors", "extra-anchors needs two different languages"),
         ("language-softmax", "language-softmax needs a vocabulary for each language"),
         ("no-anchors;language-softmax;extra-anchors", "exclude each other"),
     ],
@@ -452,6 +474,14 @@ def test_the_rows_of_the_paper_say_what_its_table_says():
     assert rows["sep_emb"].softmax == "language" and rows["sep_emb"].random_pieces == "inside"
     assert rows["sep_l1_3"].sharing == "union" and rows["sep_l1_3"].softmax == "shared"
     assert rows["wiki_cc"].is_other_domain and rows["far"].languages == ("far",)
+    assert rows["en_twin"].languages == ("en", "twin") and rows["en_twin"].sharing == "separate"
+
+
+def test_a_twin_reads_the_first_languages_text_with_a_vocabulary_of_its_own(tmp_path):
+    made = config("row=en_twin,pair=en-far")
+    data = Preparer(made, Reader(made), tmp_path)(rows_of(made)[0])
+    assert data.files[0].folder == data.files[1].folder and not data.items
+    assert data.vocabulary.way == "separate" and len(data.vocabulary.ids) == 2
 
 
 SEP = ("sep_emb", "sep_l1_3", "sep_l1_6", "sep_emb_l1_3", "sep_emb_l1_6")

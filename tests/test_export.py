@@ -12,6 +12,7 @@ from weights import TOLERANCE, difference, logits_alone, randomized
 
 from xling_jax import export
 from xling_jax.bilingual import export as bilingual
+from xling_jax.bilingual.rows import parse
 from xling_jax.corpora.normalize import Normalization
 from xling_jax.models import hugging_face_tokenizer, partition, stored
 from xling_jax.models.bert import BertConfig
@@ -51,7 +52,8 @@ def stored_models(folder, way, own, config, model_type):
     config = dataclasses.replace(config, vocabulary_size=vocabulary.size)
     models = [randomized(config, seed=zlib.crc32(name.encode())) for name in TEXTS]
     params = jax.device_get(partition.split(models, own))
-    bilingual.export(folder, config, params, vocabulary, Normalization())
+    row = parse("default", "default", tuple(TEXTS))
+    bilingual.export(folder, row, config, params, vocabulary, Normalization())
     return [stored.load(folder / name) for name in TEXTS]
 
 

@@ -74,7 +74,6 @@ def test_windows_begin_with_a_sentence_or_a_piece_of_a_long_one():
     assert set(starts) == set(begin[:-1])
     read = (starts[:, None] + np.arange(window)) % len(tokens)
     counts = np.bincount(read.ravel(), minlength=len(tokens)) / passes
-    assert counts.mean() == pytest.approx(1, abs=0.02)
     assert counts.min() > 0.45 and counts.max() < 2.05
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from xling_jax.vocabulary.pieces import SEP
 
-ANYWHERE, SENTENCE = "anywhere", "sentence"  # where windows begin
+ANYWHERE, SENTENCE = "anywhere", "sentence"  # where windows begin (`batches.begin`)
 LANGUAGES, WINDOWS = 11, 12  # tell these random numbers from others of the same seed
 
 
@@ -118,17 +118,19 @@ def probabilities(sentences: Sequence[int], alpha: float) -> np.ndarray:
 
 def sentence_starts(parts: Iterable[np.ndarray]) -> np.ndarray:
     """The first token of each sentence, int64 [sentences], of a stream in one part or several."""
-    ends, before = [], 0
+    found, before = [np.zeros(1, np.int64)], 0
     for part in parts:
-        ends.append(before + 1 + np.flatnonzero(part == SEP))
+        found.append(before + 1 + np.flatnonzero(part == SEP))
         before += len(part)
-    return np.append(0, np.concatenate(ends)[:-1])
+    starts = np.concatenate(found)
+    return starts[starts < before]
 
 
 def beginnings(sentences: np.ndarray, size: int, window: int) -> np.ndarray:
-    """Where windows may begin that shall begin with a sentence, int64, and the stream's end.
+    """Where windows that begin with a sentence may start, int64, and then the stream's end.
 
-    Of a sentence longer than a window, its pieces of that size are beginnings too.
+    A sentence longer than a window is cut into pieces of that size, the same ones in every pass,
+    which are beginnings too.
 
     Args:
       sentences: see `sentence_starts`.
@@ -140,18 +142,18 @@ def beginnings(sentences: np.ndarray, size: int, window: int) -> np.ndarray:
     return np.append(np.repeat(sentences, pieces) + number * window, size)
 
 
-def nearest(starts: np.ndarray, beginnings: np.ndarray) -> np.ndarray:
-    """The beginning next to each of some first tokens; after the last one comes the first again.
+def nearest_beginning(starts: np.ndarray, begin: np.ndarray) -> np.ndarray:
+    """The beginning (see `beginnings`) next to each place; after the last comes the first again.
 
     As no two beginnings are further apart than a window, each token is expected in half a window
     a pass at least and in two at most, if every place of the stream is as often a first token.
     """
-    number = np.searchsorted(beginnings, starts, side="right")
-    before, after = beginnings[number - 1], beginnings[number]
-    return np.where(starts - before <= after - starts, before, after) % beginnings[-1]
+    number = np.searchsorted(begin, starts, side="right")
+    before, after = begin[number - 1], begin[number]
+    return np.where(starts - before <= after - starts, before, after) % begin[-1]
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False)  # arrays have no hash, which caches need
 class StreamSampler:
     """Plans the steps of training; a plan depends on the seed and the steps' numbers alone.
 
@@ -211,7 +213,9 @@ class StreamSampler:
         shift = int(random.integers(self.layout.window))
         order = random.permutation(self.windows(language))
         starts = (shift + order * self.layout.window) % self.sizes[language]
-        return starts if self.beginnings is None else nearest(starts, self.beginnings[language])
+        if self.beginnings is None:
+            return starts
+        return nearest_beginning(starts, self.beginnings[language])
 
     def starts(self, language: int, sequences: np.ndarray) -> np.ndarray:
         """The first tokens of the n-th sequences of a language, int64 like `sequences`."""

@@ -77,7 +77,10 @@ class Preparer:
         Raises:
           ValueError, FileNotFoundError: a text cannot be used; its field is named.
         """
-        texts = {name: self._reader.read(name, row.is_other_domain) for name in row.languages}
+        texts = {
+            name: self._reader.read(row.text_of(name), row.is_other_domain)
+            for name in row.languages
+        }
         languages = self._vocabulary(row, texts)
         train = [
             self._prepared(row, languages, name, texts[name].train, "train")
@@ -135,10 +138,10 @@ class Preparer:
         def sample(name: str) -> list[str]:
             given = texts[name].train
             if (name, given) not in self._samples:
-                lines = corpora.stream(given, splitting.of_config(corpus, name))
+                lines = corpora.stream(given, splitting.of_config(corpus, row.text_of(name)))
                 lines = itertools.islice(lines, self._limit(row, name, "train"))
                 drawn = vocabulary.sample(lines, section.sentences)
-                self._samples[name, given] = self._normalized(name, drawn)
+                self._samples[name, given] = self._normalized(row.text_of(name), drawn)
             return self._samples[name, given]
 
         def train(field: str, sentences: list[str]) -> Pieces:
@@ -164,15 +167,15 @@ class Preparer:
         given: Sequence[sources.Source],
         field: str,
     ) -> TokenFiles:
-        number, section = row.languages.index(name), self._config.corpora
-        with experiment.named(f"corpora.{name}.{field}"):
+        number, section, text = row.languages.index(name), self._config.corpora, row.text_of(name)
+        with experiment.named(f"corpora.{text}.{field}"):
             return prepare(
                 given,
                 Encoding(
-                    name,
+                    text,
                     self._normalization,
                     languages.pieces[number],
-                    splitting.of_config(section, name),
+                    splitting.of_config(section, text),
                     languages.ids[number],
                 ),
                 self._workdir / "tokens",

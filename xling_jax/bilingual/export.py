@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
+from xling_jax.bilingual.rows import Row
 from xling_jax.corpora.normalize import Normalization
 from xling_jax.files import plain_name
 from xling_jax.models import partition, stored
@@ -25,6 +26,7 @@ def group_name(row: str, seeds: Sequence[int]) -> str:
 
 def export(
     folder: Path,
+    row: Row,
     model: BertConfig,
     params,
     vocabulary: LanguageVocabulary,
@@ -34,6 +36,7 @@ def export(
 
     Args:
       folder: see `folder_of`.
+      row: that was trained.
       model: its size.
       params: partitioned.
       vocabulary: of the languages.
@@ -47,7 +50,7 @@ def export(
             stored.StoredModel(
                 config=dataclasses.replace(model, vocabulary_size=rows),
                 params=partition.export(params, number, rows),
-                language=name,
+                language=row.text_of(name),
                 pieces=vocabulary.pieces[number],
                 ids=vocabulary.ids[number],
                 normalization=normalization,

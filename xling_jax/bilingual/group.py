@@ -171,8 +171,9 @@ class Group:
         parameters = best.parameters()
         for replica, params in zip(self._replicas, parameters, strict=True):
             if params:
-                folder = folder_of(self._workdir, self._row.name, replica.seed)
-                export(folder, self._program.model, params, self._data.vocabulary, self._written)
+                row, vocabulary = self._row, self._data.vocabulary
+                folder = folder_of(self._workdir, row.name, replica.seed)
+                export(folder, row, self._program.model, params, vocabulary, self._written)
         self._score(state, parameters, best.steps(), training.settings)
         self._store(state, best)
 

@@ -8,6 +8,7 @@ from xling_jax.batches.windows import ANYWHERE, INSIDE
 from xling_jax.training.stream_step import LANGUAGE_SOFTMAX, SHARED_SOFTMAX
 
 DEFAULT = "default"
+TWIN = "twin"
 MODIFICATIONS = {
     "wiki-cc": "the languages but the first have text of another domain (their field `other`)",
     "no-anchors": "a vocabulary for each language, and no piece in two of them",
@@ -19,6 +20,7 @@ MODIFICATIONS = {
     "language-softmax": "a prediction chooses among the language's pieces only",
     "random-inside": "random replacements are of the language, as in all rows with sep-emb or sep",
     "only": "only[NAMES]: without the other languages; joined by |",
+    TWIN: "the first language alone, and once more as the language twin; with sep-emb",
 }
 WITH_ARGUMENT = ("sep", "only")
 SEP_EMB = ("embeddings/tokens", "embeddings/positions", "mlm/bias")
@@ -30,7 +32,7 @@ EXCLUDE = (  # of these a row has one at most
     ("extra-anchors", "language-softmax"),
     ("extra-anchors-online", "language-softmax"),
 )
-OF_SEVERAL = ("wiki-cc", "extra-anchors", "extra-anchors-online")
+OF_SEVERAL = ("wiki-cc", "extra-anchors", "extra-anchors-online")  # different ones
 ONCE, ONLINE = "once", "online"
 
 
@@ -38,10 +40,11 @@ ONCE, ONLINE = "once", "online"
 class Row:
     """What a row's description says.
 
-    name, description: of the row. languages: that are trained. partition: paths of what each has
-    for itself. sharing: see `vocabulary.sharing`. softmax, random_pieces: see `Vocabularies` and
-    `PieceTables`. code_switch: ONCE, ONLINE or "". is_other_domain: whether all languages but the
-    first have their `other` text.
+    name, description: of the row. languages: that are trained; of these TWIN is the first one's
+    text once more, with a vocabulary of its own (the model en′ of W&C §5). partition: paths of what
+    each has for itself. sharing: see `vocabulary.sharing`. softmax, random_pieces: see
+    `Vocabularies` and `PieceTables`. code_switch: ONCE, ONLINE or "". is_other_domain: whether all
+    languages but the first have their `other` text.
     """
 
     name: str
@@ -53,6 +56,10 @@ class Row:
     random_pieces: str
     code_switch: str
     is_other_domain: bool
+
+    def text_of(self, language: str) -> str:
+        """The language whose text, and rules for it, one of the row's has."""
+        return self.languages[0] if language == TWIN else language
 
 
 def _only(part: descriptions.Part, languages: Sequence[str]) -> list[str]:
@@ -95,14 +102,20 @@ def parse(name: str, description: str, languages: Sequence[str]) -> Row:
     for part in found:
         if part.name == "only":
             trained = _only(part, languages)
+    if TWIN in names:
+        if "sep-emb" not in names or "only" in names:
+            raise ValueError(f"{TWIN} needs sep-emb, and stands with no only[…]")
+        if TWIN in languages:
+            raise ValueError(f"{TWIN} is the name of a language too: give that another one")
+        trained = [languages[0], TWIN]
     if wrong := sorted(names.intersection(("language-softmax", "random-inside"))):
         if not names.intersection(("no-anchors", "default-anchors", "sep-emb")):
             raise ValueError(
                 f"{wrong[0]} needs a vocabulary for each language: add "
                 "default-anchors or no-anchors"
             )
-    if len(trained) == 1 and (wrong := sorted(names.intersection(OF_SEVERAL))):
-        raise ValueError(f"{wrong[0]} needs two languages or more")
+    if (len(trained) == 1 or TWIN in names) and (wrong := sorted(names.intersection(OF_SEVERAL))):
+        raise ValueError(f"{wrong[0]} needs two different languages or more")
     for several in EXCLUDE:
         if len(both := sorted(names.intersection(several))) > 1:
             raise ValueError(f"{' and '.join(both)} exclude each other")

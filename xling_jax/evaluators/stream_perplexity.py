@@ -9,7 +9,7 @@ from jax.sharding import Mesh
 
 from xling_jax import devices
 from xling_jax.batches import hashing
-from xling_jax.batches.streams import beginnings, nearest, sentence_starts
+from xling_jax.batches.streams import beginnings, nearest_beginning, sentence_starts
 from xling_jax.batches.windows import StreamStore
 from xling_jax.evaluators.perplexity import ALL_MASKED, SEED
 from xling_jax.models import partition
@@ -20,7 +20,9 @@ class StreamPerplexity:
     """Measures replicas side by side, in one compiled program.
 
     The same windows, and the same places in them, are predicted at every call. A language's
-    stream is cut into windows that touch; what is left over at its end is not measured.
+    stream is cut into windows that touch; what is left over at its end is not measured. Windows
+    that begin with a sentence are these, each moved to the nearest beginning, so that some tokens
+    are in none or in two; those that then run past the end are left out.
     """
 
     def __init__(
@@ -38,7 +40,7 @@ class StreamPerplexity:
           mesh: the devices.
           dev: held-out text.
           languages: their names.
-          begins_with_sentence: whether windows are moved as in training (`nearest`).
+          begins_with_sentence: whether windows are moved as in training (`nearest_beginning`).
 
         Raises:
           ValueError: a language has not enough held-out text for a window.
@@ -61,9 +63,10 @@ class StreamPerplexity:
         for number, (count, tokens) in enumerate(zip(windows, own_text, strict=True)):
             found = np.arange(count) * layout.window
             if begins_with_sentence:
-                sentences = sentence_starts([tokens])
-                found = nearest(found, beginnings(sentences, len(tokens), layout.window))
-            start[number, :count] = found
+                begin = beginnings(sentence_starts([tokens]), len(tokens), layout.window)
+                found = nearest_beginning(found, begin)
+                found = found[found + layout.window <= len(tokens)]
+            start[number, : len(found)] = found
         start_KxNxSxR = start.reshape(len(languages), -1, shards, rows)
         self._starts = [devices.place(start, mesh, devices.A_SHARD) for start in start_KxNxSxR]
         inputs = [devices.A_REPLICA] * 2 + [devices.SHARED] * 3 + [devices.A_SHARD]

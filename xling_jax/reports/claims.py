@@ -22,8 +22,8 @@ from xling_jax.reports import cells, papers, rows
 from xling_jax.reports.results import array_files
 from xling_jax.reports.rows import Curve, Run
 
-# Outcomes; undecided: a difference within the spread of the seeds; not run: something that the
-# claim needs is not there.
+# Outcomes; undecided: a difference within its standard error over seeds; not run: something that
+# the claim needs is not there.
 HELD, NOT_HELD, UNDECIDED, NOT_RUN = "held", "not held", "undecided", "not run"
 # What a claim is decided on; the paper prints numbers for the tables alone.
 ON_TABLES, ON_CURVES, ON_POSITIONS = "tables", "curves", "position embeddings"
@@ -47,10 +47,17 @@ class Measure:
 
     @property
     def squared_error(self) -> float:
-        """The square of the mean's standard error; 0 if it is not known."""
-        if self.sd is None or self.number is None or self.number < 2:
-            return 0.0
-        return self.sd**2 / (self.number - 1)
+        """The square of the mean's standard error: 0 of one seed, or of a number without an sd;
+        infinite if a seed's value is not finite."""
+        if self.sd is None:
+            return math.inf if len(self.by_seed) > 1 else 0.0
+        return self.sd**2 / (self.number - 1) if self.number and self.number > 1 else 0.0
+
+    def times(self, factor: float) -> Measure:
+        """The same in another unit."""
+        by_seed = {seed: factor * value for seed, value in self.by_seed.items()}
+        sd = None if self.sd is None else abs(factor) * self.sd
+        return Measure(factor * self.mean, sd, self.number, by_seed)
 
 
 def measured(mean: float, by_seed: Mapping[int, float]) -> Measure:
@@ -168,13 +175,16 @@ class Check:
 
     def compare(self, evidence: Evidence) -> tuple[bool, bool]:
         """Whether it holds, and whether the sides differ by less than the standard error of that
-        difference; one seed has none, so what it shows is taken as it is."""
+        difference: of the differences between the same seeds, where both sides have several, and
+        else of both means. One seed has none, so what it shows is taken as it is."""
         left = self.left.read(evidence)
         bound, squared = self.right, left.squared_error
         if isinstance(bound, Quantity):
-            right = bound.read(evidence)
-            squared += self.factor**2 * right.squared_error
-            bound = self.factor * right.mean + self.plus
+            right = bound.read(evidence).times(self.factor)
+            by_seed = minus(left, right)
+            is_paired = len(by_seed.by_seed) > 1
+            squared = by_seed.squared_error if is_paired else squared + right.squared_error
+            bound = right.mean + self.plus
         return _SIGNS[self.sign](left.mean, bound), abs(left.mean - bound) < math.sqrt(squared)
 
     def in_words(self) -> str:
@@ -230,7 +240,7 @@ class Claim:
         failed = [check for check, held, near in compared if not held and not near]
         outcome = NOT_HELD if failed else UNDECIDED if close else HELD
         parts += [f"not so: {', '.join(failed)}"] if failed else []
-        parts += [f"within the spread of the seeds: {', '.join(close)}"] if close else []
+        parts += [f"within the standard error: {', '.join(close)}"] if close else []
         for row, of in zip(self.rows, found, strict=True):
             parts += [f"seed {seed} of row {row} diverged" for seed in of.diverged]
         return Decided(self, outcome, "; ".join(parts))

@@ -22,7 +22,8 @@ _KINDS = {
 }
 _OTHER_SEED = (
     f"{OTHER_SEED}: two models of the first language from different seeds, en–en′ in the paper, "
-    "where they read a text and its paraphrases."
+    "where they read a text and its paraphrases. The bilingual en–en′ was trained on one text with "
+    "two vocabularies and embeddings."
 )
 _CKA = (
     "CKA: linear centred kernel alignment of the mean-pooled sentences of both models, that are "

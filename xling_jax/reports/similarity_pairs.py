@@ -8,7 +8,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from xling_jax.corpora.synthetic.pair import TWIN
 from xling_jax.reports.rows import Run
 
 BILINGUAL, MONOLINGUAL, RANDOM = KINDS = ("bilingual", "monolingual", "random")
@@ -53,12 +52,12 @@ def layers_of(metrics: Mapping[str, float], start: str, end: str = "") -> dict[i
 
 
 def languages(run: Run) -> list[str]:
-    """The languages that the config names, then those of rows, the first one first; no twin."""
+    """The languages that the config names, then those of rows, the first one first."""
     nested = run.config.get("config")
     named = nested.get("languages") if isinstance(nested, dict) else None
     found = [str(name) for name in named] if isinstance(named, list | tuple) else []
     found += [_language(run.description(row)) for row in run.row_names()]
-    return [name for name in dict.fromkeys(found) if name and name != TWIN]
+    return [name for name in dict.fromkeys(found) if name]
 
 
 def _language(description: str) -> str:
@@ -75,7 +74,6 @@ def read(run: Run) -> list[Pair]:
     for name in run.row_names():
         row = run.row(name)
         language = _language(row.description)
-        language = first if language == TWIN else language
         kind = _kind(name, language, first)
         # Two models of one language, or text of it and its paraphrases: en′ in the paper.
         label = f"{first}–{language}" + ("′" if language == first else "")

@@ -21,6 +21,10 @@ from xling_jax.reports.formats import (
 from xling_jax.reports.rows import Run
 
 _HEADER = ("claim", "outcome", "statement", "numbers", "source", "where it is meant to hold")
+_RULE = (
+    "Undecided is what differs by less than the standard error of the difference over seeds; what "
+    "one seed shows is taken as it is."
+)
 _NUMBERS = 52  # characters at most on the terminal
 _TITLE = "Claims"
 
@@ -43,11 +47,12 @@ def _was_run(decided: Decided) -> bool:
 def _counts(decided: Sequence[Decided]) -> str:
     """How many have which outcome, as "3 held, 1 not held, 9 not run"."""
     outcomes = [each.outcome for each in decided]
-    return ", ".join(f"{outcomes.count(name)} {name}" for name in dict.fromkeys(sorted(outcomes)))
+    order = (claims.HELD, claims.NOT_HELD, claims.UNDECIDED, claims.NOT_RUN)
+    return ", ".join(f"{outcomes.count(name)} {name}" for name in order if name in outcomes)
 
 
 def to_terminal(decided: Sequence[Decided], width: int) -> list[str]:
-    """A line for each claim that was decided, and how many were not; none if none was."""
+    """A line for each claim that was run, and how many were not; none if none was."""
     run = [each for each in decided if _was_run(each)]
     if not run:
         return []
@@ -63,10 +68,10 @@ def to_terminal(decided: Sequence[Decided], width: int) -> list[str]:
 
 
 def to_html(decided: Sequence[Decided]) -> str:
-    """Those that were decided in a table, those that were not folded away."""
+    """Those that were run in a table, those that were not folded away."""
     if not decided:
         return ""
-    text = f'<p class="quiet">{escape(_counts(decided))}.</p>\n'
+    text = f'<p class="quiet">{escape(_counts(decided))}. {escape(_RULE)}</p>\n'
     for was_run, group in groupby(sorted(decided, key=lambda e: not _was_run(e)), key=_was_run):
         table = _table(list(group))
         missing = f"<details><summary>Not run</summary>{table}</details>\n"
@@ -96,7 +101,7 @@ def write(decided: Sequence[Decided], folder: Path) -> None:
         return
     rows = [_cells(each) for each in decided]
     safe = [[markdown_text(text) for text in row] for row in rows]
-    text = f"### {_TITLE}\n\n{markdown(_HEADER, safe, names=len(_HEADER))}"
+    text = f"### {_TITLE}\n\n{_RULE}\n\n{markdown(_HEADER, safe, names=len(_HEADER))}"
     write_beside(folder / "claims.md", text)
     write_beside(folder / "claims.csv", csv_text(_HEADER, rows))
     write_beside(folder / "claims.tex", _latex(rows))

@@ -12,7 +12,6 @@ __all__ = [
     "EMBEDDED",
     "FAR",
     "NEAR",
-    "TWIN",
     "LanguageConfig",
     "Pair",
     "SecondConfig",
@@ -20,9 +19,7 @@ __all__ = [
     "pair_of",
 ]
 
-TWIN = "twin"  # the first language once more, embedded or not: en′ of W&C Figure 7
-# By the names that configs have.
-EMBEDDED = {"en": SecondConfig(), "near": NEAR, "far": FAR, TWIN: SecondConfig(anchors=1.0)}
+EMBEDDED = {"en": SecondConfig(), "near": NEAR, "far": FAR}  # by the names that configs have
 
 _COUNTED = 5000  # sentences that tell the frequency of a word
 # Added to a seed, it gives derivations that no usual seed gives.
@@ -30,13 +27,12 @@ _SECOND_TEXT = 1 << 32
 
 
 def are_embedded(languages: Sequence[str]) -> bool:
-    """Whether languages of a config are embedded ones; `en` and its twin alone are.
+    """Whether languages of a config are embedded ones.
 
     Raises:
       ValueError: some are and some are not, or they do not begin with `en`.
     """
-    others = set(languages) - {"en", TWIN}
-    if others.isdisjoint(EMBEDDED) if others else TWIN not in languages:
+    if set(languages).isdisjoint(EMBEDDED.keys() - {"en"}):
         return False
     if languages[0] != "en" or not set(languages) <= set(EMBEDDED):
         raise ValueError(
