@@ -12,65 +12,34 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
+from xling_jax.files import plain_name
+from xling_jax.reports.transfer_scores import METRICS
+
 ROOT = Path(__file__).parent.parent
-TASKS = {"nli": "accuracy", "ner": "f1", "parsing": "las"}
+COLUMNS = "setting row seed ppl-en ppl sentences mapped CKA words"
+ZIPF, COLLOCATION = "corpora.synthetic.zipf_exponent", "corpora.synthetic.collocation"
 _HALF = {"training.epochs": 15}
-SETTINGS = {
+_FLAT = {ZIPF: 0.5, COLLOCATION: 2.0, **_HALF}  # words of nearly equal frequency and company
+_STEEP = {ZIPF: 1.0, COLLOCATION: 2.0, **_HALF}
+_SHORT = {"batches.length": 16, "batches.sequences": 18}
+_LONG = {"batches.length": 48, "batches.sequences": 6}
+SETTINGS: dict[str, dict[str, float]] = {
     "as-is": {},
     "half": _HALF,
-    "zipf-long": {"corpora.synthetic.zipf_exponent": 1.0},
-    "zipf-sharp-long": {
-        "corpora.synthetic.zipf_exponent": 1.0,
-        "corpora.synthetic.collocation": 3.0,
-    },
-    "zipf": {**_HALF, "corpora.synthetic.zipf_exponent": 1.0},
-    "zipf-window16": {
-        **_HALF,
-        "corpora.synthetic.zipf_exponent": 1.0,
-        "batches.length": 16,
-        "batches.sequences": 18,
-    },
-    "zipf-sharp": {
-        **_HALF,
-        "corpora.synthetic.zipf_exponent": 1.0,
-        "corpora.synthetic.collocation": 3.0,
-    },
-    "zipf-one-head": {**_HALF, "corpora.synthetic.zipf_exponent": 1.0, "models.heads": 1},
-    "sharp": {**_HALF, "corpora.synthetic.collocation": 3.0},
-    "few-topics": {**_HALF, "corpora.synthetic.topicality": 0.0},
-    "rate": {**_HALF, "training.learning_rate": 3e-3},
-    "parts": {**_HALF, "batches.parts": 12, "batches.sequences": 4},
-    "large-batch": {"training.epochs": 8, "batches.sequences": 24, "training.learning_rate": 4e-3},
-    "small-batch": {"batches.sequences": 6},
-    "narrow": {**_HALF, "models.hidden": 32, "models.intermediate": 128},
-    "wide": {**_HALF, "models.hidden": 128, "models.intermediate": 512},
-    "one-head": {**_HALF, "models.heads": 1},
-    "window16": {**_HALF, "batches.length": 16, "batches.sequences": 18},
-    "window48": {**_HALF, "batches.length": 48, "batches.sequences": 6, "models.positions": 48},
-    "words200": {**_HALF, "corpora.synthetic.word_types": 200},
-    "sharper": {
-        **_HALF,
-        "corpora.synthetic.zipf_exponent": 1.0,
-        "corpora.synthetic.collocation": 4.0,
-        "corpora.synthetic.habits": 2.0,
-    },
-    "sharper-window16": {
-        **_HALF,
-        "corpora.synthetic.zipf_exponent": 1.0,
-        "corpora.synthetic.collocation": 4.0,
-        "corpora.synthetic.habits": 2.0,
-        "batches.length": 16,
-        "batches.sequences": 18,
-    },
-    "steep": {
-        **_HALF,
-        "corpora.synthetic.zipf_exponent": 1.3,
-        "corpora.synthetic.collocation": 3.0,
-    },
-    "linear-head": {**_HALF, "models.head": "linear"},
+    "flat": _FLAT,
+    "flat, 12 parts of 4": {**_FLAT, "batches.parts": 12, "batches.sequences": 4},
+    "flat, one head": {**_FLAT, "models.heads": 1},
+    "flat, windows of 16": {**_FLAT, **_SHORT},
+    "flat, collocation 3": {**_FLAT, COLLOCATION: 3.0},
+    "steep": _STEEP,
+    "steep, long": {**_STEEP, "training.epochs": 30},
+    "steep, one head": {**_STEEP, "models.heads": 1},
+    "steep, windows of 16": {**_STEEP, **_SHORT},
+    "steeper, collocation 3": {ZIPF: 1.3, **_HALF},
+    "collocation 4, habits 2": {COLLOCATION: 4.0, "corpora.synthetic.habits": 2.0, **_HALF},
+    "windows of 48": _LONG,
 }
 
 
@@ -80,22 +49,24 @@ def main() -> None:
     parser.add_argument("settings", nargs="+", choices=SETTINGS, metavar="SETTING")
     parser.add_argument("--workdir", type=Path, required=True)
     parser.add_argument("--row", default="no_anchors+default+sep_emb")
-    parser.add_argument("--pair", default="en-near")
+    parser.add_argument("--pair", default="en-near", choices=("en-near", "en-far"))
     parser.add_argument("--seeds", default="0")
     parser.add_argument("--pretrain-only", action="store_true")
     arguments = parser.parse_args()
+    titles = COLUMNS.split()
+    if not arguments.pretrain_only:
+        titles += [f"{task}{end}" for task in METRICS for end in ("-en", "")]
+    print(f"| {' | '.join(titles)} |\n{'|---' * len(titles)}|")
     for name in arguments.settings:
         print_setting(name, arguments)
 
 
 def print_setting(name: str, arguments: argparse.Namespace) -> None:
     """Runs a setting and prints a line for each row and seed."""
-    folder = arguments.workdir / name
+    folder = arguments.workdir / plain_name(name)
     options = f"row={arguments.row},pair={arguments.pair},seeds={arguments.seeds}"
     fields = [f"--config.{field}={value}" for field, value in SETTINGS[name].items()]
-    began = time.monotonic()
     run("bilingual", options, folder / "bilingual", fields)
-    minutes = (time.monotonic() - began) / 60
     found = {}
     if not arguments.pretrain_only:
         source = f"{options},task=all,from={folder / 'bilingual'}"
@@ -103,14 +74,18 @@ def print_setting(name: str, arguments: argparse.Namespace) -> None:
         found = {(row, seed): scores for row, seed, scores in results(folder / "transfer")}
     other = arguments.pair.removeprefix("en-")
     for row, seed, scores in results(folder / "bilingual"):
+        if not scores:
+            print(f"| {name} | {row} | {seed} | diverged |", flush=True)
+            continue
         shown = [f"{scores[f'perplexity_dev_{language}']:.1f}" for language in ("en", other)]
         shown += [f"{scores[metric]:.3f}" for metric in ("retrieval", "mapped", "cka", "words")]
-        for task, metric in TASKS.items():
+        for task in METRICS:
             for (job, job_seed), own in found.items():
                 if job_seed != seed or job.split("/")[1:3] != [row, task]:
                     continue
-                shown += [f"{100 * own[f'{metric}_{language}']:.1f}" for language in ("en", other)]
-        print(f"| {name} | {row} | {seed} | {' | '.join(shown)} | {minutes:.0f} |", flush=True)
+                pair = (own[f"{METRICS[task]}_{language}"] for language in ("en", other))
+                shown += [f"{100 * value:.1f}" for value in pair]
+        print(f"| {name} | {row} | {seed} | {' | '.join(shown)} |", flush=True)
 
 
 def results(workdir: Path) -> list[tuple[str, int, dict[str, float]]]:

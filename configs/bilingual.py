@@ -230,7 +230,7 @@ def laptop(languages: tuple[str, ...]) -> ConfigDict:
     config.training.update(learning_rate=2e-3, warmup_steps=600, decay="linear", weight_decay=0.01)
     if config.corpora[languages[-1]].train == "synthetic":
         config.corpora.update(train_sentences=20_000, dev_sentences=1000, split_sentences=False)
-        config.corpora.synthetic.update(word_types=300, zipf_exponent=0.5, depth=1)
+        config.corpora.synthetic.update(word_types=300, zipf_exponent=1.0, collocation=3.0, depth=1)
         config.vocabulary.update(joint_size=900, own_size=500)
         config.training.update(epochs=30, steps_per_epoch=300)
     else:
