@@ -39,6 +39,12 @@ SETTINGS: dict[str, dict[str, float]] = {
     "steep, windows of 16": {**_STEEP, **_SHORT},
     "steeper, collocation 3": {ZIPF: 1.3, **_HALF},
     "collocation 4, habits 2": {COLLOCATION: 4.0, "corpora.synthetic.habits": 2.0, **_HALF},
+    "collocation 4, habits 2, windows of 16": {
+        COLLOCATION: 4.0,
+        "corpora.synthetic.habits": 2.0,
+        **_HALF,
+        **_SHORT,
+    },
     "windows of 48": _LONG,
 }
 
