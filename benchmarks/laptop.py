@@ -20,32 +20,34 @@ from xling_jax.reports.transfer_scores import METRICS
 ROOT = Path(__file__).parent.parent
 COLUMNS = "setting row seed ppl-en ppl sentences mapped CKA words"
 ZIPF, COLLOCATION = "corpora.synthetic.zipf_exponent", "corpora.synthetic.collocation"
-_HALF = {"training.epochs": 15}
+
+
+def _windows(length: int, sequences: int) -> dict[str, float]:
+    return {"batches.length": length, "batches.sequences": sequences}
+
+
+_HALF = {"training.epochs": 15, **_windows(24, 12)}
 _FLAT = {ZIPF: 0.5, COLLOCATION: 2.0, **_HALF}  # words of nearly equal frequency and company
 _STEEP = {ZIPF: 1.0, COLLOCATION: 2.0, **_HALF}
-_SHORT = {"batches.length": 16, "batches.sequences": 18}
-_LONG = {"batches.length": 48, "batches.sequences": 6}
+_RICH = {COLLOCATION: 4.0, "corpora.synthetic.habits": 2.0, **_HALF}
 SETTINGS: dict[str, dict[str, float]] = {
     "as-is": {},
+    "windows of 24": _windows(24, 12),
+    "windows of 40": _windows(40, 7),
+    "windows of 48": _windows(48, 6),
     "half": _HALF,
     "flat": _FLAT,
     "flat, 12 parts of 4": {**_FLAT, "batches.parts": 12, "batches.sequences": 4},
     "flat, one head": {**_FLAT, "models.heads": 1},
-    "flat, windows of 16": {**_FLAT, **_SHORT},
+    "flat, windows of 16": {**_FLAT, **_windows(16, 18)},
     "flat, collocation 3": {**_FLAT, COLLOCATION: 3.0},
     "steep": _STEEP,
     "steep, long": {**_STEEP, "training.epochs": 30},
     "steep, one head": {**_STEEP, "models.heads": 1},
-    "steep, windows of 16": {**_STEEP, **_SHORT},
+    "steep, windows of 16": {**_STEEP, **_windows(16, 18)},
     "steeper, collocation 3": {ZIPF: 1.3, **_HALF},
-    "collocation 4, habits 2": {COLLOCATION: 4.0, "corpora.synthetic.habits": 2.0, **_HALF},
-    "collocation 4, habits 2, windows of 16": {
-        COLLOCATION: 4.0,
-        "corpora.synthetic.habits": 2.0,
-        **_HALF,
-        **_SHORT,
-    },
-    "windows of 48": _LONG,
+    "collocation 4, habits 2": _RICH,
+    "collocation 4, habits 2, windows of 16": {**_RICH, **_windows(16, 18)},
 }
 
 

@@ -16,8 +16,8 @@ Real text: a file with a sentence a line, several joined by +, or a TFDS name, f
         --config.corpora.fr.test_first=EN.test.txt --config.corpora.fr.test=FR.test.txt \\
         --config.corpora.fr.dictionary=en-fr.txt --config.corpora.fr.test_dictionary=en-fr.test.txt
 
-scale=laptop: 8 layers of 64, 9,000 updates of 48 windows of 24 that begin with a sentence; 7 minutes
-a row on one of two CPU cores (`--config.devices.cpu=1`). `en` and `near`, seed 0, means over the
+scale=laptop: 8 layers of 64, 9,000 updates of 48 windows of 24 that begin with a sentence; 7
+minutes a row on one of two CPU cores (`--config.devices.cpu=1`). `en` and `near`, seed 0, means over the
 nine layers and both directions: P@1 of 1,000 sentences, of the second 500 after a map learned on
 the first 500, and of 58 words; CKA; and the paper's difference to the default row in XNLI accuracy,
 mean of three languages:
@@ -42,8 +42,8 @@ That depends on the setting, which was searched for (`benchmarks/README.md`): wi
 sentence, so that positions mean something; most words are one piece; and the embedded languages'
 words are as unequal in frequency (zipf_exponent=1) and as particular in their company
 (collocation=3) as those of texts. Without anchors .154 of the sentences are found after 4,500
-updates, .117 with collocation=2, .051 with zipf_exponent=0.5 too. Positions from 24 on are first met
-in fine-tuning.
+updates, .117 with collocation=2, .051 with zipf_exponent=0.5 too. Positions from 24 on are first
+met in fine-tuning.
 """
 
 import dataclasses
@@ -177,7 +177,7 @@ def laptop(languages: tuple[str, ...]) -> ConfigDict:
     config.training.update(steps_per_call=100)
     config.evaluators.update(row_lengths=(48,))
     # Models of this size learn word order only in short windows that begin with a sentence.
-    config.batches.update(begin="sentence", parts=4, sequences=12, length=24)
+    config.batches.update(begin="sentence", parts=4, sequences=9, length=32)
     config.models.update(positions=64, head="bert")
     config.training.update(learning_rate=2e-3, warmup_steps=600, decay="linear", weight_decay=0.01)
     if config.corpora[languages[-1]].train == "synthetic":

@@ -9,7 +9,9 @@ makes words and sentences find theirs.
 
 Options: row (an entry of `rows`, several joined by +, all by default, or MODEL|MODEL @LANGUAGE with
 names of `models`), pair (two languages or more joined by -, the first compared with the others),
-run (the workdir of the run that has the models; by default where the first command puts it).
+run (the workdir of the run that has the models; by default where the first command puts it), seeds
+(of the models, joined by +; {seed} in a folder of `models` stands for each of them, {next_seed} for
+the one after it in the list, or that plus one where there is one seed only).
 
 Real text, line by line translations where two files belong together:
 
@@ -22,13 +24,13 @@ Real text, line by line translations where two files belong together:
         --config.texts.en.vectors=wiki.en.vec --config.texts.fr.vectors=wiki.fr.vec
 
 Every text is optional: what it is for is left out. Other models are compared by naming their
-folders, as in `--config.models.fr=WORKDIR/models/rowfr_seed1/fr`, or a BERT, XLM-R or XLM of
+folders, as in `--config.models.fr=OTHER/models/rowfr_seed{seed}/fr`, or a BERT, XLM-R or XLM of
 `transformers` (an XLM with language embeddings needs the languages' names in its lang2id). The row
 `other_seed` needs a second model of the first language (`:row=en,pair=en-near,seeds=0+1` of
 configs/bilingual.py in the same workdir); both read the same, unless
-`--config.texts.en.learned_first=EN.txt` and
-`--config.texts.en.learned=BACK.txt` give a back-translation: with `bilingual_en`, a model of the
-first language and its twin, the two columns en–en′ of Figure 7.
+`--config.texts.en.learned_first=EN.txt` and `--config.texts.en.learned=BACK.txt` give a
+back-translation: with `bilingual_en`, a model of the first language and its twin, the two columns
+en–en′ of Figure 7.
 """
 
 import re
@@ -42,18 +44,22 @@ from xling_jax.corpora.synthetic.pair import are_embedded
 
 def get_config(argument: str | None = None) -> ConfigDict:
     """The experiment; `argument` chooses rows, languages and the run that has the models."""
-    options = config_files.parse_options(argument, {"row": "all", "pair": "en-near", "run": ""})
+    options = config_files.parse_options(
+        argument, {"row": "all", "pair": "en-near", "run": "", "seeds": "0"}
+    )
     languages = config_files.languages("pair", options["pair"])
     first, others = languages[0], languages[1:]
     default = f"runs/bilingual-laptop-{options['pair']}-pairs+alone"
     run = options["run"] or default
-    models = {name: f"{run}/models/row{name}_seed0/{name}" for name in languages}
+    models = {name: f"{run}/models/row{name}_seed{{seed}}/{name}" for name in languages}
     config_files.require_free("models", [f"{first}_other"], models)
-    models[f"{first}_other"] = f"{run}/models/row{first}_seed1/{first}"
+    models[f"{first}_other"] = f"{run}/models/row{first}_seed{{next_seed}}/{first}"
     rows = {}
     for name in others:
         both = f"{first}_{name}"
-        own = {f"{both}_{one}": f"{run}/models/row{both}_seed0/{one}" for one in (first, name)}
+        own = {
+            f"{both}_{one}": f"{run}/models/row{both}_seed{{seed}}/{one}" for one in (first, name)
+        }
         config_files.require_free("models", own, models)
         models |= own
         rows |= {
@@ -62,7 +68,7 @@ def get_config(argument: str | None = None) -> ConfigDict:
             f"random_{name}": f"{first}|random[{name}] @{name}",
         }
     twin = f"{first}_twin"
-    own = {f"{twin}_{one}": f"{run}/models/row{twin}_seed0/{one}" for one in (first, "twin")}
+    own = {f"{twin}_{one}": f"{run}/models/row{twin}_seed{{seed}}/{one}" for one in (first, "twin")}
     config_files.require_free("models", own, models)
     models |= own
     rows[f"bilingual_{first}"] = f"{twin}_{first}|{twin}_twin @{first}"
@@ -90,7 +96,7 @@ def get_config(argument: str | None = None) -> ConfigDict:
             "rows": rows,
             "sets": sets,
             "row": options["row"],
-            "seeds": (0,),
+            "seeds": config_files.integers("seeds", options["seeds"]),
             "texts": texts,
             "sentences": {"learned": 10_000, "tested": 1000, "contexts": 500_000},
             "words": {"most": 20_000},

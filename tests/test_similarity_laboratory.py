@@ -54,12 +54,12 @@ def test_every_row_has_every_measure_at_every_layer(finished):
         assert row in table
         layers = [found[f"cka_{layer}"] for layer in range(3)]
         assert found["cka"] == pytest.approx(np.mean(layers)) and all(0 < x < 1 for x in layers)
+        if row == "bilingual_en":  # both read the same sentences
+            assert not any(name.startswith(("sentences", "words", "context")) for name in found)
+            continue
         for layer in range(3):
             for name in ("sentences", "unmapped"):
                 assert 0 <= found[f"{name}_{layer}"] <= found[f"{name}_{layer}_p10"] <= 1
-        if row == "bilingual_en":  # both read the same sentences
-            assert not any(name.startswith(("words", "context")) for name in found)
-            continue
         for layer in range(3):
             assert 0 <= found[f"context_{layer}_p1"] <= found[f"context_{layer}_p10"] <= 1
         assert found["words_covered"] <= found["words_words"] and found["words_first"] > 5
@@ -110,6 +110,33 @@ def test_files_serve_as_texts_and_vectors_are_compared_on_the_same_words(
     assert metrics["static_p1"] == 1 and metrics["words_first"] == number
     assert not any(name.startswith("context") for name in metrics)
     assert metrics["cka"] == pytest.approx(finished[2]["monolingual_far"]["cka"], rel=1e-5)
+
+
+def test_every_seed_has_its_models():
+    models = {"en": "run/en_{seed}", "other": "run/en_{next_seed}", "fixed": "run/fr"}
+    assert pairs.folders(models, (3, 5)) == {
+        3: {"en": "run/en_3", "other": "run/en_5", "fixed": "run/fr"},
+        5: {"en": "run/en_5", "other": "run/en_3", "fixed": "run/fr"},
+    }
+    assert pairs.folders(models, (3,)) == {
+        3: {"en": "run/en_3", "other": "run/en_4", "fixed": "run/fr"}
+    }
+
+
+def test_seeds_are_compared_one_after_another_and_meaned(trained, finished, tmp_path):
+    workdir = tmp_path / "seeds"
+    models = {
+        f"models.{name}": f"{trained}/models/row{name}_seed0/{name}" for name in ("en", "far")
+    }
+    run(trained, workdir, ",row=random_far", **models)
+    table, _ = run(trained, workdir, ",row=random_far,seeds=0+1", **models)
+    both = results.read_results(workdir / "results.json")
+    assert [entry.seed for entry in both] == [0, 1]
+    found = [entry.metrics["cka"] for entry in both]  # of other random encoders
+    assert found[0] == finished[2]["random_far"]["cka"] != found[1]
+    assert f"{np.mean(found):.3f}"[1:] in table
+    with pytest.raises(FileNotFoundError, match="rowfar_seed7/far"):
+        run(trained, tmp_path / "none", ",row=monolingual_far,seeds=0+7")
 
 
 def test_a_table_grows_and_finished_rows_are_kept(trained, finished, tmp_path):

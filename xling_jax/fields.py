@@ -265,10 +265,14 @@ _BILINGUAL: Section = {
 
 _SIMILARITY: Section = {
     **_COMMON,
-    "seeds": schema.several("the seed of random encoders", schema.seed("a seed"), 1, 1),
+    "seeds": schema.several(
+        "seeds of the models, and of random encoders", schema.seed("a seed"), 1
+    ),
     "languages": _LANGUAGES,
     "run": schema.text("workdir of the run that has the models of embedded languages", "a folder"),
-    "models": {EACH: schema.text("folder of a model", "a folder", is_needed=True)},
+    "models": {
+        EACH: schema.text("folder of a model, {seed} for its seed", "a folder", is_needed=True)
+    },
     "texts": {
         EACH: {
             "learned_first": schema.text("sentences of the first language, for maps", SOURCE),

@@ -6,7 +6,7 @@ from typing import Any
 import ml_collections
 
 from xling_jax import config_files, experiment, fields, processes
-from xling_jax.models import folders
+from xling_jax.models import folders as model_folders
 from xling_jax.models.text_model import TextModel
 from xling_jax.reports import outcomes, results, similarity
 from xling_jax.similarity import measures, pairs
@@ -35,6 +35,7 @@ class Laboratory:
             return pairs.parse(name, description, config.models, config.languages)
 
         self._pairs = config_files.chosen_rows(config, parse)
+        self._folders = pairs.folders(config.models, config.seeds)
         self._lock = experiment.take(workdir)
         self._texts = TextReader(config)
         description = experiment.describe(
@@ -43,7 +44,7 @@ class Laboratory:
             {pair.name: pair.description for pair in self._pairs},
         )
         self._stored = experiment.stored(workdir, description) or description
-        members = [[[pair.name, config.seeds[0]]] for pair in self._pairs]
+        members = [[[pair.name, seed]] for pair in self._pairs for seed in config.seeds]
         groups = self._stored.get("groups", [])
         self._stored["groups"] = groups + [group for group in members if group not in groups]
 
@@ -51,16 +52,16 @@ class Laboratory:
         """The files of the pairs' models, with their hashes."""
         found = []
         for name in dict.fromkeys(side.model for pair in self._pairs for side in pair.sides):
-            folder = Path(self._config.models[name]).expanduser()
             with experiment.named(f"models.{name}"):
-                found += folders.manifest(folder)
+                for path in dict.fromkeys(own[name] for own in self._folders.values()):
+                    found += model_folders.manifest(Path(path).expanduser())
         return found
 
-    def _read(self, pair: ModelPair) -> tuple[list[TextModel], Texts]:
+    def _read(self, pair: ModelPair, seed: int) -> tuple[list[TextModel], Texts]:
         """The models of a pair, with the layers that are compared, and its texts."""
-        languages, seed = (self._config.languages[0], pair.language), self._config.seeds[0]
+        languages = self._config.languages[0], pair.language
         models = [
-            pairs.load(side, place, self._config.models, language, seed)
+            pairs.load(side, place, self._folders[seed], language, seed)
             for place, (side, language) in enumerate(zip(pair.sides, languages, strict=True))
         ]
         measures.layers_of(models, self._config)
@@ -73,25 +74,26 @@ class Laboratory:
           ValueError: a model or a text cannot be used.
           Interrupted: the run was asked to end.
         """
-        path, seed = self._workdir / experiment.RESULTS, self._config.seeds[0]
+        path = self._workdir / experiment.RESULTS
         done = outcomes.done(path)
+        planned = [(pair, seed) for seed in self._config.seeds for pair in self._pairs]
         waiting = [
-            (n, pair) for n, pair in enumerate(self._pairs, 1) if (pair.name, seed) not in done
+            (n, *each) for n, each in enumerate(planned, 1) if (each[0].name, each[1]) not in done
         ]
-        for _, pair in waiting[1:]:  # all are tried before the first one binds the workdir
-            self._read(pair)
+        for _, pair, seed in waiting[1:]:  # all are tried before the first one binds the workdir
+            self._read(pair, seed)
         if not waiting:
             experiment.store(self._workdir, self._stored)
         with Interruption() as interruption:
-            for number, pair in waiting:
+            for number, pair, seed in waiting:
                 if interruption.was_asked():
                     raise Interrupted(
-                        f"interrupted before pair {number} of {len(self._pairs)}; the same command "
+                        f"interrupted before pair {number} of {len(planned)}; the same command "
                         "goes on from there"
                     )
-                say(f"{number} of {len(self._pairs)}: {pair.name} ({pair.description})")
+                say(f"{number} of {len(planned)}: {pair.name} ({pair.description}), seed {seed}")
                 is_translated = pair.language != self._config.languages[0]
-                models, texts = self._read(pair)
+                models, texts = self._read(pair, seed)
                 experiment.store(self._workdir, self._stored)
                 found = measures.compare(models, texts, is_translated, self._config)
                 results.add_result(
@@ -106,6 +108,6 @@ class Laboratory:
                         fingerprint=self._stored["fingerprint"],
                     ),
                 )
-                if pair is not self._pairs[-1]:
+                if number < len(planned):
                     similarity.write(self._workdir)
         return similarity.write(self._workdir)

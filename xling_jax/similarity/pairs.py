@@ -2,7 +2,7 @@
 
 import dataclasses
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from xling_jax import experiment
@@ -61,13 +61,31 @@ def parse(
     return ModelPair(name, description, (sides[0], sides[1]), language)
 
 
-def load(side: Side, place: int, folders: Mapping[str, str], language: str, seed: int) -> TextModel:
+def folders(models: Mapping[str, str], seeds: Sequence[int]) -> dict[int, dict[str, str]]:
+    """Where the models of each seed are, by name.
+
+    Args:
+      models: folders, in which `{seed}` stands for a seed and `{next_seed}` for the one after it in
+        `seeds`; after the last comes the first, or its successor where there is no other.
+      seeds: of the models.
+    """
+    after = [*seeds[1:], seeds[0]] if len(seeds) > 1 else [seeds[0] + 1]
+    return {
+        seed: {
+            name: path.replace("{seed}", str(seed)).replace("{next_seed}", str(following))
+            for name, path in models.items()
+        }
+        for seed, following in zip(seeds, after, strict=True)
+    }
+
+
+def load(side: Side, place: int, models: Mapping[str, str], language: str, seed: int) -> TextModel:
     """The model of a side; a random encoder has the pieces and the size of the trained one.
 
     Args:
       side: what is wanted.
       place: 0 for the first side of a pair, 1 for the second.
-      folders: of models, by name.
+      models: their folders, by name.
       language: that it is to read.
       seed: of a random encoder.
 
@@ -75,7 +93,7 @@ def load(side: Side, place: int, folders: Mapping[str, str], language: str, seed
       FileNotFoundError: there is no such model.
       ValueError: it is damaged, or of another language; its field is named.
     """
-    folder = Path(folders[side.model]).expanduser()
+    folder = Path(models[side.model]).expanduser()
     with experiment.named(f"models.{side.model}"):
         model = model_folders.load(folder, language)
     if not side.is_random:
