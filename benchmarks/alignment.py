@@ -34,7 +34,7 @@ def csls_ours(n: int, d: int) -> Callable[[], object]:
     """The best key of each query by CSLS."""
     import jax
 
-    from xling_jax.alignment import csls
+    from xling_jax.linalg import csls
 
     x, y = (jax.device_put(points(n, d, seed)) for seed in (0, 1))
     return lambda: jax.block_until_ready(csls.top_k(x, y))
@@ -76,7 +76,7 @@ def procrustes_ours(n: int, d: int) -> Callable[[], object]:
     """The orthogonal map."""
     import jax
 
-    from xling_jax.alignment.procrustes import orthogonal_map
+    from xling_jax.linalg.procrustes import orthogonal_map
 
     x, y = (jax.device_put(points(n, d, seed)) for seed in (0, 1))
     return lambda: jax.block_until_ready(orthogonal_map(x, y))
@@ -94,7 +94,7 @@ def cka_ours(n: int, d: int) -> Callable[[], object]:
     """Linear CKA."""
     import jax
 
-    from xling_jax.alignment.cka import linear_cka
+    from xling_jax.linalg.cka import linear_cka
 
     x, y = (jax.device_put(points(n, d, seed)) for seed in (0, 1))
     return lambda: jax.block_until_ready(linear_cka(x, y))

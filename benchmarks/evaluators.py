@@ -26,14 +26,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from xling_jax import devices
-from xling_jax.alignment import cka
-from xling_jax.bilingual import laboratory
-from xling_jax.bilingual.data import Preparer
-from xling_jax.bilingual.group import Group
-from xling_jax.bilingual.texts import Reader
 from xling_jax.evaluators.alignment import mapped_precisions
 from xling_jax.evaluators.sentence_retrieval import precisions
 from xling_jax.evaluators.translations import Translations
+from xling_jax.experiments.bilingual import laboratory
+from xling_jax.experiments.bilingual.data import Preparer
+from xling_jax.experiments.bilingual.group import Group
+from xling_jax.experiments.bilingual.texts import Reader
+from xling_jax.linalg import cka
 from xling_jax.records import UNKNOWN
 from xling_jax.training.loop import stack
 from xling_jax.training.step import train_steps

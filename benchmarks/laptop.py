@@ -3,7 +3,7 @@
 python benchmarks/laptop.py --workdir=runs/laptop-search --row=no_anchors+default+sep_emb SETTING…
 
 Pretrains rows of configs/bilingual.py on en-near with the fields of each setting (`SETTINGS`, what
-a setting is named by; `as-is` changes nothing), fine-tunes them with configs/transfer.py, and
+a setting is named by; `as-is` changes nothing), fine-tunes them with configs/zero_shot.py, and
 prints a line of the table in `benchmarks/README.md` for each row. What has run is not run again.
 """
 
@@ -14,8 +14,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from xling_jax.experiments.zero_shot.scores import METRICS
 from xling_jax.files import plain_name
-from xling_jax.reports.transfer_scores import METRICS
 
 ROOT = Path(__file__).parent.parent
 COLUMNS = "setting row seed ppl-en ppl sentences mapped CKA words"

@@ -23,7 +23,7 @@ import numpy as np
 from xling_jax import devices
 from xling_jax.batches.streams import StreamLayout, StreamSampler
 from xling_jax.batches.windows import PieceTables, StreamStore
-from xling_jax.bilingual.rows import SEP_EMB
+from xling_jax.experiments.bilingual.rows import SEP_EMB
 from xling_jax.models.bert import BertConfig
 from xling_jax.models.partition import EVERYTHING
 from xling_jax.training.loop import stack

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from xling_jax.alignment import word_aligner
-from xling_jax.alignment.word_aligner import NO_WORD, Links
 from xling_jax.corpora.normalize import Normalizer
+from xling_jax.linalg import word_aligner
+from xling_jax.linalg.word_aligner import NO_WORD, Links
 
 Gold = list[tuple[set[tuple[int, int]], set[tuple[int, int]]]]  # sure, and sure or possible
 Directed = Callable[[list[np.ndarray], list[np.ndarray], int], list[np.ndarray]]

@@ -17,10 +17,10 @@ Real text: a file with a sentence a line, several joined by +, or a TFDS name, f
         --config.corpora.fr.dictionary=en-fr.txt --config.corpora.fr.test_dictionary=en-fr.test.txt
 
 scale=laptop: 8 layers of 64, 9,000 updates of 48 windows of 24 that begin with a sentence; 7
-minutes a row on one of two CPU cores (`--config.devices.cpu=1`). `en` and `near`, seed 0, means over the
-nine layers and both directions: P@1 of 1,000 sentences, of the second 500 after a map learned on
-the first 500, and of 58 words; CKA; and the paper's difference to the default row in XNLI accuracy,
-mean of three languages:
+minutes a row on one of two CPU cores (`--config.devices.cpu=1`). `en` and `near`, seed 0, means
+over the nine layers and both directions: P@1 of 1,000 sentences, of the second 500 after a map
+learned on the first 500, and of 58 words; CKA; and the paper's difference to the default row in
+XNLI accuracy, mean of three languages:
 
     row              ppl en near   sent. mapped  CKA  words | paper
     default             6.5  6.3   .594   .868  .82   .590 |   0.0
@@ -51,13 +51,8 @@ import re
 
 from ml_collections import ConfigDict
 
-from xling_jax import config_files
-from xling_jax.corpora.synthetic.pair import (
-    EMBEDDED,
-    LanguageConfig,
-    SecondConfig,
-    are_embedded,
-)
+from xling_jax.corpora.embedded.pair import EMBEDDED, LanguageConfig, SecondConfig, are_embedded
+from xling_jax.runs import config_files
 
 ROWS = {
     "default": "default",

@@ -82,8 +82,8 @@ import dataclasses
 
 from ml_collections import ConfigDict
 
-from xling_jax import config_files
-from xling_jax.corpora.synthetic.config import LanguageConfig
+from xling_jax.corpora.embedded.config import LanguageConfig
+from xling_jax.runs import config_files
 
 LEARNING_RATES = ("1e-4", "2e-4", "1e-3", "2e-3", "1e-2", "2e-2")  # that D&S tried (C.3)
 EPOCHS = (10, 20, 50, 100, 200)

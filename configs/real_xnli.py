@@ -41,13 +41,8 @@ import re
 
 from ml_collections import ConfigDict
 
-from xling_jax import config_files
-from xling_jax.corpora.synthetic.pair import (
-    EMBEDDED,
-    LanguageConfig,
-    SecondConfig,
-    are_embedded,
-)
+from xling_jax.corpora.embedded.pair import EMBEDDED, LanguageConfig, SecondConfig, are_embedded
+from xling_jax.runs import config_files
 
 ROWS = {
     "0": "original",
@@ -173,14 +168,14 @@ def get_config(argument: str | None = None) -> ConfigDict:
     scales = {"laptop": laptop, "paper": paper}
     config = config_files.choose("scale", options["scale"], scales)(languages)
     is_paper = options["scale"] == "paper"
-    config.name, config.scale, config.row = "natural", options["scale"], options["row"]
+    config.name, config.scale, config.row = "real_xnli", options["scale"], options["row"]
     config.rows = {name: text.format(second=languages[1]) for name, text in ROWS.items()}
     config.sets = {"all": tuple(ROWS)}
     seeds = options["seeds"] or (PAPER_SEEDS if is_paper else "0")
     config.seeds = config_files.integers("seeds", seeds)
     search = "dufter" if is_paper else "one"
     pair = f"task=nli,pair={options['languages']},search={search}"
-    config.transfer = config_files.config_beside(__file__, "transfer.py", pair)
+    config.transfer = config_files.config_beside(__file__, "zero_shot.py", pair)
     tasks: dict[str, tuple[str, ...]] = {"nli": ("nli",), "none": ()}
     config.transfer.tasks = config_files.choose("tasks", options["tasks"], tasks)
     config.transfer.models.train_own = True

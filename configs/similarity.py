@@ -37,9 +37,9 @@ import re
 
 from ml_collections import ConfigDict
 
-from xling_jax import config_files
+from xling_jax.corpora.embedded.pair import are_embedded
 from xling_jax.corpora.sources import SYNTHETIC
-from xling_jax.corpora.synthetic.pair import are_embedded
+from xling_jax.runs import config_files
 
 
 def get_config(argument: str | None = None) -> ConfigDict:

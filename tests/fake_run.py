@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from xling_jax.reports import papers, results
+from xling_jax.experiments.fake_english import published
+from xling_jax.runs import results
 
 STEPS = 9_000
 POINTS = (0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.95, 1.0)
@@ -24,7 +25,7 @@ WORDS = (
 def fake_metrics(row: str, seed: int, share: float) -> dict[str, float]:
     """Plausible numbers at a share of the training: the paper's scores, approached late."""
     random = np.random.default_rng([seed, sum(map(ord, row)), round(100 * share)])
-    paper = papers.find(papers.EXPERIMENT, "0" if row in papers.SEARCH else row)
+    paper = published.find(published.EXPERIMENT, "0" if row in published.SEARCH else row)
     ends = {name: value.mean for name, value in paper.metrics.items()} if paper else {"mu": 0.5}
     worse = how_much_worse(row)
     risen = 1 / (1 + np.exp(-10 * (share - 0.35))) / worse
@@ -44,8 +45,8 @@ def fake_metrics(row: str, seed: int, share: float) -> dict[str, float]:
 
 def how_much_worse(row: str) -> float:
     """The factor by which a row of the search is worse than the value that was chosen."""
-    tried = papers.tried(papers.SEARCH.get(row, ""))
-    return 1 + abs(float(np.log(tried[1] / papers.CHOSEN[tried[0]]))) if tried else 1.0
+    tried = published.tried(published.SEARCH.get(row, ""))
+    return 1 + abs(float(np.log(tried[1] / published.CHOSEN[tried[0]]))) if tried else 1.0
 
 
 def fake_arrays(row: str, pieces: int, dimension: int, positions: int) -> dict[str, Any]:
@@ -72,8 +73,8 @@ def fake_arrays(row: str, pieces: int, dimension: int, positions: int) -> dict[s
 
 
 def _description(row: str) -> str:
-    paper = papers.find(papers.EXPERIMENT, row)
-    return paper.description if paper else papers.SEARCH.get(row, "another setting")
+    paper = published.find(published.EXPERIMENT, row)
+    return paper.description if paper else published.SEARCH.get(row, "another setting")
 
 
 def steps_of(row: str) -> int:

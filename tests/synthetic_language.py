@@ -3,7 +3,7 @@
 import functools
 import itertools
 
-from xling_jax.corpora.synthetic.sentences import Language, LanguageConfig, generate
+from xling_jax.corpora.embedded.sentences import Language, LanguageConfig, generate
 
 
 @functools.cache

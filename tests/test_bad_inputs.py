@@ -9,13 +9,14 @@ import pytest
 from absl import flags
 from small_run import ROOT, config_of
 
-from xling_jax import devices, errors, fields, main, processes, schema
+from xling_jax import devices, errors, main, processes, schema
+from xling_jax.runs import fields
 
 OPTIONS = {  # of each config, as small as it goes
     "fake_english": "row=0",
     "bilingual": "row=default,pair=en-near",
     "similarity": "pair=en-near",
-    "transfer": "task=all,pair=en-near",
+    "zero_shot": "task=all,pair=en-near",
     "real_xnli": "languages=en-near-far",
 }
 # On the command line, and what Python makes of it.

@@ -8,20 +8,19 @@ import numpy as np
 import pytest
 from small_run import ROOT, config_of
 
-from xling_jax import experiment
 from xling_jax.batches.assembly import SPECIALS
 from xling_jax.batches.streams import beginnings, sentence_starts
-from xling_jax.bilingual import group, laboratory
-from xling_jax.bilingual.data import Preparer
-from xling_jax.bilingual.laboratory import Laboratory
-from xling_jax.bilingual.laboratory import rows as rows_of
-from xling_jax.bilingual.rows import parse
-from xling_jax.bilingual.selection import Best
-from xling_jax.bilingual.selection import read as read_best
-from xling_jax.bilingual.texts import Reader
+from xling_jax.experiments.bilingual import group, laboratory
+from xling_jax.experiments.bilingual.data import Preparer
+from xling_jax.experiments.bilingual.laboratory import Laboratory
+from xling_jax.experiments.bilingual.laboratory import rows as rows_of
+from xling_jax.experiments.bilingual.rows import parse
+from xling_jax.experiments.bilingual.selection import Best
+from xling_jax.experiments.bilingual.selection import read as read_best
+from xling_jax.experiments.bilingual.texts import Reader
 from xling_jax.models import stored
 from xling_jax.records import UNKNOWN
-from xling_jax.reports import results
+from xling_jax.runs import experiment, results
 from xling_jax.training import loop
 from xling_jax.training.checkpoints import read_parameters
 from xling_jax.training.step import RUNNING, State

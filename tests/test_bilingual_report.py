@@ -16,18 +16,15 @@ from test_report_page import Addresses, assert_drawn_once, assert_loads_nothing,
 
 from xling_jax import devices
 from xling_jax.evaluators.translations import Translated, Translations
+from xling_jax.experiments.bilingual import report as bilingual
+from xling_jax.experiments.bilingual import report_figures, report_metrics
+from xling_jax.experiments.fake_english import report_comparisons
 from xling_jax.models import partition
 from xling_jax.models.bert import BertConfig
 from xling_jax.models.heads import initial_params
-from xling_jax.reports import (
-    bilingual,
-    bilingual_figures,
-    bilingual_metrics,
-    comparisons,
-    results,
-    rows,
-)
-from xling_jax.reports.formats import listed
+from xling_jax.report import rows
+from xling_jax.report.formats import listed
+from xling_jax.runs import results
 
 ROWS = {
     "default": "default",
@@ -229,15 +226,15 @@ def test_the_terminal_says_the_same_in_aligned_columns(going: Path) -> None:
 
 def test_a_row_keeps_its_colour_whatever_rows_there_are(going: Path) -> None:
     run = rows.read_run(going)
-    numbers = {line.label: line.number for line in bilingual_figures.over_training(run)}
+    numbers = {line.label: line.number for line in report_figures.over_training(run)}
     assert numbers == {"default": 0, "no_anchors": 2, "sep_emb": 3}
-    layers = bilingual_figures.over_layers(run)
+    layers = report_figures.over_layers(run)
     assert list(layers) == ["far", "near"]
     assert [line.number for line in layers["near"]] == [0, 2, 3]
 
 
 def test_the_bars_have_the_rows_in_order_and_say_what_is_missing(going: Path) -> None:
-    shown = bilingual_figures.entries(rows.read_run(going))
+    shown = report_figures.entries(rows.read_run(going))
     assert [entry.label.split(":")[0].split()[0] for entry in shown] == list(ROWS)[:4]
     assert shown[1].message == "diverged at step 200" and not shown[1].ours
     assert shown[3].label.endswith("so far: step 200")
@@ -294,7 +291,7 @@ def test_layers_are_told_from_candidates_and_cutoffs() -> None:
     one = rows.Summary(0.5, 0.0, 1)
     names = ("retrieval_zh_2_0", "retrieval_zh_2_10", "words_zh_2_0", "retrieval_zh_2_0_p5")
     others = ("retrieval_candidates_zh_2", "words_candidates_3", "retrieval", "perplexity_dev_0")
-    found = bilingual_metrics.by_layer(dict.fromkeys(names + others, one))
+    found = report_metrics.by_layer(dict.fromkeys(names + others, one))
     assert {name: sorted(tasks) for name, tasks in found.items()} == {
         "zh_2": ["retrieval", "words"]
     }
@@ -304,12 +301,12 @@ def test_layers_are_told_from_candidates_and_cutoffs() -> None:
 def test_small_scores_have_their_own_axis_and_long_names_stay_apart() -> None:
     curve = rows.Curve([0, 1], [0.03, 0.06], [0.0, 0.01])
     lines = [
-        comparisons.Line(name, 7, {"retrieval": curve, "perplexity_dev_en": curve})
+        report_comparisons.Line(name, 7, {"retrieval": curve, "perplexity_dev_en": curve})
         for name in ("default-anchors;sep[layers/0..2/attention]" + end for end in "ab")
     ]
-    shown = bilingual_figures.panels(lines, ["retrieval", "words", "perplexity_dev_en"])
+    shown = report_figures.panels(lines, ["retrieval", "words", "perplexity_dev_en"])
     assert list(shown) == ["retrieval", "perplexity_dev_en"]
-    figure = comparisons.side_by_side(lines, shown, "layer")
+    figure = report_comparisons.side_by_side(lines, shown, "layer")
     above, below = figure.axes
     assert above.get_ylim()[1] == pytest.approx(0.102) and below.get_yscale() == "log"
     assert len(figure.legends[0].get_texts()) == 2

@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 from fake_run import fake_run
 
-from xling_jax.reports import page, papers
+from xling_jax.experiments.fake_english import published
+from xling_jax.experiments.fake_english import report as page
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 BROWSER = next(filter(None, map(shutil.which, NAMES)), "")
@@ -108,9 +109,11 @@ def look(report: Path, folder: Path, width: int, dark: bool) -> dict[str, Any]:
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """75 replicas of which most still train, one that ended, and a run still going."""
     folder = tmp_path_factory.mktemp("runs")
-    names = [*papers.ORDER[:12], "17-250", "lr1e-4", "lr2e-2"]
+    names = [*published.ORDER[:12], "17-250", "lr1e-4", "lr2e-2"]
     share = {name: 1.0 if n < 2 else 0.25 for n, name in enumerate(names)}
-    many = fake_run(folder / "many", names, papers.SEEDS, share, diverged={"lr2e-2": papers.SEEDS})
+    many = fake_run(
+        folder / "many", names, published.SEEDS, share, diverged={"lr2e-2": published.SEEDS}
+    )
     for path in (many / "arrays").iterdir():
         path.unlink()
     one = fake_run(folder / "one", ["0"], [42])

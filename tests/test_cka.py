@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from xling_jax.alignment import cka
+from xling_jax.linalg import cka
 
 
 def exact(x, y):

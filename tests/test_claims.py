@@ -14,8 +14,10 @@ import numpy as np
 import pytest
 from fake_run import add_line, fake_run, replica
 
-from xling_jax.reports import claims, papers, results, rows
-from xling_jax.reports.claims import (
+from xling_jax.experiments.fake_english import claims, published
+from xling_jax.experiments.fake_english.claims import CLAIMS
+from xling_jax.report import rows
+from xling_jax.report.claims import (
     HELD,
     NOT_HELD,
     NOT_RUN,
@@ -27,7 +29,7 @@ from xling_jax.reports.claims import (
     Measure,
     RowEvidence,
 )
-from xling_jax.reports.dufter_claims import CLAIMS
+from xling_jax.runs import results
 
 BY_NAME = {claim.id: claim for claim in CLAIMS}
 BY_TABLES = [claim for claim in CLAIMS if claim.basis == ON_TABLES]
@@ -61,7 +63,7 @@ def test_claims_are_named_and_worded_for_a_list() -> None:
     assert len(BY_NAME) == len(CLAIMS)
     for claim in CLAIMS:
         assert re.fullmatch(r"[a-z]+(-[a-z]+)*", claim.id)
-        assert claim.statement.endswith(".") and claim.source.startswith(papers.SOURCE)
+        assert claim.statement.endswith(".") and claim.source.startswith(published.SOURCE)
 
 
 @pytest.mark.parametrize("claim", BY_TABLES, ids=lambda claim: claim.id)
@@ -123,8 +125,8 @@ def test_a_claim_is_not_run_without_any_of_its_rows() -> None:
 def stored(folder: Path, scales: Sequence[float], diverged: Sequence[str] = ()) -> Path:
     """A workdir with the paper's numbers, a seed for each scale of mu."""
     ended = []
-    for row in papers.ORDER:
-        line = papers.find(papers.EXPERIMENT, row)
+    for row in published.ORDER:
+        line = published.find(published.EXPERIMENT, row)
         for seed, scale in enumerate(scales):
             if line:
                 found = {k.replace("_8", "_3"): v.mean for k, v in line.metrics.items()}
@@ -146,7 +148,7 @@ def test_a_run_is_decided_by_its_means_and_shows_its_spread(tmp_path: Path) -> N
     numbers = BY_NAME["lang-pos-harms-most"].decide(known).numbers
     assert numbers == "mu: row 1 .30 ±.03, row 2 .66 ±.066, row 4 .68 ±.068 (2 seeds)"
     one = BY_NAME["knn-replace"].decide(of_run(stored(tmp_path, (1.0,))))
-    assert one.numbers == "mu: row 0 .70, row 30 .74 (1 seed)"
+    assert one.numbers == "mu: row 30 .74, row 0 .70 (1 seed)"
 
 
 @pytest.mark.parametrize(
@@ -182,7 +184,7 @@ def test_a_difference_within_its_standard_error_decides_nothing(
 def test_diverged_seeds_are_left_out_and_named(tmp_path: Path) -> None:
     known = of_run(stored(tmp_path, (0.9, 1.0), ("30 0", "3 0", "3 1")))
     decided = BY_NAME["knn-replace"].decide(known)
-    told = "mu: row 0 .665 ±.035, row 30 .74 (1 to 2 seeds); seed 0 of row 30 diverged"
+    told = "mu: row 30 .74, row 0 .665 ±.035 (1 to 2 seeds); seed 0 of row 30 diverged"
     assert (decided.outcome, decided.numbers) == (HELD, told)
     decided = BY_NAME["inv-order"].decide(known)
     assert (decided.outcome, decided.numbers) == (NOT_RUN, "diverged with every seed: row 3")

@@ -12,7 +12,7 @@ import pytest
 from small_run import ROOT
 from test_hugging_face_text import bert
 
-from xling_jax.reports.results import read_results
+from xling_jax.runs.results import read_results
 
 NOTEBOOK = ROOT / "launch" / "colab.ipynb"
 SHELLS = {"shell", "system", "popen", "getoutput", "getstatusoutput"}

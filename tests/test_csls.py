@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from xling_jax.alignment.csls import top_k
+from xling_jax.linalg.csls import top_k
 
 
 def brute_force(queries, keys, sources, neighbours):

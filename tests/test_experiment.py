@@ -11,9 +11,9 @@ import pytest
 from ml_collections import ConfigDict
 from small_run import ROOT, config_of
 
-from xling_jax import config_files, experiment, lock
+from xling_jax import lock
 from xling_jax.records import Identity
-from xling_jax.reports import results
+from xling_jax.runs import config_files, experiment, results
 from xling_jax.training.metrics import MetricsFile
 
 ROWS = {"0": "original"}
@@ -85,8 +85,8 @@ def test_languages_have_names_that_a_config_can_have(value, message):
         ("bilingual", "pair=no-anchors", "rows.no_anchors is something else"),
         ("bilingual", "pair=en-all", "rows.all is something else"),
         ("real_xnli", "languages=en-tokenize", "corpora.tokenize is something else"),
-        ("transfer", "pair=en-dev", "texts.dev is something else"),
-        ("transfer", "pair=en-near+en-near", "a pair is named twice"),
+        ("zero_shot", "pair=en-dev", "texts.dev is something else"),
+        ("zero_shot", "pair=en-near+en-near", "a pair is named twice"),
         ("similarity", "pair=en-other-en_other", "models.en_other is something else"),
     ],
 )
@@ -96,7 +96,7 @@ def test_no_language_takes_the_place_of_something_else(name, options, message):
 
 
 def test_a_language_may_be_first_in_one_pair_and_second_in_another():
-    made = config_of(ROOT / "configs" / "transfer.py", "pair=en-fr+fr-en", {})
+    made = config_of(ROOT / "configs" / "zero_shot.py", "pair=en-fr+fr-en", {})
     for name in ("en", "fr"):
         assert set(made.texts.ner[name]) == {"train", "dev", "test"}
 

@@ -11,12 +11,13 @@ import pytest
 from weights import TOLERANCE, difference, logits_alone, randomized
 
 from xling_jax import export
-from xling_jax.bilingual import export as bilingual
-from xling_jax.bilingual.rows import parse
 from xling_jax.corpora.normalize import Normalization
-from xling_jax.models import hugging_face_tokenizer, partition, stored
+from xling_jax.experiments.bilingual import export as bilingual
+from xling_jax.experiments.bilingual.rows import parse
+from xling_jax.models import partition, stored
 from xling_jax.models.bert import BertConfig
-from xling_jax.models.hugging_face_text import HuggingFaceModel
+from xling_jax.models.hugging_face import tokenizer as hugging_face_tokenizer
+from xling_jax.models.hugging_face.text import HuggingFaceModel
 from xling_jax.vocabulary import pieces, sharing
 
 TEXTS = {

@@ -7,7 +7,8 @@ import pytest
 from ml_collections import ConfigDict
 from small_run import ROOT, config_of
 
-from xling_jax import fields, schema
+from xling_jax import schema
+from xling_jax.runs import fields
 
 CONFIGS = [
     ("fake_english", "row=all,scale=paper"),
@@ -16,9 +17,9 @@ CONFIGS = [
     ("bilingual", "pair=en-fr-de,scale=paper"),
     ("similarity", "pair=en-near"),
     ("similarity", "pair=en-fr,run=somewhere"),
-    ("transfer", "task=all,pair=en-near+en-far"),
-    ("transfer", "task=ner,pair=en-fr,from=run,search=paper"),
-    ("transfer", "task=nli,search=dufter"),
+    ("zero_shot", "task=all,pair=en-near+en-far"),
+    ("zero_shot", "task=ner,pair=en-fr,from=run,search=paper"),
+    ("zero_shot", "task=nli,search=dufter"),
     ("real_xnli", "languages=en-near-far"),
     ("real_xnli", "languages=en-de-hi,scale=paper,tasks=none"),
 ]
@@ -59,7 +60,7 @@ def test_every_config_is_what_its_fields_may_be(name, options):
 
 
 @pytest.mark.parametrize(
-    "name", ["fake_english", "bilingual", "similarity", "transfer", "real_xnli"]
+    "name", ["fake_english", "bilingual", "similarity", "zero_shot", "real_xnli"]
 )
 def test_no_field_takes_what_means_nothing(name):
     values = made(name).to_dict()
@@ -104,8 +105,8 @@ def test_no_field_takes_what_means_nothing(name):
         ("bilingual", "corpora.near.second.inverted", "no", "give True or False"),
         ("bilingual", "corpora.processes", {"train": "x"}, r"corpora.processes=\(fields\): give a"),
         ("similarity", "words.most", 0, "a whole number from 1"),
-        ("transfer", "settings.ner.rates", ((1e-3,),), "a tuple of 1 or more: a tuple:"),
-        ("transfer", "tasks", ("ner", "ner"), "each once"),
+        ("zero_shot", "settings.ner.rates", ((1e-3,),), "a tuple of 1 or more: a tuple:"),
+        ("zero_shot", "tasks", ("ner", "ner"), "each once"),
         ("real_xnli", "transfer.settings.nli.epochs", 0, "transfer.settings.nli.epochs=0"),
     ],
 )
@@ -136,4 +137,4 @@ def test_fields_that_lack_or_that_nobody_knows_are_named():
 
 def test_the_page_of_the_documentation_lists_them():
     page = Path(ROOT / "docs" / "fields.md").read_text("utf-8")
-    assert page == fields.page(), "write it again: python -m xling_jax.fields > docs/fields.md"
+    assert page == fields.page(), "write it again: python -m xling_jax.runs.fields > docs/fields.md"

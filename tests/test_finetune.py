@@ -15,11 +15,7 @@ from xling_jax.batches.tasks import TaskSampler
 from xling_jax.models import heads, task_heads
 from xling_jax.models.bert import BertConfig
 from xling_jax.models.task_heads import CLASSIFIER, PARSER, HeadConfig
-from xling_jax.training import loop
-from xling_jax.training.optimizer import OptimizerConfig
-from xling_jax.training.sharding import state_specs
-from xling_jax.training.step import train_steps
-from xling_jax.transfer.finetune import (
+from xling_jax.tasks.finetune import (
     ENCODER,
     HEAD,
     TaskProgram,
@@ -28,7 +24,11 @@ from xling_jax.transfer.finetune import (
     divide,
     word_states,
 )
-from xling_jax.transfer.predict import Predictor
+from xling_jax.tasks.predict import Predictor
+from xling_jax.training import loop
+from xling_jax.training.optimizer import OptimizerConfig
+from xling_jax.training.sharding import state_specs
+from xling_jax.training.step import train_steps
 
 MODEL = BertConfig(
     vocabulary_size=30, layers=2, hidden=32, intermediate=64, heads=2, positions=16, token_types=1

@@ -8,10 +8,10 @@ import pytest
 from small_run import assert_same_run, command, config, interrupted, results, run
 
 from xling_jax import devices
-from xling_jax.fake_english import laboratory
-from xling_jax.fake_english.group import Group
-from xling_jax.fake_english.laboratory import Laboratory
-from xling_jax.fake_english.replicas import cells, deal
+from xling_jax.experiments.fake_english import laboratory
+from xling_jax.experiments.fake_english.group import Group
+from xling_jax.experiments.fake_english.laboratory import Laboratory
+from xling_jax.experiments.fake_english.replicas import cells, deal
 from xling_jax.training.loop import Diverged
 
 

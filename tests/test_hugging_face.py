@@ -24,8 +24,9 @@ from weights import (
 )
 
 from xling_jax.batches import packing
-from xling_jax.models import heads, hugging_face, partition, tensor_files
+from xling_jax.models import heads, partition, tensor_files
 from xling_jax.models.bert import Bert, BertConfig
+from xling_jax.models.hugging_face import model as hugging_face
 
 SMALL = BertConfig(vocabulary_size=300)  # one head, 12 layers, as D&S
 MANY_HEADS = BertConfig(

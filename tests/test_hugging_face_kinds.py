@@ -3,7 +3,7 @@
 import pytest
 from weights import TOLERANCE, difference, logits_alone, padded, randomize_theirs, some_sentences
 
-from xling_jax.models import hugging_face
+from xling_jax.models.hugging_face import model as hugging_face
 
 BERT = {
     "vocab_size": 130, "hidden_size": 48, "num_hidden_layers": 2, "num_attention_heads": 3,

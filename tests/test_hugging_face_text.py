@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from xling_jax.evaluators.text_encoder import TextEncoder
-from xling_jax.models import folders, heads, hugging_face
+from xling_jax.models import folders, heads
 from xling_jax.models.bert import BertConfig
-from xling_jax.models.hugging_face_text import HuggingFaceModel
+from xling_jax.models.hugging_face import model as hugging_face
+from xling_jax.models.hugging_face.text import HuggingFaceModel
 from xling_jax.models.text_model import NO_WORD
 
 WORDS = "the dog cat bird sees likes hears a small big old and sleeps runs run ning".split()

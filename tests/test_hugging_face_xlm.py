@@ -17,8 +17,9 @@ from weights import (
     some_sentences,
 )
 
-from xling_jax.models import heads, hugging_face
+from xling_jax.models import heads
 from xling_jax.models.bert import BertConfig
+from xling_jax.models.hugging_face import model as hugging_face
 from xling_jax.vocabulary.pieces import PAD
 
 ONE = BertConfig(

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from xling_jax.transfer import ner_task, nli
-from xling_jax.transfer.ner import Tagged
-from xling_jax.transfer.ner_task import NamedEntities, TaggedWords
-from xling_jax.transfer.nli import Inference, NaturalLanguageInference
-from xling_jax.transfer.parsing import Tree
-from xling_jax.transfer.parsing_task import DependencyParsing
+from xling_jax.tasks import ner_task, nli
+from xling_jax.tasks.ner import Tagged
+from xling_jax.tasks.ner_task import NamedEntities, TaggedWords
+from xling_jax.tasks.nli import Inference, NaturalLanguageInference
+from xling_jax.tasks.parsing import Tree
+from xling_jax.tasks.parsing_task import DependencyParsing
 
 PAIR = Inference("It rains .", "It is dry .", "contradiction")
 

@@ -18,7 +18,7 @@ from absl.testing import flagsaver
 from small_run import CONFIG, ROOT, assert_same_run, command, config, interrupted, run
 
 from xling_jax import devices, errors, main
-from xling_jax.fake_english.laboratory import Laboratory
+from xling_jax.experiments.fake_english.laboratory import Laboratory
 
 
 @pytest.fixture(scope="module")

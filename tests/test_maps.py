@@ -10,22 +10,22 @@ import pytest
 from flax import traverse_util
 
 from xling_jax import devices
-from xling_jax.alignment.affine import AffineMap
 from xling_jax.batches import labelled
 from xling_jax.batches.labelled import Examples
 from xling_jax.batches.tasks import TaskSampler
 from xling_jax.corpora.normalize import Normalization
+from xling_jax.experiments.zero_shot import maps
+from xling_jax.experiments.zero_shot.languages import Pretrained
+from xling_jax.linalg.affine import AffineMap
 from xling_jax.models import heads, stored
 from xling_jax.models.bert import BertConfig
 from xling_jax.models.task_heads import CLASSIFIER, HeadConfig
+from xling_jax.tasks.finetune import ADDED, ENCODER, TaskProgram, TaskSetting, TaskStore
+from xling_jax.tasks.predict import Predictor
 from xling_jax.training import loop
 from xling_jax.training.optimizer import OptimizerConfig
 from xling_jax.training.step import train_steps
-from xling_jax.transfer.finetune import ADDED, ENCODER, TaskProgram, TaskSetting, TaskStore
-from xling_jax.transfer.predict import Predictor
 from xling_jax.vocabulary import pieces as vocabulary
-from xling_jax.zero_shot import maps
-from xling_jax.zero_shot.languages import Pretrained
 
 WORDS = [f"{a}{b}" for a in "bdfgk" for b in ("ano", "eli", "uro", "ipa")]
 CONFIG = BertConfig(

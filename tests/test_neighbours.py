@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from small_run import config
 
-from xling_jax.fake_english.laboratory import Laboratory
+from xling_jax.experiments.fake_english.laboratory import Laboratory
 from xling_jax.vocabulary import neighbours, pieces, static_vectors
 from xling_jax.vocabulary.static_vectors import SkipGram, Vectors
 
@@ -210,7 +210,7 @@ def test_tables_that_do_not_repeat_are_kept_or_refused(tmp_path):
 
 def test_processes_with_different_tables_are_refused(tmp_path, monkeypatch):
     first = types.SimpleNamespace(of_first=lambda ask: {"parallel": "other"})
-    monkeypatch.setattr("xling_jax.fake_english.neighbours.processes", first)
+    monkeypatch.setattr("xling_jax.experiments.fake_english.neighbours.processes", first)
     with pytest.raises(ValueError, match="the processes have made different tables"):
         laboratory(tmp_path, "30")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from xling_jax.transfer.ner import Span, read, repair, span_f1, spans
+from xling_jax.tasks.ner import Span, read, repair, span_f1, spans
 
 
 def test_tsv_and_columns_are_read(tmp_path):

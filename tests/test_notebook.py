@@ -8,7 +8,7 @@ import pytest
 from fake_run import fake_run
 
 from xling_jax import notebook
-from xling_jax.reports import page
+from xling_jax.experiments.fake_english import report
 
 # A run that writes one evaluation, waits until its curves were shown, and ends well.
 STUB = f"""#!{sys.executable}
@@ -91,6 +91,6 @@ def test_a_report_stands_in_a_frame_of_its_own(tmp_path):
     workdir = fake_run(tmp_path / "run", ["0"], (0,))
     with pytest.raises(FileNotFoundError, match="report.html: no such file; run the experiment"):
         notebook.report(workdir)
-    text = page.write(workdir).read_text("utf-8")
+    text = report.write(workdir).read_text("utf-8")
     (framed,) = re.findall(r'srcdoc="([^"]*)"', notebook.report(workdir).data)
     assert html.unescape(framed).replace(notebook._WITHIN, "</head>") == text

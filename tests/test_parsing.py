@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from xling_jax.transfer.parsing import attachment_scores, best_tree, not_punctuation, read
+from xling_jax.tasks.parsing import attachment_scores, best_tree, not_punctuation, read
 
 SENTENCE = """# text = vámonos al mar.
 1-2\tvámonos\t_\t_\t_\t_\t_\t_\t_\t_

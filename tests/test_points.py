@@ -4,9 +4,9 @@ import jax
 import numpy as np
 import pytest
 
-from xling_jax.alignment import cka, csls, procrustes, retrieval, vecmap
-from xling_jax.alignment.affine import AffineMap
-from xling_jax.alignment.normalization import iterative_normalize, unit_center_unit
+from xling_jax.linalg import cka, csls, procrustes, retrieval, vecmap
+from xling_jax.linalg.affine import AffineMap
+from xling_jax.linalg.normalization import iterative_normalize, unit_center_unit
 
 N, D = 30, 4
 GOOD = np.random.default_rng(0).normal(size=(N, D)).astype(np.float32)

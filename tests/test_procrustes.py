@@ -4,9 +4,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from xling_jax.alignment.normalization import iterative_normalize, unit_center_unit
-from xling_jax.alignment.procrustes import orthogonal_map
-from xling_jax.alignment.retrieval import unit_length
+from xling_jax.linalg.normalization import iterative_normalize, unit_center_unit
+from xling_jax.linalg.procrustes import orthogonal_map
+from xling_jax.linalg.retrieval import unit_length
 
 
 def rotation(seed, d):

@@ -11,7 +11,10 @@ import numpy as np
 import pytest
 from fake_run import add_line, fake_arrays, fake_metrics, fake_run, replica
 
-from xling_jax.reports import drawn, page, results, state, style, tables
+from xling_jax.experiments.fake_english import report as page
+from xling_jax.experiments.fake_english import report_tables
+from xling_jax.report import drawn, state, style
+from xling_jax.runs import results
 
 
 @pytest.fixture(scope="module")
@@ -165,7 +168,7 @@ def test_a_page_written_twice_is_the_same_to_the_byte(ended: Path) -> None:
 def test_an_empty_workdir_gives_a_page_and_none_an_error(tmp_path: Path) -> None:
     assert "Nothing has been logged yet" in page.write(tmp_path).read_text()
     with pytest.raises(ValueError, match="nowhere is not a folder"):
-        tables.terminal(tmp_path / "nowhere")
+        report_tables.terminal(tmp_path / "nowhere")
 
 
 def test_arrays_that_cannot_be_read_do_not_hide_the_rest(tmp_path: Path) -> None:

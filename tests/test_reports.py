@@ -12,24 +12,29 @@ import numpy as np
 import pytest
 from fake_run import add_line, fake_run, replica
 
+from xling_jax.experiments.fake_english import published, report_tables
 from xling_jax.records import UNKNOWN, Identity
-from xling_jax.reports import papers, results, rows, tables
+from xling_jax.report import rows
+from xling_jax.runs import results
 from xling_jax.training import metrics
 
 ENTRY = {"experiment": "e", "row": "0", "description": "", "seed": 0, "step": 1}
 
 
 def test_the_papers_mu_is_the_mean_of_its_four_scores() -> None:
-    for line in (*papers.TABLE_1, *papers.TABLE_2, *papers.TABLE_10):
+    for line in (*published.TABLE_1, *published.TABLE_2, *published.TABLE_10):
         four = [line.metrics[f"{n}_{k}"].mean for n in ("retrieval", "translation") for k in (0, 8)]
         assert abs(np.mean(four) - line.metrics["mu"].mean) <= 0.0101, line.row
 
 
 def test_a_row_has_a_paper_line_only_in_the_papers_experiment() -> None:
-    line = papers.find("fake_english", "0")
+    line = published.find("fake_english", "0")
     assert line is not None and line.table == 1 and line.metrics["retrieval_0"].sd == 0.02
-    assert papers.find("bilingual", "0") is None and papers.find("fake_english", "99") is None
-    of_table_1, long = papers.find("fake_english", "17"), papers.find("fake_english", "17-250")
+    assert published.find("bilingual", "0") is None and published.find("fake_english", "99") is None
+    of_table_1, long = (
+        published.find("fake_english", "17"),
+        published.find("fake_english", "17-250"),
+    )
     assert of_table_1 is not None and of_table_1.metrics["perplexity_dev"] == (307, 7.7)
     assert long is not None and long.metrics["perplexity_dev"] == (1111, 30.7)
 
@@ -41,17 +46,19 @@ def test_rows_mean_in_the_config_what_they_mean_in_the_paper() -> None:
     config = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(config)
     descriptions = config.get_config("scale=paper").rows
-    printed = {line.row: line.description for layout in papers.LAYOUTS for line in layout.printed}
-    for row, description in {**printed, **papers.SEARCH}.items():
+    printed = {
+        line.row: line.description for layout in published.LAYOUTS for line in layout.printed
+    }
+    for row, description in {**printed, **published.SEARCH}.items():
         assert descriptions[row] == description, row
 
 
 def test_what_a_row_of_the_search_tries_is_read_from_its_description() -> None:
-    tried = {row: papers.tried(description) for row, description in papers.SEARCH.items()}
+    tried = {row: published.tried(description) for row, description in published.SEARCH.items()}
     assert tried["lr2e-3"] == ("learning-rate", 0.002) and tried["ep50"] == ("epochs", 50)
     assert len(tried) == 11 and None not in tried.values()
     for other in ("original", "overparam;epochs[250]", "epochs[many]", "epochs[]", "epochs"):
-        assert papers.tried(other) is None
+        assert published.tried(other) is None
 
 
 def test_results_come_back_as_written_without_what_is_not_finite(tmp_path: Path) -> None:
@@ -188,7 +195,7 @@ def test_a_diverged_seed_is_in_no_mean_and_is_counted(tmp_path: Path) -> None:
     row = rows.read_row(run, "0")
     assert row.metrics["mu"] == pytest.approx((0.4, 0.2, 2))
     assert row.diverged == {43: 4} and row.seeds == (0, 42)
-    table = tables.whole(run)
+    table = report_tables.whole(run)
     assert table.lines[0].seeds == "2/3"
     assert any("seed 43 at step 4" in note for note in table.notes)
 
@@ -211,5 +218,5 @@ def test_a_row_with_its_own_epochs_has_its_own_number_of_steps(
 
 def test_rows_come_in_the_order_of_the_papers_tables_then_in_the_runs_own(tmp_path: Path) -> None:
     names = ["z", "lr1e-3", "17-250", "21", "9", "a", "0", "15"]
-    run = rows.read_run(fake_run(tmp_path, names, [0], 0.0))
+    run = rows.read_run(fake_run(tmp_path, names, [0], 0.0), published.ORDER)
     assert run.row_names() == ["0", "15", "9", "21", "17-250", "lr1e-3", "z", "a"]

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from xling_jax.alignment.retrieval import counterpart_ranks, top_k, unit_length
+from xling_jax.linalg.retrieval import counterpart_ranks, top_k, unit_length
 
 
 def brute_force(x, y):

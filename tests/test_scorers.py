@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from xling_jax.transfer import ner
-from xling_jax.transfer.parsing import attachment_scores, not_punctuation, parse
-from xling_jax.transfer.parsing_task import DependencyParsing
+from xling_jax.tasks import ner
+from xling_jax.tasks.parsing import attachment_scores, not_punctuation, parse
+from xling_jax.tasks.parsing_task import DependencyParsing
 
 CASES = 1000
 RELATIONS = ("nsubj", "nsubj:pass", "obl", "obl:agent", "obl:tmod", "punct", "root")

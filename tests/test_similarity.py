@@ -8,15 +8,15 @@ import ml_collections
 import numpy as np
 import pytest
 
-from xling_jax.alignment import cka
 from xling_jax.corpora.normalize import Normalization
 from xling_jax.evaluators import similarity, text_encoder
 from xling_jax.evaluators.text_encoder import TextEncoder
 from xling_jax.evaluators.word_order import contextual_links
+from xling_jax.experiments.similarity import measures
+from xling_jax.experiments.similarity.texts import Texts
+from xling_jax.linalg import cka
 from xling_jax.models import heads, stored
 from xling_jax.models.bert import Bert, BertConfig
-from xling_jax.similarity import measures
-from xling_jax.similarity.texts import Texts
 from xling_jax.vocabulary import pieces as vocabulary
 from xling_jax.vocabulary.pieces import CLS, SEP
 

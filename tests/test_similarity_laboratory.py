@@ -12,11 +12,11 @@ from test_bilingual import config as train_config
 from test_bilingual import run as train
 
 from xling_jax import records
+from xling_jax.experiments.similarity import measures, pairs, words
+from xling_jax.experiments.similarity.laboratory import Laboratory
+from xling_jax.experiments.similarity.texts import TextReader
 from xling_jax.models import stored
-from xling_jax.reports import results
-from xling_jax.similarity import measures, pairs, words
-from xling_jax.similarity.laboratory import Laboratory
-from xling_jax.similarity.texts import TextReader
+from xling_jax.runs import results
 
 
 @pytest.fixture(scope="module")

@@ -13,17 +13,13 @@ import pytest
 from test_browser import BROWSER, look
 from test_report_page import Addresses, assert_drawn_once, assert_loads_nothing, files_of
 
-from xling_jax.reports import (
-    results,
-    rows,
-    similarity,
-    similarity_claims,
-    similarity_figures,
-    similarity_pairs,
-    similarity_tables,
-)
-from xling_jax.reports.claims import HELD, NOT_HELD, NOT_RUN, UNDECIDED, Decided
-from xling_jax.reports.similarity_pairs import KINDS, OTHER_SEED
+from xling_jax.experiments.similarity import claims as similarity_claims
+from xling_jax.experiments.similarity import report as similarity
+from xling_jax.experiments.similarity import report_figures, report_pairs, report_tables
+from xling_jax.experiments.similarity.report_pairs import KINDS, OTHER_SEED
+from xling_jax.report import rows
+from xling_jax.report.claims import HELD, NOT_HELD, NOT_RUN, UNDECIDED, Decided
+from xling_jax.runs import results
 
 LANGUAGES = ("en", "fr", "zh")
 DEPTH = 4
@@ -118,14 +114,14 @@ def page_of(workdir: Path) -> str:
     return (workdir / "report" / "report.html").read_text()
 
 
-def pairs_of(workdir: Path) -> list[similarity_pairs.Pair]:
-    return similarity_pairs.read(rows.read_run(workdir))
+def pairs_of(workdir: Path) -> list[report_pairs.Pair]:
+    return report_pairs.read(rows.read_run(workdir))
 
 
 def decide(workdir: Path) -> dict[str, Decided]:
     run = rows.read_run(workdir)
-    pairs = similarity_pairs.read(run)
-    found = similarity_claims.decide(pairs, similarity_pairs.languages(run))
+    pairs = report_pairs.read(run)
+    found = similarity_claims.decide(pairs, report_pairs.languages(run))
     return {decided.claim.id: decided for decided in found}
 
 
@@ -226,7 +222,7 @@ def test_a_run_still_going_shows_every_row_as_it_is(going: Path) -> None:
     text = (going / "report" / "report.html").read_text()
     assert "Not finished: 6 of 8 rows done." in text
     assert "Row other_seed: no text was given to compare its models on." in text
-    shown = similarity_tables.summary(pairs_of(going), ())
+    shown = report_tables.summary(pairs_of(going), ())
     messages = {line.row: line.message for line in shown.lines if line.message}
     assert messages == {
         "bilingual_zh": "not begun", "random_zh": "not begun", OTHER_SEED: "not measured",
@@ -237,18 +233,18 @@ def test_a_run_still_going_shows_every_row_as_it_is(going: Path) -> None:
 
 
 def test_pairs_are_told_by_names_and_descriptions(going: Path) -> None:
-    by_kind = similarity_pairs.by_kind(pairs_of(going), LANGUAGES)
+    by_kind = report_pairs.by_kind(pairs_of(going), LANGUAGES)
     labels = {kind: [pair.label for pair in pairs] for kind, pairs in by_kind.items()}
     assert labels == {
         "bilingual": ["en–fr", "en–zh"], "monolingual": ["en–en′", "en–fr", "en–zh"],
         "random": ["en–fr", "en–zh"], "": ["en|something-else-of-a-long-name @fr"],
     }  # fmt: skip
-    assert list(similarity_figures.blocks(by_kind)) == [*KINDS, similarity_figures.OTHERS]
+    assert list(report_figures.blocks(by_kind)) == [*KINDS, report_figures.OTHERS]
 
 
 def test_the_heat_table_has_a_cell_for_every_number(going: Path) -> None:
-    shown = similarity_figures.blocks(similarity_pairs.by_kind(pairs_of(going), LANGUAGES))
-    (axes,) = similarity_figures.heat(shown).axes
+    shown = report_figures.blocks(report_pairs.by_kind(pairs_of(going), LANGUAGES))
+    (axes,) = report_figures.heat(shown).axes
     texts = [text.get_text() for text in axes.texts]
     assert [label.get_text() for label in axes.get_yticklabels()][-2:] == ["L4", "mean"]
     # 8 columns, of which three are empty, of 5 layers and their mean; 4 titles.
@@ -262,13 +258,13 @@ def test_the_heat_table_has_a_cell_for_every_number(going: Path) -> None:
 
 
 def test_languages_have_one_colour_in_all_panels(going: Path) -> None:
-    kinds = similarity_pairs.by_kind(pairs_of(going), LANGUAGES)
+    kinds = report_pairs.by_kind(pairs_of(going), LANGUAGES)
     measures = {"": ("sentences", ""), ", no map": ("unmapped", "")}
-    shown = similarity_figures.lines(kinds, measures)
+    shown = report_figures.lines(kinds, measures)
     numbers = {line.label: line.number for line in shown}
-    colours = len(similarity_figures.COLOURS)
+    colours = len(report_figures.COLOURS)
     assert numbers["en–fr, no map"] == numbers["en–fr"] + colours
-    assert list(similarity_figures.panels(shown)) == [*KINDS, similarity_figures.OTHERS]
+    assert list(report_figures.panels(shown)) == [*KINDS, report_figures.OTHERS]
     assert {kind for line in shown if line.label == "en–fr" for kind in line.curves} == set(KINDS)
 
 
@@ -313,7 +309,7 @@ def test_nothing_a_user_wrote_becomes_markup(tmp_path: Path) -> None:
 def test_without_matplotlib_there_are_tables(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("xling_jax.reports.similarity_page.find_spec", lambda _: None)
+    monkeypatch.setattr("xling_jax.experiments.similarity.report_page.find_spec", lambda _: None)
     text = page_of(fake_run(tmp_path, ["monolingual_fr"]))
     assert "matplotlib is not installed" in text and "<h3>CKA: by layer</h3>" in text
     assert not (tmp_path / "report" / "figures").exists()
@@ -407,10 +403,10 @@ def test_distances_are_known_of_some_languages(
 
 def test_seeds_that_differ_more_than_rows_decide_nothing(tmp_path: Path) -> None:
     run = rows.read_run(fake_run(tmp_path))
-    pairs = similarity_pairs.read(run)
+    pairs = report_pairs.read(run)
 
-    def seeds(pair: similarity_pairs.Pair, by: float) -> similarity_pairs.Pair:
-        sign = -1 if pair.kind == similarity_pairs.MONOLINGUAL else 1
+    def seeds(pair: report_pairs.Pair, by: float) -> report_pairs.Pair:
+        sign = -1 if pair.kind == report_pairs.MONOLINGUAL else 1
         shifted = {s: {k: v + sign * s * by for k, v in pair.metrics.items()} for s in (-1, 0, 1)}
         return replace(pair, by_seed=shifted)
 

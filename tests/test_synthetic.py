@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from synthetic_language import derivations, language, nodes, sentences
 
-from xling_jax.corpora.synthetic import concepts, lexicon, ontology
-from xling_jax.corpora.synthetic.sentences import LanguageConfig, generate
+from xling_jax.corpora.embedded import concepts, lexicon, ontology
+from xling_jax.corpora.embedded.sentences import LanguageConfig, generate
 
 SMALL = LanguageConfig(word_types=600)
 FUNCTION_WORDS = {word for words in ontology.FUNCTION_WORDS.values() for word in words}
@@ -21,7 +21,7 @@ FUNCTION_WORDS = {word for words in ontology.FUNCTION_WORDS.values() for word in
 
 def test_the_same_seeds_give_the_same_text_in_another_process():
     code = (
-        "from xling_jax.corpora.synthetic.sentences import *\n"
+        "from xling_jax.corpora.embedded.sentences import *\n"
         "print('\\n'.join(generate(LanguageConfig(word_types=600), 50, 1)))"
     )
     printed = [

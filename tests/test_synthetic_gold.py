@@ -6,10 +6,10 @@ import itertools
 
 import pytest
 
-from xling_jax.corpora.synthetic import entities, inference, trees
-from xling_jax.corpora.synthetic.derivation import Constituent
-from xling_jax.corpora.synthetic.edits import Edits, is_plain
-from xling_jax.corpora.synthetic.pair import FAR, NEAR, LanguageConfig, Pair, SecondConfig
+from xling_jax.corpora.embedded import entities, inference, trees
+from xling_jax.corpora.embedded.derivation import Constituent
+from xling_jax.corpora.embedded.edits import Edits, is_plain
+from xling_jax.corpora.embedded.pair import FAR, NEAR, LanguageConfig, Pair, SecondConfig
 
 CONFIG = LanguageConfig(word_types=600)
 SECONDS = {

@@ -5,8 +5,8 @@ import collections
 import pytest
 from synthetic_language import child_of, derivations, language, nodes, words_of
 
-from xling_jax.corpora.synthetic.derivation import RECURSIVE
-from xling_jax.corpora.synthetic.linearization import ENGLISH_ORDER, Linearizer
+from xling_jax.corpora.embedded.derivation import RECURSIVE
+from xling_jax.corpora.embedded.linearization import ENGLISH_ORDER, Linearizer
 
 
 def subject_form(clause, antecedents, lang):

@@ -7,9 +7,9 @@ import re
 
 import pytest
 
-from xling_jax.corpora.synthetic import ontology
-from xling_jax.corpora.synthetic.pair import FAR, NEAR, LanguageConfig, Pair, SecondConfig, pair_of
-from xling_jax.corpora.synthetic.sentences import generate
+from xling_jax.corpora.embedded import ontology
+from xling_jax.corpora.embedded.pair import FAR, NEAR, LanguageConfig, Pair, SecondConfig, pair_of
+from xling_jax.corpora.embedded.sentences import generate
 
 CONFIG = LanguageConfig(word_types=600)
 SCRIPTS = ("latin", "cyrillic")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from synthetic_language import child_of, derivations, nodes, sentences
 
-from xling_jax.corpora.synthetic import ontology
+from xling_jax.corpora.embedded import ontology
 
 
 def mutual_information(pairs):

@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 from fake_run import fake_metrics, fake_run, replica
 
-from xling_jax.reports import cells, papers, printed, results, rows, tables
-from xling_jax.reports.cells import Table
+from xling_jax.experiments.fake_english import published, report_tables
+from xling_jax.report import cells, printed, rows
+from xling_jax.report.cells import Table
+from xling_jax.runs import results
 
 EVERY = ("0", "15", "17", "17-250", "18", "21", "lr1e-4", "lr2e-3", "lr2e-2", "ep10", "ep200", "99")
 
@@ -22,11 +24,11 @@ def every(tmp_path_factory: pytest.TempPathFactory) -> rows.Run:
     """A run with rows of every table; one learning rate diverged, and one seed of row 15."""
     folder = tmp_path_factory.mktemp("every")
     diverged = {"lr2e-2": (0, 42), "15": (42,)}
-    return rows.read_run(fake_run(folder, EVERY, (0, 42), diverged=diverged))
+    return rows.read_run(fake_run(folder, EVERY, (0, 42), diverged=diverged), published.ORDER)
 
 
 def by_title(run: rows.Run) -> dict[str, Table]:
-    return {table.title: table for table in tables.build(run)}
+    return {table.title: table for table in report_tables.build(run)}
 
 
 def ours(table: Table) -> list[str]:
@@ -63,15 +65,15 @@ def test_a_table_is_there_where_the_run_has_a_row_of_its_own(
 ) -> None:
     ended = [results.Replica("fake_english", name, name, 0, 1, {"mu": 0.5}) for name in names]
     results.write_results(tmp_path / "results.json", ended)
-    assert list(by_title(rows.read_run(tmp_path))) == titles
+    assert list(by_title(rows.read_run(tmp_path, published.ORDER))) == titles
 
 
 def test_another_experiment_has_one_table_of_its_own(tmp_path: Path) -> None:
     ended = [results.Replica("bilingual", "0", "original", 0, 1, {"mu": 0.5})]
     results.write_results(tmp_path / "results.json", ended)
-    table = by_title(rows.read_run(tmp_path))["Results"]
+    table = by_title(rows.read_run(tmp_path, published.ORDER))["Results"]
     assert [line.source for line in table.lines] == ["ours"]
-    assert papers.SOURCE not in tables.terminal(tmp_path)
+    assert published.SOURCE not in report_tables.terminal(tmp_path)
 
 
 def marked(table: Table) -> set[tuple[str, str]]:
@@ -90,10 +92,10 @@ def test_the_best_perplexity_of_each_search_is_marked(every: rows.Run) -> None:
 
 def test_nothing_is_best_while_it_trains_or_alone(tmp_path: Path) -> None:
     share = {"lr2e-3": 0.5, "lr1e-3": 1.0, "lr1e-4": 1.0}
-    run = rows.read_run(fake_run(tmp_path / "a", list(share), [0], share))
+    run = rows.read_run(fake_run(tmp_path / "a", list(share), [0], share), published.ORDER)
     assert {row for row, _ in marked(by_title(run)["Search"])} == {"lr1e-3"}
     share = {"lr2e-3": 0.5, "lr1e-3": 1.0}
-    run = rows.read_run(fake_run(tmp_path / "b", list(share), [0], share))
+    run = rows.read_run(fake_run(tmp_path / "b", list(share), [0], share), published.ORDER)
     assert not marked(by_title(run)["Search"])
 
 
@@ -115,8 +117,8 @@ def test_a_row_that_diverged_is_a_line_that_says_so(every: rows.Run) -> None:
 
 
 def test_rows_without_numbers_say_why(tmp_path: Path) -> None:
-    run = rows.read_run(fake_run(tmp_path, ["0", "1"], [0], {"0": 0.03, "1": 0.0}))
-    lines = [line for line in tables.whole(run).lines if line.ours]
+    run = rows.read_run(fake_run(tmp_path, ["0", "1"], [0], {"0": 0.03, "1": 0.0}), published.ORDER)
+    lines = [line for line in report_tables.whole(run).lines if line.ours]
     assert [line.message for line in lines] == ["not evaluated yet", "not begun"]
 
 
@@ -124,7 +126,7 @@ def test_rows_without_numbers_say_why(tmp_path: Path) -> None:
 def test_the_deeper_layer_is_found_by_its_metrics(tmp_path: Path, deep: int) -> None:
     metrics = {"retrieval_0": 0.1, f"retrieval_{deep}": 0.9, f"retrieval_{deep}_p5": 0.95}
     results.write_results(tmp_path / "results.json", [replica("0", 0, metrics)])
-    table = by_title(rows.read_run(tmp_path))["Table 1"]
+    table = by_title(rows.read_run(tmp_path, published.ORDER))["Table 1"]
     assert [line.cells["retrieval_deep"].mean for line in table.lines] == [0.9, 0.97]
     assert f"layer {deep}" in {column.group for column in table.columns}
     assert any(f"layer {deep}," in note for note in table.notes) == (deep != 8)
@@ -140,27 +142,29 @@ def test_scores_look_as_in_the_paper(value: float, text: str) -> None:
 
 
 def test_the_terminal_tables_fit_and_have_the_papers_line_beneath_ours(tmp_path: Path) -> None:
-    metrics = {name.replace("_8", "_3"): 1.0 for name in papers.METRICS} | {"mu": 1.0}
+    metrics = {name.replace("_8", "_3"): 1.0 for name in published.METRICS} | {"mu": 1.0}
     metrics |= {"perplexity_train": 12_345.0, "perplexity_dev": 7e7, "retrieval_candidates": 1e4}
     ended = []
-    for row in (*papers.ORDER, "99"):
+    for row in (*published.ORDER, "99"):
         worse = {name: value * 1.5 for name, value in metrics.items()}
         ended += [replica(row, 0, metrics), replica(row, 42, worse), replica(row, 43, metrics)]
     results.write_results(tmp_path / "results.json", ended)
-    lines = tables.terminal(tmp_path).splitlines()
+    lines = report_tables.terminal(tmp_path).splitlines()
     assert max(map(len, lines)) <= printed.WIDTH
     starts = [line.split("±")[0] for line in lines if line.startswith("  D&S 2020")]
     assert len(starts) == 16 + 3 + 2
     first = lines.index("0   original")
     assert lines[first + 1].startswith("  ours") and lines[first + 2].startswith("  D&S 2020")
     assert lines[-1] and "99  another setting" in lines
-    titles = [table.heading for table in tables.build(rows.read_run(tmp_path))]
+    titles = [
+        table.heading for table in report_tables.build(rows.read_run(tmp_path, published.ORDER))
+    ]
     assert [line for line in lines if line in titles] == titles and len(titles) == 5
 
 
 def test_markdown_and_csv_hold_the_tables_numbers(tmp_path: Path) -> None:
-    run = rows.read_run(fake_run(tmp_path))
-    tables.write(run, tmp_path)
+    run = rows.read_run(fake_run(tmp_path), published.ORDER)
+    report_tables.write(run, tmp_path)
     text = (tmp_path / "table1.md").read_text()
     markdown = [line for line in text.splitlines() if line[:1] == "|"]
     assert len({line.count("|") for line in markdown}) == 1 and len(markdown) == 2 + 6
@@ -177,7 +181,7 @@ def test_markdown_and_csv_hold_the_tables_numbers(tmp_path: Path) -> None:
 def test_the_whole_in_one_file_has_each_row_once_and_every_printed_line(
     every: rows.Run, tmp_path: Path
 ) -> None:
-    tables.write(every, tmp_path)
+    report_tables.write(every, tmp_path)
     lines = list(csv.DictReader(io.StringIO((tmp_path / "results.csv").read_text())))
     assert sorted(line["row"] for line in lines if line["source"] == "ours") == sorted(EVERY)
     of = [(line["row"], line["table"]) for line in lines if line["row"] in ("0", "17")]
@@ -196,7 +200,7 @@ def latex_columns(line: str) -> int:
 
 
 def test_latex_lines_fill_the_columns_that_are_declared(every: rows.Run) -> None:
-    for table in tables.build(every):
+    for table in report_tables.build(every):
         text = printed.to_latex(table)
         code = [line for line in text.splitlines() if not line.startswith("%")]
         declared = re.fullmatch(r"\\begin\{tabular\}\{([lr]+)\}", code[0])
@@ -213,7 +217,7 @@ def test_what_a_user_wrote_is_text_in_every_format(tmp_path: Path) -> None:
         tmp_path / "results.json",
         [results.Replica("fake_english", evil, evil, 0, 1, {}, 1)],
     )
-    (table,) = tables.build(rows.read_run(tmp_path))
+    (table,) = report_tables.build(rows.read_run(tmp_path, published.ORDER))
     (line,) = [
         line for line in printed.to_latex(table).splitlines() if "50" in line and "&" in line
     ][:1]
@@ -232,14 +236,14 @@ def test_what_a_user_wrote_is_text_in_every_format(tmp_path: Path) -> None:
 
 
 def test_notes_say_that_another_text_is_no_match(tmp_path: Path) -> None:
-    notes = " ".join(tables.whole(rows.read_run(fake_run(tmp_path))).notes)
+    notes = " ".join(report_tables.whole(rows.read_run(fake_run(tmp_path), published.ORDER)).notes)
     assert "Compare the shape" in notes and "'laptop'" in notes and "fewer candidates" in notes
 
 
 def test_decided_claims_take_a_line_each_and_the_others_a_count(tmp_path: Path) -> None:
     ended = [replica(row, 0, fake_metrics(row, 0, 1.0)) for row in ("0", "1", "3")]
     results.write_results(tmp_path / "results.json", ended)
-    lines = tables.terminal(tmp_path).splitlines()
+    lines = report_tables.terminal(tmp_path).splitlines()
     start = next(n for n, line in enumerate(lines) if "claims" in line)
     decided = lines[start + 1 : lines.index("", start)]
     assert decided[-1].endswith("were not run.") and len(decided) > 2
@@ -248,4 +252,4 @@ def test_decided_claims_take_a_line_each_and_the_others_a_count(tmp_path: Path) 
 
 
 def test_no_claim_is_spoken_of_where_none_was_decided(tmp_path: Path) -> None:
-    assert "claim" not in tables.terminal(fake_run(tmp_path, ["0"], [0], 0.25))
+    assert "claim" not in report_tables.terminal(fake_run(tmp_path, ["0"], [0], 0.25))

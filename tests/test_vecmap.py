@@ -5,10 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from xling_jax.alignment import vecmap
-from xling_jax.alignment.csls import top_k
-from xling_jax.alignment.retrieval import unit_length
-from xling_jax.alignment.vecmap import map_supervised, map_unsupervised
+from xling_jax.linalg import vecmap
+from xling_jax.linalg.csls import top_k
+from xling_jax.linalg.retrieval import unit_length
+from xling_jax.linalg.vecmap import map_supervised, map_unsupervised
 
 N, D = 600, 50
 

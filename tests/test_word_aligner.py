@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import digamma
 
-from xling_jax.alignment import word_aligner
-from xling_jax.alignment.word_aligner import ALPHA, NULL, TENSION, align, symmetrize
+from xling_jax.linalg import word_aligner
+from xling_jax.linalg.word_aligner import ALPHA, NULL, TENSION, align, symmetrize
 
 
 def corpus(sentences=400, words=60, seed=0):

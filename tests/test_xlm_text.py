@@ -12,9 +12,10 @@ from weights import change_config, randomized
 
 from xling_jax.corpora.normalize import segment_chinese
 from xling_jax.evaluators.text_encoder import TextEncoder
-from xling_jax.models import folders, hugging_face
+from xling_jax.models import folders
 from xling_jax.models.bert import BertConfig
-from xling_jax.models.xlm_text import XlmModel, split
+from xling_jax.models.hugging_face import model as hugging_face
+from xling_jax.models.hugging_face.xlm_text import XlmModel, split
 
 CHINESE = ["他说：“3.5 %的猫，在U.S.A.。”", "我 爱 the dog's cat.", "Ａ１、（a）"]
 SENTENCES = ["The dog's cat sees “the” old dog.", "Thé  thèse… (n° 3)", "a", "", "xyz the"]

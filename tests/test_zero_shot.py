@@ -9,11 +9,11 @@ from small_run import ROOT, config_of
 from test_bilingual import run as train
 
 from xling_jax import records
+from xling_jax.experiments.zero_shot import group, jobs, languages
+from xling_jax.experiments.zero_shot.laboratory import Laboratory
 from xling_jax.models import stored
-from xling_jax.reports import results
-from xling_jax.transfer.task import pieces_of_words
-from xling_jax.zero_shot import group, jobs, languages
-from xling_jax.zero_shot.laboratory import Laboratory
+from xling_jax.runs import results
+from xling_jax.tasks.task import pieces_of_words
 
 SMALL = {
     "sentences.train": 60,
@@ -41,7 +41,7 @@ def trained(tmp_path_factory):
 
 def config(models, options="", **changes):
     return config_of(
-        ROOT / "configs" / "transfer.py", f"pair=en-far,from={models}{options}",
+        ROOT / "configs" / "zero_shot.py", f"pair=en-far,from={models}{options}",
         {**SMALL, **changes},
     )  # fmt: skip
 

@@ -12,7 +12,9 @@ from pathlib import Path
 from absl import app, flags
 
 from xling_jax import errors
-from xling_jax.models import hugging_face, hugging_face_tokenizer, stored
+from xling_jax.models import stored
+from xling_jax.models.hugging_face import model as hugging_face
+from xling_jax.models.hugging_face import tokenizer as hugging_face_tokenizer
 
 MODEL = flags.DEFINE_string(
     "model", None, "The folder of a language's model, as WORKDIR/models/rowdefault_seed0/en."

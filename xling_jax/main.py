@@ -10,7 +10,8 @@ from pathlib import Path
 from absl import app, flags, logging
 from ml_collections import ConfigDict, config_flags
 
-from xling_jax import config_files, errors, fields, processes
+from xling_jax import errors, processes
+from xling_jax.runs import config_files, fields
 
 # The rest is imported where it is used: what fails there, as for want of memory, is said as well.
 
@@ -55,7 +56,9 @@ def run() -> int:
 
     devices.set_cpu_devices(config.devices.cpu)
     processes.start()
-    laboratory = importlib.import_module(f"xling_jax.{config.name}.laboratory").Laboratory
+    laboratory = importlib.import_module(
+        f"xling_jax.experiments.{config.name}.laboratory"
+    ).Laboratory
     if PREPARE.value and not hasattr(laboratory, "prepare"):
         raise ValueError(f"--prepare: {config.name} reads its texts when it runs")
     try:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from IPython.display import HTML, DisplayHandle, Image
 
-from xling_jax.reports.comparisons import Line, side_by_side
-from xling_jax.reports.figures import house_style
-from xling_jax.reports.rows import curves, read_run
+from xling_jax.experiments.fake_english.report_comparisons import Line, side_by_side
+from xling_jax.report.figures import house_style
+from xling_jax.report.rows import curves, read_run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -3,11 +3,11 @@
 import jax
 import jax.numpy as jnp
 
-from xling_jax.alignment import cka
-from xling_jax.alignment.normalization import iterative_normalize
-from xling_jax.alignment.points import points
-from xling_jax.alignment.procrustes import orthogonal_map
 from xling_jax.evaluators.sentence_retrieval import precisions
+from xling_jax.linalg import cka
+from xling_jax.linalg.normalization import iterative_normalize
+from xling_jax.linalg.points import points
+from xling_jax.linalg.procrustes import orthogonal_map
 
 
 def mapped_precisions(

@@ -7,11 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from xling_jax.alignment import csls
-from xling_jax.alignment.normalization import iterative_normalize
-from xling_jax.alignment.points import points, row_pairs
-from xling_jax.alignment.procrustes import orthogonal_map
 from xling_jax.corpora.dictionaries import Dictionary
+from xling_jax.linalg import csls
+from xling_jax.linalg.normalization import iterative_normalize
+from xling_jax.linalg.points import points, row_pairs
+from xling_jax.linalg.procrustes import orthogonal_map
 
 CUTOFFS = (1, 5, 10)
 

@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from xling_jax.alignment.retrieval import counterpart_ranks
+from xling_jax.linalg.retrieval import counterpart_ranks
 
 CUTOFFS = (1, 5, 10)
 

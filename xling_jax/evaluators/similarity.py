@@ -7,10 +7,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from xling_jax.alignment import cka
 from xling_jax.evaluators.alignment import mapped_precisions
 from xling_jax.evaluators.sentence_retrieval import precisions
 from xling_jax.evaluators.text_encoder import TextEncoder
+from xling_jax.linalg import cka
 
 CHUNK = 4096  # sentences encoded at once
 

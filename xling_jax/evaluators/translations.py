@@ -14,7 +14,6 @@ import numpy as np
 from jax.sharding import Mesh
 
 from xling_jax import devices
-from xling_jax.alignment import csls
 from xling_jax.batches import packing
 from xling_jax.batches.assembly import assemble
 from xling_jax.batches.setting import Setting
@@ -27,6 +26,7 @@ from xling_jax.evaluators.representations import (
     sentence_means,
 )
 from xling_jax.evaluators.sentence_retrieval import precisions
+from xling_jax.linalg import csls
 from xling_jax.models import partition
 from xling_jax.models.bert import BertConfig
 

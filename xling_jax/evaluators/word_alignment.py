@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import jax
 import jax.numpy as jnp
 
-from xling_jax.alignment.retrieval import unit_length
 from xling_jax.batches.assembly import Batch
 from xling_jax.batches.packing import Rows
+from xling_jax.linalg.retrieval import unit_length
 from xling_jax.models.bert import blocks
 
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from xling_jax.alignment.word_aligner import Links
 from xling_jax.evaluators.text_encoder import TextEncoder
+from xling_jax.linalg.word_aligner import Links
 from xling_jax.models.text_model import TextModel
 
 

@@ -4,10 +4,12 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from xling_jax.models import hugging_face, hugging_face_text, stored, xlm_text
-from xling_jax.models.hugging_face_text import HuggingFaceModel
+from xling_jax.models import stored
+from xling_jax.models.hugging_face import model as hugging_face
+from xling_jax.models.hugging_face import text, xlm_text
+from xling_jax.models.hugging_face.text import HuggingFaceModel
+from xling_jax.models.hugging_face.xlm_text import XlmModel
 from xling_jax.models.stored import StoredModel
-from xling_jax.models.xlm_text import XlmModel
 
 
 def files(folder: Path) -> list[Path]:
@@ -23,7 +25,7 @@ def files(folder: Path) -> list[Path]:
     found = [folder / hugging_face.CONFIG, hugging_face.require(folder)]
     if xlm_text.is_in(folder):
         return found + xlm_text.files(folder)
-    return [*found, hugging_face_text.require(folder)]
+    return [*found, text.require(folder)]
 
 
 def manifest(folder: Path) -> list[dict[str, Any]]:

@@ -21,13 +21,7 @@ from xling_jax.models.dropout import DropoutBits
 from xling_jax.models.partition import LANGUAGE, SHARED
 from xling_jax.training import partitioned, sharding
 from xling_jax.training.optimizer import OptimizerConfig
-from xling_jax.training.step import (
-    Candidates,
-    State,
-    StepMetrics,
-    go_on,
-    token_losses,
-)
+from xling_jax.training.step import Candidates, State, StepMetrics, go_on, token_losses
 
 MARGINALS = (0.8, 0.1, 0.1, 0.0)  # mask, keep, random, neighbour (W&C §3.1)
 SHARED_SOFTMAX, LANGUAGE_SOFTMAX = "shared", "language"

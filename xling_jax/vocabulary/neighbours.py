@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import jax.numpy as jnp
 import numpy as np
 
-from xling_jax.alignment import csls, vecmap
+from xling_jax.linalg import csls, vecmap
 from xling_jax.vocabulary.static_vectors import Vectors
 
 NO_PIECE = -1

@@ -1,0 +1,327 @@
+"""D&S §5: languages with a vocabulary each are pretrained, exported, fine-tuned and compared."""
+
+import dataclasses
+import shutil
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from small_run import ROOT, config_of
+
+from xling_jax import devices
+from xling_jax.batches.assembly import StepPlan, assemble
+from xling_jax.batches.setting import make, parse
+from xling_jax.evaluators.text_encoder import TextEncoder
+from xling_jax.experiments.real_xnli import claims, export, report
+from xling_jax.experiments.real_xnli.data import NaturalTexts
+from xling_jax.experiments.real_xnli.laboratory import Laboratory
+from xling_jax.experiments.zero_shot import group, languages
+from xling_jax.experiments.zero_shot import laboratory as fine_tuning
+from xling_jax.models import heads, partition, stored
+from xling_jax.models.bert import Bert, BertConfig
+from xling_jax.report.claims import HELD, NOT_RUN
+from xling_jax.report.rows import read_run
+from xling_jax.runs import results
+from xling_jax.training.interruption import Interrupted
+from xling_jax.training.loop import Replica, stack
+from xling_jax.vocabulary import neighbours
+
+SMALL = {
+    "corpora.train_sentences": 400,
+    "corpora.dev_sentences": 20,
+    "corpora.synthetic.word_types": 200,
+    "vocabulary.size": 160,
+    "vocabulary.neighbours.skip_gram.dimension": 16,
+    "vocabulary.neighbours.skip_gram.epochs": 1,
+    "vocabulary.neighbours.skip_gram.buckets": 2000,
+    "batches.sentences": 16,
+    "models.layers": 2,
+    "models.hidden": 16,
+    "models.intermediate": 32,
+    "training.epochs": 1,
+    "training.steps_per_call": 25,
+    "training.warmup_steps": 2,
+    "evaluators.curve": (100,),
+    "devices.shard_parameters": True,
+    "transfer.sentences.train": 40,
+    "transfer.sentences.dev": 10,
+    "transfer.sentences.test": 20,
+    "transfer.settings.nli.epochs": 1,
+}
+ABLATED = "lang-pos;shift-special;no-random;inv-order[near]"
+
+
+def config(options="", **changes):
+    return config_of(ROOT / "configs" / "real_xnli.py", options or None, {**SMALL, **changes})
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """The rows of the table."""
+    workdir = tmp_path_factory.mktemp("natural") / "whole"
+    return workdir, Laboratory(config(), workdir).run()
+
+
+def test_every_row_is_pretrained_and_fine_tuned_and_stands_beside_the_paper(finished):
+    workdir, table = finished
+    found = {r.row: r.metrics for r in results.read_results(workdir / "results.json")}
+    assert found.keys() == {"0", "3", "8", "30"}
+    for metrics in found.values():
+        own = [metrics[f"perplexity_dev_{name}"] for name in ("en", "near", "far")]
+        assert metrics["perplexity_dev"] == pytest.approx(np.exp(np.log(own).mean()), rel=1e-5)
+    assert found["30"]["neighbours_known"] > 0 and "neighbours_right" not in found["30"]
+    tuned = results.read_results(workdir / "transfer" / "results.json")
+    assert len(tuned) == 4
+    lines = report.build(read_run(workdir), report.board(workdir)).lines
+    ours = {line.row: line.cells for line in lines if line.ours}
+    for each in tuned:
+        for name in ("en", "near", "far"):
+            shown = ours[each.row.split("/")[1]][name].mean
+            assert shown == pytest.approx(each.metrics[f"accuracy_{name}"], abs=1e-6)
+    decided = report.decide(read_run(workdir), report.board(workdir))
+    assert len(decided) == 5 and NOT_RUN not in {each.outcome for each in decided}
+    assert table.count(claims.SOURCE) == 4 and "0.57" not in table and ".57±.02" in table
+    assert "inv-order[near]" in table and "majority" in table
+    assert "inverting-harms-the-inverted-language" in (
+        workdir / "report" / "tables" / "claims.md"
+    ).read_text("utf-8")
+
+
+def test_the_same_command_again_trains_nothing(finished, capsys):
+    workdir, table = finished
+    before = (workdir / "results.json").read_bytes()
+    assert Laboratory(config(), workdir).run() == table
+    assert (workdir / "results.json").read_bytes() == before
+    told = capsys.readouterr().err
+    assert "held out" in told and "compiled" not in told
+
+
+@pytest.mark.parametrize("description", ["original", "inv-order[near]", ABLATED])
+def test_an_exported_model_computes_what_the_pretrained_one_does(tmp_path, description):
+    """A language's folder has its part of every table, its order and its special tokens."""
+    made = config()
+    source = NaturalTexts(made)
+    data = source.prepare(tmp_path)
+    vocabulary = data.vocabulary
+    sizes = {**made.models.to_dict(), "vocabulary_size": vocabulary.size, "initial_sd": 0.5}
+    model = BertConfig(**sizes)
+    params = heads.initial_params(model, 0)
+    setting = make(
+        parse(description, vocabulary.languages),
+        vocabulary.languages,
+        seed=0,
+        learning_rate=1.0,
+        max_length=made.batches.max_length,
+        shift=vocabulary.shift,
+        neighbours=neighbours.nothing(vocabulary.size),
+    )
+    replica = Replica(row="x", description=description, seed=0, setting=setting)
+    export.export(tmp_path, replica, model, params, vocabulary, data.normalization)
+    store = data.dev.to_device()
+    for number, name in enumerate(vocabulary.languages):
+        own = stored.load(tmp_path / "models" / "rowx_seed0" / name)
+        sentences = list(source._sentences(  # as they were encoded
+            name, source._reader.read(name, False).dev, "dev", own.write))  # fmt: skip
+        first = int(np.flatnonzero(data.dev.languages == number)[3])
+        length = int(data.dev.lengths[first])
+        plan = StepPlan(jnp.array([first]), jnp.array([0]), jnp.zeros(length, jnp.int32))
+        batch = assemble(store, plan, setting)
+        (expected,) = Bert(model).apply(
+            {"params": params},
+            batch.tokens,
+            batch.positions,
+            batch.segments,
+            batch.token_types,
+            rows=((1, length),),
+            layers=(model.layers,),
+        )
+        ids = own.encode([sentences[3]])[0]
+        assert own.inverted == bool(setting.inverted[number])
+        row = np.array([own.frame[0], *ids, own.frame[1]])
+        (found,) = Bert(own.config).apply(
+            {"params": own.params},
+            row[None],
+            np.arange(length)[None],
+            None,
+            np.zeros((1, length), np.int32),
+            layers=(model.layers,),
+        )
+        np.testing.assert_allclose(found[0], expected, atol=2e-5)
+        encoder = TextEncoder(own, layers=(2,))
+        vectors = encoder.sentences([sentences[3]])
+        np.testing.assert_allclose(vectors[0, 0], expected[1:-1].mean(0), atol=2e-5)
+
+
+def test_what_a_language_has_for_itself_is_trained_and_swapped(finished, tmp_path, monkeypatch):
+    """Row 8's positions differ by language: English ones are trained, others tested as they are."""
+    workdir, _ = finished
+    own = {"embeddings/positions", "embeddings/token_types"}
+    folders = {x: workdir / "models" / "row8_seed0" / x for x in ("en", "near", "far")}
+    pretrained = languages.of_folders(folders)
+    assert pretrained.frozen == own
+    plain = {x: workdir / "models" / "row0_seed0" / x for x in folders}
+    assert not languages.of_folders(plain).frozen
+    made = []
+
+    class Recorded(group.Predictor):
+        def __init__(self, program, mesh, encoded, frozen):
+            super().__init__(program, mesh, encoded, frozen)
+            self.frozen, self.tree, self.seen = program.frozen, frozen, []
+            made.append(self)
+
+        def __call__(self, params):
+            self.seen.append(params["encoder"]["embeddings"])
+            return super().__call__(params)
+
+    monkeypatch.setattr(group, "Predictor", Recorded)
+    transfer = config("row=8").transfer
+    transfer.runs = {"en-near-far": str(workdir)}
+    transfer.rows, transfer.row = {"8": "8"}, "8"
+    fine_tuning.Laboratory(transfer, tmp_path).run()
+    dev, *tests = made
+    for first in (dev, tests[0]):
+        assert not first.frozen and not first.tree
+        before = pretrained.first.params["embeddings"]["positions"]
+        assert (np.asarray(first.seen[-1]["positions"][0]) != before).any()
+    for name, other in zip(("near", "far"), tests[1:], strict=True):
+        assert other.frozen == own and set(other.seen[-1]) == {"tokens", "norm"}
+        np.testing.assert_array_equal(
+            other.tree["embeddings"]["positions"],
+            pretrained.models[name].params["embeddings"]["positions"],
+        )
+
+
+@pytest.mark.parametrize("inverted", [False, True])
+def test_words_and_cuts_of_a_model_that_reads_backwards(finished, inverted):
+    """Words stand where they were; of a long sentence the end is cut, wherever it stands."""
+    workdir, _ = finished
+    row = "row3_seed0" if inverted else "row0_seed0"
+    own = stored.load(workdir / "models" / row / "near")
+    assert own.inverted == inverted
+    text = NaturalTexts(config())._reader.pair("near").parallel(5, 7)[1][0]
+    ((ids, number),) = own.encode_words([text])
+    plain, number = (ids[::-1], number[::-1]) if inverted else (ids, number)
+    np.testing.assert_array_equal(plain, own.ids[own.pieces.encode([text])[0]])
+    assert sorted(set(number.tolist())) == list(range(len(text.split())))
+    assert (np.diff(number) >= 0).all()
+    config_of_short = dataclasses.replace(own.config, positions=12)
+    tables = {**own.params["embeddings"]}
+    tables["positions"] = tables["positions"][:12]
+    params = {**own.params, "embeddings": tables}
+    short = dataclasses.replace(own, config=config_of_short, params=params)
+    assert number[-1] > number[9]
+    whole = number[9] + (number[10] != number[9])  # words that end within the 10 places
+    states, is_there = TextEncoder(short, layers=(2,)).occurrences([text], [range(number[-1] + 1)])
+    assert is_there.tolist() == [word < whole for word in range(number[-1] + 1)]
+    beginning = ids[-10:] if inverted else ids[:10]
+    alone = np.array([own.frame[0], *beginning, own.frame[1]])[None]
+    (found,) = Bert(short.config).apply(
+        {"params": params}, alone, np.arange(12)[None], None, np.zeros((1, 12), np.int32),
+        layers=(2,),
+    )  # fmt: skip
+    order = np.arange(10)[::-1] if inverted else np.arange(10)
+    of_first = 1 + order[number[:10] == 0]
+    np.testing.assert_allclose(states[0, 0], found[0][of_first].mean(0), atol=2e-5)
+
+
+def test_a_row_written_out_is_fine_tuned_and_shown(tmp_path):
+    made = config("row=epochs[2x]", **{"corpora.train_sentences": 100})
+    table = Laboratory(made, tmp_path).run()
+    (tuned,) = results.read_results(tmp_path / "transfer" / "results.json")
+    (line,) = (x for x in table.splitlines() if x.startswith("epochs[2x]"))
+    assert f"{tuned.metrics['accuracy_far']:.2f}".lstrip("0") in line
+
+
+def test_a_row_that_diverged_leaves_the_others_alone(tmp_path, capsys):
+    made = config("row=0+learning-rate[1e30]", **{"corpora.train_sentences": 100})
+    table = Laboratory(made, tmp_path).run()
+    assert "row learning-rate[1e30], seed 0 diverged" in capsys.readouterr().err
+    (tuned,) = results.read_results(tmp_path / "transfer" / "results.json")
+    assert tuned.row.startswith("en-near-far/0/nli/") and "diverged" in table
+
+
+def test_a_run_that_is_asked_to_end_after_pretraining_goes_on_with_fine_tuning(
+    finished, tmp_path, monkeypatch
+):
+    workdir, _ = finished
+    shutil.copytree(workdir, tmp_path / "run")
+    shutil.rmtree(tmp_path / "run" / "transfer")
+    laboratory = Laboratory(config(), tmp_path / "run")
+    monkeypatch.setattr(laboratory._pretraining, "run", lambda: "")
+    laboratory._pretraining.was_interrupted = True
+    with pytest.raises(Interrupted, match="before fine-tuning; the same command goes on"):
+        laboratory.run()
+    assert not (tmp_path / "run" / "transfer").exists()
+
+
+def test_held_out_perplexity_does_not_depend_on_the_number_of_devices(tmp_path):
+    made = config()
+    data = NaturalTexts(made).prepare(tmp_path)
+    model = BertConfig(**{**made.models.to_dict(), "vocabulary_size": data.vocabulary.size})
+    params = stack([partition.split([heads.initial_params(model, 0)])])
+    setting = make(
+        parse("original", data.vocabulary.languages),
+        data.vocabulary.languages,
+        seed=0,
+        learning_rate=1.0,
+        max_length=made.batches.max_length,
+        shift=data.vocabulary.shift,
+        neighbours=neighbours.nothing(data.vocabulary.size),
+    )
+    found = []
+    for number in (1, 8):
+        mesh = devices.make_mesh(1, jax.devices()[:number])
+        places = [devices.place(x, mesh, devices.A_REPLICA) for x in (params, stack([setting]))]
+        (metrics,), _ = data.evaluator(model, mesh, (), made.batches)(*places)
+        found.append(metrics)
+    assert found[0].keys() == found[1].keys() and len(found[0]) == 4
+    for name, value in found[0].items():
+        assert value == pytest.approx(found[1][name], rel=1e-5)
+        assert value == pytest.approx(data.vocabulary.size, rel=0.1), name  # untrained
+
+
+def test_the_claims_hold_on_the_papers_table():
+    evidence = claims.of_paper()
+    assert {c.decide(evidence).outcome for c in claims.CLAIMS} == {HELD}
+
+
+@pytest.mark.parametrize(
+    ("options", "changes", "message"),
+    [
+        ("row=no-parallel", {}, "no-parallel means nothing"),
+        ("row=overparam", {}, "overparam means nothing here"),
+        ("row=inv-order[xx]", {}, "choose a language from en, near, far"),
+        ("", {"batches.max_length": 65}, r"models\.positions=192.*needs 3 x batches\.max_len.*=65"),
+        ("languages=en-de-hi", {}, r"--config\.transfer\.texts\.nli\.en\.train=FILE"),
+        ("", {"vocabulary.size": 5000}, r"vocabulary\.size, corpora\.en: size=5000 is too large"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_refused_before_training(tmp_path, options, changes, message):
+    with pytest.raises(ValueError, match=message):
+        Laboratory(config(options, **changes), tmp_path)
+    assert not (tmp_path / "results.json").exists()
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text("a sentence\n")
+    changes = {
+        f"corpora.{x}.{field}": str(text) for x in ("en", "de") for field in ("train", "dev")
+    }
+    changes["corpora.de.train"] = str(tmp_path / "none.txt")
+    with pytest.raises(FileNotFoundError, match=r"corpora\.de\.train: .*none\.txt"):
+        Laboratory(config("languages=en-de,tasks=none", **changes), tmp_path)
+
+
+def test_a_file_to_fine_tune_on_is_read_before_training(tmp_path):
+    text, pairs = tmp_path / "text.txt", tmp_path / "pairs.tsv"
+    text.write_text("a sentence\n")
+    pairs.write_text("A .\tB .\tperhaps\n")
+    changes = {
+        f"corpora.{x}.{field}": str(text) for x in ("en", "de") for field in ("train", "dev")
+    }
+    for part in ("en.train", "en.dev", "en.test", "de.test"):
+        changes[f"transfer.texts.nli.{part}"] = str(pairs)
+    with pytest.raises(ValueError, match=r"transfer\.texts\.nli\.en\.train: .*line 1: 'perhaps'"):
+        Laboratory(config("languages=en-de", **changes), tmp_path / "run")

@@ -1,0 +1,302 @@
+"""The report of fine-tuned rows shows what is stored, whole or half, beside the paper's numbers."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from fake_zero_shot import EPOCHS, PAIRS, ROWS, STEPS, TASKS, changed, fake_run
+from test_browser import BROWSER, look
+from test_report_page import Addresses, assert_drawn_once, assert_loads_nothing, files_of
+
+from xling_jax.experiments.zero_shot import report as transfer
+from xling_jax.experiments.zero_shot import report_figures, report_layers, report_notes
+from xling_jax.experiments.zero_shot import scores as transfer_scores
+from xling_jax.experiments.zero_shot.scores import Board
+from xling_jax.report import rows
+from xling_jax.runs import results
+
+
+def board_of(workdir: Path) -> Board:
+    return transfer_scores.read(rows.read_run(workdir))
+
+
+def page_of(workdir: Path) -> str:
+    transfer.write(workdir)
+    return (workdir / "report" / "report.html").read_text()
+
+
+def notes_of(workdir: Path) -> str:
+    run = rows.read_run(workdir)
+    return "\n".join(report_notes.about(run, board_of(workdir)))
+
+
+def table_of(workdir: Path, name: str) -> dict[tuple[str, str], dict[str, str]]:
+    with open(workdir / "report" / "tables" / f"{name}.csv") as file:
+        return {(line["row"], line["description"]): line for line in csv.DictReader(file)}
+
+
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that ended, with its report: two seeds, two languages, two tasks."""
+    workdir = fake_run(tmp_path_factory.mktemp("ended"), ("default", "sep_l1_3", "mine"),
+                       ("ner", "parsing"), ("en-fr", "en-ru"), (0, 1))  # fmt: skip
+    transfer.write(workdir)
+    return workdir
+
+
+def test_the_page_of_a_run_needs_no_other_file(ended: Path) -> None:
+    assert_loads_nothing(ended, images=6)
+    figures = [f"rows_{task}" for task in ("ner", "parsing")]
+    figures += [f"epochs_{task}_{p}" for task in ("ner", "parsing") for p in ("en-fr", "en-ru")]
+    names = {f"{name}.{kind}" for name in figures for kind in ("svg", "png")}
+    assert files_of(ended, "figures") == names | {"drawn.json"}
+    tables = ("table1", "table1_ner", "table1_parsing", "claims")
+    names = {f"{name}.{kind}" for name in tables for kind in ("md", "csv", "tex")}
+    assert files_of(ended, "tables") == names
+
+
+def test_the_page_says_what_was_run_and_what_the_numbers_are(ended: Path) -> None:
+    text = (ended / "report" / "report.html").read_text()
+    for part in (
+        "Ended: 12 of 12 rows and tasks done,",
+        "24 of 24 settings. Tasks ner, parsing. Pairs en-fr, en-ru. Seeds 0, 1.",
+        "universal relations, punctuation is counted", "F1 of spans", "W&amp;C 2020",
+        "NER: every setting", "/a/fr.conllu", '<span class="held">held</span>',
+        "the one setting that is tried", "standard deviation over seeds",
+        "did not fit in the model, at most of a row: 12 (train)", "NER 3 of 4 and Parsing 3 of 4",
+    ):  # fmt: skip
+        assert part in text, part
+
+
+def test_the_tables_have_our_numbers_and_the_papers_in_percent(ended: Path) -> None:
+    found = table_of(ended, "table1_ner")
+    assert list(found) == [
+        ("default", "ours"), ("default", "W&C 2020"), ("sep_l1_3", "ours"),
+        ("sep_l1_3", "W&C 2020"), ("mine", "alone;first[4];map"), ("majority", "baseline"),
+        ("chance", "baseline"),
+    ]  # fmt: skip
+    ours, paper = found["sep_l1_3", "ours"], found["sep_l1_3", "W&C 2020"]
+    # The second seed is a point better, so the mean is half a point above the paper's.
+    assert (ours["fr"], ours["fr_sd"], ours["ru"], ours["zh"]) == ("74.5", "0.5", "53.8", "")
+    assert (ours["mean"], ours["mean_sd"], ours["seeds"]) == ("64.15", "0.5", "2")
+    assert float(ours["delta"]) == pytest.approx((74.0 + 53.3 - 79.8 - 60.9) / 2)
+    assert (ours["source en (en-fr)"], paper["source en (en-fr)"]) == ("85.5", "")
+    assert (paper["fr"], paper["zh"], paper["delta"]) == ("74", "60.8", "-5.3")
+    assert found["mine", "alone;first[4];map"]["fr"] == "50.5"
+    assert found["majority", "baseline"]["mean"] == "0"
+    summary = table_of(ended, "table1")
+    assert summary["default", "ours"]["average"] == "0"
+    assert summary["sep_l1_3", "W&C 2020"]["ner_delta"] == "-5.3"
+    assert float(summary["sep_l1_3", "W&C 2020"]["average"]) == pytest.approx((-5.3 - 2.8) / 2)
+    text = (ended / "report" / "tables" / "table1_ner.md").read_text()
+    assert "| 74.5±0.5 | 53.8±0.5 |" in text and "| -9.1 |" not in text
+
+
+def test_the_terminal_has_every_table_and_the_claims(ended: Path) -> None:
+    text = transfer.write(ended)
+    for part in ("NER: span F1, percent", "Parsing: LAS, percent", "All tasks: means",
+                 "What became of the paper's claims"):  # fmt: skip
+        assert part in text
+    assert max(map(len, text.splitlines())) <= 140
+
+
+def test_the_same_numbers_give_the_same_bytes_and_draw_nothing(
+    ended: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert_drawn_once(ended, transfer.write, monkeypatch)
+
+
+@pytest.mark.parametrize(("best", "expected"), [(1, 3.0), (2, 2.5), (5, 2.0)])
+def test_the_best_settings_by_the_first_languages_examples_are_averaged(
+    tmp_path: Path, best: int, expected: float
+) -> None:
+    workdir = fake_run(tmp_path, ["default"], ["nli"], ["en-fr"], extras=(2.0, 3.0, 1.0),
+                       more={"best": best})  # fmt: skip
+    (job,) = board_of(workdir).jobs
+    assert job.scores["fr"].mean == pytest.approx(73.6 + expected)
+    assert len(job.chosen) == min(best, 3) and job.scores["fr"].sd is None
+    text = notes_of(workdir)
+    assert ("the best of at most 3 settings" if best == 1 else f"the best {best} of") in text
+
+
+def test_the_test_languages_do_not_choose(tmp_path: Path) -> None:
+    workdir = fake_run(tmp_path, ["default"], ["nli"], ["en-fr"], extras=(0.0, 5.0),
+                       more={"best": 1})  # fmt: skip
+    path = workdir / "results.json"
+    first, second = results.read_results(path)
+    worse = replace(second, metrics={**second.metrics, "accuracy_dev": 0.1})
+    results.write_results(path, [first, worse])
+    assert board_of(workdir).jobs[0].scores["fr"].mean == pytest.approx(73.6)
+
+
+def test_settings_that_diverged_are_in_no_mean(tmp_path: Path) -> None:
+    workdir = fake_run(
+        tmp_path, ["default", "sep_emb"], ["ner"], ["en-fr"], extras=(0.0, 4.0),
+        diverged=[("en-fr/default/ner/16/2e-05", 0), ("en-fr/sep_emb", 0)],
+    )  # fmt: skip
+    transfer.write(workdir)
+    found = table_of(workdir, "table1_ner")
+    assert found["default", "ours"]["fr"] == "79.8"
+    assert found["default", "ours"]["seeds"] == "1 (1 diverged)"
+    assert found["sep_emb", "ours"]["fr"] == "" and found["sep_emb", "ours"]["diverged"] == "0@40"
+    text = (workdir / "report" / "report.html").read_text()
+    assert f"diverged at step {STEPS}" in text
+    assert "in no mean: en-fr/default/ner (1 of 2 settings; seed 0) and en-fr/sep_emb" in text
+
+
+def test_a_run_still_going_shows_every_row_as_it_is(tmp_path: Path) -> None:
+    workdir = fake_run(
+        tmp_path, ["default", "sep_emb", "sep_l1_3"], ["ner"], ["en-fr", "en-ru"],
+        extras=(0.0, 1.0), going=[("en-fr/sep_emb/ner/16/2e-05", 0), ("en-ru/default", 0)],
+        waiting=[("en-fr/sep_l1_3", 0), ("en-ru/sep", 0)],
+    )  # fmt: skip
+    text = page_of(workdir)
+    assert "Not finished: 1 of 6 rows and tasks done, 3 of 12 settings." in text
+    assert "Not begun: en-fr/sep_l1_3/ner, en-ru/sep_emb/ner and en-ru/sep_l1_3/ner." in text
+    assert "In training: en-fr/sep_emb/ner (1 of 2 settings ended)" in text
+    found = table_of(workdir, "table1_ner")
+    assert found["sep_emb", "ours"]["seeds"] == "1 (1 of 4 settings ended)"
+    # The other pair has no score yet of either row, so the languages are the same.
+    assert float(found["sep_emb", "ours"]["delta"]) == pytest.approx(75.5 - 79.8 - 0.5)
+    assert "Some rows have no score in every target language yet" in text
+    assert '<td class="message" colspan="7">not begun</td>' in text
+
+
+def test_a_delta_is_over_languages_that_both_rows_have(tmp_path: Path) -> None:
+    board = board_of(fake_run(tmp_path, ["default", "sep_emb"], ["nli"], PAIRS,
+                              waiting=[("en-zh/sep_emb", 0)]))  # fmt: skip
+    delta = board.delta("sep_emb", "nli")
+    assert board.mean("default", "nli") and board.mean("sep_emb", "nli") is None
+    assert delta and delta.mean == pytest.approx((72.7 + 63.6 - 73.6 - 68.7) / 2)
+
+
+def test_a_language_of_two_pairs_is_told_apart(tmp_path: Path) -> None:
+    workdir = fake_run(tmp_path, ["default"], ["ner"], ["en-fr", "en-fr-ru"])
+    transfer.write(workdir)
+    line = table_of(workdir, "table1_ner")["default", "ours"]
+    assert line["fr (en-fr)"] == line["fr (en-fr-ru)"] == "79.8" and line["ru"] == "60.9"
+    board = board_of(workdir)
+    assert [len(part) for part in report_figures.blocks(board)] == [3]
+
+
+@pytest.mark.parametrize("number", [4, 5, 9])
+def test_many_languages_have_several_figures(tmp_path: Path, number: int) -> None:
+    names = [f"x{n}" for n in range(number)]
+    board = board_of(fake_run(tmp_path, ["default"], ["ner"], ["-".join(["en", *names])]))
+    parts = report_figures.blocks(board)
+    assert max(map(len, parts)) <= 4 and [name for p in parts for _, name in p] == names
+
+
+def test_curves_run_over_epochs_whatever_the_batches(ended: Path) -> None:
+    records = report_figures.by_job(rows.read_run(ended))
+    lines = report_figures.over_epochs(board_of(ended), records, "en-fr", "ner")
+    assert [line.label for line in lines] == ["default", "sep_l1_3", "mine"]
+    curve = lines[0].curves["fr"]
+    assert list(curve.steps) == list(range(1, EPOCHS + 1))
+    assert curve.mean[-1] == pytest.approx(0.803) and curve.sd[-1] == pytest.approx(0.005)
+    assert list(report_figures.panels(lines, "en-fr")) == ["dev", "en", "fr"]
+
+
+def test_scores_that_are_not_above_the_majority_are_named(tmp_path: Path) -> None:
+    workdir = fake_run(tmp_path, ["default", "sep_emb"], ["nli", "parsing"], ["en-ru"],
+                       scores=changed({("sep_emb", "nli"): 33.0}))  # fmt: skip
+    text = notes_of(workdir)
+    assert "NLI, not above the majority baseline: sep_emb (ru)." in text
+    assert "Parsing, not above" not in text
+
+
+def test_notes_follow_the_config(tmp_path: Path) -> None:
+    more = {"parsing": {"subtypes": True, "punctuation": False}}
+    text = notes_of(fake_run(tmp_path, ["default"], ["parsing"], ["en-near"], more=more))
+    assert "relations with subtypes, punctuation is not counted" in text
+    assert "Examples tested on: Parsing 1,000 of en and 1,000 of near." in text
+
+
+def test_the_notes_say_that_the_last_epoch_is_tested(tmp_path: Path) -> None:
+    settings = {"nli": {"epochs": 3, "select": "last"}, "ner": {"epochs": 3, "select": "best"}}
+    workdir = fake_run(tmp_path, ["default"], ["nli", "ner"], more={"settings": settings})
+    assert "The last epoch is tested: NLI." in notes_of(workdir)
+
+
+def test_an_empty_workdir_gives_a_page(tmp_path: Path) -> None:
+    assert transfer.write(tmp_path) == ""
+    assert "Nothing has been logged yet." in (tmp_path / "report" / "report.html").read_text()
+
+
+def test_a_run_that_has_not_begun_has_a_page(tmp_path: Path) -> None:
+    text = page_of(fake_run(tmp_path, waiting=[("", 0)]))
+    assert "Nothing has been logged yet." in text and "not begun" in text
+    assert f"and {len(ROWS) * len(TASKS) * len(PAIRS) - 12} more." in text
+
+
+def test_a_row_that_the_config_does_not_describe_is_shown(tmp_path: Path) -> None:
+    workdir = fake_run(tmp_path, ["sep[a/b]", "default"], ["ner"], ["en-fr"])
+    (workdir / "config.json").unlink()
+    assert board_of(workdir).rows == ["sep[a/b]", "default"]
+    assert "sep[a/b]" in transfer.write(workdir)
+
+
+def test_nothing_a_user_wrote_becomes_markup(tmp_path: Path) -> None:
+    evil = "<script>alert('&\"')|_$"
+    text = page_of(fake_run(tmp_path, [evil], ["ner"], [f"en-{evil}"]))
+    assert "script" not in Addresses(text).tags and "&lt;script&gt;" in text
+    for path in (tmp_path / "report" / "tables").glob("*.md"):
+        assert "<script" not in path.read_text()
+
+
+def test_without_matplotlib_there_are_tables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("xling_jax.experiments.zero_shot.report_page.find_spec", lambda _: None)
+    text = page_of(fake_run(tmp_path, ["default"], ["ner"], ["en-fr"]))
+    assert "matplotlib is not installed" in text and "NER: span F1, percent" in text
+    assert not (tmp_path / "report" / "figures").exists()
+
+
+@pytest.mark.skipif(not BROWSER, reason="no Chromium is installed")
+@pytest.mark.parametrize(("width", "dark"), [(390, True), (1440, False)], ids=["narrow", "wide"])
+def test_the_page_fits_shows_and_can_be_read(
+    ended: Path, tmp_path: Path, width: int, dark: bool
+) -> None:
+    found = look(ended / "report" / "report.html", tmp_path, width, dark)
+    assert found["folded"] <= width and found["unfolded"] <= width
+    assert found["pictures"] and all(min(sizes) > 0 for sizes in found["pictures"])
+    assert found["refused"] == [] and found["faint"] == [] and found["overlap"] == []
+
+
+def test_word_order_is_set_beside_the_scores(tmp_path: Path) -> None:
+    """Scores that rise with the order have a correlation of 1."""
+    workdir = fake_run(tmp_path, ["default"], ["nli"], ["en-fr", "en-ru", "en-zh"])
+    path = workdir / "results.json"
+    found = results.read_results(path)
+    for number, replica in enumerate(found):
+        (language,) = replica.row.split("/")[0].split("-")[1:]
+        order = replica.metrics[f"accuracy_{language}"] - 0.1
+        metrics = {**replica.metrics, f"order_{language}": order}
+        found[number] = replace(replica, metrics=metrics)
+    results.write_results(path, found)
+    text = notes_of(workdir)
+    assert "default: fr 0.64, ru 0.59 and zh 0.58." in text
+    assert "NLI: Pearson's correlation" in text and "default 1.00 (0." in text
+
+
+def test_layers_that_are_kept_have_a_curve_for_each_kind_of_models(tmp_path: Path) -> None:
+    workdir = fake_run(tmp_path, [f"{kind}_{n}" for kind in ("mono", "bi") for n in range(3)],
+                       ["ner"], ["en-fr-ru"])  # fmt: skip
+    path = workdir / "config.json"
+    config = json.loads(path.read_text())
+    for name in config["rows"]:
+        kind, number = name.split("/")[1].split("_")
+        models = {"mono": "alone;first[{}];map", "bi": "default;first[{}]"}[kind]
+        config["rows"][name] = models.format(number)
+    path.write_text(json.dumps(config))
+    lines = report_layers.over_layers(board_of(workdir), "en-fr-ru", "ner")
+    assert [line.label for line in lines] == ["alone, mapped", "default, no map"]
+    for line in lines:
+        assert line.curves.keys() == {"fr", "ru"}
+        assert list(line.curves["fr"].steps) == [0, 1, 2]
+    assert report_layers.over_layers(board_of(workdir), "en-fr-ru", "nli") == []

@@ -1,0 +1,208 @@
+"""Changes to what a sentence says, whose effect on its truth is known."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from xling_jax.corpora.embedded.concepts import Concept, Concepts
+from xling_jax.corpora.embedded.derivation import Constituent
+from xling_jax.corpora.embedded.grammar import Deriver
+from xling_jax.corpora.embedded.sentences import Language
+
+_ARGUMENTS = ("nsubj", "nsubj:pass", "obj", "obl", "obl:arg", "obl:agent")
+_NARROWS_EVENT = ("obl", "obl:agent", "advmod", "advcl")
+_NARROWS_NOUN = ("amod", "nmod", "acl:relcl", "conj")
+_DEFINITE = {"the", "this", "my", "your", "his", "our", "their"}
+_QUANTIFIED = {"no", "few", "some", "every"}
+# Words after which a clause may be denied or narrowed without regard to the rest of the sentence.
+_HARMLESS = {"and", "but", "when", "while"}
+
+
+def is_plain(root: Constituent) -> bool:
+    """Whether logic has an easy time with a sentence, so that every edit does what it says.
+
+    It states something of a definite subject, without quantifiers that scope over a negation,
+    adverbs of frequency or certainty, "can" and "may", conditions and reasons.
+    """
+    subject = root.child("nsubj", "nsubj:pass")
+    return (
+        "Mood" not in root.features
+        and subject is not None
+        and _is_definite(subject)
+        and not any(_determiners(phrase) & _QUANTIFIED for phrase in (root, *_arguments(root)))
+        and all(word.concept.meaning in _HARMLESS for word in _clause_links(root))
+        and root.child("advmod:emph") is None
+        and not any(child.concept.meaning in ("can", "may") for child in root.children)
+    )
+
+
+def negate(root: Constituent, negated: bool) -> None:
+    """Makes the main clause negative or positive."""
+    root.features.pop("Polarity", None)
+    if negated:
+        root.features["Polarity"] = "Neg"
+
+
+class Edits:
+    """Edits of a main clause in place, each of which tells whether it was possible.
+
+    With the last argument `positive` false they only make changes whose effect is known under a
+    negation too.
+
+    Attributes:
+      antonyms: of verbs and adjectives, by `Concept.index`: of two opposites of one meaning class
+        not both can be true. The same for a language at all times.
+    """
+
+    def __init__(self, language: Language, deriver: Deriver) -> None:
+        self._deriver = deriver
+        self._draws = deriver.draws
+        self._governed = language.habits.governed
+        self._function = language.concepts.function
+        self.antonyms = _antonyms(language.concepts, language.config.seed)
+        self._alike: dict[tuple[str, str], list[Concept]] = {}
+        for concept in language.concepts.all():
+            self._alike.setdefault((concept.category, concept.meaning), []).append(concept)
+
+    def drop_clause(self, root: Constituent) -> bool:
+        """Leaves out the sentence that another is coordinated with; the rest stays true."""
+        clause = next((child for child in root.children if _is_clause(child, "conj")), None)
+        if clause is not None:
+            root.children.remove(clause)
+        return clause is not None
+
+    def turn_voice(self, root: Constituent) -> bool:
+        """Active to passive or back, which means the same if both participants are definite."""
+        subject, object_ = root.child("nsubj"), root.child("obj")
+        agent, patient = root.child("obl:agent"), root.child("nsubj:pass")
+        if subject and object_ and _is_definite(subject) and _is_definite(object_):
+            root.features["Voice"] = "Pass"
+            subject.relation, object_.relation = "obl:agent", "nsubj:pass"
+            subject.add(self._function["by"], "case")
+        elif agent and patient and _is_definite(agent) and _is_definite(patient):
+            del root.features["Voice"]
+            agent.relation, patient.relation = "nsubj", "obj"
+            agent.children = [child for child in agent.children if child.relation != "case"]
+        else:
+            return False
+        return True
+
+    def keep(self, root: Constituent, positive: bool) -> bool:
+        """Changes nothing."""
+        return True
+
+    def weaken(self, root: Constituent, positive: bool) -> bool:
+        """Leaves out an adjunct, adverb, agent or modifier, or one of the coordinated nouns."""
+        found = [(root, child) for child in root.children if child.relation in _NARROWS_EVENT]
+        if positive:
+            found += [
+                (noun, child)
+                for noun in _arguments(root)
+                for child in noun.children
+                if child.relation in _NARROWS_NOUN
+            ]
+        if found:
+            parent, child = self._draws.choose(found)
+            parent.children = [other for other in parent.children if other is not child]
+        return bool(found)
+
+    def strengthen(self, root: Constituent, positive: bool) -> bool:
+        """Adds an adjunct, an adverb of manner or time, or an adjective."""
+        found: list[tuple[Constituent, Constituent]] = []
+        row = root.concept.row
+        if root.concept.category == "VERB":
+            if root.child("obl") is None:
+                found.append((root, self._deriver.adjunct(root.concept)))
+            adverb = self._draws.adverb.draw(row)
+            if root.child("advmod") is None and adverb.meaning in ("manner", "time"):
+                found.append((root, Constituent(adverb, "advmod")))
+        if positive:
+            found += [
+                (noun, Constituent(self._draws.adjective.draw(noun.concept.row), "amod"))
+                for noun in _arguments(root)
+                if noun.concept.category == "NOUN" and noun.child("amod") is None
+            ]
+        found = [
+            (parent, child) for parent, child in found if not _determiners(child) & _QUANTIFIED
+        ]
+        if found:
+            parent, child = self._draws.choose(found)
+            parent.children.append(child)
+        return bool(found)
+
+    def oppose(self, root: Constituent, positive: bool) -> bool:
+        """Says the opposite of the verb or adjective, of definite participants."""
+        antonym = self.antonyms.get(root.concept.index)
+        participants = (root.child(role) for role in ("obj", "obl:arg", "obl:agent"))
+        if antonym is None or not all(_is_definite(p) for p in participants if p is not None):
+            return False
+        self._put(root, antonym)
+        return True
+
+    def replace(self, root: Constituent, positive: bool) -> bool:
+        """Puts another word of the class, not the antonym, for the verb, adjective or a noun."""
+        nodes = [noun for noun in _arguments(root) if noun.concept.category == "NOUN"]
+        if root.concept.category in ("VERB", "ADJ"):
+            nodes.append(root)
+        if not nodes:
+            return False
+        node = self._draws.choose(nodes)
+        old = node.concept
+        new = self._draws.choose(self._alike[old.category, old.meaning])
+        if new == old or new == self.antonyms.get(old.index):
+            return False
+        self._put(node, new)
+        return True
+
+    def _put(self, node: Constituent, concept: Concept) -> None:
+        node.concept = concept
+        complement = node.child("obl:arg")
+        governed = self._governed[concept.row] if concept.category == "VERB" else None
+        if complement is not None and governed is not None:
+            for child in complement.children:
+                if child.relation == "case":
+                    child.concept = governed
+
+
+def _arguments(root: Constituent) -> list[Constituent]:
+    return [child for child in root.children if child.relation in _ARGUMENTS]
+
+
+def _clause_links(root: Constituent) -> Iterator[Constituent]:
+    for child in root.children:
+        if _is_clause(child, "conj", "advcl"):
+            yield from (word for word in child.children if word.relation in ("cc", "mark"))
+
+
+def _is_clause(node: Constituent, *relations: str) -> bool:
+    return node.relation in relations and "Tense" in node.features
+
+
+def _determiners(phrase: Constituent) -> set[str]:
+    """The determiners of a noun and of those coordinated with it."""
+    found = {child.concept.meaning for child in phrase.children if child.relation == "det"}
+    for child in phrase.children:
+        if child.relation == "conj" and not _is_clause(child, "conj"):
+            found |= _determiners(child)
+    return found
+
+
+def _is_definite(phrase: Constituent) -> bool:
+    own = phrase.child("det")
+    definite = phrase.concept.category in ("PROPN", "PRON") or (
+        own is not None and own.concept.meaning in _DEFINITE
+    )
+    return definite and all(_is_definite(c) for c in phrase.children if c.relation == "conj")
+
+
+def _antonyms(concepts: Concepts, seed: int) -> dict[int, Concept]:
+    """Pairs the verbs and adjectives of each meaning class; of an odd number one has none."""
+    rng = np.random.Generator(np.random.PCG64([seed, 3]))
+    antonyms = {}
+    for kind in (concepts.verbs, concepts.adjectives):
+        for meaning in dict.fromkeys(concept.meaning for concept in kind):
+            alike = [concept for concept in kind if concept.meaning == meaning]
+            order = [alike[i] for i in rng.permutation(len(alike))]
+            for one, other in zip(order[::2], order[1::2], strict=False):
+                antonyms[one.index], antonyms[other.index] = other, one
+    return antonyms

@@ -1,0 +1,173 @@
+"""The replicas of one program, from the first step to the stored result."""
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import jax
+import ml_collections
+import numpy as np
+
+from xling_jax import devices
+from xling_jax.batches.setting import Setting
+from xling_jax.experiments.fake_english.programs import Programs
+from xling_jax.experiments.fake_english.replicas import Cell
+from xling_jax.experiments.fake_english.texts import Data
+from xling_jax.models import partition
+from xling_jax.records import Identity
+from xling_jax.runs import experiment, outcomes
+from xling_jax.runs.outcomes import Evaluations
+from xling_jax.training.checkpoints import Checkpoints
+from xling_jax.training.interruption import Interruption
+from xling_jax.training.loop import Diverged, Replica, Schedule, Training
+from xling_jax.training.metrics import MetricsFile, say
+from xling_jax.training.planners import SentencePlanner
+from xling_jax.training.step import RUNNING, State
+
+CHECKPOINTS = "checkpoints"  # the folder of all groups' checkpoints
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluated:
+    """The metrics of each replica at a step, and the vectors of each that are kept, [R, …]."""
+
+    step: int
+    metrics: list[dict[str, float]]
+    vectors: np.ndarray
+
+
+class Group:
+    """Trains and evaluates some replicas side by side, and stores what comes out."""
+
+    def __init__(
+        self,
+        config: ml_collections.ConfigDict,
+        workdir: Path,
+        data: Data,
+        programs: Programs,
+        members: Sequence[Cell],
+        number: int,
+        identity: Identity,
+    ):
+        """Lays out the batches; compiles nothing yet.
+
+        Raises:
+          ValueError: fields that do not go together, each named with the way out.
+        """
+        self._config, self._workdir, self._data = config, workdir, data
+        self._programs, self.members, self._number = programs, list(members), number
+        self._kind = programs.kind(members[0])
+        self._mesh = devices.make_mesh(len(members), at_most=config.devices.replica_axis_at_most)
+        self._replicas = [
+            Replica(
+                row=cell.row,
+                description=cell.description,
+                seed=cell.seed,
+                setting=programs.setting(cell),
+                identity=identity,
+            )
+            for cell in members
+        ]
+        self._samplers = [programs.sampler(cell, self._mesh) for cell in members]
+        total, self._epoch = programs.steps(self._kind, self._mesh)
+        curve = {round(total * percent / 100) for percent in config.evaluators.curve}
+        self._schedule = Schedule(
+            total=total,
+            epoch=self._epoch,
+            evaluations=tuple(sorted(curve | {total})),
+            save_every=config.training.save_every or self._epoch,
+            call=programs.steps_per_call(self._epoch),
+        )
+        self._evaluated: Evaluated | None = None
+
+    @property
+    def steps(self) -> int:
+        """The updates that every replica makes."""
+        return self._schedule.total
+
+    def run(self, metrics: MetricsFile, interruption: Interruption) -> None:
+        """Trains, evaluates and stores the replicas' results.
+
+        Raises:
+          Diverged: none of them has a finite loss any more; that is stored as their result.
+          Interrupted: the run was asked to end.
+        """
+        self._describe()
+        evaluation = self._programs.evaluator(self._kind.model, self._mesh)
+        evaluations = Evaluations(metrics, self._replicas, self._epoch)
+
+        def evaluate(step: int, state: State, settings: Setting) -> None:
+            found, vectors = evaluation(state.params, settings)
+            self._evaluated = Evaluated(step, found, vectors)
+            evaluations.write(step, found)
+            for replica, values in zip(self._replicas, found, strict=True):
+                say(f"{replica.name}, step {step}: " + ", ".join(_summary(values)))
+
+        checkpoints = Checkpoints(
+            self._workdir / CHECKPOINTS / f"group{self._number}",
+            identity=self._replicas[0].identity,
+            replicas=[(cell.row, cell.seed) for cell in self.members],
+        )
+        training = Training(
+            self._programs.program(self._kind, self._mesh),
+            self._mesh,
+            self._replicas,
+            self._data.train,
+            SentencePlanner(self._samplers),
+            self._schedule,
+            checkpoints,
+            metrics,
+            evaluate,
+            interruption,
+            self._programs.compiler,
+            profile=experiment.profile_folder(self._config, self._workdir),
+        )
+        try:
+            state = training.run()
+        except Diverged:
+            self._store_results(training.state)
+            raise
+        finally:
+            checkpoints.close()
+        if self._evaluated is None or self._evaluated.step != self._schedule.total:
+            evaluate(self._schedule.total, state, training.settings)
+        self._store_results(state)
+
+    def _describe(self) -> None:
+        """Says what is about to happen."""
+        fill, number = self._samplers[0].plan(0).fill(), self._config.batches.sentences
+        say(
+            f"{len(self.members)} replicas on {dict(self._mesh.shape)} "
+            f"{jax.devices()[0].platform} devices; {self._schedule.total} steps of "
+            f"{number} sentences ({devices.shares(number, self._mesh)})"
+            + (f" ({self._kind.epochs} epochs)" if self._schedule.total else " (untrained)")
+            + f", rows {self._programs.layout(self._mesh).rows}, {100 * fill:.0f} % full"
+        )
+
+    def _store_results(self, state: State) -> None:
+        """Adds the replicas to `results.json`, after what is kept of them."""
+        stopped_at = devices.fetch(state.stopped_at).tolist()
+        plain = partition.select(devices.fetch(state.params)) if RUNNING in stopped_at else {}
+        for number, (cell, replica, at) in enumerate(
+            zip(self.members, self._replicas, stopped_at, strict=True)
+        ):
+            values: dict[str, float] = {}
+            if at == RUNNING:
+                assert self._evaluated is not None
+                neighbours = self._programs.neighbours.quality(cell.modifications)
+                values = {**self._evaluated.metrics[number], **neighbours}
+                params = jax.tree.map(lambda x, n=number: x[n], plain)
+                vectors = self._evaluated.vectors[number]
+                self._data.keep(self._workdir, replica, self._kind.model, params, vectors)
+            path = self._workdir / "results.json"
+            outcomes.store(path, replica, self._schedule.total, at, values)
+
+
+def _summary(values: Mapping[str, float]) -> Iterator[str]:
+    """The metrics of an evaluation that fit a line."""
+    for name, value in values.items():
+        if name == "mu" or name.startswith("perplexity") and not name.endswith("mean"):
+            yield f"{name} {value:.3g}"
+    for name, value in values.items():
+        if name.rsplit("_", 1)[-1].isdigit():
+            yield f"{name} {value:.2f}"

@@ -1,0 +1,236 @@
+"""The neighbour tables of an experiment's knn-replace rows (D&S §4)."""
+
+import dataclasses
+import hashlib
+import io
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future
+from pathlib import Path
+
+import ml_collections
+import numpy as np
+
+from xling_jax import processes
+from xling_jax.batches.assembly import SPECIALS
+from xling_jax.batches.sampling import own_parts
+from xling_jax.batches.setting import Modifications
+from xling_jax.batches.store import TokenStore
+from xling_jax.corpora import sources
+from xling_jax.experiments.fake_english.texts import Data
+from xling_jax.files import require_regular, write_beside
+from xling_jax.runs import experiment
+from xling_jax.training.metrics import say
+from xling_jax.vocabulary import neighbours, static_vectors
+from xling_jax.vocabulary.static_vectors import Vectors
+
+FREQUENT = 50  # occurrences, from which on a piece's vector is expected to be good
+FIELD = "vocabulary.neighbours"
+NAMES = {True: "parallel", False: "no-parallel"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Neighbours:
+    """A table [V, N] for rows that are trained in parallel (True) and for those that are not.
+
+    Only tables that a row needs are there; the one without neighbours serves all other rows.
+    shares: how good each table is, see `quality`.
+    """
+
+    tables: Mapping[bool, np.ndarray]
+    none: np.ndarray
+    shares: Mapping[bool, Mapping[str, float]]
+
+    @classmethod
+    def prepare(
+        cls,
+        config: ml_collections.ConfigDict,
+        data: Data,
+        rows: Iterable[Modifications],
+        folder: Path,
+        stored: Mapping[str, str],
+    ) -> "Neighbours":
+        """Takes the tables of a stored run, or makes those that the rows need.
+
+        Args:
+          config: the experiment.
+          data: its texts.
+          rows: what is to be trained.
+          folder: where tables are kept.
+          stored: the hash of each table that the run began with; empty for a new run.
+
+        Raises:
+          ValueError, FileNotFoundError: a field of vocabulary.neighbours cannot be used; or a
+            table is not the one that the run began with, or that the first process has.
+        """
+        needed = {row.is_parallel for row in rows if row.needs_neighbours}
+        tables = {
+            is_parallel: _table(config, data, is_parallel, folder, stored) for is_parallel in needed
+        }
+        shares = {is_parallel: quality(data, table) for is_parallel, table in tables.items()}
+        width = next((table.shape[1] for table in tables.values()), 1)
+        made = cls(tables, neighbours.nothing(data.vocabulary.size, width), shares)
+        if processes.of_first(made.hashes) != made.hashes():
+            raise ValueError(
+                "the processes have made different tables of neighbours (other library versions or "
+                f"devices, or {FIELD}.skip_gram.threads above 1): make them with one process first"
+            )
+        for found in shares.values():
+            say(", ".join(f"{name} {value:.3f}" for name, value in found.items()))
+        return made
+
+    def of(self, row: Modifications) -> np.ndarray:
+        """The table of a row, int32 [V, N]."""
+        return self.tables[row.is_parallel] if row.needs_neighbours else self.none
+
+    def quality(self, row: Modifications) -> Mapping[str, float]:
+        """How good a row's table is; empty for a row that uses none."""
+        return self.shares[row.is_parallel] if row.needs_neighbours else {}
+
+    def hashes(self) -> dict[str, str]:
+        """The hash of every table, to be stored with the run."""
+        return {NAMES[is_parallel]: _sha256(table) for is_parallel, table in self.tables.items()}
+
+
+def _sha256(table: np.ndarray) -> str:
+    return hashlib.sha256(table.tobytes()).hexdigest()
+
+
+def _table(
+    config: ml_collections.ConfigDict,
+    data: Data,
+    is_parallel: bool,
+    folder: Path,
+    stored: Mapping[str, str],
+) -> np.ndarray:
+    """The stored table, or a new one, which is written into the folder."""
+    name, section = NAMES[is_parallel], config.vocabulary.neighbours
+    path, wanted = folder / f"neighbours-{name}.npy", stored.get(name)
+    if wanted and path.exists():
+        require_regular(path)
+        shape = data.vocabulary.size, section.number * (len(data.vocabulary.languages) - 1)
+        try:
+            table = np.load(path, allow_pickle=False)
+            if (table.dtype, table.shape, _sha256(table)) == (np.int32, shape, wanted):
+                return table
+        except Exception:  # of a damaged file: numpy raises errors of many kinds
+            pass
+    if wanted and section.skip_gram.threads > 1 and not section.vectors:
+        raise ValueError(
+            f"{path} is missing or damaged, and {FIELD}.skip_gram.threads="
+            f"{section.skip_gram.threads} does not make the same table again: put the file back, "
+            "or choose another --workdir"
+        )
+    with experiment.named(FIELD):
+        vectors = _read(config, data) or _trained(config, data, is_parallel)
+        say("mapping the vectors of the languages into one space, without a dictionary")
+        table = neighbours.find(vectors, data.vocabulary.size, section.number, section.seed)
+    if wanted and _sha256(table) != wanted:
+        raise ValueError(
+            f"{path} is missing or damaged, and the table made now is not the one that this run "
+            "began with (other library versions or another device): put the file back, or choose "
+            "another --workdir"
+        )
+    file = io.BytesIO()
+    np.save(file, table)
+    write_beside(path, file.getvalue())
+    return table
+
+
+class _Text:
+    """The ordinary pieces of some sentences, read from the store in every pass."""
+
+    def __init__(self, store: TokenStore, numbers: np.ndarray, shift: int):
+        self._store, self._numbers, self._shift = store, numbers, shift
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        for number in self._numbers:
+            sentence = self._store.sentence(number)
+            yield sentence[sentence % self._shift >= SPECIALS]
+
+
+def _trained(config: ml_collections.ConfigDict, data: Data, is_parallel: bool) -> list[Vectors]:
+    """Skip-gram vectors of each language's pieces, from the text that its rows are trained on.
+
+    The languages are trained side by side, each as it would be alone.
+    """
+    store, vocabulary = data.train, data.vocabulary
+    number = len(vocabulary.languages)
+    chosen = np.arange(len(store)) if is_parallel else own_parts(len(store), number)
+    settings = static_vectors.SkipGram(**config.vocabulary.neighbours.skip_gram)
+    say(f"training {settings.dimension}-dimensional vectors of {vocabulary.size:,} pieces")
+    names = vocabulary.names()
+
+    def train(language: int) -> Vectors:
+        text = _Text(store, chosen[store.languages[chosen] == language], vocabulary.shift)
+        # Natural languages may have pieces in common.
+        own = {piece: names[piece] for piece in vocabulary.ordinary(vocabulary.languages[language])}
+        # The languages' seeds differ: Fake-English has the text of English.
+        return settings.train(text, own, config.vocabulary.neighbours.seed + language + 1)
+
+    return _side_by_side(train, range(number))
+
+
+def _side_by_side(function: Callable[[int], Vectors], numbers: Iterable[int]) -> list[Vectors]:
+    """The function of all numbers, each in a thread that does not delay the end of the program."""
+    results: list[Future[Vectors]] = []
+
+    def work(number: int, result: Future[Vectors]) -> None:
+        try:
+            result.set_result(function(number))
+        except BaseException as error:
+            result.set_exception(error)
+
+    for number in numbers:
+        results.append(Future())
+        threading.Thread(target=work, args=(number, results[-1]), daemon=True).start()
+    return [result.result() for result in results]
+
+
+def _read(config: ml_collections.ConfigDict, data: Data) -> list[Vectors]:
+    """The vectors of each language's pieces from the files that the config names, if any."""
+    paths, languages = tuple(config.vocabulary.neighbours.vectors), data.vocabulary.languages
+    names = data.vocabulary.names()
+    return [
+        static_vectors.read(path, {names[i]: i for i in data.vocabulary.ordinary(language)})
+        for path, language in zip(paths, languages, strict=bool(paths))
+    ]
+
+
+def manifest(config: ml_collections.ConfigDict) -> list[dict[str, str]]:
+    """The `.vec` files that the config names, with their hashes.
+
+    Raises:
+      ValueError: there is not one for each language, or one is no file.
+      FileNotFoundError: one of them is not there.
+    """
+    paths, languages = tuple(config.vocabulary.neighbours.vectors), tuple(config.corpora.languages)
+    if paths and len(paths) != len(languages):
+        raise ValueError(f"{FIELD}.vectors={paths}: give a .vec file for each of {languages}")
+    # Without the field, which entries of stored runs lack.
+    with experiment.named(f"{FIELD}.vectors"):
+        return [
+            {"source": str(Path(path)), "language": "vectors", "sha256": sources.fingerprint(path)}
+            for path in paths
+        ]
+
+
+def quality(data: Data, table: np.ndarray) -> dict[str, float]:
+    """How many pieces have a neighbour, and how many of these the right one first.
+
+    Parallel texts tell which is right, as Fake-English does: the same piece in the other language.
+    `_frequent` is over the pieces that occur at least `FREQUENT` times. A share of nothing is left
+    out.
+    """
+    vocabulary = data.vocabulary
+    ids = np.arange(vocabulary.size)
+    is_ordinary = ids % vocabulary.shift >= SPECIALS
+    has_one = table[:, 0] != neighbours.NO_PIECE
+    is_right = table[:, 0] % vocabulary.shift == ids % vocabulary.shift
+    counts = np.bincount(data.train.tokens, minlength=vocabulary.size)
+    shares = {"neighbours_known": has_one[is_ordinary & (counts > 0)]}
+    if data.is_parallel:
+        shares["neighbours_right"] = is_right[is_ordinary & has_one]
+        is_frequent = is_ordinary & has_one & (counts >= FREQUENT)
+        shares["neighbours_right_frequent"] = is_right[is_frequent]
+    return {name: float(values.mean()) for name, values in shares.items() if len(values)}

@@ -1,0 +1,224 @@
+"""What the groups of one experiment share: kinds of models, compiled steps, evaluators."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import ml_collections
+import numpy as np
+from jax.sharding import Mesh
+
+from xling_jax import devices
+from xling_jax.batches import packing, setting
+from xling_jax.batches.sampling import Sampler
+from xling_jax.evaluators.multilinguality import paper_layers, require_layers
+from xling_jax.experiments.fake_english.neighbours import Neighbours
+from xling_jax.experiments.fake_english.replicas import Cell, epochs
+from xling_jax.experiments.fake_english.texts import Data, Evaluator
+from xling_jax.models.bert import BertConfig
+from xling_jax.training import sharding
+from xling_jax.training.compilation import StepCompiler
+from xling_jax.training.metrics import say
+from xling_jax.training.optimizer import OptimizerConfig
+from xling_jax.training.step import Program
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """What replicas have in common that share a program; untrained models have 0 epochs."""
+
+    model: BertConfig
+    epochs: int
+
+
+LESS_MEMORY = devices.less_memory(
+    "lower batches.sentences or the model's size, choose models.dtype=bfloat16"
+)
+
+
+class Programs:
+    """Makes everything that replicas of the same kind share, each thing once."""
+
+    def __init__(
+        self,
+        config: ml_collections.ConfigDict,
+        data: Data,
+        cells: Sequence[Cell],
+        folder: Path,
+        stored: Mapping[str, str],
+    ):
+        """Checks the cells and finds the neighbours that they need; compiles nothing yet.
+
+        Args:
+          config: the experiment.
+          data: its texts.
+          cells: its replicas.
+          folder: for tables of neighbours.
+          stored: the hash of each table that the run began with; empty for a new run.
+
+        Raises:
+          ValueError: fields that do not go together, each named with the way out.
+        """
+        self._config, self._data = config, data
+        for cell in cells:
+            self.kind(cell)
+            if not (data.is_parallel or cell.modifications.is_parallel):
+                raise ValueError(
+                    f"row {cell.row} ({cell.description}): these texts are not parallel as they "
+                    "are, so no-parallel means nothing: leave it out"
+                )
+        rows = [cell.modifications for cell in cells]
+        self.neighbours = Neighbours.prepare(config, data, rows, folder, stored)
+        self.compiler = StepCompiler(data.train)
+        self._layouts: dict[int, packing.Layout] = {}
+        self._evaluators: dict[tuple[BertConfig, Mesh], Evaluator] = {}
+
+    def kind(self, cell: Cell) -> Kind:
+        """The kind of a cell.
+
+        Raises:
+          ValueError: the model has no layer that is to be evaluated, or its tables no rows for
+            the longest sentence or a language.
+        """
+        sizes: dict[str, Any] = self._config.models.to_dict()
+        if "overparam" in cell.modifications:
+            large = self._config.overparam
+            sizes |= {name: large[name] for name in ("hidden", "intermediate", "heads")}
+        model = BertConfig(vocabulary_size=self._data.vocabulary.size, **sizes)
+        require_layers(self.layers(model), model.layers)
+        self._require_positions(model, cell)
+        return Kind(model, epochs(self._config, cell.modifications))
+
+    def layers(self, model: BertConfig) -> tuple[int, ...]:
+        """The layers that are evaluated."""
+        return tuple(self._config.evaluators.get("layers", ())) or paper_layers(model.layers)
+
+    def _require_positions(self, model: BertConfig, cell: Cell) -> None:
+        """Refuses sentences or languages that the model's tables have no rows for."""
+        length = self._config.batches.max_length
+        kinds = len(self._data.vocabulary.languages) if "lang-pos" in cell.modifications else 1
+        if model.positions < kinds * length:
+            raise ValueError(
+                f"models.positions={model.positions}, but row {cell.row} ({cell.description}) "
+                f"needs {kinds} x batches.max_length={length}: raise the one or lower the other"
+            )
+        if model.token_types < kinds:
+            raise ValueError(
+                f"models.token_types={model.token_types}, but row {cell.row} ({cell.description}) "
+                f"needs one for each of {kinds} languages: raise it"
+            )
+
+    def layout(self, mesh: Mesh) -> packing.Layout:
+        """One layout for rows that are trained in parallel or not.
+
+        It does not depend on the rows that are trained, so neither do a row's numbers.
+        """
+        section, store = self._config.batches, self._data.train
+        shards = mesh.shape[devices.DATA]
+        if shards not in self._layouts:
+            empty, both = packing.Layout((), section.sentences), self._data.is_parallel
+            self._layouts[shards] = packing.choose_layout(
+                store.lengths,
+                [self._sampler(x, empty).sentences for x in (True, False)[: 1 + both]],
+                section.sentences,
+                section.row_lengths,
+                shards,
+                section.attend_padding,
+            )
+        return self._layouts[shards]
+
+    def _sampler(self, is_parallel: bool, layout: packing.Layout, seed: int = 0) -> Sampler:
+        languages = len(self._data.vocabulary.languages)
+        return Sampler(self._data.train.lengths, languages, layout, seed, is_parallel)
+
+    def sampler(self, cell: Cell, mesh: Mesh) -> Sampler:
+        """The order of a cell's training."""
+        return self._sampler(cell.modifications.is_parallel, self.layout(mesh), cell.seed)
+
+    def setting(self, cell: Cell) -> setting.Setting:
+        """The values of a cell."""
+        vocabulary, is_large = self._data.vocabulary, "overparam" in cell.modifications
+        section = self._config.overparam if is_large else self._config.training
+        return setting.make(
+            cell.modifications,
+            vocabulary.languages,
+            seed=cell.seed,
+            learning_rate=section.learning_rate,
+            max_length=self._config.batches.max_length,
+            shift=vocabulary.shift,
+            neighbours=self.neighbours.of(cell.modifications),
+        )
+
+    def steps(self, kind: Kind, mesh: Mesh) -> tuple[int, int]:
+        """Updates of the whole training, and of an epoch."""
+        epoch = self._sampler(True, self.layout(mesh)).steps_per_epoch
+        return kind.epochs * epoch, epoch
+
+    def steps_per_call(self, epoch: int) -> int:
+        """Updates in one compiled call: equal parts of an epoch."""
+        return int(np.ceil(epoch / np.ceil(epoch / self._config.training.steps_per_call)))
+
+    def program(self, kind: Kind, mesh: Mesh) -> Program:
+        """What the compiled step of a kind fixes."""
+        section = self._config.training
+        return Program(
+            model=kind.model,
+            optimizer=OptimizerConfig(
+                total_steps=max(1, self.steps(kind, mesh)[0]),
+                warmup_steps=section.warmup_steps,
+                weight_decay=section.weight_decay,
+                epsilon=section.epsilon,
+                clip=section.clip,
+            ),
+            pieces=self._data.piece_range,
+            rows=self.layout(mesh).shard_rows,
+            shards=sharding.shards_of(self._config.devices, mesh),
+        )
+
+    def evaluator(self, model: BertConfig, mesh: Mesh) -> Evaluator:
+        """The evaluator of a model size on a mesh."""
+        if (model, mesh) not in self._evaluators:
+            layers, batches = self.layers(model), self._config.batches
+            self._evaluators[model, mesh] = self._data.evaluator(model, mesh, layers, batches)
+        return self._evaluators[model, mesh]
+
+    def at_most(self, cells: Sequence[Cell]) -> int:
+        """How many of the cells, all of one kind, can be trained at once: what fits in memory.
+
+        `devices.side_by_side` in the config overrides it.
+        """
+        number, limit = len(cells), devices.memory_limit()
+        if wanted := self._config.devices.side_by_side:
+            return min(number, wanted)
+        kind = self.kind(cells[0])
+        if not kind.epochs or limit is None:
+            return number
+        at_most = number
+        while True:
+            number = devices.side_by_side(len(cells), at_most)
+            needed = self._bytes_needed(kind, cells[0], number, limit)
+            if needed <= limit:
+                return at_most
+            gib = f"{needed / 2**30:.1f} GiB a device of {limit / 2**30:.1f}"
+            if number == 1:
+                say(f"memory may not suffice: one replica needs {gib}. {LESS_MEMORY}")
+                return 1
+            say(f"{number} replicas side by side need {gib}: fewer at a time")
+            at_most = min(number - 1, max(1, int(number * limit / needed)))
+
+    def _bytes_needed(self, kind: Kind, cell: Cell, number: int, limit: int) -> int:
+        """What so many replicas take on a device; more than the limit if they do not compile."""
+        mesh = devices.make_mesh(number, at_most=self._config.devices.replica_axis_at_most)
+        program, layout = self.program(kind, mesh), self.layout(mesh)
+        steps = self.steps_per_call(self.steps(kind, mesh)[1])
+        try:
+            compiled = self.compiler(program, mesh, layout, steps, number, self.setting(cell))
+        except jax.errors.JaxRuntimeError as error:
+            if devices.OUT_OF_MEMORY not in str(error):
+                raise
+            return 2 * limit
+        if compiled.bytes_needed > limit and number > 1:
+            self.compiler.discard(compiled)
+        return compiled.bytes_needed

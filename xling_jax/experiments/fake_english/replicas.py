@@ -1,0 +1,89 @@
+"""Which replicas a Fake-English experiment has, and which of them share a program."""
+
+import dataclasses
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
+
+import ml_collections
+
+from xling_jax.batches import setting
+from xling_jax.runs import config_files
+
+Groups = list[list[list[Any]]]  # for each program [[row, seed], …]
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """A row of the table and a seed: what becomes a replica."""
+
+    row: str
+    description: str
+    seed: int
+    modifications: setting.Modifications
+
+
+def cells(config: ml_collections.ConfigDict) -> list[Cell]:
+    """The replicas that the config asks for.
+
+    Raises:
+      ValueError: see `config_files.chosen_rows` and `setting.parse`; or epochs that are none.
+    """
+
+    def parse(name: str, description: str) -> list[Cell]:
+        modifications = setting.parse(description, config.corpora.languages)
+        epochs(config, modifications)
+        return [Cell(name, description, seed, modifications) for seed in config.seeds]
+
+    return [cell for row in config_files.chosen_rows(config, parse) for cell in row]
+
+
+def epochs(config: ml_collections.ConfigDict, modifications: setting.Modifications) -> int:
+    """Epochs of a row; see `Modifications.epochs_of` for errors."""
+    is_large = "overparam" in modifications and "overparam" in config
+    own = config.overparam.epochs if is_large else 0
+    return modifications.epochs_of(own or config.training.epochs)
+
+
+def with_their_groups(
+    wanted: Sequence[Cell], stored: Mapping[str, Any], languages: Sequence[str]
+) -> list[Cell]:
+    """Replicas, and those with which some of them share a group of a stored experiment."""
+    found = {(cell.row, cell.seed): cell for cell in wanted}
+    asked = set(found)
+    for group in stored["groups"]:
+        if asked.isdisjoint((row, seed) for row, seed in group):
+            continue
+        for row, seed in group:
+            if row not in stored["rows"]:
+                raise ValueError(f"config.json is damaged: its groups have an unknown row {row!r}")
+            description = stored["rows"][row]
+            modifications = setting.parse(description, languages)
+            found.setdefault((row, seed), Cell(row, description, seed, modifications))
+    return list(found.values())
+
+
+def deal(
+    wanted: Sequence[Cell],
+    kind: Callable[[Cell], Hashable],
+    at_most: Callable[[Sequence[Cell]], int],
+    side_by_side: Callable[[int, int], int],
+) -> Groups:
+    """Deals replicas out to programs.
+
+    Args:
+      wanted: the replicas.
+      kind: what replicas of one program have in common.
+      at_most: how many of some replicas of one kind can be trained at once.
+      side_by_side: of (so many replicas, so many at most), how many to train at once.
+    """
+    kinds: dict[Hashable, list[Cell]] = {}
+    for cell in wanted:
+        kinds.setdefault(kind(cell), []).append(cell)
+    groups: Groups = []
+    for alike in kinds.values():
+        limit = at_most(alike)
+        while alike:
+            taken = side_by_side(len(alike), limit)
+            groups.append([[cell.row, cell.seed] for cell in alike[:taken]])
+            alike = alike[taken:]
+    return groups

@@ -1,0 +1,90 @@
+"""Pretrains the rows of D&S Table 3, fine-tunes them on one language, tests them on all."""
+
+from pathlib import Path
+
+import ml_collections
+
+from xling_jax import processes
+from xling_jax.experiments.bilingual.export import folder_of
+from xling_jax.experiments.fake_english import laboratory as pretraining
+from xling_jax.experiments.fake_english.replicas import cells
+from xling_jax.experiments.real_xnli import report
+from xling_jax.experiments.real_xnli.data import NaturalTexts
+from xling_jax.experiments.zero_shot import jobs
+from xling_jax.experiments.zero_shot import laboratory as fine_tuning
+from xling_jax.experiments.zero_shot.texts import LabelledReader
+from xling_jax.files import plain_name
+from xling_jax.runs import experiment, fields
+from xling_jax.training.interruption import Interrupted
+from xling_jax.training.metrics import say
+
+SECTION = "transfer"  # of the config, which is one of configs/zero_shot.py
+
+
+class Laboratory:
+    """Runs one experiment, and stores what comes out."""
+
+    def __init__(self, config: ml_collections.ConfigDict, workdir: Path):
+        """Reads the texts to pretrain on and the files to fine-tune on.
+
+        Raises:
+          ValueError, FileNotFoundError: the config or a text cannot be used, or the workdir holds
+            another experiment.
+        """
+        fields.check(config)
+        self._workdir, self._languages = workdir, tuple(config.corpora.languages)
+        self._cells = cells(config)
+        if large := [cell.row for cell in self._cells if "overparam" in cell.modifications]:
+            raise ValueError(f"row {large[0]}: overparam means nothing here; set models.* instead")
+        self._transfer = ml_collections.ConfigDict(config[SECTION].to_dict())
+        self._transfer.rows = {}
+        self._transfer.runs = {"-".join(self._languages): str(workdir)}
+        every = [(plain_name(cell.row), cell.seed) for cell in self._cells]
+        if self._transfer.tasks:
+            with experiment.named(SECTION):
+                jobs.jobs(self._of(every))
+        reader = LabelledReader(self._transfer, SECTION)
+        for task in self._transfer.tasks:
+            reader.manifest(task, self._languages)
+        self._pretraining = pretraining.Laboratory(config, workdir, NaturalTexts, report.write)
+
+    def _of(self, trained: list[tuple[str, int]]) -> ml_collections.ConfigDict:
+        """The fine-tuning of some rows, each with the same seeds."""
+        config = self._transfer.copy_and_resolve_references()
+        config.row = "+".join(dict.fromkeys(row for row, _ in trained))
+        config.seeds = tuple(dict.fromkeys(seed for _, seed in trained))
+        return config
+
+    def _by_seeds(self) -> list[list[tuple[str, int]]]:
+        """The rows that have models and the seeds of these, rows with the same seeds together."""
+        trained: dict[str, list[int]] = {}
+        for cell in self._cells:
+            folder = folder_of(self._workdir, cell.row, cell.seed)
+            if processes.of_first(folder.exists):
+                trained.setdefault(plain_name(cell.row), []).append(cell.seed)
+            else:
+                say(f"row {cell.row}, seed {cell.seed} diverged, and is not fine-tuned")
+        alike: dict[tuple[int, ...], list[tuple[str, int]]] = {}
+        for row, seeds in trained.items():
+            alike.setdefault(tuple(seeds), []).extend((row, seed) for seed in seeds)
+        return list(alike.values())
+
+    def run(self) -> str:
+        """Does what is missing, writes the report, returns the table.
+
+        Raises:
+          Diverged: no replica has a result.
+          Interrupted: the run was asked to end.
+        """
+        table = self._pretraining.run()
+        if not self._transfer.tasks:
+            return table
+        folder = self._workdir / report.TRANSFER
+        before: pretraining.Laboratory | fine_tuning.Laboratory = self._pretraining
+        for trained in self._by_seeds():
+            if before.was_interrupted:
+                raise Interrupted("interrupted before fine-tuning; the same command goes on")
+            say("fine-tuning what was pretrained")
+            before = fine_tuning.Laboratory(self._of(trained), folder, SECTION)
+            before.run()
+        return processes.by_first(lambda: report.write(self._workdir))

@@ -1,0 +1,103 @@
+"""Which two models a row compares, and on whose text."""
+
+import dataclasses
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from xling_jax.models import folders as model_folders
+from xling_jax.models import heads
+from xling_jax.models.text_model import TextModel
+from xling_jax.runs import experiment
+
+_SIDE = re.compile(r"(?:(random)\[)?([\w.-]+)(?(1)\])")
+
+
+@dataclasses.dataclass(frozen=True)
+class Side:
+    """A model of a row.
+
+    model: its name among the config's models. is_random: whether its weights are drawn anew.
+    """
+
+    model: str
+    is_random: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class ModelPair:
+    """A row: two models and the language whose text, with its translations, they read."""
+
+    name: str
+    description: str
+    sides: tuple[Side, Side]
+    language: str
+
+
+def parse(
+    name: str, description: str, models: Iterable[str], languages: Iterable[str]
+) -> ModelPair:
+    """Reads a description such as `en|random[fr] @fr`.
+
+    Args:
+      name: of the row.
+      description: two names of models joined by `|`, either of them in `random[…]` for a random
+        encoder of its size and vocabulary, and the language of the text after an `@`.
+      models: the names there are.
+      languages: the languages of texts.
+
+    Raises:
+      ValueError: it cannot be read, or names a model or language that there is not.
+    """
+    both, _, language = (part.strip() for part in description.partition("@"))
+    found = [_SIDE.fullmatch(part.strip()) for part in both.split("|")]
+    if len(found) != 2 or None in found or not language:
+        raise ValueError(f"{description!r} is not of the form MODEL|MODEL @LANGUAGE")
+    sides = [Side(match[2], match[1] is not None) for match in found if match]
+    if unknown := [side.model for side in sides if side.model not in models]:
+        raise ValueError(f"there is no model {unknown[0]!r} among {', '.join(models) or 'none'}")
+    if language not in languages:
+        raise ValueError(f"there is no text of {language!r}: choose from {', '.join(languages)}")
+    return ModelPair(name, description, (sides[0], sides[1]), language)
+
+
+def folders(models: Mapping[str, str], seeds: Sequence[int]) -> dict[int, dict[str, str]]:
+    """Where the models of each seed are, by name.
+
+    Args:
+      models: folders, in which `{seed}` stands for a seed and `{next_seed}` for the one after it in
+        `seeds`; after the last comes the first, or its successor where there is no other.
+      seeds: of the models.
+    """
+    after = [*seeds[1:], seeds[0]] if len(seeds) > 1 else [seeds[0] + 1]
+    return {
+        seed: {
+            name: path.replace("{seed}", str(seed)).replace("{next_seed}", str(following))
+            for name, path in models.items()
+        }
+        for seed, following in zip(seeds, after, strict=True)
+    }
+
+
+def load(side: Side, place: int, models: Mapping[str, str], language: str, seed: int) -> TextModel:
+    """The model of a side; a random encoder has the pieces and the size of the trained one.
+
+    Args:
+      side: what is wanted.
+      place: 0 for the first side of a pair, 1 for the second.
+      models: their folders, by name.
+      language: that it is to read.
+      seed: of a random encoder.
+
+    Raises:
+      FileNotFoundError: there is no such model.
+      ValueError: it is damaged, or of another language; its field is named.
+    """
+    folder = Path(models[side.model]).expanduser()
+    with experiment.named(f"models.{side.model}"):
+        model = model_folders.load(folder, language)
+    if not side.is_random:
+        return model
+    # Seeds of training are below 2^32, and the two sides must not be the same encoder.
+    drawn = heads.initial_params(model.config, 2**32 + 2 * seed + place)
+    return dataclasses.replace(model, params=drawn)

@@ -1,0 +1,300 @@
+"""Some settings of a job, trained side by side, from the first step to the stored results."""
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import ml_collections
+import numpy as np
+
+from xling_jax import devices, processes
+from xling_jax.batches.labelled import Encoded, Examples
+from xling_jax.batches.tasks import TaskSampler
+from xling_jax.experiments.zero_shot.jobs import Choice, Job
+from xling_jax.experiments.zero_shot.languages import Pretrained
+from xling_jax.experiments.zero_shot.texts import Labelled
+from xling_jax.models.task_heads import HeadConfig
+from xling_jax.records import Identity
+from xling_jax.runs import experiment, outcomes, results
+from xling_jax.runs.outcomes import Evaluations
+from xling_jax.tasks.finetune import ENCODER, TaskProgram, TaskSetting, TaskStore, divide
+from xling_jax.tasks.predict import Predictor
+from xling_jax.tasks.task import Task
+from xling_jax.training import sharding
+from xling_jax.training.checkpoints import Checkpoints
+from xling_jax.training.interruption import Interruption
+from xling_jax.training.loop import Diverged, Replica, Schedule, Training
+from xling_jax.training.metrics import MetricsFile, say
+from xling_jax.training.optimizer import OptimizerConfig
+from xling_jax.training.planners import ResidentPlanner
+from xling_jax.training.step import RUNNING, State
+
+CHECKPOINTS = "checkpoints"
+DEV = "dev"
+
+
+def row_name(job: Job, choice: Choice) -> str:
+    """What a result is called."""
+    return f"{job.name}/{choice.name}"
+
+
+class Group:
+    """Fine-tunes some settings of one batch size, and tests them on all languages."""
+
+    def __init__(
+        self,
+        config: ml_collections.ConfigDict,
+        workdir: Path,
+        job: Job,
+        chosen: Sequence[Choice],
+        seed: int,
+        task: Task,
+        texts: Labelled,
+        pretrained: Pretrained,
+        identity: Identity,
+    ):
+        """Encodes the examples; compiles nothing yet.
+
+        A batch that not all devices can share is divided among fewer.
+        """
+        self._config, self._workdir, self._job, self._task = config, workdir, job, task
+        self._texts, self._pretrained = texts, pretrained
+        section, sizes = config.settings[job.task], config.models
+        # W&C freeze what a language has for itself; D&S train that of the first language.
+        self._keeps_own = not sizes.train_own
+        self._longest = min(sizes.length, pretrained.config.positions)
+        self._labels = task.labels(texts.train)
+        batch = chosen[0].batch
+        at_most = config.devices.replica_axis_at_most
+        sharing = _sharing(job.task, batch, len(chosen), at_most)
+        self._mesh = devices.make_mesh(len(chosen), sharing, at_most)
+        self._replicas = [
+            Replica(
+                row=row_name(job, choice),
+                description=job.row.description,
+                seed=seed,
+                setting=TaskSetting.of(seed, choice.encoder, choice.head),
+                identity=identity,
+            )
+            for choice in chosen
+        ]
+        encoded = task.encode(texts.train, pretrained.first, self._longest)
+        self._sampler = TaskSampler(
+            Examples.of(encoded, task.targets(texts.train, self._labels)),
+            batch,
+            self._mesh.shape[devices.DATA],
+            seed,
+            section.epochs,
+            section.examples,
+        )
+        per_epoch = self._sampler.steps_per_epoch
+        total = section.epochs * per_epoch
+        self._schedule = Schedule(
+            total=total,
+            epoch=per_epoch,
+            evaluations=tuple(range(per_epoch, total + 1, per_epoch)),
+            save_every=per_epoch,
+            call=min(config.training.steps_per_call, per_epoch),
+        )
+        head = HeadConfig(
+            kind=task.head,
+            labels=len(self._labels),
+            **{name: sizes[name] for name in ("dropout", "arcs", "relations", "parser_dropout")},
+        )
+        self._program = TaskProgram(
+            dataclasses.replace(pretrained.config, dropout=sizes.dropout, remat=sizes.remat),
+            head,
+            OptimizerConfig(
+                total_steps=total,
+                warmup_steps=round(section.warmup * total),
+                decay=section.decay,
+                **{name: config.training[name] for name in ("weight_decay", "epsilon", "clip")},
+            ),
+            pretrained.frozen if self._keeps_own else frozenset(),
+            base=job.row.base or 0,
+            added=0 if job.row.base is None else sizes.added,
+            shards=sharding.shards_of(config.devices, self._mesh),
+        )
+        self._cut = {"train": sum(each.cut for each in encoded)}
+
+    def _initial_state(self, seed: int) -> State:
+        return self._program.state_of(self._pretrained.first.params, seed)
+
+    @property
+    def folder(self) -> Path:
+        """Of the checkpoints."""
+        return checkpoints_of(self._workdir, [[r.row, r.seed] for r in self._replicas])
+
+    def run(
+        self, metrics: MetricsFile, interruption: Interruption, known: Mapping[str, float]
+    ) -> None:
+        """Trains, evaluates and stores the replicas' results, with what else is known of the job.
+
+        Raises:
+          Diverged: none of them has a finite loss any more; that is stored as their result.
+          Interrupted: the run was asked to end.
+        """
+        evaluate = self._evaluator(metrics)
+        self._describe()
+        checkpoints = Checkpoints(
+            self.folder,
+            self._config.training.kept_checkpoints,
+            self._replicas[0].identity,
+            [(replica.row, replica.seed) for replica in self._replicas],
+        )
+        first = self._job.languages[0]
+        training = Training(
+            self._program,
+            self._mesh,
+            self._replicas,
+            TaskStore(self._sampler.examples, self._own(first)),
+            ResidentPlanner([self._sampler] * len(self._replicas)),
+            self._schedule,
+            checkpoints,
+            metrics,
+            evaluate,
+            interruption,
+            initial_state=self._initial_state,
+            profile=experiment.profile_folder(self._config, self._workdir),
+        )
+        try:
+            training.run()
+        except Diverged:
+            self._store(training.state, known)
+            raise
+        finally:
+            checkpoints.close()
+        self._store(training.state, known)
+
+    def _own(self, language: str) -> Any:
+        """A language's leaves that are not trained: none of the first one's, if all is."""
+        is_trained = language == self._job.languages[0] and not self._keeps_own
+        return {} if is_trained else self._pretrained.own(language)
+
+    def _predictor(self, language: str, encoded: Sequence[Encoded]) -> Callable[[Any], list]:
+        """Predicts for examples of a language, with what it has for itself."""
+        own = self._own(language)
+        frozen = self._pretrained.frozen if own else frozenset()
+        program = dataclasses.replace(self._program, frozen=frozen)
+        predict = Predictor(program, self._mesh, encoded, own)
+        if self._keeps_own or not own:
+            return predict
+        return lambda params: predict(params | {ENCODER: divide(params[ENCODER], frozen)[0]})
+
+    def _describe(self) -> None:
+        frozen = ", ".join(sorted({"/".join(x.split("/")[:2]) for x in self._program.frozen}))
+        languages = ", ".join(
+            f"{len(items):,} of {name}" for name, items in self._texts.test.items()
+        )
+        say(
+            f"{len(self._texts.train):,} examples to learn from, {len(self._texts.dev):,} to "
+            f"choose by, to test on {languages}; {len(self._labels)} labels; batches of "
+            f"{self._sampler.batch} on {dict(self._mesh.shape)} devices "
+            f"({devices.shares(self._sampler.batch, self._mesh)}), rows of "
+            f"{self._sampler.examples.tokens.shape[1]} tokens; "
+            + (f"not trained: {frozen}" if frozen else "all is trained")
+        )
+        if cut := {name: number for name, number in self._cut.items() if number}:
+            listed = ", ".join(f"{number:,} of {name}" for name, number in cut.items())
+            say(f"the model has {self._longest} places: pieces cut off: {listed}")
+
+    def _evaluator(self, metrics: MetricsFile):
+        """What the loop calls with (step, state, settings)."""
+        task, first = self._task, self._job.languages[0]
+        sets = {DEV: (first, self._texts.dev)}
+        sets |= {language: (language, items) for language, items in self._texts.test.items()}
+        predictors = {}
+        for name, (language, items) in sets.items():
+            encoded = task.encode(items, self._pretrained.models[language], self._longest)
+            self._cut[name] = sum(each.cut for each in encoded)
+            predictors[name] = self._predictor(language, encoded)
+        evaluations = Evaluations(metrics, self._replicas, self._schedule.epoch)
+
+        def evaluate(step: int, state: State, settings: Any) -> None:
+            found: list[dict[str, float]] = [{} for _ in self._replicas]
+            running = np.flatnonzero(devices.fetch(state.stopped_at) == RUNNING)
+            for name, predictor in predictors.items():
+                items, predictions = sets[name][1], predictor(state.params)
+                for number in running:
+                    scores = task.scores(items, predictions[number], self._labels)
+                    own = {f"{metric}_{name}": value for metric, value in scores.items()}
+                    found[number] |= own
+            evaluations.write(step, found)
+            for replica, values in zip(self._replicas, found, strict=True):
+                shown = ", ".join(
+                    f"{name} {value:.3f}"
+                    for name, value in values.items()
+                    if name.startswith(f"{task.metric}_")
+                )
+                say(f"{replica.row}, seed {replica.seed}, step {step}: {shown}")
+
+        return evaluate
+
+    def _evaluations(self) -> list[list[Any]]:
+        """Row, seed, step and values of each so far."""
+        identity = self._replicas[0].identity
+        found = results.read_metrics(self._workdir / experiment.METRICS, identity).evaluations
+        return [[x.row, x.seed, x.step, dict(x.values)] for x in found]
+
+    def _store(self, state: State, known: Mapping[str, float]) -> None:
+        """Adds the replicas to `results.json`, each with its last epoch, or with the one that is
+        best on the first language's examples to choose by."""
+        task, texts = self._task, self._texts
+        fixed = {f"examples_{name}": float(len(items)) for name, items in texts.test.items()}
+        for language, items in texts.test.items():
+            told = task.baselines(texts.train, items) | task.counted(items)
+            fixed |= {f"{name}_{language}": value for name, value in told.items()}
+        fixed |= {f"cut_{name}": float(number) for name, number in self._cut.items()}
+        written = processes.of_first(self._evaluations)
+        dev = f"{task.metric}_{DEV}"
+        is_last = self._config.settings[self._job.task].select == "last"
+        for replica, at in zip(
+            self._replicas, devices.fetch(state.stopped_at).tolist(), strict=True
+        ):
+            values: dict[str, float] = {}
+            step = None
+            if at == RUNNING:
+                own = [x for x in written if (x[0], x[1]) == (replica.row, replica.seed)]
+                needed = {self._schedule.total} if is_last else {*self._schedule.evaluations}
+                if lost := needed - {step for _, _, step, _ in own}:
+                    raise ValueError(
+                        f"{self._workdir / experiment.METRICS} has lost the evaluation of "
+                        f"{replica.name} at step {min(lost)}, which its result needs: put back a "
+                        f"copy of it, or remove {self.folder} to train again"
+                    )
+                *_, step, found = max(own, key=lambda x: x[2] if is_last else x[-1][dev])
+                values = {**found, **fixed, **known}
+                if not is_last:
+                    values["best_epoch"] = step / self._schedule.epoch
+            path, total = self._workdir / experiment.RESULTS, self._schedule.total
+            outcomes.store(path, replica, total, at, values, step)
+
+
+def _sharing(task: str, batch: int, replicas: int, at_most: int) -> list[jax.Device]:
+    """As many devices as can share a batch of each replica evenly, as many of each process; for
+    `at_most` see `devices.replica_axis_at_most`.
+
+    Raises:
+      ValueError: not even one of each process can.
+    """
+    own: dict[int, list[jax.Device]] = {}
+    for device in jax.devices():
+        own.setdefault(device.process_index, []).append(device)
+    for each in range(min(map(len, own.values())), 0, -1):
+        number = each * len(own)
+        if batch % (number // devices.replica_axis(replicas, number, at_most)) == 0:
+            return [device for some in own.values() for device in some[:each]]
+    raise ValueError(
+        f"settings.{task}.batches: {len(own)} processes cannot share batches of {batch}; choose "
+        f"{-(-batch // len(own)) * len(own)}, or another number of processes"
+    )
+
+
+def checkpoints_of(workdir: Path, members: Sequence[Sequence[Any]]) -> Path:
+    """The folder of the checkpoints of replicas, [row, seed], that train side by side."""
+    first, *others = [row for row, _ in members]
+    job, choice = first.rsplit("/", 3)[0], [row.split("/", 3)[3] for row in (first, *others)]
+    name = "_".join(x.replace("/", "-") for x in choice)
+    return workdir / CHECKPOINTS / f"{job.replace('/', '_')}_{name}_seed{members[0][1]}"

@@ -1,0 +1,141 @@
+"""What is fine-tuned: each row of each pair on each task."""
+
+import dataclasses
+import itertools
+from pathlib import Path
+
+import ml_collections
+
+from xling_jax import descriptions, numerals
+from xling_jax.experiments.bilingual.export import folder_of
+from xling_jax.runs import config_files, experiment, fields
+
+ALONE = "alone"  # the models that were trained on a language each
+LAYERS = {  # what a row does with the layers of its models
+    "first": "first[N]: the first N stay as they are, under new ones",
+    "map": "other languages' states after them are mapped to the first language's",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """What a row's description says.
+
+    name, description: of the row. models: the row of pretraining, or ALONE. base: the number of
+    layers that are kept, frozen, with new ones on them (W&C §5.1.2); None: the model is fine-tuned
+    as it is. is_mapped: whether other languages' states are mapped to those of the first.
+    """
+
+    name: str
+    description: str
+    models: str
+    base: int | None = None
+    is_mapped: bool = False
+
+
+def parse(name: str, description: str) -> Row:
+    """Reads a description: a row of pretraining, and `first[N]` and `map` joined to it by `;`.
+
+    Raises:
+      ValueError: see `descriptions.parts`; a number of layers that is none, or a map without
+        layers to map.
+    """
+    models, *rest = (part.strip() for part in description.split(";"))
+    if not models or "/" in models:
+        raise ValueError(
+            "begin with a row of the pretraining, as its folder below the run's models/ is called, "
+            "less `row`"
+        )
+    found = descriptions.parts(";".join(rest), LAYERS, ("first",)) if rest else []
+    descriptions.only_once(found, "first")
+    base = None
+    for part in found:
+        if part.name == "first":
+            with experiment.named(repr(part.text)):
+                base = numerals.whole(part.argument)
+    is_mapped = any(part.name == "map" for part in found)
+    if is_mapped and base is None:
+        raise ValueError("map: say which layer's states are mapped, with first[N]")
+    if models == ALONE and base is None:
+        raise ValueError(f"{ALONE}: models of one language each share nothing to transfer")
+    return Row(name, ";".join([models, *rest]), models, base, is_mapped)
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """A pretrained row that learns a task.
+
+    name: `PAIR/ROW/TASK`. pair: languages joined by `-`. row: see `Row`. task: its name. run: the
+    workdir of the pretraining.
+    """
+
+    pair: str
+    row: Row
+    task: str
+    run: str
+
+    @property
+    def name(self) -> str:
+        """For results and messages."""
+        return f"{self.pair}/{self.row.name}/{self.task}"
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The first is fine-tuned on."""
+        return tuple(self.pair.split("-"))
+
+    def folders(self, seed: int) -> dict[str, Path]:
+        """The folder of each language's model."""
+        run, models = Path(self.run).expanduser(), self.row.models
+        return {
+            name: folder_of(run, name if models == ALONE else models, seed) / name
+            for name in self.languages
+        }
+
+
+@dataclasses.dataclass(frozen=True)
+class Choice:
+    """A setting of a search: examples of a batch, learning rates of the encoder and the head."""
+
+    batch: int
+    encoder: float
+    head: float
+
+    @property
+    def name(self) -> str:
+        """For results and messages."""
+        return f"{self.batch}/{self.encoder:g}/{self.head:g}"
+
+
+def jobs(config: ml_collections.ConfigDict) -> list[Job]:
+    """The jobs of an experiment, tasks of a row together.
+
+    Raises:
+      ValueError: a field that means nothing.
+    """
+    check(config)
+    rows = config_files.chosen_rows(config, parse)
+    for row in rows:
+        if row.base is not None and config.models.train_own:
+            raise ValueError(
+                f"row={row.name}: its first layers stay as they are; set models.train_own=False, "
+                "which is for models that are trained as a whole"
+            )
+    return [
+        Job(pair, row, task, run)
+        for (pair, run), row, task in itertools.product(config.runs.items(), rows, config.tasks)
+    ]
+
+
+def choices(config: ml_collections.ConfigDict, task: str) -> list[Choice]:
+    """The settings that are tried for a task, those of one batch size together."""
+    section = config.settings[task]
+    return [Choice(batch, *rates) for batch in section.batches for rates in section.rates]
+
+
+def check(config: ml_collections.ConfigDict) -> None:
+    """Raises ValueError for a field that means nothing, before anything is read."""
+    fields.check(config)
+    for pair in config.runs:
+        if len(pair.split("-")) < 2:
+            raise ValueError(f"pair={pair}: name two languages or more, joined by -")

@@ -1,0 +1,260 @@
+"""Fine-tunes the pretrained rows of an experiment, and tests them across languages."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import ml_collections
+
+from xling_jax import devices, processes
+from xling_jax.evaluators import word_order
+from xling_jax.evaluators.multilinguality import paper_layers
+from xling_jax.experiments.zero_shot import languages, report, texts
+from xling_jax.experiments.zero_shot.group import Group, checkpoints_of, row_name
+from xling_jax.experiments.zero_shot.jobs import ALONE, Choice, Job, choices, jobs
+from xling_jax.experiments.zero_shot.languages import Pretrained
+from xling_jax.experiments.zero_shot.maps import learn, link
+from xling_jax.experiments.zero_shot.texts import LabelledReader
+from xling_jax.linalg.affine import AffineMap
+from xling_jax.linalg.word_aligner import Links
+from xling_jax.models import folders
+from xling_jax.records import Identity
+from xling_jax.runs import experiment, outcomes, results
+from xling_jax.runs.results import read_config
+from xling_jax.training.interruption import Interrupted, Interruption
+from xling_jax.training.loop import Diverged
+from xling_jax.training.metrics import MetricsFile, say
+
+LESS_MEMORY = devices.less_memory("lower settings.TASK.batches or models.length")
+
+
+class Laboratory:
+    """Fine-tunes and tests what an experiment asks for, and stores what comes out."""
+
+    def __init__(self, config: ml_collections.ConfigDict, workdir: Path, section: str = ""):
+        """Reads what describes texts and models, and opens the workdir or refuses it.
+
+        Args:
+          config: the experiment.
+          workdir: where it is stored.
+          section: what a larger config that has this one calls it.
+
+        Raises:
+          ValueError, FileNotFoundError: the config, a text or a model cannot be used, or the
+            workdir holds another experiment.
+        """
+        self._config, self._workdir = config, workdir
+        self.was_interrupted = False  # in the last group, when nothing is left to do
+        self._jobs = jobs(config)
+        self._manifests: dict[Path, list[dict[str, Any]]] = {}  # of models
+        self._texts = LabelledReader(config, section)
+        self._lock = experiment.take(workdir)
+        manifest: list[dict[str, Any]] = list(self._pretrainings())
+        for job in self._jobs:
+            read = self._texts.manifest(job.task, job.languages)
+            if job.row.is_mapped or config.word_order:
+                read += self._texts.parallel_manifest(job)
+            for entry in read + list(self._models(job)):
+                if entry not in manifest:
+                    manifest.append(entry)
+        rows = {job.name: job.row.description for job in self._jobs}
+        description = experiment.describe(config, manifest, rows)
+        self._stored = experiment.stored(workdir, description) or dict(description)
+        self._identity = Identity.of(self._stored)
+        self._metrics = MetricsFile(workdir / experiment.METRICS, self._identity)
+        self._kept: tuple[Any, Any] = None, None  # the models read last, and what they are
+        self._links: dict[tuple[str, str], list[Links]] = {}
+        self._orders: dict[tuple[str, str, int], dict[str, float]] = {}
+
+    def _pretrainings(self) -> Iterator[dict[str, Any]]:
+        """What the runs computed that the models are of, wherever they lie."""
+        for pair, run in self._config.runs.items():
+            found = read_config(Path(run).expanduser() / experiment.CONFIG).get("config")
+            if isinstance(found, dict):
+                digest = experiment.fingerprint(found, (), {})
+                yield {"source": pair, "language": "", "field": "runs", "sha256": digest}
+
+    def _models(self, job: Job) -> Iterator[dict[str, Any]]:
+        """The files of a job's models, with their hashes; named by what they are of, since a run
+        may be moved."""
+        for seed in self._config.seeds:
+            for folder in job.folders(seed).values():
+                try:
+                    for entry in self._hashed(folder):
+                        parts = folder.parent.name, folder.name, Path(entry["source"]).name
+                        name = "/".join([job.pair, *parts])
+                        yield {**entry, "source": name, "field": "runs"}
+                except FileNotFoundError as error:
+                    rows = "alone" if job.row.models == ALONE else job.row.models
+                    raise FileNotFoundError(
+                        f"runs.{job.pair}: {folder} holds no model. Train it with python -m "
+                        f"xling_jax.main --config=configs/bilingual.py:row={rows},pair={job.pair},"
+                        f"seeds={seed} --workdir={job.run}, or name another run"
+                    ) from error
+
+    def _hashed(self, folder: Path) -> list[dict[str, Any]]:
+        if folder not in self._manifests:
+            self._manifests[folder] = folders.manifest(folder)
+        return self._manifests[folder]
+
+    def _groups(self) -> list[tuple[Job, int, list[Choice]]]:
+        """What is trained side by side, as it was dealt when the run began.
+
+        What has not begun is dealt anew where the config asks for another number side by side.
+        """
+        groups, known = [], self._stored.setdefault("groups", [])
+        told = self._config.devices.side_by_side
+        for job in self._jobs:
+            for seed in self._config.seeds:
+                left = choices(self._config, job.task)
+                named = {row_name(job, choice): choice for choice in left}
+                for members in list(known):
+                    if members[0][0] not in named or members[0][1] != seed:
+                        continue
+                    if told and len(members) > told and not self._has_begun(members):
+                        known.remove(members)
+                        continue
+                    taken = [named[row] for row, _ in members if row in named]
+                    groups.append((job, seed, taken))
+                    left = [choice for choice in left if choice not in taken]
+                while left:
+                    some = [choice for choice in left if choice.batch == left[0].batch]
+                    some = some[: told or devices.side_by_side(len(some), len(some))]
+                    known.append([[row_name(job, choice), seed] for choice in some])
+                    groups.append((job, seed, some))
+                    left = [choice for choice in left if choice not in some]
+        return groups
+
+    def _has_begun(self, members: list[list[Any]]) -> bool:
+        return outcomes.has_begun(self._workdir, members, checkpoints_of(self._workdir, members))
+
+    def _pretrained(self, job: Job, seed: int) -> Pretrained:
+        """The models of a job's row and seed, with their maps; the last are kept."""
+        key = (job.pair, job.row, seed)
+        if key != self._kept[0]:
+            found = self._read(job, seed)
+            self._kept = key, found if job.row.base is None else self._frozen(job, found)
+        return self._kept[1]
+
+    @staticmethod
+    def _read(job: Job, seed: int) -> Pretrained:
+        """The models of a job's row and seed, without maps."""
+        with experiment.named(f"runs.{job.pair}"):
+            found = languages.of_folders(job.folders(seed))
+        base, depth = job.row.base, found.config.layers
+        if base is not None and base > depth:
+            raise ValueError(f"row={job.row.name}: first[{base}] of a model of {depth} layers")
+        return found
+
+    def _frozen(self, job: Job, found: Pretrained) -> Pretrained:
+        """Models whose first layers new ones are put on, with the maps between their states."""
+        base, maps = job.row.base, {}
+        if job.row.is_mapped:
+            assert base is not None
+            first, *others = job.languages
+            maps[first] = AffineMap.identity(found.config.hidden)
+            for language in others:
+                say(f"learning the map of layer {base} of {language}")
+                sentences, links = self._parallel(job, found, language)
+                maps[language] = learn(found.models[language], found.first, base, sentences, links)
+        return found.all_frozen(maps)
+
+    def _parallel(
+        self, job: Job, found: Pretrained, language: str
+    ) -> tuple[tuple[list[str], list[str]], list[Links]]:
+        """Parallel sentences of a language, and the links between their words."""
+        sentences, links = self._texts.parallel(job.pair, language)
+        # Models of one run write a language's text alike.
+        key = job.pair, language
+        if key not in self._links:
+            self._links[key] = links or link(found.first, found.models[language], sentences)
+        return sentences, self._links[key]
+
+    def _word_order(self, job: Job, seed: int, pretrained: Pretrained) -> dict[str, float]:
+        """`order_LANGUAGE`, how alike its word order and the first language's are (D&S B.2).
+
+        Words are linked by the states of a row's models at the layer at which D&S evaluate (8 of
+        12), as D&S link them by mBERT's; models of languages alone have no states in common, and
+        theirs are linked by `word_aligner`.
+        """
+        if not self._config.word_order:
+            return {}
+        key = (job.pair, job.row.models, seed)
+        if key not in self._orders:
+            _, layer = paper_layers(pretrained.config.layers)
+            found = {}
+            for language in job.languages[1:]:
+                say(f"comparing the word order of {language}")
+                both = pretrained.first, pretrained.models[language]
+                if job.row.models == ALONE:
+                    _, links = self._parallel(job, pretrained, language)
+                else:
+                    sentences, given = self._texts.parallel(job.pair, language)
+                    links = given or word_order.contextual_links(*both, layer, sentences)
+                found[f"order_{language}"] = word_order.similarity(links)
+            self._orders[key] = found
+        return self._orders[key]
+
+    def _group(
+        self, job: Job, seed: int, chosen: Sequence[Choice], pretrained: Pretrained
+    ) -> Group:
+        """What trains some settings side by side."""
+        return Group(
+            self._config,
+            self._workdir,
+            job,
+            chosen,
+            seed,
+            texts.task(job.task, self._config),
+            self._texts.read(job.task, job.pair),
+            pretrained,
+            self._identity,
+        )
+
+    def run(self) -> str:
+        """Trains and tests what is missing, writes the report, returns the table.
+
+        Raises:
+          Diverged: no replica has a result.
+          Interrupted: the run was asked to end.
+        """
+        path, groups = self._workdir / experiment.RESULTS, self._groups()
+        done = outcomes.done(path)
+        waiting = [
+            (number, job, seed, chosen)
+            for number, (job, seed, chosen) in enumerate(groups, 1)
+            if not {(row_name(job, choice), seed) for choice in chosen} <= done
+        ]
+        # What jobs read is tried, with one seed, before the first one binds the workdir: of those
+        # that differ by their rows' layers alone, the one that keeps most.
+        others = {
+            (job.pair, job.row.models, job.task, chosen[0].batch): (job, seed, chosen)
+            for _, job, seed, chosen in sorted(waiting[1:], key=lambda each: each[1].row.base or 0)
+        }
+        for job, seed, chosen in others.values():
+            self._group(job, seed, chosen, self._read(job, seed))
+        if not waiting:
+            experiment.store(self._workdir, self._stored)
+        for number, job, seed, chosen in waiting:
+            say(f"{number} of {len(groups)}: {job.name}, seed {seed}")
+            with Interruption() as interruption:
+                pretrained = self._pretrained(job, seed)
+                order = self._word_order(job, seed, pretrained)
+                group = self._group(job, seed, chosen, pretrained)
+                experiment.store(self._workdir, self._stored)
+                try:
+                    with devices.memory_explained(len(chosen), LESS_MEMORY):
+                        group.run(self._metrics, interruption, order)
+                except Diverged as error:
+                    say(str(error))
+                if interruption.was_asked() and number < len(groups):
+                    raise Interrupted(
+                        f"interrupted after {number} of {len(groups)}; the same command goes on"
+                    )
+                self.was_interrupted = interruption.was_asked()
+            if number < len(groups):
+                processes.by_first(lambda: report.write(self._workdir))
+        table = processes.by_first(lambda: report.write(self._workdir))
+        if not any(result.metrics for result in results.read_results(path)):
+            raise Diverged("every replica diverged: lower settings.TASK.rates")
+        return table

@@ -1,0 +1,164 @@
+"""Similarity of two representations of the same items (Kornblith et al. 2019; W&C §5.4)."""
+
+import dataclasses
+import math
+
+import jax
+import jax.numpy as jnp
+
+from xling_jax.linalg.points import magnitude, points
+
+BLOCK = 4096  # rows at a time
+SMALLEST = 2.0**-126  # the smallest normal float32
+ROUNDING = 2.0**-23  # of float32, relative
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Moments:
+    """What linear CKA needs of n pairs of points: means and centred products.
+
+    count: float32, n. scale_x, scale_y: powers of two, the units of the products, by which points
+    of any size neither overflow nor vanish. mean_x: [d], mean_y: [e]. xx: [d, d], yy: [e, e],
+    xy: [d, e], sums of products of deviations from the means, those of x divided by scale_x and
+    those of y by scale_y. Leading axes, such as layers, are allowed by `vmap`.
+    """
+
+    count: jax.Array
+    scale_x: jax.Array
+    scale_y: jax.Array
+    mean_x: jax.Array
+    mean_y: jax.Array
+    xx: jax.Array
+    yy: jax.Array
+    xy: jax.Array
+
+    @classmethod
+    def nothing(cls, d: int, e: int) -> "Moments":
+        """Of no pair, where the points have d and e dimensions."""
+        scale, zeros = jnp.float32(SMALLEST), jnp.zeros
+        shapes = (d,), (e,), (d, d), (e, e), (d, e)
+        return cls(zeros(()), scale, scale, *map(zeros, shapes))
+
+    def add(self, other: "Moments") -> "Moments":
+        """Of the pairs of both (Chan et al. 1979), as exact as float32 allows for any number."""
+        count = self.count + other.count
+        share = other.count / jnp.maximum(count, 1.0)
+        weight = self.count * share
+        scale_x = jnp.maximum(self.scale_x, other.scale_x)
+        scale_y = jnp.maximum(self.scale_y, other.scale_y)
+        by_x = other.mean_x / scale_x - self.mean_x / scale_x
+        by_y = other.mean_y / scale_y - self.mean_y / scale_y
+
+        def total(name: str, between: jax.Array) -> jax.Array:
+            found = weight * between
+            for own in (self, other):
+                ratios = {"x": own.scale_x / scale_x, "y": own.scale_y / scale_y}
+                found += getattr(own, name) * ratios[name[0]] * ratios[name[1]]
+            return found
+
+        return Moments(
+            count,
+            scale_x,
+            scale_y,
+            self.mean_x + share * scale_x * by_x,
+            self.mean_y + share * scale_y * by_y,
+            total("xx", jnp.outer(by_x, by_x)),
+            total("yy", jnp.outer(by_y, by_y)),
+            total("xy", jnp.outer(by_x, by_y)),
+        )
+
+    def cka(self) -> jax.Array:
+        """Linear CKA, from 0 to 1; 0 if one of the sides does not vary.
+
+        ‖XᵀY‖² / (‖XᵀX‖ ‖YᵀY‖) in Frobenius norms, with centred columns. A side does not vary if
+        all that its rows differ by is float32's rounding: if their distance from the mean is, root
+        mean square, at most 2^-23 of the mean's length.
+        """
+
+        def is_constant(products, mean, scale):
+            limit = self.count * (ROUNDING * mean / scale) ** 2
+            return jnp.trace(products) <= limit.sum()
+
+        # Scaled once more, by what there is: products of small ones vanish when they are squared.
+        unit_x, unit_y = (jnp.maximum(jnp.abs(a).max(), SMALLEST) for a in (self.xx, self.yy))
+        between = self.xy / jnp.sqrt(unit_x) / jnp.sqrt(unit_y)
+        within = jnp.linalg.norm(self.xx / unit_x) * jnp.linalg.norm(self.yy / unit_y)
+        is_none = is_constant(self.xx, self.mean_x, self.scale_x)
+        is_none |= is_constant(self.yy, self.mean_y, self.scale_y)
+        value = jnp.sum(between**2) / jnp.where(is_none, 1.0, within)
+        return jnp.where(is_none, 0.0, jnp.minimum(value, 1.0))  # rounding may exceed 1
+
+
+def moments(x: jax.Array, y: jax.Array) -> Moments:
+    """The moments of pairs of rows that fit in memory.
+
+    Args:
+      x: [n, d]. y: [n, e], a row for each item.
+
+    Raises:
+      ValueError: the two are no matrices with as many rows, or not finite.
+    """
+    x, y = points(counterparts=True, x=x, y=y)
+    return _moments(x, y, jnp.ones(len(x)))
+
+
+@jax.jit
+def _moments(x_NxD: jax.Array, y_NxE: jax.Array, counts_N: jax.Array) -> Moments:
+    """The same without checks, of the first rows: counts is 1 for them and 0 for the padding."""
+    counts = counts_N[:, None]
+    count = counts.sum()
+    sides, scales, means = [], [], []
+    for points_NxD in (x_NxD, y_NxE):
+        scale = magnitude(points_NxD)
+        scaled = points_NxD / scale
+        # Counted from the first row, so that rows that are all equal differ from their mean by 0.
+        start = scaled[0]
+        apart = (scaled - start) * counts
+        mean = apart.sum(axis=0) / jnp.maximum(count, 1.0)
+        sides.append((apart - mean) * counts)
+        scales.append(scale)
+        means.append((start + mean) * scale)
+
+    def product(a, b):
+        return jnp.matmul(a.T, b, precision=jax.lax.Precision.HIGHEST)
+
+    (x, y), (scale_x, scale_y), (mean_x, mean_y) = sides, scales, means
+    return Moments(
+        count, scale_x, scale_y, mean_x, mean_y, product(x, x), product(y, y), product(x, y)
+    )
+
+
+def linear_cka(x: jax.Array, y: jax.Array) -> jax.Array:
+    """Linear CKA of two representations of the same n items, by blocks of rows.
+
+    Invariant to orthogonal maps, shifts and isotropic scaling of either side.
+
+    Args:
+      x: [n, d]. y: [n, e], a row for each item.
+
+    Returns:
+      float32, from 0 to 1: 1 for representations equal but for such a map, 0 where one side does
+      not vary (see `Moments.cka`). Inside a compiled program, where values are not checked, NaN
+      where one is NaN.
+
+    Raises:
+      ValueError: the two are no matrices with as many rows, or not finite.
+    """
+    return _linear_cka(*points(counterparts=True, x=x, y=y))
+
+
+@jax.jit
+def _linear_cka(x_NxD: jax.Array, y_NxE: jax.Array) -> jax.Array:
+    n = len(x_NxD)
+    block = min(BLOCK, n)
+    blocks = math.ceil(n / block)
+    padded = [jnp.pad(z, ((0, blocks * block - n), (0, 0))) for z in (x_NxD, y_NxE)]
+    shaped = [z.reshape(blocks, block, -1) for z in padded]
+
+    def one(i, total: Moments) -> Moments:
+        counts = (i * block + jnp.arange(block) < n).astype(jnp.float32)
+        return total.add(_moments(shaped[0][i], shaped[1][i], counts))
+
+    nothing = Moments.nothing(x_NxD.shape[1], y_NxE.shape[1])
+    return jax.lax.fori_loop(0, blocks, one, nothing).cka()

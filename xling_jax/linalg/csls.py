@@ -1,0 +1,66 @@
+"""Nearest neighbours by CSLS, which is fair to points in sparse and in crowded places."""
+
+import functools
+
+import jax
+
+from xling_jax.linalg.points import points, require_count
+from xling_jax.linalg.retrieval import BLOCK, map_blocks, nearest, similarities, unit_length
+
+NEIGHBOURS = 10  # Conneau et al. 2017 §2.3: results hardly depend on it
+
+
+def top_k(
+    queries: jax.Array,
+    keys: jax.Array,
+    k: int = 1,
+    neighbours: int = NEIGHBOURS,
+    sources: jax.Array | None = None,
+    block: int = BLOCK,
+) -> tuple[jax.Array, jax.Array]:
+    """The k nearest keys of every query by CSLS (Conneau et al. 2017 §2.3).
+
+    CSLS(q, y) = 2 cos(q, y) - r(q) - r(y), where r(q) is the mean cosine of q with its nearest
+    keys, and r(y) that of y with its nearest sources: a key that is near to everything gains
+    nothing by it. Works on `block` queries at a time: no n x m matrix is made.
+
+    Args:
+      queries: [n, d], of any length.
+      keys: [m, d], mapped into the same space.
+      k: how many keys for each query.
+      neighbours: over how many nearest points r is taken; over all if there are fewer.
+      sources: [s, d], the points that the queries are drawn from, default the queries.
+      block: queries at a time.
+
+    Returns:
+      float32 [n, k], the CSLS, highest first, and int32 [n, k], the keys' row numbers. Of equal
+      ones the lower number comes first. The cosine with a zero row is 0.
+
+    Raises:
+      ValueError: the arguments are no matrices of points of one space, or not finite; or there are
+        no k keys or no neighbours.
+    """
+    sources = queries if sources is None else sources
+    query_NxD, key_MxD, source_SxD = points(
+        one_space=True, queries=queries, keys=keys, sources=sources
+    )
+    require_count("k", k, len(key_MxD))
+    require_count("neighbours", neighbours)
+    require_count("block", block)
+    return _top_k(query_NxD, key_MxD, source_SxD, k, neighbours, block)
+
+
+@functools.partial(jax.jit, static_argnames=("k", "neighbours", "block"))
+def _top_k(
+    query_NxD, key_MxD, source_SxD, k: int, neighbours: int, block: int
+) -> tuple[jax.Array, jax.Array]:
+    query_NxD, key_MxD, source_SxD = map(unit_length, (query_NxD, key_MxD, source_SxD))
+    density_M = nearest(key_MxD, source_SxD, neighbours, block)[0].mean(1)
+
+    def best(query_BxD):
+        cosine_BxM = similarities(query_BxD, key_MxD)
+        density_B = jax.lax.top_k(cosine_BxM, min(neighbours, len(key_MxD)))[0].mean(1)
+        return jax.lax.top_k(2 * cosine_BxM - density_B[:, None] - density_M, k)
+
+    scores, indices = map_blocks(best, query_NxD, block)
+    return scores, indices

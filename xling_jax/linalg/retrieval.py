@@ -1,0 +1,154 @@
+"""Nearest neighbours by cosine."""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from xling_jax.linalg.points import magnitude, points, require_count
+
+BLOCK = 1024  # queries compared with all keys at a time
+
+
+def unit_length(x_NxD: jax.Array) -> jax.Array:
+    """Rows divided by their Euclidean length; zero rows stay zero, and are similar to nothing."""
+    x_NxD = x_NxD.astype(jnp.float32)
+    x_NxD = x_NxD / magnitude(x_NxD, axis=-1)
+    length_Nx1 = jnp.linalg.norm(x_NxD, axis=-1, keepdims=True)
+    return x_NxD / jnp.where(length_Nx1 == 0, 1.0, length_Nx1)
+
+
+def similarities(x_NxD: jax.Array, y_MxD: jax.Array) -> jax.Array:
+    """Products of all pairs of rows [N, M], in full float32 on every platform."""
+    return jnp.matmul(x_NxD, y_MxD.T, precision=jax.lax.Precision.HIGHEST)
+
+
+def in_blocks(x: Any, block: int) -> Any:
+    """Arrays [n, ...] cut to [blocks, block, ...], zeros behind the last row."""
+    return jax.tree.map(
+        lambda a: jnp.pad(a, ((0, -len(a) % block),) + ((0, 0),) * (a.ndim - 1)).reshape(
+            -1, block, *a.shape[1:]
+        ),
+        x,
+    )
+
+
+def map_blocks(function: Callable, x: Any, block: int) -> Any:
+    """`function` of `block` rows of x at a time, its results' rows put together again."""
+    n = len(jax.tree.leaves(x)[0])
+    results = jax.lax.map(function, in_blocks(x, min(block, n)))
+    return jax.tree.map(lambda a: a.reshape(-1, *a.shape[2:])[:n], results)
+
+
+def nearest(
+    x_NxD: jax.Array, y_MxD: jax.Array, k: int, block: int = BLOCK
+) -> tuple[jax.Array, jax.Array]:
+    """The k most similar y of each x, by their products.
+
+    Args:
+      x_NxD: n points of unit length.
+      y_MxD: m points of unit length.
+      k: how many; all of them if there are fewer.
+      block: rows of x at a time.
+
+    Returns:
+      float32 and int32 [n, min(k, m)]: products and row numbers of y, the highest first.
+    """
+    k = min(k, len(y_MxD))
+    return map_blocks(lambda x_BxD: jax.lax.top_k(similarities(x_BxD, y_MxD), k), x_NxD, block)
+
+
+def top_k(
+    queries: jax.Array, keys: jax.Array, k: int = 1, block: int = BLOCK
+) -> tuple[jax.Array, jax.Array]:
+    """The k nearest keys of every query by cosine.
+
+    Args:
+      queries: [n, d], of any length.
+      keys: [m, d].
+      k: how many keys for each query.
+      block: queries compared with all keys at a time: no n x m matrix is made.
+
+    Returns:
+      float32 [n, k], the cosines, highest first, and int32 [n, k], the keys' row numbers. Of equal
+      ones the lower number comes first. The cosine with a zero row is 0.
+
+    Raises:
+      ValueError: the two are no matrices of points of one space, or not finite; or there are no k
+        keys.
+    """
+    queries, keys = points(one_space=True, queries=queries, keys=keys)
+    require_count("k", k, len(keys))
+    require_count("block", block)
+    return _top_k(queries, keys, k, block)
+
+
+@functools.partial(jax.jit, static_argnames=("k", "block"))
+def _top_k(query_NxD, key_MxD, k: int, block: int) -> tuple[jax.Array, jax.Array]:
+    return nearest(unit_length(query_NxD), unit_length(key_MxD), k, block)
+
+
+def counterpart_ranks(
+    x: jax.Array, y: jax.Array, block: int = BLOCK
+) -> tuple[jax.Array, jax.Array]:
+    """How many points of the other side are nearer than the counterpart, in both directions.
+
+    Row i of x and row i of y are each other's counterparts. With rank r the counterpart is among
+    the k nearest if r < k. Of equally near points the one with the lower index counts as nearer,
+    as an argmax has it. Works on `block` rows of x at a time: no n x n matrix is made.
+
+    Args:
+      x: [n, d], n points.
+      y: [n, d], their counterparts.
+      block: rows of x at a time.
+
+    Returns:
+      int32 [n] twice: the rank of y[i] seen from x[i], and of x[i] seen from y[i]. Inside a
+      compiled program, where values are not checked, a point with a NaN ranks behind all others.
+
+    Raises:
+      ValueError: the two are no matrices of the same shape, or not finite.
+    """
+    x, y = points(one_space=True, counterparts=True, x=x, y=y)
+    require_count("block", block)
+    return _counterpart_ranks(x, y, block)
+
+
+@functools.partial(jax.jit, static_argnames="block")
+def _counterpart_ranks(x_NxD, y_NxD, block: int) -> tuple[jax.Array, jax.Array]:
+    n = x_NxD.shape[0]
+    x_NxD, y_NxD = unit_length(x_NxD), unit_length(y_NxD)
+    own = jnp.arange(n)
+    padded = jnp.pad(x_NxD, ((0, -n % block), (0, 0))).reshape(-1, block, x_NxD.shape[1])
+    starts = jnp.arange(padded.shape[0]) * block
+
+    def diagonal(carry, item):
+        x_BxD, start = item
+        similarity = similarities(x_BxD, y_NxD)
+        return carry, jnp.take_along_axis(
+            similarity, jnp.minimum(start + jnp.arange(block), n - 1)[:, None], axis=1
+        )[:, 0]
+
+    gold_N = jax.lax.scan(diagonal, 0, (padded, starts))[1].reshape(-1)[:n]
+
+    def compare(backward_N, item):
+        x_BxD, start = item
+        row = start + jnp.arange(block)
+        similarity = jnp.where((row < n)[:, None], similarities(x_BxD, y_NxD), -jnp.inf)
+        gold_B = gold_N[jnp.minimum(row, n - 1)]
+        is_own = own[None, :] == row[:, None]  # products of two shapes may round differently
+        tied = similarity == gold_B[:, None]
+        nearer = (similarity > gold_B[:, None]) | (tied & (own[None, :] < row[:, None]))
+        forward_B = (nearer & ~is_own).sum(1, dtype=jnp.int32)
+        tied = similarity == gold_N[None, :]
+        nearer = (similarity > gold_N[None, :]) | (tied & (row[:, None] < own[None, :]))
+        return backward_N + (nearer & ~is_own).sum(0, dtype=jnp.int32), forward_B
+
+    backward_N, forward = jax.lax.scan(compare, jnp.zeros(n, jnp.int32), (padded, starts))
+    is_number = jnp.isfinite(gold_N)
+    return (
+        jnp.where(is_number, forward.reshape(-1)[:n], n),
+        jnp.where(is_number, backward_N, n),
+    )

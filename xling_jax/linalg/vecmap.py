@@ -1,0 +1,263 @@
+"""Two sets of word vectors mapped into one space, with a dictionary or without (VecMap).
+
+Written from the papers: Artetxe, Labaka & Agirre 2018, "A robust self-learning method for fully
+unsupervised cross-lingual mappings of word embeddings" (ACL; "§" below), and their "Generalizing
+and improving bilingual word embedding mappings with a multi-step framework of linear
+transformations" (AAAI 2018).
+"""
+
+import functools
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from xling_jax.linalg.csls import NEIGHBOURS
+from xling_jax.linalg.normalization import unit_center_unit
+from xling_jax.linalg.points import points, require_count, row_pairs
+from xling_jax.linalg.procrustes import orthogonal_map
+from xling_jax.linalg.retrieval import BLOCK, in_blocks, nearest, similarities
+
+CUTOFF = 20_000  # most frequent words among which the dictionary is sought (§3.3)
+INITIAL_CUTOFF = 4_000  # the same for the first dictionary (§3.3)
+FIRST_KEEP = 0.1  # share of the similarities that may be chosen, at first (§3.3)
+IMPROVEMENT = 1e-6  # of the mean best cosine, below which nothing has improved (§3.3)
+# Iterations without improvement before more similarities may be chosen: the paper's (§3.3), for
+# chance needs time to leave a bad dictionary. Where the first one is good, 10 do as well.
+PATIENCE = 50
+FEWEST_WORDS = 20  # fewer have no neighbourhoods to compare
+SMALLEST_SINGULAR = 1e-4  # of the largest; what lies below is float32 noise that whitening inflates
+
+
+def map_unsupervised(
+    source: jax.Array, target: jax.Array, seed: int = 0, cutoff: int = CUTOFF
+) -> tuple[jax.Array, jax.Array]:
+    """Maps both languages into one space without any dictionary (Artetxe et al. 2018).
+
+    Rows are words from the most to the least frequent: the dictionary is sought among the first
+    ones, and the map it gives applies to all. The same seed gives the same bits on one machine.
+    Where the vectors are too poor or too different, the result is arbitrary, and nothing tells.
+
+    Args:
+      source: [n, d], n vectors of one language.
+      target: [m, d], m vectors of another.
+      seed: of the similarities that are left out at random.
+      cutoff: how many words of each language may enter the dictionary. Time grows with its
+        square, memory with 1,024 times it and with the 4,000 words of the first dictionary.
+
+    Returns:
+      float32 [n, d] and [m, d]: the normalised vectors in the common space, to be compared by
+      CSLS. Directions that the dictionary's words do not span are zero.
+
+    Raises:
+      ValueError: fewer than 20 rows, different dimensions, or values that are not finite.
+    """
+    require_count("cutoff", cutoff)
+    if cutoff < FEWEST_WORDS:
+        raise ValueError(f"cutoff={cutoff}: choose at least {FEWEST_WORDS} words")
+    source_NxD, target_MxD = _normalized(source, target)
+    first = min(len(source_NxD), len(target_MxD), cutoff, INITIAL_CUTOFF)
+    pairs_Px2 = first_pairs(source_NxD[:first], target_MxD[:first])
+    pairs_Px2 = _self_learn(source_NxD[:cutoff], target_MxD[:cutoff], pairs_Px2, seed)
+    return reweighted_map(source_NxD, target_MxD, pairs_Px2)
+
+
+def map_supervised(
+    source: jax.Array, target: jax.Array, pairs: np.ndarray
+) -> tuple[jax.Array, jax.Array]:
+    """Maps both languages into one space by a dictionary (Artetxe et al. 2018, AAAI).
+
+    Args:
+      source: [n, d], n vectors of one language.
+      target: [m, d], m vectors of another.
+      pairs: [p, 2], row numbers (i, j) of words that translate each other, integers.
+
+    Returns:
+      As `map_unsupervised`.
+
+    Raises:
+      ValueError: as `map_unsupervised`; no pairs, or row numbers that do not exist.
+    """
+    source_NxD, target_MxD = _normalized(source, target)
+    pairs_Px2 = row_pairs("pairs", pairs, (len(source_NxD), len(target_MxD)))
+    return reweighted_map(source_NxD, target_MxD, jnp.asarray(pairs_Px2))
+
+
+def _normalized(source: jax.Array, target: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Both normalised (§3.1), or a ValueError."""
+    sides = points(one_space=True, source=source, target=target)
+    for name, x in zip(("source", "target"), sides, strict=True):
+        if len(x) < FEWEST_WORDS:
+            raise ValueError(f"{name} {x.shape}: give at least {FEWEST_WORDS} rows of vectors")
+    return unit_center_unit(sides[0]), unit_center_unit(sides[1])
+
+
+def _self_learn(source_NxD, target_MxD, pairs_Px2, seed: int) -> jax.Array:
+    """Dictionary and rotation by turns until the cosines grow no more (§3.3), int32 [P, 2]."""
+    key = jax.random.key(seed)
+    keep, best, best_at = FIRST_KEEP, -np.inf, 0
+    for step in itertools.count():
+        pairs_Px2, objective = improve(
+            source_NxD, target_MxD, pairs_Px2, jax.random.fold_in(key, step), keep
+        )
+        if objective > best + IMPROVEMENT:
+            best, best_at = float(objective), step
+        elif step - best_at >= PATIENCE:
+            if keep == 1.0:
+                break
+            keep, best_at = min(1.0, 2 * keep), step
+    return pairs_Px2
+
+
+@jax.jit
+def first_pairs(source_NxD: jax.Array, target_NxD: jax.Array) -> jax.Array:
+    """A first dictionary from how each word resembles the others of its language (§3.2).
+
+    Translations resemble about as many words as much, whichever words these are. So each row of
+    a language's own similarity matrix is sorted, and sorted rows are compared across languages.
+
+    Args:
+      source_NxD: the n most frequent words, normalised.
+      target_NxD: those of the other language, as many.
+
+    Returns:
+      int32 [2n, 2]: row numbers (i, j), for each source word and for each target word.
+    """
+
+    def profiles(x_NxD):
+        left_NxR, singular_R, _ = jnp.linalg.svd(x_NxD, full_matrices=False)
+        root_NxN = similarities(left_NxR * singular_R, left_NxR)  # the root of X X^T
+        return unit_center_unit(jnp.sort(root_NxN, axis=1))
+
+    return induce(profiles(source_NxD), profiles(target_NxD), jax.random.key(0), 1.0)[0]
+
+
+@jax.jit
+def improve(source_NxD, target_MxD, pairs_Px2, key, keep) -> tuple[jax.Array, jax.Array]:
+    """One iteration: the dictionary's best rotation, then the rotation's best dictionary (§3.3).
+
+    Rotating one side by U V^T gives the same cosines as rotating both, by U and by V.
+
+    Args:
+      source_NxD, target_MxD: normalised vectors.
+      pairs_Px2: the dictionary.
+      key: a random key.
+      keep: the share of the similarities that may be chosen.
+
+    Returns:
+      As `induce`.
+    """
+    rotation_DxD = orthogonal_map(source_NxD[pairs_Px2[:, 0]], target_MxD[pairs_Px2[:, 1]])
+    return induce(similarities(source_NxD, rotation_DxD.T), target_MxD, key, keep)
+
+
+@functools.partial(jax.jit, static_argnames="block")
+def induce(
+    x_NxD: jax.Array, y_MxD: jax.Array, key: jax.Array, keep: jax.Array | float, block: int = BLOCK
+) -> tuple[jax.Array, jax.Array]:
+    """A dictionary of CSLS nearest neighbours in both directions, each with chance left out.
+
+    In each direction a random share `keep` of the similarities of all pairs may be chosen, drawn
+    for it alone. (§3.3 sets the others to 0; here they are no candidates, also where all that is
+    left is below 0. Where chance leaves a word nothing, all are candidates.)
+
+    Args:
+      x_NxD: n points of unit length.
+      y_MxD: m points of unit length in the same space.
+      key: a random key.
+      keep: the share, at most 1.
+      block: rows of x compared with all of y at a time.
+
+    Returns:
+      int32 [n + m, 2], the row numbers (i, j): the nearest y of every x, then the nearest x of
+      every y. And the mean cosine of all points with their nearest, over both directions and with
+      nothing left out, so that it can be compared between different shares.
+    """
+    n, m = len(x_NxD), len(y_MxD)
+    block = min(block, n)
+    near_NxK = nearest(x_NxD, y_MxD, NEIGHBOURS)[0]
+    near_MxK = nearest(y_MxD, x_NxD, NEIGHBOURS)[0]
+    density_N, density_M = near_NxK.mean(1), near_MxK.mean(1)
+    # Each direction leaves out pairs of its own: a wrong pair that both directions keep confirms
+    # itself. A pair's chance is the product of two random odd words, a hundredth of the work of a
+    # word for each pair.
+    chance_2xN, chance_2xM = (
+        jax.random.bits(jax.random.fold_in(key, side), (2, size)) | 1
+        for side, size in enumerate((n, m))
+    )
+    starts = jnp.arange(0, n, block)
+
+    def compare(backward, item):
+        x_BxD, density_B, chance_Bx2, start = item
+        score_BxM = 2 * similarities(x_BxD, y_MxD) - density_B[:, None] - density_M
+        exists = (start + jnp.arange(block) < n)[:, None]
+
+        def kept(way):
+            chance_BxM = chance_Bx2[:, way, None] * chance_2xM[way]
+            is_kept = (chance_BxM >> 8).astype(jnp.float32) < keep * 2.0**24
+            if way == 0 or block == n:  # more rows than a block always leave some
+                is_kept |= ~is_kept.any(1 - way, keepdims=True)
+            # The scores stay as they are: `_highest` compares them, and XLA rounds sums that it
+            # computes in two places differently.
+            return jnp.where(is_kept & exists, score_BxM, -jnp.inf)
+
+        best_M, row_M = backward
+        block_best_M, block_row_M = _highest(kept(1).T)
+        row_M = jnp.where(block_best_M > best_M, start + block_row_M, row_M)
+        return (jnp.maximum(best_M, block_best_M), row_M), _highest(kept(0))[1]
+
+    nothing = jnp.full(m, -jnp.inf), jnp.zeros(m, starts.dtype)
+    blocks = (*in_blocks((x_NxD, density_N, chance_2xN.T), block), starts)
+    (_, backward_M), forward = jax.lax.scan(compare, nothing, blocks)
+    pairs_Px2 = jnp.concatenate(
+        [
+            jnp.stack([jnp.arange(n), forward.reshape(-1)[:n]], axis=1),
+            jnp.stack([backward_M, jnp.arange(m)], axis=1),
+        ]
+    )
+    # A maximum of the nearest, for with a slice XLA sorts whole rows instead.
+    return pairs_Px2, (near_NxK.max(1).mean() + near_MxK.max(1).mean()) / 2
+
+
+def _highest(score_NxM: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """The highest of each row and where it first is, faster on a CPU than an argmax."""
+    m = score_NxM.shape[1]
+    best_N = score_NxM.max(1)
+    is_best = score_NxM == best_N[:, None]
+    return best_N, jnp.where(is_best, jnp.arange(m), m - 1).min(1)
+
+
+@jax.jit
+def reweighted_map(source_NxD, target_MxD, pairs_Px2) -> tuple[jax.Array, jax.Array]:
+    """Whitened, rotated, re-weighted and de-whitened (§3.4; Artetxe et al. 2018, AAAI, §3).
+
+    Args:
+      source_NxD, target_MxD: normalised vectors.
+      pairs_Px2: the dictionary.
+
+    Returns:
+      Both in the common space, [n, d] and [m, d].
+    """
+    with jax.default_matmul_precision("highest"):
+        x_PxD, y_PxD = source_NxD[pairs_Px2[:, 0]], target_MxD[pairs_Px2[:, 1]]
+        (whiten_x, colour_x), (whiten_y, colour_y) = _whitening(x_PxD), _whitening(y_PxD)
+        covariance_DxD = (x_PxD @ whiten_x).T @ (y_PxD @ whiten_y)
+        left_DxD, correlation_D, right_DxD = jnp.linalg.svd(covariance_DxD)
+
+        def to_common(whiten, rotation, colour):
+            return (whiten @ rotation * jnp.sqrt(correlation_D)) @ (rotation.T @ colour @ rotation)
+
+        return (
+            source_NxD @ to_common(whiten_x, left_DxD, colour_x),
+            target_MxD @ to_common(whiten_y, right_DxD.T, colour_y),
+        )
+
+
+def _whitening(x_PxD: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """(X^T X)^(-1/2) and (X^T X)^(1/2), both [d, d], without directions that X does not span."""
+    _, singular_R, right_RxD = jnp.linalg.svd(x_PxD, full_matrices=False)
+    is_there = singular_R > SMALLEST_SINGULAR * singular_R[0]
+    power_R = jnp.where(is_there, singular_R, 0.0)
+    inverse_R = jnp.where(is_there, 1 / jnp.where(is_there, singular_R, 1.0), 0.0)
+    return (right_RxD.T * inverse_R) @ right_RxD, (right_RxD.T * power_R) @ right_RxD

@@ -1,0 +1,1 @@
+"""Models as `transformers` and XLM read and write them."""

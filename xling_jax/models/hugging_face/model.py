@@ -1,0 +1,195 @@
+"""Weights of BERT and XLM to and from a folder that `transformers` reads and writes.
+
+The folder holds `config.json` and `model.safetensors`. Models with BERT's head are as
+BertForMaskedLM saves them, those with a linear one as XLMWithLMHeadModel does. The folders of
+RobertaForMaskedLM and XLMRobertaForMaskedLM are read too: they differ from BERT's in names, and in
+positions that are counted from behind the padding's.
+"""
+
+import dataclasses
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import safetensors.numpy
+
+from xling_jax.files import require_regular, write_beside
+from xling_jax.models import heads, tensor_files
+from xling_jax.models.bert import BertConfig
+from xling_jax.models.hugging_face import config as hugging_face_config
+from xling_jax.models.hugging_face import tensors as hugging_face_tensors
+from xling_jax.models.hugging_face.config import CONFIG, Described
+from xling_jax.models.hugging_face.names import POSITIONS, TOKEN_TYPES, XLM, Leaf
+from xling_jax.models.tensor_files import TensorFile
+
+WEIGHTS, PICKLE = "model.safetensors", "pytorch_model.bin"
+
+
+def load(
+    folder: str | os.PathLike[str], language: str | None = None
+) -> tuple[BertConfig, dict[str, Any]]:
+    """Reads a masked language model.
+
+    Weights of any floating type become float32. The pooler and the next-sentence head of
+    checkpoints that have them are left out. The language embeddings of an XLM are the token types,
+    in its order; an XLM without them has one token type, which is zero.
+
+    Args:
+      folder: that `transformers` wrote.
+      language: of a model with language embeddings, keep only this one's, as token type 0; others
+        stay as they are. None: keep all.
+
+    Returns:
+      The config, which computes in float32, and plain params as `heads.initial_params` gives.
+
+    Raises:
+      FileNotFoundError: one of the two files is missing.
+      ValueError: another architecture, a file that cannot be read, a language that the model does
+        not have, or tensors that are missing, unknown, misshapen, not finite in float32 or not
+        what the tied output needs.
+    """
+    folder = Path(folder)
+    described = hugging_face_config.read(folder / CONFIG)
+    architecture, config = described.architecture, described.config
+    kept = None
+    if language is not None and described.has_languages:
+        kept = _number_of(folder / CONFIG, described, language)
+    file = TensorFile(require(folder))
+    names = hugging_face_tensors.names_in(file, architecture)
+    file.require_layers(config.layers, CONFIG)
+    shapes = _shapes(config)
+    _require_tensors(file, names, described, shapes)
+    params: dict[str, Any] = {}
+    for leaf, shape in shapes.items():
+        if described.lacks(leaf):
+            _insert(params, leaf, jnp.zeros(shape))
+            continue
+        parts = [file.read(names[name]) for name in architecture.tensors(leaf)]
+        value = hugging_face_tensors.joined(leaf, parts)
+        _insert(
+            params, leaf, jnp.asarray(value[described.skipped :] if leaf == POSITIONS else value)
+        )
+    if kept is not None:
+        embeddings = params["embeddings"]
+        embeddings["token_types"] = embeddings["token_types"][kept : kept + 1]
+        config = dataclasses.replace(config, token_types=1)
+    return config, params
+
+
+def _require_tensors(
+    file: TensorFile,
+    names: Mapping[str, str],
+    described: Described,
+    shapes: Mapping[Leaf, tuple[int, ...]],
+) -> None:
+    """ValueError unless a file's tensors make up parameters of these shapes."""
+    architecture = described.architecture
+    wanted: dict[str, tuple[int, ...]] = {}
+    for leaf, (first, *others) in shapes.items():
+        if described.lacks(leaf):
+            continue
+        shape = (first + described.skipped if leaf == POSITIONS else first, *others)
+        tensors = architecture.tensors(leaf)
+        part = hugging_face_tensors.part_shape(leaf, shape, len(tensors))
+        wanted |= dict.fromkeys(tensors, part)
+    for copy, original in architecture.tied.items():
+        if copy in names:
+            wanted[copy] = wanted[original]
+    found = {name: file.shapes[stored] for name, stored in names.items()}
+    way_out = "A masked language model is needed, as AutoModelForMaskedLM saves it"
+    tensor_files.require_shapes(file.path, found, wanted, CONFIG, way_out)
+    hugging_face_tensors.require_tied(file, names, architecture)
+
+
+def _number_of(path: Path, described: Described, language: str) -> int:
+    """The language embedding of a language."""
+    number = described.languages.get(language, -1)
+    if not 0 <= number < described.config.token_types:
+        known = ", ".join(sorted(described.languages)) or "none"
+        raise ValueError(
+            f"{path}: the model has language embeddings, and lang2id names none for {language!r} "
+            f"(it names {known}): give one of these names to the language, or add it to lang2id"
+        )
+    return number
+
+
+def require(folder: Path) -> Path:
+    """The file of the weights; FileNotFoundError, or ValueError for a pickle, if there is none."""
+    path = folder / WEIGHTS
+    if not path.exists():
+        pickle = path.with_name(PICKLE)
+        if pickle.exists():
+            raise ValueError(
+                f"{pickle} is a pickle, which can run any code when it is read. Convert it: "
+                "AutoModelForMaskedLM.from_pretrained(FOLDER).save_pretrained(NEW_FOLDER)"
+            )
+        raise FileNotFoundError(f"{path}: no such file (one file, not several shards, is read)")
+    require_regular(path)
+    return path
+
+
+def save(folder: str | os.PathLike[str], config: BertConfig, params: Mapping[str, Any]) -> None:
+    """Writes a masked language model; `config.dtype` is not stored.
+
+    An XLM adds no language embedding unless it is given languages. So token type 0 is added to its
+    positions, and where there are more, its language embeddings are what they differ from 0 by:
+    without `langs` it computes what ours does with token type 0, with `langs` the same as ours with
+    these token types. Where it gets no attention mask it takes tokens of id 0 for padding.
+
+    Args:
+      folder: made where it is missing.
+      config: the model's.
+      params: plain, as `heads.initial_params` gives and `partition.select` picks.
+
+    Raises:
+      ValueError: params are not those of a model of this config, or `transformers` has no such
+        model.
+    """
+    architecture = hugging_face_config.architecture_for(config)
+    leaves = {
+        tuple(key.key for key in path): np.asarray(leaf, np.float32)
+        for path, leaf in jax.tree_util.tree_leaves_with_path(params)
+    }
+    shapes = _shapes(config)
+    for leaf in [*shapes, *leaves]:
+        have, want = leaves[leaf].shape if leaf in leaves else None, shapes.get(leaf)
+        if have != want:
+            raise ValueError(
+                f"params/{'/'.join(leaf)} has the shape {have}, but the config wants {want}: "
+                "give the plain params of one model, and the config that it was made with"
+            )
+    if architecture is XLM:
+        types = leaves.pop(TOKEN_TYPES)
+        leaves[POSITIONS] = leaves[POSITIONS] + types[0]
+        if len(types) > 1:
+            leaves[TOKEN_TYPES] = types - types[0]
+    tensors: dict[str, np.ndarray] = {}
+    for leaf, value in leaves.items():
+        tensors |= hugging_face_tensors.parted(leaf, value, architecture.tensors(leaf))
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    # Transformers refuses files that do not say which framework's layout they have.
+    write_beside(folder / WEIGHTS, safetensors.numpy.save(tensors, metadata={"format": "pt"}))
+    fields = hugging_face_config.fields(config)
+    write_beside(folder / CONFIG, json.dumps(fields, indent=2) + "\n")
+
+
+def _shapes(config: BertConfig) -> dict[Leaf, tuple[int, ...]]:
+    """The shape of every leaf of the params, by its path."""
+    tree = heads.param_shapes(config)
+    return {
+        tuple(key.key for key in path): leaf.shape
+        for path, leaf in jax.tree_util.tree_leaves_with_path(tree)
+    }
+
+
+def _insert(tree: dict[str, Any], path: Iterable[str], value: Any) -> None:
+    *parents, last = path
+    for name in parents:
+        tree = tree.setdefault(name, {})
+    tree[last] = value

@@ -1,0 +1,178 @@
+"""A model of `transformers` with its tokenizer, as a reader of text.
+
+Beside `config.json` and `model.safetensors` the folder holds `tokenizer.json`, which the package
+`tokenizers` reads.
+"""
+
+import dataclasses
+import functools
+import importlib.util
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from xling_jax.corpora.normalize import Normalizer
+from xling_jax.files import require_regular
+from xling_jax.models.bert import BertConfig
+from xling_jax.models.hugging_face import model as hugging_face
+from xling_jax.models.json_fields import Fields
+from xling_jax.models.text_model import BLANK, NO_WORD, Encoded, require_rows
+
+TOKENIZER = "tokenizer.json"
+CONTINUED = "##"  # with which WordPiece marks what does not begin a word
+END = "</w>"  # with which byte pairs mark the end of a word (Sennrich et al. 2016)
+
+
+def require(folder: Path) -> Path:
+    """The tokenizer's file.
+
+    Raises:
+      FileNotFoundError: there is none.
+      ValueError: it is a folder, a pipe or a device, or `tokenizers`, which reads it, is not
+        installed.
+    """
+    path = folder / TOKENIZER
+    if not path.exists():
+        raise FileNotFoundError(
+            f"{path}: no such file; AutoTokenizer.from_pretrained(NAME).save_pretrained(FOLDER) of "
+            "transformers writes it (and for an XLM vocab.json and merges.txt instead)"
+        )
+    require_regular(path)
+    if importlib.util.find_spec("tokenizers") is None:
+        raise ValueError(f"{path}: to read it, pip install tokenizers")
+    return path
+
+
+@dataclasses.dataclass(frozen=True)
+class HuggingFaceModel:
+    """A model and its tokenizer.
+
+    config: its size. params: plain. language: says how words are told apart in text.
+    tokenizer: of the package `tokenizers`. frame: the ids before and behind a sentence.
+    unknown: the id of what the vocabulary cannot write; None where it has all bytes.
+    """
+
+    config: BertConfig
+    params: Mapping[str, Any]
+    language: str
+    tokenizer: Any
+    frame: tuple[int, int]
+    unknown: int | None
+
+    inverted = False
+
+    @classmethod
+    def load(cls, folder: Path, language: str) -> "HuggingFaceModel":
+        """Reads a folder that `transformers` wrote, see `hugging_face.load`.
+
+        Of a model with language embeddings only the language's own is kept.
+
+        Raises:
+          FileNotFoundError: a file is missing.
+          ValueError: one cannot be read, the tokenizer is not the model's, the model has language
+            embeddings and none of this language, or `tokenizers` is not installed.
+        """
+        path = require(folder)
+        tokenizer, unknown = _tokenizer(path)
+        frame = _frame(path, tokenizer)
+        config, params = hugging_face.load(folder, language)
+        require_rows(path, tokenizer.get_vocab(), config.vocabulary_size)
+        return cls(config, params, language, tokenizer, frame, unknown)
+
+    @functools.cached_property
+    def write(self) -> Normalizer:
+        """Puts blanks between words, as Moses or a segmenter does."""
+        return Normalizer(self.language)
+
+    def encode(self, sentences: Sequence[str]) -> list[np.ndarray]:
+        """See `TextModel`; the text stays as it is."""
+        found = self.tokenizer.encode_batch(list(sentences), add_special_tokens=False)
+        return [np.array(each.ids, np.int32) for each in found]
+
+    def encode_words(self, written: Sequence[str]) -> list[Encoded]:
+        """See `TextModel`."""
+        found = self.tokenizer.encode_batch(
+            [sentence.split() for sentence in written],
+            is_pretokenized=True,
+            add_special_tokens=False,
+        )
+        return [
+            (
+                np.array(each.ids, np.int32),
+                np.array([NO_WORD if n is None else n for n in each.word_ids], np.int32),
+            )
+            for each in found
+        ]
+
+    def single_pieces(self, words: Iterable[str] | None = None) -> dict[str, int]:
+        """See `TextModel`."""
+        names, special = self.tokenizer.get_vocab(), self._special
+        if words is None:
+            if any(name.startswith(BLANK) for name in names):
+                words = [name.removeprefix(BLANK) for name in names if name.startswith(BLANK)]
+            elif any(name.endswith(END) for name in names):
+                words = [name.removesuffix(END) for name in names if name.endswith(END)]
+            else:
+                words = [name for name in names if not name.startswith(CONTINUED)]
+        given = [word for word in words if word]
+        return {
+            word: int(ids[0])
+            for word, (ids, _) in zip(given, self.encode_words(given), strict=True)
+            if len(ids) == 1 and int(ids[0]) not in special
+        }
+
+    @functools.cached_property
+    def _special(self) -> set[int]:
+        """The ids that stand for no text: special tokens, and what the vocabulary cannot write."""
+        added = {n for n, x in self.tokenizer.get_added_tokens_decoder().items() if x.special}
+        return added if self.unknown is None else added | {self.unknown}
+
+
+def _tokenizer(path: Path) -> tuple[Any, int | None]:
+    """The tokenizer in a file, and its id of what its vocabulary cannot write, if any."""
+    import tokenizers  # imported late: few runs need it
+
+    fields = Fields.read(path)
+    try:
+        tokenizer = tokenizers.Tokenizer.from_file(str(path))
+    except Exception as error:  # the package raises nothing more precise
+        raise ValueError(f"{path} cannot be read: {error}") from error
+    steps = [fields.get(name) for name in ("normalizer", "pre_tokenizer", "decoder")]
+    if '"type": "ByteLevel"' in json.dumps(steps):
+        raise ValueError(
+            f"{path} cuts text into bytes, as GPT-2's and RoBERTa's does, which does not tell "
+            "words apart: choose a BERT or an XLM-R"
+        )
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    model, vocabulary = fields.object("model"), tokenizer.get_vocab()
+    if "unk_id" in model.names():  # Unigram has a number instead of a name, and always needs it
+        return tokenizer, model.integer("unk_id")
+    has_bytes = all(f"<0x{byte:02X}>" in vocabulary for byte in range(256))
+    if "unk_token" not in model and has_bytes and model.boolean("byte_fallback", False):
+        return tokenizer, None
+    name = model.text("unk_token")
+    if name not in vocabulary:
+        raise model.error("unk_token", "the vocabulary has no such piece; restore the file")
+    return tokenizer, vocabulary[name]
+
+
+def _frame(path: Path, tokenizer: Any) -> tuple[int, int]:
+    """The ids that a tokenizer puts before and behind a sentence."""
+    framed = tokenizer.encode("")
+    if len(framed.ids) != 2:
+        raise ValueError(
+            f"{path} puts {len(framed.ids)} special tokens around a sentence, not one before and "
+            "one behind it: take the tokenizer of a BERT or an XLM-R"
+        )
+    for name, number in zip(framed.tokens, framed.ids, strict=True):
+        if tokenizer.token_to_id(name) != number:
+            raise ValueError(
+                f"{path} puts {name!r} of id {number} around a sentence, but its vocabulary gives "
+                f"it {tokenizer.token_to_id(name)}: restore the file"
+            )
+    first, last = framed.ids
+    return first, last

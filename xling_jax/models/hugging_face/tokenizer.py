@@ -1,0 +1,141 @@
+"""Our pieces as the tokenizer of a folder for `transformers`.
+
+The package `tokenizers` has no Moses and no segmenter of Chinese. So the tokenizer takes text as
+`StoredModel.write` gives it, that is normalised already; then its ids are those of
+`StoredModel.encode` between the frame's. The names of special tokens in a text are special tokens,
+while SentencePiece takes them for text; and where a unigram model finds two ways to cut a word
+equally likely, as `aa aaa` and `aaa aa`, the two may choose differently.
+"""
+
+import importlib.util
+import json
+from pathlib import Path
+from typing import Any
+
+from xling_jax.files import write_beside
+from xling_jax.models.hugging_face.text import TOKENIZER
+from xling_jax.models.hugging_face.xlm_text import SETTINGS
+from xling_jax.models.stored import StoredModel
+from xling_jax.models.text_model import BLANK
+from xling_jax.vocabulary.pieces import SPECIAL_TOKENS, UNK, Pieces
+
+SPECIALS = len(SPECIAL_TOKENS)
+
+
+def require(model: StoredModel) -> None:
+    """ValueError if no tokenizer can be written for a model."""
+    if model.inverted:
+        raise ValueError(
+            "the model reads its pieces in reversed order, which no tokenizer does; "
+            "models.hugging_face.save writes its weights alone"
+        )
+    special = model.ids[:SPECIALS].tolist()
+    if not set(model.frame) <= set(special):
+        raise ValueError(
+            f"the model's frame {list(model.frame)} is not of its special tokens {special}; a "
+            "tokenizer would find its names in text"
+        )
+    if importlib.util.find_spec("tokenizers") is None:
+        raise ValueError(f"to write {TOKENIZER}, pip install tokenizers")
+
+
+def save(folder: Path, model: StoredModel) -> None:
+    """Writes `tokenizer.json` and `tokenizer_config.json`.
+
+    Raises:
+      ValueError: see `require`.
+    """
+    require(model)
+    names = row_names(model)
+    tokenizer = _tokenizer(model, names)
+    first, last = (names[number] for number in model.frame)
+    pad, unknown, *_, mask = (names[number] for number in model.ids[:SPECIALS])
+    settings = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "pad_token": pad,
+        "unk_token": unknown,
+        "cls_token": first,
+        "sep_token": last,
+        "mask_token": mask,
+        "model_max_length": model.config.positions,
+        # An XLM would take token types for pieces.
+        "model_input_names": ["input_ids", "attention_mask"],
+        "clean_up_tokenization_spaces": False,
+    }
+    write_beside(folder / TOKENIZER, tokenizer.to_str(pretty=True) + "\n")
+    write_beside(folder / SETTINGS, json.dumps(settings, indent=2) + "\n")
+
+
+def row_names(model: StoredModel) -> list[str]:
+    """What each row of the token embeddings stands for.
+
+    Rows that are another language's have a name with a blank, which no text can give.
+    """
+    names = [f"row {number}" for number in range(model.config.vocabulary_size)]
+    for name, number in zip(model.pieces.names, model.ids.tolist(), strict=True):
+        names[number] = name
+    return names
+
+
+def merges(pieces: Pieces) -> list[tuple[str, str]]:
+    """The pairs that byte pairs are joined from, in the order in which SentencePiece joins them.
+
+    It joins any two pieces that make a third, the one with the highest score first, and of equal
+    ones that on the left.
+    """
+    own = pieces.names[SPECIALS:]
+    known, found = set(own), []
+    for name in own:
+        cuts = range(1, len(name))
+        pairs = [(name[:cut], name[cut:]) for cut in cuts]
+        # Of "ab|a" and "a|ba" the former is on the left where both are possible, in "ab a ba":
+        # what is behind its cut begins the piece too.
+        pairs.sort(key=lambda pair: not (pair[0] + pair[1]).startswith(pair[1]))
+        found += [pair for pair in pairs if known.issuperset(pair)]
+    return found
+
+
+def _tokenizer(model: StoredModel, names: list[str]) -> Any:
+    from tokenizers import (  # imported late: few runs need it
+        AddedToken,
+        Regex,
+        Tokenizer,
+        decoders,
+        models,
+        normalizers,
+        pre_tokenizers,
+        processors,
+    )
+
+    pieces = model.pieces
+    if pieces.is_bpe:
+        algorithm: Any = models.BPE(
+            vocab={name: number for number, name in enumerate(names)},
+            merges=merges(pieces),
+            unk_token=names[model.ids[UNK]],
+            fuse_unk=True,
+        )
+    else:
+        scores = [min(pieces.scores)] * len(names)
+        for score, number in zip(pieces.scores, model.ids.tolist(), strict=True):
+            scores[number] = score
+        vocabulary = list(zip(names, scores, strict=True))
+        algorithm = models.Unigram(vocabulary, unk_id=int(model.ids[UNK]), byte_fallback=False)
+    tokenizer = Tokenizer(algorithm)
+    # SentencePiece joins blanks, and leaves out those at both ends.
+    tokenizer.normalizer = normalizers.Sequence(
+        [normalizers.Replace(Regex("^ +| +$"), ""), normalizers.Replace(Regex(" {2,}"), " ")]
+    )
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(BLANK, prepend_scheme="always")
+    tokenizer.decoder = decoders.Metaspace(BLANK, prepend_scheme="always")
+    first, last = (names[number] for number in model.frame)
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single=f"{first} $A {last}",
+        pair=f"{first} $A {last} $B {last}",
+        special_tokens=list(zip((first, last), model.frame, strict=True)),
+    )
+    special = [names[number] for number in model.ids[:SPECIALS]]
+    tokenizer.add_special_tokens(
+        [AddedToken(name, normalized=False) for name in dict.fromkeys([*special, first, last])]
+    )
+    return tokenizer

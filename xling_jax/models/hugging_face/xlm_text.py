@@ -1,0 +1,229 @@
+"""An XLM of `transformers` with its tokenizer, as a reader of text.
+
+An XLM has no `tokenizer.json`. Beside `config.json` and `model.safetensors` the folder holds
+`vocab.json`, `merges.txt` and `tokenizer_config.json`, as XLMTokenizer saves them.
+"""
+
+import dataclasses
+import functools
+import itertools
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from xling_jax.corpora import text
+from xling_jax.corpora.normalize import (
+    CHINESE,
+    Normalization,
+    Normalizer,
+    rules_for,
+    segment_chinese,
+)
+from xling_jax.files import require_regular
+from xling_jax.models.bert import BertConfig
+from xling_jax.models.hugging_face import model as hugging_face
+from xling_jax.models.hugging_face.text import END, TOKENIZER
+from xling_jax.models.json_fields import Fields
+from xling_jax.models.text_model import Encoded, require_rows
+
+VOCABULARY, MERGES, SETTINGS = "vocab.json", "merges.txt", "tokenizer_config.json"
+FIRST, LAST, UNKNOWN = "<s>", "</s>", "<unk>"
+PLAIN = "do_lowercase_and_remove_accent"  # the setting; XLM-17 and XLM-100 do not
+REMEMBERED = 1 << 18  # words whose ids are kept, some 100 MB
+
+Ranks = Mapping[tuple[str, str], int]
+
+
+def is_in(folder: Path) -> bool:
+    """Whether a folder has such a tokenizer, and none that the package `tokenizers` reads."""
+    return (folder / VOCABULARY).exists() and not (folder / TOKENIZER).exists()
+
+
+def files(folder: Path) -> list[Path]:
+    """The tokenizer's files.
+
+    Raises:
+      FileNotFoundError: one is missing.
+      ValueError: one is a folder, a pipe or a device.
+    """
+    if not (folder / MERGES).exists():
+        raise FileNotFoundError(
+            f"{folder / MERGES}: no such file; AutoTokenizer.from_pretrained(NAME).save_pretrained("
+            "FOLDER) of transformers writes it"
+        )
+    settings = folder / SETTINGS
+    found = [folder / VOCABULARY, folder / MERGES, *([settings] if settings.exists() else [])]
+    for path in found:
+        require_regular(path)
+    return found
+
+
+def read_merges(path: Path) -> Ranks:
+    """The learned pairs of a file, each with its place; see `split`.
+
+    A line has the pair, and maybe how often it was seen; the first may name a version. As for
+    XLMTokenizer, blanks of every kind end a piece, and a pair of which a blank is one is none.
+
+    Raises:
+      ValueError: a line has no pair, or a pair is there twice; the line is named.
+    """
+    again = "restore the file, or save the tokenizer again"
+    try:
+        *lines, rest = path.read_text("utf-8").split("\n")  # other than splitlines at U+2028
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not UTF-8 (byte {error.start + 1}): {again}") from None
+    if rest:
+        raise ValueError(f"{path}, line {len(lines) + 1}: the last line has no end: {again}")
+    ranks: dict[tuple[str, str], int] = {}
+    for number, line in enumerate(lines):
+        pair, written = line.split()[:2], [part for part in line.split(" ") if part][:2]
+        if len(pair) < 2:
+            if len(written) == 2:
+                continue
+            raise ValueError(f"{path}, line {number + 1}: {line!r} is no pair of pieces: {again}")
+        if (pair[0], pair[1]) in ranks and pair == written:
+            raise ValueError(f"{path}, line {number + 1}: {line!r} is there twice: {again}")
+        ranks[pair[0], pair[1]] = number
+    return ranks
+
+
+def split(word: str, ranks: Ranks) -> list[str]:
+    """The pieces of a word: the pair that was learned first is joined, everywhere, as long as one
+    is known (Sennrich et al. 2016, §3.2). The last piece ends with `END`.
+
+    Args:
+      word: not empty.
+      ranks: of each pair of pieces, its place among the learned ones.
+    """
+    pieces = [*word[:-1], word[-1] + END]
+    while len(pieces) > 1:
+        best = min(itertools.pairwise(pieces), key=lambda pair: ranks.get(pair, len(ranks)))
+        if best not in ranks:
+            break
+        joined: list[str] = []
+        place = 0
+        while place < len(pieces):
+            is_pair = tuple(pieces[place : place + 2]) == best
+            joined.append("".join(best) if is_pair else pieces[place])
+            place += 2 if is_pair else 1
+        pieces = joined
+    return pieces
+
+
+@dataclasses.dataclass(frozen=True)
+class XlmModel:
+    """An XLM and its tokenizer.
+
+    config: its size. params: plain. language: decides how Moses writes text, and which language
+    embedding is used where there are any. vocabulary: the id of each piece. ranks: see `split`.
+    is_plain: whether pieces are without capitals and accents.
+    """
+
+    config: BertConfig
+    params: Mapping[str, Any]
+    language: str
+    vocabulary: Mapping[str, int]
+    ranks: Ranks
+    is_plain: bool
+
+    inverted = False
+
+    @classmethod
+    def load(cls, folder: Path, language: str) -> "XlmModel":
+        """Reads a folder that `transformers` wrote, see `hugging_face.load`.
+
+        Of a model with language embeddings only the language's own is kept.
+
+        Raises:
+          FileNotFoundError: a file is missing.
+          ValueError: one cannot be read, or the model has language embeddings and none of this
+            language.
+        """
+        vocabulary_path, merges_path, *settings = files(folder)
+        pieces = Fields.read(vocabulary_path)
+        vocabulary = {name: pieces.integer(name) for name in pieces.names()}
+        ranks = read_merges(merges_path)
+        is_plain = all(Fields.read(path).boolean(PLAIN, True) for path in settings)
+        missing = [name for name in (FIRST, LAST, UNKNOWN) if name not in vocabulary]
+        if missing or not any(name.endswith(END) for name in vocabulary):
+            raise ValueError(
+                f"{vocabulary_path} is not an XLM's: it needs the pieces {FIRST}, {LAST} and "
+                f"{UNKNOWN}, and others that end with {END}. Other models need {TOKENIZER}"
+            )
+        config, params = hugging_face.load(folder, language)
+        require_rows(vocabulary_path, vocabulary, config.vocabulary_size)
+        return cls(config, params, language, vocabulary, ranks, is_plain)
+
+    @property
+    def frame(self) -> tuple[int, int]:
+        """The ids before and behind a sentence."""
+        return self.vocabulary[FIRST], self.vocabulary[LAST]
+
+    @functools.cached_property
+    def write(self) -> Callable[[str], str]:
+        """Writes a sentence as Moses does, which XLM was trained on.
+
+        Chinese is segmented, and Moses only puts its punctuation right.
+        """
+        if rules_for(self.language) != CHINESE:
+            return Normalizer(self.language)
+        punctuation = Normalizer(self.language, Normalization(tokenize="none"))
+        return lambda sentence: punctuation(" ".join(segment_chinese(text.clean(sentence))))
+
+    def encode(self, sentences: Sequence[str]) -> list[np.ndarray]:
+        """See `TextModel`.
+
+        Text is composed (Unicode NFC) first, and XLM's steps for Romanian, Japanese and Thai alone
+        are not taken.
+        """
+        return [ids for ids, _ in self.encode_words(list(map(self.write, sentences)))]
+
+    def encode_words(self, written: Sequence[str]) -> list[Encoded]:
+        """See `TextModel`."""
+        found = []
+        for sentence in written:
+            of_words = [self._ids(word) for word in sentence.split()]
+            lengths = [len(ids) for ids in of_words]
+            found.append(
+                (
+                    np.array(list(itertools.chain.from_iterable(of_words)), np.int32),
+                    np.repeat(np.arange(len(of_words), dtype=np.int32), lengths),
+                )
+            )
+        return found
+
+    @functools.cached_property
+    def _ids(self) -> Callable[[str], tuple[int, ...]]:
+        """Gives the ids of a word's pieces; of a word that is nothing but accents maybe none."""
+        # Without `self`: a cycle would keep the parameters in memory after the model is gone.
+        vocabulary, ranks, is_plain = self.vocabulary, self.ranks, self.is_plain
+        unknown = vocabulary[UNKNOWN]
+
+        @functools.lru_cache(REMEMBERED)
+        def ids(word: str) -> tuple[int, ...]:
+            written = _without_accents(word) if is_plain else word
+            pieces = split(written, ranks) if written else []
+            return tuple(vocabulary.get(piece, unknown) for piece in pieces)
+
+        return ids
+
+    def single_pieces(self, words: Iterable[str] | None = None) -> dict[str, int]:
+        """See `TextModel`."""
+        if words is None:
+            names = (name.removesuffix(END) for name in self.vocabulary if name.endswith(END))
+            words = filter(None, names)
+        unknown, found = self.vocabulary[UNKNOWN], {}
+        for word in words:
+            ids = self._ids(word)
+            if len(ids) == 1 and ids[0] != unknown:
+                found[word] = ids[0]
+        return found
+
+
+def _without_accents(word: str) -> str:
+    """In lower case, without the marks of Unicode category Mn."""
+    apart = unicodedata.normalize("NFD", word.lower())
+    return "".join(x for x in apart if unicodedata.category(x) != "Mn").lower()

@@ -1,0 +1,247 @@
+"""Config files, what follows the colon behind them, and the rows that they ask for."""
+
+import difflib
+import importlib.machinery
+import importlib.util
+import json
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import ml_collections
+
+from xling_jax import numerals
+from xling_jax.files import plain_name
+
+T = TypeVar("T")
+_NAME_ONE = "name a config file, as configs/fake_english.py"
+_RENAMED = {"transfer": "zero_shot"}  # config files, by their older names
+
+
+def parse_options(argument: str | None, defaults: Mapping[str, str]) -> dict[str, str]:
+    """Reads what follows the colon in `--config=file.py:row=8,scale=paper`.
+
+    Raises:
+      ValueError: an option that `defaults` does not name, without a value, or given twice.
+    """
+    options, given = dict(defaults), set[str]()
+    for part in filter(None, (argument or "").split(",")):
+        name, equals, value = part.partition("=")
+        if name not in defaults or not equals or not value:
+            raise ValueError(
+                f"unknown option {part!r} of the config: write NAME=VALUE, separated by commas, "
+                f"with names from {', '.join(defaults)}"
+            )
+        if name in given:
+            raise ValueError(f"option {part!r} of the config: {name} is given twice")
+        given.add(name)
+        options[name] = value
+    return options
+
+
+def load_config(path: str, argument: str | None = None) -> ml_collections.ConfigDict:
+    """The experiment of a config file.
+
+    Args:
+      path: of a Python file with a function `get_config`.
+      argument: what the function is given, if anything: options.
+
+    Raises:
+      ValueError: there is no such file, it fails, or it refuses the options; the file is named.
+    """
+    if not path:
+        raise ValueError(f"--config= is empty: {_NAME_ONE}")
+    if not os.path.isfile(path):
+        raise ValueError(f"--config={path}: {_no_config(Path(path))}")
+    loader = importlib.machinery.SourceFileLoader(f"config_{Path(path).stem}", path)
+    spec = importlib.util.spec_from_loader(loader.name, loader)
+    assert spec is not None
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+    try:
+        loader.exec_module(module)
+        if not hasattr(module, "get_config"):
+            raise ValueError("a config file needs a function get_config, which returns the config")
+        config = module.get_config(*([] if argument is None else [argument]))
+        if not isinstance(config, ml_collections.ConfigDict):
+            raise ValueError(f"get_config returns a {type(config).__name__}, not a ConfigDict")
+    except SyntaxError as error:
+        raise ValueError(f"{path}, line {error.lineno or 1}: {error.msg}") from error
+    except (Exception, SystemExit) as error:  # whatever may go wrong in a file of Python
+        frames = traceback.extract_tb(error.__traceback__)
+        lines = [f", line {frame.lineno}" for frame in frames if frame.filename == path]
+        what = f"{type(error).__name__}: {error}"
+        if isinstance(error, ValueError):
+            what = str(error)
+            if frames[-1].filename != path:  # it refuses an option
+                lines = []
+        raise ValueError(f"{path}{lines[-1] if lines else ''}: {what}") from error
+    return config
+
+
+def _no_config(path: Path) -> str:
+    """Why a path is no config file, and which may be meant."""
+    if path.is_dir():
+        found = ", ".join(map(str, sorted(path.glob("*.py"))))
+        return "a folder; name a file in it" + (f": {found}" if found else "")
+    if path.exists():
+        return f"not a regular file; {_NAME_ONE}"
+    folders = (Path("configs"), path.parent)
+    there = {file.stem: file for folder in folders for file in folder.glob("*.py") if file != path}
+    if new := there.get(_RENAMED.get(path.stem, "")):
+        return f"no such file; it is called {new} now"
+    near = difflib.get_close_matches(path.stem, there, n=1)
+    return f"no such file; is it {there[near[0]]}?" if near else f"no such file; {_NAME_ONE}"
+
+
+def require_fields(config: ml_collections.ConfigDict, flag: str, arguments: Sequence[str]) -> None:
+    """Raises ValueError where an argument sets a field that the config does not have.
+
+    Args:
+      config: as its file gives it.
+      flag: what the arguments that set fields begin with, before the dot.
+      arguments: of the command line, as `--config.training.epochs=3`.
+    """
+    for argument in arguments:
+        name = "--" + argument.partition("=")[0].lstrip("-")
+        if not argument.startswith("-") or not name.startswith(f"{flag}."):
+            continue
+        section: Any = config
+        field = name.removeprefix(f"{flag}.")
+        for part in field.split("."):
+            part = part.partition("[")[0]  # a place in a tuple
+            if not isinstance(section, Mapping | ml_collections.ConfigDict) or part not in section:
+                near = difflib.get_close_matches(field, flatten(config.to_dict()), n=1)
+                hint = f"; is it {flag}.{near[0]}?" if near else ""
+                raise ValueError(f"{name}: the config has no such field{hint}")
+            if not part.isidentifier():
+                raise ValueError(
+                    f"{argument}: {part} cannot be set here; a row's description stands behind "
+                    "row= as it is, as row=inv-order"
+                )
+            section = section[part]
+
+
+def config_beside(path: str, name: str, argument: str) -> ml_collections.ConfigDict:
+    """The experiment of another config file in the same folder.
+
+    Args:
+      path: of the config file that asks. name: of the other. argument: its options.
+    """
+    return load_config(str(Path(path).with_name(name)), argument)
+
+
+def chosen_rows(config: ml_collections.ConfigDict, parse: Callable[[str, str], T]) -> list[T]:
+    """The rows that a config asks for, as `parse(name, description)` gives them.
+
+    `config.row` names rows of `config.rows`, or sets of rows of `config.sets`, joined by `+`; or
+    it is itself a description.
+
+    Raises:
+      ValueError: no row, a row or seed named twice, rows whose folders would
+        be the same, or a row that `parse` refuses.
+    """
+    asked = config.row.split("+")
+    if not all(name.strip() for name in asked):
+        raise ValueError(
+            f"row={config.row!r} has an empty name: join names by one + each; a row: "
+            f"{', '.join(config.rows)}; a set of rows: {', '.join(config.sets)}"
+        )
+    names = [x for name in asked for x in config.sets.get(name, (name,))]
+    if not names:
+        raise ValueError(f"row={config.row}: there is none; a row: {', '.join(config.rows)}")
+    for kind, given in (("row", names), ("seed", list(config.seeds))):
+        if twice := sorted({each for each in given if given.count(each) > 1}):
+            listed = ", ".join(map(str, twice))
+            raise ValueError(
+                f"row={config.row}, seeds={tuple(config.seeds)}: {kind} {listed} named twice"
+            )
+    require_own_folders(names)
+    found = []
+    for name in names:
+        description = config.rows.get(name, name)
+        try:
+            found.append(parse(name, description))
+        except ValueError as error:
+            meant = f" ({description})" if description != name else ""
+            raise ValueError(
+                f"row={name!r}{meant}: {error}; or a row: {', '.join(config.rows)}; or a set of "
+                f"rows: {', '.join(config.sets)}"
+            ) from error
+    return found
+
+
+def require_own_folders(rows: Iterable[str]) -> None:
+    """Raises ValueError if two rows would keep their models in one folder."""
+    by_folder: dict[str, str] = {}
+    for row in rows:
+        other = by_folder.setdefault(plain_name(row), row)
+        if other != row:
+            raise ValueError(
+                f"row={row!r} and row={other!r} would have the same folder, "
+                f"{plain_name(row)}: run them in different workdirs"
+            )
+
+
+def languages(option: str, value: str) -> tuple[str, ...]:
+    """Reads `en-fr` as (en, fr).
+
+    Raises:
+      ValueError: there are not two, one is named twice, or a name cannot be a field's.
+    """
+    names = tuple(value.split("-"))
+    if len(names) < 2 or "" in names:
+        raise ValueError(f"{option}={value!r}: name two languages or more, joined by one - each")
+    for name in names:
+        if not name.isidentifier() or hasattr(ml_collections.ConfigDict, name):
+            raise ValueError(
+                f"{option}={value!r}: no language can be called {name!r}; take letters, digits "
+                "and _, and none of get, items, keys and the like, which configs have themselves"
+            )
+        if names.count(name) > 1:
+            raise ValueError(f"{option}={value!r}: {name!r} is named twice")
+    return names
+
+
+def require_free(section: str, names: Iterable[str], taken: Iterable[str]) -> None:
+    """Raises ValueError if a name made of languages is one that a section of the config has."""
+    if both := sorted(set(names).intersection(taken)):
+        raise ValueError(
+            f"{section}.{both[0]} is something else already: call that language otherwise"
+        )
+
+
+def choose(name: str, value: str, choices: Mapping[str, Any]) -> Any:
+    """The entry of `choices`; ValueError naming the option and what there is."""
+    if value not in choices:
+        raise ValueError(f"{name}={value!r} is unknown: choose from {', '.join(choices)}")
+    return choices[value]
+
+
+def integers(name: str, value: str) -> tuple[int, ...]:
+    """Reads `0+42` as (0, 42); ValueError naming the option."""
+    try:
+        return tuple(map(numerals.whole, value.split("+")))
+    except ValueError:
+        raise ValueError(f"{name}={value!r}: write whole numbers joined by +, as 0+42") from None
+
+
+def integer(name: str, value: str) -> int:
+    """Reads `20` as 20; ValueError naming the option."""
+    try:
+        return numerals.whole(value)
+    except ValueError:
+        raise ValueError(f"{name}={value!r}: write one whole number") from None
+
+
+def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested fields as `section.field`, in JSON's types."""
+    flat: dict[str, Any] = {}
+    for name, value in tree.items():
+        if isinstance(value, Mapping):
+            flat |= flatten(value, f"{prefix}{name}.")
+        else:
+            flat[prefix + name] = json.loads(json.dumps(value))
+    return flat

@@ -1,0 +1,287 @@
+"""An experiment: a checked config with a fingerprint, stored with what it produced."""
+
+import contextlib
+import hashlib
+import json
+import os
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import ml_collections
+
+from xling_jax import lock as locks
+from xling_jax import processes
+from xling_jax import records
+from xling_jax.runs.config_files import flatten
+from xling_jax.runs.config_files import require_own_folders
+from xling_jax.corpora import sources
+from xling_jax.files import write_beside
+from xling_jax.lock import Lock
+from xling_jax.records import Identity
+from xling_jax.runs.results import read_config
+from xling_jax.runs.results import read_metrics
+from xling_jax.runs.results import read_results
+from xling_jax.training.metrics import say
+
+# Sections and fields that change how fast a run goes, how often it saves, which replicas there are
+# or what is done with them afterwards, not what a replica computes. What the chosen rows stand for
+# and the content of texts and models are compared apart, wherever they lie.
+WITHOUT_EFFECT = (
+    "devices",
+    "profile",
+    "row",
+    "rows",
+    "runs",
+    "seeds",
+    "sets",
+    "tasks",
+    "transfer",
+    "workdir",
+    "batches.accumulate",
+    "batches.resident_tokens",
+    "corpora.processes",
+    "evaluators.row_lengths",
+    "evaluators.sentences",
+    "models.remat",
+    "training.kept_checkpoints",
+    "training.steps_per_call",
+    "training.save_every",
+)
+CONFIG, METRICS, RESULTS = "config.json", "metrics.jsonl", "results.json"
+NEEDED = ("fingerprint", "config", "rows", "texts")  # of what a run is resumed from
+VERSIONS_OF = (
+    "xling_jax",
+    "jax",
+    "flax",
+    "optax",
+    "orbax-checkpoint",
+    "sentencepiece",
+    "numpy",
+    "gensim",
+    "sacremoses",
+    "sentencex",
+    "jieba",
+    "tokenizers",
+)
+
+
+def _with_effect(config: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: value
+        for name, value in flatten(config).items()
+        if not any(name == field or name.startswith(field + ".") for field in WITHOUT_EFFECT)
+    }
+
+
+def fingerprint(
+    config: Mapping[str, Any], texts: Sequence[Mapping[str, Any]], rows: Mapping[str, str]
+) -> str:
+    """A hash of what decides the numbers: the fields with effect, the texts, the chosen rows."""
+    content = [_with_effect(config), [text["sha256"] for text in texts], dict(rows)]
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
+
+@contextlib.contextmanager
+def named(field: str) -> Iterator[None]:
+    """Puts the name of a field in front of what goes wrong while its file is read."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"{field}: {error}") from error
+    except ValueError as error:
+        raise ValueError(f"{field}: {error}") from error
+
+
+def hashed(source: str, language: str, field: str, where: str) -> dict[str, str]:
+    """What a manifest says of a source, with a hash of its content.
+
+    Args:
+      source: a file or a TFDS name. language: its language. field: of the config, that names it.
+      where: the field's whole name, for errors.
+
+    Raises:
+      ValueError, FileNotFoundError: it cannot be read.
+    """
+    with named(where):
+        digest = sources.fingerprint(source)
+    return {"source": source, "language": language, "field": field, "sha256": digest}
+
+
+def take(workdir: Path) -> Lock | None:
+    """Makes the folder and its lock, which whoever writes there keeps; None but for the first
+    process.
+
+    Raises:
+      ValueError: nothing can be written there, or another process writes there; it is named.
+    """
+    lock = None
+    if processes.is_first():
+        try:
+            workdir.mkdir(parents=True, exist_ok=True)
+            lock = locks.take(workdir)
+        except OSError as error:
+            raise ValueError(
+                f"--workdir={workdir}: cannot write there ({error.strerror}); choose another folder"
+            ) from error
+        if not lock.is_sure:
+            say(f"{workdir}: its file system has no locks; let no other process write there")
+    processes.wait("the workdir")
+    return lock
+
+
+def _differences(stored: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """The fields, rows and texts in which two experiments differ."""
+    before, now = _with_effect(stored["config"]), _with_effect(new["config"])
+    lines = [
+        f"{name}: {before.get(name)} there, {now.get(name)} now"
+        for name in sorted({*before, *now})
+        if before.get(name) != now.get(name)
+    ]
+    old_rows = stored["rows"]
+    lines += [
+        f"row {name}: {old_rows[name]} there, {description} now"
+        for name, description in new["rows"].items()
+        if old_rows.get(name, description) != description
+    ]
+    hashes: dict[tuple[str, ...], set[str]] = {}
+    for entry in stored.get("texts", []):  # one file may serve twice, cut at different places
+        hashes.setdefault(_text(entry), set()).add(entry["sha256"])
+    lines += [
+        f"the content of {entry['source']} ({entry['language']})"
+        for entry in new["texts"]
+        if entry["sha256"] not in hashes.get(_text(entry), {entry["sha256"]})
+    ]
+    return lines
+
+
+def _text(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    """What a text is for: its source, language and field."""
+    return tuple(entry.get(name, "") for name in ("source", "language", "field"))
+
+
+def _widened(stored: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """A stored experiment with the rows of a new one, and their texts."""
+    rows = {**stored["rows"], **new["rows"]}
+    known = {_text(entry) for entry in stored["texts"]}
+    texts = [*stored["texts"], *(entry for entry in new["texts"] if _text(entry) not in known)]
+    now, before = fingerprint(stored["config"], texts, rows), stored["fingerprint"]
+    earlier = [x for x in (*stored.get("earlier_fingerprints", ()), before) if x != now]
+    more = {"rows": rows, "texts": texts, "earlier_fingerprints": list(dict.fromkeys(earlier))}
+    return {**stored, **more, "fingerprint": now}
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def describe(
+    config: ml_collections.ConfigDict,
+    texts: Sequence[Mapping[str, Any]],
+    rows: Mapping[str, str],
+) -> dict[str, Any]:
+    """What `config.json` says of an experiment.
+
+    Args:
+      config: checked.
+      texts: the manifest of what it was given to read.
+      rows: the descriptions of the chosen rows.
+    """
+    fields = config.to_dict()
+    return {
+        "experiment": config.name,
+        "fingerprint": fingerprint(fields, texts, rows),
+        "earlier_fingerprints": [],
+        "scale": config.get("scale", ""),
+        "versions": {"python": platform.python_version()}
+        | {name: _version(name) for name in VERSIONS_OF},
+        "texts": list(texts),
+        "rows": dict(rows),
+        "config": fields,
+    }
+
+
+def stored(
+    workdir: Path, description: Mapping[str, Any], needed: Sequence[str] = ()
+) -> dict[str, Any] | None:
+    """What the same experiment stored when it began in this workdir; None if none did.
+
+    Rows that were not asked for before are added to it: a table can grow. A run that
+    trained nothing may be replaced by any other.
+
+    Args:
+      workdir: of the run.
+      description: of the experiment, see `describe`.
+      needed: what it stores besides that before it trains.
+
+    Raises:
+      ValueError: the folder holds a run of another config, of which the fields that differ are
+        named, or something there is damaged or of another experiment; or see
+        `require_own_folders`.
+    """
+    return processes.of_first(lambda: _stored(workdir, description, (*NEEDED, *needed)))
+
+
+def _trained(workdir: Path) -> Path | None:
+    """Something that a run computed in a workdir."""
+    checkpoints = (x for x in workdir.glob("checkpoints/*/[0-9]*") if x.name.isdigit())
+    lines = workdir / METRICS
+    if os.path.lexists(workdir / RESULTS):
+        return workdir / RESULTS
+    if os.path.lexists(lines) and not (lines.is_file() and not lines.stat().st_size):
+        return lines
+    return next(checkpoints, None)
+
+
+def _stored(
+    workdir: Path, description: Mapping[str, Any], needed: Sequence[str]
+) -> dict[str, Any] | None:
+    path, trained = workdir / CONFIG, _trained(workdir)
+    found = read_config(path)
+    if not found and (trained or os.path.lexists(path)):
+        what = "holds nothing" if os.path.lexists(path) else "is not there"
+        of = f", and {trained} is of a run that it described" if trained else ""
+        raise ValueError(f"{path} {what}{of}: {records.RESTORE}")
+    if not found:
+        return None
+    if missing := [name for name in needed if name not in found]:
+        raise ValueError(f"{path} is damaged: it has no {missing[0]}: {records.RESTORE}")
+    lines = _differences(found, description)
+    if lines and not trained:
+        return None
+    if lines:
+        raise ValueError(
+            f"--workdir={workdir} holds a run of another config. What differs:\n"
+            + "".join(f"  {line}\n" for line in lines)
+            + "Choose another --workdir, or repeat the command of that run to resume it."
+        )
+    require_own_folders([*found["rows"], *description["rows"]])
+    found = _widened(found, description)
+    read_results(workdir / RESULTS, Identity.of(found))
+    read_metrics(workdir / METRICS, Identity.of(found))
+    return found
+
+
+def profile_folder(config: ml_collections.ConfigDict, workdir: Path) -> Path | None:
+    """Where traces of a run go, if the config asks for some."""
+    return workdir / "profile" if config.profile else None
+
+
+def store(workdir: Path, description: Mapping[str, Any]) -> None:
+    """Writes `config.json`."""
+    write_beside(workdir / CONFIG, json.dumps(records.sealed(description), indent=1) + "\n")
+
+
+def require_same_vocabulary(found: Mapping[str, Any] | None, new: Mapping[str, Any]) -> None:
+    """Raises ValueError if the pieces are not those that the stored run began with."""
+    if found and found["vocabulary"].get("sha256") != new["sha256"]:
+        was = found.get("versions", {}).get("sentencepiece")
+        raise ValueError(
+            "the vocabulary trained now is not the one that this run began with: install "
+            f"sentencepiece=={was}, or choose another --workdir"
+        )

@@ -1,0 +1,323 @@
+"""What a run stored, read back and checked, and its means over seeds.
+
+A run's workdir holds `config.json`, `metrics.jsonl`, `results.json` and `arrays/*.npz`. Every
+reader raises `ValueError` naming the file and the line (or entry); a missing file reads as empty,
+since a report may be asked for while the run is going.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from pydantic import TypeAdapter
+
+from xling_jax import files
+from xling_jax import records
+from xling_jax.files import write_beside
+from xling_jax.records import UNKNOWN
+from xling_jax.records import Count
+from xling_jax.records import Identity
+from xling_jax.records import Number
+from xling_jax.records import Numbers
+
+_ARRAYS = re.compile(r"row(.+)_seed(\d+)\.npz")
+# Fields of a line of training that are no numbers, or say which line it is.
+_NO_MEASUREMENT = {"kind", "row", "seed", "step", "fingerprint", records.SEAL}
+
+
+@dataclass(frozen=True)
+class Replica:
+    """One entry of `results.json`: a replica that ended, or diverged after `diverged_at` steps.
+
+    scored_at: the step whose parameters have these metrics; None where that is not stored.
+    fingerprint: of the experiment as it was then.
+    """
+
+    experiment: str
+    row: str
+    description: str
+    seed: Count
+    step: Count
+    metrics: Numbers = field(default_factory=dict)
+    diverged_at: Count | None = None
+    scored_at: Count | None = None
+    fingerprint: str = ""
+
+
+@dataclass(frozen=True)
+class Record:
+    """One line of `metrics.jsonl`; `values` are its numbers, non-finite ones left out."""
+
+    row: str
+    seed: int
+    step: int
+    epoch: float | None
+    values: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class _Line:
+    """What every line of `metrics.jsonl` has."""
+
+    kind: str
+
+
+@dataclass(frozen=True)
+class _ReplicaLine:
+    """What a line of a replica has; the numbers of training stand beside these."""
+
+    row: str
+    seed: Count
+    step: Count
+    epoch: Number | None = None
+    metrics: Numbers = field(default_factory=dict)
+    fingerprint: str = ""
+
+
+@dataclass(frozen=True)
+class _Text:
+    """What `config.json` says of a text; more may stand there."""
+
+    sha256: str
+    source: str = ""
+    language: str = ""
+    field: str = ""
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """The pieces and the token files that a row was given."""
+
+    vocabulary: str
+    text: list[str]
+
+
+@dataclass(frozen=True)
+class _Config:
+    """What `config.json` may hold; an older run has less."""
+
+    experiment: str = ""
+    fingerprint: str = ""
+    earlier_fingerprints: list[str] = field(default_factory=list)
+    scale: str = ""
+    versions: dict[str, str | None] = field(default_factory=dict)
+    texts: list[_Text] = field(default_factory=list)
+    rows: dict[str, str] = field(default_factory=dict)
+    config: dict[str, Any] = field(default_factory=dict)
+    groups: list[list[tuple[str, Count]]] = field(default_factory=list)
+    steps: dict[str, Count] = field(default_factory=dict)
+    vocabulary: dict[str, Any] = field(default_factory=dict)
+    neighbours: dict[str, str] = field(default_factory=dict)
+    prepared: dict[str, _Prepared] = field(default_factory=dict)
+
+
+class Metrics(NamedTuple):
+    """`metrics.jsonl` by kind, each sorted by row, seed and step."""
+
+    training: list[Record]
+    evaluations: list[Record]
+
+
+@dataclass(frozen=True)
+class Arrays:
+    """What one replica stored for the figures.
+
+    `token_embeddings` `[V, D]` (layer 0), `token_languages` `[V]`, `token_names` `[V]`,
+    `token_counts` `[V]` or None, `position_embeddings` `[P, D]`; language k uses the positions
+    from k * `position_offset` (0: the languages share them); `language_names` may be empty.
+    """
+
+    token_embeddings: np.ndarray
+    token_languages: np.ndarray
+    token_names: np.ndarray
+    token_counts: np.ndarray | None
+    position_embeddings: np.ndarray
+    position_offset: int
+    language_names: tuple[str, ...]
+
+
+_REPLICA, _CONFIG, _NUMBERS = TypeAdapter(Replica), TypeAdapter(_Config), TypeAdapter(Numbers)
+_LINE, _REPLICA_LINE = TypeAdapter(_Line), TypeAdapter(_ReplicaLine)
+
+
+def _is_there(path: Path) -> bool:
+    """Whether there is a file; ValueError for a link that leads nowhere."""
+    if os.path.islink(path) and not path.exists():
+        raise ValueError(f"{path} is a link to a file that is not there: {records.RESTORE}")
+    return path.exists()
+
+
+def read_results(path: Path, identity: Identity = UNKNOWN) -> list[Replica]:
+    """The replicas in `results.json`, in its order; no file reads as none.
+
+    Raises:
+      ValueError: it is damaged, or an entry is of another experiment than `identity`.
+    """
+    if not _is_there(path):
+        return []
+    entries = files.read_json(path)
+    if not isinstance(entries, list):
+        kind = type(entries).__name__
+        raise ValueError(f"{path}: expected a list of replicas, got {kind}: {records.RESTORE}")
+    replicas = []
+    for number, entry in enumerate(entries, 1):
+        where = f"{path}, entry {number}"
+        records.require_unchanged(entry, where)
+        replica = records.typed(_REPLICA, entry, where)
+        identity.require(replica.fingerprint, where)
+        replicas.append(replica)
+    _check_once(replicas, path)
+    return replicas
+
+
+def _check_once(replicas: Sequence[Replica], path: Path) -> None:
+    seen: set[tuple[str, int]] = set()
+    for number, replica in enumerate(replicas, 1):
+        if (replica.row, replica.seed) in seen:
+            raise ValueError(
+                f"{path}, entry {number}: row {replica.row}, seed {replica.seed} is there twice; "
+                "remove one of the two"
+            )
+        seen.add((replica.row, replica.seed))
+
+
+def write_results(path: Path, replicas: Sequence[Replica]) -> Path:
+    """Writes `results.json` whole; numbers that are not finite become null."""
+    _check_once(replicas, path)
+    entries = []
+    for replica in replicas:
+        entry = asdict(replica)
+        entry["metrics"] = {
+            k: float(v) if math.isfinite(v) else None for k, v in replica.metrics.items()
+        }
+        for name in ("diverged_at", "scored_at"):
+            if entry[name] is None:
+                del entry[name]
+        entries.append(records.sealed(entry))
+    return write_beside(path, json.dumps(entries, indent=1, allow_nan=False) + "\n")
+
+
+def add_result(path: Path, replica: Replica) -> Path:
+    """Adds a replica that ended; it takes the place of an earlier one of its row and seed."""
+    others = [r for r in read_results(path) if (r.row, r.seed) != (replica.row, replica.seed)]
+    return write_results(path, [*others, replica])
+
+
+def _record(entry: Any, where: str, identity: Identity) -> tuple[str, Record] | None:
+    records.require_unchanged(entry, where)
+    kind = records.typed(_LINE, entry, where).kind
+    if kind not in ("train", "evaluation"):
+        return None
+    line = records.typed(_REPLICA_LINE, entry, where)
+    identity.require(line.fingerprint, where)
+    values = line.metrics
+    if kind == "train":
+        named = {name: value for name, value in entry.items() if name not in _NO_MEASUREMENT}
+        values = records.typed(_NUMBERS, named, where)
+    return kind, Record(line.row, line.seed, line.step, line.epoch, values)
+
+
+def read_metrics(path: Path, identity: Identity = UNKNOWN) -> Metrics:
+    """The lines of `metrics.jsonl` by kind; other kinds are passed over.
+
+    A last line without its line end is what a kill leaves: it is dropped if it cannot be read.
+    Of two lines for the same row, seed and step (a resumed run) the later holds.
+
+    Raises:
+      ValueError: it is damaged, or a line is of another experiment than `identity`.
+    """
+    found: dict[str, dict[tuple[str, int, int], Record]] = {"train": {}, "evaluation": {}}
+    lines = []
+    if _is_there(path):
+        files.require_regular(path)
+        lines = path.read_bytes().split(b"\n")
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        where = f"{path}, line {number}"
+        try:
+            entry = files.parse_json(line, where)
+        except ValueError:
+            if number == len(lines):
+                break
+            raise
+        if record := _record(entry, where, identity):
+            kind, value = record
+            found[kind][value.row, value.seed, value.step] = value
+    training, evaluations = ([by[key] for key in sorted(by)] for by in found.values())
+    return Metrics(training, evaluations)
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """`config.json`, an object; no file reads as empty.
+
+    Raises:
+      ValueError: it is damaged.
+    """
+    if not _is_there(path):
+        return {}
+    config = files.read_json(path)
+    records.typed(_CONFIG, config, str(path))
+    records.require_unchanged(config, str(path))
+    return config
+
+
+def array_files(folder: Path) -> dict[str, tuple[int, Path]]:
+    """The stored arrays by row, each with its lowest seed: `{row: (seed, path)}`."""
+    found: dict[str, tuple[int, Path]] = {}
+    for path in sorted(folder.glob("row*_seed*.npz")):
+        if match := _ARRAYS.fullmatch(path.name):
+            row, seed = match[1], int(match[2])
+            if row not in found or seed < found[row][0]:
+                found[row] = (seed, path)
+    return found
+
+
+def write_arrays(path: Path, arrays: Arrays, fingerprint: str = "") -> Path:
+    """Writes what the figures need as `.npz`, beside its place and then renamed.
+
+    The format has a checksum of every array. `fingerprint` is the experiment's.
+    """
+    content = io.BytesIO()
+    fields = {name: value for name, value in vars(arrays).items() if value is not None}
+    np.savez(content, fingerprint=np.array(fingerprint), **fields)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return write_beside(path, content.getvalue())
+
+
+def read_arrays(path: Path, identity: Identity = UNKNOWN) -> Arrays:
+    """One replica's arrays, checked: shapes that agree, finite numbers, of this experiment."""
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            content = {name: stored[name] for name in stored.files}
+    except Exception as error:  # a damaged archive raises many kinds
+        raise ValueError(f"{path}: not an npz file without pickles ({error})") from error
+    identity.require(str(content.get("fingerprint", "")), str(path))
+    needed = ("token_embeddings", "token_languages", "token_names", "position_embeddings")
+    if missing := [name for name in needed if name not in content]:
+        raise ValueError(f"{path}: {', '.join(missing)} missing")
+    for name in ("token_embeddings", "position_embeddings"):
+        if content[name].ndim != 2 or not np.isfinite(content[name]).all():
+            raise ValueError(f"{path}: {name} must be a finite matrix")
+    tokens = len(content["token_embeddings"])
+    for name in ("token_languages", "token_names", "token_counts"):
+        if name in content and content[name].shape != (tokens,):
+            raise ValueError(f"{path}: {name} must be [{tokens}], got {content[name].shape}")
+    return Arrays(
+        content["token_embeddings"],
+        content["token_languages"],
+        content["token_names"],
+        content.get("token_counts"),
+        content["position_embeddings"],
+        int(content.get("position_offset", 0)),
+        tuple(str(name) for name in content.get("language_names", ())),
+    )

@@ -1,0 +1,157 @@
+"""Inference: does a second sentence follow from a first? (W&C §3.2; Conneau et al. 2018)."""
+
+import collections
+import os
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from xling_jax.batches import labelled
+from xling_jax.batches.labelled import Encoded
+from xling_jax.corpora import sources
+from xling_jax.corpora.embedded import inference
+from xling_jax.corpora.embedded.pair import Pair
+from xling_jax.models.task_heads import CLASSIFIER
+from xling_jax.models.text_model import TextModel
+from xling_jax.tasks.task import Prediction, numbered
+
+LABELS = ("contradiction", "entailment", "neutral")
+_ALIASES = {"contradictory": "contradiction"}  # as MultiNLI's translations write it
+_COLUMNS = ("premise", "hypothesis", "label")
+_ORIGINAL = {  # as XNLI's files to test on have them, and those to learn from
+    "sentence1": "premise",
+    "sentence2": "hypothesis",
+    "gold_label": "label",
+    "hypo": "hypothesis",
+}
+
+
+class Inference(NamedTuple):
+    """A premise, a hypothesis, and one of LABELS."""
+
+    premise: str
+    hypothesis: str
+    label: str
+
+
+def read(path: str | os.PathLike[str], language: str = "") -> list[Inference]:
+    """Reads pairs with tabs between premise, hypothesis and label, a pair a line.
+
+    A first line may name the columns: `premise`, `hypothesis`, `label` in any order, or
+    `sentence1`, `sentence2`, `gold_label`, `hypo` as XNLI's own files have them; where such a file
+    has a column `language` only the lines of the given one are taken. Pairs without an agreed
+    label (`-`) are left out.
+
+    Raises:
+      FileNotFoundError: there is no such file.
+      ValueError: it has no pair, is no UTF-8, names a column twice, or a line is no such pair; the
+        line is named.
+    """
+    found: list[Inference] = []
+    columns = {name: number for number, name in enumerate(_COLUMNS)}
+    width = len(_COLUMNS)
+    for number, line in sources.numbered(path):
+        if not line.strip():
+            continue
+        cells = line.split("\t")
+        try:
+            if number == 1 and (named := _header(cells)):
+                columns, width = named, len(cells)
+                continue
+            if len(cells) != width:
+                raise ValueError(
+                    f"{len(cells)} columns with tabs between, and there are {width}: "
+                    + ", ".join(sorted(columns, key=columns.__getitem__))
+                )
+            if language and "language" in columns and cells[columns["language"]] != language:
+                continue
+            own = _pair([cells[columns[name]].strip() for name in _COLUMNS])
+        except ValueError as error:
+            raise sources.wrong(path, number, error) from error
+        found += own
+    if not found:
+        raise ValueError(f"{path} has no pairs" + (f" of {language}" if language else ""))
+    return found
+
+
+def _header(cells: Sequence[str]) -> dict[str, int]:
+    """The places of the columns that a first line names; none if it is a pair."""
+    names = [_ORIGINAL.get(cell.strip(), cell.strip()) for cell in cells]
+    if not set(_COLUMNS) <= set(names):
+        return {}
+    if twice := [name for name in (*_COLUMNS, "language") if names.count(name) > 1]:
+        raise ValueError(f"the column {twice[0]} is there twice: leave one of them out")
+    return numbered(names)
+
+
+def _pair(cells: Sequence[str]) -> list[Inference]:
+    """The pair of a line; none if it has no agreed label."""
+    premise, hypothesis, label = cells
+    label = _ALIASES.get(label, label)
+    if label == "-":
+        return []
+    if label not in LABELS:
+        raise ValueError(f"{label!r} is none of {', '.join(LABELS)}")
+    if not premise or not hypothesis:
+        raise ValueError(f"the {'hypothesis' if premise else 'premise'} is empty")
+    return [Inference(premise, hypothesis, label)]
+
+
+class NaturalLanguageInference:
+    """See `Task`."""
+
+    name, head, metric = "nli", CLASSIFIER, "accuracy"
+
+    def read(self, path: str, language: str) -> list[Inference]:
+        """See `read`."""
+        return read(path, language)
+
+    def make(self, pair: Pair, number: int, seed: int) -> tuple[list[Inference], list[Inference]]:
+        """See `Task`."""
+        made = inference.pairs(pair, number, seed)
+        first, second = (
+            [Inference(x.premise[k], x.hypothesis[k], x.label) for x in made] for k in (0, 1)
+        )
+        return first, second
+
+    def labels(self, items: Sequence[Inference]) -> tuple[str, ...]:
+        """All three, whatever the examples have."""
+        return LABELS
+
+    def encode(self, items: Sequence[Inference], model: TextModel, longest: int) -> list[Encoded]:
+        """See `Task`; pairs that are too long are cut."""
+        premises = model.encode([item.premise for item in items])
+        hypotheses = model.encode([item.hypothesis for item in items])
+        has_types = model.config.token_types > 1
+        return [
+            labelled.pair(first, second, model.frame, longest, has_types, model.inverted)
+            for first, second in zip(premises, hypotheses, strict=True)
+        ]
+
+    def targets(self, items: Sequence[Inference], labels: Sequence[str]) -> list[np.ndarray]:
+        """See `Task`."""
+        number = numbered(labels)
+        return [np.array([[number[item.label]]], np.int32) for item in items]
+
+    def scores(
+        self, items: Sequence[Inference], predictions: Sequence[Prediction], labels: Sequence[str]
+    ) -> dict[str, float]:
+        """`accuracy`."""
+        right = [
+            labels[int(found[0])] == item.label
+            for item, (found,) in zip(items, predictions, strict=True)
+        ]
+        return {"accuracy": float(np.mean(right))}
+
+    def counted(self, items: Sequence[Inference]) -> dict[str, float]:
+        """Nothing."""
+        return {}
+
+    def baselines(self, known: Sequence[Inference], items: Sequence[Inference]) -> dict[str, float]:
+        """The accuracy of the most frequent label, and of one drawn as often as it is known."""
+        counts = collections.Counter(item.label for item in known)
+        shares = collections.Counter(item.label for item in items)
+        most = counts.most_common(1)[0][0]
+        chance = sum(counts[x] / len(known) * shares[x] / len(items) for x in LABELS)
+        return {"majority": shares[most] / len(items), "chance": chance}
