@@ -20,7 +20,7 @@ from xling_jax.experiments.bilingual.selection import read as read_best
 from xling_jax.experiments.bilingual.texts import Reader
 from xling_jax.models import stored
 from xling_jax.records import UNKNOWN
-from xling_jax.runs import experiment, results
+from xling_jax.runs import results
 from xling_jax.training import loop
 from xling_jax.training.checkpoints import read_parameters
 from xling_jax.training.step import RUNNING, State
@@ -192,7 +192,7 @@ def test_a_checkpoint_to_start_from_must_stay_the_same(tmp_path):
     best, workdir = tmp_path / "best.json", tmp_path / "run"
     best.write_text('{"step": 3}')
     made = config("row=default,pair=en-far", **{"training.start_from": str(tmp_path)})
-    experiment.store(workdir, Laboratory(made, workdir)._stored)
+    Laboratory(made, workdir)._run.store()
     (workdir / "checkpoints" / "row" / "1").mkdir(parents=True)  # as if it had trained
     Laboratory(made, workdir)
     best.write_text('{"step": 4}')  # that run went on

@@ -11,7 +11,8 @@ from xling_jax import devices
 from xling_jax.experiments.fake_english import laboratory
 from xling_jax.experiments.fake_english.group import Group
 from xling_jax.experiments.fake_english.laboratory import Laboratory
-from xling_jax.experiments.fake_english.replicas import cells, deal
+from xling_jax.experiments.fake_english.replicas import cells
+from xling_jax.runs.run import Run
 from xling_jax.training.loop import Diverged
 
 
@@ -44,17 +45,20 @@ def test_epochs_that_are_none_are_refused_before_anything_is_written(tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-def test_replicas_of_one_kind_share_programs():
-    wanted = cells(config("row=0+15+3+18+ep10+16,seeds=0+1"))
+def test_replicas_of_one_kind_share_programs(tmp_path):
+    names = ("0", "15", "3", "18", "ep10", "16")
+    wanted = [(name, seed) for name in names for seed in (0, 1)]
     kinds = {"15": "large", "16": "large", "18": "untrained", "ep10": "short"}
-    groups = deal(wanted, lambda c: kinds.get(c.row, "small"), lambda alike: 3, min)
-    assert groups == [
-        [["0", 0], ["0", 1], ["3", 0]],
-        [["3", 1]],
-        [["15", 0], ["15", 1], ["16", 0]],
-        [["16", 1]],
-        [["18", 0], ["18", 1]],
-        [["ep10", 0], ["ep10", 1]],
+    dealt = Run(tmp_path, {}, str).deal(
+        wanted, lambda member: kinds.get(member[0], "small"), lambda *_: tmp_path, 3
+    )
+    assert dealt == [
+        [("0", 0), ("0", 1), ("3", 0)],
+        [("3", 1)],
+        [("15", 0), ("15", 1), ("16", 0)],
+        [("16", 1)],
+        [("18", 0), ("18", 1)],
+        [("ep10", 0), ("ep10", 1)],
     ]
 
 

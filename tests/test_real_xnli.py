@@ -249,7 +249,7 @@ def test_a_run_that_is_asked_to_end_after_pretraining_goes_on_with_fine_tuning(
     shutil.rmtree(tmp_path / "run" / "transfer")
     laboratory = Laboratory(config(), tmp_path / "run")
     monkeypatch.setattr(laboratory._pretraining, "run", lambda: "")
-    laboratory._pretraining.was_interrupted = True
+    laboratory._pretraining._run.was_interrupted = True
     with pytest.raises(Interrupted, match="before fine-tuning; the same command goes on"):
         laboratory.run()
     assert not (tmp_path / "run" / "transfer").exists()

@@ -31,7 +31,7 @@ class Batch:
     """The tokens of a step, flat, all [P].
 
     tokens: int32 ids. positions, token_types: int32 rows of the embedding tables.
-    segments: int32, equal for tokens that may attend to each other (within a row).
+    segments: int32, equal for tokens that may attend to each other (within a row); None: all may.
     places: int32, the token's place in its sentence, [CLS] being 0.
     mask_ids: int32, the id of the [MASK] of the token's language.
     is_token: bool, no padding. is_piece: bool, a token of the text, not [CLS] or [SEP].
@@ -42,7 +42,7 @@ class Batch:
     tokens: jax.Array
     positions: jax.Array
     token_types: jax.Array
-    segments: jax.Array
+    segments: jax.Array | None
     places: jax.Array
     mask_ids: jax.Array
     is_token: jax.Array

@@ -119,7 +119,7 @@ def stream_batch(windows_SxW: jax.Array) -> Batch:
     """The batch of sequences [CLS] and a window, flat: S rows of W + 1 places.
 
     A place has its position in the sequence, whatever sentence it belongs to; all places are of
-    one token type and one segment.
+    one token type and attend to each other.
     """
     count, window = windows_SxW.shape
     cls = jnp.full((count, 1), CLS, jnp.int32)
@@ -131,7 +131,7 @@ def stream_batch(windows_SxW: jax.Array) -> Batch:
         tokens=tokens_P,
         positions=place_P,
         token_types=zeros_P,
-        segments=zeros_P,
+        segments=None,
         places=place_P,
         mask_ids=jnp.full(tokens_P.shape, MASK, jnp.int32),
         is_token=all_P,

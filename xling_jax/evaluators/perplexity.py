@@ -9,7 +9,7 @@ from xling_jax.batches.corruption import PieceRange, corrupt
 from xling_jax.batches.setting import Setting
 from xling_jax.batches.store import DeviceStore
 from xling_jax.evaluators.representations import Encoder, EvaluationPlan
-from xling_jax.training.step import token_losses
+from xling_jax.training.step import masked_language_loss
 
 SEED = 0  # of the selection, the same for all replicas and steps
 ALL_MASKED = (1.0, 0.0, 0.0, 0.0)  # every selected token becomes [MASK]
@@ -36,9 +36,8 @@ def perplexities(
         sentence_P = step.sentence[jnp.maximum(step.owner, 0)]
         token_P = hashing.token_hash(jnp.uint32(SEED), 0, sentence_P, batch.places)
         corrupted = corrupt(batch, token_P, jnp.array(ALL_MASKED), setting.neighbours, pieces)
-        (hidden_PxD,) = encoder.states(params, batch, corrupted.tokens, (encoder.model.layers,))
-        loss = token_losses(encoder.model, params, hidden_PxD, corrupted).sum()
-        loss, count = jax.lax.psum((loss, corrupted.weights.sum()), encoder.axis)
+        found = masked_language_loss(encoder.model, params, batch, corrupted, encoder.rows)
+        loss, count = jax.lax.psum(found, encoder.axis)
         return jnp.stack([loss, count, loss / jnp.maximum(count, 1.0), (count > 0) * 1.0])
 
     loss, count, means, batches = plan.accumulate(one, jnp.zeros(4))

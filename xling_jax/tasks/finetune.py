@@ -18,7 +18,7 @@ from xling_jax.models.dropout import DropoutBits
 from xling_jax.models.task_heads import HeadConfig
 from xling_jax.training import sharding
 from xling_jax.training.optimizer import OptimizerConfig, adam, initial_moments
-from xling_jax.training.step import State, StepMetrics, direction, go_on
+from xling_jax.training.step import State, StepMetrics, direction, taken
 
 ENCODER, HEAD = "encoder", "head"
 ADDED, MAP = "added", "map"  # of an encoder whose lower layers are another's
@@ -180,16 +180,9 @@ def train_step(
         return losses.sum() / counted
 
     loss, gradient = jax.value_and_grad(loss_of)(state.params)
-    loss = everywhere(loss)
-    update, moments, norm = direction(program.optimizer, state, gradient, dims, program.axis)
+    changes, moments, norm = direction(program.optimizer, state, gradient, dims, program.axis)
     share = program.optimizer.schedule(state.step)
-    rates = {ENCODER: setting.encoder, HEAD: setting.head}
-    params = {
-        name: jax.tree.map(lambda p, u, rate=rate: p - rate * share * u, tree, update[name])
-        for (name, tree), rate in zip(
-            state.params.items(), map(rates.get, state.params), strict=True
-        )
-    }
+    rates = {ENCODER: setting.encoder * share, HEAD: setting.head * share}
     tokens = everywhere(batch.is_token.sum().astype(jnp.float32))
-    metrics = StepMetrics(loss, norm, setting.encoder * share, tokens)
-    return go_on(state, params, moments, loss, norm), metrics
+    metrics = StepMetrics(everywhere(loss), norm, rates[ENCODER], tokens)
+    return taken(state, changes, moments, metrics, rates), metrics

@@ -1,6 +1,7 @@
 """The state and the pure training step of one replica, and many steps in one compiled call."""
 
 import dataclasses
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, ClassVar, Protocol
 
@@ -11,7 +12,7 @@ from jax.sharding import PartitionSpec as P
 
 from xling_jax import devices
 from xling_jax.batches import hashing
-from xling_jax.batches.assembly import StepPlan, assemble
+from xling_jax.batches.assembly import Batch, StepPlan, assemble
 from xling_jax.batches.corruption import Corrupted, PieceRange, corrupt
 from xling_jax.batches.packing import Rows
 from xling_jax.batches.setting import Setting
@@ -118,13 +119,27 @@ def direction(config: OptimizerConfig, state: State, gradient, dims, axis: str |
     return *adam(config).update(shortened, state.moments, state.params), norm
 
 
-def go_on(state: State, params, moments, loss: jax.Array, norm: jax.Array) -> State:
-    """The state after an update, which is not made if loss or gradient are not finite."""
-    is_finite = jnp.isfinite(loss) & jnp.isfinite(norm)
-    goes_on = is_finite & (state.stopped_at == RUNNING)
-    stopped_at = jnp.where(is_finite | (state.stopped_at != RUNNING), state.stopped_at, state.step)
+def taken(
+    state: State, changes, moments, metrics: StepMetrics, rates: Mapping[str, jax.Array]
+) -> State:
+    """The state after a step, which changes nothing if loss or gradient are not finite.
+
+    Args:
+      state: before it.
+      changes: of the parameters, before the learning rate.
+      moments: the new ones.
+      metrics: of the step.
+      rates: the learning rate of each part of the parameters.
+    """
+    params = {
+        name: jax.tree.map(lambda p, change, rate=rates[name]: p - rate * change, *trees)
+        for name, trees in ((name, (state.params[name], changes[name])) for name in state.params)
+    }
+    is_finite = jnp.isfinite(metrics.loss) & jnp.isfinite(metrics.gradient_norm)
+    is_running = state.stopped_at == RUNNING
+    stopped_at = jnp.where(is_finite | ~is_running, state.stopped_at, state.step)
     params, moments = jax.tree.map(
-        lambda new, old: jnp.where(goes_on, new, old),
+        lambda new, old: jnp.where(is_finite & is_running, new, old),
         (params, moments),
         (state.params, state.moments),
     )
@@ -146,17 +161,36 @@ class Candidates:
     local: jax.Array | None = None
 
 
-def token_losses(
+def masked_language_loss(
     model: BertConfig,
     params,
-    hidden_PxD,
+    batch: Batch,
     corrupted: Corrupted,
+    rows: Rows,
+    bits: DropoutBits | None = None,
     candidates: Candidates | None = None,
-) -> jax.Array:
-    """Cross-entropy (nats) at the selected places, [C], 0 at filling; `params` are plain.
+) -> tuple[jax.Array, jax.Array]:
+    """The summed cross-entropy (nats) of the selected tokens, and how many they are.
 
-    Without candidates every piece is one.
+    Args:
+      model: the encoder's size.
+      params: plain.
+      batch: of one shard, P places.
+      corrupted: what is read of it, and what is to be predicted.
+      rows: the shape of the P places.
+      bits: for dropout; None turns it off.
+      candidates: what predictions choose from; None: all pieces.
     """
+    (hidden_PxD,) = Bert(model).apply(
+        {"params": params},
+        corrupted.tokens,
+        batch.positions,
+        batch.segments,
+        batch.token_types,
+        rows=rows,
+        bits=bits,
+        layers=(model.layers,),
+    )  # type: ignore[misc]
     chosen_CxD = hidden_PxD.at[corrupted.selected].get(mode="fill", fill_value=0)
     targets_C, ids = corrupted.targets, None
     if candidates is not None and candidates.local is not None:
@@ -169,7 +203,7 @@ def token_losses(
     losses_C = jax.nn.logsumexp(logits_CxV, axis=1) - target_C
     if ids is not None:  # what is no candidate cannot be predicted
         losses_C = jnp.where(targets_C < 0, jnp.nan, losses_C)
-    return losses_C * corrupted.weights
+    return (losses_C * corrupted.weights).sum(), corrupted.weights.sum()
 
 
 def train_step(
@@ -190,27 +224,16 @@ def train_step(
 
     def loss_of(params):
         plain = partition.select(sharding.gather(params, dims, program.axis))
-        (hidden_PxD,) = Bert(program.model).apply(
-            {"params": plain},
-            corrupted.tokens,
-            batch.positions,
-            batch.segments,
-            batch.token_types,
-            rows=program.rows,
-            bits=DropoutBits(token_P, batch.places),
-            layers=(program.model.layers,),
-        )
-        return token_losses(program.model, plain, hidden_PxD, corrupted).sum() / selected
+        bits = DropoutBits(token_P, batch.places)
+        found, _ = masked_language_loss(program.model, plain, batch, corrupted, program.rows, bits)
+        return found / selected
 
     loss, gradient = jax.value_and_grad(loss_of)(state.params)
-    loss = everywhere(loss)
-    update, moments, norm = direction(program.optimizer, state, gradient, dims, program.axis)
-    learning_rate = setting.learning_rate * program.optimizer.schedule(state.step)
-    params = jax.tree.map(lambda p, u: p - learning_rate * u, state.params, update)
-
+    changes, moments, norm = direction(program.optimizer, state, gradient, dims, program.axis)
+    rate = setting.learning_rate * program.optimizer.schedule(state.step)
     tokens = everywhere(batch.is_token.sum().astype(jnp.float32))
-    metrics = StepMetrics(loss, norm, learning_rate, tokens)
-    return go_on(state, params, moments, loss, norm), metrics
+    metrics = StepMetrics(everywhere(loss), norm, rate, tokens)
+    return taken(state, changes, moments, metrics, dict.fromkeys(state.params, rate)), metrics
 
 
 def train_steps(program: AnyProgram, mesh: Mesh) -> jax.stages.Wrapped:

@@ -16,12 +16,12 @@ from xling_jax.batches.packing import Rows
 from xling_jax.batches.streams import StreamLayout
 from xling_jax.batches.windows import DeviceStreams, PieceTables, stream_batch
 from xling_jax.models import heads, partition
-from xling_jax.models.bert import Bert, BertConfig
+from xling_jax.models.bert import BertConfig
 from xling_jax.models.dropout import DropoutBits
 from xling_jax.models.partition import LANGUAGE, SHARED
 from xling_jax.training import partitioned, sharding
 from xling_jax.training.optimizer import OptimizerConfig
-from xling_jax.training.step import Candidates, State, StepMetrics, go_on, token_losses
+from xling_jax.training.step import Candidates, State, StepMetrics, masked_language_loss, taken
 
 MARGINALS = (0.8, 0.1, 0.1, 0.0)  # mask, keep, random, neighbour (W&C §3.1)
 SHARED_SOFTMAX, LANGUAGE_SOFTMAX = "shared", "language"
@@ -137,19 +137,9 @@ def masked_loss(
     batch = stream_batch(windows_SxW)
     pieces = store.tables.choice(language)
     corrupted = corrupt(batch, token_P, jnp.array(marginals), None, pieces)
-    (hidden_PxD,) = Bert(program.model).apply(
-        {"params": plain},
-        corrupted.tokens,
-        batch.positions,
-        None,
-        batch.token_types,
-        rows=rows,
-        bits=DropoutBits(token_P, batch.places) if has_dropout else None,
-        layers=(program.model.layers,),
-    )  # type: ignore[misc]
+    bits = DropoutBits(token_P, batch.places) if has_dropout else None
     candidates = program.vocabularies.candidates(store.tables, language)
-    losses = token_losses(program.model, plain, hidden_PxD, corrupted, candidates)
-    return losses.sum(), corrupted.weights.sum()
+    return masked_language_loss(program.model, plain, batch, corrupted, rows, bits, candidates)
 
 
 def train_step(
@@ -216,12 +206,10 @@ def train_step(
 
     gradient = partitioned.mean_gradient(summed, count_K)
     norm, norm_K = partitioned.norms(gradient, dims, program.axis)
-    learning_rate = setting.learning_rate * program.optimizer.schedule(state.step)
+    rate = setting.learning_rate * program.optimizer.schedule(state.step)
     changes, moments = partitioned.update(
         program.optimizer, gradient, state.moments, params, parts_K > 0, norm, norm_K
     )
-    params = jax.tree.map(lambda p, change: p - learning_rate * change, params, changes)
-    loss = loss / jnp.maximum(count_K.sum(), 1.0)
     tokens = jnp.float32(np.prod([layout.parts, layout.sequences, layout.length]))
-    metrics = StepMetrics(loss, norm, learning_rate, tokens)
-    return go_on(state, params, moments, loss, norm), metrics
+    metrics = StepMetrics(loss / jnp.maximum(count_K.sum(), 1.0), norm, rate, tokens)
+    return taken(state, changes, moments, metrics, dict.fromkeys(params, rate)), metrics

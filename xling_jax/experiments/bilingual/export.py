@@ -1,7 +1,6 @@
 """Each language's model of a trained row, in a folder of its own."""
 
 import dataclasses
-from collections.abc import Sequence
 from pathlib import Path
 
 from xling_jax.corpora.normalize import Normalization
@@ -17,11 +16,6 @@ MODELS = "models"  # the folder of a workdir that has them
 def folder_of(workdir: Path, row: str, seed: int) -> Path:
     """That of a row and seed, with a folder of each language's model in it."""
     return workdir / MODELS / f"row{plain_name(row)}_seed{seed}"
-
-
-def group_name(row: str, seeds: Sequence[int]) -> str:
-    """What the folder of a row's seeds that train side by side is called."""
-    return f"row{plain_name(row)}_seeds{'-'.join(map(str, seeds))}"
 
 
 def export(

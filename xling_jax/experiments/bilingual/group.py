@@ -15,13 +15,15 @@ from xling_jax.evaluators.stream_perplexity import StreamPerplexity
 from xling_jax.evaluators.translations import Translations
 from xling_jax.experiments.bilingual import planning
 from xling_jax.experiments.bilingual.data import Data
-from xling_jax.experiments.bilingual.export import export, folder_of, group_name
+from xling_jax.experiments.bilingual.export import export, folder_of
 from xling_jax.experiments.bilingual.rows import Row
 from xling_jax.experiments.bilingual.selection import Best, start_from
+from xling_jax.files import plain_name
 from xling_jax.models.bert import BertConfig
 from xling_jax.records import Identity
 from xling_jax.runs import experiment, outcomes
 from xling_jax.runs.outcomes import Evaluations
+from xling_jax.runs.run import Member
 from xling_jax.training import sharding
 from xling_jax.training.checkpoints import Checkpoints
 from xling_jax.training.interruption import Interruption
@@ -31,7 +33,13 @@ from xling_jax.training.optimizer import OptimizerConfig
 from xling_jax.training.step import RUNNING, State
 from xling_jax.training.stream_step import StreamProgram, StreamSetting, Vocabularies
 
-CHECKPOINTS, BEST = "checkpoints", "best"
+BEST = "best"
+
+
+def checkpoints_of(workdir: Path, members: Sequence[Member]) -> Path:
+    """The folder of the checkpoints of a row's seeds that train side by side."""
+    seeds = "-".join(str(seed) for _, seed in members)
+    return workdir / "checkpoints" / f"row{plain_name(members[0][0])}_seeds{seeds}"
 
 
 class Group:
@@ -133,9 +141,9 @@ class Group:
           Interrupted: the run was asked to end.
         """
         self._describe()
-        folder = self._workdir / CHECKPOINTS / self._name
         identity = self._replicas[0].identity
         members = [(replica.row, replica.seed) for replica in self._replicas]
+        folder = checkpoints_of(self._workdir, members)
         checkpoints = Checkpoints(folder, identity=identity, replicas=members)
         best = Best(folder / BEST, members, self._data.vocabulary.sha256, identity)
         evaluate = self._evaluator(metrics, best)
@@ -196,10 +204,6 @@ class Group:
         specs = sharding.state_specs(self._program).params
         selected = devices.place(stack(chosen), self._mesh, specs)
         self._evaluated = self._schedule.total, self._measure(selected, settings, True)
-
-    @property
-    def _name(self) -> str:
-        return group_name(self._row.name, [replica.seed for replica in self._replicas])
 
     def _describe(self) -> None:
         layout, found = self._samplers[0].layout, self._data.found

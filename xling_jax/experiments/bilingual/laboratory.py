@@ -1,7 +1,7 @@
 """Runs the rows and seeds of one experiment on several languages."""
 
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import ml_collections
 
@@ -9,18 +9,15 @@ from xling_jax import devices, processes
 from xling_jax.evaluators.multilinguality import require_layers
 from xling_jax.experiments.bilingual import report
 from xling_jax.experiments.bilingual.data import Data, Preparer
-from xling_jax.experiments.bilingual.export import group_name
-from xling_jax.experiments.bilingual.group import CHECKPOINTS, Group
+from xling_jax.experiments.bilingual.group import Group, checkpoints_of
 from xling_jax.experiments.bilingual.rows import Row, parse
 from xling_jax.experiments.bilingual.selection import RECORD, best_folder
 from xling_jax.experiments.bilingual.texts import Reader
 from xling_jax.models import heads, partition
 from xling_jax.models.bert import BertConfig
-from xling_jax.records import Identity
-from xling_jax.runs import config_files, experiment, fields, outcomes, results
-from xling_jax.training.interruption import Interrupted, Interruption
-from xling_jax.training.loop import Diverged
-from xling_jax.training.metrics import MetricsFile, say
+from xling_jax.runs import config_files, experiment, fields
+from xling_jax.runs.run import Planned, Run
+from xling_jax.training.metrics import say
 
 LESS_MEMORY = devices.less_memory(
     "raise batches.accumulate, lower batches.sequences or the model's size, choose "
@@ -58,42 +55,12 @@ class Laboratory:
             manifest,
             {row.name: row.description for row in self._rows},
         )
-        self._stored = experiment.stored(workdir, description) or dict(description)
-        self._identity = Identity.of(self._stored)
-        self._metrics = MetricsFile(workdir / experiment.METRICS, self._identity)
-
-    def _deal(self) -> list[list[list[Any]]]:
-        """The stored groups [[row, seed], …], and behind them groups of what is not in them.
-
-        Where the config asks for another number side by side than the stored run's, the groups
-        that have not begun are dealt anew.
-        """
-        groups, told = list(self._stored.get("groups", [])), self._config.devices.side_by_side
-        if groups and told and told != max(map(len, groups)):
-            asked = {(row.name, seed) for row in self._rows for seed in self._config.seeds}
-            groups = [
-                group
-                for group in groups
-                if self._has_begun(group) or not {(row, seed) for row, seed in group} <= asked
-            ]
-        dealt = {(row, seed) for group in groups for row, seed in group}
-        for row in self._rows:
-            left = [seed for seed in self._config.seeds if (row.name, seed) not in dealt]
-            while left:
-                number = len(left)
-                taken = min(number, told) if told else devices.side_by_side(number, number)
-                groups.append([[row.name, seed] for seed in left[:taken]])
-                left = left[taken:]
-        return groups
-
-    def _has_begun(self, group: list[list[Any]]) -> bool:
-        """Whether a group has a checkpoint or a result."""
-        name = group_name(group[0][0], [seed for _, seed in group])
-        return outcomes.has_begun(self._workdir, group, self._workdir / CHECKPOINTS / name)
+        stored = experiment.stored(workdir, description) or dict(description)
+        self._run = Run(workdir, stored, report.write)
 
     def _require_same_text(self, row: Row, data: Data) -> None:
         """Raises ValueError if the text of a row is not what it was when the run began."""
-        texts = self._stored.setdefault("prepared", {})
+        texts = self._run.stored.setdefault("prepared", {})
         found = texts.setdefault(row.name, data.description())
         if found != data.description():
             raise ValueError(
@@ -108,7 +75,7 @@ class Laboratory:
         for row in self._rows:
             say(f"row {row.name} ({row.description})")
             self._require_same_text(row, prepare(row))
-        experiment.store(self._workdir, self._stored)
+        self._run.store()
         return f"Prepared: {self._workdir / 'tokens'}"
 
     def run(self) -> str:
@@ -118,61 +85,42 @@ class Laboratory:
           Diverged: no replica has a result.
           Interrupted: the run was asked to end.
         """
-        path = self._workdir / experiment.RESULTS
-        prepare = Preparer(self._config, self._reader, self._workdir)
-        self._stored["groups"] = self._deal()
-        done = outcomes.done(path)
+        prepare, run = Preparer(self._config, self._reader, self._workdir), self._run
+        rows = {row.name: row for row in self._rows}
+        wanted = [(name, seed) for name in rows for seed in self._config.seeds]
+        groups = run.deal(
+            wanted,
+            lambda member: member[0],
+            lambda _, members: checkpoints_of(self._workdir, members),
+            self._config.devices.side_by_side,
+        )
         steps = self._config.training.epochs * self._config.training.steps_per_epoch
-        self._stored["steps"] = {name: steps for name in self._stored["rows"]}
-        rows, seeds = {row.name: row for row in self._rows}, set(self._config.seeds)
-        groups = [
-            (rows[names[0][0]], [seed for _, seed in names])
-            for names in self._stored["groups"]
-            if names[0][0] in rows and not seeds.isdisjoint(seed for _, seed in names)
-        ]
+        run.stored["steps"] = {name: steps for name in run.stored["rows"]}
 
-        def made(row: Row, members: list[int]) -> Group:
+        def made(row: Row, seeds: list[int]) -> Group:
             with processes.first_before_others():
                 data = prepare(row)
             self._require_same_text(row, data)
-            group = Group(self._config, self._workdir, row, members, data, self._identity)
+            group = Group(self._config, self._workdir, row, seeds, data, run.identity)
             group.check()
             return group
 
-        waiting = [
-            (number, row, members)
-            for number, (row, members) in enumerate(groups, 1)
-            if not {(row.name, seed) for seed in members} <= done
-        ]
+        planned = []
+        for members in groups:
+            if not set(wanted).isdisjoint(members):
+                row, seeds = rows[members[0][0]], [seed for _, seed in members]
+                name = f"row {row.name} ({row.description}), seeds {', '.join(map(str, seeds))}"
+                planned.append(Planned(name, members, partial(made, row, seeds)))
         # All rows are tried before the first one, which is made below, binds the workdir.
-        others = {row.name: (row, members) for _, row, members in waiting}
-        for row, members in list(others.values())[1:]:
-            made(row, members)
-        if not waiting:
-            experiment.store(self._workdir, self._stored)
-        for number, row, members in waiting:
-            listed = ", ".join(map(str, members))
-            say(f"{number} of {len(groups)}: row {row.name} ({row.description}), seeds {listed}")
-            group = made(row, members)
-            experiment.store(self._workdir, self._stored)
-            with Interruption() as interruption:  # what is prepared is kept, whenever it ends
-                try:
-                    with devices.memory_explained(len(members), LESS_MEMORY):
-                        group.run(self._metrics, interruption)
-                except Diverged as error:
-                    say(str(error))
-                processes.by_first(lambda: report.write(self._workdir))
-                if interruption.was_asked() and number < len(groups):
-                    raise Interrupted(
-                        f"interrupted after {number} of {len(groups)}; the same command goes on"
-                    )
-        table = processes.by_first(lambda: report.write(self._workdir))
-        if not any(result.metrics for result in results.read_results(path)):
-            raise Diverged(
-                "every replica diverged: lower training.learning_rate or raise "
-                f"training.warmup_steps; their last good parameters are in {self._workdir}"
-            )
-        return table
+        others = {each.members[0][0]: each for _, each in run.waiting(planned)}
+        for each in list(others.values())[1:]:
+            each.make()
+        return run.train(
+            planned,
+            LESS_MEMORY,
+            "lower training.learning_rate or raise training.warmup_steps; their last good "
+            f"parameters are in {self._workdir}",
+        )
 
 
 def check(config: ml_collections.ConfigDict) -> None:

@@ -24,7 +24,10 @@ from xling_jax.training.metrics import MetricsFile, say
 from xling_jax.training.planners import SentencePlanner
 from xling_jax.training.step import RUNNING, State
 
-CHECKPOINTS = "checkpoints"  # the folder of all groups' checkpoints
+
+def checkpoints_of(workdir: Path, number: int) -> Path:
+    """The folder of a group's checkpoints."""
+    return workdir / "checkpoints" / f"group{number}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,7 +107,7 @@ class Group:
                 say(f"{replica.name}, step {step}: " + ", ".join(_summary(values)))
 
         checkpoints = Checkpoints(
-            self._workdir / CHECKPOINTS / f"group{self._number}",
+            checkpoints_of(self._workdir, self._number),
             identity=self._replicas[0].identity,
             replicas=[(cell.row, cell.seed) for cell in self.members],
         )

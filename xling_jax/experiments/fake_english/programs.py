@@ -185,13 +185,8 @@ class Programs:
         return self._evaluators[model, mesh]
 
     def at_most(self, cells: Sequence[Cell]) -> int:
-        """How many of the cells, all of one kind, can be trained at once: what fits in memory.
-
-        `devices.side_by_side` in the config overrides it.
-        """
+        """How many of the cells, all of one kind, can be trained at once: what fits in memory."""
         number, limit = len(cells), devices.memory_limit()
-        if wanted := self._config.devices.side_by_side:
-            return min(number, wanted)
         kind = self.kind(cells[0])
         if not kind.epochs or limit is None:
             return number

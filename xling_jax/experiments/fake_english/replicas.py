@@ -1,15 +1,13 @@
 """Which replicas a Fake-English experiment has, and which of them share a program."""
 
 import dataclasses
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import ml_collections
 
 from xling_jax.batches import setting
 from xling_jax.runs import config_files
-
-Groups = list[list[list[Any]]]  # for each program [[row, seed], …]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,30 +58,3 @@ def with_their_groups(
             modifications = setting.parse(description, languages)
             found.setdefault((row, seed), Cell(row, description, seed, modifications))
     return list(found.values())
-
-
-def deal(
-    wanted: Sequence[Cell],
-    kind: Callable[[Cell], Hashable],
-    at_most: Callable[[Sequence[Cell]], int],
-    side_by_side: Callable[[int, int], int],
-) -> Groups:
-    """Deals replicas out to programs.
-
-    Args:
-      wanted: the replicas.
-      kind: what replicas of one program have in common.
-      at_most: how many of some replicas of one kind can be trained at once.
-      side_by_side: of (so many replicas, so many at most), how many to train at once.
-    """
-    kinds: dict[Hashable, list[Cell]] = {}
-    for cell in wanted:
-        kinds.setdefault(kind(cell), []).append(cell)
-    groups: Groups = []
-    for alike in kinds.values():
-        limit = at_most(alike)
-        while alike:
-            taken = side_by_side(len(alike), limit)
-            groups.append([[cell.row, cell.seed] for cell in alike[:taken]])
-            alike = alike[taken:]
-    return groups

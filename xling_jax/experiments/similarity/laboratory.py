@@ -1,5 +1,7 @@
 """Compares the pairs of models of one experiment."""
 
+import dataclasses
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +13,33 @@ from xling_jax.experiments.similarity.pairs import ModelPair
 from xling_jax.experiments.similarity.texts import TextReader, Texts
 from xling_jax.models import folders as model_folders
 from xling_jax.models.text_model import TextModel
-from xling_jax.runs import config_files, experiment, fields, outcomes, results
-from xling_jax.training.interruption import Interrupted, Interruption
-from xling_jax.training.metrics import say
+from xling_jax.runs import config_files, experiment, fields, outcomes
+from xling_jax.runs.run import Planned, Run
+from xling_jax.training.interruption import Interruption
+from xling_jax.training.loop import Replica
+from xling_jax.training.metrics import MetricsFile
+from xling_jax.training.step import RUNNING
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+    """A pair of models, and the texts that they read."""
+
+    config: ml_collections.ConfigDict
+    pair: ModelPair
+    seed: int
+    models: list[TextModel]
+    texts: Texts
+    is_translated: bool
+    of: Run
+
+    def run(self, metrics: MetricsFile, interruption: Interruption) -> None:
+        """Compares the models, and stores what is found."""
+        found = measures.compare(self.models, self.texts, self.is_translated, self.config)
+        replica = Replica(
+            self.pair.name, self.pair.description, self.seed, None, identity=self.of.identity
+        )
+        outcomes.store(self.of.workdir / experiment.RESULTS, replica, 0, RUNNING, found)
 
 
 class Laboratory:
@@ -43,10 +69,8 @@ class Laboratory:
             self._texts.manifest() + self._manifest(),
             {pair.name: pair.description for pair in self._pairs},
         )
-        self._stored = experiment.stored(workdir, description) or description
-        members = [[[pair.name, seed]] for pair in self._pairs for seed in config.seeds]
-        groups = self._stored.get("groups", [])
-        self._stored["groups"] = groups + [group for group in members if group not in groups]
+        stored = experiment.stored(workdir, description) or dict(description)
+        self._run = Run(workdir, stored, report.write)
 
     def _manifest(self) -> list[dict[str, Any]]:
         """The files of the pairs' models, with their hashes."""
@@ -67,6 +91,11 @@ class Laboratory:
         measures.layers_of(models, self._config)
         return models, self._texts.read(pair.language)
 
+    def _comparison(self, pair: ModelPair, seed: int) -> Comparison:
+        is_translated = pair.language != self._config.languages[0]
+        read = self._read(pair, seed)
+        return Comparison(self._config, pair, seed, *read, is_translated, self._run)
+
     def run(self) -> str:
         """Compares what is missing, writes the report, returns the table.
 
@@ -74,40 +103,17 @@ class Laboratory:
           ValueError: a model or a text cannot be used.
           Interrupted: the run was asked to end.
         """
-        path = self._workdir / experiment.RESULTS
-        done = outcomes.done(path)
-        planned = [(pair, seed) for seed in self._config.seeds for pair in self._pairs]
-        waiting = [
-            (n, *each) for n, each in enumerate(planned, 1) if (each[0].name, each[1]) not in done
+        config, run = self._config, self._run
+        of = {(pair.name, seed): pair for seed in config.seeds for pair in self._pairs}
+        run.deal(list(of), lambda member: member, lambda *_: self._workdir / "checkpoints", 1)
+        planned = [
+            Planned(
+                f"{pair.name} ({pair.description}), seed {seed}",
+                [(pair.name, seed)],
+                partial(self._comparison, pair, seed),
+            )
+            for (_, seed), pair in of.items()
         ]
-        for _, pair, seed in waiting[1:]:  # all are tried before the first one binds the workdir
-            self._read(pair, seed)
-        if not waiting:
-            experiment.store(self._workdir, self._stored)
-        with Interruption() as interruption:
-            for number, pair, seed in waiting:
-                if interruption.was_asked():
-                    raise Interrupted(
-                        f"interrupted before pair {number} of {len(planned)}; the same command "
-                        "goes on from there"
-                    )
-                say(f"{number} of {len(planned)}: {pair.name} ({pair.description}), seed {seed}")
-                is_translated = pair.language != self._config.languages[0]
-                models, texts = self._read(pair, seed)
-                experiment.store(self._workdir, self._stored)
-                found = measures.compare(models, texts, is_translated, self._config)
-                results.add_result(
-                    path,
-                    results.Replica(
-                        experiment=self._config.name,
-                        row=pair.name,
-                        description=pair.description,
-                        seed=seed,
-                        step=0,
-                        metrics=found,
-                        fingerprint=self._stored["fingerprint"],
-                    ),
-                )
-                if number < len(planned):
-                    report.write(self._workdir)
-        return report.write(self._workdir)
+        for _, each in run.waiting(planned)[1:]:  # all are tried before one binds the workdir
+            each.make()
+        return run.train(planned)

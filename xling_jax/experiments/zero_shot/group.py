@@ -31,7 +31,6 @@ from xling_jax.training.optimizer import OptimizerConfig
 from xling_jax.training.planners import ResidentPlanner
 from xling_jax.training.step import RUNNING, State
 
-CHECKPOINTS = "checkpoints"
 DEV = "dev"
 
 
@@ -53,12 +52,15 @@ class Group:
         task: Task,
         texts: Labelled,
         pretrained: Pretrained,
+        known: Mapping[str, float],
         identity: Identity,
     ):
         """Encodes the examples; compiles nothing yet.
 
-        A batch that not all devices can share is divided among fewer.
+        A batch that not all devices can share is divided among fewer. What is `known` of the job
+        is stored with its results.
         """
+        self._known = known
         self._config, self._workdir, self._job, self._task = config, workdir, job, task
         self._texts, self._pretrained = texts, pretrained
         section, sizes = config.settings[job.task], config.models
@@ -127,10 +129,8 @@ class Group:
         """Of the checkpoints."""
         return checkpoints_of(self._workdir, [[r.row, r.seed] for r in self._replicas])
 
-    def run(
-        self, metrics: MetricsFile, interruption: Interruption, known: Mapping[str, float]
-    ) -> None:
-        """Trains, evaluates and stores the replicas' results, with what else is known of the job.
+    def run(self, metrics: MetricsFile, interruption: Interruption) -> None:
+        """Trains, evaluates and stores the replicas' results.
 
         Raises:
           Diverged: none of them has a finite loss any more; that is stored as their result.
@@ -162,11 +162,11 @@ class Group:
         try:
             training.run()
         except Diverged:
-            self._store(training.state, known)
+            self._store(training.state)
             raise
         finally:
             checkpoints.close()
-        self._store(training.state, known)
+        self._store(training.state)
 
     def _own(self, language: str) -> Any:
         """A language's leaves that are not trained: none of the first one's, if all is."""
@@ -238,7 +238,7 @@ class Group:
         found = results.read_metrics(self._workdir / experiment.METRICS, identity).evaluations
         return [[x.row, x.seed, x.step, dict(x.values)] for x in found]
 
-    def _store(self, state: State, known: Mapping[str, float]) -> None:
+    def _store(self, state: State) -> None:
         """Adds the replicas to `results.json`, each with its last epoch, or with the one that is
         best on the first language's examples to choose by."""
         task, texts = self._task, self._texts
@@ -265,7 +265,7 @@ class Group:
                         f"copy of it, or remove {self.folder} to train again"
                     )
                 *_, step, found = max(own, key=lambda x: x[2] if is_last else x[-1][dev])
-                values = {**found, **fixed, **known}
+                values = {**found, **fixed, **self._known}
                 if not is_last:
                     values["best_epoch"] = step / self._schedule.epoch
             path, total = self._workdir / experiment.RESULTS, self._schedule.total
@@ -297,4 +297,4 @@ def checkpoints_of(workdir: Path, members: Sequence[Sequence[Any]]) -> Path:
     first, *others = [row for row, _ in members]
     job, choice = first.rsplit("/", 3)[0], [row.split("/", 3)[3] for row in (first, *others)]
     name = "_".join(x.replace("/", "-") for x in choice)
-    return workdir / CHECKPOINTS / f"{job.replace('/', '_')}_{name}_seed{members[0][1]}"
+    return workdir / "checkpoints" / f"{job.replace('/', '_')}_{name}_seed{members[0][1]}"

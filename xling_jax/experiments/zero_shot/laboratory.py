@@ -1,12 +1,14 @@
 """Fine-tunes the pretrained rows of an experiment, and tests them across languages."""
 
-from collections.abc import Iterator, Sequence
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import ml_collections
 
-from xling_jax import devices, processes
+from xling_jax import devices
 from xling_jax.evaluators import word_order
 from xling_jax.evaluators.multilinguality import paper_layers
 from xling_jax.experiments.zero_shot import languages, report, texts
@@ -18,14 +20,21 @@ from xling_jax.experiments.zero_shot.texts import LabelledReader
 from xling_jax.linalg.affine import AffineMap
 from xling_jax.linalg.word_aligner import Links
 from xling_jax.models import folders
-from xling_jax.records import Identity
-from xling_jax.runs import experiment, outcomes, results
+from xling_jax.runs import experiment
 from xling_jax.runs.results import read_config
-from xling_jax.training.interruption import Interrupted, Interruption
-from xling_jax.training.loop import Diverged
-from xling_jax.training.metrics import MetricsFile, say
+from xling_jax.runs.run import Member, Planned, Run
+from xling_jax.training.metrics import say
 
 LESS_MEMORY = devices.less_memory("lower settings.TASK.batches or models.length")
+
+
+@dataclasses.dataclass(frozen=True)
+class _Some:
+    """Settings of a job that are trained side by side."""
+
+    job: Job
+    seed: int
+    choices: list[Choice]
 
 
 class Laboratory:
@@ -44,7 +53,6 @@ class Laboratory:
             workdir holds another experiment.
         """
         self._config, self._workdir = config, workdir
-        self.was_interrupted = False  # in the last group, when nothing is left to do
         self._jobs = jobs(config)
         self._manifests: dict[Path, list[dict[str, Any]]] = {}  # of models
         self._texts = LabelledReader(config, section)
@@ -59,9 +67,8 @@ class Laboratory:
                     manifest.append(entry)
         rows = {job.name: job.row.description for job in self._jobs}
         description = experiment.describe(config, manifest, rows)
-        self._stored = experiment.stored(workdir, description) or dict(description)
-        self._identity = Identity.of(self._stored)
-        self._metrics = MetricsFile(workdir / experiment.METRICS, self._identity)
+        stored = experiment.stored(workdir, description) or dict(description)
+        self._run = Run(workdir, stored, report.write)
         self._kept: tuple[Any, Any] = None, None  # the models read last, and what they are
         self._links: dict[tuple[str, str], list[Links]] = {}
         self._orders: dict[tuple[str, str, int], dict[str, float]] = {}
@@ -97,36 +104,10 @@ class Laboratory:
             self._manifests[folder] = folders.manifest(folder)
         return self._manifests[folder]
 
-    def _groups(self) -> list[tuple[Job, int, list[Choice]]]:
-        """What is trained side by side, as it was dealt when the run began.
-
-        What has not begun is dealt anew where the config asks for another number side by side.
-        """
-        groups, known = [], self._stored.setdefault("groups", [])
-        told = self._config.devices.side_by_side
-        for job in self._jobs:
-            for seed in self._config.seeds:
-                left = choices(self._config, job.task)
-                named = {row_name(job, choice): choice for choice in left}
-                for members in list(known):
-                    if members[0][0] not in named or members[0][1] != seed:
-                        continue
-                    if told and len(members) > told and not self._has_begun(members):
-                        known.remove(members)
-                        continue
-                    taken = [named[row] for row, _ in members if row in named]
-                    groups.append((job, seed, taken))
-                    left = [choice for choice in left if choice not in taken]
-                while left:
-                    some = [choice for choice in left if choice.batch == left[0].batch]
-                    some = some[: told or devices.side_by_side(len(some), len(some))]
-                    known.append([[row_name(job, choice), seed] for choice in some])
-                    groups.append((job, seed, some))
-                    left = [choice for choice in left if choice not in some]
-        return groups
-
-    def _has_begun(self, members: list[list[Any]]) -> bool:
-        return outcomes.has_begun(self._workdir, members, checkpoints_of(self._workdir, members))
+    @property
+    def was_interrupted(self) -> bool:
+        """Whether the run was asked to end in the last group, when nothing is left to do here."""
+        return self._run.was_interrupted
 
     def _pretrained(self, job: Job, seed: int) -> Pretrained:
         """The models of a job's row and seed, with their maps; the last are kept."""
@@ -195,21 +176,25 @@ class Laboratory:
             self._orders[key] = found
         return self._orders[key]
 
-    def _group(
-        self, job: Job, seed: int, chosen: Sequence[Choice], pretrained: Pretrained
-    ) -> Group:
-        """What trains some settings side by side."""
+    def _group(self, some: _Some, pretrained: Pretrained, known: Mapping[str, float]) -> Group:
+        """What trains some settings side by side; for `known` see `Group`."""
+        job = some.job
         return Group(
             self._config,
             self._workdir,
             job,
-            chosen,
-            seed,
+            some.choices,
+            some.seed,
             texts.task(job.task, self._config),
             self._texts.read(job.task, job.pair),
             pretrained,
-            self._identity,
+            known,
+            self._run.identity,
         )
+
+    def _make(self, some: _Some) -> Group:
+        pretrained = self._pretrained(some.job, some.seed)
+        return self._group(some, pretrained, self._word_order(some.job, some.seed, pretrained))
 
     def run(self) -> str:
         """Trains and tests what is missing, writes the report, returns the table.
@@ -218,43 +203,39 @@ class Laboratory:
           Diverged: no replica has a result.
           Interrupted: the run was asked to end.
         """
-        path, groups = self._workdir / experiment.RESULTS, self._groups()
-        done = outcomes.done(path)
-        waiting = [
-            (number, job, seed, chosen)
-            for number, (job, seed, chosen) in enumerate(groups, 1)
-            if not {(row_name(job, choice), seed) for choice in chosen} <= done
+        config, run = self._config, self._run
+        of = {
+            (row_name(job, choice), seed): (job, choice)
+            for job in self._jobs
+            for seed in config.seeds
+            for choice in choices(config, job.task)
+        }
+        groups = run.deal(
+            list(of),
+            lambda member: (of[member][0], member[1], of[member][1].batch),
+            lambda _, members: checkpoints_of(self._workdir, members),
+            config.devices.side_by_side,
+        )
+
+        def some(members: Sequence[Member]) -> _Some:
+            (job, _), seed = of[members[0]], members[0][1]
+            return _Some(job, seed, [of[member][1] for member in members])
+
+        planned = [
+            Planned(f"{own.job.name}, seed {own.seed}", members, partial(self._make, own))
+            for members in groups
+            if members and members[0] in of
+            for own in [some(members)]
         ]
         # What jobs read is tried, with one seed, before the first one binds the workdir: of those
         # that differ by their rows' layers alone, the one that keeps most.
         others = {
-            (job.pair, job.row.models, job.task, chosen[0].batch): (job, seed, chosen)
-            for _, job, seed, chosen in sorted(waiting[1:], key=lambda each: each[1].row.base or 0)
+            (own.job.pair, own.job.row.models, own.job.task, own.choices[0].batch): own
+            for own in sorted(
+                (some(each.members) for _, each in run.waiting(planned)[1:]),
+                key=lambda own: own.job.row.base or 0,
+            )
         }
-        for job, seed, chosen in others.values():
-            self._group(job, seed, chosen, self._read(job, seed))
-        if not waiting:
-            experiment.store(self._workdir, self._stored)
-        for number, job, seed, chosen in waiting:
-            say(f"{number} of {len(groups)}: {job.name}, seed {seed}")
-            with Interruption() as interruption:
-                pretrained = self._pretrained(job, seed)
-                order = self._word_order(job, seed, pretrained)
-                group = self._group(job, seed, chosen, pretrained)
-                experiment.store(self._workdir, self._stored)
-                try:
-                    with devices.memory_explained(len(chosen), LESS_MEMORY):
-                        group.run(self._metrics, interruption, order)
-                except Diverged as error:
-                    say(str(error))
-                if interruption.was_asked() and number < len(groups):
-                    raise Interrupted(
-                        f"interrupted after {number} of {len(groups)}; the same command goes on"
-                    )
-                self.was_interrupted = interruption.was_asked()
-            if number < len(groups):
-                processes.by_first(lambda: report.write(self._workdir))
-        table = processes.by_first(lambda: report.write(self._workdir))
-        if not any(result.metrics for result in results.read_results(path)):
-            raise Diverged("every replica diverged: lower settings.TASK.rates")
-        return table
+        for own in others.values():
+            self._group(own, self._read(own.job, own.seed), {})
+        return run.train(planned, LESS_MEMORY, "lower settings.TASK.rates")
