@@ -29,7 +29,7 @@ from xling_jax import devices
 from xling_jax.evaluators.alignment import mapped_precisions
 from xling_jax.evaluators.sentence_retrieval import precisions
 from xling_jax.evaluators.translations import Translations
-from xling_jax.experiments.bilingual import laboratory
+from xling_jax.experiments.bilingual import experiment
 from xling_jax.experiments.bilingual.data import Preparer
 from xling_jax.experiments.bilingual.group import Group
 from xling_jax.experiments.bilingual.texts import Reader
@@ -64,7 +64,7 @@ def main() -> None:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     config = module.get_config(f"row=default,pair={arguments.pair}")
-    (row,) = laboratory.rows(config)
+    (row,) = experiment.rows(config)
     with tempfile.TemporaryDirectory() as folder:
         data = Preparer(config, Reader(config), Path(folder))(row)
         group = Group(config, Path(folder), row, [0], data, UNKNOWN)

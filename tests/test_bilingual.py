@@ -10,10 +10,10 @@ from small_run import ROOT, config_of
 
 from xling_jax.batches.assembly import SPECIALS
 from xling_jax.batches.streams import beginnings, sentence_starts
-from xling_jax.experiments.bilingual import group, laboratory
+from xling_jax.experiments.bilingual import experiment, group
 from xling_jax.experiments.bilingual.data import Preparer
-from xling_jax.experiments.bilingual.laboratory import Laboratory
-from xling_jax.experiments.bilingual.laboratory import rows as rows_of
+from xling_jax.experiments.bilingual.experiment import Experiment
+from xling_jax.experiments.bilingual.experiment import rows as rows_of
 from xling_jax.experiments.bilingual.rows import parse
 from xling_jax.experiments.bilingual.selection import Best
 from xling_jax.experiments.bilingual.selection import read as read_best
@@ -54,7 +54,7 @@ def config(options="", **changes):
 
 
 def run(workdir, options="", **changes):
-    table = Laboratory(config(options, **changes), workdir).run()
+    table = Experiment(config(options, **changes), workdir).run()
     return table, {
         (r.row, r.seed): r.metrics for r in results.read_results(workdir / "results.json")
     }
@@ -192,12 +192,12 @@ def test_a_checkpoint_to_start_from_must_stay_the_same(tmp_path):
     best, workdir = tmp_path / "best.json", tmp_path / "run"
     best.write_text('{"step": 3}')
     made = config("row=default,pair=en-far", **{"training.start_from": str(tmp_path)})
-    Laboratory(made, workdir)._run.store()
+    Experiment(made, workdir)._run.store()
     (workdir / "checkpoints" / "row" / "1").mkdir(parents=True)  # as if it had trained
-    Laboratory(made, workdir)
+    Experiment(made, workdir)
     best.write_text('{"step": 4}')  # that run went on
     with pytest.raises(ValueError, match=r"the content of .*best\.json"):
-        Laboratory(made, workdir)
+        Experiment(made, workdir)
 
 
 def test_words_replaced_online_are_drawn_anew(finished, tmp_path):
@@ -271,7 +271,7 @@ def test_a_run_cut_off_twice_ends_with_the_same_numbers(finished, tmp_path, monk
 def test_another_config_is_refused_in_the_same_workdir(finished):
     workdir, _, _ = finished
     with pytest.raises(ValueError, match="holds a run of another config.*\n.*corpora.far"):
-        Laboratory(config("row=default,pair=en-near"), workdir)
+        Experiment(config("row=default,pair=en-near"), workdir)
 
 
 def test_a_table_grows_by_the_rows_and_seeds_that_it_is_asked_for(finished, tmp_path, monkeypatch):
@@ -307,7 +307,7 @@ def test_an_error_in_any_row_is_found_before_the_first_is_trained_and_binds_noth
     with pytest.raises((ValueError, FileNotFoundError), match=message):
         run(tmp_path, names, **wrong)
     assert not trained and not (tmp_path / "config.json").exists()
-    monkeypatch.setattr(laboratory.bilingual, "write", lambda _: "")
+    monkeypatch.setattr(experiment.bilingual, "write", lambda _: "")
     with pytest.raises(loop.Diverged):  # nothing is trained here, so there is no result
         run(tmp_path, names)
     assert trained == ["default", "sep_emb"] and (tmp_path / "config.json").exists()
@@ -457,7 +457,7 @@ def test_descriptions_that_mean_nothing_are_refused(description, message):
 @pytest.mark.parametrize("paths", ["layers/*/nothing", "layers/0..2", "layers/1..0", "mlm/x"])
 def test_paths_without_parameters_are_refused_before_anything_is_written(paths, tmp_path):
     with pytest.raises(ValueError, match=r"row='sep\[.*\]': partition: no parameter lies under"):
-        Laboratory(config(f"row=sep[{paths}]"), tmp_path / "run")
+        Experiment(config(f"row=sep[{paths}]"), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 

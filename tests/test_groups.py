@@ -8,9 +8,9 @@ import pytest
 from small_run import assert_same_run, command, config, interrupted, results, run
 
 from xling_jax import devices
-from xling_jax.experiments.fake_english import laboratory
+from xling_jax.experiments.fake_english import experiment
+from xling_jax.experiments.fake_english.experiment import Experiment
 from xling_jax.experiments.fake_english.group import Group
-from xling_jax.experiments.fake_english.laboratory import Laboratory
 from xling_jax.experiments.fake_english.replicas import cells
 from xling_jax.runs.run import Run
 from xling_jax.training.loop import Diverged
@@ -41,7 +41,7 @@ def test_sets_and_rows_can_be_joined_and_nothing_is_named_twice():
 def test_epochs_that_are_none_are_refused_before_anything_is_written(tmp_path):
     for row in ("epochs[0.0001x]", "overparam;epochs[0.01x]", "epochs[1e9]"):
         with pytest.raises(ValueError, match=rf"row='{re.escape(row)}': epochs: .* choose from 1"):
-            Laboratory(config(f"row={row}"), tmp_path / "run")
+            Experiment(config(f"row={row}"), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
@@ -75,12 +75,12 @@ def limit(monkeypatch):
 def test_as_many_replicas_as_fit_in_memory_train_at_once(tmp_path, limit, capsys):
     options = "row=0+1+2+4,seeds=0+1,epochs=1"
     limit(10**12)
-    Laboratory(config(options), tmp_path / "roomy")
+    Experiment(config(options), tmp_path / "roomy")
     assert [len(group) for group in groups_of(tmp_path / "roomy")] == [8]
     needed = int(capsys.readouterr().err.split(" MiB a device")[0].split()[-1].replace(",", ""))
     # Two replicas on eight devices leave each a quarter of a batch.
     limit(needed * 2**20 // 2)
-    Laboratory(config(options), tmp_path / "tight")
+    Experiment(config(options), tmp_path / "tight")
     assert [len(group) for group in groups_of(tmp_path / "tight")] == [2, 2, 2, 2]
     assert "fewer at a time" in capsys.readouterr().err
 
@@ -97,7 +97,7 @@ def test_groups_on_accelerators_are_nearly_equal(replicas, at_most, count, expec
 
 def test_a_model_that_does_not_fit_at_all_is_tried_with_a_warning(tmp_path, limit, capsys):
     limit(1000)
-    Laboratory(config("row=0,seeds=0+1,epochs=1"), tmp_path)
+    Experiment(config("row=0,seeds=0+1,epochs=1"), tmp_path)
     assert [len(group) for group in groups_of(tmp_path)] == [1, 1]
     said = capsys.readouterr().err
     assert "memory may not suffice: one replica needs" in said and "batches.sentences" in said
@@ -105,17 +105,17 @@ def test_a_model_that_does_not_fit_at_all_is_tried_with_a_warning(tmp_path, limi
 
 def test_the_config_overrides_what_fits(tmp_path, limit):
     limit(1000)
-    Laboratory(config("row=0+1,seeds=0+1,epochs=1", **{"devices.side_by_side": 3}), tmp_path)
+    Experiment(config("row=0+1,seeds=0+1,epochs=1", **{"devices.side_by_side": 3}), tmp_path)
     assert [len(group) for group in groups_of(tmp_path)] == [3, 1]
 
 
 def test_a_resumed_run_keeps_its_grouping_unless_told_otherwise(tmp_path):
     options = "row=0+1+2,epochs=1"
-    Laboratory(config(options, **{"devices.side_by_side": 1}), tmp_path)
-    Laboratory(config(options), tmp_path)
+    Experiment(config(options, **{"devices.side_by_side": 1}), tmp_path)
+    Experiment(config(options), tmp_path)
     assert groups_of(tmp_path) == [[["0", 0]], [["1", 0]], [["2", 0]]]
     (tmp_path / "checkpoints" / "group0" / "5").mkdir(parents=True)
-    Laboratory(config(options, **{"devices.side_by_side": 2}), tmp_path)
+    Experiment(config(options, **{"devices.side_by_side": 2}), tmp_path)
     assert groups_of(tmp_path) == [[["0", 0]], [["1", 0], ["2", 0]]]
     again = json.loads((tmp_path / "config.json").read_text())
     assert again["rows"].keys() == {"0", "1", "2"} and again["fingerprint"]
@@ -124,12 +124,12 @@ def test_a_resumed_run_keeps_its_grouping_unless_told_otherwise(tmp_path):
 def test_a_table_grows_by_the_rows_and_seeds_that_it_is_asked_for(tmp_path, monkeypatch):
     trained = []
     monkeypatch.setattr(Group, "run", lambda self, *_: trained.append(self.members))
-    monkeypatch.setattr(laboratory.Programs, "at_most", lambda self, members: len(members))
+    monkeypatch.setattr(experiment.Programs, "at_most", lambda self, members: len(members))
 
     def asked(options):
         trained.clear()
         with pytest.raises(Diverged):  # nothing is trained here, so there is no result
-            Laboratory(config(options), tmp_path, report=lambda _: "").run()
+            Experiment(config(options), tmp_path, report=lambda _: "").run()
         return [[(cell.row, cell.seed) for cell in members] for members in trained]
 
     assert asked("row=0+1,epochs=1") == [[("0", 0), ("1", 0)]]
@@ -142,7 +142,7 @@ def test_a_table_grows_by_the_rows_and_seeds_that_it_is_asked_for(tmp_path, monk
     # What has not begun is dealt anew where another number is told, wherever it stands.
     (tmp_path / "checkpoints" / "group1" / "5").mkdir(parents=True)
     monkeypatch.undo()
-    Laboratory(config("row=0+1,epochs=1", **{"devices.side_by_side": 1}), tmp_path)
+    Experiment(config("row=0+1,epochs=1", **{"devices.side_by_side": 1}), tmp_path)
     assert groups_of(tmp_path) == [[], *before[1:], [["0", 0]], [["1", 0]]]
 
 

@@ -18,7 +18,7 @@ from absl.testing import flagsaver
 from small_run import CONFIG, ROOT, assert_same_run, command, config, interrupted, run
 
 from xling_jax import devices, errors, main
-from xling_jax.experiments.fake_english.laboratory import Laboratory
+from xling_jax.experiments.fake_english.experiment import Experiment
 
 
 @pytest.fixture(scope="module")
@@ -162,7 +162,7 @@ def test_bad_input_gets_one_clear_error_and_stores_no_config(changes, message, t
         "epochs=1", **{k: str(tmp_path / v) if v in texts else v for k, v in changes.items()}
     )
     with pytest.raises((ValueError, FileNotFoundError), match=message):
-        Laboratory(made, tmp_path / "run")
+        Experiment(made, tmp_path / "run")
     assert not (tmp_path / "run" / "config.json").exists()
 
 

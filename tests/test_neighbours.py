@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from small_run import config
 
-from xling_jax.experiments.fake_english.laboratory import Laboratory
+from xling_jax.experiments.fake_english.experiment import Experiment
 from xling_jax.vocabulary import neighbours, pieces, static_vectors
 from xling_jax.vocabulary.static_vectors import SkipGram, Vectors
 
@@ -155,7 +155,7 @@ def test_more_neighbours_than_there_are_vectors_are_refused():
 
 def laboratory(workdir, row, **changes):
     """Prepares an experiment; its tables are then in the workdir."""
-    Laboratory(config(f"row={row},epochs=1", **changes), workdir)
+    Experiment(config(f"row={row},epochs=1", **changes), workdir)
     return {path.stem: np.load(path) for path in (workdir / "vocabulary").glob("*.npy")}
 
 

@@ -15,9 +15,9 @@ from xling_jax.batches.setting import make, parse
 from xling_jax.evaluators.text_encoder import TextEncoder
 from xling_jax.experiments.real_xnli import claims, export, report
 from xling_jax.experiments.real_xnli.data import NaturalTexts
-from xling_jax.experiments.real_xnli.laboratory import Laboratory
+from xling_jax.experiments.real_xnli.experiment import Experiment
+from xling_jax.experiments.zero_shot import experiment as fine_tuning
 from xling_jax.experiments.zero_shot import group, languages
-from xling_jax.experiments.zero_shot import laboratory as fine_tuning
 from xling_jax.models import heads, partition, stored
 from xling_jax.models.bert import Bert, BertConfig
 from xling_jax.report.claims import HELD, NOT_RUN
@@ -60,7 +60,7 @@ def config(options="", **changes):
 def finished(tmp_path_factory):
     """The rows of the table."""
     workdir = tmp_path_factory.mktemp("natural") / "whole"
-    return workdir, Laboratory(config(), workdir).run()
+    return workdir, Experiment(config(), workdir).run()
 
 
 def test_every_row_is_pretrained_and_fine_tuned_and_stands_beside_the_paper(finished):
@@ -91,7 +91,7 @@ def test_every_row_is_pretrained_and_fine_tuned_and_stands_beside_the_paper(fini
 def test_the_same_command_again_trains_nothing(finished, capsys):
     workdir, table = finished
     before = (workdir / "results.json").read_bytes()
-    assert Laboratory(config(), workdir).run() == table
+    assert Experiment(config(), workdir).run() == table
     assert (workdir / "results.json").read_bytes() == before
     told = capsys.readouterr().err
     assert "held out" in told and "compiled" not in told
@@ -178,7 +178,7 @@ def test_what_a_language_has_for_itself_is_trained_and_swapped(finished, tmp_pat
     transfer = config("row=8").transfer
     transfer.runs = {"en-near-far": str(workdir)}
     transfer.rows, transfer.row = {"8": "8"}, "8"
-    fine_tuning.Laboratory(transfer, tmp_path).run()
+    fine_tuning.Experiment(transfer, tmp_path).run()
     dev, *tests = made
     for first in (dev, tests[0]):
         assert not first.frozen and not first.tree
@@ -227,7 +227,7 @@ def test_words_and_cuts_of_a_model_that_reads_backwards(finished, inverted):
 
 def test_a_row_written_out_is_fine_tuned_and_shown(tmp_path):
     made = config("row=epochs[2x]", **{"corpora.train_sentences": 100})
-    table = Laboratory(made, tmp_path).run()
+    table = Experiment(made, tmp_path).run()
     (tuned,) = results.read_results(tmp_path / "transfer" / "results.json")
     (line,) = (x for x in table.splitlines() if x.startswith("epochs[2x]"))
     assert f"{tuned.metrics['accuracy_far']:.2f}".lstrip("0") in line
@@ -235,7 +235,7 @@ def test_a_row_written_out_is_fine_tuned_and_shown(tmp_path):
 
 def test_a_row_that_diverged_leaves_the_others_alone(tmp_path, capsys):
     made = config("row=0+learning-rate[1e30]", **{"corpora.train_sentences": 100})
-    table = Laboratory(made, tmp_path).run()
+    table = Experiment(made, tmp_path).run()
     assert "row learning-rate[1e30], seed 0 diverged" in capsys.readouterr().err
     (tuned,) = results.read_results(tmp_path / "transfer" / "results.json")
     assert tuned.row.startswith("en-near-far/0/nli/") and "diverged" in table
@@ -247,7 +247,7 @@ def test_a_run_that_is_asked_to_end_after_pretraining_goes_on_with_fine_tuning(
     workdir, _ = finished
     shutil.copytree(workdir, tmp_path / "run")
     shutil.rmtree(tmp_path / "run" / "transfer")
-    laboratory = Laboratory(config(), tmp_path / "run")
+    laboratory = Experiment(config(), tmp_path / "run")
     monkeypatch.setattr(laboratory._pretraining, "run", lambda: "")
     laboratory._pretraining._run.was_interrupted = True
     with pytest.raises(Interrupted, match="before fine-tuning; the same command goes on"):
@@ -299,7 +299,7 @@ def test_the_claims_hold_on_the_papers_table():
 )  # fmt: skip
 def test_bad_input_is_refused_before_training(tmp_path, options, changes, message):
     with pytest.raises(ValueError, match=message):
-        Laboratory(config(options, **changes), tmp_path)
+        Experiment(config(options, **changes), tmp_path)
     assert not (tmp_path / "results.json").exists()
 
 
@@ -311,7 +311,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path):
     }
     changes["corpora.de.train"] = str(tmp_path / "none.txt")
     with pytest.raises(FileNotFoundError, match=r"corpora\.de\.train: .*none\.txt"):
-        Laboratory(config("languages=en-de,tasks=none", **changes), tmp_path)
+        Experiment(config("languages=en-de,tasks=none", **changes), tmp_path)
 
 
 def test_a_file_to_fine_tune_on_is_read_before_training(tmp_path):
@@ -324,4 +324,4 @@ def test_a_file_to_fine_tune_on_is_read_before_training(tmp_path):
     for part in ("en.train", "en.dev", "en.test", "de.test"):
         changes[f"transfer.texts.nli.{part}"] = str(pairs)
     with pytest.raises(ValueError, match=r"transfer\.texts\.nli\.en\.train: .*line 1: 'perhaps'"):
-        Laboratory(config("languages=en-de", **changes), tmp_path / "run")
+        Experiment(config("languages=en-de", **changes), tmp_path / "run")

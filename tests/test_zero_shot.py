@@ -10,7 +10,7 @@ from test_bilingual import run as train
 
 from xling_jax import records
 from xling_jax.experiments.zero_shot import group, jobs, languages
-from xling_jax.experiments.zero_shot.laboratory import Laboratory
+from xling_jax.experiments.zero_shot.experiment import Experiment
 from xling_jax.models import stored
 from xling_jax.runs import results
 from xling_jax.tasks.task import pieces_of_words
@@ -47,7 +47,7 @@ def config(models, options="", **changes):
 
 
 def run(models, workdir, options="", **changes):
-    table = Laboratory(config(models, options, **changes), workdir).run()
+    table = Experiment(config(models, options, **changes), workdir).run()
     return table, {r.row: r.metrics for r in results.read_results(workdir / "results.json")}
 
 
@@ -257,12 +257,12 @@ def test_a_run_may_be_moved_but_not_be_another(trained, finished, tmp_path):
     stored_config["config"]["training"]["learning_rate"] *= 2
     (moved / "config.json").write_text(json.dumps(records.sealed(stored_config)))
     with pytest.raises(ValueError, match=r"the content of en-far"):
-        Laboratory(config(moved, ",row=sep_emb"), workdir)
+        Experiment(config(moved, ",row=sep_emb"), workdir)
     weights = moved / "models" / "rowdefault_seed0" / "far" / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-4] + b"\0\0\0\0")
     shutil.copy(trained / "config.json", moved / "config.json")
     with pytest.raises(ValueError, match=r"en-far/rowdefault_seed0/far/model\.safetensors"):
-        Laboratory(config(moved, ",row=default"), workdir)
+        Experiment(config(moved, ",row=default"), workdir)
 
 
 def test_a_field_of_one_task_is_not_that_of_another(trained):

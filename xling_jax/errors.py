@@ -175,3 +175,14 @@ def _place(error: Exception) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     last = next((f for f in reversed(frames) if _is_ours(f.filename)), frames[-1])
     return f"{Path(last.filename).name}, line {last.lineno}"
+
+
+@contextlib.contextmanager
+def in_field(field: str) -> Iterator[None]:
+    """Puts the name of a field in front of what goes wrong while its file is read."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"{field}: {error}") from error
+    except ValueError as error:
+        raise ValueError(f"{field}: {error}") from error

@@ -58,7 +58,7 @@ def run() -> int:
     processes.start()
     laboratory = importlib.import_module(
         f"xling_jax.experiments.{config.name}.laboratory"
-    ).Laboratory
+    ).Experiment
     if PREPARE.value and not hasattr(laboratory, "prepare"):
         raise ValueError(f"--prepare: {config.name} reads its texts when it runs")
     try:

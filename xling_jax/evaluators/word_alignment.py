@@ -32,6 +32,7 @@ def count_links(
     Returns:
       float32 [layers, 3]: links that are right, links predicted, true links.
     """
+    assert batch.segments is not None
     counts = []
     for x_PxD, y_PxD in zip(states, counterparts, strict=True):
         x_PxD, y_PxD = unit_length(x_PxD), unit_length(y_PxD)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from xling_jax.records import Identity
+from xling_jax.runs import results
 from xling_jax.runs.results import Metrics, Record, Replica, read_config, read_metrics, read_results
 
 _LAYERED = re.compile(r"(?:retrieval|translation|alignment_f1)_(\d+)")
@@ -178,13 +179,13 @@ def read_run(workdir: Path, order: Sequence[str] = ()) -> Run:
     workdir = Path(workdir)
     if not workdir.is_dir():
         raise ValueError(f"workdir {workdir} is not a folder; give the --workdir of a run")
-    config = read_config(workdir / "config.json")
+    config = read_config(workdir / results.CONFIG)
     identity = Identity.of(config)
     return Run(
         workdir,
         config,
-        read_results(workdir / "results.json", identity),
-        read_metrics(workdir / "metrics.jsonl", identity),
+        read_results(workdir / results.RESULTS, identity),
+        read_metrics(workdir / results.METRICS, identity),
         tuple(order),
     )
 

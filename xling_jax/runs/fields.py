@@ -12,8 +12,7 @@ from xling_jax.batches import streams
 from xling_jax.corpora.embedded import config as first_language
 from xling_jax.corpora.embedded import second as second_language
 from xling_jax.descriptions import MOST_EPOCHS
-from xling_jax.schema import EACH
-from xling_jax.schema import Section
+from xling_jax.schema import EACH, Section
 
 SOURCE = "a text file, or tfds:NAME[/CONFIG][:SPLIT][#FIELD]"
 FILES = "files joined by +, or tfds:NAME[/CONFIG][:SPLIT][#FIELD]"

@@ -2,12 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from xling_jax import processes
 from xling_jax.runs import results
-from xling_jax.training.loop import Replica
-from xling_jax.training.loop import is_about
+from xling_jax.training.loop import Replica, is_about
 from xling_jax.training.metrics import MetricsFile
 from xling_jax.training.step import RUNNING
 
@@ -45,18 +43,6 @@ class Evaluations:
                 seed=replica.seed,
                 metrics=values,
             )
-
-
-def has_begun(workdir: Path, group: Sequence[Sequence[Any]], checkpoints: Path) -> bool:
-    """Whether replicas that train side by side have a checkpoint or a result.
-
-    Args:
-      workdir: of the run.
-      group: their [row, seed].
-      checkpoints: their folder.
-    """
-    is_done = bool({(row, seed) for row, seed in group} & done(workdir / "results.json"))
-    return is_done or processes.of_first(lambda: any(checkpoints.glob("[0-9]*")))
 
 
 def done(path: Path) -> set[tuple[str, int]]:

@@ -20,15 +20,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from pydantic import TypeAdapter
 
-from xling_jax import files
-from xling_jax import records
+from xling_jax import files, records
 from xling_jax.files import write_beside
-from xling_jax.records import UNKNOWN
-from xling_jax.records import Count
-from xling_jax.records import Identity
-from xling_jax.records import Number
-from xling_jax.records import Numbers
+from xling_jax.records import UNKNOWN, Count, Identity, Number, Numbers
 
+CONFIG, METRICS, RESULTS = "config.json", "metrics.jsonl", "results.json"
 _ARRAYS = re.compile(r"row(.+)_seed(\d+)\.npz")
 # Fields of a line of training that are no numbers, or say which line it is.
 _NO_MEASUREMENT = {"kind", "row", "seed", "step", "fingerprint", records.SEAL}

@@ -9,6 +9,7 @@ from typing import Any
 import ml_collections
 import numpy as np
 
+from xling_jax import errors
 from xling_jax.batches import code_switch
 from xling_jax.batches.code_switch import PieceDictionary
 from xling_jax.batches.encoding import Encoding
@@ -23,7 +24,6 @@ from xling_jax.evaluators.translations import Translated
 from xling_jax.experiments.bilingual.rows import ONCE, Row
 from xling_jax.experiments.bilingual.switching import switch_once
 from xling_jax.experiments.bilingual.texts import Reader, Texts
-from xling_jax.runs import experiment
 from xling_jax.training.metrics import say
 from xling_jax.vocabulary import pieces as vocabulary
 from xling_jax.vocabulary import sharing
@@ -168,7 +168,7 @@ class Preparer:
         field: str,
     ) -> TokenFiles:
         number, section, text = row.languages.index(name), self._config.corpora, row.text_of(name)
-        with experiment.named(f"corpora.{text}.{field}"):
+        with errors.in_field(f"corpora.{text}.{field}"):
             return prepare(
                 given,
                 Encoding(

@@ -21,7 +21,7 @@ from xling_jax.experiments.bilingual.selection import Best, start_from
 from xling_jax.files import plain_name
 from xling_jax.models.bert import BertConfig
 from xling_jax.records import Identity
-from xling_jax.runs import experiment, outcomes
+from xling_jax.runs import outcomes, results, store
 from xling_jax.runs.outcomes import Evaluations
 from xling_jax.runs.run import Member
 from xling_jax.training import sharding
@@ -163,7 +163,7 @@ class Group:
             evaluate,
             interruption,
             initial_state=self._initial_state,
-            profile=experiment.profile_folder(self._config, self._workdir),
+            profile=store.profile_folder(self._config, self._workdir),
         )
         try:
             state = training.run()
@@ -291,7 +291,7 @@ class Group:
             if at == RUNNING:
                 assert self._evaluated is not None
                 values = {**self._evaluated[1][number], **self._data.found, **selected}
-            path, total = self._workdir / "results.json", self._schedule.total
+            path, total = self._workdir / results.RESULTS, self._schedule.total
             scored = round(selected.get("best_step", total))
             outcomes.store(path, replica, total, at, values, scored)
 

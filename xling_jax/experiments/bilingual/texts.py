@@ -9,13 +9,14 @@ from typing import Any
 
 import ml_collections
 
+from xling_jax import errors
 from xling_jax.corpora import dictionaries, sources, splitting, tfds
 from xling_jax.corpora import text as corpora
 from xling_jax.corpora.dictionaries import Dictionary
 from xling_jax.corpora.embedded.config import LanguageConfig
 from xling_jax.corpora.embedded.pair import Pair, SecondConfig, pair_of
 from xling_jax.experiments.bilingual.rows import Row
-from xling_jax.runs import experiment
+from xling_jax.runs import results, store
 from xling_jax.runs.results import read_config
 
 TRAIN_SEED, DEV_SEED, TEST_SEED = 1, 2, 3  # seeds of an embedded language's texts
@@ -74,7 +75,7 @@ class Reader:
     @property
     def fingerprint(self) -> str:
         """A hash of what the config says of the texts."""
-        return experiment.fingerprint({"corpora": self._section.to_dict()}, (), {})
+        return store.fingerprint({"corpora": self._section.to_dict()}, (), {})
 
     def manifest(self, rows: Sequence[Row]) -> list[dict[str, str]]:
         """Every source that the rows read, with a hash of its content, and what cuts sentences.
@@ -94,7 +95,7 @@ class Reader:
                     if not source or source == sources.SYNTHETIC:
                         continue
                     where = f"corpora.{name}.{field}"
-                    found.append(experiment.hashed(source, name, field, where))
+                    found.append(store.hashed(source, name, field, where))
             split = splitting.of_config(self._section, name)
             if split and own and not self.is_synthetic:
                 digest = hashlib.sha256(split.identity.encode()).hexdigest()
@@ -121,7 +122,7 @@ class Reader:
             raise ValueError(f"corpora.{name}.other is empty: give its text of another domain")
         if self.is_synthetic:
             return self._synthetic(name, is_other)
-        with experiment.named(f"corpora.{name}"):
+        with errors.in_field(f"corpora.{name}"):
             return Texts(
                 train=_files(own.other if is_other else own.train),
                 dev=_files(own.dev),
@@ -207,7 +208,7 @@ def of_run(run: str, languages: Sequence[str]) -> Reader:
     Raises:
       ValueError: there is no run on them; how to make one is said.
     """
-    path = Path(run).expanduser() / experiment.CONFIG
+    path = Path(run).expanduser() / results.CONFIG
     found = read_config(path)
     if found.get("experiment") not in ("bilingual", "real_xnli", "natural"):
         raise ValueError(

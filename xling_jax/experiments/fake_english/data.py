@@ -9,6 +9,7 @@ import ml_collections
 import numpy as np
 from jax.sharding import Mesh
 
+from xling_jax import errors
 from xling_jax.batches.assembly import SPECIALS
 from xling_jax.batches.corruption import PieceRange
 from xling_jax.batches.store import TokenStore
@@ -19,7 +20,7 @@ from xling_jax.corpora.embedded.sentences import generate
 from xling_jax.corpora.sources import SYNTHETIC
 from xling_jax.evaluators.multilinguality import Multilinguality, Texts
 from xling_jax.models.bert import BertConfig
-from xling_jax.runs import experiment, results
+from xling_jax.runs import results
 from xling_jax.training.loop import Replica
 from xling_jax.vocabulary import pieces as vocabulary
 from xling_jax.vocabulary.languages import ShiftedVocabulary
@@ -68,7 +69,7 @@ def read_texts(config: ml_collections.ConfigDict) -> tuple[corpora.Text, corpora
         )  # type: ignore[return-value]
     found = []
     for name in ("train", "dev"):
-        with experiment.named(f"corpora.{name}, corpora.{name}_sentences"):
+        with errors.in_field(f"corpora.{name}, corpora.{name}_sentences"):
             found.append(
                 corpora.read(
                     section[name],

@@ -15,7 +15,7 @@ from xling_jax.experiments.fake_english.replicas import Cell
 from xling_jax.experiments.fake_english.texts import Data
 from xling_jax.models import partition
 from xling_jax.records import Identity
-from xling_jax.runs import experiment, outcomes
+from xling_jax.runs import outcomes, results, store
 from xling_jax.runs.outcomes import Evaluations
 from xling_jax.training.checkpoints import Checkpoints
 from xling_jax.training.interruption import Interruption
@@ -123,7 +123,7 @@ class Group:
             evaluate,
             interruption,
             self._programs.compiler,
-            profile=experiment.profile_folder(self._config, self._workdir),
+            profile=store.profile_folder(self._config, self._workdir),
         )
         try:
             state = training.run()
@@ -162,7 +162,7 @@ class Group:
                 params = jax.tree.map(lambda x, n=number: x[n], plain)
                 vectors = self._evaluated.vectors[number]
                 self._data.keep(self._workdir, replica, self._kind.model, params, vectors)
-            path = self._workdir / "results.json"
+            path = self._workdir / results.RESULTS
             outcomes.store(path, replica, self._schedule.total, at, values)
 
 

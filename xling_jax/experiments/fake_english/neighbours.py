@@ -11,7 +11,7 @@ from pathlib import Path
 import ml_collections
 import numpy as np
 
-from xling_jax import processes
+from xling_jax import errors, processes
 from xling_jax.batches.assembly import SPECIALS
 from xling_jax.batches.sampling import own_parts
 from xling_jax.batches.setting import Modifications
@@ -19,7 +19,6 @@ from xling_jax.batches.store import TokenStore
 from xling_jax.corpora import sources
 from xling_jax.experiments.fake_english.texts import Data
 from xling_jax.files import require_regular, write_beside
-from xling_jax.runs import experiment
 from xling_jax.training.metrics import say
 from xling_jax.vocabulary import neighbours, static_vectors
 from xling_jax.vocabulary.static_vectors import Vectors
@@ -121,7 +120,7 @@ def _table(
             f"{section.skip_gram.threads} does not make the same table again: put the file back, "
             "or choose another --workdir"
         )
-    with experiment.named(FIELD):
+    with errors.in_field(FIELD):
         vectors = _read(config, data) or _trained(config, data, is_parallel)
         say("mapping the vectors of the languages into one space, without a dictionary")
         table = neighbours.find(vectors, data.vocabulary.size, section.number, section.seed)
@@ -208,7 +207,7 @@ def manifest(config: ml_collections.ConfigDict) -> list[dict[str, str]]:
     if paths and len(paths) != len(languages):
         raise ValueError(f"{FIELD}.vectors={paths}: give a .vec file for each of {languages}")
     # Without the field, which entries of stored runs lack.
-    with experiment.named(f"{FIELD}.vectors"):
+    with errors.in_field(f"{FIELD}.vectors"):
         return [
             {"source": str(Path(path)), "language": "vectors", "sha256": sources.fingerprint(path)}
             for path in paths

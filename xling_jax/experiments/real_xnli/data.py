@@ -10,6 +10,7 @@ import ml_collections
 import numpy as np
 from jax.sharding import Mesh
 
+from xling_jax import errors
 from xling_jax.batches.corruption import PieceRange
 from xling_jax.batches.store import TokenStore
 from xling_jax.corpora import sources, splitting
@@ -20,7 +21,6 @@ from xling_jax.experiments.bilingual import rows
 from xling_jax.experiments.bilingual.texts import Reader
 from xling_jax.experiments.real_xnli import export
 from xling_jax.models.bert import BertConfig
-from xling_jax.runs import experiment
 from xling_jax.training.loop import Replica
 from xling_jax.vocabulary import pieces as vocabulary
 from xling_jax.vocabulary.languages import ApartVocabulary
@@ -49,7 +49,7 @@ class NaturalTexts:
             texts = self._reader.read(name, is_other_domain=False)
             written = {}
             for field, given in (("train", texts.train), ("dev", texts.dev)):
-                with experiment.named(f"corpora.{name}.{field}"):
+                with errors.in_field(f"corpora.{name}.{field}"):
                     written[field] = self._sentences(name, given, field, normalize)
             own = self._pieces(name, written["train"], cache)
             for field, sentences in written.items():
@@ -84,7 +84,7 @@ class NaturalTexts:
     def _pieces(self, name: str, sentences: list[str], cache: Path) -> Pieces:
         section = self._config.vocabulary
         drawn = vocabulary.sample(sentences, section.sentences)
-        with experiment.named(f"vocabulary.size, corpora.{name}"):
+        with errors.in_field(f"vocabulary.size, corpora.{name}"):
             return vocabulary.train(drawn, section.size, cache, section.model_type)
 
 

@@ -17,6 +17,7 @@ from xling_jax.report.markup import bullets, grid
 from xling_jax.report.printed import WIDTH, own_cells, own_terminal, write_own
 from xling_jax.report.rows import Run, read_run
 from xling_jax.report.state import state
+from xling_jax.runs import results
 
 TRANSFER = "transfer"  # the folder of the fine-tuning's workdir
 TASK = "nli"
@@ -50,7 +51,7 @@ def write(workdir: Path) -> str:
 def board(workdir: Path) -> Board:
     """What was fine-tuned so far of a run."""
     folder = workdir / TRANSFER
-    if not (folder / "config.json").exists():
+    if not (folder / results.CONFIG).exists():
         return Board(())
     return scores.read(read_run(folder))
 

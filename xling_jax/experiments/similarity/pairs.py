@@ -5,10 +5,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from xling_jax import errors
 from xling_jax.models import folders as model_folders
 from xling_jax.models import heads
 from xling_jax.models.text_model import TextModel
-from xling_jax.runs import experiment
 
 _SIDE = re.compile(r"(?:(random)\[)?([\w.-]+)(?(1)\])")
 
@@ -94,7 +94,7 @@ def load(side: Side, place: int, models: Mapping[str, str], language: str, seed:
       ValueError: it is damaged, or of another language; its field is named.
     """
     folder = Path(models[side.model]).expanduser()
-    with experiment.named(f"models.{side.model}"):
+    with errors.in_field(f"models.{side.model}"):
         model = model_folders.load(folder, language)
     if not side.is_random:
         return model

@@ -6,11 +6,12 @@ from typing import Any
 
 import ml_collections
 
+from xling_jax import errors
 from xling_jax.corpora import dictionaries, sources
 from xling_jax.corpora import text as corpora
 from xling_jax.corpora.dictionaries import Dictionary
 from xling_jax.experiments.bilingual.texts import TEST_SEED, of_run
-from xling_jax.runs import experiment
+from xling_jax.runs import store
 
 LEARNED_SEED = 4  # of the embedded sentences that maps are learned on
 PARALLEL = ("learned", "tested")
@@ -98,7 +99,7 @@ class TextReader:
         for name, field in _fields(self.languages):
             path = self._texts[name][field]
             if path and path != sources.SYNTHETIC:
-                found.append(experiment.hashed(path, name, field, f"texts.{name}.{field}"))
+                found.append(store.hashed(path, name, field, f"texts.{name}.{field}"))
         return found
 
     def read(self, language: str) -> Texts:
@@ -137,7 +138,7 @@ class TextReader:
             assert self._embedded is not None
             sides = self._embedded.parallel(language, limit, seed)
         else:
-            with experiment.named(f"texts.{language}.{what}_first, texts.{language}.{what}"):
+            with errors.in_field(f"texts.{language}.{what}_first, texts.{language}.{what}"):
                 first, second = corpora.read_parallel(
                     own[f"{what}_first"], own[what], (self.languages[0], language)
                 )
@@ -156,7 +157,7 @@ class TextReader:
                 given = self._embedded.read(name, is_other_domain=False).train
             else:
                 given = (path,)
-            with experiment.named(f"texts.{name}.contexts"):
+            with errors.in_field(f"texts.{name}.contexts"):
                 found.append(list(itertools.islice(corpora.stream(given), limit)))
         return found[0], found[1]
 
@@ -168,5 +169,5 @@ class TextReader:
             assert self._embedded is not None
             found = self._embedded.read(language, is_other_domain=False)
             return found.dictionary if field == "dictionary" else found.test_dictionary
-        with experiment.named(f"texts.{language}.{field}"):
+        with errors.in_field(f"texts.{language}.{field}"):
             return dictionaries.read(path, self.languages[0], language, lowercase=True)

@@ -17,7 +17,7 @@ from xling_jax.experiments.zero_shot.languages import Pretrained
 from xling_jax.experiments.zero_shot.texts import Labelled
 from xling_jax.models.task_heads import HeadConfig
 from xling_jax.records import Identity
-from xling_jax.runs import experiment, outcomes, results
+from xling_jax.runs import outcomes, results, store
 from xling_jax.runs.outcomes import Evaluations
 from xling_jax.tasks.finetune import ENCODER, TaskProgram, TaskSetting, TaskStore, divide
 from xling_jax.tasks.predict import Predictor
@@ -157,7 +157,7 @@ class Group:
             evaluate,
             interruption,
             initial_state=self._initial_state,
-            profile=experiment.profile_folder(self._config, self._workdir),
+            profile=store.profile_folder(self._config, self._workdir),
         )
         try:
             training.run()
@@ -235,7 +235,7 @@ class Group:
     def _evaluations(self) -> list[list[Any]]:
         """Row, seed, step and values of each so far."""
         identity = self._replicas[0].identity
-        found = results.read_metrics(self._workdir / experiment.METRICS, identity).evaluations
+        found = results.read_metrics(self._workdir / results.METRICS, identity).evaluations
         return [[x.row, x.seed, x.step, dict(x.values)] for x in found]
 
     def _store(self, state: State) -> None:
@@ -260,7 +260,7 @@ class Group:
                 needed = {self._schedule.total} if is_last else {*self._schedule.evaluations}
                 if lost := needed - {step for _, _, step, _ in own}:
                     raise ValueError(
-                        f"{self._workdir / experiment.METRICS} has lost the evaluation of "
+                        f"{self._workdir / results.METRICS} has lost the evaluation of "
                         f"{replica.name} at step {min(lost)}, which its result needs: put back a "
                         f"copy of it, or remove {self.folder} to train again"
                     )
@@ -268,7 +268,7 @@ class Group:
                 values = {**found, **fixed, **self._known}
                 if not is_last:
                     values["best_epoch"] = step / self._schedule.epoch
-            path, total = self._workdir / experiment.RESULTS, self._schedule.total
+            path, total = self._workdir / results.RESULTS, self._schedule.total
             outcomes.store(path, replica, total, at, values, step)
 
 

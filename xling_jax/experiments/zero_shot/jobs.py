@@ -6,9 +6,9 @@ from pathlib import Path
 
 import ml_collections
 
-from xling_jax import descriptions, numerals
+from xling_jax import descriptions, errors, numerals
 from xling_jax.experiments.bilingual.export import folder_of
-from xling_jax.runs import config_files, experiment, fields
+from xling_jax.runs import config_files, fields
 
 ALONE = "alone"  # the models that were trained on a language each
 LAYERS = {  # what a row does with the layers of its models
@@ -51,7 +51,7 @@ def parse(name: str, description: str) -> Row:
     base = None
     for part in found:
         if part.name == "first":
-            with experiment.named(repr(part.text)):
+            with errors.in_field(repr(part.text)):
                 base = numerals.whole(part.argument)
     is_mapped = any(part.name == "map" for part in found)
     if is_mapped and base is None:

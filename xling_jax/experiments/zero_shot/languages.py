@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from flax import traverse_util
 
+from xling_jax import errors
 from xling_jax.linalg.affine import AffineMap
 from xling_jax.models import folders
 from xling_jax.models.bert import BertConfig
 from xling_jax.models.text_model import TextModel
-from xling_jax.runs import experiment
 from xling_jax.tasks.finetune import MAP, divide
 
 
@@ -59,7 +59,7 @@ def of_folders(paths: Mapping[str, Path]) -> Pretrained:
     """
     models: dict[str, TextModel] = {}
     for language, folder in paths.items():
-        with experiment.named(language):
+        with errors.in_field(language):
             models[language] = folders.load(folder, language)
     first, *others = models.values()
     for language, model in models.items():

@@ -7,13 +7,14 @@ from typing import Any
 
 import ml_collections
 
+from xling_jax import errors
 from xling_jax.corpora import text as corpora
 from xling_jax.corpora.sources import SYNTHETIC
 from xling_jax.experiments.bilingual.texts import of_run
 from xling_jax.experiments.zero_shot import maps
 from xling_jax.experiments.zero_shot.jobs import Job
 from xling_jax.linalg.word_aligner import Links
-from xling_jax.runs import config_files, experiment
+from xling_jax.runs import config_files, store
 from xling_jax.tasks.ner_task import NamedEntities
 from xling_jax.tasks.nli import NaturalLanguageInference
 from xling_jax.tasks.parsing_task import DependencyParsing
@@ -75,7 +76,7 @@ class LabelledReader:
                 )
             if path != SYNTHETIC:
                 short = field.removeprefix(self._section)
-                found.append(experiment.hashed(path, language, short, field))
+                found.append(store.hashed(path, language, short, field))
                 self._part(name, "-".join(languages), language, part)
         return found
 
@@ -122,7 +123,7 @@ class LabelledReader:
                     )
                 if path and path != SYNTHETIC:
                     short = field.removeprefix(self._section)
-                    found.append(experiment.hashed(path, language, short, field))
+                    found.append(store.hashed(path, language, short, field))
         return found
 
     @functools.cache  # noqa: B019 - readers are few
@@ -139,7 +140,7 @@ class LabelledReader:
         if own.second == SYNTHETIC:
             embedded = of_run(self._config.runs[pair], languages)
             return embedded.parallel(language, number, SEEDS["parallel"]), None
-        with experiment.named(f"{self._section}parallel.{language}"):
+        with errors.in_field(f"{self._section}parallel.{language}"):
             first, second = corpora.read_parallel(own.first, own.second, (languages[0], language))
             links = maps.read_links(own.links, len(first.sentences)) if own.links else None
         sides = first.sentences[:number], second.sentences[:number]
@@ -149,7 +150,7 @@ class LabelledReader:
         path = self._path(name, language, part)
         key = (name, language, part, self._config.runs[pair] if path == SYNTHETIC else "")
         if key not in self._read:
-            with experiment.named(self._field(name, language, part)):
+            with errors.in_field(self._field(name, language, part)):
                 if path == SYNTHETIC:
                     self._read[key] = self._made(name, pair, language, part)
                 else:

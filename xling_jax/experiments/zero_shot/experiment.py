@@ -8,7 +8,7 @@ from typing import Any
 
 import ml_collections
 
-from xling_jax import devices
+from xling_jax import devices, errors
 from xling_jax.evaluators import word_order
 from xling_jax.evaluators.multilinguality import paper_layers
 from xling_jax.experiments.zero_shot import languages, report, texts
@@ -20,7 +20,7 @@ from xling_jax.experiments.zero_shot.texts import LabelledReader
 from xling_jax.linalg.affine import AffineMap
 from xling_jax.linalg.word_aligner import Links
 from xling_jax.models import folders
-from xling_jax.runs import experiment
+from xling_jax.runs import results, store
 from xling_jax.runs.results import read_config
 from xling_jax.runs.run import Member, Planned, Run
 from xling_jax.training.metrics import say
@@ -37,7 +37,7 @@ class _Some:
     choices: list[Choice]
 
 
-class Laboratory:
+class Experiment:
     """Fine-tunes and tests what an experiment asks for, and stores what comes out."""
 
     def __init__(self, config: ml_collections.ConfigDict, workdir: Path, section: str = ""):
@@ -56,7 +56,7 @@ class Laboratory:
         self._jobs = jobs(config)
         self._manifests: dict[Path, list[dict[str, Any]]] = {}  # of models
         self._texts = LabelledReader(config, section)
-        self._lock = experiment.take(workdir)
+        self._run = Run(workdir, report.write)
         manifest: list[dict[str, Any]] = list(self._pretrainings())
         for job in self._jobs:
             read = self._texts.manifest(job.task, job.languages)
@@ -65,10 +65,7 @@ class Laboratory:
             for entry in read + list(self._models(job)):
                 if entry not in manifest:
                     manifest.append(entry)
-        rows = {job.name: job.row.description for job in self._jobs}
-        description = experiment.describe(config, manifest, rows)
-        stored = experiment.stored(workdir, description) or dict(description)
-        self._run = Run(workdir, stored, report.write)
+        self._run.open(config, manifest, {job.name: job.row.description for job in self._jobs})
         self._kept: tuple[Any, Any] = None, None  # the models read last, and what they are
         self._links: dict[tuple[str, str], list[Links]] = {}
         self._orders: dict[tuple[str, str, int], dict[str, float]] = {}
@@ -76,9 +73,9 @@ class Laboratory:
     def _pretrainings(self) -> Iterator[dict[str, Any]]:
         """What the runs computed that the models are of, wherever they lie."""
         for pair, run in self._config.runs.items():
-            found = read_config(Path(run).expanduser() / experiment.CONFIG).get("config")
+            found = read_config(Path(run).expanduser() / results.CONFIG).get("config")
             if isinstance(found, dict):
-                digest = experiment.fingerprint(found, (), {})
+                digest = store.fingerprint(found, (), {})
                 yield {"source": pair, "language": "", "field": "runs", "sha256": digest}
 
     def _models(self, job: Job) -> Iterator[dict[str, Any]]:
@@ -120,7 +117,7 @@ class Laboratory:
     @staticmethod
     def _read(job: Job, seed: int) -> Pretrained:
         """The models of a job's row and seed, without maps."""
-        with experiment.named(f"runs.{job.pair}"):
+        with errors.in_field(f"runs.{job.pair}"):
             found = languages.of_folders(job.folders(seed))
         base, depth = job.row.base, found.config.layers
         if base is not None and base > depth:

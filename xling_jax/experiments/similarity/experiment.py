@@ -7,13 +7,13 @@ from typing import Any
 
 import ml_collections
 
-from xling_jax import processes
+from xling_jax import errors, processes
 from xling_jax.experiments.similarity import measures, pairs, report
 from xling_jax.experiments.similarity.pairs import ModelPair
 from xling_jax.experiments.similarity.texts import TextReader, Texts
 from xling_jax.models import folders as model_folders
 from xling_jax.models.text_model import TextModel
-from xling_jax.runs import config_files, experiment, fields, outcomes
+from xling_jax.runs import config_files, fields, outcomes, results
 from xling_jax.runs.run import Planned, Run
 from xling_jax.training.interruption import Interruption
 from xling_jax.training.loop import Replica
@@ -39,10 +39,10 @@ class Comparison:
         replica = Replica(
             self.pair.name, self.pair.description, self.seed, None, identity=self.of.identity
         )
-        outcomes.store(self.of.workdir / experiment.RESULTS, replica, 0, RUNNING, found)
+        outcomes.store(self.of.workdir / results.RESULTS, replica, 0, RUNNING, found)
 
 
-class Laboratory:
+class Experiment:
     """Compares pairs of models, and stores what comes out."""
 
     def __init__(self, config: ml_collections.ConfigDict, workdir: Path):
@@ -62,21 +62,16 @@ class Laboratory:
 
         self._pairs = config_files.chosen_rows(config, parse)
         self._folders = pairs.folders(config.models, config.seeds)
-        self._lock = experiment.take(workdir)
+        self._run = Run(workdir, report.write)
         self._texts = TextReader(config)
-        description = experiment.describe(
-            config,
-            self._texts.manifest() + self._manifest(),
-            {pair.name: pair.description for pair in self._pairs},
-        )
-        stored = experiment.stored(workdir, description) or dict(description)
-        self._run = Run(workdir, stored, report.write)
+        described = {pair.name: pair.description for pair in self._pairs}
+        self._run.open(config, self._texts.manifest() + self._manifest(), described)
 
     def _manifest(self) -> list[dict[str, Any]]:
         """The files of the pairs' models, with their hashes."""
         found = []
         for name in dict.fromkeys(side.model for pair in self._pairs for side in pair.sides):
-            with experiment.named(f"models.{name}"):
+            with errors.in_field(f"models.{name}"):
                 for path in dict.fromkeys(own[name] for own in self._folders.values()):
                     found += model_folders.manifest(Path(path).expanduser())
         return found

@@ -1,29 +1,24 @@
 """An experiment: a checked config with a fingerprint, stored with what it produced."""
 
-import contextlib
 import hashlib
 import json
 import os
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import ml_collections
 
+from xling_jax import errors, processes, records
 from xling_jax import lock as locks
-from xling_jax import processes
-from xling_jax import records
-from xling_jax.runs.config_files import flatten
-from xling_jax.runs.config_files import require_own_folders
 from xling_jax.corpora import sources
 from xling_jax.files import write_beside
 from xling_jax.lock import Lock
 from xling_jax.records import Identity
-from xling_jax.runs.results import read_config
-from xling_jax.runs.results import read_metrics
-from xling_jax.runs.results import read_results
+from xling_jax.runs.config_files import flatten, require_own_folders
+from xling_jax.runs.results import CONFIG, METRICS, RESULTS, read_config, read_metrics, read_results
 from xling_jax.training.metrics import say
 
 # Sections and fields that change how fast a run goes, how often it saves, which replicas there are
@@ -50,7 +45,6 @@ WITHOUT_EFFECT = (
     "training.steps_per_call",
     "training.save_every",
 )
-CONFIG, METRICS, RESULTS = "config.json", "metrics.jsonl", "results.json"
 NEEDED = ("fingerprint", "config", "rows", "texts")  # of what a run is resumed from
 VERSIONS_OF = (
     "xling_jax",
@@ -84,17 +78,6 @@ def fingerprint(
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
 
-@contextlib.contextmanager
-def named(field: str) -> Iterator[None]:
-    """Puts the name of a field in front of what goes wrong while its file is read."""
-    try:
-        yield
-    except FileNotFoundError as error:
-        raise FileNotFoundError(f"{field}: {error}") from error
-    except ValueError as error:
-        raise ValueError(f"{field}: {error}") from error
-
-
 def hashed(source: str, language: str, field: str, where: str) -> dict[str, str]:
     """What a manifest says of a source, with a hash of its content.
 
@@ -105,31 +88,31 @@ def hashed(source: str, language: str, field: str, where: str) -> dict[str, str]
     Raises:
       ValueError, FileNotFoundError: it cannot be read.
     """
-    with named(where):
+    with errors.in_field(where):
         digest = sources.fingerprint(source)
     return {"source": source, "language": language, "field": field, "sha256": digest}
 
 
-def take(workdir: Path) -> Lock | None:
+def lock(workdir: Path) -> Lock | None:
     """Makes the folder and its lock, which whoever writes there keeps; None but for the first
     process.
 
     Raises:
       ValueError: nothing can be written there, or another process writes there; it is named.
     """
-    lock = None
+    taken = None
     if processes.is_first():
         try:
             workdir.mkdir(parents=True, exist_ok=True)
-            lock = locks.take(workdir)
+            taken = locks.take(workdir)
         except OSError as error:
             raise ValueError(
                 f"--workdir={workdir}: cannot write there ({error.strerror}); choose another folder"
             ) from error
-        if not lock.is_sure:
+        if not taken.is_sure:
             say(f"{workdir}: its file system has no locks; let no other process write there")
     processes.wait("the workdir")
-    return lock
+    return taken
 
 
 def _differences(stored: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
@@ -206,7 +189,7 @@ def describe(
     }
 
 
-def stored(
+def begun(
     workdir: Path, description: Mapping[str, Any], needed: Sequence[str] = ()
 ) -> dict[str, Any] | None:
     """What the same experiment stored when it began in this workdir; None if none did.
@@ -224,7 +207,7 @@ def stored(
         named, or something there is damaged or of another experiment; or see
         `require_own_folders`.
     """
-    return processes.of_first(lambda: _stored(workdir, description, (*NEEDED, *needed)))
+    return processes.of_first(lambda: _begun(workdir, description, (*NEEDED, *needed)))
 
 
 def _trained(workdir: Path) -> Path | None:
@@ -238,7 +221,7 @@ def _trained(workdir: Path) -> Path | None:
     return next(checkpoints, None)
 
 
-def _stored(
+def _begun(
     workdir: Path, description: Mapping[str, Any], needed: Sequence[str]
 ) -> dict[str, Any] | None:
     path, trained = workdir / CONFIG, _trained(workdir)
@@ -272,7 +255,7 @@ def profile_folder(config: ml_collections.ConfigDict, workdir: Path) -> Path | N
     return workdir / "profile" if config.profile else None
 
 
-def store(workdir: Path, description: Mapping[str, Any]) -> None:
+def write(workdir: Path, description: Mapping[str, Any]) -> None:
     """Writes `config.json`."""
     write_beside(workdir / CONFIG, json.dumps(records.sealed(description), indent=1) + "\n")
 

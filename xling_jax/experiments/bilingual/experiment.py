@@ -5,7 +5,7 @@ from pathlib import Path
 
 import ml_collections
 
-from xling_jax import devices, processes
+from xling_jax import devices, errors, processes
 from xling_jax.evaluators.multilinguality import require_layers
 from xling_jax.experiments.bilingual import report
 from xling_jax.experiments.bilingual.data import Data, Preparer
@@ -15,7 +15,7 @@ from xling_jax.experiments.bilingual.selection import RECORD, best_folder
 from xling_jax.experiments.bilingual.texts import Reader
 from xling_jax.models import heads, partition
 from xling_jax.models.bert import BertConfig
-from xling_jax.runs import config_files, experiment, fields
+from xling_jax.runs import config_files, fields, store
 from xling_jax.runs.run import Planned, Run
 from xling_jax.training.metrics import say
 
@@ -25,7 +25,7 @@ LESS_MEMORY = devices.less_memory(
 )
 
 
-class Laboratory:
+class Experiment:
     """Runs the rows and seeds of one experiment, and stores what comes out."""
 
     def __init__(self, config: ml_collections.ConfigDict, workdir: Path):
@@ -40,23 +40,17 @@ class Laboratory:
         # Sizes of vocabularies do not matter here: no path names a row of a table.
         plain = heads.param_shapes(BertConfig(vocabulary_size=1, **config.models))
         for row in self._rows:
-            with experiment.named(f"row={row.name!r}"):
+            with errors.in_field(f"row={row.name!r}"):
                 partition.own_paths(plain, row.partition)
         start = config.training.start_from
         start_record = best_folder(start) / RECORD if start else None
-        self._lock = experiment.take(workdir)
+        self._run = Run(workdir, report.write)
         self._reader = Reader(config)
         manifest = self._reader.manifest(self._rows)
         if start_record:  # names the step, which changes if that run goes on
             where = "training.start_from"
-            manifest.append(experiment.hashed(str(start_record), "", "start_from", where))
-        description = experiment.describe(
-            config,
-            manifest,
-            {row.name: row.description for row in self._rows},
-        )
-        stored = experiment.stored(workdir, description) or dict(description)
-        self._run = Run(workdir, stored, report.write)
+            manifest.append(store.hashed(str(start_record), "", "start_from", where))
+        self._run.open(config, manifest, {row.name: row.description for row in self._rows})
 
     def _require_same_text(self, row: Row, data: Data) -> None:
         """Raises ValueError if the text of a row is not what it was when the run began."""

@@ -11,9 +11,9 @@ import pytest
 from ml_collections import ConfigDict
 from small_run import ROOT, config_of
 
-from xling_jax import lock
+from xling_jax import errors, lock
 from xling_jax.records import Identity
-from xling_jax.runs import config_files, experiment, results
+from xling_jax.runs import config_files, results, store
 from xling_jax.training.metrics import MetricsFile
 
 ROWS = {"0": "original"}
@@ -102,28 +102,28 @@ def test_a_language_may_be_first_in_one_pair_and_second_in_another():
 
 
 def test_the_same_experiment_finds_what_it_stored(tmp_path):
-    first = experiment.describe(config(), TEXTS, ROWS) | {"groups": [[["0", 0]]]}
-    assert experiment.stored(tmp_path, first) is None
-    experiment.store(tmp_path, first)
+    first = store.describe(config(), TEXTS, ROWS) | {"groups": [[["0", 0]]]}
+    assert store.begun(tmp_path, first) is None
+    store.write(tmp_path, first)
     train(tmp_path)
-    again = experiment.stored(tmp_path, experiment.describe(config(), TEXTS, ROWS) | {"groups": []})
+    again = store.begun(tmp_path, store.describe(config(), TEXTS, ROWS) | {"groups": []})
     assert again == json.loads((tmp_path / "config.json").read_text())
     assert again["groups"] == [[["0", 0]]] and again["versions"]["jax"]
 
 
 def test_fields_without_effect_on_the_numbers_may_change(tmp_path):
-    experiment.store(tmp_path, experiment.describe(config(), TEXTS, ROWS))
+    store.write(tmp_path, store.describe(config(), TEXTS, ROWS))
     train(tmp_path)
     changes = {"training.steps_per_call": 99, "training.save_every": 7, "devices.cpu": 2}
-    assert experiment.stored(tmp_path, experiment.describe(config(**changes), TEXTS, ROWS))
+    assert store.begun(tmp_path, store.describe(config(**changes), TEXTS, ROWS))
 
 
 def test_another_config_is_refused_naming_what_differs(tmp_path):
-    experiment.store(tmp_path, experiment.describe(config(), TEXTS, ROWS))
+    store.write(tmp_path, store.describe(config(), TEXTS, ROWS))
     train(tmp_path)
     changed, rows = config(**{"training.epochs": 3, "row": "8"}), {"8": "lang-pos", "0": "mine"}
     with pytest.raises(ValueError) as error:
-        experiment.stored(tmp_path, experiment.describe(changed, TEXTS, rows))
+        store.begun(tmp_path, store.describe(changed, TEXTS, rows))
     message = str(error.value)
     assert "training.epochs: 2 there, 3 now" in message
     assert "row 0: original there, mine now" in message and "row 8" not in message
@@ -131,12 +131,12 @@ def test_another_config_is_refused_naming_what_differs(tmp_path):
 
 
 def test_rows_seeds_and_their_texts_are_added(tmp_path):
-    first = experiment.describe(config(), TEXTS, ROWS)
-    experiment.store(tmp_path, first | {"groups": [[["0", 0]]]})
+    first = store.describe(config(), TEXTS, ROWS)
+    store.write(tmp_path, first | {"groups": [[["0", 0]]]})
     train(tmp_path)
     more = [{"source": "b.txt", "language": "fr", "sha256": "2" * 64}]
     wider = config(row="8", seeds=(0, 1))
-    found = experiment.stored(tmp_path, experiment.describe(wider, more, {"8": "lang-pos"}))
+    found = store.begun(tmp_path, store.describe(wider, more, {"8": "lang-pos"}))
     assert found["rows"] == {"0": "original", "8": "lang-pos"}
     assert found["texts"] == TEXTS + more and found["groups"] == [[["0", 0]]]
     assert found["fingerprint"] != first["fingerprint"]
@@ -204,8 +204,8 @@ DAMAGES = [
 @pytest.mark.parametrize("name", ["config.json", "results.json", "metrics.jsonl"])
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_what_is_damaged_is_refused_or_harmless_and_stays_as_it_is(tmp_path, name, damage):
-    new = experiment.describe(config(), TEXTS, ROWS)
-    experiment.store(tmp_path, new)
+    new = store.describe(config(), TEXTS, ROWS)
+    store.write(tmp_path, new)
     train(tmp_path)
     whole = (
         results.read_results(tmp_path / "results.json"),
@@ -214,7 +214,7 @@ def test_what_is_damaged_is_refused_or_harmless_and_stays_as_it_is(tmp_path, nam
     damage(tmp_path / name)
     before = contents(tmp_path)
     try:
-        assert experiment.stored(tmp_path, new)["config"] == json.loads(json.dumps(new["config"]))
+        assert store.begun(tmp_path, new)["config"] == json.loads(json.dumps(new["config"]))
         found = (
             results.read_results(tmp_path / "results.json"),
             results.read_metrics(tmp_path / "metrics.jsonl"),
@@ -228,50 +228,50 @@ def test_what_is_damaged_is_refused_or_harmless_and_stays_as_it_is(tmp_path, nam
 
 def test_old_results_are_not_those_of_a_new_config(tmp_path):
     """Another run's config.json in the place of the right one is no way in."""
-    experiment.store(tmp_path, experiment.describe(config(), TEXTS, ROWS))
+    store.write(tmp_path, store.describe(config(), TEXTS, ROWS))
     train(tmp_path)
-    new = experiment.describe(config(**{"training.epochs": 3}), TEXTS, ROWS)
+    new = store.describe(config(**{"training.epochs": 3}), TEXTS, ROWS)
     (tmp_path / "config.json").unlink()
     with pytest.raises(ValueError, match=r"config\.json is not there, and .*results\.json is of"):
-        experiment.stored(tmp_path, new)
-    experiment.store(tmp_path, new)
+        store.begun(tmp_path, new)
+    store.write(tmp_path, new)
     with pytest.raises(ValueError, match=r"results\.json, entry 1 is of another experiment"):
-        experiment.stored(tmp_path, new)
+        store.begun(tmp_path, new)
 
 
 def test_results_of_an_older_version_are_believed_beside_their_config(tmp_path):
-    new = experiment.describe(config(), TEXTS, ROWS)
-    experiment.store(tmp_path, new)
+    new = store.describe(config(), TEXTS, ROWS)
+    store.write(tmp_path, new)
     (tmp_path / "results.json").write_text(
         '[{"experiment": "e", "row": "0", "description": "", "seed": 0, "step": 1, "metrics": {}}]'
     )
     without = json.loads((tmp_path / "config.json").read_text())
     del without["sha256"], without["earlier_fingerprints"]
     (tmp_path / "config.json").write_text(json.dumps(without))
-    assert experiment.stored(tmp_path, new)
+    assert store.begun(tmp_path, new)
     (tmp_path / "config.json").unlink()
     with pytest.raises(ValueError, match="config.json is not there"):
-        experiment.stored(tmp_path, new)
+        store.begun(tmp_path, new)
 
 
 def test_a_grown_table_believes_what_it_stored_before(tmp_path):
-    experiment.store(tmp_path, experiment.describe(config(), TEXTS, ROWS))
+    store.write(tmp_path, store.describe(config(), TEXTS, ROWS))
     train(tmp_path)
-    wider = experiment.stored(tmp_path, experiment.describe(config(), TEXTS, {"8": "lang-pos"}))
-    experiment.store(tmp_path, wider)
-    again = experiment.stored(tmp_path, experiment.describe(config(), TEXTS, {"8": "lang-pos"}))
+    wider = store.begun(tmp_path, store.describe(config(), TEXTS, {"8": "lang-pos"}))
+    store.write(tmp_path, wider)
+    again = store.begun(tmp_path, store.describe(config(), TEXTS, {"8": "lang-pos"}))
     assert again["fingerprint"] == wider["fingerprint"] not in wider["earlier_fingerprints"]
-    assert experiment.stored(tmp_path, experiment.describe(config(), TEXTS, ROWS)) == again
+    assert store.begun(tmp_path, store.describe(config(), TEXTS, ROWS)) == again
 
 
 def test_a_run_that_trained_nothing_binds_nobody(tmp_path):
-    experiment.store(tmp_path, experiment.describe(config(), TEXTS, ROWS))
-    other = experiment.describe(config(**{"training.epochs": 3}), TEXTS, ROWS)
+    store.write(tmp_path, store.describe(config(), TEXTS, ROWS))
+    other = store.describe(config(**{"training.epochs": 3}), TEXTS, ROWS)
     (tmp_path / "checkpoints" / "group0" / "5.orbax-checkpoint-tmp").mkdir(parents=True)
-    assert experiment.stored(tmp_path, other) is None
+    assert store.begun(tmp_path, other) is None
     (tmp_path / "checkpoints" / "group0" / "5").mkdir()
     with pytest.raises(ValueError, match="training.epochs: 2 there, 3 now"):
-        experiment.stored(tmp_path, other)
+        store.begun(tmp_path, other)
 
 
 def test_a_second_process_is_refused_until_the_first_has_ended_or_was_killed(tmp_path):
@@ -286,13 +286,13 @@ def test_a_second_process_is_refused_until_the_first_has_ended_or_was_killed(tmp
         ) as process:
             assert process.stdout.readline() == "held\n"
             with pytest.raises(ValueError) as error:
-                experiment.take(tmp_path)
+                store.take(tmp_path)
             message = str(error.value)
             assert f"in use by process {process.pid} on " in message and " since 2" in message
             assert sys.executable in message and "another --workdir" in message
             end(process)
-        kept = experiment.take(tmp_path)
-        assert experiment.take(tmp_path) is kept and kept.is_sure
+        kept = store.take(tmp_path)
+        assert store.take(tmp_path) is kept and kept.is_sure
         del kept
     assert not (tmp_path / lock.NAME).exists()
 
@@ -302,7 +302,7 @@ def test_a_file_system_without_locks_is_said(tmp_path, monkeypatch, capsys):
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr("fcntl.flock", refuse)
-    assert not experiment.take(tmp_path).is_sure
+    assert not store.take(tmp_path).is_sure
     assert "has no locks" in capsys.readouterr().err
 
 
@@ -341,35 +341,35 @@ def test_rows_and_seeds_that_cannot_be_used_are_refused(fields, message):
 
 
 def test_rows_added_to_a_workdir_have_folders_of_their_own(tmp_path):
-    experiment.store(tmp_path, experiment.describe(config(), TEXTS, {"a/b": "x"}))
+    store.write(tmp_path, store.describe(config(), TEXTS, {"a/b": "x"}))
     train(tmp_path)
     with pytest.raises(ValueError, match="would have the same folder, a_b"):
-        experiment.stored(tmp_path, experiment.describe(config(), TEXTS, {"a?b": "y"}))
+        store.begun(tmp_path, store.describe(config(), TEXTS, {"a?b": "y"}))
 
 
 def test_another_text_is_refused_naming_it(tmp_path):
-    experiment.store(tmp_path, experiment.describe(config(), TEXTS, ROWS))
+    store.write(tmp_path, store.describe(config(), TEXTS, ROWS))
     train(tmp_path)
     with pytest.raises(ValueError, match="the content of a.txt"):
         other = [{**TEXTS[0], "sha256": "2" * 64}]
-        experiment.stored(tmp_path, experiment.describe(config(), other, ROWS))
+        store.begun(tmp_path, store.describe(config(), other, ROWS))
 
 
 def test_a_file_may_serve_twice_cut_at_different_places(tmp_path):
     texts = [TEXTS[0], {**TEXTS[0], "sha256": "2" * 64}]
-    experiment.store(tmp_path, experiment.describe(config(), texts, ROWS))
+    store.write(tmp_path, store.describe(config(), texts, ROWS))
     train(tmp_path)
-    assert experiment.stored(tmp_path, experiment.describe(config(), texts, ROWS))
+    assert store.begun(tmp_path, store.describe(config(), texts, ROWS))
 
 
 def test_errors_are_named_by_their_field():
-    with pytest.raises(ValueError, match="a.b: .*codec"), experiment.named("a.b"):
+    with pytest.raises(ValueError, match="a.b: .*codec"), errors.in_field("a.b"):
         b"\xff".decode()
-    with pytest.raises(FileNotFoundError, match="a.b: none"), experiment.named("a.b"):
+    with pytest.raises(FileNotFoundError, match="a.b: none"), errors.in_field("a.b"):
         raise FileNotFoundError("none")
 
 
 def test_a_workdir_where_nothing_can_be_written_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ValueError, match=r"--workdir=.*file/run: cannot write there"):
-        experiment.take(tmp_path / "file" / "run")
+        store.take(tmp_path / "file" / "run")

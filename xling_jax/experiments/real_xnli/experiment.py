@@ -4,24 +4,24 @@ from pathlib import Path
 
 import ml_collections
 
-from xling_jax import processes
+from xling_jax import errors, processes
 from xling_jax.experiments.bilingual.export import folder_of
-from xling_jax.experiments.fake_english import laboratory as pretraining
+from xling_jax.experiments.fake_english import experiment as pretraining
 from xling_jax.experiments.fake_english.replicas import cells
 from xling_jax.experiments.real_xnli import report
 from xling_jax.experiments.real_xnli.data import NaturalTexts
+from xling_jax.experiments.zero_shot import experiment as fine_tuning
 from xling_jax.experiments.zero_shot import jobs
-from xling_jax.experiments.zero_shot import laboratory as fine_tuning
 from xling_jax.experiments.zero_shot.texts import LabelledReader
 from xling_jax.files import plain_name
-from xling_jax.runs import experiment, fields
+from xling_jax.runs import fields
 from xling_jax.training.interruption import Interrupted
 from xling_jax.training.metrics import say
 
 SECTION = "transfer"  # of the config, which is one of configs/zero_shot.py
 
 
-class Laboratory:
+class Experiment:
     """Runs one experiment, and stores what comes out."""
 
     def __init__(self, config: ml_collections.ConfigDict, workdir: Path):
@@ -41,12 +41,12 @@ class Laboratory:
         self._transfer.runs = {"-".join(self._languages): str(workdir)}
         every = [(plain_name(cell.row), cell.seed) for cell in self._cells]
         if self._transfer.tasks:
-            with experiment.named(SECTION):
+            with errors.in_field(SECTION):
                 jobs.jobs(self._of(every))
         reader = LabelledReader(self._transfer, SECTION)
         for task in self._transfer.tasks:
             reader.manifest(task, self._languages)
-        self._pretraining = pretraining.Laboratory(config, workdir, NaturalTexts, report.write)
+        self._pretraining = pretraining.Experiment(config, workdir, NaturalTexts, report.write)
 
     def _of(self, trained: list[tuple[str, int]]) -> ml_collections.ConfigDict:
         """The fine-tuning of some rows, each with the same seeds."""
@@ -80,11 +80,11 @@ class Laboratory:
         if not self._transfer.tasks:
             return table
         folder = self._workdir / report.TRANSFER
-        before: pretraining.Laboratory | fine_tuning.Laboratory = self._pretraining
+        before: pretraining.Experiment | fine_tuning.Experiment = self._pretraining
         for trained in self._by_seeds():
             if before.was_interrupted:
                 raise Interrupted("interrupted before fine-tuning; the same command goes on")
             say("fine-tuning what was pretrained")
-            before = fine_tuning.Laboratory(self._of(trained), folder, SECTION)
+            before = fine_tuning.Experiment(self._of(trained), folder, SECTION)
             before.run()
         return processes.by_first(lambda: report.write(self._workdir))

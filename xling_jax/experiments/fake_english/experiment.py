@@ -12,12 +12,12 @@ from xling_jax.experiments.fake_english.group import Group, checkpoints_of
 from xling_jax.experiments.fake_english.programs import LESS_MEMORY, Programs
 from xling_jax.experiments.fake_english.replicas import cells, with_their_groups
 from xling_jax.experiments.fake_english.texts import Source
-from xling_jax.runs import experiment, fields
+from xling_jax.runs import fields, store
 from xling_jax.runs.run import Planned, Run
 from xling_jax.training.metrics import say
 
 
-class Laboratory:
+class Experiment:
     """Runs the groups of replicas of one experiment, and stores what comes out."""
 
     def __init__(
@@ -41,27 +41,24 @@ class Laboratory:
         """
         fields.check(config)
         wanted = cells(config)
-        self._lock = experiment.take(workdir)
+        self._run = run = Run(workdir, report)
         texts = source(config)
-        description = experiment.describe(
+        has_begun = run.open(
             config,
             texts.manifest() + neighbours.manifest(config),
             {cell.row: cell.description for cell in wanted},
+            ("vocabulary", "neighbours", "groups", "steps"),
         )
-        stored = experiment.stored(
-            workdir, description, ("vocabulary", "neighbours", "groups", "steps")
-        )
-        self._run = run = Run(workdir, stored or dict(description), report)
         data = texts.prepare(workdir / "vocabulary")
         vocabulary = {
             "size": data.vocabulary.size,
             "languages": list(data.vocabulary.languages),
             "sha256": data.vocabulary.sha256,
         }
-        experiment.require_same_vocabulary(stored, vocabulary)
-        if stored:
-            wanted = with_their_groups(wanted, stored, tuple(config.corpora.languages))
-        hashes = stored["neighbours"] if stored else {}
+        store.require_same_vocabulary(run.stored if has_begun else None, vocabulary)
+        if has_begun:
+            wanted = with_their_groups(wanted, run.stored, tuple(config.corpora.languages))
+        hashes = run.stored.get("neighbours", {})
         programs = Programs(config, data, wanted, workdir / "vocabulary", hashes)
         of = {(cell.row, cell.seed): cell for cell in wanted}
         groups = run.deal(

@@ -13,7 +13,7 @@ from test_bilingual import run as train
 
 from xling_jax import records
 from xling_jax.experiments.similarity import measures, pairs, words
-from xling_jax.experiments.similarity.laboratory import Laboratory
+from xling_jax.experiments.similarity.experiment import Experiment
 from xling_jax.experiments.similarity.texts import TextReader
 from xling_jax.models import stored
 from xling_jax.runs import results
@@ -37,7 +37,7 @@ def config(workdir, options="", **changes):
 
 
 def run(models, workdir, options="", **changes):
-    table = Laboratory(config(models, options, **changes), workdir).run()
+    table = Experiment(config(models, options, **changes), workdir).run()
     return table, {r.row: r.metrics for r in results.read_results(workdir / "results.json")}
 
 

@@ -1,0 +1,1 @@
+"""What every run shares: its config, what it stores, and how it is gone on with."""

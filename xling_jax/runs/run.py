@@ -1,0 +1,179 @@
+"""The life of a run: replicas are dealt into groups, and each group is trained, stored, and, after
+an interruption, gone on with."""
+
+import dataclasses
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import ml_collections
+
+from xling_jax import devices, processes
+from xling_jax.records import Identity
+from xling_jax.runs import outcomes, results, store
+from xling_jax.training.interruption import Interrupted, Interruption
+from xling_jax.training.loop import Diverged
+from xling_jax.training.metrics import MetricsFile, say
+
+Member = tuple[str, int]  # a replica's row and seed
+
+
+class Group(Protocol):
+    """Replicas that are trained side by side."""
+
+    def run(self, metrics: MetricsFile, interruption: Interruption) -> None:
+        """Trains, evaluates and stores them; raises Diverged or Interrupted."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Planned:
+    """A group of a run.
+
+    name: for messages. members: its replicas. make: reads what it needs, and lays it out.
+    """
+
+    name: str
+    members: Sequence[Member]
+    make: Callable[[], Group]
+
+
+class Run:
+    """An experiment in a workdir, from what is stored there to its report."""
+
+    def __init__(self, workdir: Path, report: Callable[[Path], str]):
+        """Makes the workdir and locks it.
+
+        Args:
+          workdir: of the run.
+          report: writes the report of a workdir, and returns its tables.
+
+        Raises:
+          ValueError: see `store.lock`.
+        """
+        self.workdir, self._report = workdir, report
+        self._lock = store.lock(workdir)
+        self.stored: dict[str, Any] = {}
+        self.was_interrupted = False  # in the last group, when nothing is left to do
+
+    def open(
+        self,
+        config: ml_collections.ConfigDict,
+        texts: Sequence[Mapping[str, Any]],
+        rows: Mapping[str, str],
+        needed: Sequence[str] = (),
+    ) -> bool:
+        """Whether the experiment has begun here; `stored` is what it stored then, or its
+        description. See `store.describe` and `store.begun` for arguments and errors."""
+        description = store.describe(config, texts, rows)
+        begun = store.begun(self.workdir, description, needed)
+        self.stored = begun or description
+        return begun is not None
+
+    @property
+    def identity(self) -> Identity:
+        """Of the experiment."""
+        return Identity.of(self.stored)
+
+    def deal(
+        self,
+        wanted: Sequence[Member],
+        kind: Callable[[Member], Hashable],
+        folder: Callable[[int, list[Member]], Path],
+        side_by_side: int,
+        at_most: Callable[[list[Member]], int] = len,
+    ) -> list[list[Member]]:
+        """The stored groups, and behind them groups of what is not in them.
+
+        Where another number side by side is asked for than the stored groups have, those that have
+        not begun are dealt anew, and leave an empty place: the others keep their numbers.
+
+        Args:
+          wanted: the replicas.
+          kind: what replicas that are trained side by side have in common.
+          folder: of a group's checkpoints, from its number and members.
+          side_by_side: how many, at most, are trained side by side; 0: as many as pay.
+          at_most: how many of some replicas of one kind fit.
+        """
+        found = [[(row, seed) for row, seed in group] for group in self.stored.get("groups", [])]
+        if found and side_by_side and side_by_side != max(map(len, found)):
+            for number, group in enumerate(found):
+                if set(group) <= set(wanted) and not self._has_begun(group, folder(number, group)):
+                    found[number] = []
+            while found and not found[-1]:
+                found.pop()
+        dealt = {member for group in found for member in group}
+        kinds: dict[Hashable, list[Member]] = {}
+        for member in wanted:
+            if member not in dealt:
+                kinds.setdefault(kind(member), []).append(member)
+        for alike in kinds.values():
+            limit = side_by_side or at_most(alike)
+            while alike:
+                number = len(alike)
+                taken = min(number, limit) if side_by_side else devices.side_by_side(number, limit)
+                found.append(alike[:taken])
+                alike = alike[taken:]
+        self.stored["groups"] = [[list(member) for member in group] for group in found]
+        return found
+
+    def _has_begun(self, group: list[Member], folder: Path) -> bool:
+        """Whether a group has a result or a checkpoint."""
+        if not set(group).isdisjoint(outcomes.done(self._path)):
+            return True
+        return processes.of_first(lambda: any(folder.glob("[0-9]*")))
+
+    def waiting(self, planned: Sequence[Planned]) -> list[tuple[int, Planned]]:
+        """The groups that are not stored yet, each with its number, from 1."""
+        done = outcomes.done(self._path)
+        return [(n, each) for n, each in enumerate(planned, 1) if not set(each.members) <= done]
+
+    def store(self) -> None:
+        """Writes `config.json`: from now on the workdir is this experiment's."""
+        store.write(self.workdir, self.stored)
+
+    def train(self, planned: Sequence[Planned], less_memory: str = "", advice: str = "") -> str:
+        """Trains and stores what is missing, writes the report, returns the tables.
+
+        Args:
+          planned: all groups.
+          less_memory: what to do where memory does not suffice.
+          advice: what to do where every replica diverged.
+
+        Raises:
+          Diverged: no replica has a result.
+          Interrupted: the run was asked to end.
+        """
+        waiting = self.waiting(planned)
+        metrics = MetricsFile(self.workdir / results.METRICS, self.identity)
+        if not waiting:
+            self.store()
+        for number, each in waiting:
+            say(f"{number} of {len(planned)}: {each.name}")
+            group = each.make()
+            self.store()
+            with Interruption() as interruption:  # what was made is stored, whenever it ends
+                try:
+                    with devices.memory_explained(len(each.members), less_memory):
+                        group.run(metrics, interruption)
+                except Diverged as error:
+                    say(str(error))
+                if number < len(planned):
+                    self.report()
+                self.was_interrupted = interruption.was_asked()
+                if self.was_interrupted and number < len(planned):
+                    raise Interrupted(
+                        f"interrupted after {number} of {len(planned)}; the same command goes on "
+                        "from there"
+                    )
+        table = self.report()
+        if not any(found.metrics for found in results.read_results(self._path)):
+            raise Diverged(f"every replica diverged: {advice}")
+        return table
+
+    @property
+    def _path(self) -> Path:
+        return self.workdir / results.RESULTS
+
+    def report(self) -> str:
+        """Writes the report, and returns the tables."""
+        return processes.by_first(lambda: self._report(self.workdir))
