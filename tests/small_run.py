@@ -1,4 +1,4 @@
-"""The Fake-English laboratory at a size that trains in seconds, as a config and as a command."""
+"""Fake-English at a size that trains in seconds, as a config and as a command."""
 
 import importlib.util
 import json

@@ -247,11 +247,11 @@ def test_a_run_that_is_asked_to_end_after_pretraining_goes_on_with_fine_tuning(
     workdir, _ = finished
     shutil.copytree(workdir, tmp_path / "run")
     shutil.rmtree(tmp_path / "run" / "transfer")
-    laboratory = Experiment(config(), tmp_path / "run")
-    monkeypatch.setattr(laboratory._pretraining, "run", lambda: "")
-    laboratory._pretraining._run.was_interrupted = True
+    experiment = Experiment(config(), tmp_path / "run")
+    monkeypatch.setattr(experiment._pretraining, "run", lambda: "")
+    experiment._pretraining._run.was_interrupted = True
     with pytest.raises(Interrupted, match="before fine-tuning; the same command goes on"):
-        laboratory.run()
+        experiment.run()
     assert not (tmp_path / "run" / "transfer").exists()
 
 

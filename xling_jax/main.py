@@ -56,17 +56,15 @@ def run() -> int:
 
     devices.set_cpu_devices(config.devices.cpu)
     processes.start()
-    laboratory = importlib.import_module(
-        f"xling_jax.experiments.{config.name}.laboratory"
-    ).Experiment
-    if PREPARE.value and not hasattr(laboratory, "prepare"):
+    module = importlib.import_module(f"xling_jax.experiments.{config.name}.experiment")
+    if PREPARE.value and not hasattr(module.Experiment, "prepare"):
         raise ValueError(f"--prepare: {config.name} reads its texts when it runs")
     try:
-        made = laboratory(config, workdir)
+        experiment = module.Experiment(config, workdir)
         if PREPARE.value:
-            print(processes.by_first(made.prepare))
+            print(processes.by_first(experiment.prepare))
             return 0
-        table = made.run()
+        table = experiment.run()
     except Interrupted as error:
         print(error, file=sys.stderr)
         return INTERRUPTED

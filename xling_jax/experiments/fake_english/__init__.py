@@ -1,1 +1,1 @@
-"""The Fake-English laboratory (Dufter & Schütze 2020): from a config to results."""
+"""Fake-English (Dufter & Schütze 2020): from a config to results."""
