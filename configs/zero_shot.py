@@ -177,7 +177,6 @@ def get_config(argument: str | None = None) -> ConfigDict:
                 "epsilon": 1e-8,
                 "clip": 5.0,
                 "steps_per_call": 100,
-                "kept_checkpoints": 2,
             },
             "best": 2,
             "devices": {

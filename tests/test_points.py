@@ -22,10 +22,6 @@ FUNCTIONS = {
     "iterative": (iterative_normalize, ("x",)),
     "unit": (unit_center_unit, ("x",)),
     "unsupervised": (vecmap.map_unsupervised, ("source", "target")),
-    "supervised": (
-        lambda **sides: vecmap.map_supervised(**sides, pairs=PAIRS),
-        ("source", "target"),
-    ),
 }
 SIDES = [(name, side) for name, (_, sides) in FUNCTIONS.items() for side in sides]
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from xling_jax.linalg.csls import NEIGHBOURS
 from xling_jax.linalg.normalization import unit_center_unit
-from xling_jax.linalg.points import points, require_count, row_pairs
+from xling_jax.linalg.points import points, require_count
 from xling_jax.linalg.procrustes import orthogonal_map
 from xling_jax.linalg.retrieval import BLOCK, in_blocks, nearest, similarities
 
@@ -61,27 +61,6 @@ def map_unsupervised(
     pairs_Px2 = first_pairs(source_NxD[:first], target_MxD[:first])
     pairs_Px2 = _self_learn(source_NxD[:cutoff], target_MxD[:cutoff], pairs_Px2, seed)
     return reweighted_map(source_NxD, target_MxD, pairs_Px2)
-
-
-def map_supervised(
-    source: jax.Array, target: jax.Array, pairs: np.ndarray
-) -> tuple[jax.Array, jax.Array]:
-    """Maps both languages into one space by a dictionary (Artetxe et al. 2018, AAAI).
-
-    Args:
-      source: [n, d], n vectors of one language.
-      target: [m, d], m vectors of another.
-      pairs: [p, 2], row numbers (i, j) of words that translate each other, integers.
-
-    Returns:
-      As `map_unsupervised`.
-
-    Raises:
-      ValueError: as `map_unsupervised`; no pairs, or row numbers that do not exist.
-    """
-    source_NxD, target_MxD = _normalized(source, target)
-    pairs_Px2 = row_pairs("pairs", pairs, (len(source_NxD), len(target_MxD)))
-    return reweighted_map(source_NxD, target_MxD, jnp.asarray(pairs_Px2))
 
 
 def _normalized(source: jax.Array, target: jax.Array) -> tuple[jax.Array, jax.Array]:

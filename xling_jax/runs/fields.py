@@ -361,7 +361,6 @@ _ZERO_SHOT: Section = {
     "training": {
         **_OPTIMIZER,
         "steps_per_call": _TRAINING["steps_per_call"],
-        "kept_checkpoints": schema.whole("checkpoints kept while training", most=10_000),
     },
     "best": schema.whole("settings of a search whose scores are averaged"),
     "devices": _DEVICES,

@@ -41,7 +41,7 @@ WITHOUT_EFFECT = (
     "evaluators.row_lengths",
     "evaluators.sentences",
     "models.remat",
-    "training.kept_checkpoints",
+    "training.kept_checkpoints",  # of older configs
     "training.steps_per_call",
     "training.save_every",
 )

@@ -140,9 +140,8 @@ class Group:
         self._describe()
         checkpoints = Checkpoints(
             self.folder,
-            self._config.training.kept_checkpoints,
-            self._replicas[0].identity,
-            [(replica.row, replica.seed) for replica in self._replicas],
+            identity=self._replicas[0].identity,
+            replicas=[(replica.row, replica.seed) for replica in self._replicas],
         )
         first = self._job.languages[0]
         training = Training(
