@@ -2,7 +2,6 @@
 
 import jax
 import numpy as np
-import optax
 import pytest
 
 from xling_jax.models import heads, partition
@@ -92,17 +91,6 @@ def test_separate_layers_can_start_from_shared_ones_and_go_back():
 def test_a_pattern_without_parameters_is_refused_with_what_there_is():
     with pytest.raises(ValueError, match=r"'layers/9'; there are embeddings/norm, .*layers/0"):
         partition.split(models(), ("layers/9",))
-
-
-def test_frozen_parts_do_not_move():
-    params = partition.split(models(), SEP_EMB_L1_3)
-    labels = partition.labels(params, "trained", "frozen")
-    transform = optax.multi_transform(
-        {"trained": optax.sgd(1.0), "frozen": optax.set_to_zero()}, labels
-    )
-    update, _ = transform.update(jax.tree.map(np.ones_like, params), transform.init(params))
-    assert all((leaf == 0).all() for leaf in jax.tree.leaves(update["language"]))
-    assert all((leaf == -1).all() for leaf in jax.tree.leaves(update["shared"]))
 
 
 def test_an_exported_model_has_its_own_rows_only():

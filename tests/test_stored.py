@@ -103,7 +103,8 @@ def change_description(folder, **changes):
 def old(model, tmp_path):
     """A folder as it was written before there were digests."""
     stored.save(tmp_path, model)
-    change_description(tmp_path, sha256=None, files=None, format=1, frame=None, inverted=None)
+    later = dict.fromkeys(("sha256", "files", "frame", "inverted", "own"))
+    change_description(tmp_path, format=1, **later)
     return tmp_path
 
 
@@ -112,6 +113,7 @@ def test_folders_without_digests_are_read(model, old):
     assert stored.load(old).frame == model.frame and not stored.load(old).inverted
     change_description(old, format=2, frame=[7, 8], inverted=True)
     assert stored.load(old).frame == (7, 8) and stored.load(old).inverted
+    assert stored.load(old).own is None
     change_description(old, format=3)
     with pytest.raises(ValueError, match=r"model\.json: files is missing"):
         stored.load(old)
@@ -120,12 +122,16 @@ def test_folders_without_digests_are_read(model, old):
 @pytest.mark.parametrize(
     "changes, message",
     [
-        ({"format": 7}, "format=7: this version reads 1 to 3"),
+        ({"format": 7}, "format=7: this version reads 1 to 4"),
         ({"format": "1"}, "format='1': write a whole number"),
         ({"language": 3}, "language=3: write a string"),
         ({"language": ""}, "language='': write a string"),
         ({"inverted": "no"}, "inverted='no': write true or false"),
         ({"inverted": 0}, "inverted=0: write true or false"),
+        (
+            {"format": 4, "frame": [2, 3], "inverted": False, "own": "layers/0"},
+            "own='layers/0': write a list of strings",
+        ),
         ({"invertid": True}, "invertid=True: no such field is known"),
         ({"frame": [99, 3]}, r"frame=\[99, 3\]: write 2 whole numbers from 0 to 39"),
         ({"frame": [2]}, r"frame=\[2\]: write 2"),

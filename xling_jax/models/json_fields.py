@@ -126,6 +126,13 @@ class Fields:
             raise self.error(name, f"write {length} whole numbers from 0 to {at_most}")
         return value
 
+    def texts(self, name: str) -> list[str]:
+        """A list of strings."""
+        value = self.get(name)
+        if type(value) is not list or not all(type(each) is str for each in value):
+            raise self.error(name, "write a list of strings")
+        return value
+
     def object(self, name: str, default: Mapping[str, Any] | None = None) -> "Fields":
         """Fields of its own; null is as if the field were missing."""
         if name not in self and default is not None:

@@ -112,6 +112,11 @@ def languages(params: Params) -> int | None:
     return leaves[0].shape[0] if leaves else None
 
 
+def paths(params: Params) -> frozenset[str]:
+    """The paths of what each language has for itself."""
+    return frozenset(traverse_util.flatten_dict(params[LANGUAGE], sep="/"))
+
+
 def convert(params: Params, patterns: Iterable[str], number: int) -> Params:
     """The same models under another partition.
 
@@ -137,14 +142,3 @@ def export(params: Params, language: int, rows: int) -> Params:
     flat = traverse_util.flatten_dict(select(params, language), sep="/")
     flat |= {path: flat[path][:rows] for path in PADDED}
     return traverse_util.unflatten_dict(flat, sep="/")
-
-
-def labels(params: Params, of_shared: str, of_language: str) -> Params:
-    """A tree of labels like `params`, for `optax.multi_transform`.
-
-    Wu et al. 2020 (§4.3) freeze what belongs to a language while they fine-tune.
-    """
-    names = {SHARED: of_shared, LANGUAGE: of_language}
-    return {
-        part: jax.tree.map(lambda _, name=name: name, params[part]) for part, name in names.items()
-    }

@@ -29,8 +29,8 @@ from xling_jax.models.text_model import BLANK, NO_WORD, Encoded, require_rows
 from xling_jax.vocabulary.pieces import CLS, SEP, SPECIAL_TOKENS, Pieces
 
 CONFIG, WEIGHTS, PIECES, IDS = "model.json", "model.safetensors", "pieces.model", "ids.npy"
-FORMAT = 3
-UNSIGNED = (1, 2)  # older formats, without digests
+FORMAT = 4
+UNSIGNED, WITHOUT_OWN = (1, 2), 3  # older formats: without digests, without what is own
 DIGESTS = "files"  # the field of the digests: SHA-256 of every other file, by its name
 
 
@@ -42,6 +42,7 @@ class StoredModel:
     pieces: the vocabulary. ids: int32 [pieces], the row of the embeddings of each piece.
     normalization: how the text was written that it was trained on. frame: the ids before and
     behind a sentence. inverted: whether the pieces between them are in reversed order (D&S §2.3).
+    own: the paths of parameters that the language has for itself; None of an older folder.
     """
 
     config: BertConfig
@@ -52,6 +53,7 @@ class StoredModel:
     normalization: Normalization
     frame: tuple[int, int] = (CLS, SEP)
     inverted: bool = False
+    own: frozenset[str] | None = frozenset()
 
     @functools.cached_property
     def write(self) -> Normalizer:
@@ -130,6 +132,7 @@ def save(
         "normalization": dataclasses.asdict(model.normalization),
         "frame": list(model.frame),
         "inverted": model.inverted,
+        "own": sorted(model.own or ()),
         "model": dataclasses.asdict(model.config),
         DIGESTS: digests,
     }
@@ -177,9 +180,9 @@ def load(folder: str | os.PathLike[str]) -> StoredModel:
 def _description(fields: Fields) -> tuple[BertConfig, dict[str, Any]]:
     """The size that `CONFIG` says, and the other fields of a `StoredModel` that it has."""
     number = fields.integer("format")
-    if number not in (*UNSIGNED, FORMAT):
+    if number not in (*UNSIGNED, WITHOUT_OWN, FORMAT):
         raise fields.error("format", f"this version reads 1 to {FORMAT}; take a newer one")
-    is_signed = number == FORMAT
+    is_signed = number not in UNSIGNED
     size, written = fields.object("model"), fields.object("normalization")
     defaults = {field.name: field.default for field in dataclasses.fields(BertConfig)}
     defaults["vocabulary_size"] = None
@@ -194,6 +197,7 @@ def _description(fields: Fields) -> tuple[BertConfig, dict[str, Any]]:
         ),
         "frame": (frame[0], frame[1]),
         "inverted": fields.boolean("inverted", None if is_signed else False),
+        "own": frozenset(fields.texts("own")) if number == FORMAT else None,
     }
     known = [size, written, fields]
     if is_signed:

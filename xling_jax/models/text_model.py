@@ -32,6 +32,11 @@ class TextModel(Protocol):
     def inverted(self) -> bool:
         """Whether the ids of a sentence are given in reversed order."""
 
+    @property
+    def own(self) -> frozenset[str] | None:
+        """The paths of parameters that its language has for itself; None where nobody wrote them
+        down."""
+
     def encode(self, sentences: Sequence[str]) -> list[np.ndarray]:
         """Ids of each sentence of any text, int32 [pieces], without special tokens."""
 

@@ -48,5 +48,6 @@ def export(
                 pieces=vocabulary.pieces[number],
                 ids=vocabulary.ids[number],
                 normalization=normalization,
+                own=partition.paths(params),
             ),
         )

@@ -17,6 +17,8 @@ from xling_jax.training.loop import Replica
 from xling_jax.vocabulary.languages import ApartVocabulary
 from xling_jax.vocabulary.pieces import CLS, SEP
 
+TABLES = "positions", "token_types"  # of which a language has a part of its own with lang-pos
+
 
 def export(
     workdir: Path,
@@ -46,7 +48,7 @@ def export(
     folder = folder_of(workdir, replica.row, replica.seed)
     params = jax.device_get(params)
     for number, name in enumerate(vocabulary.languages):
-        tables = {key: params["embeddings"][key] for key in ("positions", "token_types")}
+        tables = {key: params["embeddings"][key] for key in TABLES}
         if length:
             tables["positions"] = tables["positions"][number * length : (number + 1) * length]
             tables["token_types"] = tables["token_types"][number : number + 1]
@@ -67,6 +69,7 @@ def export(
                 normalization=normalization,
                 frame=(CLS + number * shift, SEP + number * shift),
                 inverted=bool(np.asarray(setting.inverted)[number]),
+                own=frozenset(f"embeddings/{key}" for key in TABLES if length),
             ),
             like=folder / vocabulary.languages[0] if number and not length else None,
         )

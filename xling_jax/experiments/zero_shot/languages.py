@@ -66,11 +66,19 @@ def of_folders(paths: Mapping[str, Path]) -> Pretrained:
         sizes = [dataclasses.replace(x.config, vocabulary_size=1) for x in (first, model)]
         if sizes[0] != sizes[1]:
             raise ValueError(f"{paths[language]} is a model of another size than the first one")
-    return Pretrained(models, _different(first, others))
+    found: set[str] = set()
+    for model in models.values():
+        if model.own is None:
+            return Pretrained(models, _different(first, others))
+        found |= {path for path in model.own if not path.startswith("mlm/")}
+    return Pretrained(models, frozenset(found))
 
 
 def _different(first: TextModel, others: Sequence[TextModel]) -> frozenset[str]:
-    """The paths of an encoder's leaves in which some model differs from the first."""
+    """The paths of an encoder's leaves in which some model differs from the first.
+
+    That is what models share of which nobody wrote down what is a language's own.
+    """
     flat = [traverse_util.flatten_dict(dict(model.params), sep="/") for model in (first, *others)]
     return frozenset(
         path

@@ -63,6 +63,7 @@ class HuggingFaceModel:
     unknown: int | None
 
     inverted = False
+    own = None  # what languages share is told by comparing them
 
     @classmethod
     def load(cls, folder: Path, language: str) -> "HuggingFaceModel":

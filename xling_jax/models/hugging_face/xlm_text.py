@@ -130,6 +130,7 @@ class XlmModel:
     is_plain: bool
 
     inverted = False
+    own = None  # what languages share is told by comparing them
 
     @classmethod
     def load(cls, folder: Path, language: str) -> "XlmModel":
