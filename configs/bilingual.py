@@ -172,14 +172,14 @@ def laptop(languages: tuple[str, ...]) -> ConfigDict:
     config.training.update(steps_per_call=100)
     config.evaluators.update(row_lengths=(48,))
     # Models of this size learn word order only in short windows that begin with a sentence.
-    config.batches.update(begin="sentence", parts=4, sequences=9, length=32)
+    config.batches.update(begin="sentence", parts=4, sequences=12, length=24)
     config.models.update(positions=64, head="bert")
     config.training.update(learning_rate=2e-3, warmup_steps=600, decay="linear", weight_decay=0.01)
     if config.corpora[languages[-1]].train == "synthetic":
         config.corpora.update(train_sentences=20_000, dev_sentences=1000, split_sentences=False)
         config.corpora.synthetic.update(word_types=300, zipf_exponent=1.0, collocation=3.0, depth=1)
         config.vocabulary.update(joint_size=900, own_size=500)
-        config.training.update(epochs=30, steps_per_epoch=300)
+        config.training.update(epochs=60, steps_per_epoch=300)
     else:
         config.vocabulary.update(joint_size=4000, own_size=2000)
         config.training.update(epochs=10, steps_per_epoch=600)
