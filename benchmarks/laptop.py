@@ -26,26 +26,30 @@ def _windows(length: int, sequences: int) -> dict[str, float]:
     return {"batches.length": length, "batches.sequences": sequences}
 
 
-_HALF = {"training.epochs": 15, **_windows(24, 12)}
-_FLAT = {ZIPF: 0.5, COLLOCATION: 2.0, **_HALF}  # words of nearly equal frequency and company
-_STEEP = {ZIPF: 1.0, COLLOCATION: 2.0, **_HALF}
-_RICH = {COLLOCATION: 4.0, "corpora.synthetic.habits": 2.0, **_HALF}
+_HALF = {"training.epochs": 30}
+_QUARTER = {"training.epochs": 15}
+_FLAT = {ZIPF: 0.5, COLLOCATION: 2.0, **_QUARTER}  # words of nearly equal frequency and company
+_STEEP = {ZIPF: 1.0, COLLOCATION: 2.0, **_QUARTER}
+_RICH = {COLLOCATION: 4.0, "corpora.synthetic.habits": 2.0, **_QUARTER}
+_NARROW = {"models.hidden": 32, "models.intermediate": 128}
 SETTINGS: dict[str, dict[str, float]] = {
     "as-is": {},
-    "windows of 24": _windows(24, 12),
-    "windows of 40": _windows(40, 7),
-    "windows of 48": _windows(48, 6),
+    "narrow, windows of 32": {**_NARROW, **_windows(32, 9)},
     "half": _HALF,
+    "half, windows of 32": {**_HALF, **_windows(32, 9)},
+    "half, windows of 40": {**_HALF, **_windows(40, 7)},
+    "half, windows of 48": {**_HALF, **_windows(48, 6)},
+    "half, steep": {**_STEEP, **_HALF},
+    "quarter": _QUARTER,
     "flat": _FLAT,
     "flat, 12 parts of 4": {**_FLAT, "batches.parts": 12, "batches.sequences": 4},
     "flat, one head": {**_FLAT, "models.heads": 1},
     "flat, windows of 16": {**_FLAT, **_windows(16, 18)},
     "flat, collocation 3": {**_FLAT, COLLOCATION: 3.0},
     "steep": _STEEP,
-    "steep, long": {**_STEEP, "training.epochs": 30},
     "steep, one head": {**_STEEP, "models.heads": 1},
     "steep, windows of 16": {**_STEEP, **_windows(16, 18)},
-    "steeper, collocation 3": {ZIPF: 1.3, **_HALF},
+    "steeper, collocation 3": {ZIPF: 1.3, **_QUARTER},
     "collocation 4, habits 2": _RICH,
     "collocation 4, habits 2, windows of 16": {**_RICH, **_windows(16, 18)},
 }

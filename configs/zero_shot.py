@@ -24,14 +24,9 @@ Real data, in the formats of WikiAnn, CoNLL-U and XNLI:
         --config.texts.ner.en.train=en.train.tsv --config.texts.ner.en.dev=en.dev.tsv \\
         --config.texts.ner.en.test=en.test.tsv --config.texts.ner.fr.test=fr.test.tsv
 
-TABLE
-
-From random weights, in English alone, 4 layers of 128 and 4,000 pieces: the tagger on WikiAnn
-(5,000 sentences, 20 epochs) reaches a span F1 of 49 on the test set, BertForTokenClassification of
-transformers at the same size 45, spaCy's convolutions with a million parameters 62. The parser on
-UD English (4,276 sentences, 10 epochs) reaches 68 UAS and 61 LAS, a biaffine parser in PyTorch on
-transformers' BertModel of the same size 65 and 58 (the best head of each word, without a tree), and
-spaCy's parser 80 and 75; after 30 epochs ours has 73 and 67.
+search=one on the embedded languages: 6 minutes a row on one of two CPU cores. In `near`, mean of
+accuracy, span F1 and LAS, seed 0: default 76.5, no_anchors 77.4, extra_anchors 81.9, sep_l1_6 52.0
+(the paper's differences to default: -1.5, +0.5, -26.4).
 """
 
 import re
