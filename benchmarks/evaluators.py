@@ -82,10 +82,10 @@ def measure(group: Group, data, config, repeats: int) -> None:
 
     def a_step() -> float:
         """Seconds of an update."""
-        planner = group._planner
+        pipeline = group._pipeline
         fields = [
             devices.place(field.astype(np.int32), mesh, spec)
-            for field, spec in zip(planner.steps(0, STEPS), program.plan_specs, strict=True)
+            for field, spec in zip(pipeline.steps(0, STEPS), program.plan_specs, strict=True)
         ]
         function = train_steps(program, mesh)
 

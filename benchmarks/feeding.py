@@ -2,8 +2,8 @@
 
 python benchmarks/feeding.py
 
-The batches of Wu, Conneau et al. 2020 (8 parts of 96 windows of 256) as `FedPlanner` gives them to
-the step, from files of random tokens that the system may hold in its memory.
+The batches of Wu, Conneau et al. 2020 (8 parts of 96 windows of 256) as `StreamingPipeline` gives
+them to the step, from files of random tokens that the system may hold in its memory.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from turns import spread
 
 from xling_jax.batches.streams import StreamLayout, StreamSampler
 from xling_jax.batches.token_files import Shard, TokenFiles, write_tokens
-from xling_jax.training.planners import FedPlanner
+from xling_jax.training.input_pipeline import StreamingPipeline
 
 FILES = 8  # of a language
 SIZE = SIZES["wu-conneau"]
@@ -65,13 +65,13 @@ def main() -> None:
         def read(language: int, start: int, step: int, slot: int) -> np.ndarray:
             return files[language].read(start, layout.window)
 
-        planner = FedPlanner([sampler], read, total, {0})
+        pipeline = StreamingPipeline([sampler], read, total, {0})
         for first in range(0, total, arguments.steps):
             began = time.perf_counter()
-            planner.steps(first, first + arguments.steps)
+            pipeline.steps(first, first + arguments.steps)
             seconds = time.perf_counter() - began
             rates.append(arguments.steps * SIZE.batch * SIZE.length / seconds / 1e6)
-        planner.close()
+        pipeline.close()
     measured = rates[1:]  # the first turn opens the files
     windows = statistics.median(measured) * 1e6 / SIZE.length
     print(f"{spread(measured, '.2f')} million tokens a second, {windows:,.0f} windows a second")

@@ -13,9 +13,9 @@ from xling_jax.batches.corruption import PieceRange
 from xling_jax.batches.sampling import Sampler
 from xling_jax.batches.store import SPECIAL_PLACES, TokenStore
 from xling_jax.models.bert import BertConfig
+from xling_jax.training.input_pipeline import SentencePipeline
 from xling_jax.training.loop import Replica, Training
 from xling_jax.training.optimizer import OptimizerConfig
-from xling_jax.training.planners import SentencePlanner
 from xling_jax.training.step import Program
 from xling_jax.vocabulary import neighbours
 
@@ -90,7 +90,7 @@ def main() -> None:
         mesh,
         replicas,
         store,
-        SentencePlanner(samplers),
+        SentencePipeline(samplers),
         schedule(samplers[0].steps_per_epoch, CALL),
         NoCheckpoints(),
         metrics,

@@ -26,9 +26,9 @@ from xling_jax.batches.windows import PieceTables, StreamStore
 from xling_jax.experiments.bilingual.rows import SEP_EMB
 from xling_jax.models.bert import BertConfig
 from xling_jax.models.partition import EVERYTHING
+from xling_jax.training.input_pipeline import ResidentPipeline
 from xling_jax.training.loop import stack
 from xling_jax.training.optimizer import OptimizerConfig
-from xling_jax.training.planners import ResidentPlanner
 from xling_jax.training.step import train_steps
 from xling_jax.training.stream_step import StreamProgram, StreamSetting, Vocabularies
 from xling_jax.vocabulary.sharing import LanguageVocabulary
@@ -57,7 +57,7 @@ class Contestant:
         layout = StreamLayout.choose(
             arguments.parts, arguments.sequences, arguments.length, jax.device_count(), 1
         )
-        planner = ResidentPlanner([StreamSampler(store.sizes, (0.5, 0.5), layout, 0, 10**6)])
+        pipeline = ResidentPipeline([StreamSampler(store.sizes, (0.5, 0.5), layout, 0, 10**6)])
         model = BertConfig(
             vocabulary_size=arguments.pieces,
             layers=arguments.layers,
@@ -73,7 +73,7 @@ class Contestant:
             paths,
         )  # fmt: skip
         self._steps, self._count = arguments.steps, 0
-        self._mesh, self._planner, self._program = mesh, planner, program
+        self._mesh, self._pipeline, self._program = mesh, pipeline, program
         self._state = devices.place(stack([program.initial_state(0)]), mesh, devices.A_REPLICA)
         setting = stack([StreamSetting.of(0, 1e-4)])
         self._setting = devices.place(setting, mesh, devices.A_REPLICA)
@@ -84,7 +84,7 @@ class Contestant:
     def __call__(self) -> float:
         """Makes the steps; returns the seconds of one."""
         began = time.perf_counter()
-        fields = self._planner.steps(self._count, self._count + self._steps)
+        fields = self._pipeline.steps(self._count, self._count + self._steps)
         arguments = [
             devices.place(field.astype(np.int32), self._mesh, spec)
             for field, spec in zip(fields, self._program.plan_specs, strict=True)

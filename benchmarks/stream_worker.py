@@ -9,9 +9,9 @@ from xling_jax import devices
 from xling_jax.batches.streams import StreamLayout, StreamSampler
 from xling_jax.batches.windows import PieceTables, StreamStore
 from xling_jax.models.bert import BertConfig
+from xling_jax.training.input_pipeline import ResidentPipeline
 from xling_jax.training.loop import Replica, Training
 from xling_jax.training.optimizer import OptimizerConfig
-from xling_jax.training.planners import ResidentPlanner
 from xling_jax.training.step import AnyProgram
 from xling_jax.training.stream_step import StreamProgram, StreamSetting, Vocabularies
 from xling_jax.vocabulary.sharing import LanguageVocabulary
@@ -69,7 +69,7 @@ def main() -> None:
         mesh,
         replicas,
         store,
-        ResidentPlanner(samplers),
+        ResidentPipeline(samplers),
         schedule(EPOCH, 1 if jax.default_backend() == "cpu" else CALL),
         NoCheckpoints(),
         metrics,

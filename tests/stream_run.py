@@ -12,8 +12,8 @@ from xling_jax.batches.streams import StreamLayout, StreamSampler, probabilities
 from xling_jax.batches.windows import PieceTables, StreamStore
 from xling_jax.models.bert import BertConfig
 from xling_jax.training import loop
+from xling_jax.training.input_pipeline import ResidentPipeline
 from xling_jax.training.optimizer import OptimizerConfig
-from xling_jax.training.planners import ResidentPlanner
 from xling_jax.training.sharding import state_specs
 from xling_jax.training.step import train_steps
 from xling_jax.training.stream_step import StreamProgram, StreamSetting, Vocabularies
@@ -85,10 +85,10 @@ def program(layout, partition=(), way="separate", softmax="language", **changes)
     return StreamProgram(**{**fields, **changes})
 
 
-def run(samplers, one, steps=12, initial=None, planner=None, text=None, data=1, call=3):
+def run(samplers, one, steps=12, initial=None, pipeline=None, text=None, data=1, call=3):
     """Trains replicas; returns the states before and after and the metrics of every step."""
     mesh = devices.make_mesh(1, jax.devices()[:data])
-    planner = planner or ResidentPlanner(samplers)
+    pipeline = pipeline or ResidentPipeline(samplers)
     first = initial or [one.initial_state(s.seed) for s in samplers]
     settings = [StreamSetting.of(s.seed, 1e-2) for s in samplers]
     state = devices.place(loop.stack(first), mesh, state_specs(one))
@@ -98,7 +98,7 @@ def run(samplers, one, steps=12, initial=None, planner=None, text=None, data=1, 
     for start in range(0, steps, call):
         arguments = [
             devices.place(x.astype(np.int32), mesh, spec)
-            for x, spec in zip(planner.steps(start, start + call), one.plan_specs, strict=True)
+            for x, spec in zip(pipeline.steps(start, start + call), one.plan_specs, strict=True)
         ]
         state, metrics = function(state, settings, text, jnp.int32(call), *arguments)
         states.append(jax.device_get(state))

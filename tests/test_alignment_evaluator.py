@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from xling_jax.evaluators.alignment import mapped_precisions, watch
+from xling_jax.evaluators.alignment import alignment_scores, mapped_precisions
 
 
 def points(n=200, d=16, seed=0):
@@ -19,17 +19,17 @@ def rotated(x):
 
 def test_a_rotation_is_found_and_is_no_difference():
     x = points()
-    found = jax.jit(watch)(x, rotated(x))
+    found = jax.jit(alignment_scores)(x, rotated(x))
     assert found["cka"] == pytest.approx(1, abs=1e-4) and found["mapped"] == 1
 
 
 def test_what_has_nothing_in_common_is_not_aligned():
-    found = watch(points(seed=1), points(seed=2))
+    found = alignment_scores(points(seed=1), points(seed=2))
     assert found["cka"] < 0.3 and found["mapped"] < 0.1
 
 
 def test_one_sentence_leaves_none_to_map_and_test():
-    assert watch(points(1), points(1)).keys() == {"cka"}
+    assert alignment_scores(points(1), points(1)).keys() == {"cka"}
     for learned in (0, 200):
         with pytest.raises(ValueError, match=f"learned={learned} of 200 sentences"):
             mapped_precisions(points(), points(), learned)

@@ -71,7 +71,7 @@ def test_a_partitioned_model_makes_one_model_a_language(way, own, config, model_
         encoded = tokenizer(SENTENCES, padding=True, return_tensors="pt")
         with torch.no_grad():
             logits = theirs(**encoded).logits[encoded.attention_mask > 0].numpy()
-        first, last = model.frame
+        first, last = model.special_ids
         ours = [
             (np.array([first, *model.ids[ids], last]), 0) for ids in model.pieces.encode(SENTENCES)
         ]
@@ -103,7 +103,8 @@ def test_the_tokenizer_gives_the_ids_and_words_of_the_stored_model(
         ):
             np.testing.assert_array_equal(ours[0], theirs[0])
             np.testing.assert_array_equal(ours[1], theirs[1])
-        assert found.single_pieces() == model.single_pieces() and found.frame == model.frame
+        assert found.single_pieces() == model.single_pieces()
+        assert found.special_ids == model.special_ids
 
 
 def test_special_tokens_of_a_languages_own_stand_around_its_sentences(folder, tmp_path):
@@ -114,12 +115,12 @@ def test_special_tokens_of_a_languages_own_stand_around_its_sentences(folder, tm
         config=dataclasses.replace(model.config, vocabulary_size=60),
         params=randomized(dataclasses.replace(model.config, vocabulary_size=60)),
         ids=model.ids + 7,
-        frame=(9, 10),
+        special_ids=(9, 10),
     )
     stored.save(folder, shifted)
     export.export(folder, tmp_path / "to")
     found = HuggingFaceModel.load(tmp_path / "to", "en")
-    assert found.frame == (9, 10) and found.single_pieces() == shifted.single_pieces()
+    assert found.special_ids == (9, 10) and found.single_pieces() == shifted.single_pieces()
     (ids,) = found.encode(["the Ω"])
     assert ids.tolist() == shifted.encode(["the Ω"])[0].tolist() and ids[-1] == 8  # unknown
 
@@ -156,9 +157,9 @@ def test_what_no_tokenizer_can_do_is_refused_before_anything_is_written(folder, 
     with pytest.raises(ValueError, match="in reversed order.*hugging_face.save writes its weights"):
         export.export(folder, tmp_path / "to")
     assert not (tmp_path / "to").exists()
-    for frame in ((2, 59), (8, 3)):  # a row that no piece has, and a piece that is not special
-        with pytest.raises(ValueError, match=rf"frame \[{frame[0]}, {frame[1]}\] is not of its"):
-            hugging_face_tokenizer.require(dataclasses.replace(model, frame=frame))
+    for ids in ((2, 59), (8, 3)):  # a row that no piece has, and a piece that is not special
+        with pytest.raises(ValueError, match=rf"special ids \[{ids[0]}, {ids[1]}\] are none"):
+            hugging_face_tokenizer.require(dataclasses.replace(model, special_ids=ids))
 
 
 def test_a_model_of_ours_is_not_overwritten(folder):

@@ -11,13 +11,13 @@ from xling_jax import devices
 from xling_jax.experiments.fake_english import experiment
 from xling_jax.experiments.fake_english.experiment import Experiment
 from xling_jax.experiments.fake_english.group import Group
-from xling_jax.experiments.fake_english.replicas import cells
+from xling_jax.experiments.fake_english.replicas import replica_specs
 from xling_jax.runs.run import Run
 from xling_jax.training.loop import Diverged
 
 
 def test_a_table_has_every_row_of_the_paper_and_five_seeds():
-    wanted = cells(config("row=all,scale=paper"))
+    wanted = replica_specs(config("row=all,scale=paper"))
     rows = "0 1 2 4 5 6 7 8 3 9 21 21b 30 18 19 15 16 17 17-250".split()
     assert [(c.row, c.seed) for c in wanted] == [
         (row, seed) for row in rows for seed in (0, 42, 43, 100, 101)
@@ -25,17 +25,17 @@ def test_a_table_has_every_row_of_the_paper_and_five_seeds():
 
 
 def test_the_long_row_trains_two_and_a_half_times_as_long():
-    by_row = {c.row: c.modifications for c in cells(config("row=17+17-250,scale=paper"))}
+    by_row = {c.row: c.modifications for c in replica_specs(config("row=17+17-250,scale=paper"))}
     assert by_row["17"].epochs_of(100) == 100 and by_row["17-250"].epochs_of(100) == 250
     assert by_row["17-250"].names == by_row["17"].names | {"epochs"}
 
 
 def test_sets_and_rows_can_be_joined_and_nothing_is_named_twice():
-    assert [c.row for c in cells(config("row=search+3"))][-2:] == ["ep200", "3"]
+    assert [c.row for c in replica_specs(config("row=search+3"))][-2:] == ["ep200", "3"]
     with pytest.raises(ValueError, match="row 3 named twice"):
-        cells(config("row=small+3"))
+        replica_specs(config("row=small+3"))
     with pytest.raises(ValueError, match="or a set of rows: all, search, small"):
-        cells(config("row=smal"))
+        replica_specs(config("row=smal"))
 
 
 def test_epochs_that_are_none_are_refused_before_anything_is_written(tmp_path):

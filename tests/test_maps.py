@@ -116,7 +116,7 @@ def test_new_layers_learn_on_frozen_ones_and_read_another_model_through_its_map(
     encoded, labels = [], []
     for text in texts(120):
         own = [both.first.encode([word])[0] for word in text.split()]
-        encoded.append(labelled.sentence(own, both.first.frame, 24))
+        encoded.append(labelled.sentence(own, both.first.special_ids, 24))
         labels.append(np.array([[word[0] in "bd"] for word in text.split()], np.int32))
     some = Examples.of(encoded, labels)
     mesh = devices.make_mesh(1, jax.devices()[:1])

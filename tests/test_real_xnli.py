@@ -138,7 +138,7 @@ def test_an_exported_model_computes_what_the_pretrained_one_does(tmp_path, descr
         )
         ids = own.encode([sentences[3]])[0]
         assert own.inverted == bool(setting.inverted[number])
-        row = np.array([own.frame[0], *ids, own.frame[1]])
+        row = np.array([own.special_ids[0], *ids, own.special_ids[1]])
         (found,) = Bert(own.config).apply(
             {"params": own.params},
             row[None],
@@ -215,7 +215,7 @@ def test_words_and_cuts_of_a_model_that_reads_backwards(finished, inverted):
     states, is_there = TextEncoder(short, layers=(2,)).occurrences([text], [range(number[-1] + 1)])
     assert is_there.tolist() == [word < whole for word in range(number[-1] + 1)]
     beginning = ids[-10:] if inverted else ids[:10]
-    alone = np.array([own.frame[0], *beginning, own.frame[1]])[None]
+    alone = np.array([own.special_ids[0], *beginning, own.special_ids[1]])[None]
     (found,) = Bert(short.config).apply(
         {"params": params}, alone, np.arange(12)[None], None, np.zeros((1, 12), np.int32),
         layers=(2,),

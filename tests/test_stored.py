@@ -45,12 +45,12 @@ def test_what_was_saved_is_loaded(model, tmp_path):
 
 def test_a_frame_and_an_order_of_its_own_are_kept_and_weights_shared(model, tmp_path):
     stored.save(tmp_path / "a", model)
-    own = dataclasses.replace(model, frame=(7, 8), inverted=True)
+    own = dataclasses.replace(model, special_ids=(7, 8), inverted=True)
     stored.save(tmp_path / "b", own, like=tmp_path / "a")
     weights = [(tmp_path / name / stored.WEIGHTS) for name in "ab"]
     assert weights[0].samefile(weights[1])
     found = stored.load(tmp_path / "b")
-    assert found.frame == (7, 8) and found.inverted
+    assert found.special_ids == (7, 8) and found.inverted
     stored.save(tmp_path / "a", dataclasses.replace(model, params=jax.tree.map(
         lambda x: x + 1, model.params)))  # fmt: skip
     jax.tree.map(np.testing.assert_array_equal, stored.load(tmp_path / "b").params, model.params)
@@ -110,9 +110,9 @@ def old(model, tmp_path):
 
 def test_folders_without_digests_are_read(model, old):
     jax.tree.map(np.testing.assert_array_equal, stored.load(old).params, model.params)
-    assert stored.load(old).frame == model.frame and not stored.load(old).inverted
+    assert stored.load(old).special_ids == model.special_ids and not stored.load(old).inverted
     change_description(old, format=2, frame=[7, 8], inverted=True)
-    assert stored.load(old).frame == (7, 8) and stored.load(old).inverted
+    assert stored.load(old).special_ids == (7, 8) and stored.load(old).inverted
     assert stored.load(old).own is None
     change_description(old, format=3)
     with pytest.raises(ValueError, match=r"model\.json: files is missing"):

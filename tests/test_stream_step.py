@@ -13,7 +13,7 @@ from stream_run import OPTIMIZER, SEP_EMB, SIZES, program, run, sampler, store
 from xling_jax.batches.windows import PieceTables, StreamStore
 from xling_jax.models import partition
 from xling_jax.training import partitioned
-from xling_jax.training.planners import FedPlanner
+from xling_jax.training.input_pipeline import StreamingPipeline
 from xling_jax.training.stream_step import StreamProgram, Vocabularies
 from xling_jax.vocabulary.sharing import LanguageVocabulary
 
@@ -134,12 +134,14 @@ def test_tokens_fed_from_the_host_train_to_the_same_bits():
         first, size = sum(text.sizes[:language]), text.sizes[language]
         return text.tokens[first + (start + np.arange(one.layout.window)) % size]
 
-    planner = FedPlanner([one], read, 12, {0, 1})
-    fed, _ = run([one], program(planner.layout, (*SEP_EMB, "layers/0")), planner=planner)
+    pipeline = StreamingPipeline([one], read, 12, {0, 1})
+    fed, _ = run([one], program(pipeline.layout, (*SEP_EMB, "layers/0")), pipeline=pipeline)
     jax.tree.map(np.testing.assert_array_equal, fed[-1], resident[-1])
-    planner = FedPlanner([one], read, 12, {0, 1})
-    later = planner.steps(6, 9)
-    for found, wanted in zip(later, FedPlanner([one], read, 12, {0, 1}).steps(0, 12), strict=True):
+    pipeline = StreamingPipeline([one], read, 12, {0, 1})
+    later = pipeline.steps(6, 9)
+    for found, wanted in zip(
+        later, StreamingPipeline([one], read, 12, {0, 1}).steps(0, 12), strict=True
+    ):
         np.testing.assert_array_equal(found, wanted[:, 6:9])
 
 
@@ -151,9 +153,9 @@ def test_a_process_reads_only_the_windows_of_its_own_shards():
         reads.append((step, slot))
         return np.full(one.layout.window, 1 + start, np.int32)
 
-    *_, windows, slot = FedPlanner([one], read, 3, {0, 1}).steps(0, 3)
+    *_, windows, slot = StreamingPipeline([one], read, 3, {0, 1}).steps(0, 3)
     every, _ = sorted(reads), reads.clear()
-    *_, own, _ = FedPlanner([one], read, 3, {1}).steps(0, 3)
+    *_, own, _ = StreamingPipeline([one], read, 3, {1}).steps(0, 3)
     assert len(reads) == len(every) / 2 and set(reads) < set(every)
     np.testing.assert_array_equal(own[:, :, 1], windows[:, :, 1])
     assert not own[:, :, 0].any() and windows[:, :, 0].all()
@@ -168,9 +170,9 @@ def test_a_run_cut_in_two_gives_the_same_bits():
         layout = one.layout
 
         def steps(self, start, stop):
-            from xling_jax.training.planners import ResidentPlanner
+            from xling_jax.training.input_pipeline import ResidentPipeline
 
-            return ResidentPlanner([sampler()]).steps(start + 6, stop + 6)
+            return ResidentPipeline([sampler()]).steps(start + 6, stop + 6)
 
     again, _ = run([one], program(one.layout, (*SEP_EMB, "layers/0")), 6, [half], Later())
     jax.tree.map(np.testing.assert_array_equal, again[-1], states[-1])

@@ -19,9 +19,9 @@ from xling_jax.models.bert import BertConfig
 from xling_jax.records import UNKNOWN, Identity
 from xling_jax.training import loop
 from xling_jax.training.checkpoints import Checkpoints, read
+from xling_jax.training.input_pipeline import SentencePipeline
 from xling_jax.training.metrics import MetricsFile
 from xling_jax.training.optimizer import OptimizerConfig, adam, is_decayed
-from xling_jax.training.planners import SentencePlanner
 from xling_jax.training.sharding import state_specs
 from xling_jax.training.step import RUNNING, Program, State, train_steps
 from xling_jax.vocabulary import neighbours
@@ -240,11 +240,11 @@ def run_loop(folder, stop_after=None, replicas=None, save_every=4, **more):
 
     checkpoints = Checkpoints(folder / "checkpoints")
     metrics = MetricsFile(folder / "metrics.jsonl")
-    planner = SentencePlanner([r.sampler for r in replicas])
+    pipeline = SentencePipeline([r.sampler for r in replicas])
     schedule = loop.Schedule(
         total=15, epoch=5, evaluations=(6, 11, 15), save_every=save_every, call=3
     )
-    parts = program(replicas), mesh, replicas, text(), planner, schedule, checkpoints, metrics
+    parts = program(replicas), mesh, replicas, text(), pipeline, schedule, checkpoints, metrics
     training = loop.Training(*parts, evaluate, **more)
     try:
         state = training.run()

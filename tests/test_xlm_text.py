@@ -58,7 +58,9 @@ def test_ids_are_those_of_transformers(is_plain, language, folder):
     theirs = transformers_tokenizer(folder, is_plain)
     theirs.save_pretrained(folder)
     model = folders.load(folder, language)
-    assert isinstance(model, XlmModel) and model.is_plain == is_plain and model.frame == (0, 1)
+    assert (
+        isinstance(model, XlmModel) and model.is_plain == is_plain and model.special_ids == (0, 1)
+    )
     for text, ids in zip(SENTENCES, model.encode(SENTENCES), strict=True):
         expected = theirs.convert_tokens_to_ids(theirs._tokenize(text, lang=language))
         assert ids.tolist() == expected, text

@@ -179,7 +179,7 @@ def test_words_are_written_as_the_model_writes_them(trained):
     (found,) = pieces_of_words(model, [["the", "“", "", "the"]])
     assert found[0].tolist() == found[3].tolist() == model.encode(["the"])[0].tolist()
     assert found[1].tolist() == model.encode(['"'])[0].tolist()
-    assert found[2].tolist() == [model.frame[1]]
+    assert found[2].tolist() == [model.special_ids[1]]
 
 
 @pytest.fixture

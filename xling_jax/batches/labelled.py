@@ -33,13 +33,13 @@ class Encoded:
 
 
 def sentence(
-    pieces: Sequence[np.ndarray], frame: tuple[int, int], longest: int, inverted: bool = False
+    pieces: Sequence[np.ndarray], special_ids: tuple[int, int], longest: int, inverted: bool = False
 ) -> Encoded:
     """A sentence whose words have labels.
 
     Args:
       pieces: ids of each word.
-      frame: the ids before and behind a row.
+      special_ids: the ids before and behind a row.
       longest: places of a row. The end of a word that is longer than a row is cut.
       inverted: whether the last word stands first; the pieces of each are reversed already.
     """
@@ -56,14 +56,14 @@ def sentence(
         rows[-1] += kept
     if inverted:
         places.reverse()
-    framed = [np.array([frame[0], *row, frame[1]], np.int32) for row in rows]
-    return Encoded(framed, [np.zeros_like(row) for row in framed], places, cut)
+    surrounded = [np.array([special_ids[0], *row, special_ids[1]], np.int32) for row in rows]
+    return Encoded(surrounded, [np.zeros_like(row) for row in surrounded], places, cut)
 
 
 def pair(
     first: np.ndarray,
     second: np.ndarray,
-    frame: tuple[int, int],
+    special_ids: tuple[int, int],
     longest: int,
     has_types: bool,
     inverted: bool = False,
@@ -72,7 +72,7 @@ def pair(
 
     Args:
       first, second: ids.
-      frame: the ids before and behind a sentence; that behind stands between them too.
+      special_ids: the ids before and behind a sentence; that behind stands between them too.
       longest: places of a row. The longer sentence loses its end until both fit.
       has_types: whether the model tells the second sentence by its token type.
       inverted: whether a sentence's end stands first.
@@ -85,7 +85,7 @@ def pair(
         ids[len(ids) - size :] if inverted else ids[:size]
         for ids, size in zip((first, second), sizes, strict=True)
     ]
-    both = [frame[0], *kept[0], frame[1], *kept[1], frame[1]]
+    both = [special_ids[0], *kept[0], special_ids[1], *kept[1], special_ids[1]]
     types = np.zeros(len(both), np.int32)
     types[sizes[0] + 2 :] = int(has_types)
     return Encoded([np.array(both, np.int32)], [types], [(0, 0)], cut)

@@ -40,7 +40,7 @@ def mapped_precisions(
     return precisions(jnp.stack([mapped, y[learned:]]))
 
 
-def watch(first_NxD: jax.Array, second_NxD: jax.Array) -> dict[str, jax.Array]:
+def alignment_scores(first_NxD: jax.Array, second_NxD: jax.Array) -> dict[str, jax.Array]:
     """What tells whether two languages become alike during training.
 
     Args:

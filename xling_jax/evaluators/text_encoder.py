@@ -70,7 +70,7 @@ class TextEncoder:
         self, ids: Sequence[np.ndarray]
     ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """(sentences' numbers, tokens [R, T], lengths [R]); rows beyond the numbers are empty."""
-        longest, (first_id, last_id) = self._config.positions, self.model.frame
+        longest, (first_id, last_id) = self._config.positions, self.model.special_ids
         lengths = np.array([min(len(x) + SPECIAL, longest) for x in ids], np.int32)
         order, length = np.argsort(lengths, kind="stable"), SHORTEST
         while len(order):

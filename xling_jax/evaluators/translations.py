@@ -18,7 +18,7 @@ from xling_jax.batches import packing
 from xling_jax.batches.assembly import assemble
 from xling_jax.batches.setting import Setting
 from xling_jax.batches.store import TokenStore
-from xling_jax.evaluators.alignment import watch
+from xling_jax.evaluators.alignment import alignment_scores
 from xling_jax.evaluators.representations import (
     Encoder,
     EvaluationPlan,
@@ -179,7 +179,7 @@ class Translations:
                 if gold is None:
                     found = precisions(jnp.stack(pair))
                     language = item.name.split("_", 1)[1]
-                    for name, value in watch(*pair).items():
+                    for name, value in alignment_scores(*pair).items():
                         metrics[f"{name}_{language}_{layer}"] = value
                 else:
                     found = {"": word_precision(pair, [jnp.asarray(table) for table in gold])}
@@ -189,7 +189,7 @@ class Translations:
     def __call__(self, params) -> list[dict[str, float]]:
         """The metrics of each replica, from parameters with a leading replica axis.
 
-        Of sentences also `cka_NAME_LAYER` and `mapped_NAME_LAYER`, see `alignment.watch`.
+        Of sentences also `cka_NAME_LAYER` and `mapped_NAME_LAYER`, see `alignment_scores`.
         `retrieval_candidates_NAME` and `words_candidates_NAME` are the numbers of sentences and
         words of language NAME among which each translation was looked for, `retrieval_cut_NAME`
         the share of sentences that were cut, on the side that has more of them.

@@ -40,7 +40,7 @@ class StoredModel:
 
     config: its size. params: plain, see `heads.initial_params`. language: its name.
     pieces: the vocabulary. ids: int32 [pieces], the row of the embeddings of each piece.
-    normalization: how the text was written that it was trained on. frame: the ids before and
+    normalization: how the text was written that it was trained on. special_ids: the ids before and
     behind a sentence. inverted: whether the pieces between them are in reversed order (D&S §2.3).
     own: the paths of parameters that the language has for itself; None of an older folder.
     """
@@ -51,7 +51,7 @@ class StoredModel:
     pieces: Pieces
     ids: np.ndarray
     normalization: Normalization
-    frame: tuple[int, int] = (CLS, SEP)
+    special_ids: tuple[int, int] = (CLS, SEP)
     inverted: bool = False
     own: frozenset[str] | None = frozenset()
 
@@ -130,7 +130,7 @@ def save(
         "format": FORMAT,
         "language": model.language,
         "normalization": dataclasses.asdict(model.normalization),
-        "frame": list(model.frame),
+        "frame": list(model.special_ids),
         "inverted": model.inverted,
         "own": sorted(model.own or ()),
         "model": dataclasses.asdict(model.config),
@@ -188,14 +188,14 @@ def _description(fields: Fields) -> tuple[BertConfig, dict[str, Any]]:
     defaults["vocabulary_size"] = None
     sizes = {name: bert_field(size, name, name, default) for name, default in defaults.items()}
     last = sizes["vocabulary_size"] - 1
-    frame = fields.integers("frame", 2, None if is_signed else [CLS, SEP], at_most=last)
+    special_ids = fields.integers("frame", 2, None if is_signed else [CLS, SEP], at_most=last)
     others = {
         "language": fields.text("language"),
         "normalization": Normalization(
             written.boolean("punctuation"),
             cast(Any, written.text("tokenize", choices=("moses", "none"))),
         ),
-        "frame": (frame[0], frame[1]),
+        "special_ids": (special_ids[0], special_ids[1]),
         "inverted": fields.boolean("inverted", None if is_signed else False),
         "own": frozenset(fields.texts("own")) if number == FORMAT else None,
     }

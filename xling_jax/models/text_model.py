@@ -25,7 +25,7 @@ class TextModel(Protocol):
         """Plain parameters, see `heads.initial_params`."""
 
     @property
-    def frame(self) -> tuple[int, int]:
+    def special_ids(self) -> tuple[int, int]:
         """The ids before and behind a sentence, such as those of [CLS] and [SEP]."""
 
     @property

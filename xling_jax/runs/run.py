@@ -10,7 +10,7 @@ import ml_collections
 
 from xling_jax import devices, processes
 from xling_jax.records import Identity
-from xling_jax.runs import outcomes, results, store
+from xling_jax.runs import recording, results, store
 from xling_jax.training.interruption import Interrupted, Interruption
 from xling_jax.training.loop import Diverged
 from xling_jax.training.metrics import MetricsFile, say
@@ -118,13 +118,13 @@ class Run:
 
     def _has_begun(self, group: list[Member], folder: Path) -> bool:
         """Whether a group has a result or a checkpoint."""
-        if not set(group).isdisjoint(outcomes.done(self._path)):
+        if not set(group).isdisjoint(recording.done(self._path)):
             return True
         return processes.of_first(lambda: any(folder.glob("[0-9]*")))
 
     def waiting(self, planned: Sequence[Planned]) -> list[tuple[int, Planned]]:
         """The groups that are not stored yet, each with its number, from 1."""
-        done = outcomes.done(self._path)
+        done = recording.done(self._path)
         return [(n, each) for n, each in enumerate(planned, 1) if not set(each.members) <= done]
 
     def store(self) -> None:

@@ -120,7 +120,9 @@ class NamedEntities:
     def encode(self, items: Sequence[TaggedWords], model: TextModel, longest: int) -> list[Encoded]:
         """See `Task`; a sentence that is too long goes on in further rows."""
         pieces = pieces_of_words(model, [item.words for item in items])
-        return [labelled.sentence(own, model.frame, longest, model.inverted) for own in pieces]
+        return [
+            labelled.sentence(own, model.special_ids, longest, model.inverted) for own in pieces
+        ]
 
     def targets(self, items: Sequence[TaggedWords], labels: Sequence[str]) -> list[np.ndarray]:
         """See `Task`."""

@@ -125,7 +125,7 @@ class NaturalLanguageInference:
         hypotheses = model.encode([item.hypothesis for item in items])
         has_types = model.config.token_types > 1
         return [
-            labelled.pair(first, second, model.frame, longest, has_types, model.inverted)
+            labelled.pair(first, second, model.special_ids, longest, has_types, model.inverted)
             for first, second in zip(premises, hypotheses, strict=True)
         ]
 

@@ -58,7 +58,9 @@ class DependencyParsing:
     def encode(self, items: Sequence[Tree], model: TextModel, longest: int) -> list[Encoded]:
         """See `Task`; a sentence that is too long goes on in further rows."""
         pieces = pieces_of_words(model, [tree.words for tree in items])
-        return [labelled.sentence(own, model.frame, longest, model.inverted) for own in pieces]
+        return [
+            labelled.sentence(own, model.special_ids, longest, model.inverted) for own in pieces
+        ]
 
     def targets(self, items: Sequence[Tree], labels: Sequence[str]) -> list[np.ndarray]:
         """See `Task`."""

@@ -18,9 +18,9 @@ from xling_jax.records import UNKNOWN, Identity
 from xling_jax.training import sharding
 from xling_jax.training.checkpoints import Checkpoints
 from xling_jax.training.compilation import StepCompiler, Store
+from xling_jax.training.input_pipeline import InputPipeline
 from xling_jax.training.interruption import Interrupted, Interruption
 from xling_jax.training.metrics import MetricsFile, Progress, duration, say
-from xling_jax.training.planners import Planner
 from xling_jax.training.step import RUNNING, AnyProgram, State
 
 TRACED_CALL = 2  # the first one after the step was compiled and run once
@@ -95,7 +95,7 @@ class Training:
         mesh: Mesh,
         replicas: Sequence[Replica],
         store: Store,
-        planner: Planner,
+        pipeline: InputPipeline,
         schedule: Schedule,
         checkpoints: Checkpoints,
         metrics: MetricsFile,
@@ -112,7 +112,7 @@ class Training:
           mesh: the devices.
           replicas: what to train.
           store: the training text.
-          planner: of the replicas, closed when training ends.
+          pipeline: of the replicas, closed when training ends.
           schedule: when to do what.
           checkpoints: where states are saved.
           metrics: where training is logged.
@@ -123,7 +123,7 @@ class Training:
           profile: the folder for a trace of one call, the second, for Perfetto or TensorBoard.
         """
         self._mesh, self._replicas = mesh, list(replicas)
-        self._program, self._planner = program, planner
+        self._program, self._pipeline = program, pipeline
         self._schedule, self._checkpoints, self._metrics = schedule, checkpoints, metrics
         self._evaluate, self._profile, self._calls = evaluate, profile, 0
         self._interruption = interruption or Interruption()
@@ -163,7 +163,7 @@ class Training:
         try:
             self._run()
         finally:
-            self._planner.close()
+            self._pipeline.close()
             self._checkpoints.wait()
         return self.state
 
@@ -198,7 +198,7 @@ class Training:
         compiled = self._compiler(
             self._program,
             self._mesh,
-            self._planner.layout,
+            self._pipeline.layout,
             self._plan_steps,
             len(self._replicas),
             self._replicas[0].setting,
@@ -222,7 +222,7 @@ class Training:
             x = np.pad(x, [(0, 0), (0, empty)] + [(0, 0)] * (x.ndim - 2))
             return devices.place(x.astype(np.int32), self._mesh, spec)
 
-        fields = self._planner.steps(start, stop)
+        fields = self._pipeline.steps(start, stop)
         return [padded(x, spec) for x, spec in zip(fields, self._program.plan_specs, strict=True)]
 
     def _call(self, progress: Progress) -> None:

@@ -21,8 +21,8 @@ from xling_jax.experiments.bilingual.selection import Best, start_from
 from xling_jax.files import plain_name
 from xling_jax.models.bert import BertConfig
 from xling_jax.records import Identity
-from xling_jax.runs import outcomes, results, store
-from xling_jax.runs.outcomes import Evaluations
+from xling_jax.runs import recording, results, store
+from xling_jax.runs.recording import Evaluations
 from xling_jax.runs.run import Member
 from xling_jax.training import sharding
 from xling_jax.training.checkpoints import Checkpoints
@@ -85,7 +85,7 @@ class Group:
             save_every=training.save_every or training.steps_per_epoch,
             call=min(training.steps_per_call, training.steps_per_epoch),
         )
-        self._planner = planning.planner(config, data, self._samplers, total, self._mesh)
+        self._pipeline = planning.pipeline(config, data, self._samplers, total, self._mesh)
         self._program = StreamProgram(
             BertConfig(vocabulary_size=data.vocabulary.size, **config.models),
             OptimizerConfig(
@@ -95,7 +95,7 @@ class Group:
                     for name in ("warmup_steps", "weight_decay", "epsilon", "clip", "decay")
                 },
             ),
-            self._planner.layout,
+            self._pipeline.layout,
             Vocabularies(len(row.languages), data.vocabulary.way == "separate", row.softmax),
             row.partition,
             shards=sharding.shards_of(config.devices, self._mesh),
@@ -148,7 +148,7 @@ class Group:
         best = Best(folder / BEST, members, self._data.vocabulary.sha256, identity)
         evaluate = self._evaluator(metrics, best)
         text = self._data.train
-        if text is None or self._planner.layout.is_fed:
+        if text is None or self._pipeline.layout.is_fed:
             nothing = (1,) * len(self._row.languages)
             text = StreamStore(np.zeros(len(nothing), np.int32), nothing, self._data.tables)
         training = Training(
@@ -156,7 +156,7 @@ class Group:
             self._mesh,
             self._replicas,
             text,
-            self._planner,
+            self._pipeline,
             self._schedule,
             checkpoints,
             metrics,
@@ -293,7 +293,7 @@ class Group:
                 values = {**self._evaluated[1][number], **self._data.found, **selected}
             path, total = self._workdir / results.RESULTS, self._schedule.total
             scored = round(selected.get("best_step", total))
-            outcomes.store(path, replica, total, at, values, scored)
+            recording.store(path, replica, total, at, values, scored)
 
 
 def _means(

@@ -16,7 +16,7 @@ from xling_jax.batches.streams import (
     probabilities,
 )
 from xling_jax.experiments.bilingual.data import Data
-from xling_jax.training.planners import FedPlanner, ResidentPlanner
+from xling_jax.training.input_pipeline import ResidentPipeline, StreamingPipeline
 
 
 def samplers(
@@ -47,13 +47,13 @@ def samplers(
     return [StreamSampler(data.sizes, draws, layout, seed, epoch, begin) for seed in seeds]
 
 
-def planner(
+def pipeline(
     config: ml_collections.ConfigDict,
     data: Data,
     of: Sequence[StreamSampler],
     until: int,
     mesh: Mesh,
-) -> ResidentPlanner | FedPlanner:
+) -> ResidentPipeline | StreamingPipeline:
     """What says what stands in each step: places on the device, or tokens from the host.
 
     Args:
@@ -65,7 +65,7 @@ def planner(
     """
     window, section = of[0].layout.window, config.code_switch
     if data.train is not None and not data.switch:
-        return ResidentPlanner(of)
+        return ResidentPipeline(of)
 
     def read(language: int, start: int, step: int, slot: int) -> np.ndarray:
         files = data.files[language]
@@ -81,4 +81,4 @@ def planner(
             most=section.most,
         ).tokens
 
-    return FedPlanner(of, read, until, devices.own_shards(mesh))
+    return StreamingPipeline(of, read, until, devices.own_shards(mesh))

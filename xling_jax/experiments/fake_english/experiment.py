@@ -10,7 +10,7 @@ from xling_jax.experiments.fake_english import neighbours, report
 from xling_jax.experiments.fake_english.data import FakeEnglish
 from xling_jax.experiments.fake_english.group import Group, checkpoints_of
 from xling_jax.experiments.fake_english.programs import LESS_MEMORY, Programs
-from xling_jax.experiments.fake_english.replicas import cells, with_their_groups
+from xling_jax.experiments.fake_english.replicas import replica_specs, with_their_groups
 from xling_jax.experiments.fake_english.texts import Source
 from xling_jax.runs import fields, store
 from xling_jax.runs.run import Planned, Run
@@ -40,13 +40,13 @@ class Experiment:
             another experiment.
         """
         fields.check(config)
-        wanted = cells(config)
+        wanted = replica_specs(config)
         self._run = run = Run(workdir, report)
         texts = source(config)
         has_begun = run.open(
             config,
             texts.manifest() + neighbours.manifest(config),
-            {cell.row: cell.description for cell in wanted},
+            {spec.row: spec.description for spec in wanted},
             ("vocabulary", "neighbours", "groups", "steps"),
         )
         data = texts.prepare(workdir / "vocabulary")
@@ -60,7 +60,7 @@ class Experiment:
             wanted = with_their_groups(wanted, run.stored, tuple(config.corpora.languages))
         hashes = run.stored.get("neighbours", {})
         programs = Programs(config, data, wanted, workdir / "vocabulary", hashes)
-        of = {(cell.row, cell.seed): cell for cell in wanted}
+        of = {(spec.row, spec.seed): spec for spec in wanted}
         groups = run.deal(
             list(of),
             lambda member: programs.kind(of[member]),
@@ -71,10 +71,10 @@ class Experiment:
         self._planned = []
         for number, members in enumerate(groups):
             if members and members[0] in of:
-                cells_of = [of[member] for member in members]
-                group = Group(config, workdir, data, programs, cells_of, number, run.identity)
-                run.stored.setdefault("steps", {}).update({x.row: group.steps for x in cells_of})
-                name = ", ".join(f"row {x.row} ({x.description}) seed {x.seed}" for x in cells_of)
+                specs_of = [of[member] for member in members]
+                group = Group(config, workdir, data, programs, specs_of, number, run.identity)
+                run.stored.setdefault("steps", {}).update({x.row: group.steps for x in specs_of})
+                name = ", ".join(f"row {x.row} ({x.description}) seed {x.seed}" for x in specs_of)
                 self._planned.append(Planned(name, members, partial(_itself, group)))
         run.stored["vocabulary"] = vocabulary
         run.stored["neighbours"] = hashes | programs.neighbours.hashes()

@@ -11,17 +11,17 @@ import numpy as np
 from xling_jax import devices
 from xling_jax.batches.setting import Setting
 from xling_jax.experiments.fake_english.programs import Programs
-from xling_jax.experiments.fake_english.replicas import Cell
+from xling_jax.experiments.fake_english.replicas import ReplicaSpec
 from xling_jax.experiments.fake_english.texts import Data
 from xling_jax.models import partition
 from xling_jax.records import Identity
-from xling_jax.runs import outcomes, results, store
-from xling_jax.runs.outcomes import Evaluations
+from xling_jax.runs import recording, results, store
+from xling_jax.runs.recording import Evaluations
 from xling_jax.training.checkpoints import Checkpoints
+from xling_jax.training.input_pipeline import SentencePipeline
 from xling_jax.training.interruption import Interruption
 from xling_jax.training.loop import Diverged, Replica, Schedule, Training
 from xling_jax.training.metrics import MetricsFile, say
-from xling_jax.training.planners import SentencePlanner
 from xling_jax.training.step import RUNNING, State
 
 
@@ -48,7 +48,7 @@ class Group:
         workdir: Path,
         data: Data,
         programs: Programs,
-        members: Sequence[Cell],
+        members: Sequence[ReplicaSpec],
         number: int,
         identity: Identity,
     ):
@@ -63,15 +63,15 @@ class Group:
         self._mesh = devices.make_mesh(len(members), at_most=config.devices.replica_axis_at_most)
         self._replicas = [
             Replica(
-                row=cell.row,
-                description=cell.description,
-                seed=cell.seed,
-                setting=programs.setting(cell),
+                row=spec.row,
+                description=spec.description,
+                seed=spec.seed,
+                setting=programs.setting(spec),
                 identity=identity,
             )
-            for cell in members
+            for spec in members
         ]
-        self._samplers = [programs.sampler(cell, self._mesh) for cell in members]
+        self._samplers = [programs.sampler(spec, self._mesh) for spec in members]
         total, self._epoch = programs.steps(self._kind, self._mesh)
         curve = {round(total * percent / 100) for percent in config.evaluators.curve}
         self._schedule = Schedule(
@@ -109,14 +109,14 @@ class Group:
         checkpoints = Checkpoints(
             checkpoints_of(self._workdir, self._number),
             identity=self._replicas[0].identity,
-            replicas=[(cell.row, cell.seed) for cell in self.members],
+            replicas=[(spec.row, spec.seed) for spec in self.members],
         )
         training = Training(
             self._programs.program(self._kind, self._mesh),
             self._mesh,
             self._replicas,
             self._data.train,
-            SentencePlanner(self._samplers),
+            SentencePipeline(self._samplers),
             self._schedule,
             checkpoints,
             metrics,
@@ -151,19 +151,19 @@ class Group:
         """Adds the replicas to `results.json`, after what is kept of them."""
         stopped_at = devices.fetch(state.stopped_at).tolist()
         plain = partition.select(devices.fetch(state.params)) if RUNNING in stopped_at else {}
-        for number, (cell, replica, at) in enumerate(
+        for number, (spec, replica, at) in enumerate(
             zip(self.members, self._replicas, stopped_at, strict=True)
         ):
             values: dict[str, float] = {}
             if at == RUNNING:
                 assert self._evaluated is not None
-                neighbours = self._programs.neighbours.quality(cell.modifications)
+                neighbours = self._programs.neighbours.quality(spec.modifications)
                 values = {**self._evaluated.metrics[number], **neighbours}
                 params = jax.tree.map(lambda x, n=number: x[n], plain)
                 vectors = self._evaluated.vectors[number]
                 self._data.keep(self._workdir, replica, self._kind.model, params, vectors)
             path = self._workdir / results.RESULTS
-            outcomes.store(path, replica, self._schedule.total, at, values)
+            recording.store(path, replica, self._schedule.total, at, values)
 
 
 def _summary(values: Mapping[str, float]) -> Iterator[str]:

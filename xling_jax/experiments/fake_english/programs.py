@@ -15,7 +15,7 @@ from xling_jax.batches import packing, setting
 from xling_jax.batches.sampling import Sampler
 from xling_jax.evaluators.multilinguality import paper_layers, require_layers
 from xling_jax.experiments.fake_english.neighbours import Neighbours
-from xling_jax.experiments.fake_english.replicas import Cell, epochs
+from xling_jax.experiments.fake_english.replicas import ReplicaSpec, epochs
 from xling_jax.experiments.fake_english.texts import Data, Evaluator
 from xling_jax.models.bert import BertConfig
 from xling_jax.training import sharding
@@ -26,7 +26,7 @@ from xling_jax.training.step import Program
 
 
 @dataclasses.dataclass(frozen=True)
-class Kind:
+class ProgramKind:
     """What replicas have in common that share a program; untrained models have 0 epochs."""
 
     model: BertConfig
@@ -45,16 +45,16 @@ class Programs:
         self,
         config: ml_collections.ConfigDict,
         data: Data,
-        cells: Sequence[Cell],
+        specs: Sequence[ReplicaSpec],
         folder: Path,
         stored: Mapping[str, str],
     ):
-        """Checks the cells and finds the neighbours that they need; compiles nothing yet.
+        """Checks the specs and finds the neighbours that they need; compiles nothing yet.
 
         Args:
           config: the experiment.
           data: its texts.
-          cells: its replicas.
+          specs: its replicas.
           folder: for tables of neighbours.
           stored: the hash of each table that the run began with; empty for a new run.
 
@@ -62,51 +62,51 @@ class Programs:
           ValueError: fields that do not go together, each named with the way out.
         """
         self._config, self._data = config, data
-        for cell in cells:
-            self.kind(cell)
-            if not (data.is_parallel or cell.modifications.is_parallel):
+        for spec in specs:
+            self.kind(spec)
+            if not (data.is_parallel or spec.modifications.is_parallel):
                 raise ValueError(
-                    f"row {cell.row} ({cell.description}): these texts are not parallel as they "
+                    f"row {spec.row} ({spec.description}): these texts are not parallel as they "
                     "are, so no-parallel means nothing: leave it out"
                 )
-        rows = [cell.modifications for cell in cells]
+        rows = [spec.modifications for spec in specs]
         self.neighbours = Neighbours.prepare(config, data, rows, folder, stored)
         self.compiler = StepCompiler(data.train)
         self._layouts: dict[int, packing.Layout] = {}
         self._evaluators: dict[tuple[BertConfig, Mesh], Evaluator] = {}
 
-    def kind(self, cell: Cell) -> Kind:
-        """The kind of a cell.
+    def kind(self, spec: ReplicaSpec) -> ProgramKind:
+        """The kind of a spec.
 
         Raises:
           ValueError: the model has no layer that is to be evaluated, or its tables no rows for
             the longest sentence or a language.
         """
         sizes: dict[str, Any] = self._config.models.to_dict()
-        if "overparam" in cell.modifications:
+        if "overparam" in spec.modifications:
             large = self._config.overparam
             sizes |= {name: large[name] for name in ("hidden", "intermediate", "heads")}
         model = BertConfig(vocabulary_size=self._data.vocabulary.size, **sizes)
         require_layers(self.layers(model), model.layers)
-        self._require_positions(model, cell)
-        return Kind(model, epochs(self._config, cell.modifications))
+        self._require_positions(model, spec)
+        return ProgramKind(model, epochs(self._config, spec.modifications))
 
     def layers(self, model: BertConfig) -> tuple[int, ...]:
         """The layers that are evaluated."""
         return tuple(self._config.evaluators.get("layers", ())) or paper_layers(model.layers)
 
-    def _require_positions(self, model: BertConfig, cell: Cell) -> None:
+    def _require_positions(self, model: BertConfig, spec: ReplicaSpec) -> None:
         """Refuses sentences or languages that the model's tables have no rows for."""
         length = self._config.batches.max_length
-        kinds = len(self._data.vocabulary.languages) if "lang-pos" in cell.modifications else 1
+        kinds = len(self._data.vocabulary.languages) if "lang-pos" in spec.modifications else 1
         if model.positions < kinds * length:
             raise ValueError(
-                f"models.positions={model.positions}, but row {cell.row} ({cell.description}) "
+                f"models.positions={model.positions}, but row {spec.row} ({spec.description}) "
                 f"needs {kinds} x batches.max_length={length}: raise the one or lower the other"
             )
         if model.token_types < kinds:
             raise ValueError(
-                f"models.token_types={model.token_types}, but row {cell.row} ({cell.description}) "
+                f"models.token_types={model.token_types}, but row {spec.row} ({spec.description}) "
                 f"needs one for each of {kinds} languages: raise it"
             )
 
@@ -133,25 +133,25 @@ class Programs:
         languages = len(self._data.vocabulary.languages)
         return Sampler(self._data.train.lengths, languages, layout, seed, is_parallel)
 
-    def sampler(self, cell: Cell, mesh: Mesh) -> Sampler:
-        """The order of a cell's training."""
-        return self._sampler(cell.modifications.is_parallel, self.layout(mesh), cell.seed)
+    def sampler(self, spec: ReplicaSpec, mesh: Mesh) -> Sampler:
+        """The order of a spec's training."""
+        return self._sampler(spec.modifications.is_parallel, self.layout(mesh), spec.seed)
 
-    def setting(self, cell: Cell) -> setting.Setting:
-        """The values of a cell."""
-        vocabulary, is_large = self._data.vocabulary, "overparam" in cell.modifications
+    def setting(self, spec: ReplicaSpec) -> setting.Setting:
+        """The values of a spec."""
+        vocabulary, is_large = self._data.vocabulary, "overparam" in spec.modifications
         section = self._config.overparam if is_large else self._config.training
         return setting.make(
-            cell.modifications,
+            spec.modifications,
             vocabulary.languages,
-            seed=cell.seed,
+            seed=spec.seed,
             learning_rate=section.learning_rate,
             max_length=self._config.batches.max_length,
             shift=vocabulary.shift,
-            neighbours=self.neighbours.of(cell.modifications),
+            neighbours=self.neighbours.of(spec.modifications),
         )
 
-    def steps(self, kind: Kind, mesh: Mesh) -> tuple[int, int]:
+    def steps(self, kind: ProgramKind, mesh: Mesh) -> tuple[int, int]:
         """Updates of the whole training, and of an epoch."""
         epoch = self._sampler(True, self.layout(mesh)).steps_per_epoch
         return kind.epochs * epoch, epoch
@@ -160,7 +160,7 @@ class Programs:
         """Updates in one compiled call: equal parts of an epoch."""
         return int(np.ceil(epoch / np.ceil(epoch / self._config.training.steps_per_call)))
 
-    def program(self, kind: Kind, mesh: Mesh) -> Program:
+    def program(self, kind: ProgramKind, mesh: Mesh) -> Program:
         """What the compiled step of a kind fixes."""
         section = self._config.training
         return Program(
@@ -184,16 +184,16 @@ class Programs:
             self._evaluators[model, mesh] = self._data.evaluator(model, mesh, layers, batches)
         return self._evaluators[model, mesh]
 
-    def at_most(self, cells: Sequence[Cell]) -> int:
-        """How many of the cells, all of one kind, can be trained at once: what fits in memory."""
-        number, limit = len(cells), devices.memory_limit()
-        kind = self.kind(cells[0])
+    def at_most(self, specs: Sequence[ReplicaSpec]) -> int:
+        """How many of the specs, all of one kind, can be trained at once: what fits in memory."""
+        number, limit = len(specs), devices.memory_limit()
+        kind = self.kind(specs[0])
         if not kind.epochs or limit is None:
             return number
         at_most = number
         while True:
-            number = devices.side_by_side(len(cells), at_most)
-            needed = self._bytes_needed(kind, cells[0], number, limit)
+            number = devices.side_by_side(len(specs), at_most)
+            needed = self._bytes_needed(kind, specs[0], number, limit)
             if needed <= limit:
                 return at_most
             gib = f"{needed / 2**30:.1f} GiB a device of {limit / 2**30:.1f}"
@@ -203,13 +203,13 @@ class Programs:
             say(f"{number} replicas side by side need {gib}: fewer at a time")
             at_most = min(number - 1, max(1, int(number * limit / needed)))
 
-    def _bytes_needed(self, kind: Kind, cell: Cell, number: int, limit: int) -> int:
+    def _bytes_needed(self, kind: ProgramKind, spec: ReplicaSpec, number: int, limit: int) -> int:
         """What so many replicas take on a device; more than the limit if they do not compile."""
         mesh = devices.make_mesh(number, at_most=self._config.devices.replica_axis_at_most)
         program, layout = self.program(kind, mesh), self.layout(mesh)
         steps = self.steps_per_call(self.steps(kind, mesh)[1])
         try:
-            compiled = self.compiler(program, mesh, layout, steps, number, self.setting(cell))
+            compiled = self.compiler(program, mesh, layout, steps, number, self.setting(spec))
         except jax.errors.JaxRuntimeError as error:
             if devices.OUT_OF_MEMORY not in str(error):
                 raise

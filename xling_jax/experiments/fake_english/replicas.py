@@ -11,7 +11,7 @@ from xling_jax.runs import config_files
 
 
 @dataclasses.dataclass(frozen=True)
-class Cell:
+class ReplicaSpec:
     """A row of the table and a seed: what becomes a replica."""
 
     row: str
@@ -20,19 +20,19 @@ class Cell:
     modifications: setting.Modifications
 
 
-def cells(config: ml_collections.ConfigDict) -> list[Cell]:
+def replica_specs(config: ml_collections.ConfigDict) -> list[ReplicaSpec]:
     """The replicas that the config asks for.
 
     Raises:
       ValueError: see `config_files.chosen_rows` and `setting.parse`; or epochs that are none.
     """
 
-    def parse(name: str, description: str) -> list[Cell]:
+    def parse(name: str, description: str) -> list[ReplicaSpec]:
         modifications = setting.parse(description, config.corpora.languages)
         epochs(config, modifications)
-        return [Cell(name, description, seed, modifications) for seed in config.seeds]
+        return [ReplicaSpec(name, description, seed, modifications) for seed in config.seeds]
 
-    return [cell for row in config_files.chosen_rows(config, parse) for cell in row]
+    return [spec for row in config_files.chosen_rows(config, parse) for spec in row]
 
 
 def epochs(config: ml_collections.ConfigDict, modifications: setting.Modifications) -> int:
@@ -43,10 +43,10 @@ def epochs(config: ml_collections.ConfigDict, modifications: setting.Modificatio
 
 
 def with_their_groups(
-    wanted: Sequence[Cell], stored: Mapping[str, Any], languages: Sequence[str]
-) -> list[Cell]:
+    wanted: Sequence[ReplicaSpec], stored: Mapping[str, Any], languages: Sequence[str]
+) -> list[ReplicaSpec]:
     """Replicas, and those with which some of them share a group of a stored experiment."""
-    found = {(cell.row, cell.seed): cell for cell in wanted}
+    found = {(spec.row, spec.seed): spec for spec in wanted}
     asked = set(found)
     for group in stored["groups"]:
         if asked.isdisjoint((row, seed) for row, seed in group):
@@ -56,5 +56,5 @@ def with_their_groups(
                 raise ValueError(f"config.json is damaged: its groups have an unknown row {row!r}")
             description = stored["rows"][row]
             modifications = setting.parse(description, languages)
-            found.setdefault((row, seed), Cell(row, description, seed, modifications))
+            found.setdefault((row, seed), ReplicaSpec(row, description, seed, modifications))
     return list(found.values())

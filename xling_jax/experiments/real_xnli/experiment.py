@@ -7,7 +7,7 @@ import ml_collections
 from xling_jax import errors, processes
 from xling_jax.experiments.bilingual.export import folder_of
 from xling_jax.experiments.fake_english import experiment as pretraining
-from xling_jax.experiments.fake_english.replicas import cells
+from xling_jax.experiments.fake_english.replicas import replica_specs
 from xling_jax.experiments.real_xnli import report
 from xling_jax.experiments.real_xnli.data import NaturalTexts
 from xling_jax.experiments.zero_shot import experiment as fine_tuning
@@ -33,13 +33,13 @@ class Experiment:
         """
         fields.check(config)
         self._workdir, self._languages = workdir, tuple(config.corpora.languages)
-        self._cells = cells(config)
-        if large := [cell.row for cell in self._cells if "overparam" in cell.modifications]:
+        self._cells = replica_specs(config)
+        if large := [spec.row for spec in self._cells if "overparam" in spec.modifications]:
             raise ValueError(f"row {large[0]}: overparam means nothing here; set models.* instead")
         self._transfer = ml_collections.ConfigDict(config[SECTION].to_dict())
         self._transfer.rows = {}
         self._transfer.runs = {"-".join(self._languages): str(workdir)}
-        every = [(plain_name(cell.row), cell.seed) for cell in self._cells]
+        every = [(plain_name(spec.row), spec.seed) for spec in self._cells]
         if self._transfer.tasks:
             with errors.in_field(SECTION):
                 jobs.jobs(self._of(every))
@@ -58,12 +58,12 @@ class Experiment:
     def _by_seeds(self) -> list[list[tuple[str, int]]]:
         """The rows that have models and the seeds of these, rows with the same seeds together."""
         trained: dict[str, list[int]] = {}
-        for cell in self._cells:
-            folder = folder_of(self._workdir, cell.row, cell.seed)
+        for spec in self._cells:
+            folder = folder_of(self._workdir, spec.row, spec.seed)
             if processes.of_first(folder.exists):
-                trained.setdefault(plain_name(cell.row), []).append(cell.seed)
+                trained.setdefault(plain_name(spec.row), []).append(spec.seed)
             else:
-                say(f"row {cell.row}, seed {cell.seed} diverged, and is not fine-tuned")
+                say(f"row {spec.row}, seed {spec.seed} diverged, and is not fine-tuned")
         alike: dict[tuple[int, ...], list[tuple[str, int]]] = {}
         for row, seeds in trained.items():
             alike.setdefault(tuple(seeds), []).extend((row, seed) for seed in seeds)

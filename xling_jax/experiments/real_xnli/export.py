@@ -67,7 +67,7 @@ def export(
                 pieces=vocabulary.pieces[number],
                 ids=ids.astype(np.int32),
                 normalization=normalization,
-                frame=(CLS + number * shift, SEP + number * shift),
+                special_ids=(CLS + number * shift, SEP + number * shift),
                 inverted=bool(np.asarray(setting.inverted)[number]),
                 own=frozenset(f"embeddings/{key}" for key in TABLES if length),
             ),

@@ -13,7 +13,7 @@ from xling_jax.experiments.similarity.pairs import ModelPair
 from xling_jax.experiments.similarity.texts import TextReader, Texts
 from xling_jax.models import folders as model_folders
 from xling_jax.models.text_model import TextModel
-from xling_jax.runs import config_files, fields, outcomes, results
+from xling_jax.runs import config_files, fields, recording, results
 from xling_jax.runs.run import Planned, Run
 from xling_jax.training.interruption import Interruption
 from xling_jax.training.loop import Replica
@@ -39,7 +39,7 @@ class Comparison:
         replica = Replica(
             self.pair.name, self.pair.description, self.seed, None, identity=self.of.identity
         )
-        outcomes.store(self.of.workdir / results.RESULTS, replica, 0, RUNNING, found)
+        recording.store(self.of.workdir / results.RESULTS, replica, 0, RUNNING, found)
 
 
 class Experiment:

@@ -17,18 +17,18 @@ from xling_jax.experiments.zero_shot.languages import Pretrained
 from xling_jax.experiments.zero_shot.texts import Labelled
 from xling_jax.models.task_heads import HeadConfig
 from xling_jax.records import Identity
-from xling_jax.runs import outcomes, results, store
-from xling_jax.runs.outcomes import Evaluations
+from xling_jax.runs import recording, results, store
+from xling_jax.runs.recording import Evaluations
 from xling_jax.tasks.finetune import ENCODER, TaskProgram, TaskSetting, TaskStore, divide
 from xling_jax.tasks.predict import Predictor
 from xling_jax.tasks.task import Task
 from xling_jax.training import sharding
 from xling_jax.training.checkpoints import Checkpoints
+from xling_jax.training.input_pipeline import ResidentPipeline
 from xling_jax.training.interruption import Interruption
 from xling_jax.training.loop import Diverged, Replica, Schedule, Training
 from xling_jax.training.metrics import MetricsFile, say
 from xling_jax.training.optimizer import OptimizerConfig
-from xling_jax.training.planners import ResidentPlanner
 from xling_jax.training.step import RUNNING, State
 
 DEV = "dev"
@@ -149,7 +149,7 @@ class Group:
             self._mesh,
             self._replicas,
             TaskStore(self._sampler.examples, self._own(first)),
-            ResidentPlanner([self._sampler] * len(self._replicas)),
+            ResidentPipeline([self._sampler] * len(self._replicas)),
             self._schedule,
             checkpoints,
             metrics,
@@ -268,7 +268,7 @@ class Group:
                 if not is_last:
                     values["best_epoch"] = step / self._schedule.epoch
             path, total = self._workdir / results.RESULTS, self._schedule.total
-            outcomes.store(path, replica, total, at, values, step)
+            recording.store(path, replica, total, at, values, step)
 
 
 def _sharing(task: str, batch: int, replicas: int, at_most: int) -> list[jax.Device]:

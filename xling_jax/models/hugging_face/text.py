@@ -51,7 +51,7 @@ class HuggingFaceModel:
     """A model and its tokenizer.
 
     config: its size. params: plain. language: says how words are told apart in text.
-    tokenizer: of the package `tokenizers`. frame: the ids before and behind a sentence.
+    tokenizer: of the package `tokenizers`. special_ids: the ids before and behind a sentence.
     unknown: the id of what the vocabulary cannot write; None where it has all bytes.
     """
 
@@ -59,7 +59,7 @@ class HuggingFaceModel:
     params: Mapping[str, Any]
     language: str
     tokenizer: Any
-    frame: tuple[int, int]
+    special_ids: tuple[int, int]
     unknown: int | None
 
     inverted = False
@@ -78,10 +78,10 @@ class HuggingFaceModel:
         """
         path = require(folder)
         tokenizer, unknown = _tokenizer(path)
-        frame = _frame(path, tokenizer)
+        special_ids = _special_ids(path, tokenizer)
         config, params = hugging_face.load(folder, language)
         require_rows(path, tokenizer.get_vocab(), config.vocabulary_size)
-        return cls(config, params, language, tokenizer, frame, unknown)
+        return cls(config, params, language, tokenizer, special_ids, unknown)
 
     @functools.cached_property
     def write(self) -> Normalizer:
@@ -161,19 +161,19 @@ def _tokenizer(path: Path) -> tuple[Any, int | None]:
     return tokenizer, vocabulary[name]
 
 
-def _frame(path: Path, tokenizer: Any) -> tuple[int, int]:
+def _special_ids(path: Path, tokenizer: Any) -> tuple[int, int]:
     """The ids that a tokenizer puts before and behind a sentence."""
-    framed = tokenizer.encode("")
-    if len(framed.ids) != 2:
+    surrounded = tokenizer.encode("")
+    if len(surrounded.ids) != 2:
         raise ValueError(
-            f"{path} puts {len(framed.ids)} special tokens around a sentence, not one before and "
-            "one behind it: take the tokenizer of a BERT or an XLM-R"
+            f"{path} puts {len(surrounded.ids)} special tokens around a sentence, not one before "
+            "and one behind it: take the tokenizer of a BERT or an XLM-R"
         )
-    for name, number in zip(framed.tokens, framed.ids, strict=True):
+    for name, number in zip(surrounded.tokens, surrounded.ids, strict=True):
         if tokenizer.token_to_id(name) != number:
             raise ValueError(
                 f"{path} puts {name!r} of id {number} around a sentence, but its vocabulary gives "
                 f"it {tokenizer.token_to_id(name)}: restore the file"
             )
-    first, last = framed.ids
+    first, last = surrounded.ids
     return first, last

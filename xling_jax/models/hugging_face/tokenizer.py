@@ -2,9 +2,9 @@
 
 The package `tokenizers` has no Moses and no segmenter of Chinese. So the tokenizer takes text as
 `StoredModel.write` gives it, that is normalised already; then its ids are those of
-`StoredModel.encode` between the frame's. The names of special tokens in a text are special tokens,
-while SentencePiece takes them for text; and where a unigram model finds two ways to cut a word
-equally likely, as `aa aaa` and `aaa aa`, the two may choose differently.
+`StoredModel.encode` between its special ids. The names of special tokens in a text are special
+tokens, while SentencePiece takes them for text; and where a unigram model finds two ways to cut a
+word equally likely, as `aa aaa` and `aaa aa`, the two may choose differently.
 """
 
 import importlib.util
@@ -30,10 +30,10 @@ def require(model: StoredModel) -> None:
             "models.hugging_face.save writes its weights alone"
         )
     special = model.ids[:SPECIALS].tolist()
-    if not set(model.frame) <= set(special):
+    if not set(model.special_ids) <= set(special):
         raise ValueError(
-            f"the model's frame {list(model.frame)} is not of its special tokens {special}; a "
-            "tokenizer would find its names in text"
+            f"the model's special ids {list(model.special_ids)} are none of its special tokens "
+            f"{special}; a tokenizer would find its names in text"
         )
     if importlib.util.find_spec("tokenizers") is None:
         raise ValueError(f"to write {TOKENIZER}, pip install tokenizers")
@@ -48,7 +48,7 @@ def save(folder: Path, model: StoredModel) -> None:
     require(model)
     names = row_names(model)
     tokenizer = _tokenizer(model, names)
-    first, last = (names[number] for number in model.frame)
+    first, last = (names[number] for number in model.special_ids)
     pad, unknown, *_, mask = (names[number] for number in model.ids[:SPECIALS])
     settings = {
         "tokenizer_class": "PreTrainedTokenizerFast",
@@ -128,11 +128,11 @@ def _tokenizer(model: StoredModel, names: list[str]) -> Any:
     )
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(BLANK, prepend_scheme="always")
     tokenizer.decoder = decoders.Metaspace(BLANK, prepend_scheme="always")
-    first, last = (names[number] for number in model.frame)
+    first, last = (names[number] for number in model.special_ids)
     tokenizer.post_processor = processors.TemplateProcessing(
         single=f"{first} $A {last}",
         pair=f"{first} $A {last} $B {last}",
-        special_tokens=list(zip((first, last), model.frame, strict=True)),
+        special_tokens=list(zip((first, last), model.special_ids, strict=True)),
     )
     special = [names[number] for number in model.ids[:SPECIALS]]
     tokenizer.add_special_tokens(

@@ -159,7 +159,7 @@ class XlmModel:
         return cls(config, params, language, vocabulary, ranks, is_plain)
 
     @property
-    def frame(self) -> tuple[int, int]:
+    def special_ids(self) -> tuple[int, int]:
         """The ids before and behind a sentence."""
         return self.vocabulary[FIRST], self.vocabulary[LAST]
 

@@ -30,7 +30,7 @@ def _fields(plans: Sequence[Any]) -> list[np.ndarray]:
     return [np.stack([getattr(plan, name) for plan in plans]) for name in names]
 
 
-class Planner(Protocol):
+class InputPipeline(Protocol):
     """Says what stands in each step."""
 
     @property
@@ -44,7 +44,7 @@ class Planner(Protocol):
         """Ends what it has running."""
 
 
-class SentencePlanner:
+class SentencePipeline:
     """Plans the epochs of all replicas, one ahead, in a thread of its own."""
 
     def __init__(self, samplers: Sequence[Sampler]):
@@ -85,7 +85,7 @@ class PlansSteps(Protocol[L]):
         """The plan of updates first..stop-1, of one epoch."""
 
 
-class ResidentPlanner(Generic[L]):
+class ResidentPipeline(Generic[L]):
     """Plans of text that lies on the device."""
 
     def __init__(self, samplers: Sequence[PlansSteps[L]]):
@@ -101,7 +101,7 @@ class ResidentPlanner(Generic[L]):
         """Nothing is running."""
 
 
-class FedPlanner:
+class StreamingPipeline:
     """Plans with their tokens, read ahead by Grain in threads."""
 
     def __init__(self, samplers: Sequence[StreamSampler], read: Read, total: int, shards: Set[int]):
