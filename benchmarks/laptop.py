@@ -22,7 +22,8 @@ COLUMNS = "setting row seed ppl-en ppl sentences mapped CKA words"
 ZIPF, COLLOCATION = "corpora.synthetic.zipf_exponent", "corpora.synthetic.collocation"
 
 
-def _windows(length: int, sequences: int) -> dict[str, float]:
+def windows(length: int, sequences: int) -> dict[str, float]:
+    """Fields that cut the same number of tokens into windows of a length."""
     return {"batches.length": length, "batches.sequences": sequences}
 
 
@@ -34,24 +35,25 @@ _RICH = {COLLOCATION: 4.0, "corpora.synthetic.habits": 2.0, **_QUARTER}
 _NARROW = {"models.hidden": 32, "models.intermediate": 128}
 SETTINGS: dict[str, dict[str, float]] = {
     "as-is": {},
-    "narrow, windows of 32": {**_NARROW, **_windows(32, 9)},
+    "narrow, windows of 32": {**_NARROW, **windows(32, 9)},
     "half": _HALF,
-    "half, windows of 32": {**_HALF, **_windows(32, 9)},
-    "half, windows of 40": {**_HALF, **_windows(40, 7)},
-    "half, windows of 48": {**_HALF, **_windows(48, 6)},
+    "half, windows of 16": {**_HALF, **windows(16, 18)},
+    "half, windows of 32": {**_HALF, **windows(32, 9)},
+    "half, windows of 40": {**_HALF, **windows(40, 7)},
+    "half, windows of 48": {**_HALF, **windows(48, 6)},
     "half, steep": {**_STEEP, **_HALF},
     "quarter": _QUARTER,
     "flat": _FLAT,
     "flat, 12 parts of 4": {**_FLAT, "batches.parts": 12, "batches.sequences": 4},
     "flat, one head": {**_FLAT, "models.heads": 1},
-    "flat, windows of 16": {**_FLAT, **_windows(16, 18)},
+    "flat, windows of 16": {**_FLAT, **windows(16, 18)},
     "flat, collocation 3": {**_FLAT, COLLOCATION: 3.0},
     "steep": _STEEP,
     "steep, one head": {**_STEEP, "models.heads": 1},
-    "steep, windows of 16": {**_STEEP, **_windows(16, 18)},
+    "steep, windows of 16": {**_STEEP, **windows(16, 18)},
     "steeper, collocation 3": {ZIPF: 1.3, **_QUARTER},
     "collocation 4, habits 2": _RICH,
-    "collocation 4, habits 2, windows of 16": {**_RICH, **_windows(16, 18)},
+    "collocation 4, habits 2, windows of 16": {**_RICH, **windows(16, 18)},
 }
 
 
@@ -82,8 +84,8 @@ def print_setting(name: str, arguments: argparse.Namespace) -> None:
     found = {}
     if not arguments.pretrain_only:
         source = f"{options},task=all,from={folder / 'bilingual'}"
-        run("transfer", source, folder / "transfer", [])
-        found = {(row, seed): scores for row, seed, scores in results(folder / "transfer")}
+        run("zero_shot", source, folder / "zero_shot", [])
+        found = {(row, seed): scores for row, seed, scores in results(folder / "zero_shot")}
     other = arguments.pair.removeprefix("en-")
     for row, seed, scores in results(folder / "bilingual"):
         if not scores:
