@@ -1,5 +1,6 @@
 """partition: patterns, splitting and joining, conversion, freezing."""
 
+import chex
 import jax
 import numpy as np
 import pytest
@@ -19,11 +20,6 @@ def paths(tree):
     return {
         "/".join(key.key for key in path) for path, _ in jax.tree_util.tree_leaves_with_path(tree)
     }
-
-
-def assert_equal(a, b):
-    assert jax.tree.structure(a) == jax.tree.structure(b)
-    jax.tree.map(np.testing.assert_array_equal, a, b)
 
 
 @pytest.mark.parametrize(
@@ -60,8 +56,8 @@ def test_a_language_gets_its_own_part_and_the_shared_one_back():
     params = partition.split(plain, SEP_EMB_L1_3)
     for language in range(3):
         found = partition.select(params, language)
-        assert_equal(found["layers"]["1"], plain[language]["layers"]["1"])
-        assert_equal(found["layers"]["3"], plain[0]["layers"]["3"])
+        chex.assert_trees_all_equal(found["layers"]["1"], plain[language]["layers"]["1"])
+        chex.assert_trees_all_equal(found["layers"]["3"], plain[0]["layers"]["3"])
         assert jax.tree.structure(found) == jax.tree.structure(plain[0])
 
 
@@ -69,21 +65,21 @@ def test_everything_apart_are_the_models_themselves():
     params = partition.split(models(), partition.EVERYTHING)
     assert params["shared"] == {}
     for language, model in enumerate(models()):
-        assert_equal(partition.select(params, language), model)
+        chex.assert_trees_all_equal(partition.select(params, language), model)
 
 
 def test_nothing_apart_is_one_model():
     params = partition.split(models())
     assert params["language"] == {} and partition.languages(params) is None
-    assert_equal(partition.select(params, 2), models()[0])
+    chex.assert_trees_all_equal(partition.select(params, 2), models()[0])
 
 
 def test_separate_layers_can_start_from_shared_ones_and_go_back():
     shared = partition.split(models())
     apart = partition.convert(shared, ("layers/0..1",), 3)
     for language in range(3):
-        assert_equal(partition.select(apart, language), models()[0])
-    assert_equal(partition.convert(apart, (), 3), shared)
+        chex.assert_trees_all_equal(partition.select(apart, language), models()[0])
+    chex.assert_trees_all_equal(partition.convert(apart, (), 3), shared)
     with pytest.raises(ValueError, match="of 3 languages, not of 2"):
         partition.convert(apart, (), 2)
 

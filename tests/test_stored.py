@@ -4,6 +4,7 @@ import dataclasses
 import json
 import os
 
+import chex
 import jax
 import numpy as np
 import pytest
@@ -36,7 +37,7 @@ def model():
 def test_what_was_saved_is_loaded(model, tmp_path):
     stored.save(tmp_path / "a", model)
     found = stored.load(tmp_path / "a")
-    jax.tree.map(np.testing.assert_array_equal, found.params, model.params)
+    chex.assert_trees_all_equal(found.params, model.params)
     assert (found.config, found.language, found.normalization) == (CONFIG, "en", Normalization())
     np.testing.assert_array_equal(found.ids, model.ids)
     for a, b in zip(found.encode(["A dog, sees."]), model.encode(["A dog , sees ."]), strict=True):
@@ -53,7 +54,7 @@ def test_a_frame_and_an_order_of_its_own_are_kept_and_weights_shared(model, tmp_
     assert found.special_ids == (7, 8) and found.inverted
     stored.save(tmp_path / "a", dataclasses.replace(model, params=jax.tree.map(
         lambda x: x + 1, model.params)))  # fmt: skip
-    jax.tree.map(np.testing.assert_array_equal, stored.load(tmp_path / "b").params, model.params)
+    chex.assert_trees_all_equal(stored.load(tmp_path / "b").params, model.params)
 
 
 def test_every_flipped_bit_is_refused_with_the_files_name(model, tmp_path):
@@ -109,7 +110,7 @@ def old(model, tmp_path):
 
 
 def test_folders_without_digests_are_read(model, old):
-    jax.tree.map(np.testing.assert_array_equal, stored.load(old).params, model.params)
+    chex.assert_trees_all_equal(stored.load(old).params, model.params)
     assert stored.load(old).special_ids == model.special_ids and not stored.load(old).inverted
     change_description(old, format=2, frame=[7, 8], inverted=True)
     assert stored.load(old).special_ids == (7, 8) and stored.load(old).inverted

@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -136,7 +137,7 @@ def test_tokens_fed_from_the_host_train_to_the_same_bits():
 
     pipeline = StreamingPipeline([one], read, 12, {0, 1})
     fed, _ = run([one], program(pipeline.layout, (*SEP_EMB, "layers/0")), pipeline=pipeline)
-    jax.tree.map(np.testing.assert_array_equal, fed[-1], resident[-1])
+    chex.assert_trees_all_equal(fed[-1], resident[-1])
     pipeline = StreamingPipeline([one], read, 12, {0, 1})
     later = pipeline.steps(6, 9)
     for found, wanted in zip(
@@ -175,7 +176,7 @@ def test_a_run_cut_in_two_gives_the_same_bits():
             return ResidentPipeline([sampler()]).steps(start + 6, stop + 6)
 
     again, _ = run([one], program(one.layout, (*SEP_EMB, "layers/0")), 6, [half], Later())
-    jax.tree.map(np.testing.assert_array_equal, again[-1], states[-1])
+    chex.assert_trees_all_equal(again[-1], states[-1])
 
 
 def test_only_the_languages_own_pieces_can_be_predicted_or_put_in():

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import chex
 import jax
 import jax.numpy as jnp
 
@@ -56,6 +57,8 @@ def assemble(store: DeviceStore, plan: StepPlan, setting: Setting) -> Batch:
 
     A place that no sentence owns is [PAD], of the first language, in the segment -1.
     """
+    chex.assert_rank([plan.sentence, plan.start, plan.owner], 1)
+    chex.assert_equal_shape([plan.sentence, plan.start])
     owner_P = plan.owner
     owned_P = owner_P >= 0
     sentence_B = jnp.maximum(plan.sentence, 0)

@@ -4,6 +4,7 @@ import dataclasses
 import math
 from typing import Protocol
 
+import chex
 import jax
 import jax.numpy as jnp
 
@@ -91,6 +92,8 @@ def corrupt(
         None, if their share is 0, saves the work.
       pieces: what random replacements are drawn from.
     """
+    chex.assert_equal_shape([batch.tokens, batch.mask_ids, batch.is_ordinary, token_hash_P])
+    chex.assert_shape(marginals, (4,))
     select, action, piece = (hashing.combine(token_hash_P, use) for use in (SELECT, ACT, DRAW))
     is_selected_P = batch.is_ordinary & (select < jnp.uint32(round(SHARE * 2**32)))
     uniform_P = (action >> 8).astype(jnp.float32) * 2.0**-24

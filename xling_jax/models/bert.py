@@ -9,6 +9,7 @@ import dataclasses
 import math
 from collections.abc import Sequence
 
+import chex
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
@@ -238,6 +239,7 @@ class Bert(nn.Module):
         Returns:
           A list of [N, T, D] (or flat [M, D]) in the config's dtype.
         """
+        chex.assert_equal_shape([tokens, positions, token_types])
         config = self.config
         shape = tokens.shape
         rows = ((shape[0], shape[1]),) if rows is None else rows

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -77,6 +78,7 @@ def split(models: Sequence[Params], patterns: Iterable[str] = ()) -> Params:
     Raises:
       ValueError: a pattern that no parameter lies under.
     """
+    chex.assert_trees_all_equal_shapes(models[0], *models)
     own = own_paths(models[0], patterns)
     divided = [divide(model, own) for model in models]
     each = [part for _, part in divided]

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, ClassVar, Protocol
 
+import chex
 import jax
 import jax.numpy as jnp
 from jax.sharding import Mesh
@@ -131,6 +132,8 @@ def taken(
       metrics: of the step.
       rates: the learning rate of each part of the parameters.
     """
+    chex.assert_trees_all_equal_shapes_and_dtypes(changes, state.params)
+    chex.assert_trees_all_equal_shapes_and_dtypes(moments, state.moments)
     params = {
         name: jax.tree.map(lambda p, change, rate=rates[name]: p - rate * change, *trees)
         for name, trees in ((name, (state.params[name], changes[name])) for name in state.params)
