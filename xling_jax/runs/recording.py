@@ -1,48 +1,12 @@
-"""What replicas that train side by side leave behind: lines of evaluations, and results."""
+"""What a replica leaves behind: its result."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from xling_jax import processes
 from xling_jax.runs import results
-from xling_jax.training.loop import Replica, is_about
-from xling_jax.training.metrics import MetricsFile
+from xling_jax.training.loop import Replica
 from xling_jax.training.step import RUNNING
-
-
-class Evaluations:
-    """Writes the evaluations of some replicas into the metrics file."""
-
-    def __init__(self, metrics: MetricsFile, replicas: Sequence[Replica], epoch: int):
-        """Takes the file, the replicas, and the updates of an epoch."""
-        self._metrics, self._replicas, self._epoch = metrics, replicas, epoch
-        self._is_first = True
-
-    def write(self, step: int, found: Sequence[Mapping[str, float]]) -> None:
-        """Writes the metrics of each replica at a step.
-
-        The first time, lines of the same step go: a run that was killed may have written them.
-        """
-        if self._is_first:
-            self._metrics.keep(
-                lambda entry: (
-                    not (
-                        entry.get("kind") == "evaluation"
-                        and entry.get("step") == step
-                        and is_about(self._replicas, entry)
-                    )
-                )
-            )
-        self._is_first = False
-        for replica, values in zip(self._replicas, found, strict=True):
-            self._metrics.write(
-                kind="evaluation",
-                step=step,
-                epoch=step / self._epoch,
-                row=replica.row,
-                seed=replica.seed,
-                metrics=values,
-            )
 
 
 def done(path: Path) -> set[tuple[str, int]]:

@@ -3,7 +3,8 @@
 import dataclasses
 import hashlib
 import json
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from pydantic import TypeAdapter
 from xling_jax import processes, records
 from xling_jax.files import read_json, write_beside
 from xling_jax.records import UNKNOWN, Count, Identity
+from xling_jax.training.metrics import finite
 from xling_jax.training.step import State
 
 KEPT = 2  # newest checkpoints
@@ -25,14 +27,33 @@ _UNFINISHED = ".orbax-checkpoint-tmp"  # follows the step in the folder's name
 
 @dataclasses.dataclass(frozen=True)
 class _Record:
-    """What a checkpoint is of; files: the hash of each file of the state."""
+    """What a checkpoint is of.
+
+    files: the hash of each file of the state. evaluations: the steps at which the replicas were
+    evaluated, and the metrics of each; null is what was not finite.
+    """
 
     fingerprint: str
     replicas: list[tuple[str, Count]]
     files: dict[str, str]
+    evaluations: list[tuple[Count, list[dict[str, float | None]]]] = dataclasses.field(
+        default_factory=list
+    )
 
 
 _RECORD = TypeAdapter(_Record)
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluation:
+    """The metrics of each replica after a step."""
+
+    step: int
+    metrics: list[dict[str, float]]
+
+
+def _numbers(stored: Mapping[str, float | None]) -> dict[str, float]:
+    return {name: math.nan if value is None else value for name, value in stored.items()}
 
 
 def _to_tree(state: State) -> dict:
@@ -94,6 +115,7 @@ class Checkpoints:
         self._folder = folder.resolve()
         self._folder.mkdir(parents=True, exist_ok=True)
         self._identity, self._replicas = identity, list(replicas)
+        self._evaluations: list[Any] = []  # up to the save that is under way
         self._manager = ocp.CheckpointManager(
             self._folder,
             options=ocp.CheckpointManagerOptions(
@@ -111,6 +133,7 @@ class Checkpoints:
                 "fingerprint": self._identity.fingerprint,
                 "replicas": self._replicas,
                 "files": _hashes(folder / STATE),
+                "evaluations": self._evaluations,
             }
             write_beside(folder / RECORD, json.dumps(records.sealed(record), indent=1) + "\n")
 
@@ -124,10 +147,12 @@ class Checkpoints:
         step = self.latest()
         return "none was saved" if step is None else str(self._folder / str(step))
 
-    def save(self, step: int, state: State) -> None:
-        """Starts to save the state; at most one save is under way at a time."""
+    def save(self, step: int, state: State, evaluations: Sequence[Evaluation] = ()) -> None:
+        """Starts to save the state and what was measured; one save is under way at a time."""
         if step in self._manager.all_steps():
             return
+        self.wait()
+        self._evaluations = [[each.step, list(map(finite, each.metrics))] for each in evaluations]
         with processes.together():
             is_saved = self._manager.save(step, args=ocp.args.StandardSave(_to_tree(state)))
         if not is_saved:
@@ -164,6 +189,18 @@ class Checkpoints:
             processes.end_if_abandoned(error)
             raise ValueError(self._unreadable(step, error)) from error
         return State(**tree)
+
+    def evaluations(self) -> list[Evaluation]:
+        """What was measured until the newest checkpoint, which can be read (see `restore`)."""
+        path = self._folder / str(self.latest()) / RECORD
+
+        def found() -> Any:
+            return read_json(path).get("evaluations", []) if path.exists() else []
+
+        return [
+            Evaluation(step, [_numbers(values) for values in metrics])
+            for step, metrics in processes.of_first(found)
+        ]
 
     def _wrong(self, step: int) -> str:
         """What is wrong with a checkpoint, before it is read; "" if nothing is."""

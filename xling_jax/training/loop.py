@@ -16,7 +16,7 @@ from jax.sharding import Mesh
 from xling_jax import devices
 from xling_jax.records import UNKNOWN, Identity
 from xling_jax.training import sharding
-from xling_jax.training.checkpoints import Checkpoints
+from xling_jax.training.checkpoints import Checkpoints, Evaluation
 from xling_jax.training.compilation import StepCompiler, Store
 from xling_jax.training.input_pipeline import InputPipeline
 from xling_jax.training.interruption import Interrupted, Interruption
@@ -24,6 +24,7 @@ from xling_jax.training.metrics import MetricsFile, Progress, duration, say
 from xling_jax.training.step import RUNNING, AnyProgram, State
 
 TRACED_CALL = 2  # the first one after the step was compiled and run once
+EVALUATION = "evaluation"  # the kind of a line of the metrics file
 
 
 class Diverged(Exception):
@@ -99,11 +100,12 @@ class Training:
         schedule: Schedule,
         checkpoints: Checkpoints,
         metrics: MetricsFile,
-        evaluate: Callable[[int, State, Any], None],
+        evaluate: Callable[[int, State, Any], Sequence[Mapping[str, float]]],
         interruption: Interruption | None = None,
         compiler: StepCompiler | None = None,
         initial_state: Callable[[int], State] | None = None,
         profile: Path | None = None,
+        is_shown: Callable[[str], bool] = lambda _: True,
     ):
         """Places everything on the devices, from the newest checkpoint where there is one.
 
@@ -116,16 +118,21 @@ class Training:
           schedule: when to do what.
           checkpoints: where states are saved.
           metrics: where training is logged.
-          evaluate: called with (step, state, settings) at the schedule's evaluations.
+          evaluate: the metrics of each replica, from (step, state, settings), at the schedule's
+            evaluations.
           interruption: asked after every call whether to end.
           compiler: of this text, shared with other groups of replicas.
           initial_state: of a seed; the program's by default.
           profile: the folder for a trace of one call, the second, for Perfetto or TensorBoard.
+          is_shown: whether a metric, by its name, is said when it is measured.
         """
         self._mesh, self._replicas = mesh, list(replicas)
         self._program, self._pipeline = program, pipeline
         self._schedule, self._checkpoints, self._metrics = schedule, checkpoints, metrics
-        self._evaluate, self._profile, self._calls = evaluate, profile, 0
+        self._measure, self._is_shown = evaluate, is_shown
+        self._profile, self._calls = profile, 0
+        self.evaluations: list[Evaluation] = []
+        self._has_evaluated = False
         self._interruption = interruption or Interruption()
         self._compiler = compiler or StepCompiler(store)
         self._stopped: set[int] = set()
@@ -141,6 +148,7 @@ class Training:
             shapes = sharding.state_shapes(program)
             self.state = checkpoints.restore(devices.abstract(shapes, mesh, specs, [len(replicas)]))
             self._step = int(devices.fetch(self.state.step).max())
+            self.evaluations = checkpoints.evaluations()
             say(f"resuming from the checkpoint of step {self._step}")
         if program.shards > 1:
             held = sharding.bytes_of(self.state) / 2**20
@@ -170,7 +178,7 @@ class Training:
     def _run(self) -> None:
         schedule = self._schedule
         if self._step == 0 and 0 in schedule.evaluations:
-            self._evaluate(0, self.state, self.settings)
+            self.evaluate()
         if self._step >= schedule.total:
             return
         to_come = sum(mark > self._step for mark in schedule.evaluations)
@@ -180,17 +188,46 @@ class Training:
             self._require_alive()
             if self._step in schedule.evaluations:
                 began = time.perf_counter()
-                self._evaluate(self._step, self.state, self.settings)
+                self.evaluate()
                 progress.evaluated(time.perf_counter() - began)
             is_asked = self._interruption.was_asked()
             if schedule.saves(self._step) or is_asked:
-                self._checkpoints.save(self._step, self.state)
+                self._checkpoints.save(self._step, self.state, self.evaluations)
             if is_asked and self._step < schedule.total:
                 raise Interrupted(
                     f"interrupted at step {self._step} of {schedule.total}; a checkpoint is saved, "
                     "and the same command goes on from there"
                 )
         say(f"trained; evaluation took {100 * progress.evaluation_share:.0f} % of the time")
+
+    def evaluate(self) -> list[dict[str, float]]:
+        """Measures the replicas as they are, keeps it and logs it; returns the metrics of each."""
+        step = self._step
+        found = [dict(each) for each in self._measure(step, self.state, self.settings)]
+        self.evaluations = [each for each in self.evaluations if each.step != step]
+        self.evaluations.append(Evaluation(step, found))
+        if not self._has_evaluated:  # a run that was killed may have logged the same step
+            self._metrics.keep(
+                lambda entry: (
+                    (entry.get("kind"), entry.get("step")) != (EVALUATION, step)
+                    or not is_about(self._replicas, entry)
+                )
+            )
+        self._has_evaluated = True
+        for replica, values in zip(self._replicas, found, strict=True):
+            self._metrics.write(
+                kind=EVALUATION,
+                step=step,
+                epoch=step / self._schedule.epoch,
+                row=replica.row,
+                seed=replica.seed,
+                metrics=values,
+            )
+            shown = (
+                f"{name} {value:.3g}" for name, value in values.items() if self._is_shown(name)
+            )
+            say(f"{replica.name}, step {step}: {', '.join(shown)}")
+        return found
 
     @functools.cached_property
     def _compiled(self):

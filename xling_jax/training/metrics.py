@@ -26,9 +26,10 @@ def duration(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
+    """Numbers as JSON has them: what is not finite becomes None."""
     if isinstance(value, dict):
-        return {name: _finite(inner) for name, inner in value.items()}
+        return {name: finite(inner) for name, inner in value.items()}
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -43,7 +44,7 @@ class MetricsFile:
         """Appends an object; numbers that are not finite become null."""
         if not processes.is_first():
             return
-        line = records.sealed(_finite(entry) | {"fingerprint": self._identity.fingerprint})
+        line = records.sealed(finite(entry) | {"fingerprint": self._identity.fingerprint})
         with open(self._path, "a", encoding="utf-8") as file:
             file.write(json.dumps(line, allow_nan=False) + "\n")
 

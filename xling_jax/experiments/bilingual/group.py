@@ -22,7 +22,6 @@ from xling_jax.files import plain_name
 from xling_jax.models.bert import BertConfig
 from xling_jax.records import Identity
 from xling_jax.runs import recording, results, store
-from xling_jax.runs.recording import Evaluations
 from xling_jax.runs.run import Member
 from xling_jax.training import sharding
 from xling_jax.training.checkpoints import Checkpoints
@@ -100,7 +99,6 @@ class Group:
             row.partition,
             shards=sharding.shards_of(config.devices, self._mesh),
         )
-        self._evaluated: tuple[int, list[dict[str, float]]] | None = None
 
     @property
     def _written(self) -> Normalization:
@@ -146,7 +144,7 @@ class Group:
         folder = checkpoints_of(self._workdir, members)
         checkpoints = Checkpoints(folder, identity=identity, replicas=members)
         best = Best(folder / BEST, members, self._data.vocabulary.sha256, identity)
-        evaluate = self._evaluator(metrics, best)
+        evaluate = self._evaluator(best)
         text = self._data.train
         if text is None or self._pipeline.layout.is_fed:
             nothing = (1,) * len(self._row.languages)
@@ -164,13 +162,13 @@ class Group:
             interruption,
             initial_state=self._initial_state,
             profile=store.profile_folder(self._config, self._workdir),
+            is_shown=lambda name: name.startswith("perplexity") or name in ("retrieval", "words"),
         )
         try:
             state = training.run()
-            if self._evaluated is None or self._evaluated[0] != self._schedule.total:
-                evaluate(self._schedule.total, state, training.settings)
+            found = training.evaluations[-1].metrics
         except Diverged:
-            self._store(training.state, best)
+            self._store(training.state, best, [])
             raise
         finally:
             checkpoints.close()
@@ -182,20 +180,20 @@ class Group:
                 row, vocabulary = self._row, self._data.vocabulary
                 folder = folder_of(self._workdir, row.name, replica.seed)
                 export(folder, row, self._program.model, params, vocabulary, self._written)
-        self._score(state, parameters, best.steps(), training.settings)
-        self._store(state, best)
+        scores = self._scores(state, parameters, best.steps(), training.settings)
+        self._store(state, best, scores or found)
 
-    def _score(
+    def _scores(
         self, state: State, parameters: Sequence, steps: Sequence[int | None], settings
-    ) -> None:
-        """Evaluates what is selected (W&C §3.1), unless that is what training ended with.
+    ) -> list[dict[str, float]]:
+        """The metrics of what is selected (W&C §3.1); none if that is what training ended with.
 
         Args:
           state: the final one. parameters, steps: each replica's selected ones, None without any.
           settings: of the replicas, on the devices.
         """
         if all(step in (None, self._schedule.total) for step in steps):
-            return
+            return []
         final = devices.fetch(state.params) if None in parameters else None
         chosen = [
             jax.tree.map(lambda x, n=number: x[n], final) if params is None else params
@@ -203,7 +201,7 @@ class Group:
         ]
         specs = sharding.state_specs(self._program).params
         selected = devices.place(stack(chosen), self._mesh, specs)
-        self._evaluated = self._schedule.total, self._measure(selected, settings, True)
+        return self._measure(selected, settings, True)
 
     def _describe(self) -> None:
         layout, found = self._samplers[0].layout, self._data.found
@@ -254,25 +252,16 @@ class Group:
             for own, others in zip(found, self._translations(params), strict=True)
         ]
 
-    def _evaluator(self, metrics: MetricsFile, best: Best):
+    def _evaluator(self, best: Best):
         """What the loop calls with (step, state, settings)."""
         self._prepare_evaluators()
-        evaluations = Evaluations(metrics, self._replicas, self._schedule.epoch)
         first = f"perplexity_dev_{self._row.languages[0]}"
 
-        def evaluate(step: int, state: State, settings: StreamSetting) -> None:
+        def evaluate(step: int, state: State, settings: StreamSetting) -> list[dict[str, float]]:
             found = self._measure(state.params, settings, step in self._curve)
-            self._evaluated = step, found
             if step:
                 best.offer(step, state, [values[first] for values in found])
-            evaluations.write(step, found)
-            for replica, values in zip(self._replicas, found, strict=True):
-                shown = [
-                    f"{name} {value:.3g}"
-                    for name, value in values.items()
-                    if name.startswith("perplexity") or name in ("retrieval", "words")
-                ]
-                say(f"{replica.name}, step {step}: {', '.join(shown)}")
+            return found
 
         return evaluate
 
@@ -281,7 +270,7 @@ class Group:
         every = range(self._config.models.layers + 1)
         return tuple(self._config.evaluators.layers) or tuple(every)
 
-    def _store(self, state: State, best: Best) -> None:
+    def _store(self, state: State, best: Best, scores: list[dict[str, float]]) -> None:
         """Adds the replicas to `results.json`, each with the scores of what is selected."""
         stopped_at = devices.fetch(state.stopped_at).tolist()
         for number, (replica, at, selected) in enumerate(
@@ -289,8 +278,7 @@ class Group:
         ):
             values: dict[str, float] = {}
             if at == RUNNING:
-                assert self._evaluated is not None
-                values = {**self._evaluated[1][number], **self._data.found, **selected}
+                values = {**scores[number], **self._data.found, **selected}
             path, total = self._workdir / results.RESULTS, self._schedule.total
             scored = round(selected.get("best_step", total))
             recording.store(path, replica, total, at, values, scored)

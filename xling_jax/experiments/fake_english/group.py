@@ -1,7 +1,6 @@
 """The replicas of one program, from the first step to the stored result."""
 
-import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import jax
@@ -16,7 +15,6 @@ from xling_jax.experiments.fake_english.texts import Data
 from xling_jax.models import partition
 from xling_jax.records import Identity
 from xling_jax.runs import recording, results, store
-from xling_jax.runs.recording import Evaluations
 from xling_jax.training.checkpoints import Checkpoints
 from xling_jax.training.input_pipeline import SentencePipeline
 from xling_jax.training.interruption import Interruption
@@ -28,15 +26,6 @@ from xling_jax.training.step import RUNNING, State
 def checkpoints_of(workdir: Path, number: int) -> Path:
     """The folder of a group's checkpoints."""
     return workdir / "checkpoints" / f"group{number}"
-
-
-@dataclasses.dataclass(frozen=True)
-class Evaluated:
-    """The metrics of each replica at a step, and the vectors of each that are kept, [R, …]."""
-
-    step: int
-    metrics: list[dict[str, float]]
-    vectors: np.ndarray
 
 
 class Group:
@@ -81,7 +70,7 @@ class Group:
             save_every=config.training.save_every or self._epoch,
             call=programs.steps_per_call(self._epoch),
         )
-        self._evaluated: Evaluated | None = None
+        self._vectors: np.ndarray | None = None  # of the last evaluation, [R, …]
 
     @property
     def steps(self) -> int:
@@ -97,14 +86,10 @@ class Group:
         """
         self._describe()
         evaluation = self._programs.evaluator(self._kind.model, self._mesh)
-        evaluations = Evaluations(metrics, self._replicas, self._epoch)
 
-        def evaluate(step: int, state: State, settings: Setting) -> None:
-            found, vectors = evaluation(state.params, settings)
-            self._evaluated = Evaluated(step, found, vectors)
-            evaluations.write(step, found)
-            for replica, values in zip(self._replicas, found, strict=True):
-                say(f"{replica.name}, step {step}: " + ", ".join(_summary(values)))
+        def evaluate(_: int, state: State, settings: Setting) -> list[dict[str, float]]:
+            found, self._vectors = evaluation(state.params, settings)
+            return found
 
         checkpoints = Checkpoints(
             checkpoints_of(self._workdir, self._number),
@@ -124,17 +109,18 @@ class Group:
             interruption,
             self._programs.compiler,
             profile=store.profile_folder(self._config, self._workdir),
+            is_shown=lambda name: not name.endswith("mean"),
         )
         try:
-            state = training.run()
+            training.run()
         except Diverged:
-            self._store_results(training.state)
+            self._store_results(training)
             raise
         finally:
             checkpoints.close()
-        if self._evaluated is None or self._evaluated.step != self._schedule.total:
-            evaluate(self._schedule.total, state, training.settings)
-        self._store_results(state)
+        if self._vectors is None:  # it had ended before, and was not stored
+            training.evaluate()
+        self._store_results(training)
 
     def _describe(self) -> None:
         """Says what is about to happen."""
@@ -147,8 +133,9 @@ class Group:
             + f", rows {self._programs.layout(self._mesh).rows}, {100 * fill:.0f} % full"
         )
 
-    def _store_results(self, state: State) -> None:
+    def _store_results(self, training: Training) -> None:
         """Adds the replicas to `results.json`, after what is kept of them."""
+        state = training.state
         stopped_at = devices.fetch(state.stopped_at).tolist()
         plain = partition.select(devices.fetch(state.params)) if RUNNING in stopped_at else {}
         for number, (spec, replica, at) in enumerate(
@@ -156,21 +143,11 @@ class Group:
         ):
             values: dict[str, float] = {}
             if at == RUNNING:
-                assert self._evaluated is not None
+                assert self._vectors is not None
                 neighbours = self._programs.neighbours.quality(spec.modifications)
-                values = {**self._evaluated.metrics[number], **neighbours}
+                values = {**training.evaluations[-1].metrics[number], **neighbours}
                 params = jax.tree.map(lambda x, n=number: x[n], plain)
-                vectors = self._evaluated.vectors[number]
+                vectors = self._vectors[number]
                 self._data.keep(self._workdir, replica, self._kind.model, params, vectors)
             path = self._workdir / results.RESULTS
             recording.store(path, replica, self._schedule.total, at, values)
-
-
-def _summary(values: Mapping[str, float]) -> Iterator[str]:
-    """The metrics of an evaluation that fit a line."""
-    for name, value in values.items():
-        if name == "mu" or name.startswith("perplexity") and not name.endswith("mean"):
-            yield f"{name} {value:.3g}"
-    for name, value in values.items():
-        if name.rsplit("_", 1)[-1].isdigit():
-            yield f"{name} {value:.2f}"

@@ -9,7 +9,7 @@ import jax
 import ml_collections
 import numpy as np
 
-from xling_jax import devices, processes
+from xling_jax import devices
 from xling_jax.batches.labelled import Encoded, Examples
 from xling_jax.batches.tasks import TaskSampler
 from xling_jax.experiments.zero_shot.jobs import Choice, Job
@@ -18,7 +18,6 @@ from xling_jax.experiments.zero_shot.texts import Labelled
 from xling_jax.models.task_heads import HeadConfig
 from xling_jax.records import Identity
 from xling_jax.runs import recording, results, store
-from xling_jax.runs.recording import Evaluations
 from xling_jax.tasks.finetune import ENCODER, TaskProgram, TaskSetting, TaskStore, divide
 from xling_jax.tasks.predict import Predictor
 from xling_jax.tasks.task import Task
@@ -136,7 +135,7 @@ class Group:
           Diverged: none of them has a finite loss any more; that is stored as their result.
           Interrupted: the run was asked to end.
         """
-        evaluate = self._evaluator(metrics)
+        evaluate = self._evaluator()
         self._describe()
         checkpoints = Checkpoints(
             self.folder,
@@ -157,15 +156,16 @@ class Group:
             interruption,
             initial_state=self._initial_state,
             profile=store.profile_folder(self._config, self._workdir),
+            is_shown=lambda name: name.startswith(f"{self._task.metric}_"),
         )
         try:
             training.run()
         except Diverged:
-            self._store(training.state)
+            self._store(training)
             raise
         finally:
             checkpoints.close()
-        self._store(training.state)
+        self._store(training)
 
     def _own(self, language: str) -> Any:
         """A language's leaves that are not trained: none of the first one's, if all is."""
@@ -199,7 +199,7 @@ class Group:
             listed = ", ".join(f"{number:,} of {name}" for name, number in cut.items())
             say(f"the model has {self._longest} places: pieces cut off: {listed}")
 
-    def _evaluator(self, metrics: MetricsFile):
+    def _evaluator(self):
         """What the loop calls with (step, state, settings)."""
         task, first = self._task, self._job.languages[0]
         sets = {DEV: (first, self._texts.dev)}
@@ -209,9 +209,8 @@ class Group:
             encoded = task.encode(items, self._pretrained.models[language], self._longest)
             self._cut[name] = sum(each.cut for each in encoded)
             predictors[name] = self._predictor(language, encoded)
-        evaluations = Evaluations(metrics, self._replicas, self._schedule.epoch)
 
-        def evaluate(step: int, state: State, settings: Any) -> None:
+        def evaluate(step: int, state: State, settings: Any) -> list[dict[str, float]]:
             found: list[dict[str, float]] = [{} for _ in self._replicas]
             running = np.flatnonzero(devices.fetch(state.stopped_at) == RUNNING)
             for name, predictor in predictors.items():
@@ -220,24 +219,11 @@ class Group:
                     scores = task.scores(items, predictions[number], self._labels)
                     own = {f"{metric}_{name}": value for metric, value in scores.items()}
                     found[number] |= own
-            evaluations.write(step, found)
-            for replica, values in zip(self._replicas, found, strict=True):
-                shown = ", ".join(
-                    f"{name} {value:.3f}"
-                    for name, value in values.items()
-                    if name.startswith(f"{task.metric}_")
-                )
-                say(f"{replica.row}, seed {replica.seed}, step {step}: {shown}")
+            return found
 
         return evaluate
 
-    def _evaluations(self) -> list[list[Any]]:
-        """Row, seed, step and values of each so far."""
-        identity = self._replicas[0].identity
-        found = results.read_metrics(self._workdir / results.METRICS, identity).evaluations
-        return [[x.row, x.seed, x.step, dict(x.values)] for x in found]
-
-    def _store(self, state: State) -> None:
+    def _store(self, training: Training) -> None:
         """Adds the replicas to `results.json`, each with its last epoch, or with the one that is
         best on the first language's examples to choose by."""
         task, texts = self._task, self._texts
@@ -246,24 +232,22 @@ class Group:
             told = task.baselines(texts.train, items) | task.counted(items)
             fixed |= {f"{name}_{language}": value for name, value in told.items()}
         fixed |= {f"cut_{name}": float(number) for name, number in self._cut.items()}
-        written = processes.of_first(self._evaluations)
         dev = f"{task.metric}_{DEV}"
         is_last = self._config.settings[self._job.task].select == "last"
-        for replica, at in zip(
-            self._replicas, devices.fetch(state.stopped_at).tolist(), strict=True
-        ):
+        stopped_at = devices.fetch(training.state.stopped_at).tolist()
+        for number, (replica, at) in enumerate(zip(self._replicas, stopped_at, strict=True)):
             values: dict[str, float] = {}
             step = None
             if at == RUNNING:
-                own = [x for x in written if (x[0], x[1]) == (replica.row, replica.seed)]
+                own = {each.step: each.metrics[number] for each in training.evaluations}
                 needed = {self._schedule.total} if is_last else {*self._schedule.evaluations}
-                if lost := needed - {step for _, _, step, _ in own}:
+                if lost := needed - own.keys():
                     raise ValueError(
-                        f"{self._workdir / results.METRICS} has lost the evaluation of "
-                        f"{replica.name} at step {min(lost)}, which its result needs: put back a "
-                        f"copy of it, or remove {self.folder} to train again"
+                        f"the checkpoints in {self.folder} lack the evaluation of {replica.name} "
+                        f"at step {min(lost)}, which its result needs: remove them to train again"
                     )
-                *_, step, found = max(own, key=lambda x: x[2] if is_last else x[-1][dev])
+                step = max(own, key=lambda step: step if is_last else own[step][dev])
+                found = own[step]
                 values = {**found, **fixed, **self._known}
                 if not is_last:
                     values["best_epoch"] = step / self._schedule.epoch
