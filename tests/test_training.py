@@ -235,8 +235,10 @@ def run_loop(folder, stop_after=None, replicas=None, save_every=4, **more):
 
     def evaluate(step, state, settings):
         evaluated.append(step)
+        found = [{"step": float(step)} for _ in replicas]
         if stop_after is not None and step >= stop_after:
             raise Stop
+        return found
 
     checkpoints = Checkpoints(folder / "checkpoints")
     metrics = MetricsFile(folder / "metrics.jsonl")

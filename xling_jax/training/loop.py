@@ -223,11 +223,15 @@ class Training:
                 seed=replica.seed,
                 metrics=values,
             )
-            shown = (
-                f"{name} {value:.3g}" for name, value in values.items() if self._is_shown(name)
-            )
+            shown = [f"{name} {x:.3g}" for name, x in values.items() if self._is_shown(name)]
             say(f"{replica.name}, step {step}: {', '.join(shown)}")
         return found
+
+    def final_metrics(self) -> list[dict[str, float]]:
+        """The metrics of each replica at the end; a checkpoint may have been stored without."""
+        if not self.evaluations or self.evaluations[-1].step != self._schedule.total:
+            self.evaluate()
+        return self.evaluations[-1].metrics
 
     @functools.cached_property
     def _compiled(self):

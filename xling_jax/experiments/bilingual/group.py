@@ -166,7 +166,7 @@ class Group:
         )
         try:
             state = training.run()
-            found = training.evaluations[-1].metrics
+            found = training.final_metrics()
         except Diverged:
             self._store(training.state, best, [])
             raise
