@@ -20,7 +20,7 @@ class NoCheckpoints:
         """Says so in words."""
         return "none was saved"
 
-    def save(self, step, state):
+    def save(self, step, state, evaluations):
         """Does nothing."""
 
     def wait(self):
@@ -79,7 +79,7 @@ class Turns:
         """Called by the loop after every call of the compiled program."""
         seconds = time.perf_counter() - self._began
         if seconds < self._seconds:
-            return
+            return ()
         stats = jax.local_devices()[0].memory_stats() or {}
         result = self._count(self._first, step) | {
             "seconds": seconds,
@@ -90,6 +90,7 @@ class Turns:
         }
         self._seconds = self._referee.report(result)
         self._first, self._began = step, time.perf_counter()
+        return ()
 
 
 class EveryStep(tuple[int, ...]):

@@ -118,8 +118,8 @@ class Training:
           schedule: when to do what.
           checkpoints: where states are saved.
           metrics: where training is logged.
-          evaluate: the metrics of each replica, from (step, state, settings), at the schedule's
-            evaluations.
+          evaluate: the metrics of each replica, or nothing, from (step, state, settings), at the
+            schedule's evaluations.
           interruption: asked after every call whether to end.
           compiler: of this text, shared with other groups of replicas.
           initial_state: of a seed; the program's by default.
@@ -214,7 +214,7 @@ class Training:
                 )
             )
         self._has_evaluated = True
-        for replica, values in zip(self._replicas, found, strict=True):
+        for replica, values in zip(self._replicas, found, strict=bool(found)):
             self._metrics.write(
                 kind=EVALUATION,
                 step=step,
