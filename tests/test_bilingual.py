@@ -307,7 +307,7 @@ def test_an_error_in_any_row_is_found_before_the_first_is_trained_and_binds_noth
     with pytest.raises((ValueError, FileNotFoundError), match=message):
         run(tmp_path, names, **wrong)
     assert not trained and not (tmp_path / "config.json").exists()
-    monkeypatch.setattr(experiment.bilingual, "write", lambda _: "")
+    monkeypatch.setattr(experiment.report, "write", lambda _: "")
     with pytest.raises(loop.Diverged):  # nothing is trained here, so there is no result
         run(tmp_path, names)
     assert trained == ["default", "sep_emb"] and (tmp_path / "config.json").exists()
@@ -401,7 +401,7 @@ def test_files_of_three_languages_train_with_a_row_of_your_own(files, tmp_path):
         ({"batches.length": 64}, r"batches\.length=64: choose 2 to models\.positions=32"),
         (
             {"batches.begin": "line"},
-            r"batches\.begin='line': choose anywhere or sentence",
+            r"batches\.begin='line': give 'anywhere' or 'sentence'",
         ),
         ({"batches.accumulate": 0}, r"batches\.accumulate=0: give a whole number from 1"),
         ({"batches.resident_tokens": 2**31}, r"batches\.resident_tokens=.* to 2,147,483,647"),

@@ -49,7 +49,7 @@ def test_replicas_of_one_kind_share_programs(tmp_path):
     names = ("0", "15", "3", "18", "ep10", "16")
     wanted = [(name, seed) for name in names for seed in (0, 1)]
     kinds = {"15": "large", "16": "large", "18": "untrained", "ep10": "short"}
-    dealt = Run(tmp_path, {}, str).deal(
+    dealt = Run(tmp_path, str).deal(
         wanted, lambda member: kinds.get(member[0], "small"), lambda *_: tmp_path, 3
     )
     assert dealt == [
@@ -199,14 +199,14 @@ def test_a_table_killed_in_the_middle_goes_on_with_what_is_missing(table, tmp_pa
         seen = []
 
         def is_time(line, group=group, step=step, seen=seen):
-            if f"group {group} of 4" in line:
+            if f"{group} of 4: " in line:
                 seen.append(line)
             return bool(seen) and f"step {step} of" in line
 
         assert interrupted(arguments, is_time) < 0
     done = run(tmp_path, **TABLE)
     assert done.returncode == 0, done.stderr
-    assert "group 1 of" not in done.stderr
+    assert " 1 of 4: " not in done.stderr
     assert_same_run(tmp_path, whole, groups=3)
     for kept in (whole / "report" / "tables").iterdir():
         assert (tmp_path / "report" / "tables" / kept.name).read_bytes() == kept.read_bytes()

@@ -67,7 +67,7 @@ def test_counterparts_have_one_shape(name, other):
         function(**{first: GOOD, second: other})
 
 
-@pytest.mark.parametrize("name", ["csls", "cosine", "unsupervised", "supervised"])
+@pytest.mark.parametrize("name", ["csls", "cosine", "unsupervised"])
 def test_points_are_of_one_space(name):
     function, sides = FUNCTIONS[name]
     with pytest.raises(ValueError, match="with as many columns"):

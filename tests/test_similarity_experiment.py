@@ -135,7 +135,7 @@ def test_seeds_are_compared_one_after_another_and_meaned(trained, finished, tmp_
     found = [entry.metrics["cka"] for entry in both]  # of other random encoders
     assert found[0] == finished[2]["random_far"]["cka"] != found[1]
     assert f"{np.mean(found):.3f}"[1:] in table
-    with pytest.raises(FileNotFoundError, match="rowfar_seed7/far"):
+    with pytest.raises(FileNotFoundError, match="rowen_seed7/en"):
         run(trained, tmp_path / "none", ",row=monolingual_far,seeds=0+7")
 
 

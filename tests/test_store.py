@@ -286,13 +286,13 @@ def test_a_second_process_is_refused_until_the_first_has_ended_or_was_killed(tmp
         ) as process:
             assert process.stdout.readline() == "held\n"
             with pytest.raises(ValueError) as error:
-                store.take(tmp_path)
+                store.lock(tmp_path)
             message = str(error.value)
             assert f"in use by process {process.pid} on " in message and " since 2" in message
             assert sys.executable in message and "another --workdir" in message
             end(process)
-        kept = store.take(tmp_path)
-        assert store.take(tmp_path) is kept and kept.is_sure
+        kept = store.lock(tmp_path)
+        assert store.lock(tmp_path) is kept and kept.is_sure
         del kept
     assert not (tmp_path / lock.NAME).exists()
 
@@ -302,7 +302,7 @@ def test_a_file_system_without_locks_is_said(tmp_path, monkeypatch, capsys):
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr("fcntl.flock", refuse)
-    assert not store.take(tmp_path).is_sure
+    assert not store.lock(tmp_path).is_sure
     assert "has no locks" in capsys.readouterr().err
 
 
@@ -372,4 +372,4 @@ def test_errors_are_named_by_their_field():
 def test_a_workdir_where_nothing_can_be_written_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ValueError, match=r"--workdir=.*file/run: cannot write there"):
-        store.take(tmp_path / "file" / "run")
+        store.lock(tmp_path / "file" / "run")
