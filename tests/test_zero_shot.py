@@ -192,7 +192,7 @@ def files(tmp_path):
 
 
 def test_files_are_learned_from(trained, tmp_path, files):
-    long = {"settings.ner.epochs": 10}
+    long = {"settings.ner.epochs": 40}
     _, found = run(trained, tmp_path / "run", ",row=sep_emb", **files, **long)
     ((name, values),) = found.items()
     assert name.startswith("en-far/sep_emb/ner/") and values["f1_en"] > 0.5
