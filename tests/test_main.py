@@ -194,6 +194,10 @@ LINES = [
         [f"--config={ROOT}/configs/fake_englsh.py"],
         r"no such file; is it .*/configs/fake_english.py\?",
     ),
+    (
+        [f"--config={ROOT}/configs/transfer.py:task=ner"],
+        "no such file; it is called .*/configs/zero_shot.py now",
+    ),
     (["--config=no/such/thing"], "--config=no/such/thing: no such file; name a config file"),
     (["--config=/dev/null"], "--config=/dev/null: not a regular file"),
     ([f"--config={ROOT / 'configs'}"], "a folder; name a file in it: .*bilingual.py"),
