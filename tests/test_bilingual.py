@@ -226,7 +226,7 @@ def test_scores_are_those_of_what_is_selected_and_a_cut_changes_nothing(tmp_path
 
     monkeypatch.setattr(Best, "offer", offered)
     with monkeypatch.context() as patched, pytest.raises(Killed):
-        patched.setattr(group.Group, "_score", killed)
+        patched.setattr(group.Group, "_scores", killed)
         run(tmp_path, options, **changes)
     assert not (tmp_path / "results.json").exists()
     table, _ = run(tmp_path, options, **changes)
@@ -253,10 +253,11 @@ def test_a_run_cut_off_twice_ends_with_the_same_numbers(finished, tmp_path, monk
             evaluate = evaluator(self, *args)
 
             def counted(*args):
-                evaluate(*args)
+                found = evaluate(*args)
                 calls.append(args[0])
                 if len(calls) == kill_at:
                     raise Killed
+                return found
 
             return counted
 
