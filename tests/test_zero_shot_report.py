@@ -31,7 +31,7 @@ def page_of(workdir: Path) -> str:
 
 def notes_of(workdir: Path) -> str:
     run = read_run(workdir)
-    return "\n".join(notes.about(run, read(run)))
+    return "\n".join(notes.texts(run, read(run))["Notes"])
 
 
 def table_of(workdir: Path, name: str) -> dict[tuple[str, str], dict[str, str]]:

@@ -51,7 +51,7 @@ class Notes:
 class Figures:
     """Cards under what there is to say of them."""
 
-    explanation: str
+    explanation: Sequence[str]
     cards: Sequence[Card]
     kind: ClassVar = "figures"
 

@@ -1,8 +1,18 @@
-"""Names and numbers in sentences."""
+"""Names and numbers in sentences, and the sentences of a report: a template beside the experiment.
+
+In a template a line is a sentence or a note, under headings that begin with `##`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined, Template
+
+_MOST = 12  # names that a note lists
 
 
 def plain(text: str) -> str:
@@ -35,3 +45,32 @@ def spread(numbers: Iterable[int]) -> str:
 def diverged_at(steps: Mapping[int, int]) -> str:
     """Where every seed of a row diverged, as "diverged at step 1,200–1,400"."""
     return f"diverged at step {spread(steps.values())}"
+
+
+def some(names: Sequence[str]) -> str:
+    """Names in words, of many the first."""
+    more = len(names) - _MOST
+    return listed(names) if more <= 0 else f"{', '.join(names[:_MOST])} and {more} more"
+
+
+@cache
+def _template(path: Path) -> Template:
+    environment = Environment(  # of plain text, which the formats of a report escape
+        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+        finalize=lambda value: plain(value) if isinstance(value, str) else value,
+    )  # fmt: skip
+    environment.filters |= {"listed": listed, "plural": plural, "spread": spread, "some": some}
+    return environment.from_string(path.read_text(encoding="utf-8"))
+
+
+def written(module: str, **values: Any) -> dict[str, list[str]]:
+    """The lines of `report.txt.j2` beside a module's file, filled with values, by heading."""
+    found: dict[str, list[str]] = {}
+    heading = ""
+    text = _template(Path(module).with_name("report.txt.j2")).render(values)
+    for line in filter(None, map(str.strip, text.split("\n"))):
+        if line.startswith("## "):
+            heading = line[3:]
+        else:
+            found.setdefault(heading, []).append(line)
+    return found

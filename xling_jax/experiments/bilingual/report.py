@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from xling_jax.corpora.sources import SYNTHETIC
 from xling_jax.report import page, table
 from xling_jax.report.figures import COLOURS, Card, Gallery, Line, Score, bars, row_entry
 from xling_jax.report.frame import Curve, Measure, Row, Run, curve_of, read_run
-from xling_jax.report.prose import listed, plural, spread
+from xling_jax.report.prose import listed, plural, spread, written
 from xling_jax.report.table import Column, Table, share, whole
 
 TASKS = {
@@ -27,42 +28,6 @@ SCORES = (
     Score("words", TASKS["words"], COLOURS[5]),
 )
 _LAYERED = re.compile(rf"({'|'.join(TASKS)})_(?!candidates_|cut_)(.+)_(\d+)")
-_BARS = (
-    "The rows in order: means over layers, languages and seeds, whiskers of one standard "
-    "deviation. What is left out has not been evaluated, or has one language alone."
-)
-_LAYERS = (
-    "Layer 0 is what the embeddings give. Mean over seeds, one standard deviation shaded; of a row "
-    "that still trains, the last evaluation. Rows have the same colours in every figure."
-)
-_TRAINING = (
-    "The scores are means over layers and languages. Mean over seeds, one standard deviation "
-    "shaded; seeds that diverged are left out. Perplexities of rows with different vocabularies "
-    "cannot be compared."
-)
-_PAPER = (
-    "The settings are as in Wu, Conneau et al. 2020, Table 1. The paper prints how well fine-tuned "
-    "models transfer (XNLI, NER, parsing); here the pretrained models themselves are asked for "
-    "translations, so the figures cannot be set beside the paper's, only the order of the rows."
-)
-_PERPLEXITY = (
-    "Perplexities are of masked pieces of held-out text. They can be compared only between rows "
-    "with the same vocabulary: a joint vocabulary and those of each language cut the same text "
-    "into other pieces, and with separate embeddings a prediction chooses among the pieces of one "
-    "language alone."
-)
-_ANCHORS = (
-    "Anchors: pieces that occur in the training text of two languages or more, and the share of "
-    "tokens that they cover, mean over languages."
-)
-_SD = (
-    "The second number of a cell is the standard deviation over seeds, of the population "
-    "(ddof=0). A difference between rows that is not well above it may be chance."
-)
-_ONE_SEED = (
-    "One seed a row: how much of a difference between rows is chance cannot be told. The option "
-    "seeds, as in seeds=0+1+2, trains more."
-)
 
 
 def write(workdir: Path) -> str:
@@ -71,20 +36,21 @@ def write(workdir: Path) -> str:
     Raises `ValueError` naming file and line where a stored result cannot be read.
     """
     run = read_run(workdir)
-    shown, gallery = result(run), Gallery(workdir / "report" / "figures")
+    said, gallery = _texts_of(run), Gallery(workdir / "report" / "figures")
+    shown = result(run, said["Notes"])
     table.write([shown], workdir / "report" / "tables")
     sections: dict[str, list[Any]] = {
-        "Overview": [page.Figures(_BARS, _overview(run, gallery))],
+        "Overview": [page.Figures(said["Overview"], _overview(run, gallery))],
         "Results": [shown, page.Notes(shown.notes), page.all_metrics(run)],
-        "By layer": [page.Figures(_LAYERS, _by_layer(run, gallery))],
-        "Training": [page.Figures(_TRAINING, _training(run, gallery))],
+        "By layer": [page.Figures(said["By layer"], _by_layer(run, gallery))],
+        "Training": [page.Figures(said["Training"], _training(run, gallery))],
         "What was run": page.settings(run, run.field("vocabulary"), without_texts=_embedded(run)),
     }
     page.write(run, f"{page.progress(run)} {_setting(run)}".strip(), sections)
     return table.to_terminal(shown)
 
 
-def result(run: Run) -> Table:
+def result(run: Run, notes: Sequence[str]) -> Table:
     """A line for each row, planned or run, in the config's order: means over seeds."""
     columns = [
         Column(name, f"{PERPLEXITY}_{name}", _perplexity, "held-out perplexity", f"ppl {name}")
@@ -101,7 +67,7 @@ def result(run: Run) -> Table:
     ]
     lines = [_line(run, row) for row in run.rows.values()]
     caption = "held-out perplexity, translations found, anchors"
-    return Table("table1", "Rows", caption, columns, lines).those_present(notes(run))
+    return Table("table1", "Rows", caption, columns, lines).those_present(notes)
 
 
 def _perplexity(value: float) -> str:
@@ -185,59 +151,31 @@ def _training(run: Run, gallery: Gallery) -> list[Card]:
     return gallery.curves("training", "Every row over training", lines, shown, "training step")
 
 
-def notes(run: Run) -> list[str]:
-    """Everything there is to say about the rows of a run."""
-    rows = list(run.rows.values())
-    names = {name for row in rows for name in row.metrics}
-    found = _scores(run) if names & {"retrieval", "words"} else []
-    found += [_PERPLEXITY, *([_ANCHORS] if "anchors" in names else [])]
-    if any(len(row.seeds) > 1 for row in rows):
-        found.append(_SD)
-    elif names:
-        found.append(_ONE_SEED)
-    return [*found, *_scored(run), _PAPER, *page.row_notes(rows)]
-
-
-def _scored(run: Run) -> list[str]:
-    """At which steps the figures were taken, of rows of which a seed has ended."""
-    each, older = [], []
+def _texts_of(run: Run) -> dict[str, list[str]]:
+    """Everything there is to say about the rows of a run, and the figures."""
+    rows, named = list(run.rows.values()), languages(run)
+    cut = {name: max(values) for name, values in _by_language(run, "retrieval_cut_").items()}
+    scored, older = [], []
     for row in run.row_names:
         ended = [r for r in run.replicas if r.row == row and r.diverged_at is None]
         if steps := {r.scored_at for r in ended if r.scored_at is not None}:
             total = run.steps_of(row)
             at = listed(f"{step:,}" for step in sorted(steps))
-            each.append(f"{row} {at}{f' of {total:,}' if total else ''}")
+            scored.append(f"{row} {at}{f' of {total:,}' if total else ''}")
         if any(r.scored_at is None for r in ended):
             older.append(row)
-    found = []
-    if each:
-        found.append(
-            "Figures, but for those over training, are of the checkpoint with the lowest "
-            f"perplexity on held-out text of the row's first language: step {'; '.join(each)}."
-        )
-    if older:
-        found.append(
-            "Stored by an older version, and those of the last evaluation, whatever its "
-            f"perplexity: {listed(older)}."
-        )
-    return found
-
-
-def _scores(run: Run) -> list[str]:
-    """What the scores are, and among how many candidates."""
-    named = languages(run)
-    between = f" between {named[0]} and {listed(named[1:])}" if len(named) > 1 else ""
-    over = ["both directions", _layers(run), *["all languages"] * (len(named) > 2)]
-    sentences, words = (_among(run, task) for task in ("retrieval", "words"))
-    return [
-        f"Sentence retrieval{between}: the share of sentences whose translation is the nearest by "
-        f"cosine of the mean vectors of their pieces{sentences}; mean of {listed(over)}.",
-        "After a map: the same of the second half of these sentences, when an orthogonal map is "
-        "learned on the first half. CKA: how alike the vectors of translations are but for such a "
-        f"map, from 0 to 1.{_cut(run)}",
-        "Word translation: the share of words of a dictionary whose nearest word by CSLS is a "
-        f"translation, each encoded alone{words}; the same means.",
-    ]
+    found = written(
+        __file__,
+        names={name for row in rows for name in row.metrics},
+        seeds=max((len(row.seeds) for row in rows), default=0),
+        languages=named,
+        over=["both directions", _layers(run), *["all languages"] * (len(named) > 2)],
+        among=partial(_among, run),
+        cut=[f"{100 * share:.0f} % ({name})" for name, share in cut.items() if share],
+        scored=scored,
+        older=older,
+    )
+    return found | {"Notes": [*found["Notes"], *page.row_notes(rows)]}
 
 
 def _by_language(run: Run, start: str) -> dict[str, list[float]]:
@@ -248,13 +186,6 @@ def _by_language(run: Run, start: str) -> dict[str, list[float]]:
             if name.startswith(start):
                 found.setdefault(name.removeprefix(start), []).append(value.mean)
     return found
-
-
-def _cut(run: Run) -> str:
-    """How many sentences were cut, where some were."""
-    shares = {name: max(values) for name, values in _by_language(run, "retrieval_cut_").items()}
-    each = [f"{100 * share:.0f} % ({name})" for name, share in shares.items() if share]
-    return f" Cut, because they are longer than a window: {listed(each)} of them." if each else ""
 
 
 def _layers(run: Run) -> str:
@@ -271,13 +202,12 @@ def _layers(run: Run) -> str:
     return f"layers {listed(map(str, layers))}"
 
 
-def _among(run: Run, task: str) -> str:
+def _among(run: Run, task: str, things: str) -> str:
     """Among how many texts of each other language, where that is known; several if rows differ."""
     found = {name: {round(value) for value in values}
              for name, values in _by_language(run, f"{task}_candidates_").items()}  # fmt: skip
     if not found:
         return ""
-    things = "sentences" if task == "retrieval" else "words"
     least = min(map(min, found.values()))
     each = [f"{spread(numbers)} {things} of {name}" for name, numbers in found.items()]
     if len(set(map(frozenset, found.values()))) == 1:

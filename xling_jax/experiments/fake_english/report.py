@@ -31,44 +31,15 @@ from xling_jax.report.figures import (
     thinned,
 )
 from xling_jax.report.frame import Curve, Run, deep_layer, read_run
-from xling_jax.report.prose import plural
-from xling_jax.report.table import ABSENT, Column, Table, whole
+from xling_jax.report.prose import written
+from xling_jax.report.table import ABSENT, Column, Table
 from xling_jax.runs.results import array_files
 
 # The rows that D&S's Figures 6 and 7 show or that §3 tells apart.
 TOLD_APART = ("0", "15", "30", "21", "17")
 MOST_ROWS = 6
 FEWEST_TRIALS = 3
-_OVERVIEW = (
-    "D&S Figure 1 for every row: means over seeds, whiskers of one standard deviation, hollow "
-    "diamonds for the paper's figures."
-)
-_TRAINING = (
-    "Mean over seeds, one standard deviation shaded. Seeds that diverged are left out. Rows are "
-    "set beside each other as in D&S Figures 6 and 7; then each row by itself, over its own number "
-    "of steps."
-)
-_SEARCHED = "What D&S chose by perplexity (appendix C.3): every value tried, all else as in row 0."
-_TOKENS = (
-    "Layer 0 (token embeddings) on their first two principal components: all pieces above, "
-    "frequent words below, each joined to its counterpart in the other language. One seed a row."
-)
-_POSITIONS = (
-    "Cosine similarities of all position embeddings, for rows where every language has its own. "
-    "A diagonal in the off-diagonal blocks means that the languages' positions are alike. Late "
-    "positions are rarely trained. Colours run from the 1st to the 99.5th percentile off the "
-    "diagonal."
-)
-_MEAN = "mu is the mean of retrieval and translation at both layers."
-_SD = (
-    "The second number of a cell is the standard deviation over seeds, of the population "
-    "(ddof=0); D&S do not say which theirs is."
-)
-_BEST = (
-    "Marked: the lowest perplexity among the learning rates, and among the numbers of epochs, of "
-    "rows that have ended. The paper chose by perplexity and prints no figures of its search."
-)
-_TABLES = "Tables 1 and 10 (means over 5 seeds) and 2"
+NOTHING = "Nothing to draw yet."
 _SEARCH = published.LAYOUTS[-1]
 _OTHERS = Layout("Other rows", "", (), ())
 _WHOLE = Layout("Results", "", (), ())
@@ -121,16 +92,20 @@ def _write(run: Run) -> Path:
     verdicts.write(folder / "tables")
     notes = whole_table(run).notes if shown else ()
     training = [*_together(run, gallery), *_curves(run, gallery), *_loss(run, gallery)]
-    overview = _overview(run, gallery)
+    overview, said = _overview(run, gallery), _texts(run)
     sections: dict[str, list[Any]] = {
-        "Overview": [page.Figures(_OVERVIEW, overview) if overview else "Nothing to draw yet."],
+        "Overview": [
+            page.Figures(said["Overview"], overview) if overview else "Nothing to draw yet."
+        ],
         "Results": [*shown, page.Notes(notes), page.all_metrics(run)],
         "Claims": [verdicts] if verdicts.decided else [],
-        "Search": [page.Figures(_SEARCHED, _searched(run, gallery))],
-        "Training": [page.Figures(_TRAINING, training)],
-        "Token embeddings": _stored(run, gallery, "tokens", figures.token_embeddings, _TOKENS),
+        "Search": [page.Figures(said["Search"], _searched(run, gallery))],
+        "Training": [page.Figures(said["Training"], training)],
+        "Token embeddings": _stored(
+            run, gallery, "tokens", figures.token_embeddings, said["Token embeddings"]
+        ),
         "Position similarities": _stored(
-            run, gallery, "positions", figures.position_similarity, _POSITIONS
+            run, gallery, "positions", figures.position_similarity, said["Position similarities"]
         ),
         "What was run": page.settings(run, run.config.get("vocabulary")),
     }
@@ -177,7 +152,7 @@ def _table(run: Run, layout: Layout, names: Sequence[str]) -> Table:
         lines.append(replace(_our_line(run, name), best=best.get(name, frozenset())))
         lines += [_paper_line(line) for each in layouts if (line := each.find(name))]
     columns = _columns(_layers(lines), run.setting("models", "layers"))
-    notes = _notes(run, names, lines)
+    notes = _texts(run, names, lines)["Notes"]
     return Table(layout.name, layout.title, layout.caption, columns, lines, notes, is_stacked=True)
 
 
@@ -224,53 +199,37 @@ def _columns(layers: Sequence[int], depth: float | None) -> list[Column]:
     ]  # fmt: skip
 
 
-def _notes(run: Run, names: Sequence[str], lines: Sequence[table.Line]) -> list[str]:
-    """Everything there is to say about some rows of a run and the lines they became."""
+def _texts(
+    run: Run, names: Sequence[str] = (), lines: Sequence[table.Line] = ()
+) -> dict[str, list[str]]:
+    """Everything there is to say about some rows of a run, the lines they became, and figures."""
     rows = [run.rows[name] for name in names]
-    notes = [_MEAN]
-    if any(len(row.seeds) > 1 for row in rows):
-        notes.append(_SD)
-    if any(not line.ours for line in lines):
-        notes += _comparison(run, lines)
-    if any(line.best for line in lines):
-        notes.append(_BEST)
-    return [*notes, *page.row_notes(rows)]
-
-
-def _comparison(run: Run, lines: Sequence[table.Line]) -> list[str]:
-    """What keeps our figures from being the paper's."""
-    notes = [f"{published.SOURCE}: {published.TITLE}, {_TABLES}."]
     differences = []
-    if run.config.get("scale", "paper") != "paper":
-        differences.append(f"the scale is {run.config['scale']!r}")
+    if (scale := run.config.get("scale", "paper")) != "paper":
+        differences.append(f"the scale is {scale!r}")
     if not any(text.get("sentences") == published.TRAINING_SENTENCES for text in run.texts):
         differences.append(
             f"the training text is not known to be the paper's ({published.TRAINING_SENTENCES:,} "
             "sentences of the Easy-to-Read Bible)"
         )
-    if differences:
-        notes.append(
-            f"Not the paper's setting: {' and '.join(differences)}. Compare the shape (which rows "
-            "are high, which low), not the values."
-        )
-    deep, depth = _layers(lines), run.setting("models", "layers")
-    if deep and deep != [published.DEEP_LAYER]:
-        ours = f"{' or '.join(map(str, deep))}{f' of {whole(depth)}' if depth else ''}"
-        notes.append(
-            f"Where we have layer {ours}, {published.SOURCE} has layer {published.DEEP_LAYER} of "
-            f"{published.LAYERS}."
-        )
-    among = {line.candidates for line in lines if line.ours and line.candidates != ABSENT}
-    if among - {str(published.CANDIDATES)}:
-        notes.append(
-            f"Retrieval among fewer candidates than the paper's {published.CANDIDATES:,} gives "
-            "higher figures; see the column of candidates."
-        )
-    remarks: dict[str, dict[str, None]] = {}
-    for line in lines:
-        if not line.ours and line.row in published.REMARKS:
-            remarks.setdefault(published.REMARKS[line.row], {})[line.row] = None
-    return notes + [f"{plural('Row', list(rows))}: {text}" for text, rows in remarks.items()]
+    remarks: dict[str, list[str]] = {}
+    for row in dict.fromkeys(line.row for line in lines if not line.ours):
+        if row in published.REMARKS:
+            remarks.setdefault(published.REMARKS[row], []).append(row)
+    ours = {line.candidates for line in lines if line.ours}
+    found = written(
+        __file__,
+        paper=published,
+        has_paper=any(not line.ours for line in lines),
+        has_best=any(line.best for line in lines),
+        seeds=max((len(row.seeds) for row in rows), default=0),
+        differences=differences,
+        layers=_layers(lines),
+        depth=run.setting("models", "layers"),
+        among=ours - {ABSENT, str(published.CANDIDATES)},
+        remarks=remarks,
+    )
+    return found | {"Notes": [*found["Notes"], *page.row_notes(rows)]}
 
 
 def _overview(run: Run, gallery: Gallery) -> list[Card]:
@@ -377,7 +336,7 @@ def _title(run: Run, row: str, end: str = "") -> str:
 
 
 def _stored(
-    run: Run, gallery: Gallery, name: str, draw: Callable[..., Any], explanation: str
+    run: Run, gallery: Gallery, name: str, draw: Callable[..., Any], explanation: Sequence[str]
 ) -> list[Any]:
     """A card for each row that stored arrays; what is wrong with those that cannot be read."""
     files = array_files(run.workdir / "arrays")

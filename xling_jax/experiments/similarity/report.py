@@ -34,7 +34,7 @@ from xling_jax.report.figures import (
     new_figure,
 )
 from xling_jax.report.frame import Curve, Measure, Run, read_run
-from xling_jax.report.prose import cut, plural
+from xling_jax.report.prose import cut, plural, written
 from xling_jax.report.table import ABSENT, Column, Table, score, share, whole
 
 if TYPE_CHECKING:
@@ -49,49 +49,11 @@ _SCORES = (
     Score("words", "embeddings of single-piece words", COLOURS[0]),
     Score("static", "static vectors of the same words", COLOURS[5]),
 )
-_SIMILARITY = (
-    "W&C Figure 7: CKA of every layer and their mean; the colours run from 0 to 1 in every run. A "
-    "dash stands for what was not measured."
-)
-_RETRIEVAL = (
-    "W&C Figure 6: P@1 over layers, mean of both directions; dashed without a map. Languages have "
-    "the same colours in all panels."
-)
-_TRANSLATION = (
-    "W&C Figure 4: above P@1 of words that are one piece (4a), below of words in context over "
-    "layers (4b). The two have different words to choose from, so their heights cannot be compared."
-)
 _KINDS = {
     BILINGUAL: "bilingual: one model reads both languages",
     MONOLINGUAL: "monolingual: each language has a model of its own",
     RANDOM: "random: the other language's encoder has random weights, as a lower bound",
 }
-_OTHER_SEED = (
-    f"{OTHER_SEED}: two models of the first language from different seeds, en–en′ in the paper, "
-    "where they read a text and its paraphrases. The bilingual en–en′ was trained on one text with "
-    "two vocabularies and embeddings."
-)
-_MEASURES = (
-    ({"cka"}, "CKA: linear centred kernel alignment of the mean-pooled sentences of both models, "
-     "that are translations of each other: 1 where the two differ by a rotation and a scale alone. "
-     "L0 is what the embeddings give."),
-    ({"sentences", "unmapped"}, "Sentences: the share of sentences whose translation is the "
-     "nearest by cosine (P@1), mean of both directions, with vectors mapped orthogonally by other "
-     "sentences and their translations, or as they are (no map)."),
-    ({"words", "static", "context"}, "Words: the share of words of the test dictionary with a "
-     "translation nearest by CSLS (P@1), mean of both directions, after an orthogonal map learned "
-     "from other words: by the embeddings of words that are one piece, by static vectors of the "
-     "same words, or by the means of the states of all their occurrences (in context). The last "
-     "has other words to choose from, so it cannot be compared with the first two."),
-    ({"pearson"}, "Pearson: the correlation of CKA with mapped sentence retrieval over the layers. "
-     "With few layers it is high or low by chance."),
-    ({"sentences", "unmapped", "context"},
-     "What stands after a best value (at) is its layer, the lowest of several."),
-)  # fmt: skip
-_PAPER = (
-    "The paper (Wu, Conneau et al. 2020, §5) shows these measures in figures and prints no table "
-    "of them: its claims are its sentences, and thresholds that they do not give are ours."
-)
 _SIZES = {
     "learned": "pairs of sentences for CKA and maps",
     "tested": "for retrieval",
@@ -108,7 +70,7 @@ def write(workdir: Path) -> str:
     run = read_run(workdir)
     found, order = pairs(run), languages(run)
     verdicts = Verdicts(claims.decide(found, order))
-    shown = summary(found)
+    shown, said = summary(found), _texts(found)
     by_layer = [each for each in layer_tables(found) if each.has_numbers]
     below = {each.name: each for each in by_layer}
     folder, gallery = run.workdir / "report", Gallery(run.workdir / "report" / "figures")
@@ -116,23 +78,21 @@ def write(workdir: Path) -> str:
     verdicts.write(folder / "tables")
     kinds = by_kind(found, order)
     retrieval = lines(kinds, {"": ("sentences", ""), ", no map": ("unmapped", "")})
+    drawn = {
+        "Similarity of layers": _heat(kinds, gallery),
+        "Sentences": _curves(gallery, "sentences", "Sentence retrieval by layer", retrieval),
+        "Words": _words(found, kinds, gallery),
+    }
+    names = (("cka",), ("sentences",), ("words", "words_by_layer"))
     sections: dict[str, list[Any]] = {
         "Results": [shown, page.Notes(shown.notes), page.all_metrics(run)],
         "Claims": [verdicts] if found else [],
-        "Similarity of layers": [
-            page.Figures(_SIMILARITY, _heat(kinds, gallery)), below.get("cka")
-        ],
-        "Sentences": [
-            page.Figures(_RETRIEVAL, _curves(gallery, "sentences", "Sentence retrieval by layer",
-                                             retrieval)),
-            below.get("sentences"),
-        ],
-        "Words": [
-            page.Figures(_TRANSLATION, _words(found, kinds, gallery)),
-            below.get("words"), below.get("words_by_layer"),
-        ],
+        **{
+            heading: [page.Figures(said[heading], cards), *(below.get(name) for name in own)]
+            for (heading, cards), own in zip(drawn.items(), names, strict=True)
+        },
         "What was run": page.settings(run),
-    }  # fmt: skip
+    }
     page.write(run, _state(run), sections)
     return "\n".join(filter(None, [table.to_terminal(shown), verdicts.to_terminal()]))
 
@@ -147,16 +107,15 @@ def _state(run: Run) -> str:
     return " ".join([*parts, *([f"At most {', '.join(sizes)}."] if sizes else [])])
 
 
-def notes(found: Sequence[Pair]) -> list[str]:
-    """Everything there is to say about rows and the measures that they have."""
-    kinds = [text for kind, text in _KINDS.items() if any(p.kind == kind for p in found)]
-    said = [f"{'; '.join(kinds)}."] if kinds else []
-    said += [_OTHER_SEED] if any(pair.row == OTHER_SEED for pair in found) else []
-    starts = {name.split("_")[0] for pair in found for name in pair.metrics}
-    said += [text for needed, text in _MEASURES if starts & needed]
-    said += [f"Row {pair.row}: no text was given to compare its models on."
-             for pair in found if pair.has_ended and not pair.metrics]  # fmt: skip
-    return [*said, _PAPER]
+def _texts(found: Sequence[Pair]) -> dict[str, list[str]]:
+    """Everything there is to say about rows, the measures that they have, and the figures."""
+    return written(
+        __file__,
+        kinds=[text for kind, text in _KINDS.items() if any(p.kind == kind for p in found)],
+        has_other_seed=any(pair.row == OTHER_SEED for pair in found),
+        measures={name.split("_")[0] for pair in found for name in pair.metrics},
+        empty=[pair.row for pair in found if pair.has_ended and not pair.metrics],
+    )
 
 
 def _line(pair: Pair, values: Mapping[str, float], description: str = "") -> table.Line:
@@ -185,7 +144,7 @@ def summary(found: Sequence[Pair]) -> Table:
     ]
     lines = [_line(pair, _summarised(pair)) for pair in found]
     made = Table("similarity", "Pairs of models", "means and best layers", columns, lines)
-    return made.those_present(notes(found))
+    return made.those_present(_texts(found)["Notes"])
 
 
 def _layer(value: float) -> str:

@@ -37,18 +37,6 @@ _BASELINE = "baseline"
 _LABEL = 26
 _MOST = 4  # bars of a row that have room
 _KEPT = re.compile(r"([^;]+);first\[(\d+)\](;map)?")
-_BARS = (
-    "W&C Figure 3: scores in the target languages, whiskers of one standard deviation over seeds. "
-    "Diamonds are the paper's numbers, where a language is one of its own."
-)
-_EPOCHS = (
-    "Mean over settings and seeds, one standard deviation shaded; what diverged is left out. Rows "
-    "have the same colours in every figure."
-)
-_LAYERS = (
-    "W&C Figures 5 and 8: new layers on the first layers of pretrained models, by how many of them "
-    "are kept; the states of other languages are mapped to those of the first, or not."
-)
 
 
 def write(workdir: Path) -> str:
@@ -60,18 +48,18 @@ def write(workdir: Path) -> str:
     run = read_run(workdir)
     board = read(run)
     verdicts = Verdicts(claims.decide(board))
-    shown = tables(board, notes.about(run, board))
+    said = notes.texts(run, board)
+    shown = tables(board, said["Notes"])
     folder, gallery = run.workdir / "report", Gallery(run.workdir / "report" / "figures")
     table.write(shown, folder / "tables")
     verdicts.write(folder / "tables")
-    said = shown[0].notes if shown else ()
     jobs = list(run.config.get("rows", ()))  # the settings that were tried are many
     sections: dict[str, list[Any]] = {
-        "Results": [*shown, page.Notes(said), *_settings(run, board)],
+        "Results": [*shown, page.Notes(said["Notes"] if shown else ()), *_settings(run, board)],
         "Claims": [verdicts] if board.jobs else [],
-        "Rows": [page.Figures(_BARS, _bars(board, gallery))],
-        "Layers kept": [page.Figures(_LAYERS, _by_layers(board, gallery))],
-        "Over epochs": [page.Figures(_EPOCHS, _by_epochs(run, board, gallery))],
+        "Rows": [page.Figures(said["Rows"], _bars(board, gallery))],
+        "Layers kept": [page.Figures(said["Layers kept"], _by_layers(board, gallery))],
+        "Over epochs": [page.Figures(said["Over epochs"], _by_epochs(run, board, gallery))],
         "What was run": page.settings(run, rows=jobs),
     }
     page.write(run, notes.state(run, board), sections)
