@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -52,38 +51,9 @@ def test_arrays_that_do_not_agree_are_named(tmp_path: Path) -> None:
         results.read_arrays(path)
 
 
-def assert_loads_nothing(workdir: Path, images: int) -> None:
-    """Raises unless a run's page has so many images, all within itself, and needs no other file."""
-    parsed = Page((workdir / "report" / "report.html").read_text())
-    assert len(parsed.loads) == images
-    assert all(address.startswith("data:image/") for address in parsed.loads)
-    assert not parsed.tags & {"script", "link", "iframe", "object"}
-
-
-def assert_drawn_once(
-    workdir: Path, write: Callable[[Path], object], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Raises unless a report of the same numbers is written to the same bytes, without drawing."""
-    files = (path for path in (workdir / "report").rglob("*") if path.is_file())
-    before = {path: path.read_bytes() for path in files}
-    monkeypatch.setattr(figures, "save", lambda *_: pytest.fail("drawn anew"))
-    write(workdir)
-    assert before == {path: path.read_bytes() for path in before}
-
-
 def files_of(workdir: Path, folder: str) -> set[str]:
     """The names of the files in a folder of a run's report."""
     return {path.name for path in (workdir / "report" / folder).iterdir()}
-
-
-def test_the_page_needs_no_other_file_and_is_small(ended: Path) -> None:
-    # Overview, overlay and loss; a curve and a scatter a row; the positions of the one row that
-    # has its own.
-    assert_loads_nothing(ended, images=3 + 3 + 3 + 1)
-    assert "url(" not in (Path(figures.__file__).parent / "style.css").read_text()
-    assert (ended / "report" / "report.html").stat().st_size < 3_000_000
-    saved = files_of(ended, "figures")
-    assert {"overview.svg", "curves_row3.svg", "tokens_row0.png", "positions_row1.svg"} <= saved
 
 
 def test_nothing_a_user_wrote_becomes_markup(tmp_path: Path) -> None:

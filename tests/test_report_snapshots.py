@@ -1,4 +1,4 @@
-"""The reports of runs in every state say what they said before."""
+"""Whatever state a run is in, its report says what it said before and needs nothing but itself."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ import fake_zero_shot
 import pytest
 import test_bilingual_report as bilingual_run
 import test_similarity_report as similarity_run
-from snapshot import assert_as_before
+from snapshot import Page, assert_as_before
+from test_browser import BROWSER, look
 
 from xling_jax.experiments.bilingual import report as bilingual
 from xling_jax.experiments.fake_english import report as fake_english
 from xling_jax.experiments.real_xnli import report as real_xnli
 from xling_jax.experiments.similarity import report as similarity
 from xling_jax.experiments.zero_shot import report as zero_shot
+from xling_jax.report import figures
 from xling_jax.runs import results
 
 EVIL = "<script>alert('&\"')</script>|_$"
@@ -81,12 +83,82 @@ RUNS: dict[str, tuple[Callable[[Path], Path], Callable[[Path], str]]] = {
         ),
         zero_shot.write,
     ),
+    "similarity-evil": (
+        lambda folder: similarity_run.fake_run(folder, [EVIL], languages=(EVIL, EVIL + "2")),
+        similarity.write,
+    ),
+    "zero_shot-evil": (
+        lambda folder: fake_zero_shot.fake_run(
+            folder, [EVIL.replace("/", "")], ["ner"], ["en-" + EVIL.replace("/", "")]
+        ),
+        zero_shot.write,
+    ),
     "real_xnli-going": (lambda folder: fine_tuned(folder, ["0", "3"]), real_xnli.write),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", RUNS)
-def test_a_report_is_as_before(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+Report = tuple[str, Path, str]  # the run's name, its workdir and what the terminal says
+
+
+@pytest.fixture(scope="module", params=RUNS)
+def report(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Report:
+    make, write = RUNS[request.param]
+    workdir = make(tmp_path_factory.mktemp("runs") / request.param)
+    return request.param, workdir, write(workdir)
+
+
+def test_a_report_is_as_before(report: Report) -> None:
+    assert_as_before(*report)
+
+
+def test_a_page_needs_no_other_file_and_holds_every_figure(report: Report) -> None:
+    folder = report[1] / "report"
+    page = Page((folder / "report.html").read_text())
+    assert all(address.startswith("data:image/") for address in page.loads)
+    assert not page.tags & {"script", "link", "iframe", "object"}
+    drawn = {path.stem for path in (folder / "figures").glob("*.svg")}
+    assert len(drawn) == len(page.loads) == len(list((folder / "figures").glob("*.png")))
+    assert (folder / "report.html").stat().st_size < 3_000_000
+    for path in (folder / "tables").glob("*.md"):
+        assert "<script" not in path.read_text()
+
+
+def test_a_report_of_the_same_numbers_is_the_same_and_draws_nothing(
+    report: Report, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, workdir, text = report
+    before = {path: path.read_bytes() for path in (workdir / "report").rglob("*.*")}
+    monkeypatch.setattr(figures, "save", lambda *_: pytest.fail("drawn anew"))
+    assert RUNS[name][1](workdir) == text
+    assert before == {path: path.read_bytes() for path in (workdir / "report").rglob("*.*")}
+
+
+@pytest.mark.parametrize("name", [name for name in RUNS if name.endswith("ended")])
+def test_without_matplotlib_there_are_tables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr("xling_jax.report.figures.find_spec", lambda _: None)
     make, write = RUNS[name]
-    workdir = make(tmp_path / name)
-    assert_as_before(name, workdir, write(workdir))
+    write(make(tmp_path))
+    text = (tmp_path / "report" / "report.html").read_text()
+    assert "matplotlib is not installed" in text and "<h3>" in text
+    assert not (tmp_path / "report" / "figures").exists()
+
+
+@pytest.mark.parametrize("write", sorted({write for _, write in RUNS.values()}, key=repr))
+def test_an_empty_workdir_gives_a_page(tmp_path: Path, write: Callable[[Path], str]) -> None:
+    write(tmp_path)
+    assert "Nothing has been logged yet." in (tmp_path / "report" / "report.html").read_text()
+
+
+@pytest.mark.skipif(not BROWSER, reason="no Chromium is installed")
+@pytest.mark.parametrize(("width", "dark"), [(390, True), (1440, False)], ids=["narrow", "wide"])
+def test_the_page_fits_shows_and_can_be_read(
+    report: Report, tmp_path: Path, width: int, dark: bool
+) -> None:
+    found = look(report[1] / "report" / "report.html", tmp_path, width, dark)
+    assert found["window"] == width
+    assert found["folded"] <= width and found["unfolded"] <= width
+    assert all(min(sizes) > 0 for sizes in found["pictures"])
+    assert found["refused"] == [] and found["faint"] == [] and found["overlap"] == []
+    assert (found["background"] == "rgb(255, 255, 255)") != dark

@@ -11,8 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from snapshot import Page
-from test_browser import BROWSER, look
-from test_report_page import assert_drawn_once, assert_loads_nothing, files_of
+from test_report_page import files_of
 
 from xling_jax.experiments.similarity import claims as similarity_claims
 from xling_jax.experiments.similarity import report as similarity
@@ -151,16 +150,6 @@ def going(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return workdir
 
 
-def test_the_page_of_a_run_needs_no_other_file(ended: Path) -> None:
-    assert_loads_nothing(ended, images=4)
-    figures = ("cka", "sentences", "words", "words_by_layer")
-    names = {f"{n}.{kind}" for n in figures for kind in ("svg", "png")}
-    assert files_of(ended, "figures") == names | {"drawn.json"}
-    tables = ("similarity", "claims", *figures)
-    names = {f"{n}.{kind}" for n in tables for kind in ("md", "csv", "tex")}
-    assert files_of(ended, "tables") == names
-
-
 def table_of(workdir: Path, name: str) -> list[dict[str, str]]:
     with open(workdir / "report" / "tables" / f"{name}.csv") as file:
         return list(csv.DictReader(file))
@@ -191,12 +180,6 @@ def test_the_tables_have_the_numbers_of_each_row(ended: Path) -> None:
     assert r"random\_fr & en\textbar{}random{[}fr] @fr & " in latex
     lines = (ended / "report" / "tables" / "similarity.md").read_text().splitlines()
     assert r"en\|fr @fr" in lines[5]
-
-
-def test_the_same_numbers_give_the_same_bytes_and_draw_nothing(
-    ended: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert_drawn_once(ended, similarity.write, monkeypatch)
 
 
 def test_a_run_still_going_shows_every_row_as_it_is(going: Path) -> None:
@@ -270,31 +253,10 @@ def test_a_run_that_has_not_begun_has_a_page(tmp_path: Path, names: list[str]) -
     assert "Nothing has been logged yet" in text and ("not begun" in text) == bool(names)
 
 
-def test_an_empty_workdir_gives_a_page(tmp_path: Path) -> None:
-    assert "Nothing has been logged yet." in page_of(tmp_path)
-
-
 def test_rows_that_the_config_does_not_describe_are_shown(tmp_path: Path) -> None:
     found = [results.Replica("similarity", "mine", "", 0, 0, {"cka_0": 0.5, "cka": 0.5})]
     results.write_results(tmp_path / "results.json", found)
     assert similarity.write(tmp_path).splitlines()[2].split() == ["mine", ".500", ".500", ".500"]
-
-
-def test_nothing_a_user_wrote_becomes_markup(tmp_path: Path) -> None:
-    evil = "<script>alert('&\"')</script>|_$"
-    text = page_of(fake_run(tmp_path, [evil], languages=(evil, evil + "2")))
-    assert "script" not in Page(text).tags and "&lt;script&gt;" in text
-    for path in (tmp_path / "report" / "tables").glob("*.md"):
-        assert "<script" not in path.read_text()
-
-
-def test_without_matplotlib_there_are_tables(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("xling_jax.report.figures.find_spec", lambda _: None)
-    text = page_of(fake_run(tmp_path, ["monolingual_fr"]))
-    assert "matplotlib is not installed" in text and "<h3>CKA: by layer</h3>" in text
-    assert not (tmp_path / "report" / "figures").exists()
 
 
 RISING = {f"cka_{n}": 0.5 + 0.1 * n for n in range(DEPTH + 1)}
@@ -410,14 +372,3 @@ def test_another_model_of_the_first_language_is_the_nearest(tmp_path: Path) -> N
     workdir = fake_run(tmp_path, names, changes=changes, languages=("en", "fr"))
     decided = decide(workdir)["gap-shrinks-with-distance"]
     assert decided.outcome == HELD and decided.claim.scope.endswith("text of en and fr")
-
-
-@pytest.mark.skipif(not BROWSER, reason="no Chromium is installed")
-@pytest.mark.parametrize(("width", "dark"), [(390, True), (1440, False)], ids=["narrow", "wide"])
-def test_the_page_fits_shows_and_can_be_read(
-    going: Path, tmp_path: Path, width: int, dark: bool
-) -> None:
-    found = look(going / "report" / "report.html", tmp_path, width, dark)
-    assert found["folded"] <= width and found["unfolded"] <= width
-    assert found["pictures"] and all(min(sizes) > 0 for sizes in found["pictures"])
-    assert found["refused"] == [] and found["faint"] == [] and found["overlap"] == []

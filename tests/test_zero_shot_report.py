@@ -9,9 +9,6 @@ from pathlib import Path
 
 import pytest
 from fake_zero_shot import EPOCHS, PAIRS, ROWS, STEPS, TASKS, changed, fake_run
-from snapshot import Page
-from test_browser import BROWSER, look
-from test_report_page import assert_drawn_once, assert_loads_nothing, files_of
 
 from xling_jax.experiments.zero_shot import notes
 from xling_jax.experiments.zero_shot import report as transfer
@@ -48,17 +45,6 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return workdir
 
 
-def test_the_page_of_a_run_needs_no_other_file(ended: Path) -> None:
-    assert_loads_nothing(ended, images=6)
-    figures = [f"rows_{task}" for task in ("ner", "parsing")]
-    figures += [f"epochs_{task}_{p}" for task in ("ner", "parsing") for p in ("en-fr", "en-ru")]
-    names = {f"{name}.{kind}" for name in figures for kind in ("svg", "png")}
-    assert files_of(ended, "figures") == names | {"drawn.json"}
-    tables = ("table1", "table1_ner", "table1_parsing", "claims")
-    names = {f"{name}.{kind}" for name in tables for kind in ("md", "csv", "tex")}
-    assert files_of(ended, "tables") == names
-
-
 def test_the_tables_have_our_numbers_and_the_papers_in_percent(ended: Path) -> None:
     found = table_of(ended, "table1_ner")
     assert list(found) == [
@@ -79,12 +65,6 @@ def test_the_tables_have_our_numbers_and_the_papers_in_percent(ended: Path) -> N
     assert summary["default", "ours"]["average"] == "0"
     assert summary["sep_l1_3", "W&C 2020"]["ner_delta"] == "-5.3"
     assert float(summary["sep_l1_3", "W&C 2020"]["average"]) == pytest.approx((-5.3 - 2.8) / 2)
-
-
-def test_the_same_numbers_give_the_same_bytes_and_draw_nothing(
-    ended: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert_drawn_once(ended, transfer.write, monkeypatch)
 
 
 @pytest.mark.parametrize(("best", "expected"), [(1, 3.0), (2, 2.5), (5, 2.0)])
@@ -197,11 +177,6 @@ def test_the_notes_say_that_the_last_epoch_is_tested(tmp_path: Path) -> None:
     assert "The last epoch is tested: NLI." in notes_of(workdir)
 
 
-def test_an_empty_workdir_gives_a_page(tmp_path: Path) -> None:
-    assert transfer.write(tmp_path) == ""
-    assert "Nothing has been logged yet." in (tmp_path / "report" / "report.html").read_text()
-
-
 def test_a_run_that_has_not_begun_has_a_page(tmp_path: Path) -> None:
     text = page_of(fake_run(tmp_path, waiting=[("", 0)]))
     assert "Nothing has been logged yet." in text and "not begun" in text
@@ -213,34 +188,6 @@ def test_a_row_that_the_config_does_not_describe_is_shown(tmp_path: Path) -> Non
     (workdir / "config.json").unlink()
     assert board_of(workdir).rows == ["sep[a/b]", "default"]
     assert "sep[a/b]" in transfer.write(workdir)
-
-
-def test_nothing_a_user_wrote_becomes_markup(tmp_path: Path) -> None:
-    evil = "<script>alert('&\"')|_$"
-    text = page_of(fake_run(tmp_path, [evil], ["ner"], [f"en-{evil}"]))
-    assert "script" not in Page(text).tags and "&lt;script&gt;" in text
-    for path in (tmp_path / "report" / "tables").glob("*.md"):
-        assert "<script" not in path.read_text()
-
-
-def test_without_matplotlib_there_are_tables(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("xling_jax.report.figures.find_spec", lambda _: None)
-    text = page_of(fake_run(tmp_path, ["default"], ["ner"], ["en-fr"]))
-    assert "matplotlib is not installed" in text and "NER: span F1, percent" in text
-    assert not (tmp_path / "report" / "figures").exists()
-
-
-@pytest.mark.skipif(not BROWSER, reason="no Chromium is installed")
-@pytest.mark.parametrize(("width", "dark"), [(390, True), (1440, False)], ids=["narrow", "wide"])
-def test_the_page_fits_shows_and_can_be_read(
-    ended: Path, tmp_path: Path, width: int, dark: bool
-) -> None:
-    found = look(ended / "report" / "report.html", tmp_path, width, dark)
-    assert found["folded"] <= width and found["unfolded"] <= width
-    assert found["pictures"] and all(min(sizes) > 0 for sizes in found["pictures"])
-    assert found["refused"] == [] and found["faint"] == [] and found["overlap"] == []
 
 
 def test_word_order_is_set_beside_the_scores(tmp_path: Path) -> None:
