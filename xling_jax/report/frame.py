@@ -113,7 +113,7 @@ def curves(frame: pd.DataFrame, over: str = "step") -> dict[str, Curve]:
     return found
 
 
-def curve_of(points: Mapping[int, Measure]) -> Curve:
+def curve_of(points: Mapping[Any, Measure]) -> Curve:
     """A curve over layers or other numbers."""
     steps = sorted(points)
     return Curve(steps, [points[n].mean for n in steps], [points[n].sd or 0.0 for n in steps])

@@ -89,9 +89,8 @@ class Column(NamedTuple):
         found = line.cells.get(self.metric)
         if found is None:
             return ABSENT, ""
-        return self.show(found.mean), "" if found.sd is None else (self.show_sd or self.show)(
-            found.sd
-        )
+        show_sd = self.show_sd or self.show
+        return self.show(found.mean), "" if found.sd is None else show_sd(found.sd)
 
 
 @dataclass(frozen=True)
@@ -197,58 +196,47 @@ def kind_of(name: str) -> str:
 
 
 def _aligned(column: Column, lines: Sequence[Line]) -> list[str]:
-    """A column's cells of equal width, the means' ends beneath each other."""
-    pairs = [(line, *column.texts(line)) for line in lines]
-    ends = [("*" if column.metric in line.best else "") + (f"±{sd}" if sd else "")
-            for line, _, sd in pairs]  # fmt: skip
-    left = max((len(mean) for _, mean, _ in pairs), default=0)
-    right = max(map(len, ends), default=0)
-    return [f"{mean:>{left}}{end:<{right}}" for (_, mean, _), end in zip(pairs, ends, strict=True)]
+    """A title and the cells beneath it of equal width, the means' ends beneath each other."""
+    cells = []
+    for line in lines:
+        mean, sd = column.texts(line)
+        cells.append((mean, "*" * (column.metric in line.best) + f"±{sd}" * bool(sd)))
+    left, right = (max(map(len, texts), default=0) for texts in zip(*cells, strict=True))
+    texts = [f"{mean:>{left}}{end:<{right}}" for mean, end in cells]
+    title = column.short or column.title
+    return [f"{text:^{max(len(title), left + right)}}" for text in (title, *texts)]
 
 
 def to_terminal(table: Table) -> str:
-    """Aligned columns beneath the heading; what stands in place of numbers goes across them."""
-    lines = table.lines
-    columns = [[column.short or column.title, *_aligned(column, lines)] for column in table.columns]
-    widths = [max(map(len, column)) for column in columns]
-    groups = [column.group for column in table.columns]
+    """Aligned columns beneath the heading; what stands in place of numbers goes across them.
 
-    def spread(cells: Iterable[str]) -> str:
-        """One space inside a group, three between groups; two where there are no groups."""
-        text = ""
-        for n, (cell, width) in enumerate(zip(cells, widths, strict=True)):
-            inside = 1 if groups[n] else 2
-            gap = 0 if not n else inside if groups[n] == groups[n - 1] else 3
-            text += " " * gap + f"{cell:^{width}}"
-        return text
-
-    spans = [[place for place, _ in own] for _, own in groupby(enumerate(groups), lambda x: x[1])]
-    sizes = [sum(widths[n] for n in own) + len(own) - 1 for own in spans]
-    above = "   ".join(f"{groups[own[0]]:^{size}}"
-                       for own, size in zip(spans, sizes, strict=True))  # fmt: skip
-    numbers = [spread(column[n] for column in columns) for n in range(1 + len(lines))]
-    for n, line in enumerate(lines, 1):
-        numbers[n] = line.message or numbers[n]
-    ends = [[{"candidates": "cand."}.get(name, name), *(getattr(line, name) for line in lines)]
-            for name in table.ends]  # fmt: skip
-    if table.is_stacked:
-        names = [["", *(f"  {line.source}" for line in lines)]]
-    else:
-        names = [["row", *(plain(line.row) for line in lines)],
-                 ["what", *(plain(line.names[1]) for line in lines)]]  # fmt: skip
-    grid = [*names, numbers, *ends]
+    Between columns is a space, or two if they have no groups, and three between groups.
+    """
+    lines, groups = table.lines, []
+    for group, columns in table.groups if lines else ():
+        cells = zip(*(_aligned(column, lines) for column in columns), strict=True)
+        texts = [(" " if group else "  ").join(row) for row in cells]
+        width = max(len(group) * table.is_stacked, len(texts[0]))
+        groups.append([f"{text:^{width}}" for text in (group, *texts)])
+    numbers = ["   ".join(row) for row in zip(*groups, strict=True)] or ["", ""]
+    above, title, *numbers = numbers
+    numbers = [line.message or text for line, text in zip(lines, numbers, strict=True)]
+    names = [[f"  {line.source}" if table.is_stacked else plain(line.row) for line in lines]]
+    titles = ["" if table.is_stacked else "row"]
+    if not table.is_stacked:
+        names.append([plain(line.names[1]) for line in lines])
+        titles.append("what")
+    ends = [[getattr(line, name) for line in lines] for name in table.ends]
+    titles += [title, *("cand." if name == "candidates" else name for name in table.ends)]
+    grid = [[name, *cells] for name, cells in zip(titles, [*names, numbers, *ends], strict=True)]
     wide = [max(map(len, column)) for column in grid]
-    texts = ["  ".join(f"{cell:<{width}}" for cell, width in zip(cells, wide, strict=True))
-             for cells in zip(*grid, strict=True)]  # fmt: skip
-    output = [table.heading]
-    if any(groups) and table.is_stacked:
-        output.append(" " * (wide[0] + 2) + above)
-    output.append(texts[0])
-    for line, text in zip(lines, texts[1:], strict=True):
-        if line.ours and table.is_stacked:
-            output.append(cut(f"{plain(line.row):<3} {plain(line.description)}", WIDTH))
-        output.append(text)
-    return "".join(f"{line.rstrip()}\n" for line in output)
+    head, *texts = ["  ".join(map(str.ljust, row, wide)) for row in zip(*grid, strict=True)]
+    output = [table.heading, " " * (wide[0] + 2) + above if table.is_stacked else None, head]
+    for line, text in zip(lines, texts, strict=True):
+        is_own = line.ours and table.is_stacked
+        described = f"{plain(line.row):<3} {plain(line.description)}"
+        output += [cut(described, WIDTH) if is_own else None, text]
+    return "".join(f"{line.rstrip()}\n" for line in output if line is not None)
 
 
 def markdown_text(text: str) -> str:
@@ -346,12 +334,13 @@ def _latex_number(column: Column, line: Line) -> str:
 
 def to_latex(table: Table) -> str:
     """A `tabular` with the groups above the columns; the notes follow as comments."""
-    above, rules, place = [""] * 2, "", 3
+    above, rules, place = ["", ""], "", 3
     for group, own in table.groups:
-        size = len(own)
-        above += [rf"\multicolumn{{{size}}}{{c}}{{{latex_text(group)}}}"] if group else [""] * size
-        rules += rf"\cmidrule(lr){{{place}-{place + size - 1}}}" if group else ""
-        place += size
+        last = place + len(own) - 1
+        rules += rf"\cmidrule(lr){{{place}-{last}}}" if group else ""
+        title = rf"\multicolumn{{{len(own)}}}{{c}}{{{latex_text(group)}}}"
+        above += [title] if group else [""] * len(own)
+        place = last + 1
     above += [""] * len(table.ends)
     titles = [_GREEK.get(column.title, latex_text(column.title)) for column in table.columns]
     head = [" & ".join(["row", "description", *titles, *table.ends]) + r" \\"]

@@ -11,15 +11,8 @@ import numpy as np
 from xling_jax.experiments.fake_english import published
 from xling_jax.experiments.fake_english.search import CRITERIA, Trial
 from xling_jax.records import Identity
-from xling_jax.report.figures import (
-    COLOURS,
-    SHARED,
-    house_style,
-    new_figure,
-    perplexity_axis,
-    round_limits,
-    score_axis,
-)
+from xling_jax.report.figures import COLOURS, SHARED, Line, house_style, new_figure, side_by_side
+from xling_jax.report.frame import curve_of
 from xling_jax.runs.results import Arrays, read_arrays
 
 if TYPE_CHECKING:
@@ -220,56 +213,39 @@ def position_similarity(
 
 def over_values(name: str, trials: Sequence[Trial]) -> Figure:
     """Perplexities (log) above and mu below, over the values of a hyperparameter (log)."""
-    with house_style():
-        figure = new_figure(4.2, 4.6)
-        above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
-        for metric, colour in zip(CRITERIA, COLOURS[2:4], strict=True):
-            _points(above, trials, metric, metric.removeprefix("perplexity_"), colour)
-        _points(below, trials, "mu", "mu", "black")
-        found = [
-            trial.row.metrics[m].mean
-            for trial in trials
-            for m in CRITERIA
-            if m in trial.row.metrics
-        ]
-        perplexity_axis(above, round_limits(found))
-        above.set_ylabel("perplexity")
-        score_axis(below)
-        below.set_ylabel("mu")
-        below.set_xscale("log")
-        _value_axis(below, [trial.value for trial in trials])
-        below.set_xlabel(_NAMES[name])
-        _diverged(above, [trial.value for trial in trials if trial.row.diverged])
-        for axes in (above, below):
-            axes.axvline(published.CHOSEN[name], color="#777777", lw=1, ls=":", zorder=0)
-        above.plot([], [], color="#777777", lw=1, ls=":", label=f"{published.SOURCE} chose")
-        figure.legend(*above.get_legend_handles_labels(), ncols=4, loc="outside upper center")
-        return figure
-
-
-def _points(axes: Axes, trials: Sequence[Trial], metric: str, label: str, colour: str) -> None:
-    known = [(t.value, t.row.metrics[metric]) for t in trials if metric in t.row.metrics]
-    axes.errorbar(
-        [value for value, _ in known], [s.mean for _, s in known], [s.sd or 0.0 for _, s in known],
-        marker="o", ms=4, lw=1.2, elinewidth=0.9, capsize=2, color=colour, label=label,
-    )  # fmt: skip
-
-
-def _diverged(axes: Axes, values: Sequence[float]) -> None:
-    """A cross at the upper edge for every value at which a seed diverged."""
-    if values:
-        axes.plot(
-            values, [0.96] * len(values), "x", color="#b3261e", ms=6, label="seeds diverged",
-            transform=axes.get_xaxis_transform(),
-        )  # fmt: skip
-
-
-def _value_axis(axes: Axes, values: Sequence[float]) -> None:
-    """A mark at every value that was tried, as it is written."""
     from matplotlib.ticker import NullLocator
 
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.set_xticks(values, [_written(value) for value in values], fontsize=7.5, rotation=45)
+    found = []
+    for metric, number in zip((*CRITERIA, "mu"), (4, 5, 3), strict=True):
+        known = {trial.value: trial.row.metrics[metric] for trial in trials
+                 if metric in trial.row.metrics}  # fmt: skip
+        label = metric.removeprefix("perplexity_")
+        found.append(Line(label, number, {metric.split("_")[0]: curve_of(known)}))
+    panels = {"perplexity": "perplexity", "mu": "mu"}
+    figure = side_by_side(found, panels, _NAMES[name], columns=1, top=1.0)
+    values = [trial.value for trial in trials]
+    lost = [trial.value for trial in trials if trial.row.diverged]
+    above = figure.axes[0]
+    for axes in figure.axes:
+        axes.set_xscale("log")
+        axes.set_xlim(min(values) / 1.3, max(values) * 1.3)
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.set_xticks(values, [_written(value) for value in values], fontsize=7.5, rotation=45)
+        chosen = axes.axvline(published.CHOSEN[name], color="#777777", lw=1, ls=":", zorder=0)
+    chosen.set_label(f"{published.SOURCE} chose")
+    marks = [chosen]
+    if lost:  # a cross at the upper edge for every value at which a seed diverged
+        marks += above.plot(
+            lost,
+            [0.96] * len(lost),
+            "x",
+            color="#b3261e",
+            ms=6,
+            label="seeds diverged",
+            transform=above.get_xaxis_transform(),
+        )
+    figure.legend(handles=marks, ncols=2, loc="outside upper center", fontsize=8, frameon=False)
+    return figure
 
 
 def _written(value: float) -> str:

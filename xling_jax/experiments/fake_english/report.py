@@ -39,7 +39,6 @@ from xling_jax.runs.results import array_files
 TOLD_APART = ("0", "15", "30", "21", "17")
 MOST_ROWS = 6
 FEWEST_TRIALS = 3
-NOTHING = "Nothing to draw yet."
 _SEARCH = published.LAYOUTS[-1]
 _OTHERS = Layout("Other rows", "", (), ())
 _WHOLE = Layout("Results", "", (), ())
