@@ -318,7 +318,8 @@ def bars(
             panel.set_axisbelow(True)
             panel.tick_params(axis="y", length=0)
         for n, each in enumerate(scores):
-            _bars(axes[0], shown, each, (n - (len(scores) - 1) / 2) * _BAR)
+            place = (n - (len(scores) - 1) / 2) * _BAR
+            _draw(axes[0], shown, each.name, each.colour, place)
         for n, entry in enumerate(shown):
             axes[0].text(0.01 * top, n, entry.message, va="center", fontsize=8, color="#555555")
         axes[0].set_yticks(range(len(shown)), [entry.label for entry in shown], fontsize=7.5)
@@ -327,52 +328,36 @@ def bars(
         axes[0].grid(axis="x", color=GRID, lw=0.6)
         axes[0].set_xlabel(below)
         if beside:
-            _dots(axes[1], shown, beside)
+            _draw(axes[1], shown, beside, COLOURS[2])
+            every = [of[beside].mean for e in shown for of in (e.ours, e.paper) if beside in of]
+            perplexity_axis(axes[1], round_limits(every), "x")
+            axes[1].set_xlabel(" ".join(reversed(beside.split("_"))))
         _legend(figure, shown, scores, beside)
         return figure
 
 
-def _bars(axes: Axes, shown: Sequence[Entry], score: Score, place: float) -> None:
-    """One score of every row, with whiskers, and the paper's value."""
-    ours = [(n + place, e.ours[score.name]) for n, e in enumerate(shown) if score.name in e.ours]
-    axes.barh(
-        [y for y, _ in ours], [m.mean for _, m in ours], 0.9 * _BAR, color=score.colour, zorder=2
+def _draw(
+    axes: Axes, shown: Sequence[Entry], name: str, colour: str, place: float | None = None
+) -> None:
+    """A number of every row with whiskers, and the paper's value as a hollow diamond: bars beside
+    the rows' middle, or dots in it."""
+    at, middle = (0.0, True) if place is None else (place, False)
+    ours, paper = (
+        [(n + at, found[name]) for n, found in enumerate(of) if name in found]
+        for of in ([entry.ours for entry in shown], [entry.paper for entry in shown])
     )
-    _whiskers(axes, ours)
-    paper = [(n + place, e.paper[score.name]) for n, e in enumerate(shown) if score.name in e.paper]
-    _hollow(axes, paper, "white", 13)
-
-
-def _dots(axes: Axes, shown: Sequence[Entry], name: str) -> None:
-    """A perplexity of every row, and the paper's value."""
-    ours = [(n, e.ours[name]) for n, e in enumerate(shown) if name in e.ours]
-    paper = [(n, e.paper[name]) for n, e in enumerate(shown) if name in e.paper]
-    if ours:  # an axis with nothing on it cannot be logarithmic once it was drawn on
-        y, values = zip(*ours, strict=True)
-        axes.scatter([m.mean for m in values], y, s=12, color=COLOURS[2], zorder=3)
-    _whiskers(axes, ours)
-    _hollow(axes, paper, "none", 36)
-    perplexity_axis(axes, round_limits(m.mean for _, m in (*ours, *paper)), "x")
-    axes.set_xlabel(" ".join(reversed(name.split("_"))))
-
-
-def _whiskers(axes: Axes, known: Sequence[tuple[float, Measure]]) -> None:
-    """Standard deviations, of those that are not zero."""
-    if some := [(m.mean, y, m.sd) for y, m in known if m.sd]:
-        x, y, sd = np.array(some).T
-        axes.errorbar(
-            x, y, xerr=sd, fmt="none", ecolor="#D55E00", elinewidth=0.9, capsize=1.5, zorder=3
-        )
-
-
-def _hollow(axes: Axes, paper: Sequence[tuple[float, Measure]], face: str, size: float) -> None:
-    """The paper's values; a face in white can be seen on a dark bar."""
-    if paper:
-        y, values = zip(*paper, strict=True)
-        axes.scatter(
-            [m.mean for m in values], y, s=size, marker="D", facecolors=face, edgecolors="black",
-            lw=0.8, zorder=4, clip_on=False,
-        )  # fmt: skip
+    for n, found in ours:
+        if middle:
+            axes.scatter([found.mean], [n], s=12, color=colour, zorder=3)
+        else:
+            axes.barh([n], [found.mean], 0.9 * _BAR, color=colour, zorder=2)
+        if found.sd:
+            axes.errorbar([found.mean], [n], xerr=[found.sd], fmt="none", ecolor="#D55E00",
+                          elinewidth=0.9, capsize=1.5, zorder=3)  # fmt: skip
+    for n, found in paper:  # a face in white can be seen on a dark bar
+        face, size = ("none", 36) if middle else ("white", 13)
+        axes.scatter([found.mean], [n], s=size, marker="D", facecolors=face, edgecolors="black",
+                     lw=0.8, zorder=4, clip_on=False)  # fmt: skip
 
 
 def _legend(figure: Figure, shown: Sequence[Entry], scores: Sequence[Score], beside: str) -> None:

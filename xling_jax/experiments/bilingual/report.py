@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -37,16 +37,16 @@ def write(workdir: Path) -> str:
     """
     run = read_run(workdir)
     said, gallery = _texts_of(run), Gallery(workdir / "report" / "figures")
-    shown = result(run, said["Notes"])
+    shown, texts = result(run, said["Notes"]), said.get("Texts", [])
     table.write([shown], workdir / "report" / "tables")
     sections: dict[str, list[Any]] = {
         "Overview": [page.Figures(said["Overview"], _overview(run, gallery))],
         "Results": [shown, page.Notes(shown.notes), page.all_metrics(run)],
         "By layer": [page.Figures(said["By layer"], _by_layer(run, gallery))],
         "Training": [page.Figures(said["Training"], _training(run, gallery))],
-        "What was run": page.settings(run, run.field("vocabulary"), without_texts=_embedded(run)),
+        "What was run": page.settings(run, run.field("vocabulary"), without_texts=" ".join(texts)),
     }
-    page.write(run, f"{page.progress(run)} {_setting(run)}".strip(), sections)
+    page.write(run, " ".join([page.progress(run), *said.get("Setting", ()), *texts]), sections)
     return table.to_terminal(shown)
 
 
@@ -174,6 +174,8 @@ def _texts_of(run: Run) -> dict[str, list[str]]:
         cut=[f"{100 * share:.0f} % ({name})" for name, share in cut.items() if share],
         scored=scored,
         older=older,
+        setting=_setting(run),
+        **_sources(run),
     )
     return found | {"Notes": [*found["Notes"], *page.row_notes(rows)]}
 
@@ -215,54 +217,35 @@ def _among(run: Run, task: str, things: str) -> str:
     return f", among {listed(each)} (chance: about {1 / least:.2g})"
 
 
-def _setting(run: Run) -> str:
-    """Seeds, scale, languages and texts, in a sentence or two."""
-    parts = []
-    if seeds := sorted({seed for _, seed in run.planned}):
-        parts.append(plural("seed", seeds))
-    if scale := run.config.get("scale"):
-        parts.append(f"scale {scale}")
-    if found := languages(run):
-        parts.append(plural("language", found))
-    text = "; ".join(parts)
-    return " ".join(filter(None, [f"{text[0].upper()}{text[1:]}." if text else "", _texts(run)]))
+def _setting(run: Run) -> list[str]:
+    """Seeds, scale and languages."""
+    seeds, found = sorted({seed for _, seed in run.planned}), languages(run)
+    parts = [plural("seed", seeds)] if seeds else []
+    parts += [f"scale {scale}"] if (scale := run.config.get("scale")) else []
+    return parts + ([plural("language", found)] if found else [])
 
 
-def _embedded(run: Run) -> str:
-    """What the program made of text, in a sentence; empty where the texts are real ones."""
-    own = [run.field("corpora", name, "train") for name in languages(run)]
-    if not own or any(train != SYNTHETIC for train in own):
-        return ""
-    sizes = [
-        f"{number:,} {what}"
-        for name, what in (
-            ("train_sentences", "sentences of each language to train"),
-            ("dev_sentences", "held out"),
-            ("test_sentences", "translated"),
-        )
-        if isinstance(number := run.field("corpora", name), int)
-    ]
-    return f"Texts made by the program{': ' if sizes else ''}{', '.join(sizes)}."
-
-
-def _texts(run: Run) -> str:
+def _sources(run: Run) -> dict[str, Any]:
     """Where the training text is from, and how much there is of it where that is stored."""
     by_language: dict[str, list[str]] = {}
     for text in run.texts:
         if text.get("field", "train") in ("train", "other") and text.get("source"):
             source = str(text["source"])
             name = source if source.startswith("tfds:") else Path(source).name
-            sizes = _sizes(text)
+            sizes = [f"{text[what]:,} {what}" for what in ("sentences", "words")
+                     if isinstance(text.get(what), int)]  # fmt: skip
             shown = f"{name} ({', '.join(sizes)})" if sizes else name
             by_language.setdefault(str(text.get("language", "")), []).append(shown)
-    if not by_language:
-        return _embedded(run)
-    each = "; ".join(f"{name}: {', '.join(found)}" for name, found in by_language.items())
-    limit = run.setting("corpora", "train_sentences")
-    most = f", the first {limit:,.0f} sentences of a language" if limit else ""
-    return f"Trained on {each}{most}."
-
-
-def _sizes(text: Mapping[str, object]) -> Iterable[str]:
-    names: Sequence[str] = ("sentences", "words")
-    return [f"{text[name]:,} {name}" for name in names if isinstance(text.get(name), int)]
+    own = [run.field("corpora", name, "train") for name in languages(run)]
+    counted = {
+        "train": "sentences of each language to train",
+        "dev": "held out",
+        "test": "translated",
+    }
+    limits = {part: run.setting("corpora", f"{part}_sentences") for part in counted}
+    return {
+        "trained": [f"{name}: {', '.join(found)}" for name, found in by_language.items()],
+        "limit": limits["train"],
+        "is_embedded": bool(own) and all(train == SYNTHETIC for train in own),
+        "sizes": [f"{number:,.0f} {counted[part]}" for part, number in limits.items() if number],
+    }
