@@ -80,21 +80,6 @@ LAYOUTS = (
 )
 ORDER = tuple(dict.fromkeys(row for layout in LAYOUTS for row in layout.rows))
 
-_UNSEEN = "The train perplexity covers every sentence in both languages, half of them unseen."
-_WARM = "D&S made two warm-up updates before they evaluated untrained models; ours made none."
-
-# What must be known before our number and the printed one are compared.
-REMARKS = {
-    "17": "For the same 100 epochs D&S print perplexities of 1 (train) and 307 (dev) in Table 1, "
-    "and of 2 and 270 in Table 10 (270 is also what Table 1 has for row 9).",
-    "18": _WARM,
-    "19": _WARM,
-    "21": _UNSEEN,
-    "21b": _UNSEEN,
-    "30": "D&S measured these perplexities under knn-replace, ours are under [MASK]: "
-    "they cannot be compared.",
-}
-
 
 def tried(description: str) -> tuple[str, float] | None:
     """What a row that differs in one hyperparameter alone tries, as `("epochs", 20.0)`, or None."""

@@ -211,22 +211,17 @@ def _texts(
             f"the training text is not known to be the paper's ({published.TRAINING_SENTENCES:,} "
             "sentences of the Easy-to-Read Bible)"
         )
-    remarks: dict[str, list[str]] = {}
-    for row in dict.fromkeys(line.row for line in lines if not line.ours):
-        if row in published.REMARKS:
-            remarks.setdefault(published.REMARKS[row], []).append(row)
     ours = {line.candidates for line in lines if line.ours}
     found = written(
         __file__,
         paper=published,
-        has_paper=any(not line.ours for line in lines),
         has_best=any(line.best for line in lines),
         seeds=max((len(row.seeds) for row in rows), default=0),
         differences=differences,
         layers=_layers(lines),
         depth=run.setting("models", "layers"),
         among=ours - {ABSENT, str(published.CANDIDATES)},
-        remarks=remarks,
+        printed=list(dict.fromkeys(line.row for line in lines if not line.ours)),
     )
     return found | {"Notes": [*found["Notes"], *page.row_notes(rows)]}
 
