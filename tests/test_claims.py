@@ -96,8 +96,9 @@ def test_checks_are_read_as_they_are_written() -> None:
     ]  # fmt: skip
     (check,) = checks_of("mu[{row}] > mu[0]", [{"row": "a], ≥ {b}"}], {})
     assert check.left.row == "a], ≥ {b}"
-    with pytest.raises(ValueError, match="'mu is high' is no check: write it as"):
-        checks_of("mu is high", [{}], {})
+    for wrong in ("mu is high", "mu[0] > high", "0.5 < mu[0]"):
+        with pytest.raises(ValueError, match=f"'{re.escape(wrong)}' is no check: write it as"):
+            checks_of(wrong, [{}], {})
 
 
 def test_rows_that_are_all_alike_support_only_what_does_not_tell_them_apart() -> None:

@@ -18,6 +18,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import ClassVar
@@ -40,8 +41,8 @@ DEEP = "deep"  # in names of metrics, for the number of the deeper layer
 
 _SIGNS = {"<": operator.lt, "≤": operator.le, ">": operator.gt, "≥": operator.ge}
 _CHECK = re.compile(
-    r"(?P<left>.+) (?P<sign>[<≤>≥]) (?:(?P<factor>[\d./]+) × )?(?P<right>.+?)"
-    r"(?: (?P<plus>[+-] [\d.]+))?"
+    r"(?P<left>.+?\[.+?\]) (?P<sign>[<≤>≥]) (?:(?P<factor>[\d./]+) × )?"
+    r"(?P<right>.+?\[.+?\]|[\d.]+)(?: (?P<plus>[+-] [\d.]+))?"
 )
 _QUANTITY = re.compile(r"(.+?)\[(.+)\]")
 _HEADER = ["claim", "outcome", "statement", "numbers", "source", "where it is meant to hold"]
@@ -209,6 +210,16 @@ def choices(each: str) -> list[dict[str, str]]:
     return [dict(zip(values, chosen, strict=True)) for chosen in every]
 
 
+def _bound(text: str, binding: Mapping[str, str]) -> tuple[str, ...]:
+    """The name of a quantity and what stands in its brackets; empty for a number.
+
+    Values are put in after the text was taken apart, so that they may hold any sign.
+    """
+    match = _QUANTITY.fullmatch(text)
+    parts = [match[1], *match[2].split(", ")] if match else []
+    return tuple(part.format_map(binding) for part in parts)
+
+
 def checks_of(
     text: str,
     bindings: Sequence[Mapping[str, str]],
@@ -222,10 +233,6 @@ def checks_of(
       quantities: makes those that are no metrics, of what stands in their brackets.
     """
 
-    def quantity(name: str, arguments: tuple[str, ...]) -> Quantity:
-        make = quantities.get(name)
-        return make(*arguments) if make else metric(name, arguments[0])
-
     found: dict[object, Check] = {}
     for check in text.split("; "):
         match = _CHECK.fullmatch(check)
@@ -233,18 +240,12 @@ def checks_of(
             raise ValueError(f"{check!r} is no check: write it as NAME[row] ≥ 0.5 × NAME[row]")
         factor = float(Fraction(match["factor"] or 1))
         plus = float((match["plus"] or "0").replace(" ", ""))
-        sides = [_QUANTITY.fullmatch(match[side]) for side in ("left", "right")]
         for binding in bindings:
-            # Values are put in after the text was taken apart, so that they may hold any sign.
-            parts = [
-                (side[1].format_map(binding),
-                 tuple(each.format_map(binding) for each in side[2].split(", ")))
-                if side else None
-                for side in sides
-            ]  # fmt: skip
-            left, right = (quantity(*part) if part else float(match["right"]) for part in parts)
-            assert isinstance(left, Quantity)
-            found[check, *parts] = Check(left, match["sign"], right, factor, plus)
+            left, right = (_bound(match[side], binding) for side in ("left", "right"))
+            made = [quantities.get(side[0], partial(metric, side[0]))(*side[1:])
+                    for side in (left, right) if side]  # fmt: skip
+            bound = made[1] if right else float(match["right"])
+            found[check, left, right] = Check(made[0], match["sign"], bound, factor, plus)
     return tuple(found.values())
 
 
