@@ -121,14 +121,6 @@ def test_a_row_that_diverged_is_a_line_that_says_so(every: frame.Run) -> None:
     assert "Row 15: seed 42 at step 4,500 diverged and is in no mean." in some.notes
 
 
-def test_rows_without_numbers_say_why(tmp_path: Path) -> None:
-    run = frame.read_run(
-        fake_run(tmp_path, ["0", "1"], [0], {"0": 0.03, "1": 0.0}), published.ORDER
-    )
-    lines = [line for line in report.whole_table(run).lines if line.ours]
-    assert [line.message for line in lines] == ["not evaluated yet", "not begun"]
-
-
 @pytest.mark.parametrize("deep", [3, 8])
 def test_the_deeper_layer_is_found_by_its_metrics(tmp_path: Path, deep: int) -> None:
     metrics = {"retrieval_0": 0.1, f"retrieval_{deep}": 0.9, f"retrieval_{deep}_p5": 0.95}
@@ -238,26 +230,6 @@ def test_what_a_user_wrote_is_text_in_every_format(tmp_path: Path) -> None:
     assert "<i>" not in to_markdown(table) and "[b](c)" not in to_markdown(table)
     (row,) = csv.DictReader(io.StringIO(to_csv(table)))
     assert row["row"] == evil
-
-
-def test_notes_say_that_another_text_is_no_match(tmp_path: Path) -> None:
-    notes = " ".join(report.whole_table(frame.read_run(fake_run(tmp_path), published.ORDER)).notes)
-    assert "Compare the shape" in notes and "'laptop'" in notes and "fewer candidates" in notes
-
-
-def test_decided_claims_take_a_line_each_and_the_others_a_count(tmp_path: Path) -> None:
-    ended = [replica(row, 0, fake_metrics(row, 0, 1.0)) for row in ("0", "1", "3")]
-    results.write_results(tmp_path / "results.json", ended)
-    lines = terminal(tmp_path).splitlines()
-    start = next(n for n, line in enumerate(lines) if "claims" in line)
-    decided = lines[start + 1 : lines.index("", start)]
-    assert decided[-1].endswith("were not run.") and len(decided) > 2
-    for line in decided[:-1]:
-        assert re.match(r"  (held|NOT HELD) ", line) and len(line) <= WIDTH
-
-
-def test_no_claim_is_spoken_of_where_none_was_decided(tmp_path: Path) -> None:
-    assert "claim" not in terminal(fake_run(tmp_path, ["0"], [0], 0.25))
 
 
 @pytest.mark.parametrize(

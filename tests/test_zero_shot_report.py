@@ -105,24 +105,6 @@ def test_settings_that_diverged_are_in_no_mean(tmp_path: Path) -> None:
     assert "in no mean: en-fr/default/ner (1 of 2 settings; seed 0) and en-fr/sep_emb" in text
 
 
-def test_a_run_still_going_shows_every_row_as_it_is(tmp_path: Path) -> None:
-    workdir = fake_run(
-        tmp_path, ["default", "sep_emb", "sep_l1_3"], ["ner"], ["en-fr", "en-ru"],
-        extras=(0.0, 1.0), going=[("en-fr/sep_emb/ner/16/2e-05", 0), ("en-ru/default", 0)],
-        waiting=[("en-fr/sep_l1_3", 0), ("en-ru/sep", 0)],
-    )  # fmt: skip
-    text = page_of(workdir)
-    assert "Not finished: 1 of 6 rows and tasks done, 3 of 12 settings." in text
-    assert "Not begun: en-fr/sep_l1_3/ner, en-ru/sep_emb/ner and en-ru/sep_l1_3/ner." in text
-    assert "In training: en-fr/sep_emb/ner (1 of 2 settings ended)" in text
-    found = table_of(workdir, "table1_ner")
-    assert found["sep_emb", "ours"]["seeds"] == "1 (1 of 4 settings ended)"
-    # The other pair has no score yet of either row, so the languages are the same.
-    assert float(found["sep_emb", "ours"]["delta"]) == pytest.approx(75.5 - 79.8 - 0.5)
-    assert "Some rows have no score in every target language yet" in text
-    assert '<td class="message" colspan="7">not begun</td>' in text
-
-
 def test_a_delta_is_over_languages_that_both_rows_have(tmp_path: Path) -> None:
     board = board_of(fake_run(tmp_path, ["default", "sep_emb"], ["nli"], PAIRS,
                               waiting=[("en-zh/sep_emb", 0)]))  # fmt: skip

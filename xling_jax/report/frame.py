@@ -194,6 +194,11 @@ class Run:
                 return float(value)
         return None
 
+    @property
+    def layers(self) -> float | None:
+        """The encoder's depth; older runs have another name for it."""
+        return self.setting("models", "layers") or self.setting("models", "num_layers")
+
     def steps_of(self, row: str) -> int | None:
         """The updates a replica of a row makes, y of "step x of y"; None where nothing tells."""
         if (stored := self.config.get("steps", {}).get(row)) is not None:

@@ -150,7 +150,7 @@ def _table(run: Run, layout: Layout, names: Sequence[str]) -> Table:
     for name in names:
         lines.append(replace(_our_line(run, name), best=best.get(name, frozenset())))
         lines += [_paper_line(line) for each in layouts if (line := each.find(name))]
-    columns = _columns(_layers(lines), run.setting("models", "layers"))
+    columns = _columns(_layers(lines), run.layers)
     notes = _texts(run, names, lines)["Notes"]
     return Table(layout.name, layout.title, layout.caption, columns, lines, notes, is_stacked=True)
 
@@ -219,7 +219,7 @@ def _texts(
         seeds=max((len(row.seeds) for row in rows), default=0),
         differences=differences,
         layers=_layers(lines),
-        depth=run.setting("models", "layers"),
+        depth=run.layers,
         among=ours - {ABSENT, str(published.CANDIDATES)},
         printed=list(dict.fromkeys(line.row for line in lines if not line.ours)),
     )
