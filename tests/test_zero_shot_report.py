@@ -131,7 +131,9 @@ def test_many_languages_have_several_figures(tmp_path: Path, number: int) -> Non
 
 
 def test_curves_run_over_epochs_whatever_the_batches(ended: Path) -> None:
-    lines = transfer.over_epochs(read_run(ended), board_of(ended), "en-fr", "ner")
+    lines = transfer.over_epochs(
+        transfer.by_epoch(read_run(ended)), board_of(ended), "en-fr", "ner"
+    )
     assert [line.label for line in lines] == ["default", "sep_l1_3", "mine"]
     curve = lines[0].curves["fr"]
     assert list(curve.steps) == list(range(1, EPOCHS + 1))

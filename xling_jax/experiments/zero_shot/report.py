@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 from xling_jax.experiments.zero_shot import claims, notes
 from xling_jax.experiments.zero_shot.notes import MEASURES, TITLES, label
@@ -27,7 +28,7 @@ from xling_jax.experiments.zero_shot.scores import (
 from xling_jax.report import page, table
 from xling_jax.report.claims import Verdicts
 from xling_jax.report.figures import COLOURS, Card, Entry, Gallery, Line, Score, bars
-from xling_jax.report.frame import Measure, Run, curve_of, curves, mean_of, read_run, tidy
+from xling_jax.report.frame import Measure, Run, curve_of, curves, mean_of, read_run
 from xling_jax.report.prose import cut, diverged_at
 from xling_jax.report.table import ABSENT, Column, Table, difference, percent
 
@@ -258,24 +259,26 @@ def over_layers(board: Board, pair: str, task: str) -> list[Line]:
     ]
 
 
-def over_epochs(run: Run, board: Board, pair: str, task: str) -> list[Line]:
-    """The scores of every row of a pair over epochs: means over seeds and settings."""
-    lost = {(r.row, r.seed) for r in run.replicas if r.diverged_at is not None}
+def by_epoch(run: Run) -> pd.DataFrame:
+    """The evaluations of each job by epoch, without settings that diverged.
+
+    Batches of different sizes have different numbers of steps in an epoch.
+    """
+    lost = [(r.row, r.seed) for r in run.replicas if r.diverged_at is not None]
+    frame = run.evaluations.dropna(subset="epoch")
+    frame = frame[~pd.MultiIndex.from_frame(frame[["row", "seed"]]).isin(lost)]
+    epochs = frame["epoch"].astype(float).round().astype(int)
+    return frame.assign(row=frame["row"].map(job_of), step=epochs)
+
+
+def over_epochs(frame: pd.DataFrame, board: Board, pair: str, task: str) -> list[Line]:
+    """The scores of every row of a pair `by_epoch`: means over seeds and settings."""
     found, start = [], f"{METRICS[task]}_"
     for number, row in enumerate(board.rows):
-        for name in (job.name for job in board.of(row, task) if job.pair == pair):
-            # Batches of different sizes have different numbers of steps in an epoch.
-            records = [
-                replace(record, step=round(record.epoch))
-                for setting in run.records if job_of(setting) == name
-                for record in run.records[setting]
-                if record.epoch is not None and (record.row, record.seed) not in lost
-            ]  # fmt: skip
-            every = curves(tidy(records))
-            own = {metric.removeprefix(start): curve for metric, curve in every.items()
-                   if metric.startswith(start)}  # fmt: skip
-            if own:
-                found.append(Line(cut(row, _LABEL), number, own))
+        every = curves(frame[frame["row"] == f"{pair}/{row}/{task}"])
+        own = {name.removeprefix(start): x for name, x in every.items() if name.startswith(start)}
+        if own:
+            found.append(Line(cut(row, _LABEL), number, own))
     return found
 
 
@@ -290,11 +293,13 @@ def _by_layers(board: Board, gallery: Gallery) -> list[Card]:
 
 
 def _by_epochs(run: Run, board: Board, gallery: Gallery) -> list[Card]:
+    frame = by_epoch(run)
+
     def draw(pair: str, task: str) -> list[Card]:
         source, *targets = pair.split("-")
         shown = {DEV: f"{source}, to choose by", source: source} | {n: n for n in targets}
         alt = f"{TITLES[task]} over epochs, {pair}"
-        lines = over_epochs(run, board, pair, task)
+        lines = over_epochs(frame, board, pair, task)
         return gallery.curves(f"epochs_{task}_{pair}", alt, lines, shown, "epoch")
 
     return _each(board, draw)
