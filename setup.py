@@ -18,6 +18,7 @@ setuptools.setup(
     license="Apache-2.0",
     license_files=["LICENSE"],
     python_requires=">=3.11",
+    package_data={"": ["*.css", "*.csv", "*.j2"]},
     packages=setuptools.find_packages(include=["xling_jax", "xling_jax.*"]),
     install_requires=[
         "absl-py>=2.1",
@@ -32,12 +33,14 @@ setuptools.setup(
         "importlib_resources",
         "jax>=0.10",
         "jieba>=0.42.1",
+        "jinja2>=3.1",
         "matplotlib>=3.9",
         "ml_collections>=1.0",
         "ml_dtypes>=0.5",
         "numpy>=2.0",
         "optax>=0.2.6",
         "orbax-checkpoint>=0.11.30,<1",
+        "pandas>=2.2",
         # Types of stored records.
         "pydantic>=2.7",
         "sacremoses>=0.2",

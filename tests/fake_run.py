@@ -31,7 +31,7 @@ def fake_metrics(row: str, seed: int, share: float) -> dict[str, float]:
     risen = 1 / (1 + np.exp(-10 * (share - 0.35))) / worse
     metrics = {}
     for name, end in ends.items():
-        name = name.replace("_8", "_3")
+        name = name.replace("_deep", "_3")
         if name.startswith("perplexity"):
             fit = worse * (1 + 30 * np.exp(-7 * share))
             metrics[name] = float(end * fit * random.uniform(0.97, 1.03))

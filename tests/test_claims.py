@@ -16,7 +16,6 @@ from fake_run import add_line, fake_run, replica
 
 from xling_jax.experiments.fake_english import claims, published
 from xling_jax.experiments.fake_english.claims import CLAIMS
-from xling_jax.report import rows
 from xling_jax.report.claims import (
     HELD,
     NOT_HELD,
@@ -28,7 +27,12 @@ from xling_jax.report.claims import (
     Evidence,
     Measure,
     RowEvidence,
+    checks_of,
+    choices,
+    in_words,
+    metric,
 )
+from xling_jax.report.frame import measured, read_run
 from xling_jax.runs import results
 
 BY_NAME = {claim.id: claim for claim in CLAIMS}
@@ -71,10 +75,30 @@ def test_a_claim_fails_with_any_of_its_checks(claim: Claim) -> None:
     paper = claims.of_paper()
     for check in claim.checks:
         row, name = check.left.row, check.left.name
-        metric = next(m for m in paper.rows[row].metrics if claims.in_words(m) == name)
+        metric = next(m for m in paper.rows[row].metrics if in_words(m) == name)
         worse = 9e4 if check.sign in "<≤" else -9e4
         decided = claim.decide(paper_but(row, metric, worse))
         assert decided.outcome == NOT_HELD and check.in_words() in decided.numbers
+
+
+def test_checks_are_read_as_they_are_written() -> None:
+    bindings = choices("row=1 2; layer=0 deep")
+    assert len(bindings) == 4 and bindings[1] == {"row": "1", "layer": "deep"}
+    text = "retrieval_{layer}[{row}] ≥ 1/2 × retrieval_{layer}[0] - 0.1"
+    text += "; own[{row}, a b] < 3; mu[7] > mu[0]"
+    checks = checks_of(text, bindings, {"own": lambda row, more: metric(more, row)})
+    assert [check.in_words() for check in checks] == [
+        "row 1: retrieval at layer 0 ≥ 0.5 × row 0's - 0.1",
+        "row 1: retrieval at the deeper layer ≥ 0.5 × row 0's - 0.1",
+        "row 2: retrieval at layer 0 ≥ 0.5 × row 0's - 0.1",
+        "row 2: retrieval at the deeper layer ≥ 0.5 × row 0's - 0.1",
+        "row 1: a b < 3.00", "row 2: a b < 3.00", "row 7: mu > row 0's",
+    ]  # fmt: skip
+    (check,) = checks_of("mu[{row}] > mu[0]", [{"row": "a], ≥ {b}"}], {})
+    assert check.left.row == "a], ≥ {b}"
+    for wrong in ("mu is high", "mu[0] > high", "0.5 < mu[0]"):
+        with pytest.raises(ValueError, match=f"'{re.escape(wrong)}' is no check: write it as"):
+            checks_of(wrong, [{}], {})
 
 
 def test_rows_that_are_all_alike_support_only_what_does_not_tell_them_apart() -> None:
@@ -129,7 +153,7 @@ def stored(folder: Path, scales: Sequence[float], diverged: Sequence[str] = ()) 
         line = published.find(published.EXPERIMENT, row)
         for seed, scale in enumerate(scales):
             if line:
-                found = {k.replace("_8", "_3"): v.mean for k, v in line.metrics.items()}
+                found = {k.replace("_deep", "_3"): v.mean for k, v in line.metrics.items()}
                 found["mu"] *= scale
                 at = 1 if f"{row} {seed}" in diverged else None
                 ended.append(replica(row, seed, {} if at else found, diverged=at))
@@ -138,7 +162,7 @@ def stored(folder: Path, scales: Sequence[float], diverged: Sequence[str] = ()) 
 
 
 def of_run(workdir: Path) -> Evidence:
-    return claims.of_run(rows.read_run(workdir))
+    return claims.of_run(read_run(workdir))
 
 
 def test_a_run_is_decided_by_its_means_and_shows_its_spread(tmp_path: Path) -> None:
@@ -172,12 +196,12 @@ def test_a_difference_within_its_standard_error_decides_nothing(
 ) -> None:
     def row(values: tuple[float, ...]) -> RowEvidence:
         mean = statistics.fmean(x for x in values if math.isfinite(x))
-        return RowEvidence({"mu": claims.measured(mean, dict(enumerate(values)))})
+        return RowEvidence({"mu": measured(dict(enumerate(values)), mean)})
 
     known = Evidence({"0": row(ours), "3": row(others), "8": row((0.0,))})
-    better = Check(claims.metric("mu", "0"), ">", claims.metric("mu", "3"))
+    better = Check(metric("mu", "0"), ">", metric("mu", "3"))
     assert Claim("", "", "", "", (better,)).decide(known).outcome == outcome
-    failing = Check(claims.metric("mu", "8"), ">", 1.0)
+    failing = Check(metric("mu", "8"), ">", 1.0)
     assert Claim("", "", "", "", (better, failing)).decide(known).outcome == NOT_HELD
 
 

@@ -21,7 +21,7 @@ from xling_jax.experiments.zero_shot import group, languages
 from xling_jax.models import heads, partition, stored
 from xling_jax.models.bert import Bert, BertConfig
 from xling_jax.report.claims import HELD, NOT_RUN
-from xling_jax.report.rows import read_run
+from xling_jax.report.frame import read_run
 from xling_jax.runs import results
 from xling_jax.training.interruption import Interrupted
 from xling_jax.training.loop import Replica, stack
@@ -73,7 +73,7 @@ def test_every_row_is_pretrained_and_fine_tuned_and_stands_beside_the_paper(fini
     assert found["30"]["neighbours_known"] > 0 and "neighbours_right" not in found["30"]
     tuned = results.read_results(workdir / "transfer" / "results.json")
     assert len(tuned) == 4
-    lines = report.build(read_run(workdir), report.board(workdir)).lines
+    lines = report.result(read_run(workdir), report.board(workdir)).lines
     ours = {line.row: line.cells for line in lines if line.ours}
     for each in tuned:
         for name in ("en", "near", "far"):

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from html.parser import HTMLParser
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from fake_run import add_line, fake_arrays, fake_metrics, fake_run, replica
+from fake_run import add_line, fake_arrays, fake_run
+from snapshot import Page
 
 from xling_jax.experiments.fake_english import report as page
-from xling_jax.experiments.fake_english import report_tables
-from xling_jax.report import drawn, state, style
+from xling_jax.report import figures
+from xling_jax.report.page import FOLDED
 from xling_jax.runs import results
 
 
@@ -50,52 +51,9 @@ def test_arrays_that_do_not_agree_are_named(tmp_path: Path) -> None:
         results.read_arrays(path)
 
 
-class Addresses(HTMLParser):
-    """Every tag and every address a page would load."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: set[str] = set()
-        self.loads: list[str] = []
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.add(tag)
-        self.loads += [value or "" for name, value in attrs if name in ("src", "srcset", "data")]
-
-
-def assert_loads_nothing(workdir: Path, images: int) -> None:
-    """Raises unless a run's page has so many images, all within itself, and needs no other file."""
-    parsed = Addresses((workdir / "report" / "report.html").read_text())
-    assert len(parsed.loads) == images
-    assert all(address.startswith("data:image/") for address in parsed.loads)
-    assert not parsed.tags & {"script", "link", "iframe", "object"}
-
-
-def assert_drawn_once(
-    workdir: Path, write: Callable[[Path], object], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Raises unless a report of the same numbers is written to the same bytes, without drawing."""
-    files = (path for path in (workdir / "report").rglob("*") if path.is_file())
-    before = {path: path.read_bytes() for path in files}
-    monkeypatch.setattr(drawn, "save", lambda *_: pytest.fail("drawn anew"))
-    write(workdir)
-    assert before == {path: path.read_bytes() for path in before}
-
-
 def files_of(workdir: Path, folder: str) -> set[str]:
     """The names of the files in a folder of a run's report."""
     return {path.name for path in (workdir / "report" / folder).iterdir()}
-
-
-def test_the_page_needs_no_other_file_and_is_small(ended: Path) -> None:
-    # Overview, overlay and loss; a curve and a scatter a row; the positions of the one row that
-    # has its own.
-    assert_loads_nothing(ended, images=3 + 3 + 3 + 1)
-    assert "url(" not in style.CSS
-    assert (ended / "report" / "report.html").stat().st_size < 3_000_000
-    saved = files_of(ended, "figures")
-    assert {"overview.svg", "curves_row3.svg", "tokens_row0.png", "positions_row1.svg"} <= saved
 
 
 def test_nothing_a_user_wrote_becomes_markup(tmp_path: Path) -> None:
@@ -109,28 +67,11 @@ def test_nothing_a_user_wrote_becomes_markup(tmp_path: Path) -> None:
     add_line(tmp_path, kind="evaluation", row=evil, seed=0, step=1, metrics={evil: 1.0})
     add_line(tmp_path, kind="train", row=evil, seed=0, step=1, loss=1.0)
     text = page.write(tmp_path).read_text()
-    assert "script" not in Addresses(text).tags and "&lt;script&gt;" in text
+    assert "script" not in Page(text).tags and "&lt;script&gt;" in text
     assert "<script" not in (tmp_path / "report" / "tables" / "results.md").read_text()
 
 
-def test_the_page_has_every_table_and_says_what_diverged(tmp_path: Path) -> None:
-    ended = [replica(row, 0, fake_metrics(row, 0, 1.0)) for row in ("0", "3", "21", "lr1e-3")]
-    ended.append(replica("lr2e-2", 0, {}, 77, diverged=77))
-    results.write_results(tmp_path / "results.json", ended)
-    text = page.write(tmp_path).read_text()
-    for title in ("Table 1:", "Table 2:", "Search:", "diverged at step 77", "All metrics"):
-        assert title in text
-    assert "Table 10:" not in text and "<sub>" in text
-    # Claims that rows 0 and 3 decide, and those that wait for others.
-    assert '<span class="held">held</span>' in text and "Not run" in text
-    written = {path.name for path in (tmp_path / "report" / "tables").iterdir()}
-    names = ("table1", "table2", "search", "claims")
-    assert written == {"results.csv"} | {
-        f"{n}.{kind}" for n in names for kind in ("md", "csv", "tex")
-    }
-
-
-@pytest.mark.parametrize(("seeds", "folded"), [(state.FOLDED, False), (state.FOLDED + 1, True)])
+@pytest.mark.parametrize(("seeds", "folded"), [(FOLDED, False), (FOLDED + 1, True)])
 def test_the_table_of_many_running_replicas_is_folded(
     tmp_path: Path, seeds: int, folded: bool
 ) -> None:
@@ -141,34 +82,10 @@ def test_the_table_of_many_running_replicas_is_folded(
     assert text.count("<td>1</td>") >= seeds - 1
 
 
-@pytest.mark.parametrize(
-    ("share", "expected"),
-    [
-        (0.0, ["Nothing has been logged yet", "Nothing to draw yet"]),
-        (0.03, ["at step 270 of 9,000", "Nothing has been evaluated yet", "No metrics yet"]),
-        (0.25, ["at step 2,250 of 9,000; 0 of 2 replicas", "figures are those of step 1,800"]),
-    ],
-)
-def test_a_run_still_going_says_how_far_it_is(
-    tmp_path: Path, share: float, expected: list[str]
-) -> None:
-    fake_run(tmp_path, ["0"], [0, 42], share)
-    text = page.write(tmp_path).read_text()
-    for words in expected:
-        assert words in text
-
-
-def test_a_page_written_twice_is_the_same_to_the_byte(ended: Path) -> None:
-    report = ended / "report"
-    before = {path: path.read_bytes() for path in report.rglob("*") if path.is_file()}
-    page.write(ended)
-    assert before == {path: path.read_bytes() for path in report.rglob("*") if path.is_file()}
-
-
 def test_an_empty_workdir_gives_a_page_and_none_an_error(tmp_path: Path) -> None:
     assert "Nothing has been logged yet" in page.write(tmp_path).read_text()
     with pytest.raises(ValueError, match="nowhere is not a folder"):
-        report_tables.terminal(tmp_path / "nowhere")
+        page.report(tmp_path / "nowhere")
 
 
 def test_arrays_that_cannot_be_read_do_not_hide_the_rest(tmp_path: Path) -> None:
@@ -176,3 +93,24 @@ def test_arrays_that_cannot_be_read_do_not_hide_the_rest(tmp_path: Path) -> None
     (tmp_path / "arrays" / "row0_seed0.npz").write_bytes(b"half")
     text = page.write(tmp_path).read_text()
     assert "row0_seed0.npz: not an npz file" in text and "curves_row0.svg" in text
+
+
+def test_reports_are_written_without_jax() -> None:
+    """So a report costs no accelerator, and can be written where there is none."""
+    modules = ["xling_jax.report.page", "xling_jax.report.claims"]
+    names = ("bilingual", "fake_english", "real_xnli", "similarity", "zero_shot")
+    modules += [f"xling_jax.experiments.{name}.report" for name in names]
+    program = f"import sys, {', '.join(modules)}; print(*sys.modules)"
+    command = [sys.executable, "-c", program]
+    loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert not {"jax", "flax", "matplotlib"} & set(loaded)
+
+
+def test_a_wheel_holds_the_templates_and_the_papers_tables() -> None:
+    """Every file that is no program is of a kind that setup.py names."""
+    root = Path(figures.__file__).parents[1]
+    setup = (root.parent / "setup.py").read_text()
+    files = [path for path in root.rglob("*") if path.is_file() and "__pycache__" not in str(path)]
+    kinds = {path.suffix for path in files} - {".py"}
+    assert {".css", ".csv", ".j2"} <= kinds
+    assert all(f'"*{kind}"' in setup for kind in kinds)

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from fake_run import add_line, fake_run, replica
 
-from xling_jax.experiments.fake_english import published, report_tables
+from xling_jax.experiments.fake_english import published, report
 from xling_jax.records import UNKNOWN, Identity
-from xling_jax.report import rows
+from xling_jax.report import frame
 from xling_jax.runs import results
 from xling_jax.training import metrics
 
@@ -22,8 +22,10 @@ ENTRY = {"experiment": "e", "row": "0", "description": "", "seed": 0, "step": 1}
 
 
 def test_the_papers_mu_is_the_mean_of_its_four_scores() -> None:
-    for line in (*published.TABLE_1, *published.TABLE_2, *published.TABLE_10):
-        four = [line.metrics[f"{n}_{k}"].mean for n in ("retrieval", "translation") for k in (0, 8)]
+    for line in published.LINES:
+        four = [
+            line.metrics[f"{n}_{k}"].mean for n in ("retrieval", "translation") for k in (0, "deep")
+        ]
         assert abs(np.mean(four) - line.metrics["mu"].mean) <= 0.0101, line.row
 
 
@@ -35,8 +37,10 @@ def test_a_row_has_a_paper_line_only_in_the_papers_experiment() -> None:
         published.find("fake_english", "17"),
         published.find("fake_english", "17-250"),
     )
-    assert of_table_1 is not None and of_table_1.metrics["perplexity_dev"] == (307, 7.7)
-    assert long is not None and long.metrics["perplexity_dev"] == (1111, 30.7)
+    assert of_table_1 is not None and of_table_1.metrics["perplexity_dev"] == frame.Measure(
+        307, 7.7, 5
+    )
+    assert long is not None and long.metrics["perplexity_dev"].mean == 1111
 
 
 def test_rows_mean_in_the_config_what_they_mean_in_the_paper() -> None:
@@ -46,9 +50,7 @@ def test_rows_mean_in_the_config_what_they_mean_in_the_paper() -> None:
     config = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(config)
     descriptions = config.get_config("scale=paper").rows
-    printed = {
-        line.row: line.description for layout in published.LAYOUTS for line in layout.printed
-    }
+    printed = {line.row: line.description for line in published.LINES}
     for row, description in {**printed, **published.SEARCH}.items():
         assert descriptions[row] == description, row
 
@@ -184,18 +186,20 @@ def test_of_a_step_logged_twice_by_a_resumed_run_the_later_holds(tmp_path: Path)
     for mu in (0.1, 0.3):
         add_line(tmp_path, kind="evaluation", row="0", seed=0, step=5, metrics={"mu": mu})
     records = results.read_metrics(tmp_path / "metrics.jsonl").evaluations
-    assert rows.curves(records, "0")["mu"] == rows.Curve([5], [0.3], [0.0])
+    assert frame.curves(frame.tidy(records))["mu"] == frame.Curve([5], [0.3], [0.0])
 
 
 def test_a_diverged_seed_is_in_no_mean_and_is_counted(tmp_path: Path) -> None:
     ended = [replica("0", seed, {"mu": mu}, 9) for seed, mu in ((0, 0.2), (42, 0.6))]
     ended.append(replica("0", 43, {"mu": 0.99}, 4, diverged=4))
     results.write_results(tmp_path / "results.json", ended)
-    run = rows.read_run(tmp_path)
-    row = rows.read_row(run, "0")
-    assert row.metrics["mu"] == pytest.approx((0.4, 0.2, 2))
+    run = frame.read_run(tmp_path)
+    row = run.rows["0"]
+    found = row.metrics["mu"]
+    assert (found.mean, found.sd, found.number) == pytest.approx((0.4, 0.2, 2))
+    assert found.by_seed == {0: 0.2, 42: 0.6}
     assert row.diverged == {43: 4} and row.seeds == (0, 42)
-    table = report_tables.whole(run)
+    table = report.whole_table(run)
     assert table.lines[0].seeds == "2/3"
     assert any("seed 43 at step 4" in note for note in table.notes)
 
@@ -203,7 +207,7 @@ def test_a_diverged_seed_is_in_no_mean_and_is_counted(tmp_path: Path) -> None:
 def test_a_running_row_is_shown_at_the_last_step_all_its_seeds_reached(tmp_path: Path) -> None:
     for seed, step, mu in ((0, 5, 0.1), (0, 10, 0.9), (42, 5, 0.3)):
         add_line(tmp_path, kind="evaluation", row="0", seed=seed, step=step, metrics={"mu": mu})
-    row = rows.read_row(rows.read_run(tmp_path), "0")
+    row = frame.read_run(tmp_path).rows["0"]
     assert (row.step, row.running) == (5, (0, 42)) and row.metrics["mu"].mean == pytest.approx(0.2)
 
 
@@ -211,12 +215,12 @@ def test_a_running_row_is_shown_at_the_last_step_all_its_seeds_reached(tmp_path:
 def test_a_row_with_its_own_epochs_has_its_own_number_of_steps(
     tmp_path: Path, share: float
 ) -> None:
-    run = rows.read_run(fake_run(tmp_path, ["0", "17-250", "18", "ep10"], [0], share))
-    found = {row: run.steps_of(row) for row in run.row_names()}
+    run = frame.read_run(fake_run(tmp_path, ["0", "17-250", "18", "ep10"], [0], share))
+    found = {row: run.steps_of(row) for row in run.row_names}
     assert found == {"0": 9_000, "17-250": 22_500, "18": 0, "ep10": 900}
 
 
 def test_rows_come_in_the_order_of_the_papers_tables_then_in_the_runs_own(tmp_path: Path) -> None:
     names = ["z", "lr1e-3", "17-250", "21", "9", "a", "0", "15"]
-    run = rows.read_run(fake_run(tmp_path, names, [0], 0.0), published.ORDER)
-    assert run.row_names() == ["0", "15", "9", "21", "17-250", "lr1e-3", "z", "a"]
+    run = frame.read_run(fake_run(tmp_path, names, [0], 0.0), published.ORDER)
+    assert run.row_names == ["0", "15", "9", "21", "17-250", "lr1e-3", "z", "a"]

@@ -11,31 +11,36 @@ import numpy as np
 import pytest
 from fake_run import fake_metrics, fake_run, replica
 
-from xling_jax.experiments.fake_english import published, report_tables
-from xling_jax.report import cells, printed, rows
-from xling_jax.report.cells import Table
+from xling_jax.experiments.fake_english import published, report
+from xling_jax.report import frame
+from xling_jax.report.prose import listed
+from xling_jax.report.table import WIDTH, Table, score, to_csv, to_latex, to_markdown, to_terminal
 from xling_jax.runs import results
 
 EVERY = ("0", "15", "17", "17-250", "18", "21", "lr1e-4", "lr2e-3", "lr2e-2", "ep10", "ep200", "99")
 
 
 @pytest.fixture(scope="module")
-def every(tmp_path_factory: pytest.TempPathFactory) -> rows.Run:
+def every(tmp_path_factory: pytest.TempPathFactory) -> frame.Run:
     """A run with rows of every table; one learning rate diverged, and one seed of row 15."""
     folder = tmp_path_factory.mktemp("every")
     diverged = {"lr2e-2": (0, 42), "15": (42,)}
-    return rows.read_run(fake_run(folder, EVERY, (0, 42), diverged=diverged), published.ORDER)
+    return frame.read_run(fake_run(folder, EVERY, (0, 42), diverged=diverged), published.ORDER)
 
 
-def by_title(run: rows.Run) -> dict[str, Table]:
-    return {table.title: table for table in report_tables.build(run)}
+def by_title(run: frame.Run) -> dict[str, Table]:
+    return {table.title: table for table in report.tables(run)}
+
+
+def terminal(workdir: Path) -> str:
+    return report.terminal(frame.read_run(workdir, published.ORDER))
 
 
 def ours(table: Table) -> list[str]:
     return [line.row for line in table.lines if line.ours]
 
 
-def test_each_table_has_its_rows_in_order_and_the_lines_it_prints(every: rows.Run) -> None:
+def test_each_table_has_its_rows_in_order_and_the_lines_it_prints(every: frame.Run) -> None:
     assert {title: ours(table) for title, table in by_title(every).items()} == {
         "Table 1": ["0", "15", "17", "18"],
         "Table 2": ["0", "21"],
@@ -45,9 +50,9 @@ def test_each_table_has_its_rows_in_order_and_the_lines_it_prints(every: rows.Ru
     }
     for title, table in by_title(every).items():
         for line in table.lines:
-            assert line.ours or f"Table {line.table}" == title
+            assert line.ours or f"Table {line.more['table']}" == title
     dev = [line.cells["perplexity_dev"] for line in by_title(every)["Table 10"].lines]
-    assert dev[1][:2] == (270, 20.1) and dev[3][:2] == (1111, 30.7)
+    assert (dev[1].mean, dev[1].sd, dev[3].mean, dev[3].sd) == (270, 20.1, 1111, 30.7)
 
 
 @pytest.mark.parametrize(
@@ -65,50 +70,50 @@ def test_a_table_is_there_where_the_run_has_a_row_of_its_own(
 ) -> None:
     ended = [results.Replica("fake_english", name, name, 0, 1, {"mu": 0.5}) for name in names]
     results.write_results(tmp_path / "results.json", ended)
-    assert list(by_title(rows.read_run(tmp_path, published.ORDER))) == titles
+    assert list(by_title(frame.read_run(tmp_path, published.ORDER))) == titles
 
 
 def test_another_experiment_has_one_table_of_its_own(tmp_path: Path) -> None:
     ended = [results.Replica("bilingual", "0", "original", 0, 1, {"mu": 0.5})]
     results.write_results(tmp_path / "results.json", ended)
-    table = by_title(rows.read_run(tmp_path, published.ORDER))["Results"]
+    table = by_title(frame.read_run(tmp_path, published.ORDER))["Results"]
     assert [line.source for line in table.lines] == ["ours"]
-    assert published.SOURCE not in report_tables.terminal(tmp_path)
+    assert published.SOURCE not in terminal(tmp_path)
 
 
 def marked(table: Table) -> set[tuple[str, str]]:
-    return {(line.row, n) for line in table.lines for n, cell in line.cells.items() if cell.best}
+    return {(line.row, n) for line in table.lines for n in line.best}
 
 
-def test_the_best_perplexity_of_each_search_is_marked(every: rows.Run) -> None:
+def test_the_best_perplexity_of_each_search_is_marked(every: frame.Run) -> None:
     table = by_title(every)["Search"]
     # Row 0 stands for 100 epochs, but not for the learning rate that lr2e-3 tries itself.
     both = ("perplexity_train", "perplexity_dev")
     assert marked(table) == {(row, name) for row in ("0", "lr2e-3") for name in both}
     assert all(not marked(other) for title, other in by_title(every).items() if title != "Search")
-    assert "9*" in printed.to_terminal([table], [], []) and "**9**" in printed.to_markdown(table)
-    assert r"\textbf{9}" in printed.to_latex(table)
+    assert "9*" in to_terminal(table) and "**9**" in to_markdown(table)
+    assert r"\textbf{9}" in to_latex(table)
 
 
 def test_nothing_is_best_while_it_trains_or_alone(tmp_path: Path) -> None:
     share = {"lr2e-3": 0.5, "lr1e-3": 1.0, "lr1e-4": 1.0}
-    run = rows.read_run(fake_run(tmp_path / "a", list(share), [0], share), published.ORDER)
+    run = frame.read_run(fake_run(tmp_path / "a", list(share), [0], share), published.ORDER)
     assert {row for row, _ in marked(by_title(run)["Search"])} == {"lr1e-3"}
     share = {"lr2e-3": 0.5, "lr1e-3": 1.0}
-    run = rows.read_run(fake_run(tmp_path / "b", list(share), [0], share), published.ORDER)
+    run = frame.read_run(fake_run(tmp_path / "b", list(share), [0], share), published.ORDER)
     assert not marked(by_title(run)["Search"])
 
 
-def test_a_row_that_diverged_is_a_line_that_says_so(every: rows.Run) -> None:
+def test_a_row_that_diverged_is_a_line_that_says_so(every: frame.Run) -> None:
     table = by_title(every)["Search"]
     said = "diverged at step 4,500"
-    for text in (printed.to_markdown(table), printed.to_latex(table)):
+    for text in (to_markdown(table), to_latex(table)):
         (line,) = [line for line in text.splitlines() if said in line]
         assert "lr2e-2" in line and "0/2" in line
-    lines = printed.to_terminal([table], [], []).splitlines()
+    lines = to_terminal(table).splitlines()
     place = next(n for n, line in enumerate(lines) if line.startswith("lr2e-2"))
     assert said in lines[place + 1] and lines[place + 1].endswith("0/2")
-    written = csv.DictReader(io.StringIO(printed.to_csv(table)))
+    written = csv.DictReader(io.StringIO(to_csv(table)))
     (line,) = [line for line in written if line["row"] == "lr2e-2"]
     assert (line["mu"], line["diverged"]) == ("", "0@4500 42@4500")
     some = by_title(every)["Table 1"]
@@ -116,17 +121,11 @@ def test_a_row_that_diverged_is_a_line_that_says_so(every: rows.Run) -> None:
     assert "Row 15: seed 42 at step 4,500 diverged and is in no mean." in some.notes
 
 
-def test_rows_without_numbers_say_why(tmp_path: Path) -> None:
-    run = rows.read_run(fake_run(tmp_path, ["0", "1"], [0], {"0": 0.03, "1": 0.0}), published.ORDER)
-    lines = [line for line in report_tables.whole(run).lines if line.ours]
-    assert [line.message for line in lines] == ["not evaluated yet", "not begun"]
-
-
 @pytest.mark.parametrize("deep", [3, 8])
 def test_the_deeper_layer_is_found_by_its_metrics(tmp_path: Path, deep: int) -> None:
     metrics = {"retrieval_0": 0.1, f"retrieval_{deep}": 0.9, f"retrieval_{deep}_p5": 0.95}
     results.write_results(tmp_path / "results.json", [replica("0", 0, metrics)])
-    table = by_title(rows.read_run(tmp_path, published.ORDER))["Table 1"]
+    table = by_title(frame.read_run(tmp_path, published.ORDER))["Table 1"]
     assert [line.cells["retrieval_deep"].mean for line in table.lines] == [0.9, 0.97]
     assert f"layer {deep}" in {column.group for column in table.columns}
     assert any(f"layer {deep}," in note for note in table.notes) == (deep != 8)
@@ -138,7 +137,7 @@ def test_the_deeper_layer_is_found_by_its_metrics(tmp_path: Path, deep: int) -> 
      (-0.001, ".00"), (0.12, ".12"), (1.5, "1.50")],
 )  # fmt: skip
 def test_scores_look_as_in_the_paper(value: float, text: str) -> None:
-    assert cells.score(value) == text
+    assert score(value) == text
 
 
 def test_the_terminal_tables_fit_and_have_the_papers_line_beneath_ours(tmp_path: Path) -> None:
@@ -149,28 +148,27 @@ def test_the_terminal_tables_fit_and_have_the_papers_line_beneath_ours(tmp_path:
         worse = {name: value * 1.5 for name, value in metrics.items()}
         ended += [replica(row, 0, metrics), replica(row, 42, worse), replica(row, 43, metrics)]
     results.write_results(tmp_path / "results.json", ended)
-    lines = report_tables.terminal(tmp_path).splitlines()
-    assert max(map(len, lines)) <= printed.WIDTH
+    lines = terminal(tmp_path).splitlines()
+    assert max(map(len, lines)) <= WIDTH
     starts = [line.split("±")[0] for line in lines if line.startswith("  D&S 2020")]
     assert len(starts) == 16 + 3 + 2
     first = lines.index("0   original")
     assert lines[first + 1].startswith("  ours") and lines[first + 2].startswith("  D&S 2020")
     assert lines[-1] and "99  another setting" in lines
-    titles = [
-        table.heading for table in report_tables.build(rows.read_run(tmp_path, published.ORDER))
-    ]
+    titles = [table.heading for table in report.tables(frame.read_run(tmp_path, published.ORDER))]
     assert [line for line in lines if line in titles] == titles and len(titles) == 5
 
 
 def test_markdown_and_csv_hold_the_tables_numbers(tmp_path: Path) -> None:
-    run = rows.read_run(fake_run(tmp_path), published.ORDER)
-    report_tables.write(run, tmp_path)
-    text = (tmp_path / "table1.md").read_text()
+    run = frame.read_run(fake_run(tmp_path), published.ORDER)
+    report.write(run.workdir)
+    tables = tmp_path / "report" / "tables"
+    text = (tables / "table1.md").read_text()
     markdown = [line for line in text.splitlines() if line[:1] == "|"]
     assert len({line.count("|") for line in markdown}) == 1 and len(markdown) == 2 + 6
     expected = [fake_metrics("1", seed, 1.0)["mu"] for seed in (0, 42)]
     for name in ("table1.csv", "results.csv"):
-        lines = list(csv.DictReader(io.StringIO((tmp_path / name).read_text())))
+        lines = list(csv.DictReader(io.StringIO((tables / name).read_text())))
         own = next(line for line in lines if (line["row"], line["source"]) == ("1", "ours"))
         assert float(own["mu"]) == pytest.approx(np.mean(expected), rel=1e-4)
         assert float(own["mu_sd"]) == pytest.approx(np.std(expected), rel=1e-4)
@@ -179,15 +177,16 @@ def test_markdown_and_csv_hold_the_tables_numbers(tmp_path: Path) -> None:
 
 
 def test_the_whole_in_one_file_has_each_row_once_and_every_printed_line(
-    every: rows.Run, tmp_path: Path
+    every: frame.Run,
 ) -> None:
-    report_tables.write(every, tmp_path)
-    lines = list(csv.DictReader(io.StringIO((tmp_path / "results.csv").read_text())))
+    report.write(every.workdir)
+    tables = every.workdir / "report" / "tables"
+    lines = list(csv.DictReader(io.StringIO((tables / "results.csv").read_text())))
     assert sorted(line["row"] for line in lines if line["source"] == "ours") == sorted(EVERY)
     of = [(line["row"], line["table"]) for line in lines if line["row"] in ("0", "17")]
     assert of == [("0", ""), ("0", "1"), ("0", "2"), ("17", ""), ("17", "1"), ("17", "10")]
-    kinds = {path.name for path in tmp_path.iterdir()}
-    names = ("table1", "table2", "table10", "search", "otherrows")
+    kinds = {path.name for path in tables.iterdir()}
+    names = ("table1", "table2", "table10", "search", "otherrows", "claims")
     assert kinds == {"results.csv"} | {
         f"{n}.{kind}" for n in names for kind in ("md", "csv", "tex")
     }
@@ -199,9 +198,9 @@ def latex_columns(line: str) -> int:
     return len(re.findall(r"(?<!\\)&", line)) + 1 + sum(spans) - len(spans)
 
 
-def test_latex_lines_fill_the_columns_that_are_declared(every: rows.Run) -> None:
-    for table in report_tables.build(every):
-        text = printed.to_latex(table)
+def test_latex_lines_fill_the_columns_that_are_declared(every: frame.Run) -> None:
+    for table in report.tables(every):
+        text = to_latex(table)
         code = [line for line in text.splitlines() if not line.startswith("%")]
         declared = re.fullmatch(r"\\begin\{tabular\}\{([lr]+)\}", code[0])
         assert declared and code[-1] == r"\end{tabular}"
@@ -217,39 +216,24 @@ def test_what_a_user_wrote_is_text_in_every_format(tmp_path: Path) -> None:
         tmp_path / "results.json",
         [results.Replica("fake_english", evil, evil, 0, 1, {}, 1)],
     )
-    (table,) = report_tables.build(rows.read_run(tmp_path, published.ORDER))
-    (line,) = [
-        line for line in printed.to_latex(table).splitlines() if "50" in line and "&" in line
-    ][:1]
-    assert latex_columns(line) == 14
+    (table,) = report.tables(frame.read_run(tmp_path, published.ORDER))
+    (line,) = [line for line in to_latex(table).splitlines() if "50" in line and "&" in line][:1]
+    assert latex_columns(line) == 13
     bare = re.sub(
         r"\\(?:textbackslash|textasciitilde|textasciicircum|textless|textgreater|textbar)\{\}",
         "",
         line,
     )
     assert not re.search(r"(?<!\\)[%#_^~]|\\input|<", bare)
-    markdown = [line for line in printed.to_markdown(table).splitlines() if line[:1] == "|"]
+    markdown = [line for line in to_markdown(table).splitlines() if line[:1] == "|"]
     assert len({len(re.findall(r"(?<!\\)\|", line)) for line in markdown}) == 1
-    assert "<i>" not in printed.to_markdown(table) and "[b](c)" not in printed.to_markdown(table)
-    (row,) = csv.DictReader(io.StringIO(printed.to_csv(table)))
+    assert "<i>" not in to_markdown(table) and "[b](c)" not in to_markdown(table)
+    (row,) = csv.DictReader(io.StringIO(to_csv(table)))
     assert row["row"] == evil
 
 
-def test_notes_say_that_another_text_is_no_match(tmp_path: Path) -> None:
-    notes = " ".join(report_tables.whole(rows.read_run(fake_run(tmp_path), published.ORDER)).notes)
-    assert "Compare the shape" in notes and "'laptop'" in notes and "fewer candidates" in notes
-
-
-def test_decided_claims_take_a_line_each_and_the_others_a_count(tmp_path: Path) -> None:
-    ended = [replica(row, 0, fake_metrics(row, 0, 1.0)) for row in ("0", "1", "3")]
-    results.write_results(tmp_path / "results.json", ended)
-    lines = report_tables.terminal(tmp_path).splitlines()
-    start = next(n for n, line in enumerate(lines) if "claims" in line)
-    decided = lines[start + 1 : lines.index("", start)]
-    assert decided[-1].endswith("were not run.") and len(decided) > 2
-    for line in decided[:-1]:
-        assert re.match(r"  (held|NOT HELD) ", line) and len(line) <= printed.WIDTH
-
-
-def test_no_claim_is_spoken_of_where_none_was_decided(tmp_path: Path) -> None:
-    assert "claim" not in report_tables.terminal(fake_run(tmp_path, ["0"], [0], 0.25))
+@pytest.mark.parametrize(
+    ("names", "words"), [(["a"], "a"), (["a", "b"], "a and b"), (["a", "b", "c"], "a, b and c")]
+)
+def test_names_are_listed_in_words(names: list[str], words: str) -> None:
+    assert listed(names) == words

@@ -9,19 +9,16 @@ from pathlib import Path
 
 import pytest
 from fake_zero_shot import EPOCHS, PAIRS, ROWS, STEPS, TASKS, changed, fake_run
-from test_browser import BROWSER, look
-from test_report_page import Addresses, assert_drawn_once, assert_loads_nothing, files_of
 
+from xling_jax.experiments.zero_shot import notes
 from xling_jax.experiments.zero_shot import report as transfer
-from xling_jax.experiments.zero_shot import report_figures, report_layers, report_notes
-from xling_jax.experiments.zero_shot import scores as transfer_scores
-from xling_jax.experiments.zero_shot.scores import Board
-from xling_jax.report import rows
+from xling_jax.experiments.zero_shot.scores import Board, read
+from xling_jax.report.frame import read_run
 from xling_jax.runs import results
 
 
 def board_of(workdir: Path) -> Board:
-    return transfer_scores.read(rows.read_run(workdir))
+    return read(read_run(workdir))
 
 
 def page_of(workdir: Path) -> str:
@@ -30,8 +27,8 @@ def page_of(workdir: Path) -> str:
 
 
 def notes_of(workdir: Path) -> str:
-    run = rows.read_run(workdir)
-    return "\n".join(report_notes.about(run, board_of(workdir)))
+    run = read_run(workdir)
+    return "\n".join(notes.texts(run, read(run))["Notes"])
 
 
 def table_of(workdir: Path, name: str) -> dict[tuple[str, str], dict[str, str]]:
@@ -46,30 +43,6 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> Path:
                        ("ner", "parsing"), ("en-fr", "en-ru"), (0, 1))  # fmt: skip
     transfer.write(workdir)
     return workdir
-
-
-def test_the_page_of_a_run_needs_no_other_file(ended: Path) -> None:
-    assert_loads_nothing(ended, images=6)
-    figures = [f"rows_{task}" for task in ("ner", "parsing")]
-    figures += [f"epochs_{task}_{p}" for task in ("ner", "parsing") for p in ("en-fr", "en-ru")]
-    names = {f"{name}.{kind}" for name in figures for kind in ("svg", "png")}
-    assert files_of(ended, "figures") == names | {"drawn.json"}
-    tables = ("table1", "table1_ner", "table1_parsing", "claims")
-    names = {f"{name}.{kind}" for name in tables for kind in ("md", "csv", "tex")}
-    assert files_of(ended, "tables") == names
-
-
-def test_the_page_says_what_was_run_and_what_the_numbers_are(ended: Path) -> None:
-    text = (ended / "report" / "report.html").read_text()
-    for part in (
-        "Ended: 12 of 12 rows and tasks done,",
-        "24 of 24 settings. Tasks ner, parsing. Pairs en-fr, en-ru. Seeds 0, 1.",
-        "universal relations, punctuation is counted", "F1 of spans", "W&amp;C 2020",
-        "NER: every setting", "/a/fr.conllu", '<span class="held">held</span>',
-        "the one setting that is tried", "standard deviation over seeds",
-        "did not fit in the model, at most of a row: 12 (train)", "NER 3 of 4 and Parsing 3 of 4",
-    ):  # fmt: skip
-        assert part in text, part
 
 
 def test_the_tables_have_our_numbers_and_the_papers_in_percent(ended: Path) -> None:
@@ -92,22 +65,6 @@ def test_the_tables_have_our_numbers_and_the_papers_in_percent(ended: Path) -> N
     assert summary["default", "ours"]["average"] == "0"
     assert summary["sep_l1_3", "W&C 2020"]["ner_delta"] == "-5.3"
     assert float(summary["sep_l1_3", "W&C 2020"]["average"]) == pytest.approx((-5.3 - 2.8) / 2)
-    text = (ended / "report" / "tables" / "table1_ner.md").read_text()
-    assert "| 74.5±0.5 | 53.8±0.5 |" in text and "| -9.1 |" not in text
-
-
-def test_the_terminal_has_every_table_and_the_claims(ended: Path) -> None:
-    text = transfer.write(ended)
-    for part in ("NER: span F1, percent", "Parsing: LAS, percent", "All tasks: means",
-                 "What became of the paper's claims"):  # fmt: skip
-        assert part in text
-    assert max(map(len, text.splitlines())) <= 140
-
-
-def test_the_same_numbers_give_the_same_bytes_and_draw_nothing(
-    ended: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert_drawn_once(ended, transfer.write, monkeypatch)
 
 
 @pytest.mark.parametrize(("best", "expected"), [(1, 3.0), (2, 2.5), (5, 2.0)])
@@ -148,24 +105,6 @@ def test_settings_that_diverged_are_in_no_mean(tmp_path: Path) -> None:
     assert "in no mean: en-fr/default/ner (1 of 2 settings; seed 0) and en-fr/sep_emb" in text
 
 
-def test_a_run_still_going_shows_every_row_as_it_is(tmp_path: Path) -> None:
-    workdir = fake_run(
-        tmp_path, ["default", "sep_emb", "sep_l1_3"], ["ner"], ["en-fr", "en-ru"],
-        extras=(0.0, 1.0), going=[("en-fr/sep_emb/ner/16/2e-05", 0), ("en-ru/default", 0)],
-        waiting=[("en-fr/sep_l1_3", 0), ("en-ru/sep", 0)],
-    )  # fmt: skip
-    text = page_of(workdir)
-    assert "Not finished: 1 of 6 rows and tasks done, 3 of 12 settings." in text
-    assert "Not begun: en-fr/sep_l1_3/ner, en-ru/sep_emb/ner and en-ru/sep_l1_3/ner." in text
-    assert "In training: en-fr/sep_emb/ner (1 of 2 settings ended)" in text
-    found = table_of(workdir, "table1_ner")
-    assert found["sep_emb", "ours"]["seeds"] == "1 (1 of 4 settings ended)"
-    # The other pair has no score yet of either row, so the languages are the same.
-    assert float(found["sep_emb", "ours"]["delta"]) == pytest.approx(75.5 - 79.8 - 0.5)
-    assert "Some rows have no score in every target language yet" in text
-    assert '<td class="message" colspan="7">not begun</td>' in text
-
-
 def test_a_delta_is_over_languages_that_both_rows_have(tmp_path: Path) -> None:
     board = board_of(fake_run(tmp_path, ["default", "sep_emb"], ["nli"], PAIRS,
                               waiting=[("en-zh/sep_emb", 0)]))  # fmt: skip
@@ -180,25 +119,25 @@ def test_a_language_of_two_pairs_is_told_apart(tmp_path: Path) -> None:
     line = table_of(workdir, "table1_ner")["default", "ours"]
     assert line["fr (en-fr)"] == line["fr (en-fr-ru)"] == "79.8" and line["ru"] == "60.9"
     board = board_of(workdir)
-    assert [len(part) for part in report_figures.blocks(board)] == [3]
+    assert [len(part) for part in transfer.blocks(board)] == [3]
 
 
 @pytest.mark.parametrize("number", [4, 5, 9])
 def test_many_languages_have_several_figures(tmp_path: Path, number: int) -> None:
     names = [f"x{n}" for n in range(number)]
     board = board_of(fake_run(tmp_path, ["default"], ["ner"], ["-".join(["en", *names])]))
-    parts = report_figures.blocks(board)
+    parts = transfer.blocks(board)
     assert max(map(len, parts)) <= 4 and [name for p in parts for _, name in p] == names
 
 
 def test_curves_run_over_epochs_whatever_the_batches(ended: Path) -> None:
-    records = report_figures.by_job(rows.read_run(ended))
-    lines = report_figures.over_epochs(board_of(ended), records, "en-fr", "ner")
+    lines = transfer.over_epochs(
+        transfer.by_epoch(read_run(ended)), board_of(ended), "en-fr", "ner"
+    )
     assert [line.label for line in lines] == ["default", "sep_l1_3", "mine"]
     curve = lines[0].curves["fr"]
     assert list(curve.steps) == list(range(1, EPOCHS + 1))
     assert curve.mean[-1] == pytest.approx(0.803) and curve.sd[-1] == pytest.approx(0.005)
-    assert list(report_figures.panels(lines, "en-fr")) == ["dev", "en", "fr"]
 
 
 def test_scores_that_are_not_above_the_majority_are_named(tmp_path: Path) -> None:
@@ -222,11 +161,6 @@ def test_the_notes_say_that_the_last_epoch_is_tested(tmp_path: Path) -> None:
     assert "The last epoch is tested: NLI." in notes_of(workdir)
 
 
-def test_an_empty_workdir_gives_a_page(tmp_path: Path) -> None:
-    assert transfer.write(tmp_path) == ""
-    assert "Nothing has been logged yet." in (tmp_path / "report" / "report.html").read_text()
-
-
 def test_a_run_that_has_not_begun_has_a_page(tmp_path: Path) -> None:
     text = page_of(fake_run(tmp_path, waiting=[("", 0)]))
     assert "Nothing has been logged yet." in text and "not begun" in text
@@ -238,34 +172,6 @@ def test_a_row_that_the_config_does_not_describe_is_shown(tmp_path: Path) -> Non
     (workdir / "config.json").unlink()
     assert board_of(workdir).rows == ["sep[a/b]", "default"]
     assert "sep[a/b]" in transfer.write(workdir)
-
-
-def test_nothing_a_user_wrote_becomes_markup(tmp_path: Path) -> None:
-    evil = "<script>alert('&\"')|_$"
-    text = page_of(fake_run(tmp_path, [evil], ["ner"], [f"en-{evil}"]))
-    assert "script" not in Addresses(text).tags and "&lt;script&gt;" in text
-    for path in (tmp_path / "report" / "tables").glob("*.md"):
-        assert "<script" not in path.read_text()
-
-
-def test_without_matplotlib_there_are_tables(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("xling_jax.experiments.zero_shot.report_page.find_spec", lambda _: None)
-    text = page_of(fake_run(tmp_path, ["default"], ["ner"], ["en-fr"]))
-    assert "matplotlib is not installed" in text and "NER: span F1, percent" in text
-    assert not (tmp_path / "report" / "figures").exists()
-
-
-@pytest.mark.skipif(not BROWSER, reason="no Chromium is installed")
-@pytest.mark.parametrize(("width", "dark"), [(390, True), (1440, False)], ids=["narrow", "wide"])
-def test_the_page_fits_shows_and_can_be_read(
-    ended: Path, tmp_path: Path, width: int, dark: bool
-) -> None:
-    found = look(ended / "report" / "report.html", tmp_path, width, dark)
-    assert found["folded"] <= width and found["unfolded"] <= width
-    assert found["pictures"] and all(min(sizes) > 0 for sizes in found["pictures"])
-    assert found["refused"] == [] and found["faint"] == [] and found["overlap"] == []
 
 
 def test_word_order_is_set_beside_the_scores(tmp_path: Path) -> None:
@@ -294,9 +200,9 @@ def test_layers_that_are_kept_have_a_curve_for_each_kind_of_models(tmp_path: Pat
         models = {"mono": "alone;first[{}];map", "bi": "default;first[{}]"}[kind]
         config["rows"][name] = models.format(number)
     path.write_text(json.dumps(config))
-    lines = report_layers.over_layers(board_of(workdir), "en-fr-ru", "ner")
+    lines = transfer.over_layers(board_of(workdir), "en-fr-ru", "ner")
     assert [line.label for line in lines] == ["alone, mapped", "default, no map"]
     for line in lines:
         assert line.curves.keys() == {"fr", "ru"}
         assert list(line.curves["fr"].steps) == [0, 1, 2]
-    assert report_layers.over_layers(board_of(workdir), "en-fr-ru", "nli") == []
+    assert transfer.over_layers(board_of(workdir), "en-fr-ru", "nli") == []

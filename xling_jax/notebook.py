@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 
 from IPython.display import HTML, DisplayHandle, Image
 
-from xling_jax.experiments.fake_english.report_comparisons import Line, side_by_side
-from xling_jax.report.figures import house_style
-from xling_jax.report.rows import curves, read_run
+from xling_jax.report.figures import Line, house_style, side_by_side
+from xling_jax.report.frame import read_run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -115,9 +114,8 @@ def training(workdir: Path) -> list[Line]:
         return []
     run = read_run(workdir)
     found = []
-    for number, name in enumerate(run.row_names()):
-        own = curves(run.metrics.evaluations, name, run.seeds_diverged(name))
-        if own:
+    for number, name in enumerate(run.row_names):
+        if own := run.curves(name):
             found.append(Line(f"row {name}", number, own))
     return found
 

@@ -3,6 +3,11 @@
 A `Claim` says in words what is tested and holds the checks that test just that. A check compares
 a `Quantity` with another or with a constant; quantities are read from `Evidence`, that is a run
 or the printed tables. Means over seeds decide, if they differ by more than their standard error.
+
+Claims are data: a CSV file with a claim a line, whose checks are written as `mu[7] ≥ 0.5 × mu[0]`,
+`mu[2] ≥ mu[0] - 0.1` or `half_way[{row}] < 0.5`, several of them with "; " between. A quantity is a
+metric or one of the experiment's own, and in brackets its row and what else it takes. What stands
+in braces has several values, see `choices`.
 """
 
 from __future__ import annotations
@@ -10,23 +15,42 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import partial
+from itertools import product
 from pathlib import Path
+from typing import ClassVar
 
-import numpy as np
+import pandas as pd
 
+from xling_jax.files import write_beside
 from xling_jax.records import UNKNOWN, Identity
-from xling_jax.report import cells
-from xling_jax.report.rows import Curve
+from xling_jax.report import table
+from xling_jax.report.frame import Curve, Measure, minus
+from xling_jax.report.prose import cut, plural
+from xling_jax.report.published import Printed
 
 # Outcomes; undecided: a difference within its standard error over seeds; not run: something that
 # the claim needs is not there.
 HELD, NOT_HELD, UNDECIDED, NOT_RUN = "held", "not held", "undecided", "not run"
 # What a claim is decided on; the paper prints numbers for the tables alone.
 ON_TABLES, ON_CURVES, ON_POSITIONS = "tables", "curves", "position embeddings"
+DEEP = "deep"  # in names of metrics, for the number of the deeper layer
 
 _SIGNS = {"<": operator.lt, "≤": operator.le, ">": operator.gt, "≥": operator.ge}
+_CHECK = re.compile(
+    r"(?P<left>.+?\[.+?\]) (?P<sign>[<≤>≥]) (?:(?P<factor>[\d./]+) × )?"
+    r"(?P<right>.+?\[.+?\]|[\d.]+)(?: (?P<plus>[+-] [\d.]+))?"
+)
+_QUANTITY = re.compile(r"(.+?)\[(.+)\]")
+_HEADER = ["claim", "outcome", "statement", "numbers", "source", "where it is meant to hold"]
+_RULE = (
+    "Undecided is what differs by less than the standard error of the difference over seeds; what "
+    "one seed shows is taken as it is."
+)
+_NUMBERS = 52  # characters at most on the terminal
 Curves = Mapping[str, Curve]
 
 
@@ -35,50 +59,8 @@ class Missing(Exception):
 
 
 @dataclass(frozen=True)
-class Measure:
-    """A mean over `number` seeds, their sd (ddof=0; None for one) and values, as far as known."""
-
-    mean: float
-    sd: float | None = None
-    number: int | None = None
-    by_seed: Mapping[int, float] = field(default_factory=dict)
-
-    @property
-    def squared_error(self) -> float:
-        """The square of the mean's standard error: 0 of one seed, or of a number without an sd;
-        infinite if a seed's value is not finite."""
-        if self.sd is None:
-            return math.inf if len(self.by_seed) > 1 else 0.0
-        return self.sd**2 / (self.number - 1) if self.number and self.number > 1 else 0.0
-
-    def times(self, factor: float) -> Measure:
-        """The same in another unit."""
-        by_seed = {seed: factor * value for seed, value in self.by_seed.items()}
-        sd = None if self.sd is None else abs(factor) * self.sd
-        return Measure(factor * self.mean, sd, self.number, by_seed)
-
-
-def measured(mean: float, by_seed: Mapping[int, float]) -> Measure:
-    """A mean with the spread of its seeds; no spread where a seed's value is not finite."""
-    values = list(by_seed.values())
-    spread = len(values) > 1 and all(map(math.isfinite, values))
-    return Measure(mean, float(np.std(values)) if spread else None, len(values), by_seed)
-
-
-def minus(first: Measure, second: Measure) -> Measure:
-    """A difference, with the spread of it over seeds that both have."""
-    seeds = [seed for seed in first.by_seed if seed in second.by_seed]
-    by_seed = {seed: first.by_seed[seed] - second.by_seed[seed] for seed in seeds}
-    mean = first.mean - second.mean
-    return measured(mean, by_seed) if by_seed else Measure(mean)
-
-
-@dataclass(frozen=True)
 class RowEvidence:
-    """A row that has ended, without the seeds that diverged: mean curves, and each seed's.
-
-    Metrics and curves have `deep` in their names for the deeper layer's number.
-    """
+    """A row that has ended, without the seeds that diverged: mean curves, and each seed's."""
 
     metrics: Mapping[str, Measure]
     curves: Curves = field(default_factory=dict)
@@ -105,8 +87,8 @@ class Evidence:
         """Rows that have ended; raises `Missing` naming those that have not, and why."""
         wrong = {n: self.unusable.get(n, self.elsewhere) for n in names if n not in self.rows}
         if wrong:
-            of = {why: ", ".join(n for n in wrong if wrong[n] == why) for why in wrong.values()}
-            texts = [f"{why}: row{'s' if ',' in row else ''} {row}" for why, row in of.items()]
+            by_reason = {why: [n for n in wrong if wrong[n] == why] for why in wrong.values()}
+            texts = [f"{why}: {plural('row', rows)}" for why, rows in by_reason.items()]
             raise Missing("; ".join(texts))
         return [self.rows[name] for name in names]
 
@@ -118,12 +100,18 @@ class Evidence:
         return metrics[metric]
 
 
+def of_paper(lines: Sequence[Printed]) -> Evidence:
+    """The printed numbers; where tables repeat a row, the first one counts."""
+    rows = {line.row: RowEvidence(line.metrics) for line in reversed(lines)}
+    return Evidence(rows, elsewhere="in none of the paper's tables", printed=True)
+
+
 def in_words(metric: str) -> str:
     """A metric's name in words: retrieval at layer 0, train perplexity."""
     name, _, end = metric.rpartition("_")
     if name == "perplexity":
         return f"{end} perplexity"
-    layer = {"0": " at layer 0", cells.DEEP: " at the deeper layer"}
+    layer = {"0": " at layer 0", DEEP: " at the deeper layer"}
     return name.replace("_f1", " F1") + layer[end] if end in layer else metric
 
 
@@ -135,7 +123,7 @@ def score(value: float) -> str:
 
 
 def _perplexity(value: float) -> str:
-    return f"{value:.3g}" if value < 100 else cells.perplexity(value)
+    return f"{value:.3g}" if value < 100 else table.perplexity(value)
 
 
 @dataclass(frozen=True)
@@ -150,10 +138,24 @@ class Quantity:
     shown: Callable[[float], str] = score
 
 
-def metric(name: str, row: str) -> Quantity:
+def metric(
+    name: str, row: str, words: str = "", shown: Callable[[float], str] | None = None
+) -> Quantity:
     """A metric of a row at the end of training, `deep` in its name for the deeper layer."""
-    shown = _perplexity if name.startswith("perplexity") else score
-    return Quantity(in_words(name), row, lambda known: known.metric(row, name), shown=shown)
+    shown = shown or (_perplexity if name.startswith("perplexity") else score)
+    return Quantity(words or in_words(name), row, lambda e: e.metric(row, name), shown=shown)
+
+
+def above(
+    name: str, first: Quantity, second: Quantity, row: str, shown: Callable[[float], str] = score
+) -> Quantity:
+    """What the first of two quantities is above the second; it is said of one of their rows."""
+
+    def read(evidence: Evidence) -> Measure:
+        return minus(first.read(evidence), second.read(evidence))
+
+    others = tuple(each.row for each in (first, second) if each.row != row)
+    return Quantity(name, row, read, others=others, shown=shown)
 
 
 @dataclass(frozen=True)
@@ -194,6 +196,57 @@ class Check:
         name = "" if self.right.name == self.left.name else f" {self.right.name}"
         plus = f" {'+' if self.plus > 0 else '-'} {abs(self.plus):g}" if self.plus else ""
         return f"{start}{factor}row {self.right.row}'s{name}{plus}"
+
+
+def read(path: Path) -> list[dict[str, str]]:
+    """The lines of a file of claims, by the names of its columns."""
+    return pd.read_csv(path, dtype=str, keep_default_na=False).to_dict("records")
+
+
+def choices(each: str) -> list[dict[str, str]]:
+    """Every choice of values for names in braces, given as `row=1 2; layer=0 deep`."""
+    values = dict(part.split("=") for part in each.split("; ") if part)
+    every = product(*(of.split() for of in values.values()))
+    return [dict(zip(values, chosen, strict=True)) for chosen in every]
+
+
+def _bound(text: str, binding: Mapping[str, str]) -> tuple[str, ...]:
+    """The name of a quantity and what stands in its brackets; empty for a number.
+
+    Values are put in after the text was taken apart, so that they may hold any sign.
+    """
+    match = _QUANTITY.fullmatch(text)
+    parts = [match[1], *match[2].split(", ")] if match else []
+    return tuple(part.format_map(binding) for part in parts)
+
+
+def checks_of(
+    text: str,
+    bindings: Sequence[Mapping[str, str]],
+    quantities: Mapping[str, Callable[..., Quantity]],
+) -> tuple[Check, ...]:
+    """Checks as they are written in a file, for each choice of values, each check once.
+
+    Args:
+      text: the checks.
+      bindings: the values of names in braces.
+      quantities: makes those that are no metrics, of what stands in their brackets.
+    """
+
+    found: dict[object, Check] = {}
+    for check in text.split("; "):
+        match = _CHECK.fullmatch(check)
+        if match is None:
+            raise ValueError(f"{check!r} is no check: write it as NAME[row] ≥ 0.5 × NAME[row]")
+        factor = float(Fraction(match["factor"] or 1))
+        plus = float((match["plus"] or "0").replace(" ", ""))
+        for binding in bindings:
+            left, right = (_bound(match[side], binding) for side in ("left", "right"))
+            made = [quantities.get(side[0], partial(metric, side[0]))(*side[1:])
+                    for side in (left, right) if side]  # fmt: skip
+            bound = made[1] if right else float(match["right"])
+            found[check, left, right] = Check(made[0], match["sign"], bound, factor, plus)
+    return tuple(found.values())
 
 
 @dataclass(frozen=True)
@@ -271,3 +324,65 @@ class Decided:
     claim: Claim
     outcome: str
     numbers: str
+
+    @property
+    def cells(self) -> list[str]:
+        """What the tables say of it."""
+        claim = self.claim
+        return [claim.id, self.outcome, claim.statement, self.numbers, claim.source, claim.scope]
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """What became of claims, for a page and its files; those that were run come first there."""
+
+    decided: Sequence[Decided]
+    kind: ClassVar = "claims"
+    header: ClassVar = _HEADER
+
+    @property
+    def run(self) -> list[Decided]:
+        """The claims that something decides."""
+        return [each for each in self.decided if each.outcome != NOT_RUN]
+
+    @property
+    def others(self) -> list[Decided]:
+        """The claims that nothing decides."""
+        return [each for each in self.decided if each.outcome == NOT_RUN]
+
+    @property
+    def summary(self) -> str:
+        """How many have which outcome, as "3 held, 1 not held, 9 not run", and what that means."""
+        outcomes = [each.outcome for each in self.decided]
+        order = (name for name in (HELD, NOT_HELD, UNDECIDED, NOT_RUN) if name in outcomes)
+        return f"{', '.join(f'{outcomes.count(name)} {name}' for name in order)}. {_RULE}"
+
+    def to_terminal(self) -> str:
+        """A line for each claim that was run, and how many were not; empty if none was."""
+        if not self.run:
+            return ""
+        lines = ["What became of the paper's claims"]
+        for each in self.run:
+            outcome = each.outcome.upper() if each.outcome == NOT_HELD else each.outcome
+            numbers = cut(each.numbers, _NUMBERS)
+            statement = cut(each.claim.statement, table.WIDTH - len(numbers) - 14)
+            lines.append(f"  {outcome:<9} {statement}  {numbers}")
+        if missing := len(self.others):
+            lines.append(f"  {missing} more {'were' if missing > 1 else 'was'} not run.")
+        return "\n".join(lines) + "\n"
+
+    def write(self, folder: Path) -> None:
+        """Writes the claims as Markdown, CSV and LaTeX, if there are any."""
+        if not self.decided:
+            return
+        rows = [each.cells for each in self.decided]
+        safe = [[table.markdown_text(text) for text in row] for row in rows]
+        text = table.markdown(_HEADER, safe, names=len(_HEADER))
+        write_beside(folder / "claims.md", f"### Claims\n\n{_RULE}\n\n{text}")
+        frame = pd.DataFrame(rows, columns=_HEADER)
+        write_beside(folder / "claims.csv", frame.to_csv(index=False, lineterminator="\n"))
+        # The rest is in the other files.
+        cells = [[table.latex_text(text) for text in row[:4]] for row in rows]
+        head = [" & ".join(_HEADER[:4]) + r" \\"]
+        columns = r"llp{0.4\linewidth}p{0.3\linewidth}"
+        write_beside(folder / "claims.tex", table.latex("Claims", columns, head, cells))

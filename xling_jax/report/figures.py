@@ -1,23 +1,33 @@
-"""Figures: how they look, how they are saved, and the learning curves of D&S.
+"""Figures: how they look, the two kinds that experiments share, and how they are kept.
 
 Every drawing function returns a matplotlib `Figure`, made without global state; `save` writes it
-as svg and png, byte for byte the same for the same numbers.
+as svg and png, byte for byte the same for the same numbers. A page is written again after every
+group of replicas; most of its figures are then the same, so a `Gallery` draws none of them twice.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import inspect
 import io
+import json
 import re
+import textwrap
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from xling_jax.files import write_beside
-from xling_jax.report.rows import Curve, deep_layer
+from xling_jax.report.frame import Curve, Measure, Row
+from xling_jax.report.prose import diverged_at
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +38,12 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 SHARED = "#888888"
 GRID = "#e5e5e5"
 DPI = 130
-POINTS = 200
+_POINTS = 200
+_LABEL, _LABEL_LINES = 32, 3
+_LEGEND = 28  # characters of a line
+_WIDTHS = {1: 4.2, 2: 7.4, 3: 8.6}  # inches, by the number of panels side by side
+_BAR = 0.25
+_RECORD = "drawn.json"
 # Names may hold "$", which matplotlib would read as mathematics.
 _STYLE: dict[str, Any] = {
     "font.family": "sans-serif",
@@ -44,6 +59,11 @@ _STYLE: dict[str, Any] = {
     # Text stays text: a third of the size that outlines of letters take.
     "svg.fonttype": "none",
 }
+
+
+def can_draw() -> bool:
+    """Whether matplotlib is installed."""
+    return find_spec("matplotlib") is not None
 
 
 @contextmanager
@@ -100,6 +120,14 @@ def line_style(number: int) -> tuple[str, str]:
     return COLOURS[number % colours], ("-", "--", ":", "-.")[number // colours % 4]
 
 
+class Line(NamedTuple):
+    """One line of each panel: its name, its number, which decides its colour, and its curves."""
+
+    label: str
+    number: int
+    curves: Mapping[str, Curve]
+
+
 def draw_line(axes: Axes, curve: Curve, label: str, colour: str, style: str = "-") -> None:
     """A mean over training with its standard deviation as a band."""
     mean, sd = np.array(curve.mean), np.array(curve.sd)
@@ -107,56 +135,6 @@ def draw_line(axes: Axes, curve: Curve, label: str, colour: str, style: str = "-
     axes.plot(curve.steps, mean, style, color=colour, label=label, marker=marker, ms=2.5, lw=1.4)
     if sd.any():
         axes.fill_between(curve.steps, mean - sd, mean + sd, color=colour, alpha=0.18, lw=0)
-
-
-def learning_curves(
-    curves: Mapping[str, Curve],
-    title: str,
-    steps: float | None = None,
-    perplexities: tuple[float, float] | None = None,
-) -> Figure:
-    """D&S Figure 6 for one row: scores above, perplexities (log scale) below, over steps.
-
-    `steps` and `perplexities` (lowest, highest) fix the axes; the second lets rows be compared.
-    """
-    with house_style():
-        figure = new_figure(4.2, 5.0)
-        above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
-        _scores(above, curves)
-        above.set_title(title, loc="left", wrap=True)
-        for name, label, colour in (
-            ("perplexity_train", "train", COLOURS[2]),
-            ("perplexity_dev", "dev", COLOURS[3]),
-        ):
-            if name in curves:
-                draw_line(below, curves[name], label, colour)
-        perplexity_axis(below, perplexities)
-        below.set_ylabel("perplexity")
-        if below.lines:
-            below.legend(ncols=2, loc="upper right")
-        below.set_xlabel("training step")
-        if steps:
-            below.set_xlim(0, steps * 1.02)
-        if above.lines:
-            figure.legend(*above.get_legend_handles_labels(), ncols=2, loc="outside upper center")
-        return figure
-
-
-def _scores(axes: Axes, curves: Mapping[str, Curve]) -> None:
-    deep = deep_layer(curves)
-    lines = [("mu", "mu", "black", "-")]
-    for name, label, colour in (
-        ("retrieval", "retrieval", COLOURS[0]),
-        ("translation", "translation", COLOURS[1]),
-        ("alignment_f1", "alignment", SHARED),
-    ):
-        lines.append((f"{name}_0", f"{label}, layer 0", colour, "--"))
-        lines.append((f"{name}_{deep}", f"{label}, layer {deep}", colour, "-"))
-    for name, label, colour, style in lines:
-        if name in curves:
-            draw_line(axes, curves[name], label, colour, style)
-    score_axis(axes)
-    axes.set_ylabel("score")
 
 
 def score_axis(axes: Axes, top: float = 1.0) -> None:
@@ -197,21 +175,298 @@ def round_limits(values: Iterable[float]) -> tuple[float, float] | None:
 
 
 def thinned(curve: Curve) -> Curve:
-    """At most `POINTS` points, each the mean of as many neighbours."""
-    parts = min(POINTS, len(curve.steps))
+    """At most 200 points, each the mean of as many neighbours."""
+    parts = min(_POINTS, len(curve.steps))
     means = [[float(p.mean()) for p in np.array_split(np.array(v), parts)] for v in curve]
     return Curve(means[0], means[1], means[2])
 
 
-def training_loss(by_row: Mapping[str, Curve]) -> Figure:
-    """The training loss over steps, a line a row: the mean over seeds, and its sd as a band."""
+def _top(values: Iterable[float]) -> float:
+    """Where an axis of scores ends: 1, or a round number below it that none of them exceeds."""
+    limits = round_limits(values)
+    return min(1.0, limits[1]) if limits else 1.0
+
+
+def _kind(name: str) -> str:
+    """The axis of a panel: a perplexity's, a loss's or a score's."""
+    return name if name == "loss" else "perplexity" if name.startswith("perplexity") else "score"
+
+
+def side_by_side(
+    lines: Sequence[Line], shown: Mapping[str, str], below: str, columns: int = 0,
+    title: str = "", top: float | None = None, limits: tuple[float, float] | None = None,
+) -> Figure:  # fmt: skip
+    """A panel for each metric: the means of every line over seeds, and their sds as bands.
+
+    Args:
+      lines: as rows, each in the colour of its number.
+      shown: the panels' metrics, with their titles. All scores have one axis.
+      below: what the curves run over.
+      columns: of panels; as many as look well if 0.
+      title: of the figure.
+      top: where the axis of scores ends, if not where they do; limits: of perplexities.
+    """
+    scores = [c for line in lines for n, c in line.curves.items() if _kind(n) == "score"]
+    if top is None:
+        top = _top(m + s for curve in scores for m, s in zip(curve.mean, curve.sd, strict=True))
+    columns = columns or (2 if len(shown) in (2, 4) else min(3, len(shown)))
+    rows = -(-len(shown) // columns)
+    labels = {line.label: textwrap.fill(line.label, _LEGEND) for line in lines}
+    named = -(-len(lines) // (columns + 1)) * max(text.count("\n") + 1 for text in labels.values())
     with house_style():
-        figure = new_figure(4.2, 3.0)
-        axes = figure.subplots()
-        for n, (row, curve) in enumerate(by_row.items()):
-            draw_line(axes, curve, f"row {row}", *line_style(n))
-        axes.set_xlabel("training step")
-        axes.set_ylabel("training loss")
-        if by_row:
-            figure.legend(ncols=5, loc="outside lower center")
+        height = 2.6 * rows + 0.3 + 0.17 * named + 0.17 * title.count("\n")
+        figure = new_figure(_WIDTHS[columns], height)
+        axes = figure.subplots(rows, columns, squeeze=False).ravel()
+        for panel, (name, heading) in zip(axes, shown.items(), strict=False):
+            _panel(panel, lines, name, top, limits)
+            panel.set_title(heading, loc="left")
+            panel.set_xlabel(below)
+        for panel in axes[len(shown) :]:
+            panel.axis("off")
+        if title:
+            figure.suptitle(title, x=0.02, ha="left", fontsize="medium")
+        handles = {
+            label: line
+            for panel in axes
+            for line, label in zip(*panel.get_legend_handles_labels(), strict=True)
+        }
+        texts = [labels[label] for label in handles]
+        figure.legend(
+            handles.values(), texts, ncols=columns + 1, loc="outside lower center", handlelength=3
+        )
         return figure
+
+
+def _panel(
+    axes: Axes, lines: Sequence[Line], name: str, top: float, limits: tuple[float, float] | None
+) -> None:
+    """One metric of every line that has it."""
+    from matplotlib.ticker import MaxNLocator
+
+    found = [line for line in lines if name in line.curves]
+    for line in found:
+        draw_line(axes, line.curves[name], line.label, *line_style(line.number))
+    if _kind(name) == "score":
+        score_axis(axes, top)
+    elif _kind(name) == "perplexity":
+        values = (value for line in found for value in line.curves[name].mean)
+        perplexity_axis(axes, limits or round_limits(values))
+    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+
+
+class Entry(NamedTuple):
+    """A row of bars: its own numbers by name, the paper's, or what there is instead."""
+
+    label: str
+    ours: Mapping[str, Measure]
+    paper: Mapping[str, Measure] = {}
+    message: str = ""
+
+
+def row_entry(row: Row, ours: Mapping[str, Measure], paper: Mapping[str, Measure]) -> Entry:
+    """A run's row, with its description, or the step at which it diverged."""
+    message = "" if ours or not row.diverged else diverged_at(row.diverged)
+    return Entry(row_label(row), ours, paper, message)
+
+
+def row_label(row: Row) -> str:
+    """A row's name and what it changes, on a few short lines; the step of one that still trains."""
+    description = "" if row.description == row.name else row.description.replace(";", "; ")
+    text = f"{row.name}: {description}" if description else row.name
+    lines = textwrap.wrap(text, _LABEL, break_on_hyphens=False)
+    if len(lines) > _LABEL_LINES:
+        lines = [*lines[: _LABEL_LINES - 1], lines[_LABEL_LINES - 1][: _LABEL - 1] + "…"]
+    if row.metrics and row.is_so_far:
+        lines.append(f"so far: step {row.step:,}")
+    return "\n".join(lines)
+
+
+class Score(NamedTuple):
+    """A score of bars: its name, what it is called, its colour."""
+
+    name: str
+    title: str
+    colour: str
+
+
+def bars(
+    shown: Sequence[Entry], scores: Sequence[Score], below: str, beside: str = "",
+    top: float | None = None,
+) -> Figure:  # fmt: skip
+    """A line a row, in order: a bar for each of a few scores, whiskers of one standard deviation,
+    and hollow diamonds for the paper's numbers.
+
+    Args:
+      shown: the rows.
+      scores: what the bars are of.
+      below: what the axis says.
+      beside: a perplexity that has a panel of its own.
+      top: where the axis ends, if not where the bars do.
+    """
+    if top is None:
+        ours = [each for entry in shown for each in entry.ours.values()]
+        top = _top(each.mean + (each.sd or 0.0) for each in ours)
+    with house_style():
+        figure = new_figure(8.6, 1.1 + 0.15 * bool(beside) + 0.4 * len(shown))
+        ratios = (3, 1) if beside else (1,)
+        axes = figure.subplots(
+            1, len(ratios), sharey=True, width_ratios=ratios, squeeze=False
+        ).ravel()
+        for panel in axes:
+            for n in range(1, len(shown), 2):
+                panel.axhspan(n - 0.5, n + 0.5, color="#f4f4f4", lw=0, zorder=0)
+            panel.set_axisbelow(True)
+            panel.tick_params(axis="y", length=0)
+        for n, each in enumerate(scores):
+            place = (n - (len(scores) - 1) / 2) * _BAR
+            _draw(axes[0], shown, each.name, each.colour, place)
+        for n, entry in enumerate(shown):
+            axes[0].text(0.01 * top, n, entry.message, va="center", fontsize=8, color="#555555")
+        axes[0].set_yticks(range(len(shown)), [entry.label for entry in shown], fontsize=7.5)
+        axes[0].set_ylim(len(shown) - 0.5, -0.5)
+        axes[0].set_xlim(0, 1.02 * top)
+        axes[0].grid(axis="x", color=GRID, lw=0.6)
+        axes[0].set_xlabel(below)
+        if beside:
+            _draw(axes[1], shown, beside, COLOURS[2])
+            every = [of[beside].mean for e in shown for of in (e.ours, e.paper) if beside in of]
+            perplexity_axis(axes[1], round_limits(every), "x")
+            axes[1].set_xlabel(" ".join(reversed(beside.split("_"))))
+        _legend(figure, shown, scores, beside)
+        return figure
+
+
+def _draw(
+    axes: Axes, shown: Sequence[Entry], name: str, colour: str, place: float | None = None
+) -> None:
+    """A number of every row with whiskers, and the paper's value as a hollow diamond: bars beside
+    the rows' middle, or dots in it."""
+    at, middle = (0.0, True) if place is None else (place, False)
+    ours, paper = (
+        [(n + at, found[name]) for n, found in enumerate(of) if name in found]
+        for of in ([entry.ours for entry in shown], [entry.paper for entry in shown])
+    )
+    for n, found in ours:
+        if middle:
+            axes.scatter([found.mean], [n], s=12, color=colour, zorder=3)
+        else:
+            axes.barh([n], [found.mean], 0.9 * _BAR, color=colour, zorder=2)
+        if found.sd:
+            axes.errorbar([found.mean], [n], xerr=[found.sd], fmt="none", ecolor="#D55E00",
+                          elinewidth=0.9, capsize=1.5, zorder=3)  # fmt: skip
+    for n, found in paper:  # a face in white can be seen on a dark bar
+        face, size = ("none", 36) if middle else ("white", 13)
+        axes.scatter([found.mean], [n], s=size, marker="D", facecolors=face, edgecolors="black",
+                     lw=0.8, zorder=4, clip_on=False)  # fmt: skip
+
+
+def _legend(figure: Figure, shown: Sequence[Entry], scores: Sequence[Score], beside: str) -> None:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    handles: list[Patch | Line2D] = [
+        Patch(color=score.colour, label=score.title)
+        for score in scores
+        if any(score.name in entry.ours for entry in shown)
+    ]
+    if beside:
+        label = beside.split("_")[0]
+        handles.append(Line2D([], [], marker="o", ls="", color=COLOURS[2], ms=4, label=label))
+    if any(entry.paper for entry in shown):
+        handles.append(
+            Line2D([], [], marker="D", ls="", ms=4, mfc="white", mec="black", label="the paper's")
+        )
+    columns = 5 if beside else 3
+    figure.legend(handles=handles, ncols=columns, loc="outside upper center")
+
+
+class Card(NamedTuple):
+    """A figure on a page, as a data address, so that the page needs no other file.
+
+    A wide one has a line of the page for itself, and scrolls in its box where that is narrow.
+    """
+
+    alt: str
+    address: str
+    files: tuple[str, ...]
+    wide: bool
+
+
+def digest(content: bytes) -> str:
+    """What stands for a content."""
+    return hashlib.sha256(content).hexdigest()[:32]
+
+
+@cache
+def _programs(module: str) -> str:
+    """What stands for everything but the numbers that a figure depends on."""
+    sources = [Path(each).read_bytes() for each in (__file__, module)]
+    versions = [version(name) for name in ("matplotlib", "numpy", "pillow")]
+    return digest(b"".join(sources) + " ".join(versions).encode())
+
+
+class Gallery:
+    """The figures in a folder, and what they were drawn from."""
+
+    def __init__(self, folder: Path) -> None:
+        """Reads the folder's record; one that is missing or damaged means that all is drawn."""
+        self._folder = folder
+        try:
+            record = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            record = {}
+        self._record: dict[str, Any] = record if isinstance(record, dict) else {}
+
+    def card(
+        self, name: str, alt: str, draw: Callable[..., Figure | None], *inputs: Any,
+        key: Any = None, kind: str = "svg", wide: bool = False,
+    ) -> list[Card]:  # fmt: skip
+        """One card with a figure, drawn if the folder does not have it as it must be; none where
+        there is nothing to draw, or nothing to draw with.
+
+        Args:
+          name: the files' name.
+          alt: what it shows.
+          draw: makes the figure of the inputs, or None where there is nothing to show.
+          key: all that it depends on, as JSON can hold it, if that is not the inputs.
+          kind: of the file that the page holds.
+        """
+        if not can_draw():
+            return []
+        name = file_name(name)
+        numbers = json.dumps(inputs if key is None else key, sort_keys=True, default=vars)
+        wanted = digest((_programs(inspect.getfile(draw)) + numbers).encode())
+        known = self._record.get(name)
+        if not isinstance(known, dict) or known.get("from") != wanted or (
+            known.get("files") not in ({}, self._files(name))
+        ):  # fmt: skip
+            figure = draw(*inputs)
+            if figure is not None:
+                save(figure, self._folder, name)
+            known = {"from": wanted, "files": self._files(name) if figure is not None else {}}
+            self._record[name] = known
+            record = json.dumps(self._record, indent=1, sort_keys=True)
+            write_beside(self._folder / _RECORD, record)
+        if not known["files"]:
+            return []
+        mime = {"svg": "image/svg+xml", "png": "image/png"}[kind]
+        data = base64.b64encode((self._folder / f"{name}.{kind}").read_bytes()).decode()
+        return [Card(alt, f"data:{mime};base64,{data}", (f"{name}.svg", f"{name}.png"), wide)]
+
+    def curves(
+        self, name: str, alt: str, lines: Sequence[Line], shown: Mapping[str, str], below: str
+    ) -> list[Card]:
+        """A card with some lines `side_by_side`, those metrics that any of them has."""
+        present = {metric for line in lines for metric in line.curves}
+        shown = {metric: title for metric, title in shown.items() if metric in present}
+        if not shown:
+            return []
+        return self.card(name, alt, side_by_side, lines, shown, below, wide=len(shown) > 1)
+
+    def _files(self, name: str) -> dict[str, str] | None:
+        """What the folder has under a name; None if a file is missing."""
+        paths = [self._folder / f"{name}.{kind}" for kind in ("svg", "png")]
+        try:
+            return {path.name: digest(path.read_bytes()) for path in paths}
+        except OSError:
+            return None

@@ -1,65 +1,33 @@
-"""The table of a bilingual run: rows, held-out perplexity, translations found, anchors."""
+"""The report of a bilingual run: rows, held-out perplexity, translations found, anchors."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-from xling_jax.experiments.bilingual import report_notes, report_page
-from xling_jax.experiments.bilingual.report_metrics import PERPLEXITY, languages
-from xling_jax.experiments.fake_english.report_tables import our_line
-from xling_jax.report.cells import Column, Line, Table, perplexity, share, whole
-from xling_jax.report.printed import own_terminal, write_own
-from xling_jax.report.rows import Row, Run, read_run
+from xling_jax.corpora.sources import SYNTHETIC
+from xling_jax.report import page, table
+from xling_jax.report.figures import COLOURS, Card, Gallery, Line, Score, bars, row_entry
+from xling_jax.report.frame import Curve, Measure, Row, Run, curve_of, read_run
+from xling_jax.report.prose import listed, plural, spread, written
+from xling_jax.report.table import Column, Table, share, whole
 
-
-def _perplexity(value: float) -> str:
-    return f"{value:.2f}" if value < 99.995 else perplexity(value)
-
-
-def _columns(run: Run, rows: Sequence[Row]) -> list[Column]:
-    """The metrics that any row has, in the order of the table; what to expect while none has."""
-    columns = [
-        Column("held-out perplexity", name, f"ppl {name}", f"{PERPLEXITY}_{name}", _perplexity)
-        for name in languages(run)
-    ]
-    found = "translations found"
-    columns += [
-        Column(found, "sentences", "sentences", "retrieval", share),
-        Column(found, "after a map", "mapped", "mapped", share),
-        Column("similarity", "CKA", "CKA", "cka", share),
-        Column(found, "words", "words", "words", share),
-        Column("anchors", "pieces", "anchors", "anchors", whole),
-        Column("anchors", "tokens", "their tokens", "anchor_tokens", share),
-    ]
-    names = {name for row in rows for name in row.metrics}
-    return [column for column in columns if column.metric in names or not names]
-
-
-def _line(run: Run, row: Row) -> Line:
-    """A row's line, which says how many of its seeds are in the means."""
-    planned = {seed for name, seed in run.replicas_planned() if name == row.row}
-    number = len(row.seeds)
-    seeds = str(number) if number == len(planned) else f"{number}/{len(planned)}"
-    if row.diverged:
-        seeds += f" ({len(row.diverged)} diverged)"
-    if set(row.seeds) & set(row.running):
-        seeds += " (in training)"
-    return replace(our_line(run, row), candidates="", seeds=seeds)
-
-
-def table(run: Run) -> Table:
-    """A line for each row, planned or run, in the config's order: means over seeds."""
-    rows = [run.row(name) for name in run.row_names()]
-    return Table(
-        "table1",
-        "Rows",
-        "held-out perplexity, translations found, anchors",
-        _columns(run, rows),
-        [_line(run, row) for row in rows],
-        report_notes.about(run, rows),
-    )
+TASKS = {
+    "retrieval": "sentence retrieval",
+    "mapped": "sentence retrieval after a map",
+    "cka": "CKA of translations",
+    "words": "word translation",
+}
+PERPLEXITY = "perplexity_dev"
+SCORES = (
+    Score("retrieval", TASKS["retrieval"], COLOURS[0]),
+    Score("words", TASKS["words"], COLOURS[5]),
+)
+_LAYERED = re.compile(rf"({'|'.join(TASKS)})_(?!candidates_|cut_)(.+)_(\d+)")
 
 
 def write(workdir: Path) -> str:
@@ -68,7 +36,216 @@ def write(workdir: Path) -> str:
     Raises `ValueError` naming file and line where a stored result cannot be read.
     """
     run = read_run(workdir)
-    shown = table(run)
-    write_own([shown], workdir / "report" / "tables")
-    report_page.write(run, shown)
-    return own_terminal(shown)
+    said, gallery = _texts_of(run), Gallery(workdir / "report" / "figures")
+    shown, texts = result(run, said["Notes"]), said.get("Texts", [])
+    table.write([shown], workdir / "report" / "tables")
+    sections: dict[str, list[Any]] = {
+        "Overview": [page.Figures(said["Overview"], _overview(run, gallery))],
+        "Results": [shown, page.Notes(shown.notes), page.all_metrics(run)],
+        "By layer": [page.Figures(said["By layer"], _by_layer(run, gallery))],
+        "Training": [page.Figures(said["Training"], _training(run, gallery))],
+        "What was run": page.settings(run, run.field("vocabulary"), without_texts=" ".join(texts)),
+    }
+    page.write(run, " ".join([page.progress(run), *said.get("Setting", ()), *texts]), sections)
+    return table.to_terminal(shown)
+
+
+def result(run: Run, notes: Sequence[str]) -> Table:
+    """A line for each row, planned or run, in the config's order: means over seeds."""
+    columns = [
+        Column(name, f"{PERPLEXITY}_{name}", _perplexity, "held-out perplexity", f"ppl {name}")
+        for name in languages(run)
+    ]
+    found = "translations found"
+    columns += [
+        Column("sentences", "retrieval", share, found),
+        Column("after a map", "mapped", share, found, "mapped"),
+        Column("CKA", "cka", share, "similarity"),
+        Column("words", "words", share, found),
+        Column("pieces", "anchors", whole, "anchors", "anchors"),
+        Column("tokens", "anchor_tokens", share, "anchors", "their tokens"),
+    ]
+    lines = [_line(run, row) for row in run.rows.values()]
+    caption = "held-out perplexity, translations found, anchors"
+    return Table("table1", "Rows", caption, columns, lines).those_present(notes)
+
+
+def _perplexity(value: float) -> str:
+    return f"{value:.2f}" if value < 99.995 else table.perplexity(value)
+
+
+def _line(run: Run, row: Row) -> table.Line:
+    line = table.row_line(run, row)
+    diverged = f" ({len(row.diverged)} diverged)" if row.diverged else ""
+    return replace(line, seeds=line.seeds + diverged + " (in training)" * row.is_so_far)
+
+
+def languages(run: Run) -> list[str]:
+    """The languages that the config names and those that were evaluated, in that order."""
+    start = f"{PERPLEXITY}_"
+    names = (name for row in run.rows.values() for name in row.metrics)
+    found = [name.removeprefix(start) for name in names if name.startswith(start)]
+    return list(dict.fromkeys([*run.names("corpora", "languages"), *found]))
+
+
+def by_layer(metrics: Mapping[str, Measure]) -> dict[str, dict[str, Curve]]:
+    """For each other language, the scores of a row over layers: `{language: {task: curve}}`."""
+    points: dict[str, dict[str, dict[int, Measure]]] = {}
+    for name, value in metrics.items():
+        if match := _LAYERED.fullmatch(name):
+            task, language, layer = match.groups()
+            points.setdefault(language, {}).setdefault(task, {})[int(layer)] = value
+    return {
+        language: {task: curve_of(values) for task, values in by_task.items()}
+        for language, by_task in points.items()
+    }
+
+
+def _overview(run: Run, gallery: Gallery) -> list[Card]:
+    shown = []
+    for row in run.rows.values():
+        ours = {score.name: row.metrics[score.name] for score in SCORES
+                if score.name in row.metrics}  # fmt: skip
+        if ours or (row.diverged and not row.metrics):
+            shown.append(row_entry(row, ours, {}))
+    if not any(entry.ours for entry in shown):
+        return []
+    alt = "Every row: sentence retrieval and word translation"
+    return gallery.card("rows", alt, bars, shown, SCORES, "score, mean over layers", wide=True)
+
+
+def over_layers(run: Run) -> dict[str, list[Line]]:
+    """For each other language, in the config's order, the scores of every row over layers."""
+    found: dict[str, list[Line]] = {}
+    for number, row in enumerate(run.rows.values()):
+        for language, by_task in by_layer(row.metrics).items():
+            found.setdefault(language, []).append(Line(row.name, number, by_task))
+    order = [*languages(run), *sorted(found)]
+    return {language: found[language] for language in dict.fromkeys(order) if language in found}
+
+
+def _by_layer(run: Run, gallery: Gallery) -> list[Card]:
+    cards = []
+    for language, lines in over_layers(run).items():
+        shown = [title for task, title in TASKS.items() if any(task in x.curves for x in lines)]
+        alt = f"{listed(shown)} by layer: {language}"
+        alt = alt[:1].upper() + alt[1:]
+        cards += gallery.curves(f"layers_{language}", alt, lines, TASKS, "layer")
+    return cards
+
+
+def over_training(run: Run) -> list[Line]:
+    """The metrics of every row over training steps."""
+    every = [(number, name, run.curves(name)) for number, name in enumerate(run.row_names)]
+    return [Line(name, number, own) for number, name, own in every if own]
+
+
+def _training(run: Run, gallery: Gallery) -> list[Card]:
+    shown = {f"{PERPLEXITY}_{name}": f"held-out perplexity, {name}" for name in languages(run)}
+    shown = TASKS | shown
+    lines = [
+        line._replace(curves={name: curve for name, curve in line.curves.items() if name in shown})
+        for line in over_training(run)
+    ]
+    lines = [line for line in lines if line.curves]
+    return gallery.curves("training", "Every row over training", lines, shown, "training step")
+
+
+def _texts_of(run: Run) -> dict[str, list[str]]:
+    """Everything there is to say about the rows of a run, and the figures."""
+    rows, named = list(run.rows.values()), languages(run)
+    cut = {name: max(values) for name, values in _by_language(run, "retrieval_cut_").items()}
+    scored, older = [], []
+    for row in run.row_names:
+        ended = [r for r in run.replicas if r.row == row and r.diverged_at is None]
+        if steps := {r.scored_at for r in ended if r.scored_at is not None}:
+            total = run.steps_of(row)
+            at = listed(f"{step:,}" for step in sorted(steps))
+            scored.append(f"{row} {at}{f' of {total:,}' if total else ''}")
+        if any(r.scored_at is None for r in ended):
+            older.append(row)
+    found = written(
+        __file__,
+        names={name for row in rows for name in row.metrics},
+        seeds=max((len(row.seeds) for row in rows), default=0),
+        languages=named,
+        over=["both directions", _layers(run), *["all languages"] * (len(named) > 2)],
+        among=partial(_among, run),
+        cut=[f"{100 * share:.0f} % ({name})" for name, share in cut.items() if share],
+        scored=scored,
+        older=older,
+        setting=_setting(run),
+        **_sources(run),
+    )
+    return found | {"Notes": [*found["Notes"], *page.row_notes(rows)]}
+
+
+def _by_language(run: Run, start: str) -> dict[str, list[float]]:
+    """The values of `start` + LANGUAGE in every row that has them."""
+    found: dict[str, list[float]] = {}
+    for row in run.rows.values():
+        for name, value in row.metrics.items():
+            if name.startswith(start):
+                found.setdefault(name.removeprefix(start), []).append(value.mean)
+    return found
+
+
+def _layers(run: Run) -> str:
+    """The layers whose vectors were compared, in words."""
+    each = (by_layer(row.metrics).values() for row in run.rows.values())
+    curves = [curve for own in each for by_task in own for curve in by_task.values()]
+    layers = sorted({int(layer) for curve in curves for layer in curve.steps})
+    if not layers:
+        return "the evaluated layers"
+    if len(layers) == 1:
+        return f"layer {layers[0]} alone"
+    if layers == list(range(layers[0], layers[-1] + 1)):
+        return f"layers {layers[0]} to {layers[-1]}"
+    return f"layers {listed(map(str, layers))}"
+
+
+def _among(run: Run, task: str, things: str) -> str:
+    """Among how many texts of each other language, where that is known; several if rows differ."""
+    found = {name: {round(value) for value in values}
+             for name, values in _by_language(run, f"{task}_candidates_").items()}  # fmt: skip
+    if not found:
+        return ""
+    least = min(map(min, found.values()))
+    each = [f"{spread(numbers)} {things} of {name}" for name, numbers in found.items()]
+    if len(set(map(frozenset, found.values()))) == 1:
+        each = [f"{spread(next(iter(found.values())))} {things}"]
+    return f", among {listed(each)} (chance: about {1 / least:.2g})"
+
+
+def _setting(run: Run) -> list[str]:
+    """Seeds, scale and languages."""
+    seeds, found = sorted({seed for _, seed in run.planned}), languages(run)
+    parts = [plural("seed", seeds)] if seeds else []
+    parts += [f"scale {scale}"] if (scale := run.config.get("scale")) else []
+    return parts + ([plural("language", found)] if found else [])
+
+
+def _sources(run: Run) -> dict[str, Any]:
+    """Where the training text is from, and how much there is of it where that is stored."""
+    by_language: dict[str, list[str]] = {}
+    for text in run.texts:
+        if text.get("field", "train") in ("train", "other") and text.get("source"):
+            source = str(text["source"])
+            name = source if source.startswith("tfds:") else Path(source).name
+            sizes = [f"{text[what]:,} {what}" for what in ("sentences", "words")
+                     if isinstance(text.get(what), int)]  # fmt: skip
+            shown = f"{name} ({', '.join(sizes)})" if sizes else name
+            by_language.setdefault(str(text.get("language", "")), []).append(shown)
+    own = [run.field("corpora", name, "train") for name in languages(run)]
+    counted = {
+        "train": "sentences of each language to train",
+        "dev": "held out",
+        "test": "translated",
+    }
+    limits = {part: run.setting("corpora", f"{part}_sentences") for part in counted}
+    return {
+        "trained": [f"{name}: {', '.join(found)}" for name, found in by_language.items()],
+        "limit": limits["train"],
+        "is_embedded": bool(own) and all(train == SYNTHETIC for train in own),
+        "sizes": [f"{number:,.0f} {counted[part]}" for part, number in limits.items() if number],
+    }

@@ -1,19 +1,60 @@
-"""The report of a run: one HTML page that needs no other file, and the tables beside it."""
+"""The report of a run of D&S's rows: the paper's tables with our lines, the claims, the figures.
+
+A run has each of the paper's tables of which it trained a row, the search of C.3, and one more for
+whatever else it trained.
+"""
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from xling_jax.experiments.fake_english import claims, published, report_gallery, report_tables
-from xling_jax.report import document, verdicts
-from xling_jax.report.markup import bullets, results
-from xling_jax.report.rows import Run, read_run
-from xling_jax.report.state import state
+from xling_jax.experiments.fake_english import claims, figures, published, search
+from xling_jax.experiments.fake_english.published import Layout, Printed, named_deep
+from xling_jax.files import write_beside
+from xling_jax.report import page, table
+from xling_jax.report.claims import DEEP, Verdicts
+from xling_jax.report.figures import (
+    COLOURS,
+    Card,
+    Gallery,
+    Line,
+    Score,
+    bars,
+    digest,
+    round_limits,
+    row_entry,
+    side_by_side,
+    thinned,
+)
+from xling_jax.report.frame import Curve, Run, deep_layer, read_run
+from xling_jax.report.prose import written
+from xling_jax.report.table import ABSENT, Column, Table
+from xling_jax.runs.results import array_files
 
-_ORDER = (
-    "Overview", "Results", "Claims", "Figures", "Search", "Training", "Token embeddings",
-    "Position similarities", "What was run",
+# The rows that D&S's Figures 6 and 7 show or that §3 tells apart.
+TOLD_APART = ("0", "15", "30", "21", "17")
+MOST_ROWS = 6
+FEWEST_TRIALS = 3
+_SEARCH = published.LAYOUTS[-1]
+_OTHERS = Layout("Other rows", "", (), ())
+_WHOLE = Layout("Results", "", (), ())
+_SCORES = (
+    Score(f"retrieval_{DEEP}", "retrieval", COLOURS[0]),
+    Score(f"translation_{DEEP}", "translation", COLOURS[5]),
+    Score("mu", "mu", "#333333"),
+)
+# The lines of a row's own curves: metric, title, number of the colour (from 6 on dashed).
+_OWN = (
+    ("mu", "mu", 3),
+    (f"retrieval_{DEEP}", "retrieval", 0), ("retrieval_0", "retrieval", 6),
+    (f"translation_{DEEP}", "translation", 1), ("translation_0", "translation", 7),
+    (f"alignment_f1_{DEEP}", "alignment", 2), ("alignment_f1_0", "alignment", 8),
 )  # fmt: skip
+_FITS = ("perplexity_train", "perplexity_dev")
 
 
 def write(workdir: Path) -> Path:
@@ -23,29 +64,290 @@ def write(workdir: Path) -> Path:
     naming file and line where a stored result cannot be read; arrays that cannot are named on the
     page.
     """
-    run = read_run(Path(workdir), published.ORDER)
-    report = run.workdir / "report"
-    decided = claims.of(run)
-    report_tables.write(run, report / "tables")
-    verdicts.write(decided, report / "tables")
-    sections = {
-        **report_gallery.draw(run, report / "figures"),
-        "Results": _results(run),
-        "Claims": verdicts.to_html(decided),
-        "What was run": document.settings(run, run.config.get("vocabulary")),
-    }
-    ordered = {name: sections[name] for name in _ORDER if name in sections}
-    return document.write(report / "report.html", run, state(run), ordered)
+    return _write(read_run(workdir, published.ORDER))
 
 
 def report(workdir: Path) -> str:
-    """Writes the report of a run, and returns its tables as text."""
-    write(workdir)
-    return report_tables.terminal(workdir)
+    """Writes the report of a run; returns its tables, their notes and what became of the claims."""
+    run = read_run(workdir, published.ORDER)
+    _write(run)
+    return terminal(run)
 
 
-def _results(run: Run) -> str:
-    """The tables, and beneath them what must be known to read them."""
-    found = "".join(results(table) for table in report_tables.build(run))
-    notes = bullets(report_tables.whole(run).notes) if found else ""
-    return found + notes + document.all_metrics(run)
+def terminal(run: Run) -> str:
+    """The tables of a run, what became of the claims, and the notes, for the terminal."""
+    notes = [
+        textwrap.fill(note, table.WIDTH, subsequent_indent="  ") for note in whole_table(run).notes
+    ]
+    parts = [*map(table.to_terminal, tables(run)), Verdicts(claims.of(run)).to_terminal()]
+    return "\n".join([*filter(None, parts), "\n".join([*notes, ""])])
+
+
+def _write(run: Run) -> Path:
+    folder, gallery = run.workdir / "report", Gallery(run.workdir / "report" / "figures")
+    shown, verdicts = tables(run), Verdicts(claims.of(run))
+    table.write(shown, folder / "tables")
+    write_beside(folder / "tables" / "results.csv", table.to_csv(whole_table(run)))
+    verdicts.write(folder / "tables")
+    notes = whole_table(run).notes if shown else ()
+    training = [*_together(run, gallery), *_curves(run, gallery), *_loss(run, gallery)]
+    overview, said = _overview(run, gallery), _texts(run)
+    sections: dict[str, list[Any]] = {
+        "Overview": [
+            page.Figures(said["Overview"], overview) if overview else "Nothing to draw yet."
+        ],
+        "Results": [*shown, page.Notes(notes), page.all_metrics(run)],
+        "Claims": [verdicts] if verdicts.decided else [],
+        "Search": [page.Figures(said["Search"], _searched(run, gallery))],
+        "Training": [page.Figures(said["Training"], training)],
+        "Token embeddings": _stored(
+            run, gallery, "tokens", figures.token_embeddings, said["Token embeddings"]
+        ),
+        "Position similarities": _stored(
+            run, gallery, "positions", figures.position_similarity, said["Position similarities"]
+        ),
+        "What was run": page.settings(run, run.config.get("vocabulary")),
+    }
+    return page.write(run, page.progress(run), sections)
+
+
+def tables(run: Run) -> list[Table]:
+    """The tables of a run, finished or not; a row that no table has is among "Other rows"."""
+    trained = run.row_names
+    if run.experiment != published.EXPERIMENT:
+        return [_table(run, _WHOLE, trained)] if trained else []
+    rest = [name for name in trained if name not in published.ORDER]
+    tried = [name for name in rest if search.is_trial(name, run.description(name))]
+    found = []
+    for layout in published.LAYOUTS:
+        more = tried if layout is _SEARCH else []
+        names = [name for name in trained if name in layout.rows] + more
+        if set(names) & {*layout.own, *more}:
+            names = _by_value(run, names) if layout is _SEARCH else names
+            found.append(_table(run, layout, names))
+    others = [name for name in rest if name not in tried]
+    return [*found, _table(run, _OTHERS, others)] if others else found
+
+
+def whole_table(run: Run) -> Table:
+    """Every row of a run once, and beneath it the lines of every table that prints it."""
+    return _table(run, _WHOLE, run.row_names)
+
+
+def _by_value(run: Run, names: Sequence[str]) -> list[str]:
+    """The rows of the search: the original, then learning rates, then epochs, ascending."""
+    sets = [trial.row.name for trials in search.series(run).values() for trial in trials]
+    others = [name for name in names if not search.is_trial(name, run.description(name))]
+    return list(dict.fromkeys([*others, *(name for name in sets if name in names), *names]))
+
+
+def _table(run: Run, layout: Layout, names: Sequence[str]) -> Table:
+    best = search.best(run) if layout in (_SEARCH, _WHOLE) else {}
+    layouts: Sequence[Layout] = published.LAYOUTS if layout is _WHOLE else (layout,)
+    if run.experiment != published.EXPERIMENT:
+        layouts = ()
+    lines = []
+    for name in names:
+        lines.append(replace(_our_line(run, name), best=best.get(name, frozenset())))
+        lines += [_paper_line(line) for each in layouts if (line := each.find(name))]
+    columns = _columns(_layers(lines), run.layers)
+    notes = _texts(run, names, lines)["Notes"]
+    return Table(layout.name, layout.title, layout.caption, columns, lines, notes, is_stacked=True)
+
+
+def _our_line(run: Run, name: str) -> table.Line:
+    row = run.rows[name]
+    among = row.metrics.get("retrieval_candidates")
+    return replace(
+        table.row_line(run, row),
+        cells=named_deep(row.metrics),
+        candidates=f"{among.mean:.0f}" if among else ABSENT,
+        more={"table": "", "deep_layer": deep_layer(row.metrics) or ""},
+    )
+
+
+def _paper_line(paper: Printed) -> table.Line:
+    return table.Line(
+        paper.row, paper.description, paper.metrics, published.SOURCE,
+        seeds=str(paper.metrics["mu"].number or ABSENT), candidates=str(published.CANDIDATES),
+        more={"table": paper.table, "deep_layer": published.DEEP_LAYER},
+    )  # fmt: skip
+
+
+def _layers(lines: Sequence[table.Line]) -> list[int]:
+    """The deeper layers of our lines."""
+    return sorted(
+        {int(str(x.more["deep_layer"])) for x in lines if x.ours and x.more["deep_layer"]}
+    )
+
+
+def _columns(layers: Sequence[int], depth: float | None) -> list[Column]:
+    deep = f"layer {' or '.join(map(str, layers))}" if layers else "deeper layer"
+    deep += f" of {depth:.0f}" if layers and depth else ""
+    columns = [Column("mu", "mu")]
+    for group, layer in (("layer 0", "0"), (deep, DEEP)):
+        columns += [
+            Column("align. F1", f"alignment_f1_{layer}", group=group, short="F1"),
+            Column("retrieval", f"retrieval_{layer}", group=group, short="retr."),
+            Column("translation", f"translation_{layer}", group=group, short="transl."),
+        ]
+    return columns + [
+        Column(name, f"perplexity_{name}", table.perplexity, "perplexity",
+               show_sd=table.perplexity_sd)
+        for name in ("train", "dev")
+    ]  # fmt: skip
+
+
+def _texts(
+    run: Run, names: Sequence[str] = (), lines: Sequence[table.Line] = ()
+) -> dict[str, list[str]]:
+    """Everything there is to say about some rows of a run, the lines they became, and figures."""
+    rows = [run.rows[name] for name in names]
+    differences = []
+    if (scale := run.config.get("scale", "paper")) != "paper":
+        differences.append(f"the scale is {scale!r}")
+    if not any(text.get("sentences") == published.TRAINING_SENTENCES for text in run.texts):
+        differences.append(
+            f"the training text is not known to be the paper's ({published.TRAINING_SENTENCES:,} "
+            "sentences of the Easy-to-Read Bible)"
+        )
+    ours = {line.candidates for line in lines if line.ours}
+    found = written(
+        __file__,
+        paper=published,
+        has_best=any(line.best for line in lines),
+        seeds=max((len(row.seeds) for row in rows), default=0),
+        differences=differences,
+        layers=_layers(lines),
+        depth=run.layers,
+        among=ours - {ABSENT, str(published.CANDIDATES)},
+        printed=list(dict.fromkeys(line.row for line in lines if not line.ours)),
+    )
+    return found | {"Notes": [*found["Notes"], *page.row_notes(rows)]}
+
+
+def _overview(run: Run, gallery: Gallery) -> list[Card]:
+    names = {*(score.name for score in _SCORES), _FITS[0]}
+    entries = []
+    for row in run.rows.values():
+        printed = published.find(run.experiment, row.name)
+        ours, paper = (
+            {name: value for name, value in named_deep(metrics).items() if name in names}
+            for metrics in (row.metrics, printed.metrics if printed else {})
+        )
+        if ours or row.diverged:
+            entries.append(row_entry(row, ours, paper))
+    if not entries:
+        return []
+    layer = deep_layer(name for row in run.rows.values() for name in row.metrics)
+    below = "score" + (f" (retrieval and translation: layer {layer})" if layer else "")
+    alt = "Every row: scores and train perplexity"
+    return gallery.card("overview", alt, bars, entries, _SCORES, below, _FITS[0], 1.0, wide=True)
+
+
+def _searched(run: Run, gallery: Gallery) -> list[Card]:
+    cards = []
+    for name, trials in search.series(run).items():
+        if len(trials) >= FEWEST_TRIALS and any(trial.row.metrics for trial in trials):
+            alt = f"Perplexities and mu over {name.replace('-', ' ')}"
+            cards += gallery.card(f"search_{name}", alt, figures.over_values, name, trials)
+    return cards
+
+
+def compared_rows(run: Run) -> list[Line]:
+    """The curves of the rows to overlay, over percent of their own training.
+
+    Those of `TOLD_APART`, if the run has two of them, otherwise its first ones; no row if only one
+    has a curve.
+    """
+    found = {}
+    for number, row in enumerate(run.row_names):
+        by_name = named_deep(run.curves(row))
+        if (total := run.steps_of(row)) and by_name:
+            shares = {
+                name: Curve([100 * step / total for step in c.steps], c.mean, c.sd)
+                for name, c in by_name.items()
+            }
+            label = f"{row}: {run.description(row)}".replace(";", "; ")
+            found[row] = Line(label, number, shares)
+    chosen = [row for row in TOLD_APART if row in found]
+    chosen = chosen if len(chosen) > 1 else list(found)[:MOST_ROWS]
+    return [found[row] for row in chosen] if len(chosen) > 1 else []
+
+
+def _together(run: Run, gallery: Gallery) -> list[Card]:
+    deep = deep_layer(run.evaluations["metric"])
+    shown = {
+        "mu": "mu",
+        f"retrieval_{DEEP}": f"retrieval, layer {deep}",
+        f"translation_{DEEP}": f"translation, layer {deep}",
+        "perplexity_train": "train perplexity",
+        "perplexity_dev": "dev perplexity",
+    }
+    lines = compared_rows(run)
+    alt = f"Rows {', '.join(line.label.split(':')[0] for line in lines)} over training"
+    return gallery.curves("training", alt, lines, shown, "% of training")
+
+
+def _curves(run: Run, gallery: Gallery) -> list[Card]:
+    """D&S Figure 6 for each row; their perplexities have one axis."""
+    by_row = {row: named_deep(run.curves(row)) for row in run.row_names if run.steps_of(row) != 0}
+    fits = [own[name] for own in by_row.values() for name in _FITS if name in own]
+    limits = round_limits(value for curve in fits for value in curve.mean)
+    deep = deep_layer(run.evaluations["metric"])
+    cards = []
+    for row, own in by_row.items():
+        lines = [
+            Line(title + {"0": ", layer 0", DEEP: f", layer {deep}"}.get(name.split("_")[-1], ""),
+                 number, {"score": own[name]})
+            for name, title, number in _OWN if name in own
+        ]  # fmt: skip
+        lines += [Line(f"{name.split('_')[1]} perplexity", 4 + n, {"perplexity": own[name]})
+                  for n, name in enumerate(_FITS) if name in own]  # fmt: skip
+        if lines:
+            shown = {"score": "score", "perplexity": "perplexity"}
+            alt = f"Row {row}: scores and perplexities over training"
+            cards += gallery.card(f"curves_row{row}", alt, side_by_side, lines, shown,
+                                  "training step", 1, _title(run, row), 1.0, limits)  # fmt: skip
+    return cards
+
+
+def _loss(run: Run, gallery: Gallery) -> list[Card]:
+    lines = []
+    for number, row in enumerate(run.row_names):
+        own = run.curves(row, run.training)
+        if "loss" in own:
+            lines.append(Line(f"row {row}", number, {"loss": thinned(own["loss"])}))
+    alt, shown = "Training loss of every row", {"loss": "training loss"}
+    return gallery.curves("training_loss", alt, lines, shown, "training step")
+
+
+def _title(run: Run, row: str, end: str = "") -> str:
+    description = run.description(row).replace(";", "; ")
+    described = bool(description) and description != row
+    text = f"Row {row}: {description}" if described else f"Row {row}"
+    return textwrap.fill(text + end, 48, break_on_hyphens=False)
+
+
+def _stored(
+    run: Run, gallery: Gallery, name: str, draw: Callable[..., Any], explanation: Sequence[str]
+) -> list[Any]:
+    """A card for each row that stored arrays; what is wrong with those that cannot be read."""
+    files = array_files(run.workdir / "arrays")
+    languages = list(dict.fromkeys(str(t["language"]) for t in run.texts if t.get("language")))
+    cards: list[Card] = []
+    errors = []
+    for row in run.row_names:
+        if row in files:
+            seed, path = files[row]
+            title = _title(run, row, f" (seed\u00a0{seed})")
+            alt = f"Row {row}, seed {seed}: {name.rstrip('s')} embeddings"
+            try:
+                # A scatter of thousands of points and an image are smaller as png.
+                cards += gallery.card(
+                    f"{name}_row{row}", alt, draw, path, run.identity, title, languages,
+                    key=[digest(path.read_bytes()), title, languages], kind="png",
+                )  # fmt: skip
+            except ValueError as error:
+                errors.append(str(error))
+    return [page.Figures(explanation, cards), *errors]

@@ -1,27 +1,24 @@
-"""The report of a run of `natural`: Dufter & Schütze 2020, Table 3."""
+"""The report of a run of `real_xnli`: Dufter & Schütze 2020, Table 3."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from xling_jax.corpora.sources import SYNTHETIC
 from xling_jax.experiments.real_xnli import claims
-from xling_jax.experiments.real_xnli.claims import CLAIMS, FIRST, SECOND, THIRD
 from xling_jax.experiments.zero_shot import scores
-from xling_jax.experiments.zero_shot.scores import BASELINES, Board, Job
+from xling_jax.experiments.zero_shot.scores import BASELINES, Board
 from xling_jax.files import plain_name
-from xling_jax.report import document, verdicts
-from xling_jax.report.cells import ABSENT, OURS, Cell, Column, Line, Table, diverged_at
-from xling_jax.report.claims import Decided, Evidence, Measure, RowEvidence
-from xling_jax.report.markup import bullets, grid
-from xling_jax.report.printed import WIDTH, own_cells, own_terminal, write_own
-from xling_jax.report.rows import Run, read_run
-from xling_jax.report.state import state
+from xling_jax.report import page, table
+from xling_jax.report.claims import Decided, Evidence, RowEvidence, Verdicts
+from xling_jax.report.frame import Measure, Row, Run, read_run
+from xling_jax.report.prose import diverged_at
+from xling_jax.report.table import ABSENT, Column, Line, Table
 from xling_jax.runs import results
 
 TRANSFER = "transfer"  # the folder of the fine-tuning's workdir
 TASK = "nli"
-_ROLES = (FIRST, SECOND, THIRD)
 
 
 def write(workdir: Path) -> str:
@@ -31,21 +28,17 @@ def write(workdir: Path) -> str:
     stored result cannot be read.
     """
     run, tuned = read_run(workdir), board(workdir)
-    table, decided = build(run, tuned), decide(run, tuned)
+    shown, verdicts = result(run, tuned), Verdicts(decide(run, tuned))
     folder = run.workdir / "report" / "tables"
-    write_own([table], folder)
-    verdicts.write(decided, folder)
-    header = ["row", "what", *(column.title for column in table.columns), "seeds"]
-    lines = [[line.row, line.description, *own_cells(table, line), line.seeds]
-             for line in table.lines]  # fmt: skip
-    sections = {
-        "Results": grid(header, lines, names=2) + bullets(table.notes) + document.all_metrics(run),
-        "Claims": verdicts.to_html(decided),
-        "What was run": document.settings(run, run.config.get("vocabulary")),
+    table.write([shown], folder)
+    verdicts.write(folder)
+    sections: dict[str, list[Any]] = {
+        "Results": [shown, page.Notes(shown.notes), page.all_metrics(run)],
+        "Claims": [verdicts],
+        "What was run": page.settings(run, run.config.get("vocabulary")),
     }
-    document.write(run.workdir / "report" / "report.html", run, state(run), sections)
-    listed = "\n".join(verdicts.to_terminal(decided, WIDTH))
-    return f"{table.heading}\n{own_terminal(table)}\n\n{listed}".rstrip()
+    page.write(run, page.progress(run), sections)
+    return "\n".join(filter(None, [table.to_terminal(shown), verdicts.to_terminal()]))
 
 
 def board(workdir: Path) -> Board:
@@ -58,84 +51,71 @@ def board(workdir: Path) -> Board:
 
 def languages(run: Run) -> list[str]:
     """Of the run, that which is learned from first."""
-    found = scores.section(run, "corpora")
-    return list(found.get("languages", ())) if isinstance(found, dict) else []
+    return run.names("corpora", "languages")
 
 
 def _printed_as(run: Run) -> list[str]:
     """Our languages for the paper's: themselves, or for embedded ones by their places."""
-    corpora = scores.section(run, "corpora") or {}
     names = languages(run)
-    is_embedded = any((corpora.get(name) or {}).get("train") == SYNTHETIC for name in names)
+    is_embedded = any(run.field("corpora", name, "train") == SYNTHETIC for name in names)
     return names if is_embedded else list(claims.LANGUAGES)
 
 
-def build(run: Run, board: Board) -> Table:
+def result(run: Run, tuned: Board) -> Table:
     """A line a row, and the paper's beneath it."""
     names = languages(run)
-    columns = [Column("perplexity", f"perplexity {n}", f"ppl {n}", f"perplexity_dev_{n}")
-               for n in names]  # fmt: skip
-    columns += [Column("accuracy", f"accuracy {n}", n, n) for n in names]
-    lines = []
-    for name in run.row_names():
-        lines.append(_line(run, name, _job(board, name)))
-        if printed := claims.find(name):
-            scores = dict(zip(_printed_as(run), printed.scores, strict=False))
-            cells = {name: Cell(*scores[name]) for name in names if name in scores}
-            lines.append(Line(claims.SOURCE, name, claims.SOURCE, cells, None, "",
-                              str(claims.SEEDS)))  # fmt: skip
+    columns = [
+        Column(name, f"perplexity_dev_{name}", table.perplexity, "perplexity", f"ppl {name}",
+               table.perplexity_sd)
+        for name in names
+    ]  # fmt: skip
+    columns += [Column(name, name, group="accuracy") for name in names]
+    printed, lines = {line.row: line for line in claims.LINES}, []
+    for name, row in run.rows.items():
+        lines.append(_line(row, _accuracies(tuned, name)))
+        if line := printed.get(name):
+            places = dict(zip(_printed_as(run), line.metrics.values(), strict=False))
+            cells = {name: places[name] for name in names if name in places}
+            seeds = str(next(iter(line.metrics.values())).number)
+            lines.append(Line(name, claims.SOURCE, cells, claims.SOURCE, seeds=seeds))
     for which in BASELINES:
-        known = {place[1]: value for place, value in board.baselines(TASK, which).items()}
+        known = {place[1]: value for place, value in tuned.baselines(TASK, which).items()}
         if known:
-            cells = {language: Cell(value / 100) for language, value in known.items()}
-            lines.append(Line(which, "baseline", which, cells, None, "", ABSENT))
+            cells = {language: Measure(value / 100) for language, value in known.items()}
+            lines.append(Line("baseline", which, cells, which, seeds=ABSENT))
     notes = [
         "Perplexity of held-out text where every selected token is masked; accuracy after "
         f"fine-tuning on {names[0] if names else 'the first language'} alone.",
     ]
     both = zip(_printed_as(run), claims.LANGUAGES.values(), strict=False)
-    if places := [f"{language} under {name}" for name, language in both if name in names]:
-        notes.append(f"The paper's numbers stand where ours do: {', '.join(places)}.")
+    if stand := [f"{language} under {name}" for name, language in both if name in names]:
+        notes.append(f"The paper's numbers stand where ours do: {', '.join(stand)}.")
     return Table("table3", "Table 3", "Inference, zero-shot", columns, lines, notes)
 
 
-def _job(board: Board, row: str) -> Job | None:
-    return next(iter(board.of(plain_name(row), TASK)), None)
+def _accuracies(tuned: Board, row: str) -> dict[str, Measure]:
+    """What the models of a row reach, by language, as a share."""
+    job = next(iter(tuned.of(plain_name(row), TASK)), None)
+    return {name: value.times(0.01) for name, value in (job.scores if job else {}).items()}
 
 
-def _accuracies(job: Job | None) -> dict[str, Measure]:
-    """By language, as a share."""
-    return {
-        language: Measure(
-            value.mean / 100,
-            None if value.sd is None else value.sd / 100,
-            value.number,
-            {seed: own / 100 for seed, own in value.by_seed.items()},
-        )
-        for language, value in (job.scores if job else {}).items()
-    }
-
-
-def _line(run: Run, name: str, job: Job | None) -> Line:
-    row = run.row(name)
-    cells = {metric: Cell(value.mean, value.sd if value.number > 1 else None)
-             for metric, value in row.metrics.items()}  # fmt: skip
-    cells |= {language: Cell(x.mean, x.sd) for language, x in _accuracies(job).items()}
+def _line(row: Row, accuracies: dict[str, Measure]) -> Line:
+    cells = {**row.metrics, **accuracies}
     message = "" if cells else diverged_at(row.diverged) if row.diverged else "not begun"
-    return Line(OURS, name, row.description, cells, None, "", str(len(row.seeds)),
-                message=message, diverged=row.diverged)  # fmt: skip
+    return Line(row.name, row.description, cells, seeds=str(len(row.seeds)), message=message,
+                diverged=row.diverged)  # fmt: skip
 
 
-def decide(run: Run, board: Board) -> list[Decided]:
+def decide(run: Run, tuned: Board) -> list[Decided]:
     """Every claim's verdict on the rows that were fine-tuned."""
-    names, found, unusable = languages(run), {}, {}
-    for row in run.row_names():
-        job = _job(board, row)
-        scores = _accuracies(job)
-        if job is None or not job.has_ended or not set(names) <= set(scores):
+    names = languages(run)
+    found, unusable = dict[str, RowEvidence](), dict[str, str]()
+    for row in run.row_names:
+        accuracies = _accuracies(tuned, row)
+        ended = all(job.has_ended for job in tuned.of(plain_name(row), TASK))
+        if ended and accuracies and set(names) <= set(accuracies):
+            roles = zip(claims.ROLES, names, strict=False)
+            found[row] = RowEvidence({role: accuracies[language] for role, language in roles})
+        else:
             unusable[row] = "not fine-tuned"
-            continue
-        roles = zip(_ROLES, names, strict=False)
-        found[row] = RowEvidence({role: scores[language] for role, language in roles})
-    evidence = Evidence(found, unusable)
-    return [claim.decide(evidence) for claim in CLAIMS]
+    return [claim.decide(Evidence(found, unusable)) for claim in claims.CLAIMS]

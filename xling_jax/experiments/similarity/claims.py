@@ -7,29 +7,135 @@ of the highest one that was measured; a "half" is the layers below or above it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from statistics import fmean
 
-from xling_jax.experiments.similarity.quantities import (
-    gap,
-    half_mean,
-    highest_is_low,
-    mean,
-    mean_cka,
-    metric,
+from xling_jax.experiments.similarity.rows import (
+    BILINGUAL,
+    MONOLINGUAL,
+    Pair,
+    best,
+    layers_of,
 )
-from xling_jax.experiments.similarity.report_pairs import BILINGUAL, MONOLINGUAL, RANDOM, Pair
-from xling_jax.report.claims import Check, Claim, Decided, Evidence, RowEvidence, measured
-from xling_jax.report.formats import listed
+from xling_jax.report import claims as checks
+from xling_jax.report.claims import (
+    Check,
+    Claim,
+    Decided,
+    Evidence,
+    Missing,
+    Quantity,
+    RowEvidence,
+    above,
+)
+from xling_jax.report.frame import Measure, measured
+from xling_jax.report.prose import listed, plural
 
-SOURCE = "W&C"
-CORRELATED = 0.9
-MUCH, TIMES = 0.1, 2.0  # that a map must add to precision, and multiply it by
-AS_GOOD = 0.02  # that embeddings may be below static vectors
+_FILE = Path(__file__).with_name("claims.csv")
 # Languages by their distance from English: those of W&C Figure 7, and the embedded ones.
 FROM = "en"
 BY_DISTANCE = ("fr", "de", "ru", "zh"), ("near", "far")
 
 Group = tuple[Pair, ...]
+Numbers = Mapping[int, float]  # by layer
+
+
+def mean_cka(row: str) -> Quantity:
+    """CKA, mean over layers."""
+    return checks.metric("cka", row, "mean CKA")
+
+
+def gap(first: str, second: str) -> Quantity:
+    """How much the mean CKA of a bilingual model is above that of monolingual ones."""
+    name = "mean CKA above that of monolingual models"
+    return above(name, mean_cka(first), mean_cka(second), first)
+
+
+def _stored(name: str, words: str) -> Callable[[str], Quantity]:
+    """A metric as it is stored, under a name in words."""
+    return lambda row: checks.metric(name, row, words)
+
+
+def _over_layers(
+    row: str, name: str, metric: tuple[str, str], read: Callable[[Numbers], float],
+    shown: Callable[[float], str] = checks.score, has_halves: bool = True,
+) -> Quantity:  # fmt: skip
+    """A number that is read from a metric of all layers of a row, of both halves if need be."""
+
+    def measure(evidence: Evidence) -> Measure:
+        layers = layers_of(evidence.usable(row)[0].metrics, *metric)
+        if not layers:
+            raise Missing(f"no {name}: row {row}")
+        means = {layer: each.mean for layer, each in layers.items()}
+        if has_halves and not all(_halves(means)):
+            raise Missing(f"no layers both below and above the middle: row {row}")
+        seeds = sorted({seed for each in layers.values() for seed in each.by_seed})
+        by_seed = {seed: read({n: each.by_seed.get(seed, math.nan) for n, each in layers.items()})
+                   for seed in seeds}  # fmt: skip
+        return measured(by_seed, read(means))
+
+    return Quantity(name, row, measure, shown=shown)
+
+
+def _middle_layer(values: Numbers) -> float:
+    """Half of the highest layer that was measured."""
+    return max(values, default=0) / 2
+
+
+def _halves(values: Numbers) -> tuple[list[float], list[float]]:
+    """The values of the layers below and above the middle; the middle layer is in neither."""
+    middle = _middle_layer(values)
+    lower = [value for layer, value in values.items() if layer < middle]
+    return lower, [value for layer, value in values.items() if layer > middle]
+
+
+def lower(row: str, what: str, start: str, end: str = "") -> Quantity:
+    """The mean of a metric, `what` in words, over the lower half of the layers."""
+    name = f"mean {what} of the lower half"
+    return _over_layers(row, name, (start, end), lambda values: fmean(_halves(values)[0]))
+
+
+def upper(row: str, what: str, start: str, end: str = "") -> Quantity:
+    """The mean of a metric over the upper half of the layers."""
+    name = f"mean {what} of the upper half"
+    return _over_layers(row, name, (start, end), lambda values: fmean(_halves(values)[1]))
+
+
+def mean(row: str, what: str, start: str) -> Quantity:
+    """The mean over layers."""
+    name = f"mean {what}"
+    return _over_layers(row, name, (start, ""), lambda v: fmean(v.values()), has_halves=False)
+
+
+def highest(row: str, what: str, start: str) -> Quantity:
+    """The layer with the highest value of a metric."""
+
+    def place(values: Numbers) -> float:
+        found = best(values)
+        return found[0] if found else math.nan
+
+    return _over_layers(row, f"layer with the highest {what}", (start, ""), place, _as_layer)
+
+
+def middle(row: str, start: str) -> Quantity:
+    """The middle of the layers of which a metric is known."""
+    return _over_layers(row, "middle layer", (start, ""), _middle_layer, _as_layer)
+
+
+def _as_layer(value: float) -> str:
+    return f"L{value:g}"
+
+
+QUANTITIES: Mapping[str, Callable[..., Quantity]] = {
+    "mean_cka": mean_cka, "gap": gap, "lower": lower, "upper": upper, "mean": mean,
+    "highest": highest, "middle": middle,
+    "correlation": _stored("pearson", "correlation"),
+    "embeddings": _stored("words_p1", "P@1 of embeddings"),
+    "static": _stored("static_p1", "P@1 of static vectors"),
+}  # fmt: skip
 
 
 def decide(pairs: Sequence[Pair], languages: Sequence[str]) -> list[Decided]:
@@ -40,44 +146,58 @@ def decide(pairs: Sequence[Pair], languages: Sequence[str]) -> list[Decided]:
       languages: of the run, the one that all others are compared with first.
     """
     evidence = Evidence(
-        {p.row: RowEvidence({k: measured(v, {s: x[k] for s, x in p.by_seed.items() if k in x})
-                             for k, v in p.metrics.items()})
-         for p in pairs if p.has_ended},
-        {p.row: "not ended" for p in pairs if not p.has_ended},
-    )  # fmt: skip
-    return [claim.decide(evidence) for claim in claims(pairs, languages)]
+        {pair.row: RowEvidence(pair.metrics) for pair in pairs if pair.has_ended},
+        {pair.row: "not ended" for pair in pairs if not pair.has_ended},
+    )
+    return [_claim(line, pairs, languages).decide(evidence) for line in checks.read(_FILE)]
 
 
-def _claim(
-    name: str,
-    source: str,
-    what: str,
-    statement: str,
-    groups: Sequence[Group],
-    metrics: Sequence[str],
-    checks: Callable[[Sequence[Group]], Iterable[Check]],
-    least: int = 1,
-) -> Claim:
-    """A claim on those groups of rows that have been measured, or may still be.
+def _groups(kinds: str, pairs: Sequence[Pair], languages: Sequence[str]) -> list[Group]:
+    """The rows that a claim compares, for every language that has all of them.
 
     Args:
-      name, source, statement: see `Claim`.
-      what: the models that it is about.
-      groups: rows that are compared with each other.
-      metrics: what is needed; it is the name of a metric, or of one for each layer.
-      checks: makes the checks, for groups.
-      least: how many groups it needs.
+      kinds: of models; with a bar between them each is a group of its own. `translated`: the
+        monolingual ones of other languages than the first. `distances`: the bilingual and the
+        monolingual ones of the languages whose distance is known, from near to far.
     """
-    found = [g for g in groups if all(not p.has_ended or _has(p, m) for p in g for m in metrics)]
-    left_out = [g for g in groups if g not in found]
+    if kinds == "translated":
+        return _groups(MONOLINGUAL, pairs, languages[1:])
+    if kinds == "distances":
+        both = {group[0].language: group
+                for group in _groups(f"{BILINGUAL} {MONOLINGUAL}", pairs, languages)}  # fmt: skip
+        if languages[:1] != [FROM]:
+            return []
+        orders = [[both[name] for name in (FROM, *order) if name in both] for order in BY_DISTANCE]
+        return max(orders, key=len)
+    rows = {(pair.kind, pair.language): pair for pair in pairs if pair.kind}
+    found = []
+    for own in kinds.split("|"):
+        each = [[rows.get((kind, name)) for kind in own.split()] for name in languages]
+        found += [tuple(pair for pair in group if pair) for group in each if None not in group]
+    return found
+
+
+def _claim(line: Mapping[str, str], pairs: Sequence[Pair], languages: Sequence[str]) -> Claim:
+    """A claim on those groups of rows that have been measured, or may still be."""
+    what, groups = line["scope"], _groups(line["rows"], pairs, list(languages))
+    found = [g for g in groups if all(not p.has_ended or _has(p, m)
+                                      for p in g for m in line["needs"].split())]  # fmt: skip
+    left_out = [group for group in groups if group not in found]
+    least = 2 if line["rows"] == "distances" else 1
     scope = f"{what}, text of {_languages(found)}" if found else what
     if found and left_out:
         scope += f" (not measured: {_languages(left_out)})"
-    missing = ""
+    missing, made = "", tuple[Check, ...]()
     if len(found) < least:
         missing = _missing(what, groups, left_out, least)
-    made = () if missing else tuple(checks(found))
-    return Claim(name, f"{SOURCE}, {source}", scope, statement, made, missing)
+    else:
+        bindings = [{"row": group[0].row, **{pair.kind: pair.row for pair in group}}
+                    for group in found]  # fmt: skip
+        if least > 1:
+            bindings = [near | {f"farther_{kind}": row for kind, row in far.items()}
+                        for near, far in pairwise(bindings)]  # fmt: skip
+        made = checks.checks_of(line["checks"], bindings, QUANTITIES)
+    return Claim(line["id"], line["source"], scope, line["statement"], made, missing)
 
 
 def _has(pair: Pair, metric: str) -> bool:
@@ -87,100 +207,14 @@ def _has(pair: Pair, metric: str) -> bool:
 
 
 def _languages(groups: Sequence[Group]) -> str:
-    return listed(list(dict.fromkeys(group[0].language for group in groups)))
+    return listed(dict.fromkeys(group[0].language for group in groups))
 
 
 def _missing(what: str, groups: Sequence[Group], left_out: Sequence[Group], least: int) -> str:
     """Why there are too few groups."""
     if left_out:
         rows = dict.fromkeys(pair.row for group in left_out for pair in group)
-        return f"not measured: row{'s' if len(rows) > 1 else ''} {', '.join(rows)}"
+        return f"not measured: {plural('row', list(rows))}"
     if least > 1:
         return f"{least} languages whose order by distance is known are needed, not {len(groups)}"
     return f"not in this run: {what[0].lower()}{what[1:]}"
-
-
-def _known_order(both: Sequence[Group], languages: Sequence[str]) -> list[Group]:
-    """The groups from near to far, where that is known."""
-    first = next(iter(languages), "")
-    if first != FROM:
-        return []
-    by_language = {group[0].language: group for group in both}
-    orders = [
-        [by_language[name] for name in (first, *order) if name in by_language]
-        for order in BY_DISTANCE
-    ]
-    return max(orders, key=len)
-
-
-def claims(pairs: Sequence[Pair], languages: Sequence[str]) -> list[Claim]:
-    """The paper's claims on the rows of a run."""
-    rows = {(pair.kind, pair.language): pair for pair in pairs if pair.kind}
-
-    def groups(*kinds: str) -> list[Group]:
-        """The rows of these kinds, for every language that has all of them."""
-        each = [tuple(rows.get((kind, name)) for kind in kinds) for name in languages]
-        return [tuple(p for p in group if p) for group in each if None not in group]
-
-    both = groups(BILINGUAL, MONOLINGUAL)
-    alone = groups(MONOLINGUAL)
-    translated = [group for group in alone if group[0].language not in languages[:1]]
-    # fmt: off
-    return [
-        _claim("bilingual-is-more-alike", "§5.2, Figure 7", "Bilingual and monolingual models",
-            "A bilingual model's two languages are at least as alike as two monolingual models: "
-            "mean CKA is not lower.",
-            both, ["cka"],
-            lambda found: [Check(mean_cka(a), "≥", mean_cka(b)) for a, b in found]),
-        _claim("more-alike-than-random", "§5.2, Figure 7", "Monolingual models, random encoders",
-            "Random encoders are a lower bound: two monolingual models have a higher mean CKA "
-            "than one beside a random encoder.",
-            groups(MONOLINGUAL, RANDOM), ["cka"],
-            lambda found: [Check(mean_cka(a), ">", mean_cka(b)) for a, b in found]),
-        _claim("lower-layers-are-alike", "§5.2, Figure 7", "Bilingual and monolingual models",
-            "The first few layers are the most alike: the layer with the highest CKA is not above "
-            "the middle, and mean CKA is higher in the lower half than in the upper.",
-            [*groups(BILINGUAL), *alone], ["cka_L"],
-            lambda found: [c for (p,) in found for c in (
-                highest_is_low(p, "CKA", "cka"),
-                Check(half_mean(p, 0, "CKA", "cka"), ">", half_mean(p, 1, "CKA", "cka")))]),
-        _claim("higher-layers-translate-words", "§5.1.1, Figure 4b", "Monolingual models",
-            "Mean states in context from higher layers translate words better: mean P@1 is higher "
-            "in the upper half of the layers than in the lower.",
-            translated, ["context_L_p1"],
-            lambda found: [Check(half_mean(p, 1, "P@1", "context", "_p1"), ">",
-                                 half_mean(p, 0, "P@1", "context", "_p1")) for (p,) in found]),
-        _claim("similarity-tells-retrieval", "§5.2, Figures 6 and 7", "Monolingual models",
-            "CKA is highly correlated over layers with sentence retrieval after a map: Pearson's "
-            "correlation is above .9.",
-            translated, ["pearson"],
-            lambda found: [Check(metric(p, "correlation", "pearson"), ">", CORRELATED)
-                           for (p,) in found]),
-        _claim("gap-shrinks-with-distance", "§5.2, Figure 7", "Bilingual and monolingual models",
-            "The more distant the languages, the smaller the gap between mean CKA of bilingual and "
-            "of monolingual models.",
-            _known_order(both, languages), ["cka"],
-            lambda found: [Check(gap(*a), ">", gap(*b))
-                           for a, b in zip(found[:-1], found[1:], strict=True)],
-            least=2),
-        _claim("maps-align", "§5.1.3 and §5.1.4, Figure 6", "Monolingual models",
-            "An orthogonal map aligns monolingual models: with it sentence retrieval, mean P@1 "
-            "over layers, is at least .1 higher than without and at least twice as high.",
-            translated, ["sentences_L", "unmapped_L"],
-            lambda found: [Check(mean(p, "P@1 with a map", "sentences"), "≥",
-                                 mean(p, "P@1 without", "unmapped"), factor, plus)
-                           for (p,) in found for factor, plus in ((1.0, MUCH), (TIMES, 0.0))]),
-        _claim("lower-layers-retrieve", "§5.1.3, Figure 6", "Monolingual models",
-            "Sentence retrieval after a map is best at a lower layer: the layer with the highest "
-            "P@1 is not above the middle.",
-            translated, ["sentences_L"],
-            lambda found: [highest_is_low(p, "P@1", "sentences") for (p,) in found]),
-        _claim("embeddings-match-static-vectors", "§5.1.1, Figure 4a", "Monolingual models",
-            "Embeddings of single-piece words translate about as well as static vectors of the "
-            "same words, or better: P@1 is at most .02 below.",
-            translated, ["words_p1", "static_p1"],
-            lambda found: [Check(metric(p, "P@1 of embeddings", "words_p1"), "≥",
-                                 metric(p, "P@1 of static vectors", "static_p1"), plus=-AS_GOOD)
-                           for (p,) in found]),
-    ]
-    # fmt: on

@@ -2,18 +2,63 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from xling_jax.experiments.similarity import (
-    claims,
-    report_notes,
-    report_page,
-    report_pairs,
-    report_tables,
+import numpy as np
+
+from xling_jax.experiments.similarity import claims
+from xling_jax.experiments.similarity.rows import (
+    BILINGUAL,
+    MONOLINGUAL,
+    OTHER_SEED,
+    RANDOM,
+    Pair,
+    best,
+    by_kind,
+    languages,
+    pairs,
 )
-from xling_jax.report import verdicts
-from xling_jax.report.printed import WIDTH, own_terminal, write_own
-from xling_jax.report.rows import read_run
+from xling_jax.report import page, table
+from xling_jax.report.claims import Verdicts
+from xling_jax.report.figures import (
+    COLOURS,
+    Card,
+    Entry,
+    Gallery,
+    Line,
+    Score,
+    bars,
+    house_style,
+    new_figure,
+)
+from xling_jax.report.frame import Curve, Measure, Run, read_run
+from xling_jax.report.prose import cut, plural, written
+from xling_jax.report.table import ABSENT, Column, Table, score, share, whole
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+OTHERS = "other rows"
+_CUTOFFS = (1, 5, 10)
+_LABEL = 26
+_CELL, _CELL_HEIGHT = 0.56, 0.3  # inches
+_TURNED = 8  # labels with more characters are turned
+_SCORES = (
+    Score("words", "embeddings of single-piece words", COLOURS[0]),
+    Score("static", "static vectors of the same words", COLOURS[5]),
+)
+_KINDS = {
+    BILINGUAL: "bilingual: one model reads both languages",
+    MONOLINGUAL: "monolingual: each language has a model of its own",
+    RANDOM: "random: the other language's encoder has random weights, as a lower bound",
+}
+_SIZES = {
+    "learned": "pairs of sentences for CKA and maps",
+    "tested": "for retrieval",
+    "contexts": "sentences of each language for words in context",
+}
 
 
 def write(workdir: Path) -> str:
@@ -23,21 +68,264 @@ def write(workdir: Path) -> str:
     stored result cannot be read.
     """
     run = read_run(workdir)
-    pairs = report_pairs.read(run)
-    decided = claims.decide(pairs, report_pairs.languages(run))
-    summary = report_tables.summary(pairs, report_notes.about(pairs))
-    tables = {summary.name: summary}
-    for build in (
-        report_tables.cka,
-        report_tables.sentences,
-        report_tables.words,
-        report_tables.context,
-    ):
-        if report_tables.has_numbers(table := build(pairs)):
-            tables[table.name] = table
-    folder = run.workdir / "report" / "tables"
-    write_own(tables.values(), folder)
-    verdicts.write(decided, folder)
-    report_page.write(run, pairs, tables, decided)
-    listed = verdicts.to_terminal(decided, WIDTH)
-    return "\n".join([own_terminal(summary), *([""] if listed else []), *listed]).rstrip()
+    found, order = pairs(run), languages(run)
+    verdicts = Verdicts(claims.decide(found, order))
+    shown, said = summary(found), _texts(found)
+    by_layer = [each for each in layer_tables(found) if each.has_numbers]
+    below = {each.name: each for each in by_layer}
+    folder, gallery = run.workdir / "report", Gallery(run.workdir / "report" / "figures")
+    table.write([shown, *by_layer], folder / "tables")
+    verdicts.write(folder / "tables")
+    kinds = by_kind(found, order)
+    retrieval = lines(kinds, {"": ("sentences", ""), ", no map": ("unmapped", "")})
+    drawn = {
+        "Similarity of layers": _heat(kinds, gallery),
+        "Sentences": _curves(gallery, "sentences", "Sentence retrieval by layer", retrieval),
+        "Words": _words(found, kinds, gallery),
+    }
+    names = (("cka",), ("sentences",), ("words", "words_by_layer"))
+    sections: dict[str, list[Any]] = {
+        "Results": [shown, page.Notes(shown.notes), page.all_metrics(run)],
+        "Claims": [verdicts] if found else [],
+        **{
+            heading: [page.Figures(said[heading], cards), *(below.get(name) for name in own)]
+            for (heading, cards), own in zip(drawn.items(), names, strict=True)
+        },
+        "What was run": page.settings(run),
+    }
+    page.write(run, _state(run), sections)
+    return "\n".join(filter(None, [table.to_terminal(shown), verdicts.to_terminal()]))
+
+
+def _state(run: Run) -> str:
+    """How far the run is, of what languages, and how much text is read at most."""
+    parts = [page.progress(run)]
+    if found := languages(run):
+        parts.append(f"{plural('Language', found)}.")
+    sizes = [f"{number:,.0f} {what}" for name, what in _SIZES.items()
+             if (number := run.setting("sentences", name)) is not None]  # fmt: skip
+    return " ".join([*parts, *([f"At most {', '.join(sizes)}."] if sizes else [])])
+
+
+def _texts(found: Sequence[Pair]) -> dict[str, list[str]]:
+    """Everything there is to say about rows, the measures that they have, and the figures."""
+    return written(
+        __file__,
+        kinds=[text for kind, text in _KINDS.items() if any(p.kind == kind for p in found)],
+        has_other_seed=any(pair.row == OTHER_SEED for pair in found),
+        measures={name.split("_")[0] for pair in found for name in pair.metrics},
+        empty=[pair.row for pair in found if pair.has_ended and not pair.metrics],
+    )
+
+
+def _line(pair: Pair, values: Mapping[str, float], description: str = "") -> table.Line:
+    message = "" if values else "not measured" if pair.has_ended else "not begun"
+    cells = {name: Measure(value) for name, value in values.items()}
+    return table.Line(pair.row, description or pair.description, cells, message=message)
+
+
+def summary(found: Sequence[Pair]) -> Table:
+    """A line a row: mean CKA, the best layers' retrieval and translation, and the correlation."""
+    depths = {max(layers) for pair in found if (layers := pair.layers("cka"))}
+    last = f"L{depths.pop()}" if len(depths) == 1 else "last"
+    columns = [
+        Column("CKA, mean", "cka", share, short="CKA"),
+        Column("CKA, L0", "cka_0", share, short="L0"),
+        Column(f"CKA, {last}", "cka_last", share, short=last),
+        Column("sentences", "sentences_best", share),
+        Column("at", "sentences_best_layer", _layer),
+        Column("without a map", "unmapped_best", share, short="no map"),
+        Column("at", "unmapped_best_layer", _layer),
+        Column("words", "words_p1", share),
+        Column("static", "static_p1", share),
+        Column("in context", "context_best", share, short="context"),
+        Column("at", "context_best_layer", _layer),
+        Column("Pearson", "pearson", share),
+    ]
+    lines = [_line(pair, _summarised(pair)) for pair in found]
+    made = Table("similarity", "Pairs of models", "means and best layers", columns, lines)
+    return made.those_present(_texts(found)["Notes"])
+
+
+def _layer(value: float) -> str:
+    return f"L{value:.0f}"
+
+
+def _summarised(pair: Pair) -> dict[str, float]:
+    names = ("cka", "cka_0", "words_p1", "static_p1", "pearson")
+    values = {name: pair.metrics[name].mean for name in names if name in pair.metrics}
+    if layers := pair.layers("cka"):
+        values["cka_last"] = layers[max(layers)]
+    for name, end in (("sentences", ""), ("unmapped", ""), ("context", "_p1")):
+        if highest := best(pair.layers(name, end)):
+            values[f"{name}_best_layer"], values[f"{name}_best"] = highest
+    return values
+
+
+def layer_tables(found: Sequence[Pair]) -> list[Table]:
+    """What was measured of each layer, and of single-piece words (W&C Figures 7, 6, 4a, 4b)."""
+    cka = []
+    for pair in found:
+        mean = {"mean": pair.metrics["cka"].mean} if "cka" in pair.metrics else {}
+        cka.append(_line(pair, _by_layer(pair, "cka") | mean))
+    retrieval = _measures(
+        found, {"with a map": ("sentences", ""), "without a map": ("unmapped", "")}
+    )
+    context = _measures(found, {f"P@{k}": ("context", f"_p{k}") for k in _CUTOFFS})
+    columns = _word_columns()
+    words = [
+        _line(pair, {c.metric: pair.metrics[c.metric].mean for c in columns
+                     if c.metric in pair.metrics})
+        for pair in found
+    ]  # fmt: skip
+    what = "Word translation"
+    return [
+        Table("cka", "CKA", "by layer", [*_columns(cka), Column("mean", "mean", share)], cka),
+        Table("sentences", "Sentence retrieval", "P@1 by layer, mean of both directions",
+              _columns(retrieval), retrieval),
+        Table("words", what, "words that are one piece", columns, words).those_present(),
+        Table("words_by_layer", what, "words in context, by layer", _columns(context), context),
+    ]  # fmt: skip
+
+
+def _by_layer(pair: Pair, start: str, end: str = "") -> dict[str, float]:
+    return {_layer(layer): value for layer, value in pair.layers(start, end).items()}
+
+
+def _columns(lines: Sequence[table.Line]) -> list[Column]:
+    """A column for each layer."""
+    names = {name for line in lines for name in line.cells if name.startswith("L")}
+    return [Column(name, name, share) for name in sorted(names, key=lambda name: int(name[1:]))]
+
+
+def _measures(found: Sequence[Pair], measures: Mapping[str, tuple[str, str]]) -> list[table.Line]:
+    """A line for each measure that a pair has, by title, as (start, end); one without any."""
+    lines = []
+    for pair in found:
+        values = {title: _by_layer(pair, *measure) for title, measure in measures.items()}
+        own = [_line(pair, each, title) for title, each in values.items() if each]
+        lines += own or [_line(pair, {})]
+    return lines
+
+
+def _word_columns() -> list[Column]:
+    ends = [*((f"P@{k}", f"p{k}") for k in _CUTOFFS),
+            *((way, f"{way}_p1") for way in ("forward", "backward"))]  # fmt: skip
+    columns = [
+        Column(f"{title}, {said}", f"{name}_{end}", share, short=f"{title} {said}")
+        for name, title in (("words", "embeddings"), ("static", "static"))
+        for said, end in ends
+    ]
+    return columns + [
+        Column("words in the dictionary", "words_words", whole, short="in dictionary"),
+        Column("tested words", "words_covered", whole, short="tested"),
+        Column("first candidates", "words_first", whole, short="first"),
+        Column("second candidates", "words_second", whole, short="second"),
+    ]
+
+
+class Cells(NamedTuple):
+    """A column of the heat table: a pair's label, and its values by `L0`, `L1`, … and `mean`."""
+
+    label: str
+    values: Mapping[str, float]
+
+
+def blocks(kinds: Mapping[str, Sequence[Pair]]) -> dict[str, list[Cells]]:
+    """CKA of every pair of each kind; empty if none was measured."""
+    found: dict[str, list[Cells]] = {}
+    for kind, own in kinds.items():
+        for pair in own:
+            mean = {"mean": pair.metrics["cka"].mean} if "cka" in pair.metrics else {}
+            cells = Cells(pair.label, _by_layer(pair, "cka") | mean)
+            found.setdefault(kind or OTHERS, []).append(cells)
+    return found if any(cells.values for own in found.values() for cells in own) else {}
+
+
+def heat(shown: Mapping[str, Sequence[Cells]]) -> Figure:
+    """W&C Figure 7: layers and their mean over pairs of models, a block for each kind of pair."""
+    every = [cells for own in shown.values() for cells in own]
+    layers = sorted(
+        {n for cells in every for n in cells.values} - {"mean"}, key=lambda n: int(n[1:])
+    )
+    longest = max(len(cut(cells.label, _LABEL)) for cells in every)
+    turned = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"} if longest > _TURNED else {}
+    with house_style():
+        height = 1.1 + _CELL_HEIGHT * len(layers) + 0.05 * longest * bool(turned)
+        figure = new_figure(max(4.2, 0.9 + _CELL * (len(every) + 0.25 * len(shown))), height)
+        grid = figure.subplots(
+            2, len(shown), squeeze=False, sharex="col", sharey="row",
+            width_ratios=[len(own) for own in shown.values()],
+            height_ratios=(max(len(layers), 1), 1),
+        )  # fmt: skip
+        for (kind, own), column in zip(shown.items(), grid.T, strict=True):
+            column[0].set_title(kind, fontweight="bold")
+            labels = [cut(cells.label, _LABEL) for cells in own]
+            for axes, names in zip(column, (layers, ["mean"]), strict=True):
+                values = np.array([[cells.values.get(n, np.nan) for cells in own] for n in names])
+                values = values.reshape(len(names), len(own))
+                axes.pcolormesh(np.ma.masked_invalid(values), cmap="Blues", vmin=0, vmax=1,
+                                edgecolors="white", lw=0.8)  # fmt: skip
+                for (row, place), value in np.ndenumerate(values):
+                    text = ABSENT if np.isnan(value) else score(float(value))
+                    axes.text(place + 0.5, row + 0.5, text, ha="center", va="center", fontsize=8,
+                              color="white" if value > 0.7 else "#222222")  # fmt: skip
+                axes.set_xticks(np.arange(len(own)) + 0.5, labels, fontsize=8, **turned)
+                axes.set_yticks(np.arange(len(names)) + 0.5, names, fontsize=8)
+                axes.set_ylim(len(names), 0)
+                axes.tick_params(length=0)
+                axes.spines[:].set_visible(False)
+        return figure
+
+
+def _heat(kinds: Mapping[str, Sequence[Pair]], gallery: Gallery) -> list[Card]:
+    shown = blocks(kinds)
+    wide = sum(map(len, shown.values())) > 6
+    return gallery.card("cka", "CKA of every layer", heat, shown, wide=wide) if shown else []
+
+
+def lines(
+    kinds: Mapping[str, Sequence[Pair]], measures: Mapping[str, tuple[str, str]]
+) -> list[Line]:
+    """Curves over layers, `Line.curves` by kind of pair: a line for each pair and measure.
+
+    Args:
+      kinds: the pairs.
+      measures: start and end of metrics' names, by what is said of a line after its pair. Those
+        of one pair share a colour.
+    """
+    labels = list(dict.fromkeys(pair.label for own in kinds.values() for pair in own))
+    found = []
+    for number, (said, (start, end)) in enumerate(measures.items()):
+        for place, label in enumerate(labels):
+            curves = {
+                kind or OTHERS: Curve(list(values), list(values.values()), [0.0] * len(values))
+                for kind, own in kinds.items()
+                for pair in own
+                if pair.label == label and (values := pair.layers(start, end))
+            }
+            if curves:
+                colour = place % len(COLOURS) + number * len(COLOURS)
+                found.append(Line(f"{label}{said}", colour, curves))
+    return found
+
+
+def _curves(gallery: Gallery, name: str, alt: str, found: Sequence[Line]) -> list[Card]:
+    kinds = {kind: kind for line in found for kind in line.curves}
+    return gallery.curves(name, alt, found, kinds, "layer")
+
+
+def _words(
+    found: Sequence[Pair], kinds: Mapping[str, Sequence[Pair]], gallery: Gallery
+) -> list[Card]:
+    entries = []
+    for pair in found:
+        ours = {each.name: Measure(pair.metrics[f"{each.name}_p1"].mean) for each in _SCORES
+                if f"{each.name}_p1" in pair.metrics}  # fmt: skip
+        if ours:
+            entries.append(Entry(cut(pair.row, _LABEL), ours))
+    alt, cards = "Translation of words that are one piece", list[Card]()
+    if entries:
+        cards += gallery.card("words", alt, bars, entries, _SCORES, "P@1", wide=True)
+    alt = "Translation of words in context by layer"
+    return cards + _curves(gallery, "words_by_layer", alt, lines(kinds, {"": ("context", "_p1")}))

@@ -1,13 +1,43 @@
-"""The report of a run of `transfer`: Wu, Conneau et al. 2020, Table 1 and §4."""
+"""The report of a run of `zero_shot`: Wu, Conneau et al. 2020, Table 1 and §4."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from xling_jax.experiments.zero_shot import claims, report_notes, report_page, report_tables, scores
-from xling_jax.report import verdicts
-from xling_jax.report.printed import WIDTH, own_terminal, write_own
-from xling_jax.report.rows import read_run
+import pandas as pd
+
+from xling_jax.experiments.zero_shot import claims, notes
+from xling_jax.experiments.zero_shot.notes import MEASURES, TITLES, label
+from xling_jax.experiments.zero_shot.scores import (
+    BASELINES,
+    DEV,
+    LANGUAGES,
+    METRICS,
+    SOURCE,
+    Board,
+    Job,
+    Place,
+    job_of,
+    printed,
+    printed_scores,
+    read,
+)
+from xling_jax.report import page, table
+from xling_jax.report.claims import Verdicts
+from xling_jax.report.figures import COLOURS, Card, Entry, Gallery, Line, Score, bars
+from xling_jax.report.frame import Measure, Run, curve_of, curves, mean_of, read_run
+from xling_jax.report.prose import cut, diverged_at
+from xling_jax.report.table import ABSENT, Column, Table, difference, percent
+
+SUMMARY = "table1"
+MEAN, DELTA, AVERAGE = "mean", "delta", "average"
+_BASELINE = "baseline"
+_LABEL = 26
+_MOST = 4  # bars of a row that have room
+_KEPT = re.compile(r"([^;]+);first\[(\d+)\](;map)?")
 
 
 def write(workdir: Path) -> str:
@@ -17,14 +47,264 @@ def write(workdir: Path) -> str:
     stored result cannot be read.
     """
     run = read_run(workdir)
-    board = scores.read(run)
-    decided = claims.decide(board)
-    tables = report_tables.build(board, report_notes.about(run, board))
-    folder = run.workdir / "report" / "tables"
-    write_own(tables, folder)
-    verdicts.write(decided, folder)
-    report_page.write(run, board, tables, decided)
-    parts = [f"{table.heading}\n{own_terminal(table)}" for table in tables]
-    if listed := verdicts.to_terminal(decided, WIDTH):
-        parts.append("\n".join(listed))
-    return "\n\n".join(parts).rstrip()
+    board = read(run)
+    verdicts = Verdicts(claims.decide(board))
+    said = notes.texts(run, board)
+    shown = tables(board, said["Notes"])
+    folder, gallery = run.workdir / "report", Gallery(run.workdir / "report" / "figures")
+    table.write(shown, folder / "tables")
+    verdicts.write(folder / "tables")
+    jobs = list(run.config.get("rows", ()))  # the settings that were tried are many
+    sections: dict[str, list[Any]] = {
+        "Results": [*shown, page.Notes(said["Notes"] if shown else ()), *_settings(run, board)],
+        "Claims": [verdicts] if board.jobs else [],
+        "Rows": [page.Figures(said["Rows"], _bars(board, gallery))],
+        "Layers kept": [page.Figures(said["Layers kept"], _by_layers(board, gallery))],
+        "Over epochs": [page.Figures(said["Over epochs"], _by_epochs(run, board, gallery))],
+        "What was run": page.settings(run, rows=jobs),
+    }
+    page.write(run, notes.state(run, board), sections)
+    return "\n".join(filter(None, [*map(table.to_terminal, shown), verdicts.to_terminal()]))
+
+
+def tables(board: Board, said: Sequence[str]) -> list[Table]:
+    """A table for each task, before them one of the means of all where there are several."""
+    found = [_of_task(board, task, said) for task in board.tasks]
+    return [_summary(board, said), *found] if len(found) > 1 else found
+
+
+def _of_task(board: Board, task: str, said: Sequence[str]) -> Table:
+    """A line a row, the paper's beneath ours; below all the baselines."""
+    columns, names = _columns(board)
+    lines = []
+    for row in board.rows:
+        own = board.scores(row, task, names)
+        cells = {names[place]: value for place, value in own.items()}
+        lines.append(_line(row, board.of(row, task), cells | _means(board, row, task)))
+        if line := printed(row):
+            scores = printed_scores(line, task)
+            means = {MEAN: mean_of(list(scores.values())), DELTA: line.metrics[f"{task}_{DELTA}"]}
+            lines.append(_other_line(row, SOURCE, SOURCE, scores | means))
+    for which in BASELINES:
+        if known := board.baselines(task, which):
+            cells = {names[place]: Measure(value) for place, value in known.items()}
+            targets = [Measure(known[place]) for place in board.targets if place in known]
+            if len(targets) == len(board.targets):
+                cells[MEAN] = mean_of(targets)
+            lines.append(_other_line(which, _BASELINE, f"{which} {_BASELINE}", cells))
+    caption = f"{MEASURES[task]}, percent"
+    return Table(f"{SUMMARY}_{task}", TITLES[task], caption, columns, lines, said)
+
+
+def _columns(board: Board) -> tuple[list[Column], dict[Place, str]]:
+    """The columns of a task's table, and the name of every place's."""
+    targets, sources = board.targets, board.sources
+    names = {place: label(place, targets) for place in targets}
+    paper = LANGUAGES if any(map(printed, board.rows)) else ()
+    group = "target languages"
+    columns = [Column(name, name, percent, group)
+               for name in dict.fromkeys([*names.values(), *paper])]  # fmt: skip
+    columns += [Column("mean", MEAN, percent, group), Column("Δ", DELTA, difference, group, DELTA)]
+    for place in sources:
+        short = label(place, sources)
+        names[place] = f"source {short}"
+        columns.append(Column(short, names[place], percent, "learned from"))
+    return columns, names
+
+
+def _means(board: Board, row: str, task: str) -> dict[str, Measure]:
+    """A row's mean and its difference, as far as there are any; of the second the mean alone."""
+    mean, delta = board.mean(row, task), board.delta(row, task)
+    return ({MEAN: mean} if mean else {}) | ({DELTA: Measure(delta.mean)} if delta else {})
+
+
+def _summary(board: Board, said: Sequence[str]) -> Table:
+    """Mean and difference of every task, and the mean of the differences."""
+    columns, lines = list[Column](), []
+    for task in board.tasks:
+        title = TITLES[task]
+        columns += [
+            Column(MEASURES[task], f"{task}_{MEAN}", percent, title, title),
+            Column("Δ", f"{task}_{DELTA}", difference, title, DELTA),
+        ]
+    columns.append(Column("Δ", AVERAGE, difference, "all tasks", "all: delta"))
+    for row in board.rows:
+        jobs = [job for task in board.tasks for job in board.of(row, task)]
+        own = {task: _means(board, row, task) for task in board.tasks}
+        lines.append(_line(row, jobs, _averaged(own)))
+        if line := printed(row):
+            paper = {
+                task: {MEAN: mean_of(list(printed_scores(line, task).values())),
+                       DELTA: line.metrics[f"{task}_{DELTA}"]}
+                for task in board.tasks
+            }  # fmt: skip
+            lines.append(_other_line(row, SOURCE, SOURCE, _averaged(paper)))
+    return Table(SUMMARY, "All tasks", "means over target languages", columns, lines, said)
+
+
+def _averaged(by_task: Mapping[str, Mapping[str, Measure]]) -> dict[str, Measure]:
+    """The numbers of all tasks, and the mean of the differences, where all have one."""
+    cells = {f"{task}_{name}": x for task, own in by_task.items() for name, x in own.items()}
+    deltas = [own[DELTA] for own in by_task.values() if DELTA in own]
+    average = {AVERAGE: Measure(mean_of(deltas).mean)} if len(deltas) == len(by_task) else {}
+    return cells | average
+
+
+def _line(row: str, jobs: Sequence[Job], cells: Mapping[str, Measure]) -> table.Line:
+    """Our line of some jobs, or what there is in the place of numbers."""
+    diverged: dict[int, int] = {}
+    for replica in (replica for job in jobs for replica in job.lost):
+        diverged[replica.seed] = max(replica.diverged_at or 0, diverged.get(replica.seed, 0))
+    message = "not measured" if any(job.has_ended for job in jobs) else "not begun"
+    message = diverged_at(diverged) if diverged else message
+    if any(job.has_begun and not job.has_ended for job in jobs):
+        message = "in training"
+    described = next((job.description for job in jobs if job.description != row), "")
+    return table.Line(row, described or table.OURS, cells, seeds=_seeds(jobs),
+                      message="" if cells else message, diverged=diverged)  # fmt: skip
+
+
+def _seeds(jobs: Sequence[Job]) -> str:
+    """How many seeds are in the means, and how many settings ended while some have not."""
+    text = str(len({replica.seed for job in jobs for replica in job.chosen}))
+    ended, planned = sum(len(job.ended) for job in jobs), sum(job.planned for job in jobs)
+    if ended < planned:
+        text += f" ({ended} of {planned} settings ended)"
+    if lost := sum(len(job.lost) for job in jobs):
+        text += f" ({lost} diverged)"
+    return text
+
+
+def _other_line(row: str, what: str, source: str, cells: Mapping[str, Measure]) -> table.Line:
+    """A line that is not from our models."""
+    return table.Line(row, what, cells, source, seeds=ABSENT)
+
+
+def _settings(run: Run, board: Board) -> list[Any]:
+    """Every metric of every setting that ended, folded away; a star marks those in the scores."""
+    parts = list[Any]()
+    for task in board.tasks:
+        jobs = board.of_task(task)
+        chosen = {(each.row, each.seed) for job in jobs for each in job.chosen}
+        names = {job.name for job in jobs}
+        ended = [replica for replica in run.replicas if job_of(replica.row) in names]
+        metrics = list(dict.fromkeys(name for replica in ended for name in replica.metrics))
+        lines = []
+        for replica in ended:
+            star = "*" if (replica.row, replica.seed) in chosen else ""
+            values = [replica.metrics.get(name) for name in metrics]
+            numbers = [ABSENT if value is None else f"{value:.4g}" for value in values]
+            if replica.diverged_at is not None:
+                star = f"diverged at step {replica.diverged_at:,}"
+            lines.append([replica.row, star, replica.seed, *numbers])
+        if lines:
+            header = ["setting", "", "seed", *metrics]
+            parts.append(page.Grid(header, lines, 2, f"{TITLES[task]}: every setting"))
+    return parts or [page.NO_METRICS]
+
+
+def blocks(board: Board) -> list[list[Place]]:
+    """The target languages, in as many parts as figures are needed."""
+    places = board.targets
+    return [places[start : start + _MOST] for start in range(0, len(places), _MOST)]
+
+
+def _bars(board: Board, gallery: Gallery) -> list[Card]:
+    cards = []
+    for task in board.tasks:
+        for number, places in enumerate(blocks(board)):
+            names = [label(place, board.targets) for place in places]
+            scores = [Score(name, name, colour)
+                      for name, colour in zip(names, COLOURS, strict=False)]  # fmt: skip
+            if entries := _entries(board, task, places):
+                name = f"rows_{task}" + (f"_{number + 1}" if number else "")
+                alt = f"Every row: {TITLES[task]}"
+                cards += gallery.card(name, alt, bars, entries, scores, MEASURES[task], wide=True)
+    return cards
+
+
+def _entries(board: Board, task: str, places: Sequence[Place]) -> list[Entry]:
+    """The scores of every row that has any, as shares, and the paper's of the same languages."""
+    found = []
+    for row in board.rows:
+        own = board.scores(row, task, places)
+        ours = {label(place, board.targets): value.times(0.01) for place, value in own.items()}
+        line = printed(row)
+        paper = printed_scores(line, task) if line else {}
+        shown = {name: value.times(0.01) for name, value in paper.items() if name in ours}
+        if ours:
+            found.append(Entry(cut(row, _LABEL), ours, shown))
+    return found
+
+
+def over_layers(board: Board, pair: str, task: str) -> list[Line]:
+    """A line for each kind of models, with a curve for each target language, as shares.
+
+    A kind is the pretrained row whose first layers are kept, with a map between its languages'
+    states or without; one with a single number of layers has no line.
+    """
+    found: dict[str, dict[str, dict[int, Measure]]] = {}
+    for job in board.of_task(task):
+        match = _KEPT.fullmatch(job.description)
+        if match and job.pair == pair:
+            kind = f"{match[1]}, {'mapped' if match[3] else 'no map'}"
+            for language in job.languages[1:]:
+                if language in job.scores:
+                    points = found.setdefault(kind, {}).setdefault(language, {})
+                    points[int(match[2])] = job.scores[language].times(0.01)
+    return [
+        Line(kind, number, {language: curve_of(points) for language, points in own.items()})
+        for number, (kind, own) in enumerate(found.items())
+        if max(map(len, own.values())) > 1
+    ]
+
+
+def by_epoch(run: Run) -> pd.DataFrame:
+    """The evaluations of each job by epoch, without settings that diverged.
+
+    Batches of different sizes have different numbers of steps in an epoch.
+    """
+    lost = [(r.row, r.seed) for r in run.replicas if r.diverged_at is not None]
+    frame = run.evaluations.dropna(subset="epoch")
+    frame = frame[~pd.MultiIndex.from_frame(frame[["row", "seed"]]).isin(lost)]
+    epochs = frame["epoch"].astype(float).round().astype(int)
+    return frame.assign(row=frame["row"].map(job_of), step=epochs)
+
+
+def over_epochs(frame: pd.DataFrame, board: Board, pair: str, task: str) -> list[Line]:
+    """The scores of every row of a pair `by_epoch`: means over seeds and settings."""
+    found, start = [], f"{METRICS[task]}_"
+    for number, row in enumerate(board.rows):
+        every = curves(frame[frame["row"] == f"{pair}/{row}/{task}"])
+        own = {name.removeprefix(start): x for name, x in every.items() if name.startswith(start)}
+        if own:
+            found.append(Line(cut(row, _LABEL), number, own))
+    return found
+
+
+def _by_layers(board: Board, gallery: Gallery) -> list[Card]:
+    def draw(pair: str, task: str) -> list[Card]:
+        lines = over_layers(board, pair, task)
+        shown = {name: name for line in lines for name in line.curves}
+        alt = f"{TITLES[task]} by layers kept, {pair}"
+        return gallery.curves(f"layers_{task}_{pair}", alt, lines, shown, "layers kept")
+
+    return _each(board, draw)
+
+
+def _by_epochs(run: Run, board: Board, gallery: Gallery) -> list[Card]:
+    frame = by_epoch(run)
+
+    def draw(pair: str, task: str) -> list[Card]:
+        source, *targets = pair.split("-")
+        shown = {DEV: f"{source}, to choose by", source: source} | {n: n for n in targets}
+        alt = f"{TITLES[task]} over epochs, {pair}"
+        lines = over_epochs(frame, board, pair, task)
+        return gallery.curves(f"epochs_{task}_{pair}", alt, lines, shown, "epoch")
+
+    return _each(board, draw)
+
+
+def _each(board: Board, draw: Callable[[str, str], Iterable[Card]]) -> list[Card]:
+    """The cards of every task and pair."""
+    return [card for task in board.tasks for pair, _ in board.sources for card in draw(pair, task)]

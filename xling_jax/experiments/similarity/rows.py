@@ -1,0 +1,99 @@
+"""The rows of a run of `similarity`: pairs of models, the language they were compared on, and what
+was measured of each layer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from xling_jax.report.frame import Measure, Run
+
+T = TypeVar("T")
+BILINGUAL, MONOLINGUAL, RANDOM = KINDS = ("bilingual", "monolingual", "random")
+OTHER_SEED = "other_seed"
+_LANGUAGE = re.compile(r"@\s*(\S+)\s*$")
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A row: two models that read text of the first language and its translation.
+
+    kind: one of `KINDS`, told by the row's name; empty for a row of another name. language: of the
+    translation; empty where the description names none. label: the two languages, or the name of
+    a row of no kind. metrics: none of a row that has not ended.
+    """
+
+    row: str
+    description: str
+    kind: str
+    language: str
+    label: str
+    metrics: Mapping[str, Measure]
+    has_ended: bool
+
+    def layers(self, start: str, end: str = "") -> dict[int, float]:
+        """A metric of every layer, see `layers_of`."""
+        return {n: each.mean for n, each in layers_of(self.metrics, start, end).items()}
+
+
+def layers_of(metrics: Mapping[str, T], start: str, end: str = "") -> dict[int, T]:
+    """A metric of every layer L, among others as `start_L` + `end`, in the order of the layers."""
+    name = re.compile(rf"{re.escape(start)}_(\d+){re.escape(end)}")
+    found = {int(m[1]): v for k, v in metrics.items() if (m := name.fullmatch(k))}
+    return dict(sorted(found.items()))
+
+
+def best(values: Mapping[int, float]) -> tuple[int, float] | None:
+    """The layer with the highest value, the lowest of several, and the value; None without any."""
+    return max(values.items(), key=lambda item: (item[1], -item[0])) if values else None
+
+
+def languages(run: Run) -> list[str]:
+    """The languages that the config names, then those of rows, the first one first."""
+    found = [*run.names("languages"), *(_language(run.description(row)) for row in run.row_names)]
+    return [name for name in dict.fromkeys(found) if name]
+
+
+def _language(description: str) -> str:
+    match = _LANGUAGE.search(description)
+    return match[1] if match else ""
+
+
+def pairs(run: Run) -> list[Pair]:
+    """Every row, ended or not, in the config's order."""
+    first = next(iter(languages(run)), "")
+    ended = {name for name, _ in run.ended}
+    seen: set[tuple[str, str]] = set()
+    found = []
+    for name, row in run.rows.items():
+        language = _language(row.description)
+        kind = _kind(name, language, first)
+        # Two models of one language, or text of it and its paraphrases: en′ in the paper.
+        label = f"{first}–{language}" + ("′" if language == first else "")
+        if (kind, language) in seen:
+            kind = ""
+        seen.add((kind, language))
+        label = label if kind else name
+        pair = Pair(name, row.description, kind, language, label, row.metrics, name in ended)
+        found.append(pair)
+    return found
+
+
+def _kind(row: str, language: str, first: str) -> str:
+    if not language:
+        return ""
+    if row == OTHER_SEED and language == first:
+        return MONOLINGUAL
+    return next((kind for kind in KINDS if row == f"{kind}_{language}"), "")
+
+
+def by_kind(every: Sequence[Pair], order: Sequence[str]) -> dict[str, list[Pair]]:
+    """The pairs of each kind that has any, sorted by language; those of no kind come last."""
+    found = {}
+    for kind in (*KINDS, ""):
+        if own := [pair for pair in every if pair.kind == kind]:
+            found[kind] = sorted(own, key=lambda pair: order.index(pair.language)) if kind else own
+    return found

@@ -1,0 +1,189 @@
+"""What must be known to read a run of `zero_shot`: scores, baselines, what is missing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from statistics import StatisticsError, correlation, fmean
+from typing import Any
+
+from xling_jax.experiments.zero_shot.scores import (
+    DEV,
+    MAJORITY,
+    Board,
+    Job,
+    Place,
+    best_of,
+    job_of,
+    printed,
+)
+from xling_jax.report.frame import Run
+from xling_jax.report.prose import listed, plural, spread, written
+
+TITLES = {"nli": "NLI", "ner": "NER", "parsing": "Parsing"}
+MEASURES = {"nli": "accuracy", "ner": "span F1", "parsing": "LAS"}
+_LEAST = 3  # points of a correlation
+
+
+def label(place: Place, places: Sequence[Place]) -> str:
+    """A language, with its pair where several of the places have it."""
+    pair, language = place
+    return language if [name for _, name in places].count(language) == 1 else f"{language} ({pair})"
+
+
+def texts(run: Run, board: Board) -> dict[str, list[str]]:
+    """Everything there is to say about the jobs of a run, and the figures."""
+    numbers = [len(board.scores(row, task, board.targets))
+               for task in board.tasks for row in board.rows]  # fmt: skip
+    epochs, total = {}, {}
+    for task in board.tasks:
+        chosen = [replica.metrics for job in board.of_task(task) for replica in job.chosen]
+        epochs[task] = [round(found["best_epoch"]) for found in chosen if "best_epoch" in found]
+        total[task] = run.field("settings", task, "epochs")
+    return written(
+        __file__,
+        tasks=board.tasks,
+        subtypes=run.field("parsing", "subtypes"),
+        punctuation=run.field("parsing", "punctuation"),
+        sizes=_sizes(board),
+        choice=_choice(run, board),
+        is_partial=any(0 < number < len(board.targets) for number in numbers),
+        seeds=len({each.seed for job in board.jobs for each in job.chosen}),
+        below=_below(board),
+        has_paper=any(map(printed, board.rows)),
+        **_word_order(board),
+        cut=_cut(board),
+        epochs=[f"{TITLES[task]} {spread(found)}" + (f" of {total[task]}" if total[task] else "")
+                for task, found in epochs.items() if found],
+        last=[TITLES[task] for task in board.tasks
+              if run.field("settings", task, "select") == "last"],
+        missing=_missing(board),
+    )  # fmt: skip
+
+
+def _greatest(board: Board, task: str, start: str) -> dict[str, float]:
+    """The greatest value of `start` + NAME among the chosen settings of a task, by name."""
+    found: dict[str, float] = {}
+    for replica in (replica for job in board.of_task(task) for replica in job.chosen):
+        for name, value in replica.metrics.items():
+            if name.startswith(start):
+                own = name.removeprefix(start)
+                found[own] = max(value, found.get(own, 0.0))
+    return found
+
+
+def _sizes(board: Board) -> list[str]:
+    """How many examples each language was tested on, which the results say, by task."""
+    each = []
+    for task in board.tasks:
+        sizes = _greatest(board, task, "examples_")
+        if own := [f"{number:,.0f} of {name}" for name, number in sizes.items() if name != DEV]:
+            each.append(f"{TITLES[task]} {listed(own)}")
+    return each
+
+
+def _choice(run: Run, board: Board) -> str:
+    """Which of the settings the scores are of."""
+    tried = Counter(job_of(name) for name in {name for name, _ in run.planned})
+    most, number = max((tried[job.name] for job in board.jobs), default=1), best_of(run)
+    if most < 2:
+        return "the one setting that is tried"
+    if number == 1:
+        return f"the best of at most {most} settings"
+    return f"the best {number} of at most {most} settings, the mean of them"
+
+
+def _below(board: Board) -> dict[str, list[str]]:
+    """Which target scores are not above the majority baseline, by task."""
+    found = {}
+    for task in board.tasks:
+        known = board.baselines(task, MAJORITY)
+        found[TITLES[task]] = [
+            f"{row} ({label(place, board.targets)})"
+            for row in board.rows
+            for place, score in board.scores(row, task, board.targets).items()
+            if place in known and score.mean <= known[place]
+        ]
+    return {title: names for title, names in found.items() if names}
+
+
+def _word_order(board: Board) -> dict[str, Any]:
+    """The word order of languages as each row's models link their words, and its correlation with
+    the scores (D&S Appendix B.2)."""
+    orders, correlations = [], dict[str, list[str]]()
+    for row in board.rows:
+        own: dict[str, float] = {}
+        for task in board.tasks:
+            targets, sources = _points(board.of(row, task))
+            own |= {name: order for name, (order, _) in targets.items()}
+            if len(targets) >= _LEAST and sources:
+                every = [*targets.values(), (1.0, fmean(sources))]
+                text = f"{row} {_pearson(every[:-1])} ({_pearson(every)})"
+                correlations.setdefault(TITLES[task], []).append(text)
+        if own:
+            orders.append(f"{row}: {listed(f'{name} {order:.2f}' for name, order in own.items())}")
+    return {"orders": orders, "correlations": correlations}
+
+
+def _points(jobs: Sequence[Job]) -> tuple[dict[str, tuple[float, float]], list[float]]:
+    """Word order and score of each target language; the scores of the source languages, whose
+    order is 1."""
+    found: dict[str, tuple[float, float]] = {}
+    for job in jobs:
+        for language in job.languages[1:]:
+            name = f"order_{language}"
+            known = [r.metrics[name] for r in job.chosen if name in r.metrics]
+            if known and language in job.scores:
+                found[language] = fmean(known), job.scores[language].mean
+    return found, [j.scores[j.languages[0]].mean for j in jobs if j.languages[0] in j.scores]
+
+
+def _pearson(points: Sequence[tuple[float, float]]) -> str:
+    try:
+        return f"{correlation(*zip(*points, strict=True)):.2f}"
+    except StatisticsError:  # one of the two does not vary
+        return "not defined"
+
+
+def _cut(board: Board) -> dict[str, list[str]]:
+    """How many pieces did not fit in a model, at most of all rows, by task."""
+    most = {TITLES[task]: _greatest(board, task, "cut_") for task in board.tasks}
+    cut = {title: [f"{number:,.0f} ({name})" for name, number in own.items() if number]
+           for title, own in most.items()}  # fmt: skip
+    return {title: names for title, names in cut.items() if names}
+
+
+def _missing(board: Board) -> dict[str, list[str]]:
+    """What has not begun, is in training or diverged."""
+    return {
+        "Not begun": [job.name for job in board.jobs if not job.has_begun],
+        "In training": [
+            f"{job.name} ({len(job.ended)} of {job.planned} settings ended)"
+            for job in board.jobs if job.has_begun and not job.has_ended
+        ],
+        "Diverged, and in no mean": [
+            f"{job.name} ({len(job.lost)} of {job.planned} settings; "
+            f"{plural('seed', sorted({replica.seed for replica in job.lost}))})"
+            for job in board.jobs if job.lost
+        ],
+    }  # fmt: skip
+
+
+def state(run: Run, board: Board) -> str:
+    """How far the run is, and of what."""
+    jobs = board.jobs
+    if not any(job.has_begun for job in jobs):
+        text = "Nothing has been logged yet."
+    else:
+        done = sum(job.has_ended for job in jobs)
+        ended, planned = sum(len(job.ended) for job in jobs), sum(job.planned for job in jobs)
+        text = (
+            f"{'Ended' if done == len(jobs) else 'Not finished'}: {done} of {len(jobs)} rows and "
+            f"tasks done, {ended} of {planned} settings."
+        )
+    named: Mapping[str, Sequence[object]] = {
+        "Task": board.tasks,
+        "Pair": list(dict.fromkeys(pair for pair, _ in board.sources)),
+        "Seed": sorted({seed for _, seed in run.planned}),
+    }
+    return " ".join([text, *(f"{plural(what, own)}." for what, own in named.items() if own)])

@@ -1,0 +1,316 @@
+"""A run's stored results as tidy frames: means over seeds, curves over training, what is missing.
+
+A frame has a line for each number: `row`, `seed`, `step`, `epoch`, `metric`, `value`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from statistics import fmean
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from xling_jax.records import Identity
+from xling_jax.runs import results
+from xling_jax.runs.results import Metrics, Record, Replica
+
+_COLUMNS = ["row", "seed", "step", "epoch", "metric", "value"]
+_LAYERED = re.compile(r"(?:retrieval|translation|alignment_f1)_(\d+)")
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A mean over `number` seeds and their values, as far as known.
+
+    sd: of the population (ddof=0), as D&S do not say which theirs is; None for a single seed, or
+    where a seed's value is not finite.
+    """
+
+    mean: float
+    sd: float | None = None
+    number: int | None = None
+    by_seed: Mapping[int, float] = field(default_factory=dict)
+
+    @property
+    def squared_error(self) -> float:
+        """The square of the mean's standard error: 0 of one seed, or of a number without an sd;
+        infinite if a seed's value is not finite."""
+        if self.sd is None:
+            return math.inf if len(self.by_seed) > 1 else 0.0
+        return self.sd**2 / (self.number - 1) if self.number and self.number > 1 else 0.0
+
+    def times(self, factor: float) -> Measure:
+        """The same in another unit."""
+        by_seed = {seed: factor * value for seed, value in self.by_seed.items()}
+        sd = None if self.sd is None else abs(factor) * self.sd
+        return Measure(factor * self.mean, sd, self.number, by_seed)
+
+
+def measured(by_seed: Mapping[int, float], mean: float | None = None) -> Measure:
+    """A mean with the spread of its seeds; `mean` where it is not that of their values."""
+    values = list(by_seed.values())
+    spread = len(values) > 1 and all(map(math.isfinite, values))
+    mean = fmean(values) if mean is None else mean
+    return Measure(mean, float(np.std(values)) if spread else None, len(values), by_seed)
+
+
+def mean_of(measures: Sequence[Measure]) -> Measure:
+    """The mean of at least one number, with the spread of it over seeds that all have."""
+    mean = fmean(each.mean for each in measures)
+    seeds = set.intersection(*(set(each.by_seed) for each in measures))
+    by_seed = {seed: fmean(each.by_seed[seed] for each in measures) for seed in sorted(seeds)}
+    return measured(by_seed, mean) if by_seed else Measure(mean)
+
+
+def minus(first: Measure, second: Measure) -> Measure:
+    """A difference, with the spread of it over seeds that both have."""
+    seeds = [seed for seed in first.by_seed if seed in second.by_seed]
+    by_seed = {seed: first.by_seed[seed] - second.by_seed[seed] for seed in seeds}
+    mean = first.mean - second.mean
+    return measured(by_seed, mean) if by_seed else Measure(mean)
+
+
+class Curve(NamedTuple):
+    """A metric over training, layers or epochs: `steps`, `mean`, `sd` of equal length."""
+
+    steps: Sequence[float]
+    mean: list[float]
+    sd: list[float]
+
+
+def tidy(records: Iterable[Record]) -> pd.DataFrame:
+    """A line for each number of some records."""
+    lines = [
+        (record.row, record.seed, record.step, record.epoch, name, value)
+        for record in records
+        for name, value in record.values.items()
+    ]
+    return pd.DataFrame(lines, columns=_COLUMNS)
+
+
+def measures(frame: pd.DataFrame) -> dict[str, Measure]:
+    """Each metric of a frame over the seeds that have it."""
+    return {
+        str(name): measured(dict(zip(own["seed"].tolist(), own["value"].tolist(), strict=True)))
+        for name, own in frame.groupby("metric", sort=False)
+    }
+
+
+def curves(frame: pd.DataFrame, over: str = "step") -> dict[str, Curve]:
+    """Each metric's mean and standard deviation a step, over the seeds that have it."""
+    found = {}
+    for name, own in frame.groupby("metric", sort=False):
+        points = own.groupby(over)["value"]
+        mean, sd = points.mean(), points.std(ddof=0)
+        found[str(name)] = Curve(mean.index.tolist(), mean.tolist(), sd.tolist())
+    return found
+
+
+def curve_of(points: Mapping[Any, Measure]) -> Curve:
+    """A curve over layers or other numbers."""
+    steps = sorted(points)
+    return Curve(steps, [points[n].mean for n in steps], [points[n].sd or 0.0 for n in steps])
+
+
+def deep_layer(names: Iterable[str]) -> int | None:
+    """The deeper evaluated layer, found in metric names such as `retrieval_8`; None if only 0."""
+    layers = [int(match[1]) for name in names if (match := _LAYERED.match(name))]
+    return max(layers, default=0) or None
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row over its seeds.
+
+    `metrics` average the seeds in `seeds`: those that finished or, while none has, all that run,
+    at the last step where every one of them was evaluated. `diverged` maps a seed to its last
+    good step; such seeds are in no mean.
+    """
+
+    name: str
+    description: str
+    metrics: Mapping[str, Measure]
+    seeds: tuple[int, ...]
+    diverged: Mapping[int, int]
+    running: tuple[int, ...]
+    step: int | None
+
+    @property
+    def is_so_far(self) -> bool:
+        """Whether the numbers are those of seeds that still train."""
+        return bool(set(self.seeds) & set(self.running))
+
+
+@dataclass(frozen=True)
+class Run:
+    """A workdir, read; settings that `config.json` does not name are None or empty."""
+
+    workdir: Path
+    config: Mapping[str, Any]
+    replicas: Sequence[Replica]
+    metrics: Metrics
+    order: tuple[str, ...] = ()
+
+    @property
+    def experiment(self) -> str:
+        """The config's name, without a folder or the choice after a colon."""
+        names = [self.config.get("experiment"), *(r.experiment for r in self.replicas)]
+        name = next((str(name) for name in names if name), "")
+        return Path(name.split(":")[0]).stem
+
+    @property
+    def identity(self) -> Identity:
+        """Of which experiment the run is."""
+        return Identity.of(self.config)
+
+    @property
+    def texts(self) -> list[dict[str, Any]]:
+        """The texts the config names, each with its language, size and hash."""
+        return list(self.config.get("texts", ()))
+
+    def field(self, *path: str) -> Any:
+        """A field or section of the nested config; None if there is none."""
+        value = self.config.get("config")
+        for name in path:
+            value = value.get(name) if isinstance(value, dict) else None
+        return value
+
+    def names(self, *path: str) -> list[str]:
+        """A field of the nested config that is a list of names; empty if there is none."""
+        found = self.field(*path)
+        return [str(name) for name in found] if isinstance(found, list | tuple) else []
+
+    def setting(self, section: str, name: str) -> float | None:
+        """A number at the top of the config, or else in a section of the nested one."""
+        for value in (self.config.get(name), self.field(section, name)):
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                return float(value)
+        return None
+
+    @property
+    def layers(self) -> float | None:
+        """The encoder's depth; older runs have another name for it."""
+        return self.setting("models", "layers") or self.setting("models", "num_layers")
+
+    def steps_of(self, row: str) -> int | None:
+        """The updates a replica of a row makes, y of "step x of y"; None where nothing tells."""
+        if (stored := self.config.get("steps", {}).get(row)) is not None:
+            return int(stored)
+        ended = [r.step for r in self.replicas if r.row == row and r.diverged_at is None]
+        return max(ended, default=None)
+
+    @cached_property
+    def records(self) -> dict[str, list[Record]]:
+        """Everything that was logged, by row: training first."""
+        by_row: dict[str, list[Record]] = {}
+        for record in (*self.metrics.training, *self.metrics.evaluations):
+            by_row.setdefault(record.row, []).append(record)
+        return by_row
+
+    @cached_property
+    def evaluations(self) -> pd.DataFrame:
+        """The evaluations during training."""
+        return tidy(self.metrics.evaluations)
+
+    @cached_property
+    def training(self) -> pd.DataFrame:
+        """What was logged of training: the loss, the speed."""
+        return tidy(self.metrics.training)
+
+    @cached_property
+    def ended(self) -> set[tuple[str, int]]:
+        """(row, seed) of every replica that has a result, or diverged."""
+        return {(replica.row, replica.seed) for replica in self.replicas}
+
+    @cached_property
+    def planned(self) -> set[tuple[str, int]]:
+        """(row, seed) of every replica that the config's groups name or that left a line."""
+        named = {(row, int(seed)) for group in self.config.get("groups", ()) for row, seed in group}
+        seen = {(row, each.seed) for row, own in self.records.items() for each in own}
+        return named | seen | self.ended
+
+    def seeds_planned(self, row: str) -> set[int]:
+        """The seeds of a row."""
+        return {seed for name, seed in self.planned if name == row}
+
+    def description(self, row: str) -> str:
+        """A row's description, from the config or a result; empty if neither has one."""
+        if named := self.config.get("rows", {}).get(row):
+            return str(named)
+        return next((r.description for r in self.replicas if r.row == row), "")
+
+    @cached_property
+    def row_names(self) -> list[str]:
+        """Every row planned or seen: those of `order` first, then the run's own."""
+        seen = [*self.config.get("rows", ()), *(r.row for r in self.replicas), *self.records]
+        places = {name: place for place, name in enumerate(self.order)}
+        return sorted(dict.fromkeys(seen), key=lambda row: places.get(row, len(places)))
+
+    @cached_property
+    def rows(self) -> dict[str, Row]:
+        """Every row over its seeds, by name."""
+        return {name: self._row(name) for name in self.row_names}
+
+    def _row(self, name: str) -> Row:
+        """A row, from `results.json` or, before that, the latest evaluations."""
+        ended = [r for r in self.replicas if r.row == name]
+        diverged = {r.seed: r.diverged_at for r in ended if r.diverged_at is not None}
+        step: int | None
+        good = [r for r in ended if r.diverged_at is None]
+        logged = {record.seed for record in self.records.get(name, ())}
+        running = tuple(sorted(logged - {r.seed for r in ended}))
+        if good:
+            frame = tidy(Record(name, r.seed, r.step, None, r.metrics) for r in good)
+            seeds, step = tuple(r.seed for r in good), max(r.step for r in good)
+        else:
+            frame, seeds, step = self._so_far(name, running)
+        return Row(name, self.description(name), measures(frame), seeds, diverged, running, step)
+
+    def _so_far(
+        self, row: str, running: Sequence[int]
+    ) -> tuple[pd.DataFrame, tuple[int, ...], int | None]:
+        """The evaluations of a row at the last step that all of its running seeds reached."""
+        frame = self.evaluations
+        frame = frame[(frame["row"] == row) & frame["seed"].isin(running)]
+        seeds = tuple(frame["seed"].unique().tolist())
+        reached = frame.groupby("step")["seed"].nunique()
+        common = reached.index[reached == len(seeds)]
+        if common.empty:
+            return frame.iloc[:0], (), None
+        return frame[frame["step"] == common.max()], seeds, int(common.max())
+
+    def curves(
+        self, row: str, frame: pd.DataFrame | None = None, seed: int | None = None
+    ) -> dict[str, Curve]:
+        """A row's curves over training, without the seeds that diverged; of one seed if given."""
+        frame = self.evaluations if frame is None else frame
+        lost = [r.seed for r in self.replicas if r.row == row and r.diverged_at is not None]
+        own = frame[(frame["row"] == row) & ~frame["seed"].isin(lost)]
+        return curves(own if seed is None else own[own["seed"] == seed])
+
+
+def read_run(workdir: Path, order: Sequence[str] = ()) -> Run:
+    """Everything the tables and curves of a workdir need; rows of `order` come first.
+
+    Raises:
+      ValueError: there is no such folder, or a stored result cannot be read; it is named.
+    """
+    workdir = Path(workdir)
+    if not workdir.is_dir():
+        raise ValueError(f"workdir {workdir} is not a folder; give the --workdir of a run")
+    config = results.read_config(workdir / results.CONFIG)
+    identity = Identity.of(config)
+    return Run(
+        workdir,
+        config,
+        results.read_results(workdir / results.RESULTS, identity),
+        results.read_metrics(workdir / results.METRICS, identity),
+        tuple(order),
+    )

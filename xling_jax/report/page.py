@@ -1,0 +1,226 @@
+"""A run's report as one HTML page that needs no other file; the template escapes everything.
+
+A page has sections, a section parts: a text, a list of notes, a `Table`, a `Grid`, `Verdicts` or a
+list of figures' cards. `page.html.j2` says how each of them looks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+
+from xling_jax.files import write_beside
+from xling_jax.report.figures import Card, can_draw
+from xling_jax.report.frame import Row, Run
+from xling_jax.report.prose import plural
+from xling_jax.report.table import ABSENT, kind_of
+from xling_jax.runs.results import Record
+
+FOLDED = 12  # a table of more replicas than this is folded away
+NO_METRICS = "No metrics yet."
+NO_MATPLOTLIB = "matplotlib is not installed, so there are none."
+_TEXT_FIELDS = ("source", "language", "field", "sentences", "words", "sha256")
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A plain table; the first `names` columns are text. One with a summary is folded away."""
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    names: int = 1
+    summary: str = ""
+    title: str = ""
+    kind: ClassVar = "grid"
+
+
+@dataclass(frozen=True)
+class Notes:
+    """A list of sentences."""
+
+    texts: Sequence[str]
+    kind: ClassVar = "notes"
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Cards under what there is to say of them."""
+
+    explanation: Sequence[str]
+    cards: Sequence[Card]
+    kind: ClassVar = "figures"
+
+
+@cache
+def _template() -> Template:
+    loader = FileSystemLoader(Path(__file__).parent)
+    environment = Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True,
+    )  # fmt: skip
+    environment.filters["kind_of"] = kind_of
+    return environment.get_template("page.html.j2")
+
+
+def write(run: Run, state: str, sections: Mapping[str, Sequence[Any]]) -> Path:
+    """Writes `report/report.html`; returns its path.
+
+    Args:
+      run: the run.
+      state: how far it is, and of what.
+      sections: their parts by heading, in order; figures without a card, and sections without any
+        part are left out.
+    """
+    drawn = {heading: list(filter(_is_there, parts)) for heading, parts in sections.items()}
+    if not can_draw():
+        drawn["Figures"] = [NO_MATPLOTLIB]
+    text = _template().render(
+        title=f"{run.experiment or 'A run'}: report",
+        state=state,
+        running=in_training(run),
+        sections={heading: parts for heading, parts in drawn.items() if parts},
+    )
+    return write_beside(run.workdir / "report" / "report.html", text)
+
+
+def _is_there(part: Any) -> bool:
+    """Whether a part has anything to show."""
+    if isinstance(part, Figures | Notes):
+        return bool(part.cards if isinstance(part, Figures) else part.texts)
+    return bool(part)
+
+
+def progress(run: Run) -> str:
+    """How far a run is: rows and replicas done, and the row in training."""
+    planned, ended, names = run.planned, run.ended, run.row_names
+    records = [record for own in run.records.values() for record in own]
+    if not records and not ended:
+        return "Nothing has been logged yet" + (f": 0 of {len(names)} rows done." if names else ".")
+    left = {row for row, _ in planned - ended}
+    done = sum(name not in left for name in names)
+    text = f"{'Not finished' if left else 'Ended'}: {done} of {len(names)} rows done"
+    running = [record for record in records if (record.row, record.seed) not in ended]
+    if running:
+        last = max(running, key=lambda record: record.step)
+        total = run.steps_of(last.row)
+        text += f", row {last.row} at step {last.step:,}{f' of {total:,}' if total else ''}"
+    text += f"; {len(ended)} of {len(planned)} replicas have ended"
+    diverged = sum(replica.diverged_at is not None for replica in run.replicas)
+    text += f", {diverged} of them diverged." if diverged else "."
+    is_new = running and not run.metrics.evaluations and not ended
+    return text + (" Nothing has been evaluated yet." if is_new else "")
+
+
+def row_notes(rows: Iterable[Row]) -> list[str]:
+    """Which seeds diverged, and which rows still train."""
+    notes, so_far = [], dict[int, list[str]]()
+    for row in rows:
+        if row.diverged:
+            by_step: dict[int, list[int]] = {}
+            for seed, step in sorted(row.diverged.items()):
+                by_step.setdefault(step, []).append(seed)
+            where = [f"{plural('seed', seeds)} at step {step:,}" for step, seeds in by_step.items()]
+            are = "are" if len(row.diverged) > 1 else "is"
+            notes.append(f"Row {row.name}: {', '.join(where)} diverged and {are} in no mean.")
+        if row.step is not None and row.is_so_far:
+            so_far.setdefault(row.step, []).append(row.name)
+        elif row.running and row.seeds:
+            seeds = ", ".join(map(str, row.running))
+            notes.append(f"Row {row.name}: still training, and not in the means: seeds {seeds}.")
+    for step, of in so_far.items():
+        notes.append(f"{plural('Row', of)} still in training: the figures are those of step "
+                     f"{step:,}.")  # fmt: skip
+    return notes
+
+
+def in_training(run: Run) -> Grid | None:
+    """The last line of every replica that has not ended."""
+    last: dict[tuple[str, int], Record] = {}
+    for record in run.metrics.training:
+        if (record.row, record.seed) not in run.ended:
+            last[record.row, record.seed] = record
+    rows = []
+    for record in last.values():
+        values = [record.values.get(name) for name in ("epoch", "loss", "tokens_per_second")]
+        texts = [ABSENT if v is None else f"{v:,.4g}" for v in values[:2]]
+        texts.append(ABSENT if values[2] is None else f"{values[2]:,.0f}")
+        rows.append((record.row, record.seed, f"{record.step:,}", *texts))
+    summary = f"The {len(rows)} replicas in training" if len(rows) > FOLDED else ""
+    header = ("row", "seed", "step", "epoch", "loss", "tokens/s")
+    return Grid(header, rows, summary=summary) if rows else None
+
+
+def all_metrics(run: Run) -> Grid | str:
+    """Every metric of every row, folded away: p@5, the directions, and whatever else there is."""
+    rows = [row for row in run.rows.values() if row.metrics]
+    lines = []
+    for name in sorted({name for row in rows for name in row.metrics}):
+        found = [row.metrics.get(name) for row in rows]
+        texts = [ABSENT if m is None else f"{m.mean:.4g} ± {m.sd or 0:.2g}" for m in found]
+        lines.append((name, *texts))
+    header = ("metric", *(f"row {row.name}" for row in rows))
+    return Grid(header, lines, summary="All metrics") if lines else NO_METRICS
+
+
+def flat(config: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """The fields of nested sections, each with its whole name."""
+    if isinstance(config, Mapping) and config:
+        for key, value in config.items():
+            yield from flat(value, f"{name}.{key}" if name else str(key))
+    else:
+        yield name, str(config)
+
+
+def settings(
+    run: Run,
+    vocabulary: Any = None,
+    rows: Sequence[str] | None = None,
+    without_texts: str = "",
+) -> list[Any]:
+    """The experiment, its texts, and the whole config folded away.
+
+    Args:
+      run: the run.
+      vocabulary: what is known of it, nested or not.
+      rows: those to name, if not all.
+      without_texts: what is said where the config names none.
+    """
+    config, rows = run.config, run.row_names if rows is None else rows
+    facts = [(name, str(config.get(name, ABSENT))) for name in ("experiment", "scale")]
+    facts += [("rows", ", ".join(rows) or ABSENT), ("steps", _steps(run, rows))]
+    facts += flat(vocabulary or ABSENT, "vocabulary")
+    facts.append(("fingerprint", str(config.get("fingerprint", ABSENT))))
+    versions = config.get("versions", {}).items()
+    facts.append(("versions", ", ".join(f"{k} {v}" for k, v in versions) or ABSENT))
+    parts: list[Any] = [Grid((), facts, names=2)]
+    fields = [name for name in _TEXT_FIELDS if any(name in text for text in run.texts)]
+    lines = [[_count(text.get(name, ABSENT)) for name in fields] for text in run.texts]
+    if lines:
+        parts.append(Grid(fields, lines, names=2, title="Texts"))
+    else:
+        parts.append(without_texts or "The config names no texts.")
+    if nested := config.get("config"):
+        parts.append(Grid((), list(flat(nested)), names=2, summary="The whole config"))
+    return parts
+
+
+def _steps(run: Run, rows: Sequence[str]) -> str:
+    """The updates of a replica, and which rows make another number of them."""
+    by_number: dict[int, list[str]] = {}
+    for row in rows:
+        if (steps := run.steps_of(row)) is not None:
+            by_number.setdefault(steps, []).append(row)
+    if not by_number:
+        return ABSENT
+    usual = max(by_number, key=lambda steps: len(by_number[steps]))
+    others = [f"{n:,} ({plural('row', of)})" for n, of in by_number.items() if n != usual]
+    return "; ".join([f"{usual:,}", *others])
+
+
+def _count(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -1,0 +1,366 @@
+"""Result tables, for the terminal and as Markdown, CSV and LaTeX; everything is escaped.
+
+The CSV keeps six digits; everything else has the digits of the papers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from itertools import groupby
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import pandas as pd
+
+from xling_jax.files import write_beside
+from xling_jax.report.frame import Measure, Row, Run
+from xling_jax.report.prose import cut, diverged_at, plain
+
+ABSENT, OURS = "–", "ours"
+WIDTH = 120  # of the terminal
+_LONG = 12  # from so many characters a name has a wider column
+_LATEX = {
+    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "–": "--", "±": r"$\pm$",
+    "≥": r"$\ge$", "≤": r"$\le$", "×": r"$\times$", "−": "$-$", "μ": r"$\mu$", "Δ": r"$\Delta$",
+    "’": "'",
+    # After a line's end, LaTeX would take these as belonging to it.
+    "[": "{[}", "*": "{*}",
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+}  # fmt: skip
+_GREEK = {"mu": r"$\mu$", "align. F1": r"align. $F_1$"}
+
+
+def score(value: float) -> str:
+    """A score as the papers print it: .70, 1.00, -.05."""
+    sign, digits = "-" if value < 0 else "", f"{abs(value):.2f}"
+    return ".00" if digits == "0.00" else sign + digits.removeprefix("0")
+
+
+def share(value: float) -> str:
+    """A score with three digits: .712, 1.000, -.050."""
+    return re.sub(r"^(-?)0\.", r"\1.", f"{value:.3f}")
+
+
+def whole(value: float) -> str:
+    """A number of things: 1000."""
+    return f"{value:.0f}"
+
+
+def percent(value: float) -> str:
+    """A score in percent: 73.6."""
+    return f"{value:.1f}"
+
+
+def difference(value: float) -> str:
+    """A difference in percent: -1.4, +0.1, 0.0."""
+    text = f"{value:+.1f}"
+    return "0.0" if text[1:] == "0.0" else text
+
+
+def perplexity(value: float) -> str:
+    """A perplexity: an integer, from 100,000 with an exponent."""
+    return f"{value:.0f}" if value < 99_999.5 else f"{value:.1e}".replace("e+0", "e")
+
+
+def perplexity_sd(value: float) -> str:
+    """The standard deviation of perplexities, small ones with a digit behind the point."""
+    return f"{value:.1f}" if value < 100 else perplexity(value)
+
+
+class Column(NamedTuple):
+    """A column of numbers: the metric, how its means and standard deviations are written.
+
+    `short` is the title on the terminal.
+    """
+
+    title: str
+    metric: str
+    show: Callable[[float], str] = score
+    group: str = ""
+    short: str = ""
+    show_sd: Callable[[float], str] | None = None
+
+    def texts(self, line: Line) -> tuple[str, str]:
+        """Mean and standard deviation; an absent one is a dash, an absent sd empty."""
+        found = line.cells.get(self.metric)
+        if found is None:
+            return ABSENT, ""
+        show_sd = self.show_sd or self.show
+        return self.show(found.mean), "" if found.sd is None else show_sd(found.sd)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a table.
+
+    source: "ours" or the paper's. cells: by metric. best: the metrics in which it is what a search
+    would choose. seeds: as "4/5" where not all 5 are in. message: in the place of numbers.
+    diverged: the last good step, by seed. more: what else the CSV says.
+    """
+
+    row: str
+    description: str
+    cells: Mapping[str, Measure] = field(default_factory=dict)
+    source: str = OURS
+    seeds: str = ""
+    candidates: str = ""
+    message: str = ""
+    diverged: Mapping[int, int] = field(default_factory=dict)
+    best: frozenset[str] = frozenset()
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def ours(self) -> bool:
+        """Whether it is of our models."""
+        return self.source == OURS
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """What the line is; of a line that is not ours, whose."""
+        return self.row, self.description if self.ours else self.source
+
+    @property
+    def kinds(self) -> list[tuple[str, str]]:
+        """The names, for the page, with their classes; ours are not repeated beneath them, nor is
+        a description that is the row's own."""
+        if not self.ours:
+            return [("name", ""), ("name", self.source)]
+        row, description = (name.replace(";", "; ") for name in self.names)
+        return [(kind_of(row), row), ("name", "" if description == row else description)]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns, lines in the order of rows, and what a reader must know to read them.
+
+    name: among files. is_stacked: whether descriptions stand above their lines on the terminal.
+    """
+
+    name: str
+    title: str
+    caption: str
+    columns: Sequence[Column]
+    lines: Sequence[Line]
+    notes: Sequence[str] = ()
+    is_stacked: bool = False
+    kind: ClassVar = "table"
+
+    @property
+    def heading(self) -> str:
+        """Title and caption in one."""
+        return f"{self.title}: {self.caption}" if self.caption else self.title
+
+    @property
+    def has_numbers(self) -> bool:
+        """Whether anything in it was measured."""
+        return any(line.cells for line in self.lines)
+
+    @property
+    def groups(self) -> list[tuple[str, list[Column]]]:
+        """Neighbouring columns with the same heading above them."""
+        return [(name, list(own)) for name, own in groupby(self.columns, lambda c: c.group)]
+
+    @property
+    def ends(self) -> list[str]:
+        """What stands behind the numbers: the candidates and the seeds, where lines have them."""
+        return [name for name in ("candidates", "seeds") if any(
+            getattr(line, name) for line in self.lines)]  # fmt: skip
+
+    def those_present(self, notes: Sequence[str] = ()) -> Table:
+        """The same with those columns that any line has a number for, all while none has, and
+        with notes."""
+        names = {name for line in self.lines for name in line.cells}
+        columns = [column for column in self.columns if column.metric in names or not names]
+        return Table(self.name, self.title, self.caption, columns, self.lines, notes)
+
+
+def row_line(run: Run, row: Row) -> Line:
+    """A row of a run, with its means or why it has none, and how many of its seeds are in them."""
+    number, planned = len(row.seeds), len(run.seeds_planned(row.name))
+    seeds = str(number) if number == planned else f"{number}/{planned}"
+    message = ""
+    if not row.metrics:
+        message = diverged_at(row.diverged) if row.diverged else "not begun"
+        message = "not evaluated yet" if row.running else message
+    return Line(row.name, row.description, row.metrics, seeds=seeds, message=message,
+                diverged=row.diverged)  # fmt: skip
+
+
+def kind_of(name: str) -> str:
+    """The class of a cell with a name."""
+    return "name" if len(name) < _LONG else "name long"
+
+
+def _aligned(column: Column, lines: Sequence[Line]) -> list[str]:
+    """A title and the cells beneath it of equal width, the means' ends beneath each other."""
+    cells = []
+    for line in lines:
+        mean, sd = column.texts(line)
+        cells.append((mean, "*" * (column.metric in line.best) + f"±{sd}" * bool(sd)))
+    left, right = (max(map(len, texts), default=0) for texts in zip(*cells, strict=True))
+    texts = [f"{mean:>{left}}{end:<{right}}" for mean, end in cells]
+    title = column.short or column.title
+    return [f"{text:^{max(len(title), left + right)}}" for text in (title, *texts)]
+
+
+def to_terminal(table: Table) -> str:
+    """Aligned columns beneath the heading; what stands in place of numbers goes across them.
+
+    Between columns is a space, or two if they have no groups, and three between groups.
+    """
+    lines, groups = table.lines, []
+    for group, columns in table.groups if lines else ():
+        cells = zip(*(_aligned(column, lines) for column in columns), strict=True)
+        texts = [(" " if group else "  ").join(row) for row in cells]
+        width = max(len(group) * table.is_stacked, len(texts[0]))
+        groups.append([f"{text:^{width}}" for text in (group, *texts)])
+    numbers = ["   ".join(row) for row in zip(*groups, strict=True)] or ["", ""]
+    above, title, *numbers = numbers
+    numbers = [line.message or text for line, text in zip(lines, numbers, strict=True)]
+    names = [[f"  {line.source}" if table.is_stacked else plain(line.row) for line in lines]]
+    titles = ["" if table.is_stacked else "row"]
+    if not table.is_stacked:
+        names.append([plain(line.names[1]) for line in lines])
+        titles.append("what")
+    ends = [[getattr(line, name) for line in lines] for name in table.ends]
+    titles += [title, *("cand." if name == "candidates" else name for name in table.ends)]
+    grid = [[name, *cells] for name, cells in zip(titles, [*names, numbers, *ends], strict=True)]
+    wide = [max(map(len, column)) for column in grid]
+    head, *texts = ["  ".join(map(str.ljust, row, wide)) for row in zip(*grid, strict=True)]
+    output = [table.heading, " " * (wide[0] + 2) + above if table.is_stacked else None, head]
+    for line, text in zip(lines, texts, strict=True):
+        is_own = line.ours and table.is_stacked
+        described = f"{plain(line.row):<3} {plain(line.description)}"
+        output += [cut(described, WIDTH) if is_own else None, text]
+    return "".join(f"{line.rstrip()}\n" for line in output if line is not None)
+
+
+def markdown_text(text: str) -> str:
+    """A text as Markdown shows it unchanged inside a table or a list."""
+    return re.sub(r"([\\`*_|\[\]])", r"\\\1", escape(plain(text), quote=False))
+
+
+def markdown(header: Sequence[str], rows: Iterable[Sequence[str]], names: int) -> str:
+    """A Markdown table of cells that are Markdown already; the first `names` columns are text."""
+    rule = "|" + "---|" * names + "---:|" * (len(header) - names)
+    lines = ["| " + " | ".join(row) + " |" for row in (header, *rows)]
+    return "\n".join([lines[0], rule, *lines[1:]]) + "\n"
+
+
+def to_markdown(table: Table) -> str:
+    """Heading, table and notes."""
+
+    def number(column: Column, line: Line) -> str:
+        mean, sd = column.texts(line)
+        mean = f"**{mean}**" if column.metric in line.best else mean
+        return f"{mean} ±{sd}" if sd else mean
+
+    rows = []
+    for line in table.lines:
+        numbers = [number(column, line) for column in table.columns]
+        if line.message:
+            numbers = [line.message] + [""] * (len(table.columns) - 1)
+        ends = [getattr(line, name) for name in table.ends]
+        rows.append([*map(markdown_text, line.names), *numbers, *ends])
+    titles = [f"{c.title} ({c.group})" if c.group else c.title for c in table.columns]
+    header = ["row", "description", *map(markdown_text, titles), *table.ends]
+    notes = "".join(f"* {markdown_text(note)}\n" for note in table.notes)
+    heading = markdown_text(table.heading)
+    return f"### {heading}\n\n{markdown(header, rows, names=2)}" + (f"\n{notes}" if notes else "")
+
+
+def to_csv(table: Table) -> str:
+    """A column each for means and, with seeds, standard deviations.
+
+    `diverged` has `seed@step` for every seed that did, `best` the metrics in which the row is the
+    search's choice.
+    """
+    has_seeds = "seeds" in table.ends
+    rows = []
+    for line in table.lines:
+        row: dict[str, object] = {"row": line.row, "description": line.description}
+        row |= {"source": line.source, **line.more}
+        for column in table.columns:
+            found = line.cells.get(column.metric)
+            row[column.metric] = found and f"{found.mean:.6g}"
+            if has_seeds:
+                row[f"{column.metric}_sd"] = (
+                    None if found is None or found.sd is None else f"{found.sd:.6g}"
+                )
+        if "candidates" in table.ends:
+            row["candidates"] = "" if line.candidates == ABSENT else line.candidates
+        if has_seeds:
+            row["seeds"] = line.seeds
+            row["diverged"] = " ".join(f"{s}@{step}" for s, step in sorted(line.diverged.items()))
+        if line.more:
+            row["best"] = " ".join(sorted(line.best))
+        rows.append(row)
+    header = None if rows else ["row", "description", *(c.metric for c in table.columns)]
+    return pd.DataFrame(rows, columns=header).to_csv(index=False, lineterminator="\n")
+
+
+def latex_text(text: str) -> str:
+    """A text as LaTeX sets it unchanged."""
+    return "".join(_LATEX.get(sign, sign) for sign in plain(text))
+
+
+def latex(title: str, columns: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A `tabular` in the manner of booktabs, of cells that are LaTeX already.
+
+    Args:
+      title: what the table is, for a comment above it.
+      columns: the alignment of the columns, as `llrr`.
+      head: the lines above the rule, each ended if it needs to be.
+      rows: the cells.
+    """
+    lines = [
+        f"% {plain(title)}. Needs \\usepackage{{booktabs}}.",
+        rf"\begin{{tabular}}{{{columns}}}", r"\toprule", *head, r"\midrule",
+        *(" & ".join(row) + r" \\" for row in rows), r"\bottomrule", r"\end{tabular}",
+    ]  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+def _latex_number(column: Column, line: Line) -> str:
+    """The mean, and its standard deviation below the line."""
+    mean, sd = column.texts(line)
+    mean = rf"\textbf{{{mean}}}" if column.metric in line.best else latex_text(mean)
+    return f"{mean}$_{{{sd}}}$" if sd else mean
+
+
+def to_latex(table: Table) -> str:
+    """A `tabular` with the groups above the columns; the notes follow as comments."""
+    above, rules, place = ["", ""], "", 3
+    for group, own in table.groups:
+        last = place + len(own) - 1
+        rules += rf"\cmidrule(lr){{{place}-{last}}}" if group else ""
+        title = rf"\multicolumn{{{len(own)}}}{{c}}{{{latex_text(group)}}}"
+        above += [title] if group else [""] * len(own)
+        place = last + 1
+    above += [""] * len(table.ends)
+    titles = [_GREEK.get(column.title, latex_text(column.title)) for column in table.columns]
+    head = [" & ".join(["row", "description", *titles, *table.ends]) + r" \\"]
+    if rules:
+        head = [" & ".join(above) + r" \\", rules, *head]
+    rows = []
+    for line in table.lines:
+        numbers = [_latex_number(column, line) for column in table.columns]
+        if line.message:
+            numbers = [rf"\multicolumn{{{len(numbers)}}}{{l}}{{{latex_text(line.message)}}}"]
+        ends = [latex_text(getattr(line, name)) for name in table.ends]
+        rows.append([*map(latex_text, line.names), *numbers, *ends])
+    columns = "ll" + "r" * (len(table.columns) + len(table.ends))
+    text = latex(table.heading, columns, head, rows)
+    return text + "".join(f"% {plain(note)}\n" for note in table.notes)
+
+
+def write(tables: Iterable[Table], folder: Path) -> None:
+    """Writes tables as Markdown, CSV and LaTeX."""
+    for table in tables:
+        write_beside(folder / f"{table.name}.md", to_markdown(table))
+        write_beside(folder / f"{table.name}.csv", to_csv(table))
+        write_beside(folder / f"{table.name}.tex", to_latex(table))
