@@ -1,4 +1,4 @@
-"""The report of a run of `natural`: Dufter & Schütze 2020, Table 3."""
+"""The report of a run of `real_xnli`: Dufter & Schütze 2020, Table 3."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report of a run of `transfer`: Wu, Conneau et al. 2020, Table 1 and §4."""
+"""The report of a run of `zero_shot`: Wu, Conneau et al. 2020, Table 1 and §4."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of a run of `transfer`: the rows' scores on each task, and their scores over epochs."""
+"""Figures of a run of `zero_shot`: the rows' scores on each task, and their scores over epochs."""
 
 from __future__ import annotations
 

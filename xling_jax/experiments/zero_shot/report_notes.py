@@ -1,4 +1,5 @@
-"""What must be known to read a run of `transfer`: scores, baselines, what is missing, the paper."""
+"""What must be known to read a run of `zero_shot`: scores, baselines, what is missing, the
+paper."""
 
 from __future__ import annotations
 

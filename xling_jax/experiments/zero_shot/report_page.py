@@ -1,4 +1,4 @@
-"""The report of a run of `transfer` as one HTML page with its figures."""
+"""The report of a run of `zero_shot` as one HTML page with its figures."""
 
 from __future__ import annotations
 

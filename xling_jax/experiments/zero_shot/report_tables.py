@@ -1,4 +1,4 @@
-"""The tables of a run of `transfer`: W&C Table 1, task by task, and its means in one."""
+"""The tables of a run of `zero_shot`: W&C Table 1, task by task, and its means in one."""
 
 from __future__ import annotations
 
