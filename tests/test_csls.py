@@ -1,4 +1,4 @@
-"""alignment.csls: the nearest by CSLS against the whole matrix in float64."""
+"""linalg.csls: the nearest by CSLS against the whole matrix in float64."""
 
 import functools
 

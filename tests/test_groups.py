@@ -62,6 +62,19 @@ def test_replicas_of_one_kind_share_programs(tmp_path):
     ]
 
 
+def test_groups_are_dealt_anew_more_than_once_and_keep_their_places(tmp_path):
+    """An empty place, which an earlier dealing left, has no folder to look into."""
+    run, wanted = Run(tmp_path, str), [("0", 0), ("1", 0), ("2", 0)]
+    run.stored = {"groups": [[], [["0", 0]], [["1", 0], ["2", 0]]]}
+
+    def folder(number, members):
+        return tmp_path / f"{number}-{members[0][0]}"
+
+    (tmp_path / "1-0" / "5").mkdir(parents=True)
+    found = run.deal(wanted, lambda member: 0, folder, 1)
+    assert found == [[], [("0", 0)], [("1", 0)], [("2", 0)]]
+
+
 def groups_of(workdir):
     return json.loads((workdir / "config.json").read_text())["groups"]
 

@@ -1,4 +1,4 @@
-"""transfer.ner: files of tagged words, repaired spans, F1 as conlleval counts."""
+"""tasks.ner: files of tagged words, repaired spans, F1 as conlleval counts."""
 
 import os
 from pathlib import Path

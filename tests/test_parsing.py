@@ -1,4 +1,4 @@
-"""transfer.parsing: treebanks, trees of highest score, attachment scores."""
+"""tasks.parsing: treebanks, trees of highest score, attachment scores."""
 
 import itertools
 import os

@@ -96,8 +96,14 @@ class Run:
         """
         found = [[(row, seed) for row, seed in group] for group in self.stored.get("groups", [])]
         if found and side_by_side and side_by_side != max(map(len, found)):
+            done = recording.done(self._path)
             for number, group in enumerate(found):
-                if set(group) <= set(wanted) and not self._has_begun(group, folder(number, group)):
+                is_asked = bool(group) and set(group) <= set(wanted)
+                if (
+                    is_asked
+                    and done.isdisjoint(group)
+                    and not has_checkpoint(folder(number, group))
+                ):
                     found[number] = []
             while found and not found[-1]:
                 found.pop()
@@ -115,12 +121,6 @@ class Run:
                 alike = alike[taken:]
         self.stored["groups"] = [[list(member) for member in group] for group in found]
         return found
-
-    def _has_begun(self, group: list[Member], folder: Path) -> bool:
-        """Whether a group has a result or a checkpoint."""
-        if not set(group).isdisjoint(recording.done(self._path)):
-            return True
-        return processes.of_first(lambda: any(folder.glob("[0-9]*")))
 
     def waiting(self, planned: Sequence[Planned]) -> list[tuple[int, Planned]]:
         """The groups that are not stored yet, each with its number, from 1."""
@@ -177,3 +177,8 @@ class Run:
     def report(self) -> str:
         """Writes the report, and returns the tables."""
         return processes.by_first(lambda: self._report(self.workdir))
+
+
+def has_checkpoint(folder: Path) -> bool:
+    """Whether a folder of checkpoints has any."""
+    return processes.of_first(lambda: any(folder.glob("[0-9]*")))

@@ -1,7 +1,6 @@
 """Runs the groups of replicas of one experiment."""
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import ml_collections
@@ -13,7 +12,7 @@ from xling_jax.experiments.fake_english.programs import LESS_MEMORY, Programs
 from xling_jax.experiments.fake_english.replicas import replica_specs, with_their_groups
 from xling_jax.experiments.fake_english.texts import Source
 from xling_jax.runs import fields, store
-from xling_jax.runs.run import Planned, Run
+from xling_jax.runs.run import Member, Planned, Run
 from xling_jax.training.metrics import say
 
 
@@ -68,14 +67,19 @@ class Experiment:
             config.devices.side_by_side,
             lambda members: programs.at_most([of[member] for member in members]),
         )
-        self._planned = []
-        for number, members in enumerate(groups):
-            if members and members[0] in of:
-                specs_of = [of[member] for member in members]
-                group = Group(config, workdir, data, programs, specs_of, number, run.identity)
-                run.stored.setdefault("steps", {}).update({x.row: group.steps for x in specs_of})
-                name = ", ".join(f"row {x.row} ({x.description}) seed {x.seed}" for x in specs_of)
-                self._planned.append(Planned(name, members, partial(_itself, group)))
+
+        def planned(number: int, members: Sequence[Member]) -> Planned:
+            specs = [of[member] for member in members]
+            group = Group(config, workdir, data, programs, specs, number, run.identity)
+            run.stored.setdefault("steps", {}).update({spec.row: group.steps for spec in specs})
+            name = ", ".join(f"row {x.row} ({x.description}) seed {x.seed}" for x in specs)
+            return Planned(name, members, lambda: group)
+
+        self._planned = [
+            planned(number, members)
+            for number, members in enumerate(groups)
+            if members and members[0] in of
+        ]
         run.stored["vocabulary"] = vocabulary
         run.stored["neighbours"] = hashes | programs.neighbours.hashes()
         run.store()
@@ -101,7 +105,3 @@ class Experiment:
             "training.warmup_steps; their last good parameters are in "
             f"{self._run.workdir}",
         )
-
-
-def _itself(group: Group) -> Group:
-    return group
