@@ -11,7 +11,7 @@ from xling_jax.corpora.embedded.config import LanguageConfig
 from xling_jax.corpora.embedded.sentences import generate
 from xling_jax.corpora.splitting import Splitter
 from xling_jax.vocabulary import pieces
-from xling_jax.vocabulary.languages import ShiftedVocabulary
+from xling_jax.vocabulary.sharing import ShiftedVocabulary
 
 SENTENCES = 17_178  # of the corpus of D&S §2.1
 MAX_LENGTH = 128
@@ -45,10 +45,10 @@ def write(arguments: argparse.Namespace, path: Path) -> str:
         sentences = generate(language, arguments.train_sentences, 1)
         text = corpora.from_sentences(sentences, LANGUAGES[0], "the embedded language")
     model = pieces.train(text.sentences, arguments.vocabulary)
-    vocabulary = ShiftedVocabulary(model, LANGUAGES)
+    vocabulary = ShiftedVocabulary(LANGUAGES, (model,) * len(LANGUAGES), is_fake=True)
     ids = model.encode(text.sentences)
     store = TokenStore.from_languages(
-        [[sentence + vocabulary.offset(name) for sentence in ids] for name in LANGUAGES],
+        [vocabulary.shifted(ids, k, first=0) for k in range(len(LANGUAGES))],
         MAX_LENGTH,
     )
     np.savez(

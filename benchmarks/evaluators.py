@@ -32,7 +32,6 @@ from xling_jax.evaluators.translations import Translations
 from xling_jax.experiments.bilingual import experiment
 from xling_jax.experiments.bilingual.data import Preparer
 from xling_jax.experiments.bilingual.group import Group
-from xling_jax.experiments.bilingual.texts import Reader
 from xling_jax.linalg import cka
 from xling_jax.records import UNKNOWN
 from xling_jax.training.loop import stack
@@ -66,7 +65,7 @@ def main() -> None:
     config = module.get_config(f"row=default,pair={arguments.pair}")
     (row,) = experiment.rows(config)
     with tempfile.TemporaryDirectory() as folder:
-        data = Preparer(config, Reader(config), Path(folder))(row)
+        data = Preparer(config, Path(folder))(row)
         group = Group(config, Path(folder), row, [0], data, UNKNOWN)
         measure(group, data, config, arguments.repeats)
 

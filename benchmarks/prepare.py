@@ -8,8 +8,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from xling_jax.batches.encoding import Encoding
-from xling_jax.batches.prepare import CHUNK_BYTES, prepare
+from xling_jax.batches.prepare import CHUNK_BYTES, Encoding, prepare
 from xling_jax.corpora import text
 from xling_jax.corpora.normalize import Normalization, Normalizer
 from xling_jax.corpora.splitting import Splitter

@@ -17,10 +17,10 @@ from xling_jax.experiments.bilingual.experiment import rows as rows_of
 from xling_jax.experiments.bilingual.rows import parse
 from xling_jax.experiments.bilingual.selection import Best
 from xling_jax.experiments.bilingual.selection import read as read_best
-from xling_jax.experiments.bilingual.texts import Reader
 from xling_jax.models import stored
 from xling_jax.records import UNKNOWN
 from xling_jax.runs import results
+from xling_jax.runs.texts import Texts
 from xling_jax.training import loop
 from xling_jax.training.checkpoints import read_parameters
 from xling_jax.training.step import RUNNING, State
@@ -134,7 +134,7 @@ def test_text_from_disk_trains_to_the_same_bits_as_text_in_memory(finished, tmp_
 def test_training_and_held_out_windows_begin_where_the_config_says(begin, tmp_path):
     made = config("pair=en-far", **{"batches.begin": begin})
     (row,) = rows_of(made)
-    data = Preparer(made, Reader(made), tmp_path)(row)
+    data = Preparer(made, tmp_path)(row)
     one = group.Group(made, tmp_path, row, [0], data, UNKNOWN)
     windows = made.batches.length - 1
     starts = one._samplers[0].starts(0, np.arange(200))
@@ -326,8 +326,8 @@ def test_a_language_alone_among_three_is_not_compared_with_the_first():
 def test_embedded_languages_are_paired_with_english_and_translate_nothing(tmp_path):
     with pytest.raises(ValueError, match="of which en comes first"):
         config("pair=far-near")
-    reader = Reader(config("pair=en-near-far"))
-    texts = [reader.read(name, False).train[0].lines for name in reader.languages]
+    given = Texts.of_corpora(config("pair=en-near-far").corpora)
+    texts = [given.sources(name, "train")[0].lines for name in given.languages]
     lengths = [[len(line.split()) for line in text] for text in texts]
     for one, other in ((0, 1), (0, 2), (1, 2)):
         assert np.corrcoef(lengths[one], lengths[other])[0, 1] < 0.3
@@ -419,7 +419,9 @@ def test_bad_input_is_named_with_the_way_out(files, tmp_path, changes, message):
 
 def test_parallel_files_of_unequal_length_are_refused(files, tmp_path):
     files["corpora.fr.test"] = write(tmp_path, "short", ["abcd"] * 3)
-    with pytest.raises(ValueError, match=r"corpora\.fr: .*short ends after 3 lines"):
+    with pytest.raises(
+        ValueError, match=r"corpora\.fr\.test_first, corpora\.fr\.test: .*short ends after 3 lines"
+    ):
         run(tmp_path / "run", "pair=en-fr-ru", **files)
 
 
@@ -480,7 +482,7 @@ def test_the_rows_of_the_paper_say_what_its_table_says():
 
 def test_a_twin_reads_the_first_languages_text_with_a_vocabulary_of_its_own(tmp_path):
     made = config("row=en_twin,pair=en-far")
-    data = Preparer(made, Reader(made), tmp_path)(rows_of(made)[0])
+    data = Preparer(made, tmp_path)(rows_of(made)[0])
     assert data.files[0].folder == data.files[1].folder and not data.items
     assert data.vocabulary.way == "separate" and len(data.vocabulary.ids) == 2
 
@@ -506,7 +508,7 @@ def test_random_words_of_rows_with_separate_parameters_are_of_the_language(
     """W&C §4.3. Pieces that the other language has too are the language's own."""
     made = config(f"row={row},pair=en-near", **{"models.layers": 6})
     workdir = tmp_path_factory.getbasetemp() / "vocabularies"
-    data = Preparer(made, Reader(made), workdir)(rows_of(made)[0])
+    data = Preparer(made, workdir)(rows_of(made)[0])
     own = [set(ids.tolist()) - set(range(SPECIALS)) for ids in data.vocabulary.ids]
     if row == "default_anchors":
         assert len(own[0] & own[1]) > 10 and own[0] - own[1] and own[1] - own[0]

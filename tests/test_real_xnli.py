@@ -14,7 +14,7 @@ from xling_jax.batches.assembly import StepPlan, assemble
 from xling_jax.batches.setting import make, parse
 from xling_jax.evaluators.text_encoder import TextEncoder
 from xling_jax.experiments.real_xnli import claims, export, report
-from xling_jax.experiments.real_xnli.data import NaturalTexts
+from xling_jax.experiments.real_xnli.data import normalization, read, sentences
 from xling_jax.experiments.real_xnli.experiment import Experiment
 from xling_jax.experiments.zero_shot import experiment as fine_tuning
 from xling_jax.experiments.zero_shot import group, languages
@@ -23,6 +23,7 @@ from xling_jax.models.bert import Bert, BertConfig
 from xling_jax.report.claims import HELD, NOT_RUN
 from xling_jax.report.frame import read_run
 from xling_jax.runs import results
+from xling_jax.runs.texts import Embedded, Texts
 from xling_jax.training.interruption import Interrupted
 from xling_jax.training.loop import Replica, stack
 from xling_jax.vocabulary import neighbours
@@ -101,8 +102,7 @@ def test_the_same_command_again_trains_nothing(finished, capsys):
 def test_an_exported_model_computes_what_the_pretrained_one_does(tmp_path, description):
     """A language's folder has its part of every table, its order and its special tokens."""
     made = config()
-    source = NaturalTexts(made)
-    data = source.prepare(tmp_path)
+    data = read(made)[1](tmp_path)
     vocabulary = data.vocabulary
     sizes = {**made.models.to_dict(), "vocabulary_size": vocabulary.size, "initial_sd": 0.5}
     model = BertConfig(**sizes)
@@ -117,14 +117,13 @@ def test_an_exported_model_computes_what_the_pretrained_one_does(tmp_path, descr
         neighbours=neighbours.nothing(vocabulary.size),
     )
     replica = Replica(row="x", description=description, seed=0, setting=setting)
-    export.export(tmp_path, replica, model, params, vocabulary, data.normalization)
-    store = data.dev.to_device()
+    export.export(tmp_path, replica, model, params, vocabulary, normalization(made))
+    store, texts = data.train.to_device(), Texts.of_corpora(made.corpora)
     for number, name in enumerate(vocabulary.languages):
         own = stored.load(tmp_path / "models" / "rowx_seed0" / name)
-        sentences = list(source._sentences(  # as they were encoded
-            name, source._reader.read(name, False).dev, "dev", own.write))  # fmt: skip
-        first = int(np.flatnonzero(data.dev.languages == number)[3])
-        length = int(data.dev.lengths[first])
+        written = sentences(made, texts, name, "train")  # as they were encoded
+        first = int(np.flatnonzero(data.train.languages == number)[3])
+        length = int(data.train.lengths[first])
         plan = StepPlan(jnp.array([first]), jnp.array([0]), jnp.zeros(length, jnp.int32))
         batch = assemble(store, plan, setting)
         (expected,) = Bert(model).apply(
@@ -136,7 +135,7 @@ def test_an_exported_model_computes_what_the_pretrained_one_does(tmp_path, descr
             rows=((1, length),),
             layers=(model.layers,),
         )
-        ids = own.encode([sentences[3]])[0]
+        ids = own.encode([written[3]])[0]
         assert own.inverted == bool(setting.inverted[number])
         row = np.array([own.special_ids[0], *ids, own.special_ids[1]])
         (found,) = Bert(own.config).apply(
@@ -149,7 +148,7 @@ def test_an_exported_model_computes_what_the_pretrained_one_does(tmp_path, descr
         )
         np.testing.assert_allclose(found[0], expected, atol=2e-5)
         encoder = TextEncoder(own, layers=(2,))
-        vectors = encoder.sentences([sentences[3]])
+        vectors = encoder.sentences([written[3]])
         np.testing.assert_allclose(vectors[0, 0], expected[1:-1].mean(0), atol=2e-5)
 
 
@@ -199,7 +198,7 @@ def test_words_and_cuts_of_a_model_that_reads_backwards(finished, inverted):
     row = "row3_seed0" if inverted else "row0_seed0"
     own = stored.load(workdir / "models" / row / "near")
     assert own.inverted == inverted
-    text = NaturalTexts(config())._reader.pair("near").parallel(5, 7)[1][0]
+    text = Embedded(config().corpora).pair("near").parallel(5, 7)[1][0]
     ((ids, number),) = own.encode_words([text])
     plain, number = (ids[::-1], number[::-1]) if inverted else (ids, number)
     np.testing.assert_array_equal(plain, own.ids[own.pieces.encode([text])[0]])
@@ -257,7 +256,7 @@ def test_a_run_that_is_asked_to_end_after_pretraining_goes_on_with_fine_tuning(
 
 def test_held_out_perplexity_does_not_depend_on_the_number_of_devices(tmp_path):
     made = config()
-    data = NaturalTexts(made).prepare(tmp_path)
+    data = read(made)[1](tmp_path)
     model = BertConfig(**{**made.models.to_dict(), "vocabulary_size": data.vocabulary.size})
     params = stack([partition.split([heads.initial_params(model, 0)])])
     setting = make(
@@ -273,7 +272,7 @@ def test_held_out_perplexity_does_not_depend_on_the_number_of_devices(tmp_path):
     for number in (1, 8):
         mesh = devices.make_mesh(1, jax.devices()[:number])
         places = [devices.place(x, mesh, devices.A_REPLICA) for x in (params, stack([setting]))]
-        (metrics,), _ = data.evaluator(model, mesh, (), made.batches)(*places)
+        (metrics,), _ = data.evaluator(model, mesh, ())(*places)
         found.append(metrics)
     assert found[0].keys() == found[1].keys() and len(found[0]) == 4
     for name, value in found[0].items():

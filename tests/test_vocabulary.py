@@ -8,8 +8,8 @@ import pytest
 import sentencepiece
 
 from xling_jax.vocabulary import pieces
-from xling_jax.vocabulary.languages import ShiftedVocabulary
 from xling_jax.vocabulary.pieces import SPECIAL_TOKENS, Pieces
+from xling_jax.vocabulary.sharing import ShiftedVocabulary
 
 
 def some_text(sentences: int = 400) -> list[str]:
@@ -189,17 +189,18 @@ def test_a_sample_goes_by_its_seed_and_takes_all_of_a_short_text():
 
 
 def test_shifted_languages_share_pieces_but_no_ids(trained):
-    shifted = ShiftedVocabulary(trained, ("en", "fake", "faker"))
+    shifted = ShiftedVocabulary(("en", "fake", "faker"), (trained,) * 3, is_fake=True)
     assert (shifted.shift, shifted.size, len(shifted.names())) == (200, 600, 600)
-    for k, language in enumerate(shifted.languages):
-        assert shifted.offset(language) == k * 200
+    for k in range(3):
+        (ids,) = shifted.shifted([np.array([0, 4, 5, 199])], k)
+        assert ids.tolist() == [0, 4, 5 + k * 200, 199 + k * 200]
         assert shifted.names()[k * 200 : (k + 1) * 200] == ["::" * k + n for n in trained.names]
     assert len(set(shifted.names())) == 600
 
 
 def test_ordinary_pieces_are_all_but_the_special_tokens_of_every_language(trained):
-    shifted = ShiftedVocabulary(trained, ("en", "fake"))
-    ordinary = [i for language in shifted.languages for i in shifted.ordinary(language)]
+    shifted = ShiftedVocabulary(("en", "fake"), (trained,) * 2, is_fake=True)
+    ordinary = [i for language in range(2) for i in shifted.ordinary(language)]
     rest = sorted(set(range(shifted.size)) - set(ordinary))
     assert len(ordinary) == len(set(ordinary)) == 2 * 195
     assert [shifted.names()[i] for i in rest] == [
@@ -208,9 +209,7 @@ def test_ordinary_pieces_are_all_but_the_special_tokens_of_every_language(traine
     ]
 
 
-def test_languages_are_named_once_and_known(trained):
+def test_languages_are_named_once(trained):
     for languages in ((), ("en", "en")):
         with pytest.raises(ValueError, match="languages=.*each only once"):
-            ShiftedVocabulary(trained, languages)
-    with pytest.raises(ValueError, match="language 'de' is not one of en, fake"):
-        ShiftedVocabulary(trained, ("en", "fake")).offset("de")
+            ShiftedVocabulary(languages, (trained,) * 2)

@@ -1,10 +1,11 @@
-"""Text of any size to token files, by several processes."""
+"""Text of any size to token files, by several processes, which import no JAX."""
 
 import collections
 import contextlib
 import dataclasses
 import functools
 import hashlib
+import itertools
 import json
 import multiprocessing
 import os
@@ -13,20 +14,96 @@ import sys
 import threading
 import time
 import types
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from xling_jax.batches import token_files
-from xling_jax.batches.encoding import Encoding, Job, make_shard
 from xling_jax.batches.token_files import Shard, TokenFiles
-from xling_jax.corpora import sources
+from xling_jax.corpora import sources, text
+from xling_jax.corpora.normalize import Normalization, Normalizer
+from xling_jax.corpora.splitting import Splitter
+from xling_jax.vocabulary.pieces import SEP, UNK, Pieces
 
 CHUNK_BYTES = 2**24
 FORMAT = 1  # of the files; a new one makes all anew
+_BATCH = 1000  # sentences encoded at once
 _SAY_SECONDS = 30
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Encoding:
+    """What becomes of a line of text.
+
+    language: the name whose rules normalise it.
+    normalization: see `corpora.normalize`.
+    pieces: the vocabulary that cuts it.
+    split: cuts lines into sentences first, None if each is one.
+    ids: int [pieces.size], the id in the stream of each piece, where it is not the same. [SEP]
+      after a sentence stays `pieces.SEP`.
+    """
+
+    language: str
+    normalization: Normalization
+    pieces: Pieces
+    split: Splitter | None = None
+    ids: np.ndarray | None = None
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type that all ids fit in."""
+        size = self.pieces.size if self.ids is None else int(self.ids.max()) + 1
+        return token_files.token_type(max(size, SEP + 1))
+
+    @property
+    def normalizer(self) -> Normalizer:
+        """What normalises the sentences."""
+        return _normalizer(self.language, self.normalization)
+
+    def sentences(self, lines: Iterable[str]) -> Iterator[str]:
+        """The sentences of lines, normalised."""
+        return filter(None, map(self.normalizer, text.sentences_of(lines, self.split)))
+
+
+@functools.lru_cache(maxsize=8)
+def _normalizer(language: str, normalization: Normalization) -> Normalizer:
+    return Normalizer(language, normalization)
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """A chunk that becomes the shard `path`, with no more sentences than `limit`."""
+
+    chunk: sources.Chunk
+    path: Path
+    encoding: Encoding
+    limit: int | None
+
+
+def make_shard(job: Job) -> Shard:
+    """Writes the shard of a job; memory holds some sentences and no more than a line of text."""
+    encoding = job.encoding
+    sentences = itertools.islice(encoding.sentences(sources.lines(job.chunk)), job.limit)
+    counts = {"sentences": 0, "words": 0, "unknown": 0}
+    digest = hashlib.sha256()
+
+    def tokens() -> Iterator[np.ndarray]:
+        while batch := list(itertools.islice(sentences, _BATCH)):
+            # The pool has a process for every core.
+            encoded = encoding.pieces.encode(batch, threads=1)
+            pieces = np.concatenate(encoded)
+            digest.update("\n".join([""] * (counts["sentences"] > 0) + batch).encode())
+            counts["sentences"] += len(batch)
+            counts["words"] += sum(sentence.count(" ") + 1 for sentence in batch)
+            counts["unknown"] += int(np.count_nonzero(pieces == UNK))
+            stream = pieces if encoding.ids is None else encoding.ids[pieces]
+            yield np.insert(stream, np.cumsum([len(ids) for ids in encoded]), SEP)
+
+    return token_files.write_shard(job.path, tokens(), encoding.dtype, digest, counts)
 
 
 def prepare(
@@ -57,14 +134,9 @@ def prepare(
 
     Raises:
       FileNotFoundError: a source is no file.
-      ValueError: an argument that means nothing, no text, fewer sentences than `limit`, a source
-        that cannot be read (see `corpora.sources`), or a process ended from outside.
+      ValueError: no text, fewer sentences than `limit`, a source that cannot be read (see
+        `corpora.sources`), or a process ended from outside.
     """
-    if not given:
-        raise ValueError("sources=(): name at least one")
-    for field, value in (("limit", limit), ("processes", processes), ("chunk_bytes", chunk_bytes)):
-        if value is not None and value < 1:
-            raise ValueError(f"{field}={value}: it is at least 1")
     key = _key(given, encoding, limit, chunk_bytes)
     own = Path(folder) / f"{re.sub('[^a-zA-Z0-9-]', '_', encoding.language)}-{key[:16]}"
     with contextlib.suppress(FileNotFoundError, ValueError):
@@ -76,24 +148,54 @@ def prepare(
         Job(chunk, own / f"{number:05}.tokens.npy", encoding, limit)
         for number, chunk in enumerate(chunks)
     ]
-    shards = _limited(jobs, limit, processes, _progress(encoding.language, len(jobs), say))
-    names = [sources.name(source) for source in given]
-    sentences = sum(shard.sentences for shard in shards)
-    _require_text(names, sentences, limit)
+    shards = _limited(jobs, limit, processes, say)
     for job in jobs[len(shards) :]:
         token_files.remove_shard(job.path)
-    manifest = _manifest(encoding.language, names, shards)
-    token_files.write_index(own, key, manifest, shards)
-    say(f"{encoding.language}: {sentences:,} sentences, {manifest['tokens']:,} tokens in {own}")
-    return TokenFiles.open(own)
+    names = [sources.name(source) for source in given]
+    sentences = sum(shard.sentences for shard in shards)
+    tokens = sum(shard.tokens for shard in shards)
+    if not sentences:
+        raise ValueError(f"{' + '.join(names)} has no text: it is empty or holds only blank lines")
+    if limit is not None and sentences < limit:
+        raise ValueError(
+            f"limit={limit}, but {' + '.join(names)} has {sentences} sentences: "
+            "lower the limit, leave it out to take all, or give more text"
+        )
+    manifest = {
+        "language": encoding.language,
+        "sources": names,
+        "sentences": sentences,
+        "words": sum(shard.words for shard in shards),
+        "tokens": tokens,
+        "unknown": sum(shard.unknown for shard in shards) / max(1, tokens - sentences),
+    }
+    say(f"{encoding.language}: {sentences:,} sentences, {tokens:,} tokens in {own}")
+    return token_files.write_index(own, key, manifest, shards)
+
+
+def _key(
+    given: Sequence[sources.Source], encoding: Encoding, limit: int | None, chunk_bytes: int
+) -> str:
+    decides = {
+        "format": FORMAT,
+        "sources": [sources.fingerprint(source) for source in given],
+        "language": encoding.language,
+        "normalization": encoding.normalizer.identity,
+        "split": encoding.split and encoding.split.identity,
+        "pieces": encoding.pieces.sha256,
+        "ids": None if encoding.ids is None else encoding.ids.tolist(),
+        "limit": limit,
+        "chunk_bytes": chunk_bytes,
+    }
+    return hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()
 
 
 def _limited(
-    jobs: list[Job], limit: int | None, processes: int, progress: Callable[[Shard], None]
+    jobs: list[Job], limit: int | None, processes: int, say: Callable[[str], None]
 ) -> list[Shard]:
-    """The shards of the first `limit` sentences."""
+    """The shards of the first `limit` sentences; says every half minute how far it is."""
     shards: list[Shard] = []
-    left = limit
+    left, sentences, said = limit, 0, time.monotonic()
     with contextlib.closing(_in_order(jobs, processes)) as made:
         for job, shard in zip(jobs, made, strict=True):
             if left is not None:
@@ -101,7 +203,11 @@ def _limited(
                     shard = make_shard(dataclasses.replace(job, limit=left))
                 left -= shard.sentences
             shards.append(shard)
-            progress(shard)
+            sentences += shard.sentences
+            if time.monotonic() - said >= _SAY_SECONDS:
+                said = time.monotonic()
+                done = f"{len(shards)} of {len(jobs)} files, {sentences:,} sentences"
+                say(f"{job.encoding.language}: {done}")
             if left == 0:
                 break
     return shards
@@ -109,7 +215,10 @@ def _limited(
 
 def _in_order(jobs: list[Job], processes: int) -> Generator[Shard, None, None]:
     """The shards of the jobs, one after the other; those on disk are not made again."""
-    pool = _pool(processes) if min(processes, len(jobs)) > 1 else None
+    pool = None
+    if min(processes, len(jobs)) > 1:
+        spawn = multiprocessing.get_context("spawn")  # a fork of JAX's threads may hang
+        pool = ProcessPoolExecutor(processes, mp_context=spawn, initializer=_end_with_parent)
     ahead = 2 * processes if pool else 0
     waiting: collections.deque[Callable[[], Shard]] = collections.deque()
     try:
@@ -136,11 +245,6 @@ def _in_order(jobs: list[Job], processes: int) -> Generator[Shard, None, None]:
             pool.shutdown(cancel_futures=True)
 
 
-def _pool(processes: int) -> ProcessPoolExecutor:
-    context = multiprocessing.get_context("spawn")  # a fork of JAX's threads may hang
-    return ProcessPoolExecutor(processes, mp_context=context, initializer=_end_with_parent)
-
-
 @contextlib.contextmanager
 def _no_main_module() -> Iterator[None]:
     """Keeps a process spawned within from running the main module again, which imports JAX."""
@@ -161,62 +265,3 @@ def _end_with_parent() -> None:
             os._exit(1)
 
     threading.Thread(target=wait, daemon=True).start()
-
-
-def _key(
-    given: Sequence[sources.Source], encoding: Encoding, limit: int | None, chunk_bytes: int
-) -> str:
-    decides = {
-        "format": FORMAT,
-        "sources": [sources.fingerprint(source) for source in given],
-        "language": encoding.language,
-        "normalization": encoding.normalizer.identity,
-        "split": encoding.split and encoding.split.identity,
-        "pieces": encoding.pieces.sha256,
-        "ids": None if encoding.ids is None else encoding.ids.tolist(),
-        "limit": limit,
-        "chunk_bytes": chunk_bytes,
-    }
-    return hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()
-
-
-def _require_text(names: list[str], sentences: int, limit: int | None) -> None:
-    if not sentences:
-        raise ValueError(f"{' + '.join(names)} has no text: it is empty or holds only blank lines")
-    if limit is not None and sentences < limit:
-        raise ValueError(
-            f"limit={limit}, but {' + '.join(names)} has {sentences} sentences: "
-            "lower the limit, leave it out to take all, or give more text"
-        )
-
-
-def _manifest(language: str, names: list[str], shards: list[Shard]) -> dict[str, Any]:
-    tokens = sum(shard.tokens for shard in shards)
-    sentences = sum(shard.sentences for shard in shards)
-    unknown = sum(shard.unknown for shard in shards)
-    hashes = "\n".join(shard.text_sha256 for shard in shards)
-    return {
-        "language": language,
-        "sources": names,
-        "sentences": sentences,
-        "words": sum(shard.words for shard in shards),
-        "tokens": tokens,
-        "unknown": unknown / max(1, tokens - sentences),
-        "sha256": hashlib.sha256(hashes.encode()).hexdigest(),
-    }
-
-
-def _progress(language: str, total: int, say: Callable[[str], None]) -> Callable[[Shard], None]:
-    """Says how far it is, every half minute."""
-    done = sentences = 0
-    said = time.monotonic()
-
-    def progress(shard: Shard) -> None:
-        nonlocal done, sentences, said
-        done += 1
-        sentences += shard.sentences
-        if time.monotonic() - said >= _SAY_SECONDS:
-            said = time.monotonic()
-            say(f"{language}: {done} of {total} files, {sentences:,} sentences")
-
-    return progress

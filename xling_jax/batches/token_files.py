@@ -5,9 +5,9 @@ import functools
 import hashlib
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -24,14 +24,9 @@ _WAY_OUT = "delete it and prepare the text again; the other files are kept"
 class Shard:
     """A file of the stream.
 
-    Attributes:
-      file: its name.
-      bytes: its size.
-      sha256: of its bytes.
-      tokens: pieces and the [SEP] of every sentence.
-      sentences, words: what the text had, words between blanks.
-      unknown: how many of the pieces are [UNK].
-      text_sha256: of the sentences joined by a newline, in UTF-8.
+    file: its name. bytes: its size. sha256: of its bytes. tokens: pieces and the [SEP] of every
+    sentence. sentences, words: what the text had, words between blanks. unknown: how many of the
+    pieces are [UNK]. text_sha256: of the sentences joined by a newline, in UTF-8.
     """
 
     file: str
@@ -54,21 +49,42 @@ def write_tokens(path: Path, parts: Iterable[np.ndarray], dtype: np.dtype[Any]) 
 
     Returns the number of tokens. Holds one part in memory.
     """
+
+    def write_header(total: int) -> None:
+        header = {"descr": dtype.str, "fortran_order": False, "shape": (total,)}
+        np.lib.format.write_array_header_1_0(file, header)
+
     total = 0
     with beside(path) as file:
-        # NumPy leaves room in the header for any length.
-        _write_header(file, dtype, 0)
+        write_header(0)  # NumPy leaves room in it for any length
         for part in parts:
             file.write(part.astype(dtype).tobytes())
             total += len(part)
         file.seek(0)
-        _write_header(file, dtype, total)
+        write_header(total)
     return total
 
 
-def write_shard(folder: Path, shard: Shard) -> None:
-    """Writes beside a file of the stream what `read_shard` compares it with."""
-    write_beside(_description(folder / shard.file), json.dumps(dataclasses.asdict(shard)))
+def write_shard(
+    path: Path,
+    parts: Iterable[np.ndarray],
+    dtype: np.dtype[Any],
+    text: Any,
+    counts: Mapping[str, int],
+) -> Shard:
+    """Writes a file of the stream, and beside it what `read_shard` compares it with.
+
+    Args:
+      path: of the file.
+      parts, dtype: see `write_tokens`.
+      text: hashes the text; asked, as is `counts`, when all parts are written.
+      counts: sentences, words and unknown.
+    """
+    tokens = write_tokens(path, parts, dtype)
+    size, digest = path.stat().st_size, _sha256(path)
+    shard = Shard(path.name, size, digest, tokens, text_sha256=text.hexdigest(), **counts)
+    write_beside(_description(path), json.dumps(dataclasses.asdict(shard)))
+    return shard
 
 
 def read_shard(path: Path) -> Shard | None:
@@ -192,25 +208,19 @@ class TokenFiles:
             raise ValueError(f"{path} cannot be read ({error}): {_WAY_OUT}") from error
 
 
-def write_index(folder: Path, key: str, manifest: dict[str, Any], shards: list[Shard]) -> None:
-    """Writes what `TokenFiles.open` reads, the last file of all."""
+def write_index(
+    folder: Path, key: str, manifest: Mapping[str, Any], shards: Sequence[Shard]
+) -> TokenFiles:
+    """Writes the last file of all, with the hash of the text in the manifest; opens the stream."""
+    hashes = "\n".join(shard.text_sha256 for shard in shards)
     index = {
         "key": key,
-        "manifest": manifest,
+        "manifest": {**manifest, "sha256": hashlib.sha256(hashes.encode()).hexdigest()},
         "shards": [dataclasses.asdict(shard) for shard in shards],
     }
     content = json.dumps(records.sealed(index), indent=1, ensure_ascii=False)
     write_beside(folder / INDEX, content + "\n")
-
-
-def describe(path: Path, **counts: Any) -> Shard:
-    """The shard of a file just written, with its size and hash."""
-    return Shard(file=path.name, bytes=path.stat().st_size, sha256=_sha256(path), **counts)
-
-
-def _write_header(file: BinaryIO, dtype: np.dtype[Any], total: int) -> None:
-    header = {"descr": dtype.str, "fortran_order": False, "shape": (total,)}
-    np.lib.format.write_array_header_1_0(file, header)
+    return TokenFiles.open(folder)
 
 
 def _description(path: Path) -> Path:

@@ -1,6 +1,7 @@
-"""How languages share the ids of their pieces: joint, union, prefixed, separate (W&C §4.2, §4.3).
+"""How languages share the ids of their pieces.
 
-Special tokens have the ids 0 to 4 in every language.
+W&C (§4.2, §4.3) compare several ways, see `make`; in D&S each language has a range of ids, see
+`ShiftedVocabulary`. Special tokens have the ids 0 to 4 in every language.
 """
 
 import dataclasses
@@ -12,19 +13,13 @@ import numpy as np
 from xling_jax.vocabulary.pieces import SPECIAL_TOKENS, Pieces
 
 SPECIALS = len(SPECIAL_TOKENS)
-WAYS = {
-    "joint": "one vocabulary of all languages' text",
-    "union": "a vocabulary for each language; equal pieces have one id",
-    "prefixed": "a vocabulary for each language; no id is in two of them",
-    "separate": "a vocabulary for each language, and ids that mean nothing outside it",
-}
 
 
 @dataclasses.dataclass(frozen=True)
 class LanguageVocabulary:
     """The pieces of each language as ids.
 
-    way: one of `WAYS`. languages: their names. pieces: each language's vocabulary.
+    way: see `make`. languages: their names. pieces: each language's vocabulary.
     ids: int32 [pieces] for each language, the id of each of its pieces.
     """
 
@@ -55,12 +50,13 @@ class LanguageVocabulary:
         """Ids of each sentence of a language, int32 [pieces], without special tokens."""
         return [self.ids[language][found] for found in self.pieces[language].encode(sentences)]
 
-    def names(self) -> list[list[str]]:
-        """For each language, the name of every id; "" where it has none."""
-        found = [[""] * self.size for _ in self.languages]
-        for names, pieces, ids in zip(found, self.pieces, self.ids, strict=True):
-            for name, number in zip(pieces.names, ids.tolist(), strict=True):
-                names[number] = name
+    def names(self, language: int) -> list[str]:
+        """The name of every id; "" where the language has none."""
+        found = [""] * self.size
+        for name, number in zip(
+            self.pieces[language].names, self.ids[language].tolist(), strict=True
+        ):
+            found[number] = name
         return found
 
     def tables(self) -> tuple[np.ndarray, np.ndarray]:
@@ -73,29 +69,22 @@ class LanguageVocabulary:
 
 
 def make(way: str, languages: Sequence[str], pieces: Sequence[Pieces]) -> LanguageVocabulary:
-    """Gives ids to the pieces of languages.
+    """Gives ids to pieces.
 
     Args:
-      way: one of `WAYS`.
+      way: "joint", one vocabulary of all languages' text, or a vocabulary for each language:
+        "union", equal pieces have one id; "prefixed", no id is in two of them; "separate", ids
+        mean nothing outside the language.
       languages: their names.
-      pieces: the one vocabulary of "joint", otherwise one for each language.
-
-    Raises:
-      ValueError: an unknown way, or another number of vocabularies.
+      pieces: the one vocabulary, or each language's.
     """
-    if way not in WAYS:
-        raise ValueError(f"vocabulary.sharing={way!r}: choose from {', '.join(WAYS)}")
-    if len(pieces) != (1 if way == "joint" else len(languages)):
-        raise ValueError(f"vocabulary.sharing={way!r}: {len(pieces)} vocabularies were given")
     if way == "joint":
         pieces = list(pieces) * len(languages)
-    if way in ("joint", "separate"):
-        ids = [np.arange(each.size) for each in pieces]
-    elif way == "prefixed":
+    ids = [np.arange(each.size) for each in pieces]
+    if way == "prefixed":
         firsts = np.cumsum([0] + [each.size - SPECIALS for each in pieces])
-        own = [np.arange(each.size) for each in pieces]
-        ids = [np.where(x < SPECIALS, x, x + first) for x, first in zip(own, firsts, strict=False)]
-    else:
+        ids = [np.where(x < SPECIALS, x, x + first) for x, first in zip(ids, firsts, strict=False)]
+    elif way == "union":
         known: dict[str, int] = {}
         ids = [
             np.array([known.setdefault(name, len(known)) for name in each.names]) for each in pieces
@@ -120,14 +109,69 @@ def anchors(vocabulary: LanguageVocabulary, counts: Sequence[np.ndarray]) -> Map
     """
     occurs_KxV = np.stack([each > 0 for each in counts])
     occurs_KxV[:, :SPECIALS] = False
-    is_anchor_V = occurs_KxV.sum(axis=0) > 1
-    if vocabulary.way == "separate":
-        is_anchor_V[:] = False
-    found = {
+    is_anchor_V = (occurs_KxV.sum(axis=0) > 1) & (vocabulary.way != "separate")
+    shares = [float(each[is_anchor_V].sum() / max(1, each[SPECIALS:].sum())) for each in counts]
+    return {
         "anchors": float(is_anchor_V.sum()),
         "anchor_share": float(is_anchor_V.sum() / max(1, occurs_KxV.any(axis=0).sum())),
+        **{
+            f"anchor_tokens_{name}": share
+            for name, share in zip(vocabulary.languages, shares, strict=True)
+        },
+        "anchor_tokens": float(np.mean(shares)),
     }
-    shares = [float(each[is_anchor_V].sum() / max(1, each[SPECIALS:].sum())) for each in counts]
-    for name, share in zip(vocabulary.languages, shares, strict=True):
-        found[f"anchor_tokens_{name}"] = share
-    return found | {"anchor_tokens": float(np.mean(shares))}
+
+
+@dataclasses.dataclass(frozen=True)
+class ShiftedVocabulary:
+    """Language k's piece i has id i + k * shift (D&S §2.1, §5).
+
+    Every language has ids for special tokens too, which it uses only where they are not shared
+    with the first language (D&S §2.3, shift-special).
+
+    languages: their names. pieces: each language's, all of one size. is_fake: whether they are all
+    the first one's, as in English and Fake-English.
+    """
+
+    languages: tuple[str, ...]
+    pieces: tuple[Pieces, ...]
+    is_fake: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.languages or len(set(self.languages)) < len(self.languages):
+            raise ValueError(
+                f"languages={self.languages}: name at least one language, and each only once"
+            )
+
+    @property
+    def shift(self) -> int:
+        """Ids of a language."""
+        return self.pieces[0].size
+
+    @property
+    def size(self) -> int:
+        """Ids of all languages together."""
+        return self.shift * len(self.languages)
+
+    @property
+    def sha256(self) -> str:
+        """Of the pieces."""
+        if self.is_fake:
+            return self.pieces[0].sha256
+        return hashlib.sha256("".join(own.sha256 for own in self.pieces).encode()).hexdigest()
+
+    def names(self) -> list[str]:
+        """The piece of every id, with "::" before it once for Fake-English; several natural
+        languages may have the same one."""
+        mark = "::" * self.is_fake
+        return [mark * k + name for k, own in enumerate(self.pieces) for name in own.names]
+
+    def ordinary(self, language: int) -> range:
+        """The ids of a language that are no special tokens."""
+        return range(language * self.shift + SPECIALS, (language + 1) * self.shift)
+
+    def shifted(
+        self, ids: Sequence[np.ndarray], language: int, first: int = SPECIALS
+    ) -> list[np.ndarray]:
+        """Numbers of pieces as ids of a language; those below `first` stay the first language's."""
+        return [np.where(x < first, x, x + language * self.shift) for x in ids]

@@ -1,33 +1,42 @@
-"""The texts of a row as ids: vocabularies, streams, translations to find."""
+"""The texts of a row as ids: vocabularies, streams, which windows stand in a step, translations to
+find."""
 
 import dataclasses
+import functools
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import ml_collections
 import numpy as np
+from jax.sharding import Mesh
 
-from xling_jax import errors
+from xling_jax import devices, errors
 from xling_jax.batches import code_switch
-from xling_jax.batches.code_switch import PieceDictionary
-from xling_jax.batches.encoding import Encoding
-from xling_jax.batches.prepare import prepare
+from xling_jax.batches.code_switch import PieceDictionary, switch_window
+from xling_jax.batches.prepare import Encoding, prepare
+from xling_jax.batches.streams import (
+    SENTENCE,
+    StreamLayout,
+    StreamSampler,
+    beginnings,
+    probabilities,
+)
 from xling_jax.batches.token_files import TokenFiles
 from xling_jax.batches.windows import PieceTables, StreamStore
-from xling_jax.corpora import sources, splitting
-from xling_jax.corpora import text as corpora
 from xling_jax.corpora.dictionaries import Dictionary
 from xling_jax.corpora.normalize import Normalization, Normalizer
 from xling_jax.evaluators.translations import Translated
 from xling_jax.experiments.bilingual.rows import ONCE, Row
 from xling_jax.experiments.bilingual.switching import switch_once
-from xling_jax.experiments.bilingual.texts import Reader, Texts
+from xling_jax.runs.texts import Manifest, Texts
+from xling_jax.training.input_pipeline import ResidentPipeline, StreamingPipeline
 from xling_jax.training.metrics import say
-from xling_jax.vocabulary import pieces as vocabulary
-from xling_jax.vocabulary import sharing
+from xling_jax.vocabulary import pieces, sharing
 from xling_jax.vocabulary.pieces import UNK, Pieces
+
+_BLOCK = 2**22  # tokens counted at once
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,19 +66,86 @@ class Data:
     @property
     def sizes(self) -> tuple[int, ...]:
         """Tokens of each language's stream."""
-        return self.train.sizes if self.train else tuple(each.total for each in self.files)
+        return tuple(each.total for each in self.files)
+
+    def samplers(
+        self, config: ml_collections.ConfigDict, seeds: Sequence[int], shards: int
+    ) -> list[StreamSampler]:
+        """What says which windows stand in each step that so many devices share, for each seed.
+
+        Raises:
+          ValueError: the devices cannot share the sequences, or a language has too little text.
+        """
+        batches, epoch = config.batches, config.training.steps_per_epoch
+        shape = batches.parts, batches.sequences, batches.length
+        layout = StreamLayout.choose(*shape, shards, batches.accumulate)
+        draws = tuple(probabilities([x.sentences for x in self.files], batches.alpha).tolist())
+        begin: list[np.ndarray] | None = None
+        if batches.begin == SENTENCE:
+            begin = [beginnings(x.sentence_starts, x.total, layout.window) for x in self.files]
+        return [StreamSampler(self.sizes, draws, layout, seed, epoch, begin) for seed in seeds]
+
+    def pipeline(
+        self,
+        config: ml_collections.ConfigDict,
+        of: Sequence[StreamSampler],
+        until: int,
+        mesh: Mesh,
+    ) -> ResidentPipeline | StreamingPipeline:
+        """What says what stands in each step before `until`: places on the device, or tokens from
+        the host."""
+        window, section = of[0].layout.window, config.code_switch
+        if self.train is not None and not self.switch:
+            return ResidentPipeline(of)
+
+        def read(language: int, start: int, step: int, slot: int) -> np.ndarray:
+            files = self.files[language]
+            if language not in self.switch:
+                return files.read(start, window)
+            return switch_window(
+                files.read,
+                start,
+                window,
+                self.switch[language],
+                (section.seed, language, step),
+                probability=section.probability,
+                most=section.most,
+            ).tokens
+
+        return StreamingPipeline(of, read, until, devices.own_shards(mesh))
 
 
 class Preparer:
     """Prepares the text of one row after the other; what rows share is made once."""
 
-    def __init__(self, config: ml_collections.ConfigDict, reader: Reader, workdir: Path):
-        """Takes the config, its texts and where to keep what is made."""
-        self._config, self._reader, self._workdir = config, reader, workdir
+    def __init__(self, config: ml_collections.ConfigDict, workdir: Path):
+        """Takes the config and where to keep what is made.
+
+        Raises:
+          ValueError: half of a parallel text, or embedded languages and others.
+        """
+        self._config, self._workdir = config, workdir
+        self._texts = Texts.of_corpora(config.corpora)
+        self._texts.require_both_sides("test")
         section = config.corpora
         self._normalization = Normalization(section.punctuation, section.tokenize)
-        self._samples: dict[tuple, list[str]] = {}  # for vocabularies
-        self._mapped: dict[int, Dictionary] = {}  # by the one that `reader` keeps
+
+    def manifest(self, rows: Sequence[Row]) -> Manifest:
+        """Every source that the rows read, with a hash of its content, and what cuts sentences.
+
+        Raises:
+          ValueError, FileNotFoundError: one of them cannot be read; its field is named.
+        """
+        found = []
+        for name in self._texts.languages:
+            if own := [row for row in rows if name in row.languages]:
+                domains = {self._is_other(row, name) for row in own}
+                purposes = ["dev", "test", "test_first", "test_dictionary"]
+                purposes += ["other"] * (True in domains) + ["train"] * (False in domains)
+                purposes += ["dictionary"] * any(row.code_switch for row in own)
+                found += self._texts.manifest((name, purpose) for purpose in purposes)
+                found += self._texts.split_manifest(name)
+        return found
 
     def __call__(self, row: Row) -> Data:
         """The data of a row.
@@ -77,202 +153,180 @@ class Preparer:
         Raises:
           ValueError, FileNotFoundError: a text cannot be used; its field is named.
         """
-        texts = {
-            name: self._reader.read(row.text_of(name), row.is_other_domain)
-            for name in row.languages
-        }
-        languages = self._vocabulary(row, texts)
-        train = [
-            self._prepared(row, languages, name, texts[name].train, "train")
-            for name in row.languages
-        ]
-        dev = [
-            self._prepared(row, languages, name, texts[name].dev, "dev") for name in row.languages
-        ]
-        tables = PieceTables.of(languages, row.random_pieces)
-        switch = self._dictionaries(row, languages, texts) if row.code_switch else {}
+        vocabulary = self._vocabulary(row)
+        train, dev = (
+            [self._files(row, vocabulary, k, purpose) for k in range(len(row.languages))]
+            for purpose in ("train", "dev")
+        )
+        switch = self._switched(row, vocabulary) if row.code_switch else {}
         if row.code_switch == ONCE:
             section, folder = self._config.code_switch, self._workdir / "tokens"
             for k, words in switch.items():
                 chances = section.probability, section.most
                 train[k] = switch_once(train[k], words, (section.seed, k), *chances, folder, say)
             switch = {}
+        tables = PieceTables.of(vocabulary, row.random_pieces)
         total = sum(each.total for each in train)
         streams: StreamStore | None = None
-        counts = []
         if total <= self._config.batches.resident_tokens:
-            arrays = [each.as_array() for each in train]
-            streams = StreamStore(np.concatenate(arrays), tuple(map(len, arrays)), tables)
-            counts = [np.bincount(x, minlength=languages.size) for x in arrays]
+            streams = _in_memory(train, tables)
         else:
             say(f"{total:,} tokens are read from disk, step by step")
-            counts = [self._counted(each, languages.size) for each in train]
+        counts = [_counted(each, vocabulary.size) for each in train]
         return Data(
-            vocabulary=languages,
+            vocabulary=vocabulary,
             files=train,
             train=streams,
             tables=tables,
             switch=switch,
-            dev=StreamStore(
-                np.concatenate([x.as_array() for x in dev]), tuple(x.total for x in dev), tables
-            ),
-            items=list(self._items(row, languages, texts)),
-            found=dict(sharing.anchors(languages, counts)),
+            dev=_in_memory(dev, tables),
+            items=list(self._items(row, vocabulary)),
+            found=dict(sharing.anchors(vocabulary, counts)),
         )
 
-    def _normalized(self, name: str, lines: Sequence[str]) -> list[str]:
-        normalizer = Normalizer(name, self._normalization)
-        return [found for line in lines if (found := normalizer(line))]
+    def _is_other(self, row: Row, name: str) -> bool:
+        """Whether a language's text is of another domain in a row."""
+        return row.is_other_domain and name != self._texts.languages[0]
 
-    def _as_text(self, dictionary: Dictionary) -> Dictionary:
+    @functools.cache  # noqa: B019 - there are few
+    def _normalizer(self, language: str) -> Normalizer:
+        return Normalizer(language, self._normalization)
+
+    @functools.cache  # noqa: B019
+    def _dictionary(self, language: str, purpose: str) -> Dictionary | None:
         """A dictionary whose words are written as in the text."""
-        if id(dictionary) not in self._mapped:
-            names = dictionary.source_language, dictionary.target_language
-            normalizers = [Normalizer(name, self._normalization) for name in names]
-            self._mapped[id(dictionary)] = dictionary.map(*normalizers)
-        return self._mapped[id(dictionary)]
+        found = self._texts.dictionary(language, purpose)
+        names = self._texts.languages[0], language
+        return found and found.map(*map(self._normalizer, names))
 
-    def _vocabulary(self, row: Row, texts: dict[str, Texts]) -> sharing.LanguageVocabulary:
-        section, corpus = self._config.vocabulary, self._config.corpora
+    @functools.cache  # noqa: B019
+    def _sample(self, language: str, is_other: bool) -> list[str]:
+        """Sentences to train a vocabulary on."""
+        lines = itertools.islice(
+            self._texts.stream(language, "train", is_other),
+            self._limit(language, "train", is_other),
+        )
+        drawn = pieces.sample(lines, self._config.vocabulary.sentences)
+        return list(filter(None, map(self._normalizer(language), drawn)))
 
-        def sample(name: str) -> list[str]:
-            given = texts[name].train
-            if (name, given) not in self._samples:
-                lines = corpora.stream(given, splitting.of_config(corpus, row.text_of(name)))
-                lines = itertools.islice(lines, self._limit(row, name, "train"))
-                drawn = vocabulary.sample(lines, section.sentences)
-                self._samples[name, given] = self._normalized(row.text_of(name), drawn)
-            return self._samples[name, given]
+    def _limit(self, language: str, purpose: str, is_other: bool) -> int | None:
+        """How many sentences of a text to take, None for all; of another domain, as many as the
+        usual text has."""
+        if self._texts.embedded:
+            return None
+        limit = self._config.corpora[f"{purpose}_sentences"]
+        if not limit and is_other and purpose == "train":
+            limit = sum(1 for _ in self._texts.stream(language, purpose))
+        return limit or None
+
+    def _vocabulary(self, row: Row) -> sharing.LanguageVocabulary:
+        section = self._config.vocabulary
 
         def train(field: str, sentences: list[str]) -> Pieces:
-            try:
-                return vocabulary.train(
+            with errors.in_field(f"vocabulary.{field}"):
+                return pieces.train(
                     sentences, section[field], self._workdir / "vocabulary", section.model_type
                 )
-            except ValueError as error:
-                raise ValueError(f"vocabulary.{field}: {error}") from error
 
-        samples = [sample(name) for name in row.languages]
+        texts = map(row.text_of, row.languages)
+        samples = [self._sample(text, self._is_other(row, text)) for text in texts]
         if row.sharing == "joint" and len(samples) > 1:
             made = [train("joint_size", [line for lines in samples for line in lines])]
         else:
             made = [train("own_size", lines) for lines in samples]
         return sharing.make(row.sharing, row.languages, made)
 
-    def _prepared(
-        self,
-        row: Row,
-        languages: sharing.LanguageVocabulary,
-        name: str,
-        given: Sequence[sources.Source],
-        field: str,
+    def _files(
+        self, row: Row, vocabulary: sharing.LanguageVocabulary, number: int, purpose: str
     ) -> TokenFiles:
-        number, section, text = row.languages.index(name), self._config.corpora, row.text_of(name)
-        with errors.in_field(f"corpora.{text}.{field}"):
+        text = row.text_of(row.languages[number])
+        is_other = self._is_other(row, text)
+        given = self._texts.sources(text, purpose, is_other)
+        own = vocabulary.pieces[number], self._texts.split(text), vocabulary.ids[number]
+        with errors.in_field(self._texts.field(text, purpose)):
             return prepare(
                 given,
-                Encoding(
-                    text,
-                    self._normalization,
-                    languages.pieces[number],
-                    splitting.of_config(section, text),
-                    languages.ids[number],
-                ),
+                Encoding(text, self._normalization, *own),
                 self._workdir / "tokens",
-                limit=self._limit(row, name, field),
-                processes=section.processes,
+                limit=self._limit(text, purpose, is_other),
+                processes=self._config.corpora.processes,
                 say=say,
             )
 
-    def _limit(self, row: Row, name: str, field: str) -> int | None:
-        """How many sentences of a text to take, None for all."""
-        if self._reader.is_synthetic:
-            return None
-        limit = self._config.corpora[f"{field}_sentences"]
-        if field == "train" and row.is_other_domain and name != row.languages[0] and not limit:
-            limit = self._reader.other_limit(name)
-        return limit or None
-
-    def _dictionaries(
-        self, row: Row, languages: sharing.LanguageVocabulary, texts: dict[str, Texts]
+    def _switched(
+        self, row: Row, vocabulary: sharing.LanguageVocabulary
     ) -> dict[int, PieceDictionary]:
         """For each language's number, the translations of its words."""
-        first = row.languages[0]
-        given = {name: texts[name].dictionary for name in row.languages[1:]}
-        given = {name: found and self._as_text(found) for name, found in given.items()}
-        if missing := [name for name, found in given.items() if found is None]:
-            raise ValueError(
-                f"corpora.{missing[0]}.dictionary is empty: row {row.name} replaces words by the "
-                "translations of a dictionary from the first language to this one"
-            )
+        given: dict[str, Dictionary] = {}
+        for name in row.languages[1:]:
+            if (found := self._dictionary(name, "dictionary")) is None:
+                raise ValueError(
+                    f"{self._texts.field(name, 'dictionary')} is empty: row {row.name} replaces "
+                    "words by the translations of a dictionary from the first language to this one"
+                )
+            given[name] = found
         encode: dict[str, Callable[..., Any]] = {
-            name: (lambda words, k=k: languages.encode(k, list(words)))
+            name: (lambda words, k=k: vocabulary.encode(k, list(words)))
             for k, name in enumerate(row.languages)
         }
-        names = languages.names()
-        by_source = {first: [found for found in given.values() if found]}
-        by_source |= {name: [found.reverse()] for name, found in given.items() if found}
+        of = [list(given.values()), *([found.reverse()] for found in given.values())]
         return {
-            row.languages.index(name): PieceDictionary.build(
-                found, encode, code_switch.word_starts(names[row.languages.index(name)])
-            )
-            for name, found in by_source.items()
-            if found
+            k: PieceDictionary.build(own, encode, code_switch.word_starts(vocabulary.names(k)))
+            for k, own in enumerate(of)
+            if own
         }
 
-    @staticmethod
-    def _counted(files: TokenFiles, size: int) -> np.ndarray:
-        """How often each id occurs."""
-        counts = np.zeros(size, np.int64)
-        for start in range(0, files.total, 2**22):
-            part = files.read(start, min(2**22, files.total - start))
-            counts += np.bincount(part, minlength=size)
-        return counts
-
-    def _items(self, row: Row, languages: sharing.LanguageVocabulary, texts: dict[str, Texts]):
+    def _items(self, row: Row, vocabulary: sharing.LanguageVocabulary) -> Iterator[Translated]:
         """Sentences and words of the first language to find the translations of."""
         for number, name in enumerate(row.languages[1:], 1):
-            own = texts[name]
-            if own.test is not None:
-                limit = self._config.corpora.test_sentences
-                sides = [side[:limit] for side in own.test]
-                normalizers = [
-                    Normalizer(row.languages[k], self._normalization) for k in (0, number)
-                ]
-                pairs = [
-                    (normalizers[0](one), normalizers[1](other))
-                    for one, other in zip(*sides, strict=True)
-                ]
-                kept = [pair for pair in pairs if all(pair)]
+            text = row.text_of(name)
+            both = self._normalizer(row.languages[0]), self._normalizer(text)
+            sides = self._texts.parallel(text, "test", self._config.corpora.test_sentences)
+            if sides is not None:
+                written = (map(write, side) for write, side in zip(both, sides, strict=True))
+                kept = [pair for pair in zip(*written, strict=True) if all(pair)]
                 ids = [
-                    languages.encode(k, [pair[side] for pair in kept])
+                    vocabulary.encode(k, [pair[side] for pair in kept])
                     for side, k in enumerate((0, number))
                 ]
                 yield Translated(f"retrieval_{name}", (0, number), (ids[0], ids[1]))
-            if own.test_dictionary is not None:
-                entries = self._as_text(own.test_dictionary).entries.items()
-                pairs = [(word, text) for word, found in entries for text, _ in found]
-                yield self._words(languages, number, pairs)
+            if (found := self._dictionary(text, "test_dictionary")) is not None:
+                yield _words(vocabulary, number, found)
 
-    def _words(self, languages, number: int, pairs) -> Translated:
-        """Words of a dictionary that the vocabularies have, and which translate which."""
-        known: list[dict[str, int]] = [{}, {}]
-        ids: list[list[np.ndarray]] = [[], []]
-        gold: list[list[int]] = []
-        for word, translation in pairs:
-            found = [languages.encode(k, [x])[0] for k, x in ((0, word), (number, translation))]
+
+def _in_memory(files: Sequence[TokenFiles], tables: PieceTables) -> StreamStore:
+    every = [each.as_array() for each in files]
+    return StreamStore(np.concatenate(every), tuple(map(len, every)), tables)
+
+
+def _counted(files: TokenFiles, size: int) -> np.ndarray:
+    """How often each id occurs."""
+    counts = np.zeros(size, np.int64)
+    for start in range(0, files.total, _BLOCK):
+        part = files.read(start, min(_BLOCK, files.total - start))
+        counts += np.bincount(part, minlength=size)
+    return counts
+
+
+def _words(
+    vocabulary: sharing.LanguageVocabulary, number: int, dictionary: Dictionary
+) -> Translated:
+    """Words of a dictionary that the vocabularies have, and which translate which."""
+    known: list[dict[str, int]] = [{}, {}]
+    ids: list[list[np.ndarray]] = [[], []]
+    gold: dict[int, list[int]] = {}
+    for word, translations in dictionary.entries.items():
+        for translation, _ in translations:
+            pair = word, translation
+            found = [vocabulary.encode(k, [x])[0] for k, x in zip((0, number), pair, strict=True)]
             if any(UNK in x or not len(x) for x in found):
                 continue
-            places = []
-            for side, (text, own) in enumerate(zip((word, translation), found, strict=True)):
-                if text not in known[side]:
-                    known[side][text] = len(ids[side])
-                    ids[side].append(own)
-                    if side == 0:
-                        gold.append([])
-                places.append(known[side][text])
-            gold[places[0]].append(places[1])
-        name = languages.languages[number]
-        if not gold:
-            raise ValueError(f"corpora.{name}.test_dictionary: the vocabularies have none of it")
-        return Translated(f"words_{name}", (0, number), (ids[0], ids[1]), gold)
+            for text, own, places, every in zip(pair, found, known, ids, strict=True):
+                if text not in places:
+                    places[text] = len(every)
+                    every.append(own)
+            gold.setdefault(known[0][word], []).append(known[1][translation])
+    name = vocabulary.languages[number]
+    if not gold:
+        raise ValueError(f"corpora.{name}.test_dictionary: the vocabularies have none of it")
+    return Translated(f"words_{name}", (0, number), (ids[0], ids[1]), list(gold.values()))

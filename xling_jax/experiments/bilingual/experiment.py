@@ -12,7 +12,6 @@ from xling_jax.experiments.bilingual.data import Data, Preparer
 from xling_jax.experiments.bilingual.group import Group, checkpoints_of
 from xling_jax.experiments.bilingual.rows import Row, parse
 from xling_jax.experiments.bilingual.selection import RECORD, best_folder
-from xling_jax.experiments.bilingual.texts import Reader
 from xling_jax.models import heads, partition
 from xling_jax.models.bert import BertConfig
 from xling_jax.runs import config_files, fields, store
@@ -45,8 +44,8 @@ class Experiment:
         start = config.training.start_from
         start_record = best_folder(start) / RECORD if start else None
         self._run = Run(workdir, report.write)
-        self._reader = Reader(config)
-        manifest = self._reader.manifest(self._rows)
+        self._data = Preparer(config, workdir)
+        manifest = self._data.manifest(self._rows)
         if start_record:  # names the step, which changes if that run goes on
             where = "training.start_from"
             manifest.append(store.hashed(str(start_record), "", "start_from", where))
@@ -65,10 +64,9 @@ class Experiment:
 
     def prepare(self) -> str:
         """Makes the vocabularies and the token files of all rows; returns where they are."""
-        prepare = Preparer(self._config, self._reader, self._workdir)
         for row in self._rows:
             say(f"row {row.name} ({row.description})")
-            self._require_same_text(row, prepare(row))
+            self._require_same_text(row, self._data(row))
         self._run.store()
         return f"Prepared: {self._workdir / 'tokens'}"
 
@@ -79,7 +77,7 @@ class Experiment:
           Diverged: no replica has a result.
           Interrupted: the run was asked to end.
         """
-        prepare, run = Preparer(self._config, self._reader, self._workdir), self._run
+        run = self._run
         rows = {row.name: row for row in self._rows}
         wanted = [(name, seed) for name in rows for seed in self._config.seeds]
         groups = run.deal(
@@ -93,7 +91,7 @@ class Experiment:
 
         def made(row: Row, seeds: list[int]) -> Group:
             with processes.first_before_others():
-                data = prepare(row)
+                data = self._data(row)
             self._require_same_text(row, data)
             group = Group(self._config, self._workdir, row, seeds, data, run.identity)
             group.check()

@@ -13,7 +13,6 @@ from xling_jax.batches.windows import StreamStore
 from xling_jax.corpora.normalize import Normalization
 from xling_jax.evaluators.stream_perplexity import StreamPerplexity
 from xling_jax.evaluators.translations import Translations
-from xling_jax.experiments.bilingual import planning
 from xling_jax.experiments.bilingual.data import Data
 from xling_jax.experiments.bilingual.export import export, folder_of
 from xling_jax.experiments.bilingual.rows import Row
@@ -72,7 +71,7 @@ class Group:
             for seed in seeds
         ]
         shards = self._mesh.shape[devices.DATA]
-        self._samplers = planning.samplers(config, data, seeds, shards)
+        self._samplers = data.samplers(config, seeds, shards)
         total = training.epochs * training.steps_per_epoch
         curve = {round(total * percent / 100) for percent in config.evaluators.curve}
         self._curve = curve | {total}  # where translations are looked for too
@@ -84,7 +83,7 @@ class Group:
             save_every=training.save_every or training.steps_per_epoch,
             call=min(training.steps_per_call, training.steps_per_epoch),
         )
-        self._pipeline = planning.pipeline(config, data, self._samplers, total, self._mesh)
+        self._pipeline = data.pipeline(config, self._samplers, total, self._mesh)
         self._program = StreamProgram(
             BertConfig(vocabulary_size=data.vocabulary.size, **config.models),
             OptimizerConfig(

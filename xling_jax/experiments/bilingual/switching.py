@@ -11,7 +11,7 @@ import numpy as np
 
 from xling_jax.batches import code_switch, token_files
 from xling_jax.batches.code_switch import PieceDictionary
-from xling_jax.batches.token_files import TokenFiles
+from xling_jax.batches.token_files import Shard, TokenFiles
 from xling_jax.vocabulary.pieces import SEP, UNK
 
 FORMAT = 1  # of the files; a new one makes all anew
@@ -56,45 +56,33 @@ def switch_once(
     own = folder / f"{files.folder.name.rpartition('-')[0]}-switched-{key[:16]}"
     with contextlib.suppress(FileNotFoundError, ValueError):
         return TokenFiles.open(own).verify()
-    blocks, number = enumerate(_blocks(files)), 0
-    shards, changed, dtype = [], 0, token_files.token_type(len(words.starts))
-    while some := list(itertools.islice(blocks, 1)):
-        found = {"sentences": 0, "words": 0, "unknown": 0}
+    blocks = enumerate(_blocks(files))
+    shards: list[Shard] = []
+    changed, dtype = 0, token_files.token_type(len(words.starts))
+    while first := list(itertools.islice(blocks, 1)):
+        counts = {"sentences": 0, "words": 0, "unknown": 0}
         digest = hashlib.sha256()
 
-        def parts(some=some, found=found, digest=digest) -> Iterator[np.ndarray]:
+        def parts(first=first, counts=counts, digest=digest) -> Iterator[np.ndarray]:
             nonlocal changed
-            for place, block in itertools.chain(some, itertools.islice(blocks, BLOCKS - 1)):
+            for place, block in itertools.chain(first, itertools.islice(blocks, BLOCKS - 1)):
                 switched = code_switch.switch(
                     block, words, (*seed_parts, 0, place), probability=probability, most=most
                 )
                 changed += switched.changed
-                found["sentences"] += int(np.count_nonzero(block == SEP))
-                found["words"] += switched.words
-                found["unknown"] += int(np.count_nonzero(block == UNK))
+                counts["sentences"] += int(np.count_nonzero(block == SEP))
+                counts["words"] += switched.words
+                counts["unknown"] += int(np.count_nonzero(block == UNK))
                 digest.update(switched.tokens.tobytes())
                 yield switched.tokens
 
-        path = own / f"{number:05}.tokens.npy"
-        total = token_files.write_tokens(path, parts(), dtype)
-        shard = token_files.describe(path, tokens=total, text_sha256=digest.hexdigest(), **found)
-        token_files.write_shard(own, shard)
-        shards.append(shard)
-        number += 1
-    hashes = "\n".join(shard.text_sha256 for shard in shards)
-    manifest = {
-        **files.manifest,
-        "words": sum(shard.words for shard in shards),
-        "tokens": sum(shard.tokens for shard in shards),
-        "switched": changed,
-        "sha256": hashlib.sha256(hashes.encode()).hexdigest(),
-    }
-    token_files.write_index(own, key, manifest, shards)
-    say(
-        f"{manifest['language']}: {changed:,} of {manifest['words']:,} words replaced by "
-        "translations"
-    )
-    return TokenFiles.open(own)
+        path = own / f"{len(shards):05}.tokens.npy"
+        shards.append(token_files.write_shard(path, parts(), dtype, digest, counts))
+    number = sum(shard.words for shard in shards)
+    tokens = sum(shard.tokens for shard in shards)
+    say(f"{files.manifest['language']}: {changed:,} of {number:,} words replaced by translations")
+    manifest = {**files.manifest, "words": number, "tokens": tokens, "switched": changed}
+    return token_files.write_index(own, key, manifest, shards)
 
 
 def _key(files: TokenFiles, words: PieceDictionary, numbers: list) -> str:

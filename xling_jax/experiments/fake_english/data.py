@@ -1,7 +1,8 @@
-"""The texts of a Fake-English experiment, as ids."""
+"""The texts of an experiment of D&S, as ids; those of Fake-English."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,177 +10,128 @@ import ml_collections
 import numpy as np
 from jax.sharding import Mesh
 
-from xling_jax import errors
 from xling_jax.batches.assembly import SPECIALS
 from xling_jax.batches.corruption import PieceRange
 from xling_jax.batches.store import TokenStore
-from xling_jax.corpora import splitting
 from xling_jax.corpora import text as corpora
-from xling_jax.corpora.embedded.config import LanguageConfig
-from xling_jax.corpora.embedded.sentences import generate
 from xling_jax.corpora.sources import SYNTHETIC
-from xling_jax.evaluators.multilinguality import Multilinguality, Texts
+from xling_jax.evaluators.multilinguality import Multilinguality
+from xling_jax.evaluators.multilinguality import Texts as EvaluationTexts
 from xling_jax.models.bert import BertConfig
 from xling_jax.runs import results
+from xling_jax.runs.texts import Embedded, Texts
 from xling_jax.training.loop import Replica
-from xling_jax.vocabulary import pieces as vocabulary
-from xling_jax.vocabulary.languages import ShiftedVocabulary
+from xling_jax.vocabulary import pieces
+from xling_jax.vocabulary.sharing import ShiftedVocabulary
 
-PAPER_SENTENCES, PAPER_DEV_SENTENCES = 17_178, 10_000  # of the paper's texts (D&S §2.1)
-TRAIN_SEED, DEV_SEED = 1, 2  # seeds of the embedded language's two texts
+USUAL = {"train": 17_178, "dev": 10_000}  # sentences of the paper's texts (D&S §2.1)
 
-
-class FakeEnglish:
-    """The two texts of an experiment; see `texts.Source`."""
-
-    def __init__(self, config: ml_collections.ConfigDict):
-        """Reads them; errors as `read_texts`'s."""
-        self._config, self._texts = config, read_texts(config)
-
-    def manifest(self) -> list[dict[str, Any]]:
-        """See `Source`."""
-        return corpora.manifest(self._texts)
-
-    def prepare(self, cache: Path) -> "Data":
-        """See `Source`."""
-        return Data.prepare(self._config, *self._texts, cache)
+# Parameters and settings of replicas to the metrics of each, and vectors of each to be kept [R, …].
+Evaluator = Callable[[Any, Any], tuple[list[dict[str, float]], np.ndarray]]
 
 
-def read_texts(config: ml_collections.ConfigDict) -> tuple[corpora.Text, corpora.Text]:
-    """The training and the held-out text.
+@dataclasses.dataclass(frozen=True)
+class Data:
+    """Texts as ids.
+
+    vocabulary: of all languages. piece_range: what random replacements are drawn from. train: to
+    train on, language after language. is_parallel: whether sentence i of every language says the
+    same, and piece p the same as p of every other language. described: a line about each text.
+    evaluator: makes what evaluates replicas of a size on a mesh at some layers.
+    keep: writes into a workdir what is kept of a replica of a size: plain parameters, and its
+    evaluator's vectors.
+    """
+
+    vocabulary: ShiftedVocabulary
+    piece_range: PieceRange
+    train: TokenStore
+    is_parallel: bool
+    described: Sequence[str]
+    evaluator: Callable[[BertConfig, Mesh, Sequence[int]], Evaluator]
+    keep: Callable[[Path, Replica, BertConfig, Mapping[str, Any], np.ndarray], None]
+
+
+# The manifest of what an experiment reads, and what trains its vocabularies, kept in a folder, and
+# encodes it.
+Source = tuple[list[dict[str, Any]], Callable[[Path], Data]]
+
+
+def batch_options(config: ml_collections.ConfigDict) -> dict[str, Any]:
+    """How evaluators lay out batches: as in training."""
+    return {x: config.batches[x] for x in ("sentences", "row_lengths", "attend_padding")}
+
+
+def read(config: ml_collections.ConfigDict) -> Source:
+    """The texts of English, which are those of Fake-English too.
 
     Raises:
       ValueError, FileNotFoundError: one of them cannot be read, or is shorter than asked.
     """
     section = config.corpora
-    language = section.languages[0]
     if (section.train == SYNTHETIC) != (section.dev == SYNTHETIC):
         raise ValueError(
             f"corpora.train={section.train} and corpora.dev={section.dev}: give a file or a TFDS "
             "name for both, or leave both to the embedded language"
         )
-    if section.train == SYNTHETIC:
-        knobs = LanguageConfig(**section.synthetic)
-        return tuple(
-            corpora.from_sentences(generate(knobs, number, seed), language, f"{SYNTHETIC} {name}")
-            for name, number, seed in [
-                ("train", section.train_sentences or PAPER_SENTENCES, TRAIN_SEED),
-                ("dev", section.dev_sentences or PAPER_DEV_SENTENCES, DEV_SEED),
-            ]
-        )  # type: ignore[return-value]
-    found = []
-    for name in ("train", "dev"):
-        with errors.in_field(f"corpora.{name}, corpora.{name}_sentences"):
-            found.append(
-                corpora.read(
-                    section[name],
-                    language,
-                    split=splitting.of_config(section, language),
-                    limit=section[f"{name}_sentences"] or None,
-                )
-            )
-    return found[0], found[1]
+    embedded = Embedded(section) if section.train == SYNTHETIC else None
+    given = Texts(section, "corpora", section.languages[:1], embedded)
+    texts = [given.read(given.languages[0], purpose, usual) for purpose, usual in USUAL.items()]
+    return corpora.manifest(texts), partial(_prepare, config, texts)
 
 
-@dataclasses.dataclass(frozen=True)
-class Data:
-    """Texts as ids, in English and Fake-English; see `texts.Data`.
+def _prepare(config: ml_collections.ConfigDict, texts: Sequence[corpora.Text], cache: Path) -> Data:
+    """Trains the vocabulary and encodes both texts; the second language shifts the ids."""
+    section, languages = config.vocabulary, tuple(config.corpora.languages)
+    try:
+        own = pieces.train(texts[0].sentences, section.size, cache, section.model_type)
+    except ValueError as error:
+        raise ValueError(f"vocabulary.size, vocabulary.model_type: {error}") from error
+    vocabulary = ShiftedVocabulary(languages, (own,) * len(languages), is_fake=True)
 
-    sources: of the training and the held-out text.
-    """
+    def stored(ids: Sequence[np.ndarray], first: int = SPECIALS) -> TokenStore:
+        shifted = [vocabulary.shifted(ids, number, first) for number in range(len(languages))]
+        return TokenStore.from_languages(shifted, config.batches.max_length)
 
-    vocabulary: ShiftedVocabulary
-    texts: Texts
-    piece_range: PieceRange
-    sources: tuple[corpora.Text, corpora.Text]
+    # Special tokens in the text stay the first language's; the setting shifts them.
+    train, dev = (stored(own.encode(text.sentences)) for text in texts)
+    single = stored([np.array([piece], np.int32) for piece in range(own.size)], first=0)
+    evaluated = EvaluationTexts(train=train, dev=dev, pieces=single)
+    piece_range, options = PieceRange(len(languages), own.size), batch_options(config)
 
-    is_parallel = True
+    def evaluator(model: BertConfig, mesh: Mesh, layers: Sequence[int]) -> Evaluator:
+        return Multilinguality(model, evaluated, piece_range, mesh, layers=layers, **options)
 
-    @property
-    def train(self) -> TokenStore:
-        """See `texts.Data`."""
-        return self.texts.train
+    described = [
+        f"{name} text: {text.source}, {len(text.sentences):,} sentences, "
+        f"{store.lengths.mean():.1f} places each, {store.truncated // 2} cut"
+        for name, text, store in zip(USUAL, texts, (train, dev), strict=True)
+    ]
+    keep = partial(_keep, vocabulary, train)
+    return Data(vocabulary, piece_range, train, True, described, evaluator, keep)
 
-    @classmethod
-    def prepare(
-        cls, config: ml_collections.ConfigDict, train: corpora.Text, dev: corpora.Text, cache: Path
-    ) -> "Data":
-        """Trains the vocabulary and encodes both texts; the second language shifts the ids."""
-        section = config.vocabulary
-        try:
-            pieces = vocabulary.train(train.sentences, section.size, cache, section.model_type)
-        except ValueError as error:
-            raise ValueError(f"vocabulary.size, vocabulary.model_type: {error}") from error
-        languages = ShiftedVocabulary(pieces, tuple(config.corpora.languages))
 
-        def stored(ids: Sequence[np.ndarray], own_unknown: bool = False) -> TokenStore:
-            """Special tokens in the text stay the first language's; the setting shifts them."""
-            first = 0 if own_unknown else SPECIALS
-            shifted = [languages.shifted(ids, name, first) for name in languages.languages]
-            return TokenStore.from_languages(shifted, config.batches.max_length)
-
-        texts = Texts(
-            train=stored(pieces.encode(train.sentences)),
-            dev=stored(pieces.encode(dev.sentences)),
-            pieces=stored(
-                [np.array([piece], np.int32) for piece in range(pieces.size)], own_unknown=True
-            ),
-        )
-        piece_range = PieceRange(len(languages.languages), languages.shift)
-        return cls(languages, texts, piece_range, (train, dev))
-
-    def evaluator(
-        self,
-        model: BertConfig,
-        mesh: Mesh,
-        layers: Sequence[int],
-        batches: ml_collections.ConfigDict,
-    ) -> Multilinguality:
-        """See `texts.Data`."""
-        return Multilinguality(
-            model,
-            self.texts,
-            self.piece_range,
-            mesh,
-            layers=layers,
-            sentences=batches.sentences,
-            row_lengths=batches.row_lengths,
-            attend_padding=batches.attend_padding,
-        )
-
-    def described(self) -> list[str]:
-        """See `texts.Data`."""
-        return [
-            f"{name} text: {text.source}, {len(text.sentences):,} sentences, "
-            f"{store.lengths.mean():.1f} places each, {store.truncated // 2} cut"
-            for name, text, store in [
-                ("train", self.sources[0], self.texts.train),
-                ("dev", self.sources[1], self.texts.dev),
-            ]
-        ]
-
-    def keep(
-        self,
-        workdir: Path,
-        replica: Replica,
-        model: BertConfig,
-        params: Mapping[str, Any],
-        vectors: np.ndarray,
-    ) -> None:
-        """The layer-0 vectors of all pieces [2, V, D] and the position table, for D&S Figures 4
-        and 8."""
-        vocabulary = self.vocabulary
-        languages = vocabulary.languages
-        results.write_arrays(
-            workdir / "arrays" / f"row{replica.row}_seed{replica.seed}.npz",
-            results.Arrays(
-                token_embeddings=np.concatenate(vectors),
-                token_languages=np.repeat(np.arange(len(languages)), vocabulary.shift),
-                token_names=np.array(vocabulary.names()),
-                token_counts=np.bincount(self.train.tokens, minlength=vocabulary.size),
-                position_embeddings=np.asarray(params["embeddings"]["positions"]),
-                position_offset=int(replica.setting.position_offset),
-                language_names=languages,
-            ),
-            replica.identity.fingerprint,
-        )
+def _keep(
+    vocabulary: ShiftedVocabulary,
+    train: TokenStore,
+    workdir: Path,
+    replica: Replica,
+    model: BertConfig,
+    params: Mapping[str, Any],
+    vectors: np.ndarray,
+) -> None:
+    """Writes the layer-0 vectors of all pieces [2, V, D] and the position table, for D&S Figures 4
+    and 8."""
+    languages = vocabulary.languages
+    results.write_arrays(
+        workdir / "arrays" / f"row{replica.row}_seed{replica.seed}.npz",
+        results.Arrays(
+            token_embeddings=np.concatenate(vectors),
+            token_languages=np.repeat(np.arange(len(languages)), vocabulary.shift),
+            token_names=np.array(vocabulary.names()),
+            token_counts=np.bincount(train.tokens, minlength=vocabulary.size),
+            position_embeddings=np.asarray(params["embeddings"]["positions"]),
+            position_offset=int(replica.setting.position_offset),
+            language_names=languages,
+        ),
+        replica.identity.fingerprint,
+    )

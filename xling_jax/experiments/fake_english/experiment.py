@@ -6,11 +6,10 @@ from pathlib import Path
 import ml_collections
 
 from xling_jax.experiments.fake_english import neighbours, report
-from xling_jax.experiments.fake_english.data import FakeEnglish
+from xling_jax.experiments.fake_english.data import Source, read
 from xling_jax.experiments.fake_english.group import Group, checkpoints_of
 from xling_jax.experiments.fake_english.programs import LESS_MEMORY, Programs
 from xling_jax.experiments.fake_english.replicas import replica_specs, with_their_groups
-from xling_jax.experiments.fake_english.texts import Source
 from xling_jax.runs import fields, store
 from xling_jax.runs.run import Member, Planned, Run
 from xling_jax.training.metrics import say
@@ -23,7 +22,7 @@ class Experiment:
         self,
         config: ml_collections.ConfigDict,
         workdir: Path,
-        source: Callable[[ml_collections.ConfigDict], Source] = FakeEnglish,
+        source: Callable[[ml_collections.ConfigDict], Source] = read,
         report: Callable[[Path], str] = report.report,
     ):
         """Reads the texts, and opens the workdir or refuses it; stores nothing unless all is well.
@@ -41,14 +40,14 @@ class Experiment:
         fields.check(config)
         wanted = replica_specs(config)
         self._run = run = Run(workdir, report)
-        texts = source(config)
+        manifest, prepare = source(config)
         has_begun = run.open(
             config,
-            texts.manifest() + neighbours.manifest(config),
+            manifest + neighbours.manifest(config),
             {spec.row: spec.description for spec in wanted},
             ("vocabulary", "neighbours", "groups", "steps"),
         )
-        data = texts.prepare(workdir / "vocabulary")
+        data = prepare(workdir / "vocabulary")
         vocabulary = {
             "size": data.vocabulary.size,
             "languages": list(data.vocabulary.languages),
@@ -83,7 +82,7 @@ class Experiment:
         run.stored["vocabulary"] = vocabulary
         run.stored["neighbours"] = hashes | programs.neighbours.hashes()
         run.store()
-        for line in data.described():
+        for line in data.described:
             say(line)
 
     @property

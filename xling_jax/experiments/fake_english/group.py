@@ -9,9 +9,9 @@ import numpy as np
 
 from xling_jax import devices
 from xling_jax.batches.setting import Setting
+from xling_jax.experiments.fake_english.data import Data
 from xling_jax.experiments.fake_english.programs import Programs
 from xling_jax.experiments.fake_english.replicas import ReplicaSpec
-from xling_jax.experiments.fake_english.texts import Data
 from xling_jax.models import partition
 from xling_jax.records import Identity
 from xling_jax.runs import recording, results, store

@@ -4,7 +4,7 @@ import dataclasses
 import hashlib
 import io
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from xling_jax.batches.sampling import own_parts
 from xling_jax.batches.setting import Modifications
 from xling_jax.batches.store import TokenStore
 from xling_jax.corpora import sources
-from xling_jax.experiments.fake_english.texts import Data
+from xling_jax.experiments.fake_english.data import Data
 from xling_jax.files import require_regular, write_beside
 from xling_jax.training.metrics import say
 from xling_jax.vocabulary import neighbours, static_vectors
@@ -121,7 +121,7 @@ def _table(
             "or choose another --workdir"
         )
     with errors.in_field(FIELD):
-        vectors = _read(config, data) or _trained(config, data, is_parallel)
+        vectors = _vectors(config, data, is_parallel)
         say("mapping the vectors of the languages into one space, without a dictionary")
         table = neighbours.find(vectors, data.vocabulary.size, section.number, section.seed)
     if wanted and _sha256(table) != wanted:
@@ -148,60 +148,45 @@ class _Text:
             yield sentence[sentence % self._shift >= SPECIALS]
 
 
-def _trained(config: ml_collections.ConfigDict, data: Data, is_parallel: bool) -> list[Vectors]:
-    """Skip-gram vectors of each language's pieces, from the text that its rows are trained on.
+def _vectors(config: ml_collections.ConfigDict, data: Data, is_parallel: bool) -> list[Vectors]:
+    """Vectors of each language's pieces: from the files that the config names, or else skip-gram,
+    from the text that its rows are trained on.
 
     The languages are trained side by side, each as it would be alone.
     """
-    store, vocabulary = data.train, data.vocabulary
-    number = len(vocabulary.languages)
-    chosen = np.arange(len(store)) if is_parallel else own_parts(len(store), number)
-    settings = static_vectors.SkipGram(**config.vocabulary.neighbours.skip_gram)
+    section, store, vocabulary = config.vocabulary.neighbours, data.train, data.vocabulary
+    languages, names = len(vocabulary.languages), vocabulary.names()
+    # Natural languages may have pieces in common.
+    own = [{piece: names[piece] for piece in vocabulary.ordinary(k)} for k in range(languages)]
+    if section.vectors:
+        return [
+            static_vectors.read(path, {name: piece for piece, name in pieces.items()})
+            for path, pieces in zip(section.vectors, own, strict=True)
+        ]
+    chosen = np.arange(len(store)) if is_parallel else own_parts(len(store), languages)
+    settings = static_vectors.SkipGram(**section.skip_gram)
     say(f"training {settings.dimension}-dimensional vectors of {vocabulary.size:,} pieces")
-    names = vocabulary.names()
+    results: list[Future[Vectors]] = [Future() for _ in range(languages)]
 
-    def train(language: int) -> Vectors:
+    def train(language: int) -> None:
         text = _Text(store, chosen[store.languages[chosen] == language], vocabulary.shift)
-        # Natural languages may have pieces in common.
-        own = {piece: names[piece] for piece in vocabulary.ordinary(vocabulary.languages[language])}
-        # The languages' seeds differ: Fake-English has the text of English.
-        return settings.train(text, own, config.vocabulary.neighbours.seed + language + 1)
-
-    return _side_by_side(train, range(number))
-
-
-def _side_by_side(function: Callable[[int], Vectors], numbers: Iterable[int]) -> list[Vectors]:
-    """The function of all numbers, each in a thread that does not delay the end of the program."""
-    results: list[Future[Vectors]] = []
-
-    def work(number: int, result: Future[Vectors]) -> None:
         try:
-            result.set_result(function(number))
+            # The languages' seeds differ: Fake-English has the text of English.
+            found = settings.train(text, own[language], section.seed + language + 1)
+            results[language].set_result(found)
         except BaseException as error:
-            result.set_exception(error)
+            results[language].set_exception(error)
 
-    for number in numbers:
-        results.append(Future())
-        threading.Thread(target=work, args=(number, results[-1]), daemon=True).start()
+    for language in range(languages):  # daemons do not delay the end of the program
+        threading.Thread(target=train, args=(language,), daemon=True).start()
     return [result.result() for result in results]
-
-
-def _read(config: ml_collections.ConfigDict, data: Data) -> list[Vectors]:
-    """The vectors of each language's pieces from the files that the config names, if any."""
-    paths, languages = tuple(config.vocabulary.neighbours.vectors), data.vocabulary.languages
-    names = data.vocabulary.names()
-    return [
-        static_vectors.read(path, {names[i]: i for i in data.vocabulary.ordinary(language)})
-        for path, language in zip(paths, languages, strict=bool(paths))
-    ]
 
 
 def manifest(config: ml_collections.ConfigDict) -> list[dict[str, str]]:
     """The `.vec` files that the config names, with their hashes.
 
     Raises:
-      ValueError: there is not one for each language, or one is no file.
-      FileNotFoundError: one of them is not there.
+      ValueError, FileNotFoundError: there is not one for each language, or one cannot be read.
     """
     paths, languages = tuple(config.vocabulary.neighbours.vectors), tuple(config.corpora.languages)
     if paths and len(paths) != len(languages):

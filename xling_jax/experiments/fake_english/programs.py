@@ -14,9 +14,9 @@ from xling_jax import devices
 from xling_jax.batches import packing, setting
 from xling_jax.batches.sampling import Sampler
 from xling_jax.evaluators.multilinguality import paper_layers, require_layers
+from xling_jax.experiments.fake_english.data import Data, Evaluator
 from xling_jax.experiments.fake_english.neighbours import Neighbours
 from xling_jax.experiments.fake_english.replicas import ReplicaSpec, epochs
-from xling_jax.experiments.fake_english.texts import Data, Evaluator
 from xling_jax.models.bert import BertConfig
 from xling_jax.training import sharding
 from xling_jax.training.compilation import StepCompiler
@@ -180,8 +180,8 @@ class Programs:
     def evaluator(self, model: BertConfig, mesh: Mesh) -> Evaluator:
         """The evaluator of a model size on a mesh."""
         if (model, mesh) not in self._evaluators:
-            layers, batches = self.layers(model), self._config.batches
-            self._evaluators[model, mesh] = self._data.evaluator(model, mesh, layers, batches)
+            found = self._data.evaluator(model, mesh, self.layers(model))
+            self._evaluators[model, mesh] = found
         return self._evaluators[model, mesh]
 
     def at_most(self, specs: Sequence[ReplicaSpec]) -> int:

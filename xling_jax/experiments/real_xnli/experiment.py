@@ -9,7 +9,7 @@ from xling_jax.experiments.bilingual.export import folder_of
 from xling_jax.experiments.fake_english import experiment as pretraining
 from xling_jax.experiments.fake_english.replicas import replica_specs
 from xling_jax.experiments.real_xnli import report
-from xling_jax.experiments.real_xnli.data import NaturalTexts
+from xling_jax.experiments.real_xnli.data import read
 from xling_jax.experiments.zero_shot import experiment as fine_tuning
 from xling_jax.experiments.zero_shot import jobs
 from xling_jax.experiments.zero_shot.texts import LabelledReader
@@ -46,7 +46,7 @@ class Experiment:
         reader = LabelledReader(self._transfer, SECTION)
         for task in self._transfer.tasks:
             reader.manifest(task, self._languages)
-        self._pretraining = pretraining.Experiment(config, workdir, NaturalTexts, report.write)
+        self._pretraining = pretraining.Experiment(config, workdir, read, report.write)
 
     def _of(self, trained: list[tuple[str, int]]) -> ml_collections.ConfigDict:
         """The fine-tuning of some rows, each with the same seeds."""

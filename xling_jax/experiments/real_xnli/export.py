@@ -14,8 +14,8 @@ from xling_jax.experiments.bilingual.export import folder_of
 from xling_jax.models import stored
 from xling_jax.models.bert import BertConfig
 from xling_jax.training.loop import Replica
-from xling_jax.vocabulary.languages import ApartVocabulary
 from xling_jax.vocabulary.pieces import CLS, SEP
+from xling_jax.vocabulary.sharing import ShiftedVocabulary
 
 TABLES = "positions", "token_types"  # of which a language has a part of its own with lang-pos
 
@@ -25,7 +25,7 @@ def export(
     replica: Replica,
     model: BertConfig,
     params: Mapping[str, Any],
-    vocabulary: ApartVocabulary,
+    vocabulary: ShiftedVocabulary,
     normalization: Normalization,
 ) -> None:
     """Writes the models below `models/` of a workdir.

@@ -1,19 +1,18 @@
 """The parallel sentences, contexts, dictionaries and vectors that models are compared on."""
 
 import dataclasses
+import functools
 import itertools
-from typing import Any
 
 import ml_collections
 
 from xling_jax import errors
-from xling_jax.corpora import dictionaries, sources
-from xling_jax.corpora import text as corpora
 from xling_jax.corpora.dictionaries import Dictionary
-from xling_jax.experiments.bilingual.texts import TEST_SEED, of_run
-from xling_jax.runs import store
+from xling_jax.corpora.sources import SYNTHETIC
+from xling_jax.corpora.text import stream
+from xling_jax.runs import texts
+from xling_jax.runs.texts import Manifest
 
-LEARNED_SEED = 4  # of the embedded sentences that maps are learned on
 PARALLEL = ("learned", "tested")
 Sentences = list[tuple[str, str]]
 
@@ -35,17 +34,6 @@ class Texts:
     vectors: tuple[str, str] | None
 
 
-def _fields(languages: tuple[str, ...]) -> list[tuple[str, str]]:
-    """Every (language, field) that may name a file."""
-    pairs = [(name, f"{what}{end}") for name in languages for what in PARALLEL
-             for end in ("", "_first")]  # fmt: skip
-    return pairs + [
-        (name, field)
-        for name in languages
-        for field in ("contexts", "dictionary", "test_dictionary", "vectors")
-    ]
-
-
 class TextReader:
     """Reads the texts of the languages of an experiment."""
 
@@ -55,53 +43,49 @@ class TextReader:
         Raises:
           ValueError: half of a parallel text, or embedded languages without the run they are of.
         """
-        self._config, self._texts = config, config.texts
-        self.languages: tuple[str, ...] = tuple(config.languages)
-        self._read: dict[str, Texts] = {}
+        self._numbers, self.languages = config.sentences, tuple(config.languages)
+        self._given = given = texts.Texts(config.texts, "texts", self.languages)
+        given.require_both_sides(*PARALLEL)
         for name in self.languages:
-            for what in PARALLEL:
-                own = self._texts[name]
-                if bool(own[what]) != bool(own[f"{what}_first"]):
-                    raise ValueError(
-                        f"texts.{name}.{what} and texts.{name}.{what}_first: give both, line by "
-                        "line translations of each other, or none"
-                    )
-            own = self._texts[name]
-            if bool(own.dictionary) != bool(own.test_dictionary):
+            if bool(given.given(name, "dictionary")) != bool(given.given(name, "test_dictionary")):
                 raise ValueError(
                     f"texts.{name}.dictionary and texts.{name}.test_dictionary: give both, one to "
                     "learn a map from and another to test it on, or none"
                 )
-        for field in ("contexts", "vectors"):
-            have = [name for name in self.languages if self._texts[name][field]]
-            if have and len(have) < len(self.languages):
-                lacking = next(name for name in self.languages if name not in have)
+        for purpose in ("contexts", "vectors"):
+            lacking = [name for name in self.languages if not given.given(name, purpose)]
+            if lacking and (have := [name for name in self.languages if name not in lacking]):
                 raise ValueError(
-                    f"texts.{lacking}.{field} is empty, and texts.{have[0]}.{field} is not: give "
-                    "it for every language or for none"
+                    f"texts.{lacking[0]}.{purpose} is empty, and texts.{have[0]}.{purpose} is not: "
+                    "give it for every language or for none"
                 )
-        given = {self._texts[name][field] for name, field in _fields(self.languages)}
-        if not any(given):
+        every = {given.given(*each) for each in self._wanted()}
+        if not any(every):
             raise ValueError(
                 "texts: nothing is given to compare models on. Give parallel sentences, "
                 f"--config.texts.{self.languages[-1]}.tested_first=… and .tested=…, or dictionaries"
             )
-        is_made = sources.SYNTHETIC in given
-        self._embedded = of_run(config.run, self.languages) if is_made else None
+        if SYNTHETIC in every:
+            given.embedded = texts.of_run(config.run, self.languages)
 
-    def manifest(self) -> list[dict[str, Any]]:
+    def _wanted(self) -> list[tuple[str, str]]:
+        """Every language and purpose."""
+        sides = [f"{what}{end}" for what in PARALLEL for end in ("", "_first")]
+        others = ("contexts", "dictionary", "test_dictionary", "vectors")
+        return [(x, side) for x in self.languages for side in sides] + [
+            (x, purpose) for x in self.languages for purpose in others
+        ]
+
+    def manifest(self) -> Manifest:
         """Every file that is given, with a hash of its content, and what the run is of whose
         embedded languages are read."""
-        found = []
-        if self._embedded:
-            digest = self._embedded.fingerprint
+        found: Manifest = []
+        if self._given.embedded:
+            digest = self._given.embedded.fingerprint
             found.append({"source": "run", "language": "", "field": "run", "sha256": digest})
-        for name, field in _fields(self.languages):
-            path = self._texts[name][field]
-            if path and path != sources.SYNTHETIC:
-                found.append(store.hashed(path, name, field, f"texts.{name}.{field}"))
-        return found
+        return found + self._given.manifest(self._wanted())
 
+    @functools.cache  # noqa: B019 - there are few
     def read(self, language: str) -> Texts:
         """The texts of a language with those of the first.
 
@@ -111,63 +95,31 @@ class TextReader:
         Raises:
           ValueError, FileNotFoundError: one of them cannot be read; its field is named.
         """
-        if language in self._read:
-            return self._read[language]
-        first = self.languages[0]
-        vectors = (self._texts[first].vectors, self._texts[language].vectors)
-        is_first = language == first
-        self._read[language] = Texts(
-            learned=self._parallel(language, "learned", LEARNED_SEED),
-            tested=self._parallel(language, "tested", TEST_SEED),
-            contexts=None if is_first else self._contexts(first, language),
-            train=self._dictionary(language, "dictionary"),
-            test=self._dictionary(language, "test_dictionary"),
-            vectors=vectors if all(vectors) and not is_first else None,
+        given, is_first = self._given, language == self.languages[0]
+        both = self.languages[0], language
+        contexts = [] if is_first else [self._contexts(name) for name in both]
+        vectors = [] if is_first else [given.given(name, "vectors") for name in both]
+        return Texts(
+            learned=self._parallel(language, "learned"),
+            tested=self._parallel(language, "tested"),
+            contexts=(contexts[0], contexts[1]) if any(contexts) else None,
+            train=None if is_first else given.dictionary(language, "dictionary"),
+            test=None if is_first else given.dictionary(language, "test_dictionary"),
+            vectors=(vectors[0], vectors[1]) if any(vectors) else None,
         )
-        return self._read[language]
 
-    def _parallel(self, language: str, what: str, seed: int) -> Sentences | None:
-        own, limit = self._texts[language], self._config.sentences[what]
-        if language == self.languages[0] and own[what] in ("", sources.SYNTHETIC):
-            others = (self._parallel(name, what, seed) for name in self.languages[1:])
-            found = next(filter(None, others), None)
-            return found and [(sentence, sentence) for sentence, _ in found]
-        if not own[what]:
-            return None
-        if own[what] == sources.SYNTHETIC:
-            assert self._embedded is not None
-            sides = self._embedded.parallel(language, limit, seed)
-        else:
-            with errors.in_field(f"texts.{language}.{what}_first, texts.{language}.{what}"):
-                first, second = corpora.read_parallel(
-                    own[f"{what}_first"], own[what], (self.languages[0], language)
-                )
-            sides = first.sentences, second.sentences
-        return list(zip(*sides, strict=True))[:limit]
+    def _parallel(self, language: str, purpose: str) -> Sentences | None:
+        found = self._given.parallel(language, purpose, self._numbers[purpose])
+        if found is None and language == self.languages[0]:
+            others = (self._parallel(name, purpose) for name in self.languages[1:])
+            same = next(filter(None, others), None)
+            return same and [(sentence, sentence) for sentence, _ in same]
+        return found and list(zip(*found, strict=True))
 
-    def _contexts(self, *languages: str) -> tuple[list[str], list[str]] | None:
-        if not all(self._texts[name].contexts for name in languages):
-            return None
-        found = []
-        for name in languages:
-            path, limit = self._texts[name].contexts, self._config.sentences.contexts
-            if path == sources.SYNTHETIC:
-                assert self._embedded is not None
-                given: tuple[sources.Source, ...]
-                given = self._embedded.read(name, is_other_domain=False).train
-            else:
-                given = (path,)
-            with errors.in_field(f"texts.{name}.contexts"):
-                found.append(list(itertools.islice(corpora.stream(given), limit)))
-        return found[0], found[1]
-
-    def _dictionary(self, language: str, field: str) -> Dictionary | None:
-        path = self._texts[language][field]
-        if not path or language == self.languages[0]:
-            return None
-        if path == sources.SYNTHETIC:
-            assert self._embedded is not None
-            found = self._embedded.read(language, is_other_domain=False)
-            return found.dictionary if field == "dictionary" else found.test_dictionary
-        with errors.in_field(f"texts.{language}.{field}"):
-            return dictionaries.read(path, self.languages[0], language, lowercase=True)
+    def _contexts(self, language: str) -> list[str]:
+        """Sentences of a language; none if none are given."""
+        if not self._given.given(language, "contexts"):
+            return []
+        with errors.in_field(self._given.field(language, "contexts")):
+            lines = stream(self._given.sources(language, "contexts"))
+            return list(itertools.islice(lines, self._numbers.contexts))

@@ -10,11 +10,11 @@ import ml_collections
 from xling_jax import errors
 from xling_jax.corpora import text as corpora
 from xling_jax.corpora.sources import SYNTHETIC
-from xling_jax.experiments.bilingual.texts import of_run
 from xling_jax.experiments.zero_shot import maps
 from xling_jax.experiments.zero_shot.jobs import Job
 from xling_jax.linalg.word_aligner import Links
 from xling_jax.runs import config_files, store
+from xling_jax.runs.texts import of_run
 from xling_jax.tasks.ner_task import NamedEntities
 from xling_jax.tasks.nli import NaturalLanguageInference
 from xling_jax.tasks.parsing_task import DependencyParsing

@@ -1,0 +1,277 @@
+"""Text by language and purpose: from files, from TFDS, or of the embedded languages.
+
+An experiment says which purposes its texts have and which section of its config names them. What is
+read where, what the manifest says of it, and which field is to blame is decided here.
+"""
+
+import functools
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import ml_collections
+
+from xling_jax import errors
+from xling_jax.corpora import dictionaries, splitting, tfds
+from xling_jax.corpora import text as corpora
+from xling_jax.corpora.dictionaries import Dictionary
+from xling_jax.corpora.embedded.config import LanguageConfig
+from xling_jax.corpora.embedded.pair import Pair, SecondConfig, pair_of
+from xling_jax.corpora.embedded.sentences import generate
+from xling_jax.corpora.sources import SYNTHETIC, Lines, Source
+from xling_jax.runs import results, store
+
+Manifest = list[dict[str, str]]
+
+# Seeds of the embedded languages' texts, by purpose.
+SEEDS = {"train": 1, "contexts": 1, "dev": 2, "test": 3, "tested": 3, "learned": 4}
+APART = 1000  # between the seeds of two languages, so that no text translates another
+TESTED = 4  # every fourth pair of a dictionary is kept for testing
+
+
+class Embedded:
+    """The embedded languages that a section `corpora` describes."""
+
+    def __init__(self, section: ml_collections.ConfigDict):
+        self.section, self.languages = section, tuple(section.languages)
+        self._first = LanguageConfig(**section.synthetic)
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of what describes them."""
+        return store.fingerprint({"corpora": self.section.to_dict()}, (), {})
+
+    def pair(self, language: str, is_other_domain: bool = False) -> Pair:
+        """The first language and this one, which may be the same."""
+        knobs = dict(self.section[language].second)
+        if is_other_domain:
+            knobs["domain"] = self.section[language].other_domain
+        return pair_of(self._first, SecondConfig(**knobs))
+
+    @functools.cache  # noqa: B019 - there are few
+    def text(
+        self, language: str, purpose: str, number: int, is_other_domain: bool = False
+    ) -> Lines:
+        """So many sentences of a language, which translate nothing."""
+        place = self.languages.index(language)
+        seed, name = SEEDS[purpose] + APART * place, f"{SYNTHETIC} {language} {purpose}"
+        if not place:
+            return Lines(name, tuple(generate(self._first, number, seed)))
+        return Lines(name, tuple(self.pair(language, is_other_domain).texts(1, number, seed)[1]))
+
+    def parallel(self, language: str, number: int, seed: int) -> tuple[list[str], list[str]]:
+        """Sentences of the first language and their translations."""
+        return self.pair(language).parallel(number, seed)
+
+    def dictionary(self, language: str, purpose: str) -> Dictionary:
+        """From the first language to this one; "test_dictionary" has what "dictionary" has not."""
+        entries = [
+            entry
+            for number, entry in enumerate(self.pair(language).dictionary())
+            if (number % TESTED == 0) == (purpose == "test_dictionary")
+        ]
+        return dictionaries.from_pairs(entries, self.languages[0], language)
+
+
+class Texts:
+    """The texts that a section of a config gives, each by its language and what it is for.
+
+    A field is empty or holds a file, several joined by +, a TFDS name, or "synthetic" for a text of
+    the embedded languages. Parallel text is in two fields, of which one ends in `_first`.
+    """
+
+    def __init__(
+        self,
+        section: ml_collections.ConfigDict,
+        name: str,
+        languages: Sequence[str],
+        embedded: Embedded | None = None,
+    ):
+        """Takes the section, what the config calls it, the languages, and the embedded ones.
+
+        A section without a part for a language is that of the only one.
+        """
+        self._section, self._name, self.languages = section, name, tuple(languages)
+        self.embedded = embedded
+
+    @classmethod
+    def of_corpora(cls, section: ml_collections.ConfigDict) -> "Texts":
+        """The texts of a section `corpora`, all of embedded languages or none.
+
+        Raises:
+          ValueError: some are and some are not.
+        """
+        given = {name: section[name].train for name in section.languages}
+        is_made = {train == SYNTHETIC for train in given.values()}
+        if len(is_made) > 1:
+            raise ValueError(
+                "corpora: some languages are embedded ones and some are not "
+                f"({', '.join(f'{name}: {train}' for name, train in given.items())})"
+            )
+        embedded = Embedded(section) if True in is_made else None
+        return cls(section, "corpora", section.languages, embedded)
+
+    def field(self, language: str, purpose: str) -> str:
+        """The whole name of a field."""
+        own = f"{language}." if language in self._section else ""
+        return f"{self._name}.{own}{purpose}"
+
+    def given(self, language: str, purpose: str) -> str:
+        """What a field holds."""
+        return self._section.get(language, self._section).get(purpose, "")
+
+    def is_embedded(self, language: str, purpose: str) -> bool:
+        """Whether a text is of the embedded languages, as are all of a `corpora` or none."""
+        return SYNTHETIC in (self.given(language, purpose), self.given(language, "train"))
+
+    def require_both_sides(self, *purposes: str) -> None:
+        """Raises ValueError where half of a parallel text is given."""
+        for language in self.languages:
+            for purpose in purposes:
+                first = f"{purpose}_first"
+                if bool(self.given(language, purpose)) != bool(self.given(language, first)):
+                    raise ValueError(
+                        f"{self.field(language, purpose)} and {self.field(language, first)}: give "
+                        "both, line by line translations of each other, or none"
+                    )
+
+    def _files(self, language: str, purpose: str) -> list[str]:
+        """The sources that a field names; a file or a TFDS name may have a + in it."""
+        given = self.given(language, purpose)
+        is_one = given.startswith(tfds.PREFIX) or Path(given).is_file()
+        return [given] if is_one else given.split("+") if given else []
+
+    def manifest(self, wanted: Iterable[tuple[str, str]]) -> Manifest:
+        """The sources of some languages and purposes, with hashes of their content.
+
+        Raises:
+          ValueError, FileNotFoundError: one cannot be read; its field is named.
+        """
+        return [
+            store.hashed(source, language, purpose, self.field(language, purpose))
+            for language, purpose in wanted
+            for source in self._files(language, purpose)
+            if source != SYNTHETIC
+        ]
+
+    def split(self, language: str) -> splitting.Splitter | None:
+        """What cuts the lines of a language into sentences; see `splitting.of_config`."""
+        return splitting.of_config(self._section, language)
+
+    def split_manifest(self, language: str) -> Manifest:
+        """The rules that cut a language's sentences, with their hash, if any do."""
+        split = None if self.embedded else self.split(language)
+        if not split:
+            return []
+        digest = hashlib.sha256(split.identity.encode()).hexdigest()
+        rules = "the rules that cut sentences"
+        return [{"source": rules, "language": language, "field": "split", "sha256": digest}]
+
+    def read(self, language: str, purpose: str, usual: int) -> corpora.Text:
+        """A text in memory: as many sentences as the section says, or else all of a file, and
+        `usual` of an embedded language.
+
+        Raises:
+          ValueError, FileNotFoundError: it cannot be read, or is shorter; its fields are named.
+        """
+        name = f"{purpose}_sentences"
+        number = self._section[name]
+        if self.is_embedded(language, purpose):
+            assert self.embedded
+            lines = self.embedded.text(language, purpose, number or usual).lines
+            return corpora.from_sentences(lines, language, f"{SYNTHETIC} {purpose}")
+        with errors.in_field(f"{self.field(language, purpose)}, {self._name}.{name}"):
+            given, split = self.given(language, purpose), self.split(language)
+            return corpora.read(given, language, split=split, limit=number or None)
+
+    def sources(
+        self, language: str, purpose: str, is_other_domain: bool = False
+    ) -> tuple[Source, ...]:
+        """The sources of a text; to train on another domain, what the field `other` names.
+
+        Raises:
+          ValueError: the field is empty, or says not how many sentences of an embedded language.
+        """
+        if self.is_embedded(language, purpose):
+            assert self.embedded
+            name = "dev_sentences" if purpose == "dev" else "train_sentences"
+            if not (number := self.embedded.section[name]):
+                raise ValueError(
+                    f"corpora.{name}=0: say how many sentences of the embedded languages to make"
+                )
+            return (self.embedded.text(language, purpose, number, is_other_domain),)
+        field = "other" if is_other_domain and purpose == "train" else purpose
+        if not (found := self._files(language, field)):
+            raise ValueError(f"{self.field(language, field)} is empty: give a file or a TFDS name")
+        return tuple(found)
+
+    def stream(self, language: str, purpose: str, is_other_domain: bool = False) -> Iterator[str]:
+        """The sentences of a text, see `sources`, cut as the section says."""
+        given = self.sources(language, purpose, is_other_domain)
+        return corpora.stream(given, self.split(language))
+
+    def parallel(
+        self, language: str, purpose: str, number: int
+    ) -> tuple[list[str], list[str]] | None:
+        """The first sentences of the first language and their translations; None if not given, as
+        of the first embedded language itself.
+
+        Raises:
+          ValueError, FileNotFoundError: they cannot be read; the fields are named.
+        """
+        if not number:
+            return None
+        if self.is_embedded(language, purpose):
+            assert self.embedded
+            if language == self.languages[0]:
+                return None
+            return self.embedded.parallel(language, number, SEEDS[purpose])
+        fields = f"{purpose}_first", purpose
+        one, other = (self.given(language, field) for field in fields)
+        if not one or not other:
+            return None
+        with errors.in_field(", ".join(self.field(language, field) for field in fields)):
+            first, second = corpora.read_parallel(one, other, (self.languages[0], language))
+        return first.sentences[:number], second.sentences[:number]
+
+    @functools.cache  # noqa: B019 - there are few
+    def dictionary(self, language: str, purpose: str) -> Dictionary | None:
+        """A dictionary from the first language to another one; None if not given, as of the first
+        embedded language itself.
+
+        Raises:
+          ValueError, FileNotFoundError: it cannot be read; its field is named.
+        """
+        if self.is_embedded(language, purpose):
+            assert self.embedded
+            if language == self.languages[0]:
+                return None
+            return self.embedded.dictionary(language, purpose)
+        if not (path := self.given(language, purpose)):
+            return None
+        with errors.in_field(self.field(language, purpose)):
+            return dictionaries.read(path, self.languages[0], language, lowercase=True)
+
+
+def of_run(run: str, languages: Sequence[str]) -> Embedded:
+    """The embedded languages that a run was trained on.
+
+    Raises:
+      ValueError: there is no run on them; how to make one is said.
+    """
+    path = Path(run).expanduser() / results.CONFIG
+    found = results.read_config(path)
+    if found.get("experiment") not in ("bilingual", "real_xnli", "natural"):
+        raise ValueError(
+            f"run={run}: there is no {path} of a bilingual run. The embedded languages are those "
+            "of a run of configs/bilingual.py: name its workdir, or train its models first with "
+            "python -m xling_jax.main --config=configs/bilingual.py:"
+            f"row=all+pairs+alone,pair={'-'.join(languages)}"
+        )
+    texts = Texts.of_corpora(ml_collections.ConfigDict(found["config"]).corpora)
+    if not texts.embedded or not set(languages) <= set(texts.languages):
+        raise ValueError(
+            f"run={run} was trained on {', '.join(texts.languages)}, not on the embedded "
+            f"languages {', '.join(languages)}"
+        )
+    return texts.embedded
