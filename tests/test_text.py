@@ -62,8 +62,6 @@ def test_limit_counts_sentences_after_splitting(tmp_path):
     assert len(text.read(source, "en", limit=2).sentences) == 2
     with pytest.raises(ValueError, match="limit=5, but .*a.txt has 4 sentences: lower"):
         text.read(source, "en", split=Splitter("en"), limit=5)
-    with pytest.raises(ValueError, match="limit=0: ask for at least one"):
-        text.read(source, "en", limit=0)
 
 
 def test_what_cannot_be_read_is_named(tmp_path):

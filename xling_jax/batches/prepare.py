@@ -139,8 +139,8 @@ def prepare(
     """
     key = _key(given, encoding, limit, chunk_bytes)
     own = Path(folder) / f"{re.sub('[^a-zA-Z0-9-]', '_', encoding.language)}-{key[:16]}"
-    with contextlib.suppress(FileNotFoundError, ValueError):
-        return TokenFiles.open(own).verify()
+    if files := TokenFiles.open_unchanged(own):
+        return files
     for path in own.glob(".*"):
         path.unlink()
     chunks = [chunk for source in given for chunk in sources.chunks(source, chunk_bytes)]

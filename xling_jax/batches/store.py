@@ -15,10 +15,9 @@ SPECIAL_PLACES = 2  # [CLS] before and [SEP] after every sentence
 class TokenStore:
     """Sentences of several languages as one flat array.
 
-    tokens: int32 [total], the pieces of all sentences without special tokens.
-    offsets: int32 [S + 1], where each sentence begins; the last entry is the total.
-    languages: int32 [S], the language of each sentence, as an index.
-    truncated: how many sentences were cut to the model's length.
+    tokens: int32 [total], the pieces of all sentences without special tokens. offsets: int32 [S +
+    1], where each sentence begins; the last entry is the total. languages: int32 [S], the language
+    of each sentence, as an index. truncated: how many sentences were cut to the model's length.
 
     Language after language, each in the order of its text: in parallel texts of n sentences,
     sentence i of language k has index k * n + i.
@@ -31,12 +30,10 @@ class TokenStore:
 
     @classmethod
     def from_languages(cls, ids: Sequence[Sequence[np.ndarray]], max_length: int) -> "TokenStore":
-        """Builds a store from the ids of each sentence of each language.
+        """The store of ids[language][sentence], int arrays of ids of the joint vocabulary.
 
-        Args:
-          ids: ids[language][sentence], int arrays of ids of the joint vocabulary.
-          max_length: places a sentence may take, [CLS] and [SEP] included. Longer ones are cut,
-            as Dufter & Schütze 2020 (Table 9) do.
+        Sentences of more than `max_length` places, [CLS] and [SEP] included, are cut, as D&S (Table
+        9) do.
 
         Raises:
           ValueError: there is no sentence at all, or more than can be counted.

@@ -17,7 +17,6 @@ from xling_jax.files import beside, read_json, write_beside
 
 INDEX = "index.json"
 _OPEN = 64  # files mapped at a time
-_WAY_OUT = "delete it and prepare the text again; the other files are kept"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,14 +105,10 @@ def remove_shard(path: Path) -> None:
 class TokenFiles:
     """The token stream of a language: the pieces of each sentence, and [SEP] after each.
 
-    Attributes:
-      folder: where the files are.
-      key: a hash of everything that decided what they hold.
-      total: number of tokens.
-      sentences: number of sentences.
-      shards: the files in the order of the stream.
-      manifest: what was read, for config.json: language, sources, sentences, words (by blanks),
-        tokens, unknown (share of [UNK] in the pieces), sha256 (of the shards' `text_sha256`).
+    key: a hash of everything that decided what the files in the folder hold. total: number of
+    tokens. shards: the files in the order of the stream. manifest: language, sources, sentences,
+    words (by blanks), tokens, unknown (share of [UNK] in the pieces), sha256 (of the shards'
+    `text_sha256`).
     """
 
     def __init__(self, folder: Path, index: dict[str, Any]):
@@ -129,33 +124,36 @@ class TokenFiles:
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str]) -> Self:
-        """Opens what `batches.prepare` wrote, without reading the tokens.
-
-        Raises:
-          FileNotFoundError: there is no index, because nothing was prepared there to its end.
-          ValueError: the index is damaged, or a file is missing or of another size.
-        """
-        folder = Path(folder)
-        path = folder / INDEX
-        if not path.exists():
-            raise FileNotFoundError(
-                f"{path}: no such file. The text was not prepared to its end: prepare it again, "
-                "and what is there already is kept"
-            )
+        """Opens what `batches.prepare` wrote, without reading the tokens; ValueError if something
+        is missing or damaged."""
+        path = Path(folder) / INDEX
         try:
             index = read_json(path)
             records.require_unchanged(index, str(path))
-            files = cls(folder, index)
-        except (ValueError, TypeError, KeyError, IndexError) as error:
-            raise ValueError(
-                f"{path} is damaged ({error}): delete it and prepare the text again"
-            ) from error
-        for shard in files.shards:
-            file = folder / shard.file
-            size = file.stat().st_size if file.exists() else None
-            if size != shard.bytes:
-                state = "missing" if size is None else f"{size} bytes long, not {shard.bytes}"
-                raise ValueError(f"{file} is {state}: {_WAY_OUT}")
+            files = cls(path.parent, index)
+            for shard in files.shards:
+                size = (files.folder / shard.file).stat().st_size
+                if size != shard.bytes:
+                    raise ValueError(f"{shard.file} is {size} bytes long, not {shard.bytes}")
+        except (OSError, ValueError, TypeError, KeyError, IndexError) as error:
+            raise ValueError(f"{path} cannot be used ({error}): prepare the text again") from error
+        return files
+
+    @classmethod
+    def open_unchanged(cls, folder: Path) -> Self | None:
+        """Opens it if every byte is what was written, else None.
+
+        Reads every file, once in a process, at about a GB a second.
+        """
+        try:
+            files = cls.open(folder)
+            for shard in files.shards:
+                file = folder / shard.file
+                state = file.stat()
+                if _sha256_of(file, state.st_mtime_ns, state.st_ino) != shard.sha256:
+                    return None
+        except (OSError, ValueError):
+            return None
         return files
 
     def __reduce__(self) -> Any:
@@ -187,25 +185,14 @@ class TokenFiles:
         """The whole stream: int32 [total]."""
         return self.read(0, self.total)
 
-    def verify(self) -> Self:
-        """Reads every file, once in a process, at about a GB a second; returns itself.
-
-        Raises:
-          ValueError: the content of a file is not what was written.
-        """
-        for shard in self.shards:
-            file = self.folder / shard.file
-            state = file.stat()
-            if _sha256_of(file, state.st_mtime_ns, state.st_ino) != shard.sha256:
-                raise ValueError(f"{file} was changed since it was written: {_WAY_OUT}")
-        return self
-
     def _map(self, name: str) -> np.ndarray:
         path = self.folder / name
         try:
             return np.load(path, mmap_mode="r", allow_pickle=False)
         except (OSError, ValueError) as error:
-            raise ValueError(f"{path} cannot be read ({error}): {_WAY_OUT}") from error
+            raise ValueError(
+                f"{path} cannot be read ({error}): delete it and prepare the text again"
+            ) from error
 
 
 def write_index(

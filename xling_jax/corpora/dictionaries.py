@@ -2,7 +2,7 @@
 
 import dataclasses
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from xling_jax import numerals
 from xling_jax.corpora import sources
@@ -17,10 +17,8 @@ Translations = tuple[tuple[str, float], ...]
 class Dictionary:
     """Words of one language with their translations into another.
 
-    Attributes:
-      source_language: the name that the data has everywhere else; likewise target_language.
-      entries: for each word or phrase, in the order of the file, its translations, each once, with
-        weights above 0. Weights compare the translations of one word, not words.
+    entries: for each word or phrase, in the order of the file, its translations, each once, with
+    weights above 0. Weights compare the translations of one word, not words.
     """
 
     source_language: str
@@ -28,34 +26,22 @@ class Dictionary:
     entries: dict[str, Translations]
 
     @property
-    def pairs(self) -> int:
-        """Number of pairs of a word and a translation."""
-        return sum(map(len, self.entries.values()))
+    def triples(self) -> Iterator[tuple[str, str, float]]:
+        """Every word, translation and weight."""
+        for word, translations in self.entries.items():
+            for translation, weight in translations:
+                yield word, translation, weight
 
     def reverse(self) -> "Dictionary":
         """The dictionary of the other direction; every pair keeps its weight."""
-        return _dictionary(
-            (
-                (translation, word, weight)
-                for word, translations in self.entries.items()
-                for translation, weight in translations
-            ),
-            self.target_language,
-            self.source_language,
-        )
+        triples = ((translation, word, weight) for word, translation, weight in self.triples)
+        return _dictionary(triples, self.target_language, self.source_language)
 
     def map(self, word: Callable[[str], str], translation: Callable[[str], str]) -> "Dictionary":
         """The dictionary with its words and translations rewritten; what becomes "" is left out."""
-        pairs = (
-            (word(key), translation(text), weight)
-            for key, translations in self.entries.items()
-            for text, weight in translations
-        )
-        return _dictionary(
-            (pair for pair in pairs if pair[0] and pair[1]),
-            self.source_language,
-            self.target_language,
-        )
+        triples = ((word(x), translation(y), weight) for x, y, weight in self.triples)
+        kept = (triple for triple in triples if triple[0] and triple[1])
+        return _dictionary(kept, self.source_language, self.target_language)
 
     def with_capitals(self) -> "Dictionary":
         """Adds each lower-case word capitalised, with capitalised translations, if there is none.
@@ -71,11 +57,7 @@ class Dictionary:
 
 
 def read(
-    path: str | os.PathLike[str],
-    source_language: str,
-    target_language: str,
-    *,
-    lowercase: bool = False,
+    path: str | os.PathLike[str], source_language: str, target_language: str, *, lowercase=False
 ) -> Dictionary:
     """Reads a dictionary with a pair a line, in UTF-8.
 
@@ -86,26 +68,17 @@ def read(
       * word, blanks, translation, tab, weight, if most lines of the file are so, and then all are.
 
     A pair without a weight has weight 1; the weights of repeated pairs are summed. Blank lines are
-    skipped, text is put into Unicode NFC.
-
-    Args:
-      path: the file.
-      source_language: name of the first column's language.
-      target_language: name of the second column's.
-      lowercase: lower-case the words, not their translations. MUSE is lower-case already; other
-        dictionaries write some words with capitals that running text has not.
+    skipped, text is put into Unicode NFC. `lowercase` is for the words, not their translations:
+    MUSE is lower-case already; others write some words with capitals that running text has not.
 
     Raises:
-      FileNotFoundError: there is no such file.
-      ValueError: no text file in UTF-8, no pairs, or a line with too few or too many columns or
-        with a weight that is no positive number; file and line are named.
+      FileNotFoundError, ValueError: as `sources.lines`; or no pairs, or a line with too few or too
+        many columns or with a weight that is no positive number; file and line are named.
     """
-    lines = [(number, line.strip()) for number, line in sources.numbered(path)]
-    lines = [(number, line) for number, line in lines if line]
+    lines = [(number, line) for number, text in sources.numbered(path) if (line := text.strip())]
     if not lines:
         raise ValueError(f"{path} has no pairs: it is empty or holds only blank lines")
-    so_far = sum(_is_blanks_then_weight(line) for _, line in lines)
-    blanks_then_weight = 2 * so_far > len(lines)
+    blanks_then_weight = 2 * sum(_is_blanks_then_weight(line) for _, line in lines) > len(lines)
     triples = []
     for number, line in lines:
         try:
@@ -119,17 +92,8 @@ def read(
 def from_pairs(
     pairs: Iterable[tuple[str, str]], source_language: str, target_language: str
 ) -> Dictionary:
-    """Makes a dictionary of pairs in memory; a pair weighs as often as it comes.
-
-    Raises:
-      ValueError: there are no pairs, or one has an empty side.
-    """
-    triples = [(clean(word), clean(translation), 1.0) for word, translation in pairs]
-    if not triples:
-        raise ValueError(f"a dictionary {source_language}-{target_language} needs a pair at least")
-    for number, (word, translation, _) in enumerate(triples):
-        if not word or not translation:
-            raise ValueError(f"pair {number}, {(word, translation)}, has an empty side")
+    """Makes a dictionary of pairs in memory; a pair weighs as often as it comes."""
+    triples = ((clean(word), clean(translation), 1.0) for word, translation in pairs)
     return _dictionary(triples, source_language, target_language)
 
 

@@ -32,38 +32,32 @@ class Normalization:
 
 
 class Normalizer:
-    """Normalises the sentences of one language.
+    """Normalises the sentences of one language, by default in every step.
 
     The steps of XLM's tools/tokenize.sh (Lample & Conneau 2019; Wu et al. 2020 took the same
     tools), by sacremoses: Unicode punctuation replaced, punctuation normalised, invisible
     characters removed, tokenised without escapes. Chinese is segmented before them, by jieba
     instead of Stanford's segmenter. Japanese and Thai are not segmented.
 
-    Attributes:
-      rules: the language whose rules hold. A code of two letters stands for itself, and Moses
-        treats one that it does not know as it treats English, but for the apostrophe; any other
-        name has the rules of English.
-      identity: what decides the outcome: rules, choices and the versions of the libraries.
+    identity: what decides the outcome: rules, choices and the versions of the libraries.
     """
 
     def __init__(self, language: str, normalization: Normalization | None = None):
-        """Takes a name such as "fr", "zh-CN" or "fake"; the default is to do every step."""
-        normalization = normalization or Normalization()
-        self.rules = rules_for(language)
+        normalization, rules = normalization or Normalization(), rules_for(language)
         tokenize = normalization.tokenize == "moses"
         self._steps: list[Callable[[str], str]] = []
         libraries = []
-        if tokenize and self.rules == CHINESE:
+        if tokenize and rules == CHINESE:
             self._steps.append(lambda line: " ".join(segment_chinese(line)))
             libraries.append("jieba")
         if normalization.punctuation:
-            self._steps.append(_moses_punctuation(self.rules))
+            self._steps.append(_moses_punctuation(rules))
         if tokenize:
-            self._steps.append(_moses_tokenizer(self.rules))
+            self._steps.append(_moses_tokenizer(rules))
         if self._steps:
             libraries.append("sacremoses")
         versions = [f"{name} {metadata.version(name)}" for name in libraries]
-        self.identity = ", ".join([self.rules, repr(normalization), *versions])
+        self.identity = ", ".join([rules, repr(normalization), *versions])
 
     def __call__(self, sentence: str) -> str:
         """Returns the sentence cleaned (`text.clean`) and normalised; "" if nothing is left."""
@@ -74,17 +68,17 @@ class Normalizer:
 
 
 def rules_for(language: str) -> str:
-    """The code of the language whose rules hold for a language of this name."""
+    """The code of the language whose rules hold for a name such as "fr", "zh-CN" or "fake".
+
+    A code of two letters stands for itself, and Moses treats one that it does not know as it treats
+    English, but for the apostrophe; any other name has the rules of English.
+    """
     code = re.split("[-_]", language.lower())[0]
     return code if re.fullmatch("[a-z]{2}", code) else "en"
 
 
 def segment_chinese(line: str) -> list[str]:
-    """The words of a Chinese line, blanks left out; words that no dictionary has are guessed.
-
-    The dictionary is jieba's, the guess its hidden Markov model, and both give the same words
-    every time.
-    """
+    """The words of a Chinese line by jieba, blanks left out; the same every time."""
     return [word for word in _chinese_words().lcut(line) if not word.isspace()]
 
 

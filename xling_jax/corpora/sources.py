@@ -19,11 +19,7 @@ from typing import Any
 
 from xling_jax.corpora import tfds
 
-COMPRESSED: dict[str, Callable[..., Any]] = {
-    ".gz": gzip.open,
-    ".bz2": bz2.open,
-    ".xz": lzma.open,
-}
+COMPRESSED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 SYNTHETIC = "synthetic"  # what a config calls the embedded languages' texts
 _UNPACKING_ERRORS = (EOFError, OSError, lzma.LZMAError, zlib.error)
 
@@ -44,11 +40,7 @@ _WIDE_MARKS = {  # UTF-32's begins with that of UTF-16
 
 @dataclasses.dataclass(frozen=True)
 class Lines:
-    """Text in memory as a source.
-
-    name: what manifests and errors call it.
-    lines: the text; a line end within one is a blank.
-    """
+    """Text in memory, and its name in manifests and errors; a line end within a line is a blank."""
 
     name: str
     lines: tuple[str, ...]
@@ -79,16 +71,25 @@ def chunks(source: Source, bytes_a_chunk: int) -> list[Chunk]:
     """Divides a source, in its order, into chunks of about `bytes_a_chunk` bytes of text.
 
     A file is divided at line ends, so that a chunk is longer than this by a line at most. A
-    compressed file is one chunk. A source without a byte has no chunk.
-
-    Raises:
-      FileNotFoundError: there is no such file.
-      ValueError: no regular file, a file that cannot be opened, or a TFDS name that cannot be read.
+    compressed file is one chunk. A source without a byte has no chunk. Errors as those of `lines`.
     """
     if isinstance(source, Lines):
-        return _divide_lines(source, bytes_a_chunk)
+        parts: list[list[str]] = []
+        size = 0
+        for line in source.lines:
+            if not parts or size >= bytes_a_chunk:
+                parts.append([])
+                size = 0
+            parts[-1].append(line)
+            size += len(line.encode()) + 1
+        return [Chunk(Lines(source.name, tuple(part))) for part in parts]
     if source.startswith(tfds.PREFIX):
-        return _divide_examples(source, bytes_a_chunk)
+        examples = tfds.examples(source)
+        total = len(examples)
+        some = examples.read(range(0, total, max(1, total // _WEIGHED)))
+        size = sum(len(line.encode()) + 1 for line in some)
+        step = max(1, bytes_a_chunk * len(some) // max(1, size))
+        return [Chunk(source, start, min(start + step, total)) for start in range(0, total, step)]
     path = _path(source)
     if path.suffix in COMPRESSED:
         return [Chunk(source)]
@@ -189,27 +190,6 @@ def _next_line(file: io.BufferedReader, place: int) -> int:
             return end
         position += len(block)
     return position
-
-
-def _divide_lines(source: Lines, bytes_a_chunk: int) -> list[Chunk]:
-    parts: list[list[str]] = []
-    size = 0
-    for line in source.lines:
-        if not parts or size >= bytes_a_chunk:
-            parts.append([])
-            size = 0
-        parts[-1].append(line)
-        size += len(line.encode()) + 1
-    return [Chunk(Lines(source.name, tuple(part))) for part in parts]
-
-
-def _divide_examples(source: str, bytes_a_chunk: int) -> list[Chunk]:
-    examples = tfds.examples(source)
-    total = len(examples)
-    some = examples.read(range(0, total, max(1, total // _WEIGHED)))
-    size = sum(len(line.encode()) + 1 for line in some)
-    step = max(1, bytes_a_chunk * len(some) // max(1, size))
-    return [Chunk(source, start, min(start + step, total)) for start in range(0, total, step)]
 
 
 def _examples(source: str, start: int, stop: int | None) -> Iterator[str]:

@@ -36,16 +36,11 @@ class Splitter:
     language: str
     clauses: bool = False
 
-    @functools.cached_property
-    def code(self) -> str:
-        """The language whose rules hold."""
-        return rules_for(self.language)
-
     @property
     def identity(self) -> str:
         """What decides the outcome: rules, choices and the versions of the libraries."""
         libraries = [f"{name} {metadata.version(name)}" for name in ("sentencex", "sacremoses")]
-        own = [self.code, f"clauses={self.clauses}", f"rules {_RULES}"]
+        own = [rules_for(self.language), f"clauses={self.clauses}", f"rules {_RULES}"]
         return ", ".join(own + libraries)
 
     def __call__(self, line: str) -> list[str]:
@@ -56,10 +51,11 @@ class Splitter:
         return [sentence for part in found if (sentence := part.strip())]
 
     def _sentences(self, text: str) -> Iterator[str]:
-        prefixes = _prefixes(self.code)
+        code = rules_for(self.language)
+        prefixes = _prefixes(code)
         pending: list[str] = []
         is_end, needs_number = False, None  # of what is pending, and of a prefix at its end
-        for part, is_whole in _segments(self.code, text):
+        for part, is_whole in _segments(code, text):
             if is_end and (needs_number is None or (needs_number and not _NUMBER.match(part))):
                 yield "".join(pending)
                 pending = []
@@ -113,10 +109,8 @@ def _segments(code: str, text: str) -> Iterator[tuple[str, bool]]:
 
 @functools.cache
 def _prefixes(code: str) -> dict[str, bool]:
-    """Words that a full stop behind them does not end, and whether only before a number.
-
-    Those of English for unknown languages.
-    """
+    """Words that a full stop behind them does not end, and whether only before a number; those of
+    English for unknown languages."""
     from sacremoses.corpus import NonbreakingPrefixes
 
     lines = NonbreakingPrefixes().words(code)

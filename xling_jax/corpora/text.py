@@ -25,11 +25,8 @@ Split = Callable[[str], Iterable[str]]  # a line to its sentences, see `corpora.
 class Text:
     """The sentences of one language, and where they came from.
 
-    Attributes:
-      language: the name that the data has everywhere else.
-      sentences: non-empty lines in Unicode NFC, without control characters, blanks joined.
-      source: as given to `read`.
-      sha256: of the sentences joined by a newline, in UTF-8.
+    sentences: non-empty lines, see `clean`. source: as given to `read`. sha256: of the sentences
+    joined by a newline, in UTF-8.
     """
 
     language: str
@@ -41,42 +38,28 @@ class Text:
 def read(
     source: str, language: str, *, split: Split | None = None, limit: int | None = None
 ) -> Text:
-    """Reads a text.
-
-    Blank lines are skipped; read two parallel files with `read_parallel`.
+    """Reads a text without its blank lines, or its first `limit` sentences.
 
     Args:
-      source: a UTF-8 file with a sentence or verse a line, also compressed (.gz, .bz2, .xz), or
-        "tfds:NAME[/CONFIG][:SPLIT][#FIELD]", whose examples are the lines (see `corpora.tfds`).
+      source: see `sources.Source`; a file has a sentence or verse a line.
       language: its name.
       split: cuts every line into sentences.
-      limit: keep the first `limit` sentences (counted after the cut).
+      limit: counted after the cut.
 
     Raises:
-      FileNotFoundError: there is no such file.
-      ValueError: no text file in UTF-8 (see `sources.lines`), no text, fewer sentences than
-        `limit`, or a TFDS name that cannot be read.
+      FileNotFoundError, ValueError: as `sources.lines`; or no text, or less than `limit`.
     """
     sentences = list(stream([source], split))
-    if limit is not None:
-        if limit < 1:
-            raise ValueError(f"limit={limit}: ask for at least one sentence, or leave limit out")
-        if sentences and limit > len(sentences):
-            raise ValueError(
-                f"limit={limit}, but {source} has {len(sentences)} sentences: "
-                "lower the limit, leave it out to take all, or give more text"
-            )
-        sentences = sentences[:limit]
-    return _text(sentences, language, source)
+    if limit is not None and sentences and limit > len(sentences):
+        raise ValueError(
+            f"limit={limit}, but {source} has {len(sentences)} sentences: "
+            "lower the limit, leave it out to take all, or give more text"
+        )
+    return _text(sentences[:limit], language, source)
 
 
 def read_parallel(first: str, second: str, languages: tuple[str, str]) -> tuple[Text, Text]:
-    """Reads two texts whose lines translate each other.
-
-    Lines that are blank in both are skipped.
-
-    Args:
-      first, second: as `read` takes them. languages: their names.
+    """Reads two texts whose lines translate each other, without those that are blank in both.
 
     Raises:
       FileNotFoundError, ValueError: as `read`; or a line has text in one of them alone.

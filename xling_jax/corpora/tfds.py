@@ -20,11 +20,10 @@ _MARKUP = {"wiki40b": re.compile(r"_(?:START_ARTICLE|START_SECTION|START_PARAGRA
 class Examples:
     """One text feature of every example of a split, read by number.
 
-    records: the examples, serialized, by number.
-    parser: parses this feature alone, which spares the others; they may be images.
-    keys: the feature's name, level by level.
-    identity: the dataset with its version, split, feature, number of examples and size.
-    markup: what stands for a line end in the text, None if nothing does.
+    records: the examples, serialized. parser: parses this feature alone, which spares the others;
+    they may be images. keys: the feature's name, level by level. identity: the dataset with its
+    version, split, feature, number of examples and size. markup: what stands for a line end in the
+    text, None if nothing does.
     """
 
     records: Any
@@ -51,10 +50,9 @@ def examples(source: str) -> Examples:
     The dataset is looked for in TFDS_DATA_DIR (default ~/tensorflow_datasets) and prepared there
     if it is not there yet.
 
-    Args:
-      source: "tfds:NAME[/CONFIG][:SPLIT][#FIELD]". SPLIT may be a slice such as train[:1000]
-        (default: train). FIELD names a text feature, a nested one with "/" (default: the only
-        text feature, or "text"). Two fields of one dataset are parallel.
+    In "tfds:NAME[/CONFIG][:SPLIT][#FIELD]" SPLIT may be a slice such as train[:1000] (default:
+    train). FIELD names a text feature, a nested one with "/" (default: the only text feature, or
+    "text"). Two fields of one dataset are parallel.
 
     Raises:
       ValueError: the source is not of this form, the dataset is unknown or cannot be prepared
@@ -66,7 +64,14 @@ def examples(source: str) -> Examples:
     name, split, field = match["name"], match["split"] or "train", match["field"]
     builder = _prepare(source, name)
     features = builder.info.features
-    field = _choose_field(source, features, field)
+    texts = _text_features(features)
+    if field is None:
+        field = texts[0] if len(texts) == 1 else "text"
+    if field not in texts:
+        raise ValueError(
+            f"{source}: name a text feature after #; it has {', '.join(texts) or 'none'} "
+            f"(all features: {', '.join(features)})"
+        )
 
     # Imported late, here and below: most runs read no TFDS, and the import is slow.
     import tensorflow_datasets as tfds
@@ -115,18 +120,6 @@ def _prepare(source: str, name: str) -> Any:
             "folder that holds it"
         ) from error
     return builder
-
-
-def _choose_field(source: str, features: Any, field: str | None) -> str:
-    texts = _text_features(features)
-    if field is None:
-        field = texts[0] if len(texts) == 1 else "text"
-    if field not in texts:
-        raise ValueError(
-            f"{source}: name a text feature after #; it has {', '.join(texts) or 'none'} "
-            f"(all features: {', '.join(features)})"
-        )
-    return field
 
 
 def _text_features(features: Any, prefix: str = "") -> list[str]:

@@ -87,10 +87,8 @@ class Texts:
         languages: Sequence[str],
         embedded: Embedded | None = None,
     ):
-        """Takes the section, what the config calls it, the languages, and the embedded ones.
-
-        A section without a part for a language is that of the only one.
-        """
+        """Takes the section and what the config calls it; a section without a part for a language
+        is that of the only one."""
         self._section, self._name, self.languages = section, name, tuple(languages)
         self.embedded = embedded
 
@@ -120,9 +118,10 @@ class Texts:
         """What a field holds."""
         return self._section.get(language, self._section).get(purpose, "")
 
-    def is_embedded(self, language: str, purpose: str) -> bool:
-        """Whether a text is of the embedded languages, as are all of a `corpora` or none."""
-        return SYNTHETIC in (self.given(language, purpose), self.given(language, "train"))
+    def _made(self, language: str, purpose: str) -> Embedded | None:
+        """The embedded languages if a text is theirs, as are all of a `corpora` or none."""
+        given = self.given(language, purpose), self.given(language, "train")
+        return self.embedded if SYNTHETIC in given else None
 
     def require_both_sides(self, *purposes: str) -> None:
         """Raises ValueError where half of a parallel text is given."""
@@ -176,9 +175,8 @@ class Texts:
         """
         name = f"{purpose}_sentences"
         number = self._section[name]
-        if self.is_embedded(language, purpose):
-            assert self.embedded
-            lines = self.embedded.text(language, purpose, number or usual).lines
+        if made := self._made(language, purpose):
+            lines = made.text(language, purpose, number or usual).lines
             return corpora.from_sentences(lines, language, f"{SYNTHETIC} {purpose}")
         with errors.in_field(f"{self.field(language, purpose)}, {self._name}.{name}"):
             given, split = self.given(language, purpose), self.split(language)
@@ -192,14 +190,13 @@ class Texts:
         Raises:
           ValueError: the field is empty, or says not how many sentences of an embedded language.
         """
-        if self.is_embedded(language, purpose):
-            assert self.embedded
+        if made := self._made(language, purpose):
             name = "dev_sentences" if purpose == "dev" else "train_sentences"
-            if not (number := self.embedded.section[name]):
+            if not (number := made.section[name]):
                 raise ValueError(
                     f"corpora.{name}=0: say how many sentences of the embedded languages to make"
                 )
-            return (self.embedded.text(language, purpose, number, is_other_domain),)
+            return (made.text(language, purpose, number, is_other_domain),)
         field = "other" if is_other_domain and purpose == "train" else purpose
         if not (found := self._files(language, field)):
             raise ValueError(f"{self.field(language, field)} is empty: give a file or a TFDS name")
@@ -219,16 +216,12 @@ class Texts:
         Raises:
           ValueError, FileNotFoundError: they cannot be read; the fields are named.
         """
-        if not number:
-            return None
-        if self.is_embedded(language, purpose):
-            assert self.embedded
-            if language == self.languages[0]:
-                return None
-            return self.embedded.parallel(language, number, SEEDS[purpose])
         fields = f"{purpose}_first", purpose
         one, other = (self.given(language, field) for field in fields)
-        if not one or not other:
+        if made := self._made(language, purpose):
+            is_empty = not number or language == self.languages[0]
+            return None if is_empty else made.parallel(language, number, SEEDS[purpose])
+        if not number or not one or not other:
             return None
         with errors.in_field(", ".join(self.field(language, field) for field in fields)):
             first, second = corpora.read_parallel(one, other, (self.languages[0], language))
@@ -242,11 +235,8 @@ class Texts:
         Raises:
           ValueError, FileNotFoundError: it cannot be read; its field is named.
         """
-        if self.is_embedded(language, purpose):
-            assert self.embedded
-            if language == self.languages[0]:
-                return None
-            return self.embedded.dictionary(language, purpose)
+        if made := self._made(language, purpose):
+            return made.dictionary(language, purpose) if language != self.languages[0] else None
         if not (path := self.given(language, purpose)):
             return None
         with errors.in_field(self.field(language, purpose)):

@@ -22,8 +22,7 @@ def find(vectors: Sequence[Vectors], size: int, number: int, seed: int) -> np.nd
     Nearest is by CSLS; the papers do not say by what.
 
     Args:
-      vectors: of each language's pieces, as ids of the joint vocabulary.
-      size: of the joint vocabulary.
+      vectors: of each language's pieces, as ids of the joint vocabulary, of this `size`.
       number: neighbours in each other language.
       seed: of VecMap's random choices.
 

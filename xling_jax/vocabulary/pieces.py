@@ -30,10 +30,8 @@ ModelType = Literal["bpe", "unigram"]
 class Pieces:
     """A SentencePiece vocabulary whose ids 0 to 4 are `SPECIAL_TOKENS`.
 
-    Attributes:
-      size: number of pieces, special tokens included.
-      names: the piece of every id; "▁" at the start of a piece stands for a blank.
-      sha256: of the serialized model.
+    size: number of pieces, special tokens included. names: the piece of every id; "▁" at the start
+    of a piece stands for a blank. sha256: of the serialized model.
     """
 
     def __init__(self, model: bytes):
@@ -90,12 +88,7 @@ def sample(lines: Iterable[str], number: int = 2_000_000, seed: int = 0) -> list
 
     One pass, which holds only the lines drawn so far: algorithm L of Li 1994 (Reservoir-Sampling
     Algorithms of Time Complexity O(n(1 + log(N/n))), §4). The seed decides the draw.
-
-    Raises:
-      ValueError: `number` is less than one.
     """
-    if number < 1:
-        raise ValueError(f"number={number}: draw at least one line")
     # Python promises the same numbers for ever of random() alone.
     draw = random.Random(seed).random
     numbered = enumerate(lines)
@@ -130,34 +123,14 @@ def train(
         text; "unigram" drops those.
 
     Raises:
-      ValueError: no text, a `size` that the text does not allow, or an unknown `model_type`.
+      ValueError: no text, or a `size` that the text does not allow.
     """
-    if model_type not in ("bpe", "unigram"):
-        raise ValueError(f"model_type={model_type!r}: choose 'bpe' or 'unigram'")
     if size <= len(SPECIAL_TOKENS):
         raise ValueError(
             f"size={size}: the special tokens alone are {len(SPECIAL_TOKENS)}, and every character "
             "of the text needs a piece too"
         )
-    settings = _settings(size, model_type)
-    if cache is None:
-        return Pieces(_train(sentences, settings))
-
-    # The file name holds the hash of the content, so a torn file is known and written anew.
-    folder = pathlib.Path(cache)
-    key = _short(_key(sentences, settings))
-    with processes.first_before_others():
-        for path in folder.glob(f"{key}-*.model"):
-            model = path.read_bytes()
-            if path.stem == f"{key}-{_short(model)}":
-                return Pieces(model)
-        model = _train(sentences, settings)
-        write_beside(folder / f"{key}-{_short(model)}.model", model)
-    return Pieces(model)
-
-
-def _settings(size: int, model_type: ModelType) -> dict[str, Any]:
-    return {
+    settings = {
         "model_type": model_type,
         "vocab_size": size,
         "hard_vocab_limit": True,
@@ -179,6 +152,21 @@ def _settings(size: int, model_type: ModelType) -> dict[str, Any]:
         # Control symbols, unlike user-defined ones, are never found in text.
         "control_symbols": list(SPECIAL_TOKENS[CLS:]),
     }
+    if cache is None:
+        return Pieces(_train(sentences, settings))
+
+    # The file name holds the hash of the content, so a torn file is known and written anew.
+    folder = pathlib.Path(cache)
+    decides = [sentencepiece.__version__, settings, list(sentences)]
+    key = _short(json.dumps(decides).encode())
+    with processes.first_before_others():
+        for path in folder.glob(f"{key}-*.model"):
+            model = path.read_bytes()
+            if path.stem == f"{key}-{_short(model)}":
+                return Pieces(model)
+        model = _train(sentences, settings)
+        write_beside(folder / f"{key}-{_short(model)}.model", model)
+    return Pieces(model)
 
 
 def _train(sentences: Sequence[str], settings: dict[str, Any]) -> bytes:
@@ -212,10 +200,6 @@ def _explain(message: str, sentences: Sequence[str], size: int) -> str:
             f"special tokens need {smallest[1]} pieces. Set the size to {smallest[1]} or more"
         )
     return f"size={size}: SentencePiece could not train on {text}: {message}"
-
-
-def _key(sentences: Sequence[str], settings: dict[str, Any]) -> bytes:
-    return json.dumps([sentencepiece.__version__, settings, list(sentences)]).encode()
 
 
 def _short(data: bytes) -> str:

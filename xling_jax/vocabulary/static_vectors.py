@@ -25,15 +25,16 @@ class Vectors:
         return len(self.words)
 
 
+@dataclasses.dataclass(frozen=True)
 class _Written:
     """Sentences as lists of words, made anew in every pass."""
 
-    def __init__(self, sentences: Iterable[np.ndarray], names: Mapping[int, str]):
-        self._sentences, self._names = sentences, names
+    sentences: Iterable[np.ndarray]
+    names: Mapping[int, str]
 
     def __iter__(self) -> Iterator[list[str]]:
-        for sentence in self._sentences:
-            yield [self._names[word] for word in sentence.tolist()]
+        for sentence in self.sentences:
+            yield [self.names[word] for word in sentence.tolist()]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,17 +114,13 @@ def read(path: str | Path, ids: dict[str, int], most: int | None = None) -> Vect
     """Reads the vectors of known words from a text file such as fastText writes.
 
     A line is a word and its numbers, divided by blanks. A first line may hold two numbers, of the
-    vectors and of their dimensions. The file's order is taken for the order of frequency.
-
-    Args:
-      path: the file.
-      ids: the id of every word that is wanted.
-      most: how many vectors to look at, from the beginning; all by default.
+    vectors and of their dimensions. The file's order is taken for the order of frequency; of its
+    vectors the first `most` are looked at, all by default.
 
     Raises:
-      FileNotFoundError: there is no such file.
-      ValueError: a line is no UTF-8, has other numbers than the first line says or has, or there
-        are fewer or more lines than it says; or no wanted word has a vector; with file and line.
+      FileNotFoundError, ValueError: as `sources.lines`; or a line has other numbers than the first
+        line says or has, or there are fewer or more lines than it says; with file and line; or no
+        wanted word has a vector.
     """
     found: dict[int, np.ndarray] = {}
     lines = sources.numbered(path)

@@ -119,11 +119,7 @@ class Preparer:
     """Prepares the text of one row after the other; what rows share is made once."""
 
     def __init__(self, config: ml_collections.ConfigDict, workdir: Path):
-        """Takes the config and where to keep what is made.
-
-        Raises:
-          ValueError: half of a parallel text, or embedded languages and others.
-        """
+        """Raises ValueError for half of a parallel text, or embedded languages and others."""
         self._config, self._workdir = config, workdir
         self._texts = Texts.of_corpora(config.corpora)
         self._texts.require_both_sides("test")
@@ -131,11 +127,8 @@ class Preparer:
         self._normalization = Normalization(section.punctuation, section.tokenize)
 
     def manifest(self, rows: Sequence[Row]) -> Manifest:
-        """Every source that the rows read, with a hash of its content, and what cuts sentences.
-
-        Raises:
-          ValueError, FileNotFoundError: one of them cannot be read; its field is named.
-        """
+        """Every source that the rows read, with a hash of its content, and what cuts sentences;
+        errors as those of `Texts.manifest`."""
         found = []
         for name in self._texts.languages:
             if own := [row for row in rows if name in row.languages]:

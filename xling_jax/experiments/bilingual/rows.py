@@ -24,8 +24,9 @@ MODIFICATIONS = {
 }
 WITH_ARGUMENT = ("sep", "only")
 SEP_EMB = ("embeddings/tokens", "embeddings/positions", "mlm/bias")
+OWN_VOCABULARY = {"sep-emb": "separate", "no-anchors": "prefixed", "default-anchors": "union"}
 EXCLUDE = (  # of these a row has one at most
-    ("no-anchors", "default-anchors", "sep-emb"),
+    tuple(OWN_VOCABULARY),
     ("extra-anchors", "extra-anchors-online"),
     ("extra-anchors", "sep-emb"),
     ("extra-anchors-online", "sep-emb"),
@@ -42,7 +43,7 @@ class Row:
 
     name, description: of the row. languages: that are trained; of these TWIN is the first one's
     text once more, with a vocabulary of its own (the model en′ of W&C §5). partition: paths of what
-    each has for itself. sharing: see `vocabulary.sharing`. softmax, random_pieces: see
+    each has for itself. sharing: see `sharing.make`. softmax, random_pieces: see
     `Vocabularies` and `PieceTables`. code_switch: ONCE, ONLINE or "". is_other_domain: whether all
     languages but the first have their `other` text.
     """
@@ -77,39 +78,17 @@ def _only(part: descriptions.Part, languages: Sequence[str]) -> list[str]:
     return trained
 
 
-def parse(name: str, description: str, languages: Sequence[str]) -> Row:
-    """Reads a description such as `sep-emb;sep[layers/0..2]`.
-
-    Args:
-      name: of the row.
-      description: names of `MODIFICATIONS` joined by `;`, or `default`.
-      languages: of the experiment.
-
-    Raises:
-      ValueError: see `descriptions.parts`; an unknown language, or modifications that exclude each
-        other.
-    """
-    known = {DEFAULT: "nothing is changed"} | MODIFICATIONS
-    found = descriptions.parts(description, known, WITH_ARGUMENT)
-    descriptions.only_once(found, "only")
-    names = {part.name for part in found}
-    if DEFAULT in names and len(found) > 1:
+def _require_meaning(names: set[str], trained: Sequence[str], languages: Sequence[str]) -> None:
+    """Raises ValueError for modifications that exclude or lack each other, or a language."""
+    if DEFAULT in names and len(names) > 1:
         raise ValueError(f"{DEFAULT} stands alone, for no modification")
-    paths = [path for part in found if part.name == "sep" for path in part.argument.split("|")]
-    if "" in paths or len(set(paths)) < len(paths):
-        raise ValueError(f"sep[{'|'.join(paths)}]: name each path once, joined by one | each")
-    trained = list(languages)
-    for part in found:
-        if part.name == "only":
-            trained = _only(part, languages)
     if TWIN in names:
         if "sep-emb" not in names or "only" in names:
             raise ValueError(f"{TWIN} needs sep-emb, and stands with no only[…]")
         if TWIN in languages:
             raise ValueError(f"{TWIN} is the name of a language too: give that another one")
-        trained = [languages[0], TWIN]
-    if wrong := sorted(names.intersection(("language-softmax", "random-inside"))):
-        if not names.intersection(("no-anchors", "default-anchors", "sep-emb")):
+    if wrong := sorted(names & {"language-softmax", "random-inside"}):
+        if not names & OWN_VOCABULARY.keys():
             raise ValueError(
                 f"{wrong[0]} needs a vocabulary for each language: add "
                 "default-anchors or no-anchors"
@@ -119,32 +98,36 @@ def parse(name: str, description: str, languages: Sequence[str]) -> Row:
     for several in EXCLUDE:
         if len(both := sorted(names.intersection(several))) > 1:
             raise ValueError(f"{' and '.join(both)} exclude each other")
-    is_apart = "sep-emb" in names
-    own = next(
-        (
-            way
-            for key, way in [
-                ("sep-emb", "separate"),
-                ("no-anchors", "prefixed"),
-                ("default-anchors", "union"),
-            ]
-            if key in names
-        ),
-        "joint",
-    )
+
+
+def parse(name: str, description: str, languages: Sequence[str]) -> Row:
+    """Reads a description such as `sep-emb;sep[layers/0..2]`: names of `MODIFICATIONS` joined by
+    `;`, or `default`.
+
+    Raises:
+      ValueError: see `descriptions.parts`; an unknown language, or modifications that exclude each
+        other.
+    """
+    known = {DEFAULT: "nothing is changed"} | MODIFICATIONS
+    found = descriptions.parts(description, known, WITH_ARGUMENT)
+    descriptions.only_once(found, "only")
+    names = {part.name for part in found}
+    paths = [path for part in found if part.name == "sep" for path in part.argument.split("|")]
+    if "" in paths or len(set(paths)) < len(paths):
+        raise ValueError(f"sep[{'|'.join(paths)}]: name each path once, joined by one | each")
+    only = [_only(part, languages) for part in found if part.name == "only"]
+    trained = only[0] if only else [languages[0], TWIN] if TWIN in names else list(languages)
+    _require_meaning(names, trained, languages)
+    switched = {"extra-anchors-online": ONLINE, "extra-anchors": ONCE}
     return Row(
         name=name,
         description=description,
         languages=tuple(trained),
-        partition=(*(SEP_EMB if is_apart else ()), *paths),
-        sharing=own,
+        partition=(*(SEP_EMB if "sep-emb" in names else ()), *paths),
+        sharing=next((way for key, way in OWN_VOCABULARY.items() if key in names), "joint"),
         softmax=LANGUAGE_SOFTMAX if names & {"sep-emb", "language-softmax"} else SHARED_SOFTMAX,
         # W&C §4.3: in every row with separate parameters they stay inside the language.
         random_pieces=INSIDE if names & {"sep-emb", "sep", "random-inside"} else ANYWHERE,
-        code_switch=ONLINE
-        if "extra-anchors-online" in names
-        else ONCE
-        if "extra-anchors" in names
-        else "",
+        code_switch=next((when for key, when in switched.items() if key in names), ""),
         is_other_domain="wiki-cc" in names,
     )

@@ -1,6 +1,5 @@
 """A language's token files with words replaced once by translations (W&C §4.2, Extra anchors)."""
 
-import contextlib
 import hashlib
 import itertools
 import json
@@ -42,20 +41,14 @@ def switch_once(
 ) -> TokenFiles:
     """Makes the token files of a text with words replaced, or opens them if they are there.
 
-    Memory holds a block; what a killed run left is made again.
-
-    Args:
-      files: the text.
-      words: translations of its language's words.
-      seed_parts: the seed, and the number of the language.
-      probability, most: see `code_switch.switch`.
-      folder: where prepared texts are.
-      say: takes a line of progress.
+    Memory holds a block; what a killed run left is made again. For `probability` and `most` see
+    `code_switch.switch`; `seed_parts` are the seed and the number of the language, `folder` is
+    where prepared texts are.
     """
     key = _key(files, words, [*seed_parts, probability, most])
     own = folder / f"{files.folder.name.rpartition('-')[0]}-switched-{key[:16]}"
-    with contextlib.suppress(FileNotFoundError, ValueError):
-        return TokenFiles.open(own).verify()
+    if made := TokenFiles.open_unchanged(own):
+        return made
     blocks = enumerate(_blocks(files))
     shards: list[Shard] = []
     changed, dtype = 0, token_files.token_type(len(words.starts))

@@ -62,11 +62,7 @@ def batch_options(config: ml_collections.ConfigDict) -> dict[str, Any]:
 
 
 def read(config: ml_collections.ConfigDict) -> Source:
-    """The texts of English, which are those of Fake-English too.
-
-    Raises:
-      ValueError, FileNotFoundError: one of them cannot be read, or is shorter than asked.
-    """
+    """The texts of English, which are those of Fake-English too; errors as `Texts.read`."""
     section = config.corpora
     if (section.train == SYNTHETIC) != (section.dev == SYNTHETIC):
         raise ValueError(

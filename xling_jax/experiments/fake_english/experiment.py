@@ -80,7 +80,7 @@ class Experiment:
             if members and members[0] in of
         ]
         run.stored["vocabulary"] = vocabulary
-        run.stored["neighbours"] = hashes | programs.neighbours.hashes()
+        run.stored["neighbours"] = hashes | programs.neighbours.hashes
         run.store()
         for line in data.described:
             say(line)

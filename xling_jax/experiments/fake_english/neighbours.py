@@ -28,27 +28,20 @@ FIELD = "vocabulary.neighbours"
 NAMES = {True: "parallel", False: "no-parallel"}
 
 
-@dataclasses.dataclass(frozen=True)
 class Neighbours:
     """A table [V, N] for rows that are trained in parallel (True) and for those that are not.
 
-    Only tables that a row needs are there; the one without neighbours serves all other rows.
-    shares: how good each table is, see `quality`.
+    Only tables that a row needs are there; one without neighbours serves all other rows.
     """
 
-    tables: Mapping[bool, np.ndarray]
-    none: np.ndarray
-    shares: Mapping[bool, Mapping[str, float]]
-
-    @classmethod
-    def prepare(
-        cls,
+    def __init__(
+        self,
         config: ml_collections.ConfigDict,
         data: Data,
         rows: Iterable[Modifications],
         folder: Path,
         stored: Mapping[str, str],
-    ) -> "Neighbours":
+    ):
         """Takes the tables of a stored run, or makes those that the rows need.
 
         Args:
@@ -63,32 +56,26 @@ class Neighbours:
             table is not the one that the run began with, or that the first process has.
         """
         needed = {row.is_parallel for row in rows if row.needs_neighbours}
-        tables = {
-            is_parallel: _table(config, data, is_parallel, folder, stored) for is_parallel in needed
-        }
-        shares = {is_parallel: quality(data, table) for is_parallel, table in tables.items()}
-        width = next((table.shape[1] for table in tables.values()), 1)
-        made = cls(tables, neighbours.nothing(data.vocabulary.size, width), shares)
-        if processes.of_first(made.hashes) != made.hashes():
+        self._tables = {which: _table(config, data, which, folder, stored) for which in needed}
+        self.hashes = {NAMES[which]: _sha256(table) for which, table in self._tables.items()}
+        if processes.of_first(lambda: self.hashes) != self.hashes:
             raise ValueError(
                 "the processes have made different tables of neighbours (other library versions or "
                 f"devices, or {FIELD}.skip_gram.threads above 1): make them with one process first"
             )
-        for found in shares.values():
+        self._qualities = {which: quality(data, table) for which, table in self._tables.items()}
+        for found in self._qualities.values():
             say(", ".join(f"{name} {value:.3f}" for name, value in found.items()))
-        return made
+        width = next((table.shape[1] for table in self._tables.values()), 1)
+        self._none = neighbours.nothing(data.vocabulary.size, width)
 
     def of(self, row: Modifications) -> np.ndarray:
         """The table of a row, int32 [V, N]."""
-        return self.tables[row.is_parallel] if row.needs_neighbours else self.none
+        return self._tables[row.is_parallel] if row.needs_neighbours else self._none
 
     def quality(self, row: Modifications) -> Mapping[str, float]:
         """How good a row's table is; empty for a row that uses none."""
-        return self.shares[row.is_parallel] if row.needs_neighbours else {}
-
-    def hashes(self) -> dict[str, str]:
-        """The hash of every table, to be stored with the run."""
-        return {NAMES[is_parallel]: _sha256(table) for is_parallel, table in self.tables.items()}
+        return self._qualities[row.is_parallel] if row.needs_neighbours else {}
 
 
 def _sha256(table: np.ndarray) -> str:
@@ -136,16 +123,18 @@ def _table(
     return table
 
 
+@dataclasses.dataclass(frozen=True)
 class _Text:
     """The ordinary pieces of some sentences, read from the store in every pass."""
 
-    def __init__(self, store: TokenStore, numbers: np.ndarray, shift: int):
-        self._store, self._numbers, self._shift = store, numbers, shift
+    store: TokenStore
+    numbers: np.ndarray
+    shift: int
 
     def __iter__(self) -> Iterator[np.ndarray]:
-        for number in self._numbers:
-            sentence = self._store.sentence(number)
-            yield sentence[sentence % self._shift >= SPECIALS]
+        for number in self.numbers:
+            sentence = self.store.sentence(number)
+            yield sentence[sentence % self.shift >= SPECIALS]
 
 
 def _vectors(config: ml_collections.ConfigDict, data: Data, is_parallel: bool) -> list[Vectors]:

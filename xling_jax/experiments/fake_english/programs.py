@@ -70,7 +70,7 @@ class Programs:
                     "are, so no-parallel means nothing: leave it out"
                 )
         rows = [spec.modifications for spec in specs]
-        self.neighbours = Neighbours.prepare(config, data, rows, folder, stored)
+        self.neighbours = Neighbours(config, data, rows, folder, stored)
         self.compiler = StepCompiler(data.train)
         self._layouts: dict[int, packing.Layout] = {}
         self._evaluators: dict[tuple[BertConfig, Mesh], Evaluator] = {}

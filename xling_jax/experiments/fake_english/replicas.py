@@ -21,11 +21,8 @@ class ReplicaSpec:
 
 
 def replica_specs(config: ml_collections.ConfigDict) -> list[ReplicaSpec]:
-    """The replicas that the config asks for.
-
-    Raises:
-      ValueError: see `config_files.chosen_rows` and `setting.parse`; or epochs that are none.
-    """
+    """The replicas that the config asks for; errors as those of `config_files.chosen_rows`,
+    `setting.parse` and `epochs`."""
 
     def parse(name: str, description: str) -> list[ReplicaSpec]:
         modifications = setting.parse(description, config.corpora.languages)
@@ -52,9 +49,8 @@ def with_their_groups(
         if asked.isdisjoint((row, seed) for row, seed in group):
             continue
         for row, seed in group:
-            if row not in stored["rows"]:
+            if not (description := stored["rows"].get(row)):
                 raise ValueError(f"config.json is damaged: its groups have an unknown row {row!r}")
-            description = stored["rows"][row]
             modifications = setting.parse(description, languages)
             found.setdefault((row, seed), ReplicaSpec(row, description, seed, modifications))
     return list(found.values())

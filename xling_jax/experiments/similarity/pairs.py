@@ -15,10 +15,7 @@ _SIDE = re.compile(r"(?:(random)\[)?([\w.-]+)(?(1)\])")
 
 @dataclasses.dataclass(frozen=True)
 class Side:
-    """A model of a row.
-
-    model: its name among the config's models. is_random: whether its weights are drawn anew.
-    """
+    """A model of a row: its name in the config, and whether its weights are drawn anew."""
 
     model: str
     is_random: bool
@@ -39,12 +36,8 @@ def parse(
 ) -> ModelPair:
     """Reads a description such as `en|random[fr] @fr`.
 
-    Args:
-      name: of the row.
-      description: two names of models joined by `|`, either of them in `random[…]` for a random
-        encoder of its size and vocabulary, and the language of the text after an `@`.
-      models: the names there are.
-      languages: the languages of texts.
+    It names two models joined by `|`, either of them in `random[…]` for a random encoder of its
+    size and vocabulary, and the language of the text after an `@`.
 
     Raises:
       ValueError: it cannot be read, or names a model or language that there is not.
@@ -64,10 +57,8 @@ def parse(
 def folders(models: Mapping[str, str], seeds: Sequence[int]) -> dict[int, dict[str, str]]:
     """Where the models of each seed are, by name.
 
-    Args:
-      models: folders, in which `{seed}` stands for a seed and `{next_seed}` for the one after it in
-        `seeds`; after the last comes the first, or its successor where there is no other.
-      seeds: of the models.
+    In folders `{seed}` stands for a seed and `{next_seed}` for the one after it in `seeds`; after
+    the last comes the first, or its successor where there is no other.
     """
     after = [*seeds[1:], seeds[0]] if len(seeds) > 1 else [seeds[0] + 1]
     return {
@@ -80,18 +71,12 @@ def folders(models: Mapping[str, str], seeds: Sequence[int]) -> dict[int, dict[s
 
 
 def load(side: Side, place: int, models: Mapping[str, str], language: str, seed: int) -> TextModel:
-    """The model of a side; a random encoder has the pieces and the size of the trained one.
-
-    Args:
-      side: what is wanted.
-      place: 0 for the first side of a pair, 1 for the second.
-      models: their folders, by name.
-      language: that it is to read.
-      seed: of a random encoder.
+    """The model of a side, 0 or 1, of a pair; a random encoder, drawn with the seed, has the pieces
+    and the size of the trained one.
 
     Raises:
-      FileNotFoundError: there is no such model.
-      ValueError: it is damaged, or of another language; its field is named.
+      FileNotFoundError, ValueError: there is none, or it is damaged or of another language; its
+        field is named.
     """
     folder = Path(models[side.model]).expanduser()
     with errors.in_field(f"models.{side.model}"):

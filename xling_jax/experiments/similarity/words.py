@@ -23,10 +23,7 @@ Counts = collections.Counter[str]
 
 def counts(written: Iterable[str]) -> Counts:
     """How often each word occurs in sentences that a model wrote."""
-    found: Counts = collections.Counter()
-    for sentence in written:
-        found.update(sentence.lower().split())
-    return found
+    return collections.Counter(word for text in written for word in text.lower().split())
 
 
 def as_written(dictionary: Dictionary, models: Sequence[TextModel]) -> Dictionary:
@@ -41,11 +38,8 @@ def translate(
     train: Dictionary,
     test: Dictionary,
 ) -> dict[str, float]:
-    """Word translation by vectors of these words, see `dictionary_induction.induce`.
-
-    Raises:
-      ValueError: no pair of a dictionary is among the words.
-    """
+    """Word translation by vectors of these words; see `dictionary_induction.induce`, also for
+    errors."""
     rows = [{word: n for n, word in enumerate(own)} for own in words]
     first, second = map(jnp.asarray, vectors)
     return induce(first, second, Pairs.of(train, *rows), Pairs.of(test, *rows))
@@ -74,15 +68,15 @@ def by_embeddings(
       models: of both languages.
       known: the words that occur in each language.
       train, test: dictionaries, written as the models' text.
-      vectors: `.vec` files of both languages. With them only words count that have a vector, and
-        `static_p1` and so on are what these vectors give for the same words.
+      vectors: `.vec` files of both languages. With them only words count that have a vector.
 
     Returns:
       `words_p1`, …, see `dictionary_induction.induce`; `words_first` and `words_second`, how many
-      words of each language there are.
+      words of each language there are; with vectors `static_p1`, …, what they give for the same
+      words.
 
     Raises:
-      ValueError: no pair of a dictionary is among the words, or a file cannot be read.
+      ValueError: see `translate`; or a file cannot be read.
     """
     found = [single_pieces(m, known[k] if known else None) for k, m in enumerate(models)]
     words, static = [list(own) for own in found], None
@@ -124,9 +118,6 @@ def in_context(
 
     Returns:
       `context_L_p1`, … for each layer L.
-
-    Raises:
-      ValueError: no pair of a dictionary is among the words.
     """
     words, states = [], []
     for side, encoder in enumerate(encoders):
