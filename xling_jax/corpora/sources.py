@@ -52,10 +52,8 @@ Source = str | Lines
 
 @dataclasses.dataclass(frozen=True)
 class Chunk:
-    """A part of a source, in whole lines.
-
-    start, stop: bytes of a file, examples of a TFDS name; a stop of None is the source's end.
-    """
+    """A part of a source, in whole lines: bytes of a file or examples of a TFDS name, to the end if
+    `stop` is None."""
 
     source: Source
     start: int = 0
@@ -115,10 +113,14 @@ def lines(chunk: Chunk) -> Iterator[str]:
         that cannot be read.
     """
     if isinstance(chunk.source, Lines):
-        return iter(chunk.source.lines)
-    if chunk.source.startswith(tfds.PREFIX):
-        return _examples(chunk.source, chunk.start, chunk.stop)
-    return _file_lines(chunk.source, chunk.start, chunk.stop)
+        yield from chunk.source.lines
+    elif chunk.source.startswith(tfds.PREFIX):
+        examples = tfds.examples(chunk.source)
+        numbers = range(chunk.start, len(examples) if chunk.stop is None else chunk.stop)
+        for first in range(0, len(numbers), _EXAMPLES):
+            yield from examples.read(numbers[first : first + _EXAMPLES])
+    else:
+        yield from _file_lines(chunk.source, chunk.start, chunk.stop)
 
 
 def numbered(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
@@ -190,13 +192,6 @@ def _next_line(file: io.BufferedReader, place: int) -> int:
             return end
         position += len(block)
     return position
-
-
-def _examples(source: str, start: int, stop: int | None) -> Iterator[str]:
-    examples = tfds.examples(source)
-    numbers = range(start, len(examples) if stop is None else stop)
-    for first in range(0, len(numbers), _EXAMPLES):
-        yield from examples.read(numbers[first : first + _EXAMPLES])
 
 
 def _file_lines(source: str, start: int, stop: int | None) -> Iterator[str]:

@@ -25,14 +25,21 @@ Split = Callable[[str], Iterable[str]]  # a line to its sentences, see `corpora.
 class Text:
     """The sentences of one language, and where they came from.
 
-    sentences: non-empty lines, see `clean`. source: as given to `read`. sha256: of the sentences
-    joined by a newline, in UTF-8.
+    sentences: non-empty lines, see `clean`. source: as given to `read`.
     """
 
     language: str
     sentences: list[str]
     source: str
-    sha256: str
+
+    def __post_init__(self) -> None:
+        if not self.sentences:
+            raise ValueError(f"{self.source} has no text: it is empty or holds only blank lines")
+
+    @property
+    def sha256(self) -> str:
+        """Of the sentences joined by a newline, in UTF-8."""
+        return hashlib.sha256("\n".join(self.sentences).encode("utf-8")).hexdigest()
 
 
 def read(
@@ -55,7 +62,7 @@ def read(
             f"limit={limit}, but {source} has {len(sentences)} sentences: "
             "lower the limit, leave it out to take all, or give more text"
         )
-    return _text(sentences[:limit], language, source)
+    return Text(language, sentences[:limit], source)
 
 
 def read_parallel(first: str, second: str, languages: tuple[str, str]) -> tuple[Text, Text]:
@@ -83,12 +90,12 @@ def read_parallel(first: str, second: str, languages: tuple[str, str]) -> tuple[
         if all(cleaned):
             for side, line in zip(sides, cleaned, strict=True):
                 side.append(line)
-    return _text(sides[0], languages[0], first), _text(sides[1], languages[1], second)
+    return Text(languages[0], sides[0], first), Text(languages[1], sides[1], second)
 
 
 def from_sentences(sentences: Iterable[str], language: str, source: str) -> Text:
-    """Makes a text of sentences in memory, cleaned as in `read`; ValueError if none is left."""
-    return _text(list(sentences_of(sentences)), language, source)
+    """Makes a text of sentences in memory, cleaned as in `read`."""
+    return Text(language, list(sentences_of(sentences)), source)
 
 
 def stream(given: Sequence[sources.Source], split: Split | None = None) -> Iterator[str]:
@@ -146,10 +153,3 @@ def _safe(match: re.Match[str]) -> str:
         marks += sum(map(bool, classes))
         found.append(character)
     return "".join(found)
-
-
-def _text(sentences: list[str], language: str, source: str) -> Text:
-    if not sentences:
-        raise ValueError(f"{source} has no text: it is empty or holds only blank lines")
-    digest = hashlib.sha256("\n".join(sentences).encode("utf-8")).hexdigest()
-    return Text(language=language, sentences=sentences, source=source, sha256=digest)

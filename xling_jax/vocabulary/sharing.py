@@ -52,12 +52,8 @@ class LanguageVocabulary:
 
     def names(self, language: int) -> list[str]:
         """The name of every id; "" where the language has none."""
-        found = [""] * self.size
-        for name, number in zip(
-            self.pieces[language].names, self.ids[language].tolist(), strict=True
-        ):
-            found[number] = name
-        return found
+        own = dict(zip(self.ids[language].tolist(), self.pieces[language].names, strict=True))
+        return [own.get(number, "") for number in range(self.size)]
 
     def tables(self) -> tuple[np.ndarray, np.ndarray]:
         """The ids of each language's pieces in increasing order, [languages, most pieces], and
@@ -111,13 +107,11 @@ def anchors(vocabulary: LanguageVocabulary, counts: Sequence[np.ndarray]) -> Map
     occurs_KxV[:, :SPECIALS] = False
     is_anchor_V = (occurs_KxV.sum(axis=0) > 1) & (vocabulary.way != "separate")
     shares = [float(each[is_anchor_V].sum() / max(1, each[SPECIALS:].sum())) for each in counts]
+    names = [f"anchor_tokens_{name}" for name in vocabulary.languages]
     return {
         "anchors": float(is_anchor_V.sum()),
         "anchor_share": float(is_anchor_V.sum() / max(1, occurs_KxV.any(axis=0).sum())),
-        **{
-            f"anchor_tokens_{name}": share
-            for name, share in zip(vocabulary.languages, shares, strict=True)
-        },
+        **dict(zip(names, shares, strict=True)),
         "anchor_tokens": float(np.mean(shares)),
     }
 

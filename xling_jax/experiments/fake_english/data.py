@@ -26,6 +26,7 @@ from xling_jax.vocabulary.sharing import ShiftedVocabulary
 
 USUAL = {"train": 17_178, "dev": 10_000}  # sentences of the paper's texts (D&S §2.1)
 
+Params = Mapping[str, Any]
 # Parameters and settings of replicas to the metrics of each, and vectors of each to be kept [R, …].
 Evaluator = Callable[[Any, Any], tuple[list[dict[str, float]], np.ndarray]]
 
@@ -48,7 +49,7 @@ class Data:
     is_parallel: bool
     described: Sequence[str]
     evaluator: Callable[[BertConfig, Mesh, Sequence[int]], Evaluator]
-    keep: Callable[[Path, Replica, BertConfig, Mapping[str, Any], np.ndarray], None]
+    keep: Callable[[Path, Replica, BertConfig, Params, np.ndarray], None]
 
 
 # The manifest of what an experiment reads, and what trains its vocabularies, kept in a folder, and
@@ -112,7 +113,7 @@ def _keep(
     workdir: Path,
     replica: Replica,
     model: BertConfig,
-    params: Mapping[str, Any],
+    params: Params,
     vectors: np.ndarray,
 ) -> None:
     """Writes the layer-0 vectors of all pieces [2, V, D] and the position table, for D&S Figures 4

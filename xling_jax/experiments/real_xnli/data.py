@@ -1,10 +1,9 @@
 """The texts of natural languages, each with a vocabulary of its own, as ids."""
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import ml_collections
 import numpy as np
@@ -16,7 +15,13 @@ from xling_jax.batches.store import TokenStore
 from xling_jax.corpora import text as corpora
 from xling_jax.corpora.normalize import Normalization, Normalizer
 from xling_jax.evaluators.held_out import HeldOutPerplexity
-from xling_jax.experiments.fake_english.data import Data, Evaluator, Source, batch_options
+from xling_jax.experiments.fake_english.data import (
+    Data,
+    Evaluator,
+    Params,
+    Source,
+    batch_options,
+)
 from xling_jax.experiments.real_xnli import export
 from xling_jax.models.bert import BertConfig
 from xling_jax.runs.texts import Texts
@@ -93,24 +98,16 @@ def prepare(config: ml_collections.ConfigDict, texts: Texts, cache: Path) -> Dat
         """Nothing is measured at layers."""
         return HeldOutPerplexity(model, dev, languages, piece_range, mesh, **options)
 
-    def keep(
-        workdir: Path,
-        replica: Replica,
-        model: BertConfig,
-        params: Mapping[str, Any],
-        vectors: np.ndarray,
-    ) -> None:
+    def keep(workdir: Path, replica: Replica, model: BertConfig, params: Params, _: object) -> None:
         export.export(workdir, replica, model, params, vocabulary, normalization(config))
 
-    described = [_described(k, name, train, dev) for k, name in enumerate(languages)]
+    described = []
+    for number, name in enumerate(languages):
+        places = train.lengths[train.languages == number]
+        described.append(
+            f"{name}: {len(places):,} sentences of {places.mean():.1f} places to train on, "
+            f"{int((dev.languages == number).sum()):,} held out"
+        )
     cut = f"{train.truncated:,} of them and {dev.truncated:,} held out"
     described.append(f"cut to batches.max_length: {cut}")
     return Data(vocabulary, piece_range, train, False, described, evaluator, keep)
-
-
-def _described(number: int, name: str, train: TokenStore, dev: TokenStore) -> str:
-    places = train.lengths[train.languages == number]
-    return (
-        f"{name}: {len(places):,} sentences of {places.mean():.1f} places to train on, "
-        f"{int((dev.languages == number).sum()):,} held out"
-    )

@@ -33,16 +33,18 @@ def as_written(dictionary: Dictionary, models: Sequence[TextModel]) -> Dictionar
 
 
 def translate(
+    prefix: str,
     words: Sequence[Sequence[str]],
     vectors: Sequence[np.ndarray],
     train: Dictionary,
     test: Dictionary,
 ) -> dict[str, float]:
-    """Word translation by vectors of these words; see `dictionary_induction.induce`, also for
-    errors."""
+    """Word translation by vectors of these words: `PREFIX_p1`, …, see
+    `dictionary_induction.induce`, also for errors."""
     rows = [{word: n for n, word in enumerate(own)} for own in words]
     first, second = map(jnp.asarray, vectors)
-    return induce(first, second, Pairs.of(train, *rows), Pairs.of(test, *rows))
+    found = induce(first, second, Pairs.of(train, *rows), Pairs.of(test, *rows))
+    return {f"{prefix}_{name}": value for name, value in found.items()}
 
 
 def single_pieces(model: TextModel, known: Counts | None) -> dict[str, int]:
@@ -92,10 +94,10 @@ def by_embeddings(
         table[[own[word] for word in some]]
         for table, own, some in zip(tables, found, words, strict=True)
     ]
-    metrics = {f"words_{k}": v for k, v in translate(words, rows, train, test).items()}
+    metrics = translate("words", words, rows, train, test)
     metrics |= {"words_first": float(len(words[0])), "words_second": float(len(words[1]))}
     if static is not None:
-        metrics |= {f"static_{k}": v for k, v in translate(words, static, train, test).items()}
+        metrics |= translate("static", words, static, train, test)
     return metrics
 
 
@@ -132,6 +134,6 @@ def in_context(
         states.append(vectors[:, there])
     metrics: dict[str, float] = {}
     for n, layer in enumerate(encoders[0].layers):
-        found = translate(words, [own[n] for own in states], train, test)
-        metrics |= {f"context_{layer}_{name}": value for name, value in found.items()}
+        of_layer = [found[n] for found in states]
+        metrics |= translate(f"context_{layer}", words, of_layer, train, test)
     return metrics

@@ -1,0 +1,76 @@
+"""runs.texts: a text is found by its language and purpose, wherever it is from."""
+
+import pytest
+from ml_collections import ConfigDict
+from test_bilingual import config
+
+from xling_jax.runs.texts import Texts
+
+
+@pytest.fixture(scope="module")
+def embedded():
+    return Texts.of_corpora(config("pair=en-near").corpora)
+
+
+def given(tmp_path, **fields):
+    for name in ("one.txt", "two.txt", "a+b.txt"):
+        (tmp_path / name).write_text(f"{name} has this\n", "utf-8")
+    (tmp_path / "words.txt").write_text("one\tun\ntwo\n", "utf-8")
+    own = {name: value and str(tmp_path / value) for name, value in fields.items()}
+    section = {"languages": ("en", "fr"), "en": {"train": "x"}, "fr": {"train": "x", **own}}
+    return Texts.of_corpora(ConfigDict(section))
+
+
+def test_a_field_names_one_file_or_several_joined_by_a_plus(tmp_path):
+    texts = given(tmp_path, dev="a+b.txt", other="one.txt")
+    texts._section.fr.train = f"{tmp_path}/one.txt+{tmp_path}/two.txt"
+    assert texts.sources("fr", "train") == (f"{tmp_path}/one.txt", f"{tmp_path}/two.txt")
+    assert texts.sources("fr", "dev", True) == (f"{tmp_path}/a+b.txt",)
+    assert texts.sources("fr", "train", True) == (f"{tmp_path}/one.txt",)
+    manifest = texts.manifest([("fr", "train"), ("fr", "test"), ("fr", "dev")])
+    assert [(entry["language"], entry["field"]) for entry in manifest] == [
+        ("fr", "train"),
+        ("fr", "train"),
+        ("fr", "dev"),
+    ]
+    assert manifest[0]["sha256"] != manifest[1]["sha256"]
+
+
+def test_what_is_wrong_is_named_by_its_field(tmp_path):
+    texts = given(tmp_path, test="one.txt", test_first="none.txt", dictionary="words.txt", dev="")
+    texts._section.fr.train = "none.txt"
+    for call, message in [
+        (lambda: texts.manifest([("fr", "train")]), r"^corpora\.fr\.train: none\.txt: no such"),
+        (lambda: texts.parallel("fr", "test", 9), r"^corpora\.fr\.test_first, corpora\.fr\.test: "),
+        (lambda: texts.dictionary("fr", "dictionary"), r"^corpora\.fr\.dictionary: .*line 2"),
+        (lambda: texts.sources("fr", "dev"), r"^corpora\.fr\.dev is empty: give a file"),
+    ]:
+        with pytest.raises((ValueError, FileNotFoundError), match=message):
+            call()
+    assert texts.parallel("fr", "test", 0) is texts.dictionary("fr", "test_dictionary") is None
+    texts._section.fr.test_first = ""
+    with pytest.raises(ValueError, match=r"corpora\.fr\.test and corpora\.fr\.test_first: give"):
+        texts.require_both_sides("test")
+    texts._section.fr.train = "synthetic"
+    with pytest.raises(ValueError, match="some languages are embedded ones and some are not"):
+        Texts.of_corpora(texts._section)
+
+
+def test_embedded_texts_differ_by_purpose_and_domain(embedded):
+    texts = [
+        embedded.sources("near", *purpose)[0].lines
+        for purpose in (("train",), ("dev",), ("train", True), ("dev", True))
+    ]
+    assert [len(lines) for lines in texts] == [400, 60, 400, 60]
+    assert len(set(map(tuple, texts))) == 4
+    assert embedded.sources("en", "train", True) == embedded.sources("en", "train")
+
+
+def test_embedded_dictionaries_have_every_word_once(embedded):
+    train, test = (embedded.dictionary("near", x) for x in ("dictionary", "test_dictionary"))
+    assert not train.entries.keys() & test.entries.keys()
+    pairs = dict(embedded.embedded.pair("near").dictionary())
+    assert pairs.keys() == train.entries.keys() | test.entries.keys()
+    assert embedded.dictionary("en", "dictionary") is None
+    assert embedded.parallel("en", "test", 5) is None
+    assert len(embedded.parallel("near", "test", 5)[1]) == 5
