@@ -12,9 +12,9 @@ import argparse
 from pathlib import Path
 
 from laptop import run, windows
-from xling_jax.report.rows import curves, read_run
 
 from xling_jax.report import figures
+from xling_jax.report.rows import curves, read_run
 
 ROWS = {"no_anchors": "shared", "no-anchors;sep[embeddings/positions]": "each language's own"}
 SEQUENCES = {16: 18, 24: 12, 32: 9, 48: 6}  # of a part, so that an update has as many tokens
