@@ -1,6 +1,7 @@
 """Files that are whole or not there, and JSON that is what it should be."""
 
 import contextlib
+import hashlib
 import io
 import json
 import os
@@ -67,6 +68,12 @@ def write_beside(path: Path, content: str | bytes) -> Path:
     with beside(path) as file:
         file.write(content.encode() if isinstance(content, str) else content)
     return path
+
+
+def sha256(path: Path) -> str:
+    """The hash of a file's content."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def require_regular(path: Path) -> None:

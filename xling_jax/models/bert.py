@@ -8,11 +8,13 @@ work that treats a token by itself runs over the M tokens at once; only attentio
 import dataclasses
 import math
 from collections.abc import Sequence
+from typing import Annotated, Literal
 
 import chex
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
+from pydantic import Field, with_config
 
 from xling_jax.batches.packing import Rows
 from xling_jax.models.dropout import (
@@ -23,23 +25,26 @@ from xling_jax.models.dropout import (
     dropout,
 )
 
+Size = Annotated[int, Field(ge=1, le=2**31 - 1)]
 
+
+@with_config({"extra": "forbid"})  # where it is read from a file
 @dataclasses.dataclass(frozen=True)
 class BertConfig:
     """The size and constants of a BERT; the defaults are BERT-small (D&S §2.1, Table 9)."""
 
-    vocabulary_size: int
-    layers: int = 12
-    hidden: int = 64
-    intermediate: int = 256
-    heads: int = 1
-    positions: int = 512
-    token_types: int = 2
-    dropout: float = 0.1
-    norm_epsilon: float = 1e-12
-    initial_sd: float = 0.02
-    dtype: str = "float32"  # of the computation; parameters are always float32
-    head: str = "bert"  # "linear": the token embeddings and a bias, nothing else (W&C)
+    vocabulary_size: Size
+    layers: Size = 12
+    hidden: Size = 64
+    intermediate: Size = 256
+    heads: Size = 1
+    positions: Annotated[Size, Field(ge=3)] = 512
+    token_types: Size = 2
+    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.1
+    norm_epsilon: Annotated[float, Field(ge=1e-38, lt=1)] = 1e-12
+    initial_sd: Annotated[float, Field(ge=0, lt=100)] = 0.02
+    dtype: Literal["float32", "bfloat16"] = "float32"  # parameters are always float32
+    head: Literal["bert", "linear"] = "bert"  # linear: token embeddings and a bias alone (W&C)
     remat: bool = False  # compute each layer again in the backward pass, to save memory
 
     def __post_init__(self):
@@ -48,12 +53,6 @@ class BertConfig:
                 f"models.hidden={self.hidden} is not divisible by models.heads={self.heads}: "
                 "choose a multiple"
             )
-        if self.dtype not in ("float32", "bfloat16"):
-            raise ValueError(f"models.dtype={self.dtype!r}: choose 'float32' or 'bfloat16'")
-        if self.head not in ("bert", "linear"):
-            raise ValueError(f"models.head={self.head!r}: choose 'bert' or 'linear'")
-        if not 0 <= self.dropout < 1:
-            raise ValueError(f"models.dropout={self.dropout}: choose a value in [0, 1)")
 
     def dense(self, features: int, name: str) -> nn.Dense:
         """A dense layer that computes in this config's dtype."""

@@ -1,9 +1,9 @@
 """A model in a folder, ours or one of `transformers`."""
 
-import hashlib
 from pathlib import Path
 from typing import Any
 
+from xling_jax.files import sha256
 from xling_jax.models import stored
 from xling_jax.models.hugging_face import model as hugging_face
 from xling_jax.models.hugging_face import text, xlm_text
@@ -30,12 +30,9 @@ def files(folder: Path) -> list[Path]:
 
 def manifest(folder: Path) -> list[dict[str, Any]]:
     """What a run's description says of a model: its files and their hashes; see `files`."""
-    found = []
-    for path in files(folder):
-        with open(path, "rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        found.append({"source": str(path), "language": "model", "sha256": digest})
-    return found
+    return [
+        {"source": str(path), "language": "model", "sha256": sha256(path)} for path in files(folder)
+    ]
 
 
 def load(folder: Path, language: str) -> StoredModel | HuggingFaceModel | XlmModel:

@@ -22,7 +22,7 @@ from pydantic import TypeAdapter
 
 from xling_jax import files, records
 from xling_jax.files import write_beside
-from xling_jax.records import UNKNOWN, Count, Identity, Number, Numbers
+from xling_jax.records import UNKNOWN, Count, Identity, Numbers
 
 CONFIG, METRICS, RESULTS = "config.json", "metrics.jsonl", "results.json"
 _ARRAYS = re.compile(r"row(.+)_seed(\d+)\.npz")
@@ -74,7 +74,7 @@ class _ReplicaLine:
     row: str
     seed: Count
     step: Count
-    epoch: Number | None = None
+    epoch: float | None = None
     metrics: Numbers = field(default_factory=dict)
     fingerprint: str = ""
 

@@ -1,7 +1,6 @@
 """Checkpoints of everything that training changes; all that the project uses of Orbax."""
 
 import dataclasses
-import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -14,7 +13,7 @@ import orbax.checkpoint as ocp
 from pydantic import TypeAdapter
 
 from xling_jax import processes, records
-from xling_jax.files import read_json, write_beside
+from xling_jax.files import read_json, sha256, write_beside
 from xling_jax.records import UNKNOWN, Count, Identity
 from xling_jax.training.metrics import finite
 from xling_jax.training.step import State
@@ -65,9 +64,7 @@ def _hashes(folder: Path) -> dict[str, str]:
     found = {}
     for path in sorted(folder.rglob("*")):
         if path.is_file():
-            with open(path, "rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
-            found[path.relative_to(folder).as_posix()] = digest
+            found[path.relative_to(folder).as_posix()] = sha256(path)
     return found
 
 

@@ -22,9 +22,15 @@ from xling_jax.files import require_regular, write_beside
 from xling_jax.models import heads, tensor_files
 from xling_jax.models.bert import BertConfig
 from xling_jax.models.hugging_face import config as hugging_face_config
-from xling_jax.models.hugging_face import tensors as hugging_face_tensors
-from xling_jax.models.hugging_face.config import CONFIG, Described
-from xling_jax.models.hugging_face.names import POSITIONS, TOKEN_TYPES, XLM, Leaf
+from xling_jax.models.hugging_face.config import (
+    CONFIG,
+    POSITIONS,
+    TOKEN_TYPES,
+    XLM,
+    Architecture,
+    Described,
+    Leaf,
+)
 from xling_jax.models.tensor_files import TensorFile
 
 WEIGHTS, PICKLE = "model.safetensors", "pytorch_model.bin"
@@ -60,7 +66,7 @@ def load(
     if language is not None and described.has_languages:
         kept = _number_of(folder / CONFIG, described, language)
     file = TensorFile(require(folder))
-    names = hugging_face_tensors.names_in(file, architecture)
+    names = _names_in(file, architecture)
     file.require_layers(config.layers, CONFIG)
     shapes = _shapes(config)
     _require_tensors(file, names, described, shapes)
@@ -70,7 +76,7 @@ def load(
             _insert(params, leaf, jnp.zeros(shape))
             continue
         parts = [file.read(names[name]) for name in architecture.tensors(leaf)]
-        value = hugging_face_tensors.joined(leaf, parts)
+        value = _joined(leaf, parts)
         _insert(
             params, leaf, jnp.asarray(value[described.skipped :] if leaf == POSITIONS else value)
         )
@@ -79,6 +85,60 @@ def load(
         embeddings["token_types"] = embeddings["token_types"][kept : kept + 1]
         config = dataclasses.replace(config, token_types=1)
     return config, params
+
+
+def _names_in(file: TensorFile, architecture: Architecture) -> dict[str, str]:
+    """The names of a file's tensors by those of today, unused tensors left out.
+
+    Raises:
+      ValueError: a tensor is not of a floating type, or there twice.
+    """
+    names: dict[str, str] = {}
+    for name in file.shapes:
+        current = architecture.current(name)
+        if architecture.unused.match(current):
+            continue
+        file.require_floating(name)
+        if current in names:
+            raise ValueError(f"{file.path}: tensor {name} is there under two names")
+        names[current] = name
+    for copy, original in architecture.tied.items():
+        if original not in names and copy in names:
+            names[original] = names[copy]
+    return names
+
+
+def _require_tied(file: TensorFile, names: Mapping[str, str], architecture: Architecture) -> None:
+    """ValueError if the output is not tied to the embeddings."""
+    for copy, original in architecture.tied.items():
+        if copy not in names or names[copy] == names[original]:
+            continue
+        if not np.array_equal(file.read(names[copy]), file.read(names[original])):
+            raise ValueError(
+                f"{file.path}: tensor {copy} differs from {original}, but only tied ones can be "
+                "loaded"
+            )
+
+
+def _part_shape(leaf: Leaf, shape: tuple[int, ...], parts: int) -> tuple[int, ...]:
+    """The shape of each of the tensors that make up a parameter of a shape."""
+    shape = (*shape[:-1], shape[-1] // parts)
+    return shape[::-1] if leaf[-1] == "kernel" else shape
+
+
+def _joined(leaf: Leaf, parts: Iterable[np.ndarray]) -> np.ndarray:
+    """The parameter that tensors make up."""
+    return np.concatenate([part.T if leaf[-1] == "kernel" else part for part in parts], axis=-1)
+
+
+def _parted(leaf: Leaf, value: np.ndarray, names: list[str]) -> dict[str, np.ndarray]:
+    """The tensors that make up a parameter; `joined` is the way back."""
+    parts = np.split(value, len(names), axis=-1)
+    # Safetensors writes the memory as it lies, whatever the strides.
+    return {
+        name: np.ascontiguousarray(part.T if leaf[-1] == "kernel" else part)
+        for name, part in zip(names, parts, strict=True)
+    }
 
 
 def _require_tensors(
@@ -95,7 +155,7 @@ def _require_tensors(
             continue
         shape = (first + described.skipped if leaf == POSITIONS else first, *others)
         tensors = architecture.tensors(leaf)
-        part = hugging_face_tensors.part_shape(leaf, shape, len(tensors))
+        part = _part_shape(leaf, shape, len(tensors))
         wanted |= dict.fromkeys(tensors, part)
     for copy, original in architecture.tied.items():
         if copy in names:
@@ -103,7 +163,7 @@ def _require_tensors(
     found = {name: file.shapes[stored] for name, stored in names.items()}
     way_out = "A masked language model is needed, as AutoModelForMaskedLM saves it"
     tensor_files.require_shapes(file.path, found, wanted, CONFIG, way_out)
-    hugging_face_tensors.require_tied(file, names, architecture)
+    _require_tied(file, names, architecture)
 
 
 def _number_of(path: Path, described: Described, language: str) -> int:
@@ -170,7 +230,7 @@ def save(folder: str | os.PathLike[str], config: BertConfig, params: Mapping[str
             leaves[TOKEN_TYPES] = types - types[0]
     tensors: dict[str, np.ndarray] = {}
     for leaf, value in leaves.items():
-        tensors |= hugging_face_tensors.parted(leaf, value, architecture.tensors(leaf))
+        tensors |= _parted(leaf, value, architecture.tensors(leaf))
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     # Transformers refuses files that do not say which framework's layout they have.

@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import TypeAdapter
 
 from xling_jax.corpora.normalize import Normalizer
-from xling_jax.files import require_regular
+from xling_jax.files import read_json, require_regular
 from xling_jax.models.bert import BertConfig
 from xling_jax.models.hugging_face import model as hugging_face
-from xling_jax.models.json_fields import Fields
 from xling_jax.models.text_model import BLANK, NO_WORD, Encoded, require_rows
+from xling_jax.records import Count, typed
 
 TOKENIZER = "tokenizer.json"
 CONTINUED = "##"  # with which WordPiece marks what does not begin a word
@@ -132,33 +133,55 @@ class HuggingFaceModel:
         return added if self.unknown is None else added | {self.unknown}
 
 
+@dataclasses.dataclass(frozen=True)
+class _Model:
+    """How a tokenizer writes what its vocabulary does not have."""
+
+    unk_id: Count = -1  # of a Unigram model, instead of a name
+    unk_token: str | None = None
+    byte_fallback: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class _File:
+    model: _Model
+    normalizer: Any = None
+    pre_tokenizer: Any = None
+    decoder: Any = None
+
+
+_FILE = TypeAdapter(_File)
+
+
 def _tokenizer(path: Path) -> tuple[Any, int | None]:
     """The tokenizer in a file, and its id of what its vocabulary cannot write, if any."""
     import tokenizers  # imported late: few runs need it
 
-    fields = Fields.read(path)
+    restore = "restore the file, or save the tokenizer again"
+    said = typed(_FILE, read_json(path), str(path), restore)
     try:
         tokenizer = tokenizers.Tokenizer.from_file(str(path))
     except Exception as error:  # the package raises nothing more precise
         raise ValueError(f"{path} cannot be read: {error}") from error
-    steps = [fields.get(name) for name in ("normalizer", "pre_tokenizer", "decoder")]
-    if '"type": "ByteLevel"' in json.dumps(steps):
+    if '"type": "ByteLevel"' in json.dumps([said.normalizer, said.pre_tokenizer, said.decoder]):
         raise ValueError(
             f"{path} cuts text into bytes, as GPT-2's and RoBERTa's does, which does not tell "
             "words apart: choose a BERT or an XLM-R"
         )
     tokenizer.no_padding()
     tokenizer.no_truncation()
-    model, vocabulary = fields.object("model"), tokenizer.get_vocab()
-    if "unk_id" in model.names():  # Unigram has a number instead of a name, and always needs it
-        return tokenizer, model.integer("unk_id")
+    model, vocabulary = said.model, tokenizer.get_vocab()
+    if model.unk_id >= 0:
+        return tokenizer, model.unk_id
     has_bytes = all(f"<0x{byte:02X}>" in vocabulary for byte in range(256))
-    if "unk_token" not in model and has_bytes and model.boolean("byte_fallback", False):
+    if model.unk_token is None and has_bytes and model.byte_fallback:
         return tokenizer, None
-    name = model.text("unk_token")
-    if name not in vocabulary:
-        raise model.error("unk_token", "the vocabulary has no such piece; restore the file")
-    return tokenizer, vocabulary[name]
+    if model.unk_token not in vocabulary:
+        raise ValueError(
+            f"{path}: model.unk_token={model.unk_token!r}: the vocabulary has no such piece; "
+            f"{restore}"
+        )
+    return tokenizer, vocabulary[model.unk_token]
 
 
 def _special_ids(path: Path, tokenizer: Any) -> tuple[int, int]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import TypeAdapter
 
 from xling_jax.corpora import text
 from xling_jax.corpora.normalize import (
@@ -22,19 +23,28 @@ from xling_jax.corpora.normalize import (
     rules_for,
     segment_chinese,
 )
-from xling_jax.files import require_regular
+from xling_jax.files import read_json, require_regular
 from xling_jax.models.bert import BertConfig
 from xling_jax.models.hugging_face import model as hugging_face
 from xling_jax.models.hugging_face.text import END, TOKENIZER
-from xling_jax.models.json_fields import Fields
 from xling_jax.models.text_model import Encoded, require_rows
+from xling_jax.records import Count, typed
 
 VOCABULARY, MERGES, SETTINGS = "vocab.json", "merges.txt", "tokenizer_config.json"
 FIRST, LAST, UNKNOWN = "<s>", "</s>", "<unk>"
-PLAIN = "do_lowercase_and_remove_accent"  # the setting; XLM-17 and XLM-100 do not
 REMEMBERED = 1 << 18  # words whose ids are kept, some 100 MB
 
+RESTORE = "restore the file, or save the tokenizer again"
+
 Ranks = Mapping[tuple[str, str], int]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Settings:
+    do_lowercase_and_remove_accent: bool = True  # XLM-17 and XLM-100 do not
+
+
+_IDS, _SETTINGS = TypeAdapter(dict[str, Count]), TypeAdapter(_Settings)
 
 
 def is_in(folder: Path) -> bool:
@@ -70,22 +80,21 @@ def read_merges(path: Path) -> Ranks:
     Raises:
       ValueError: a line has no pair, or a pair is there twice; the line is named.
     """
-    again = "restore the file, or save the tokenizer again"
     try:
         *lines, rest = path.read_text("utf-8").split("\n")  # other than splitlines at U+2028
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not UTF-8 (byte {error.start + 1}): {again}") from None
+        raise ValueError(f"{path} is not UTF-8 (byte {error.start + 1}): {RESTORE}") from None
     if rest:
-        raise ValueError(f"{path}, line {len(lines) + 1}: the last line has no end: {again}")
+        raise ValueError(f"{path}, line {len(lines) + 1}: the last line has no end: {RESTORE}")
     ranks: dict[tuple[str, str], int] = {}
     for number, line in enumerate(lines):
         pair, written = line.split()[:2], [part for part in line.split(" ") if part][:2]
         if len(pair) < 2:
             if len(written) == 2:
                 continue
-            raise ValueError(f"{path}, line {number + 1}: {line!r} is no pair of pieces: {again}")
+            raise ValueError(f"{path}, line {number + 1}: {line!r} is no pair of pieces: {RESTORE}")
         if (pair[0], pair[1]) in ranks and pair == written:
-            raise ValueError(f"{path}, line {number + 1}: {line!r} is there twice: {again}")
+            raise ValueError(f"{path}, line {number + 1}: {line!r} is there twice: {RESTORE}")
         ranks[pair[0], pair[1]] = number
     return ranks
 
@@ -144,10 +153,10 @@ class XlmModel:
             language.
         """
         vocabulary_path, merges_path, *settings = files(folder)
-        pieces = Fields.read(vocabulary_path)
-        vocabulary = {name: pieces.integer(name) for name in pieces.names()}
+        vocabulary = typed(_IDS, read_json(vocabulary_path), str(vocabulary_path), RESTORE)
         ranks = read_merges(merges_path)
-        is_plain = all(Fields.read(path).boolean(PLAIN, True) for path in settings)
+        read = [typed(_SETTINGS, read_json(path), str(path), RESTORE) for path in settings]
+        is_plain = all(each.do_lowercase_and_remove_accent for each in read)
         missing = [name for name in (FIRST, LAST, UNKNOWN) if name not in vocabulary]
         if missing or not any(name.endswith(END) for name in vocabulary):
             raise ValueError(
