@@ -79,10 +79,8 @@ def sha256(path: Path) -> str:
 def require_regular(path: Path) -> None:
     """Raises an error unless a path leads to a file that has an end.
 
-    Raises:
-      FileNotFoundError: there is nothing.
-      ValueError: there is a folder, or a pipe, a socket or a device, for which a reader might wait
-        for ever.
+    FileNotFoundError if there is nothing; ValueError for a folder, or a pipe, a socket or a device,
+    for which a reader might wait for ever.
     """
     mode = path.stat().st_mode
     if stat.S_ISDIR(mode):
@@ -94,12 +92,8 @@ def require_regular(path: Path) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """What a file of JSON holds, see `parse_json`.
-
-    Raises:
-      FileNotFoundError: there is no file.
-      ValueError: it is not a file, larger than `LARGEST_JSON`, or not JSON; it is named.
-    """
+    """What a file of JSON holds; ValueError, naming it, if it is no file, too large, or see
+    `parse_json`."""
     require_regular(path)
     if path.stat().st_size > LARGEST_JSON:
         raise ValueError(f"{path} is larger than {LARGEST_JSON >> 20} MiB: it is no file of JSON")
@@ -107,14 +101,9 @@ def read_json(path: Path) -> Any:
 
 
 def parse_json(content: bytes, name: str) -> Any:
-    """The value that UTF-8 JSON stands for; NaN and Infinity are numbers, as `json` writes them.
+    """The value of UTF-8 JSON from a file of this name; NaN and Infinity are numbers.
 
-    Args:
-      content: JSON.
-      name: where it is from, for errors.
-
-    Raises:
-      ValueError: it is not UTF-8 or not JSON, nested too deep, or an object has a name twice.
+    ValueError if it is not UTF-8 or not JSON, nested too deep, or an object has a name twice.
     """
     again = "restore it, or let the program that wrote it write it again"
     try:

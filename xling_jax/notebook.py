@@ -32,13 +32,13 @@ _WITHIN = (
 def run(arguments: Sequence[str], workdir: Path, shown: Mapping[str, str]) -> str:
     """Runs an experiment to its end, its last line and its curves below the cell meanwhile.
 
-    It is the command `python -m xling_jax.main`, so that memory and accelerator are free again
-    when it ends. A cell that is interrupted ends it at a checkpoint; run again, it goes on.
+    It is the command `python -m xling_jax.main`, so that memory and accelerator are free again when
+    it ends. A cell that is interrupted ends it at a checkpoint; run again, it goes on.
 
     Args:
       arguments: of the command, but for --workdir.
       workdir: of the run.
-      shown: the metrics to draw over training, with their titles; see `training`.
+      shown: the metrics to draw over training, with their titles.
 
     Returns:
       What the command prints: the table.
@@ -121,12 +121,7 @@ def training(workdir: Path) -> list[Line]:
 
 
 def over_training(lines: Sequence[Line], shown: Mapping[str, str]) -> Figure:
-    """The figure of rows over training, a panel for each metric.
-
-    Args:
-      lines: see `training`.
-      shown: the metrics, with the panels' titles.
-    """
+    """The figure of rows over training, a panel for each metric and its title."""
     return side_by_side(lines, shown, "training step")
 
 
@@ -141,11 +136,7 @@ def picture(figure: Figure) -> Image:
 
 
 def report(workdir: Path) -> HTML:
-    """The report of a run as an output of a cell, in a frame, so that its look stays its own.
-
-    Raises:
-      FileNotFoundError: there is none; the way to one is said.
-    """
+    """The report of a run as an output of a cell, in a frame, so that its look stays its own."""
     page = workdir / "report" / "report.html"
     if not page.exists():
         raise FileNotFoundError(f"{page}: no such file; run the experiment of {workdir} first")

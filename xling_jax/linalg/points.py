@@ -24,14 +24,9 @@ def matrices(
 ) -> list[jax.Array]:
     """The arguments as float32 matrices [n, d], without a look at their values.
 
-    Args:
-      one_space: all must have as many columns.
-      counterparts: all must have as many rows, row i of one belonging to row i of the others.
-      sides: the matrices by the names of the arguments.
-
-    Raises:
-      ValueError: one is no matrix of real numbers, or has no row or no column; or they do not fit
-        together.
+    ValueError, naming one: it is no matrix of real numbers, or has no row or no column; or they do
+    not fit together. With `one_space` all must have as many columns; as `counterparts` as many
+    rows, row i of one belonging to row i of the others.
     """
     found = []
     for name, side in sides.items():
@@ -74,11 +69,7 @@ def require_finite(name: str, x: jax.Array) -> None:
 def points(
     *, one_space: bool = False, counterparts: bool = False, **sides: jax.typing.ArrayLike
 ) -> list[jax.Array]:
-    """`matrices` whose values are finite.
-
-    Raises:
-      ValueError: as `matrices` and `require_finite`.
-    """
+    """`matrices` whose values are finite."""
     found = matrices(one_space=one_space, counterparts=counterparts, **sides)
     for name, x in zip(sides, found, strict=True):
         require_finite(name, x)
@@ -94,11 +85,8 @@ def require_count(name: str, value: int, most: int | None = None) -> None:
 
 
 def row_pairs(name: str, pairs: np.ndarray, sizes: tuple[int, int]) -> np.ndarray:
-    """Pairs (i, j) of row numbers of two matrices, [n, 2].
-
-    Raises:
-      ValueError: there is none, or a row number that is no integer or does not exist.
-    """
+    """Pairs (i, j) of row numbers of two matrices, [n, 2]; ValueError if there is none, or a row
+    number that is no integer or does not exist."""
     pairs = np.asarray(pairs)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or not len(pairs):
         raise ValueError(f"{name} {pairs.shape}: give at least one row (i, j) of row numbers")

@@ -83,15 +83,9 @@ def blocks(rows: Rows) -> list[tuple[slice, tuple[int, int]]]:
 
 
 def segment_bias(segments: jax.Array | None, rows: Rows) -> list[jax.Array | float]:
-    """What attention adds to the scores of each block: far below 0 between segments of a row.
-
-    Args:
-      segments: int32, flat or as rows; None where all tokens of a row attend to each other.
-      rows: the blocks.
-
-    Returns:
-      For each block of n rows of t tokens [n, 1, t, t], or 0.
-    """
+    """What attention adds to the scores of each block of n rows of t tokens: [n, 1, t, t], far
+    below 0 between segments of a row; 0 without segments, where all tokens of a row attend to
+    each other."""
     bias: list[jax.Array | float] = []
     for block, (n, t) in blocks(rows):
         if segments is None:
@@ -226,10 +220,9 @@ class Bert(nn.Module):
 
         Args:
           tokens: int32 ids, [N, T], or flat [M] with `rows`.
-          positions: int32, like tokens: rows of the position table.
-          segments: int32, like tokens. Tokens attend to tokens of their row with the same segment;
-            None: to all of their row.
-          token_types: int32, like tokens.
+          positions, token_types: int32, like tokens: rows of the tables.
+          segments: int32, like tokens. Tokens attend to tokens of their row with the same
+            segment; None: to all of their row.
           rows: the blocks of rows that flat tokens consist of.
           bits: dropout's bits of each token, flat; None turns dropout off.
           layers: which states to return, 0 being the embeddings; all by default. Layers above the

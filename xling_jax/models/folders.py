@@ -13,13 +13,8 @@ from xling_jax.models.stored import StoredModel
 
 
 def files(folder: Path) -> list[Path]:
-    """The files of a model.
-
-    Raises:
-      FileNotFoundError: the folder holds neither a stored model nor one of `transformers` with its
-        tokenizer.
-      ValueError: its weights are a pickle.
-    """
+    """The files of a model; FileNotFoundError if the folder holds neither a stored model nor one of
+    `transformers` with its tokenizer, ValueError if its weights are a pickle."""
     if not (folder / hugging_face.CONFIG).exists():
         return stored.files(folder)
     found = [folder / hugging_face.CONFIG, hugging_face.require(folder)]
@@ -36,12 +31,7 @@ def manifest(folder: Path) -> list[dict[str, Any]]:
 
 
 def load(folder: Path, language: str) -> StoredModel | HuggingFaceModel | XlmModel:
-    """The model, which is to read a language.
-
-    Raises:
-      FileNotFoundError: there is no such model.
-      ValueError: it is damaged, or of another language.
-    """
+    """The model, which is to read a language; ValueError if it is damaged or of another one."""
     if (folder / hugging_face.CONFIG).exists():
         kind = XlmModel if xlm_text.is_in(folder) else HuggingFaceModel
         return kind.load(folder, language)

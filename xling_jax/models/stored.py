@@ -102,13 +102,8 @@ class StoredModel:
 def save(
     folder: str | os.PathLike[str], model: StoredModel, like: str | os.PathLike[str] | None = None
 ) -> None:
-    """Writes a model; the last file of all says that it is complete.
-
-    Args:
-      folder: that gets it.
-      model: to write.
-      like: the folder of a model with the same parameters, to share the file of them.
-    """
+    """Writes a model; the last file of all says that it is complete. `like` is the folder of a
+    model with the same parameters, whose file of them is shared."""
     folder = Path(folder)
     leaves = {
         path: np.ascontiguousarray(leaf, np.float32)
@@ -142,12 +137,7 @@ def save(
 
 
 def files(folder: Path) -> list[Path]:
-    """The files of a model.
-
-    Raises:
-      FileNotFoundError: it is not complete.
-      ValueError: one is a folder, a pipe or a device.
-    """
+    """The files of a model; FileNotFoundError if it is not complete."""
     for path in (found := [folder / name for name in (CONFIG, WEIGHTS, PIECES, IDS)]):
         if not path.exists():
             raise FileNotFoundError(
@@ -178,14 +168,8 @@ _DESCRIPTION = TypeAdapter(_Description)
 
 
 def load(folder: str | os.PathLike[str]) -> StoredModel:
-    """Reads what `save` wrote.
-
-    Older folders have no digests, so that damage to values that stay possible goes unseen.
-
-    Raises:
-      FileNotFoundError: there is no complete model.
-      ValueError: a file is damaged, or they do not belong together; it is named.
-    """
+    """Reads what `save` wrote; ValueError, naming the file, if one is damaged or they do not belong
+    together. Older folders have no digests: damage to values that stay possible goes unseen."""
     folder = Path(folder).expanduser()
     path, *others = files(folder)
     content = read_json(path)

@@ -17,8 +17,7 @@ class TextModel(Protocol):
     """An encoder and how text becomes its tokens."""
 
     @property
-    def config(self) -> BertConfig:
-        """The model's size."""
+    def config(self) -> BertConfig: ...
 
     @property
     def params(self) -> Mapping[str, Any]:
@@ -51,20 +50,13 @@ class TextModel(Protocol):
         """
 
     def single_pieces(self, words: Iterable[str] | None = None) -> dict[str, int]:
-        """Those of some words, or of all that the vocabulary has, that are one piece; its id.
-
-        Words that the vocabulary cannot write are none of them.
-        """
+        """Those of some words, or of all that the vocabulary has, that are one piece; its id. Words
+        that the vocabulary cannot write are none of them."""
 
 
 def require_rows(path: Path, ids: Mapping[str, int], rows: int) -> None:
-    """ValueError unless every piece has a row of the token embeddings of its own.
-
-    Args:
-      path: of the file that gives ids to pieces.
-      ids: of each piece.
-      rows: how many rows there are.
-    """
+    """ValueError unless every piece has a row of its own among the token embeddings; `path` gave
+    the ids to the pieces."""
     names: dict[int, str] = {}
     for name, number in ids.items():
         if not 0 <= number < rows:

@@ -26,8 +26,6 @@ def store(
     """Adds a replica to `results.json`.
 
     Args:
-      path: of the file.
-      replica: which one.
       total: the updates of its schedule.
       stopped_at: the step at which it diverged, or RUNNING.
       metrics: of its last evaluation, or of the one selected; none of one that diverged.

@@ -41,15 +41,8 @@ class Run:
     """An experiment in a workdir, from what is stored there to its report."""
 
     def __init__(self, workdir: Path, report: Callable[[Path], str]):
-        """Makes the workdir and locks it.
-
-        Args:
-          workdir: of the run.
-          report: writes the report of a workdir, and returns its tables.
-
-        Raises:
-          ValueError: see `store.lock`.
-        """
+        """Makes the workdir and locks it, see `store.lock`; `report` writes the report of a
+        workdir, and returns its tables."""
         self.workdir, self._report = workdir, report
         self._lock = store.lock(workdir)
         self.stored: dict[str, Any] = {}
@@ -136,8 +129,8 @@ class Run:
 
         Args:
           planned: all groups.
-          less_memory: what to do where memory does not suffice.
-          advice: what to do where every replica diverged.
+          less_memory, advice: what to do where memory does not suffice, or where every replica
+            diverged.
 
         Raises:
           Diverged: no replica has a result.

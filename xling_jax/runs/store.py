@@ -79,14 +79,10 @@ def fingerprint(
 
 
 def hashed(source: str, language: str, field: str, where: str) -> dict[str, str]:
-    """What a manifest says of a source, with a hash of its content.
+    """What a manifest says of a source, a file or a TFDS name, with a hash of its content.
 
-    Args:
-      source: a file or a TFDS name. language: its language. field: of the config, that names it.
-      where: the field's whole name, for errors.
-
-    Raises:
-      ValueError, FileNotFoundError: it cannot be read.
+    `field` is the config's, that names it, and `where` its whole name, for errors. ValueError or
+    FileNotFoundError where it cannot be read.
     """
     with errors.in_field(where):
         digest = sources.fingerprint(source)
@@ -95,11 +91,8 @@ def hashed(source: str, language: str, field: str, where: str) -> dict[str, str]
 
 def lock(workdir: Path) -> Lock | None:
     """Makes the folder and its lock, which whoever writes there keeps; None but for the first
-    process.
-
-    Raises:
-      ValueError: nothing can be written there, or another process writes there; it is named.
-    """
+    process. ValueError: nothing can be written there, or another process, which is named, writes
+    there."""
     taken = None
     if processes.is_first():
         try:
@@ -168,13 +161,8 @@ def describe(
     texts: Sequence[Mapping[str, Any]],
     rows: Mapping[str, str],
 ) -> dict[str, Any]:
-    """What `config.json` says of an experiment.
-
-    Args:
-      config: checked.
-      texts: the manifest of what it was given to read.
-      rows: the descriptions of the chosen rows.
-    """
+    """What `config.json` says of an experiment: its checked config, the manifest of the texts that
+    it was given to read, and the descriptions of the chosen rows."""
     fields = config.to_dict()
     return {
         "experiment": config.name,
@@ -194,8 +182,8 @@ def begun(
 ) -> dict[str, Any] | None:
     """What the same experiment stored when it began in this workdir; None if none did.
 
-    Rows that were not asked for before are added to it: a table can grow. A run that
-    trained nothing may be replaced by any other.
+    Rows that were not asked for before are added to it: a table can grow. A run that trained
+    nothing may be replaced by any other.
 
     Args:
       workdir: of the run.
@@ -204,8 +192,7 @@ def begun(
 
     Raises:
       ValueError: the folder holds a run of another config, of which the fields that differ are
-        named, or something there is damaged or of another experiment; or see
-        `require_own_folders`.
+        named, or something there is damaged or of another experiment; or see `require_own_folders`.
     """
     return processes.of_first(lambda: _begun(workdir, description, (*NEEDED, *needed)))
 

@@ -69,11 +69,8 @@ def _hashes(folder: Path) -> dict[str, str]:
 
 
 def _require_unchanged(folder: Path) -> _Record | None:
-    """The record of a checkpoint; one of an older version has none.
-
-    Raises:
-      ValueError: a file is not what was written.
-    """
+    """The record of a checkpoint, of which every file is as it was written, or a ValueError; a
+    checkpoint of an older version has none."""
     path = folder / RECORD
     if not path.exists():
         return None
@@ -103,11 +100,8 @@ class Checkpoints:
     ):
         """Opens the folder, made if need be; what a killed run left unfinished is removed.
 
-        Args:
-          folder: of the checkpoints.
-          kept: how many of the newest stay.
-          identity: of the experiment.
-          replicas: the row and seed of each.
+        Of the newest so many are kept. The experiment, and the row and seed of each replica, are
+        written down and compared.
         """
         self._folder = folder.resolve()
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -168,11 +162,8 @@ class Checkpoints:
             self._manager.wait_until_finished()
 
     def restore(self, like: State) -> State:
-        """The newest checkpoint, placed on the devices as `like` is.
-
-        Raises:
-          ValueError: it cannot be read: torn, changed, or of another model or experiment.
-        """
+        """The newest checkpoint, placed on the devices as `like` is; ValueError if it cannot be
+        read: torn, changed, or of another model or experiment."""
         step = self.latest()
         assert step is not None
         if wrong := processes.of_first(lambda: self._wrong(step)):
@@ -242,11 +233,8 @@ class Checkpoints:
 
 
 def read(folder: Path, step: int) -> dict:
-    """A checkpoint in a folder as numpy arrays, whatever devices and processes wrote it.
-
-    Raises:
-      ValueError: it is not there, changed, or cannot be read.
-    """
+    """A checkpoint in a folder as numpy arrays, whatever devices and processes wrote it; ValueError
+    if it is not there, changed, or cannot be read."""
     handler = ocp.StandardCheckpointHandler()
     try:
         _require_unchanged(folder / str(step))

@@ -41,7 +41,6 @@ class StepCompiler:
     """Compiles `train_steps` for a program and a number of replicas, each once."""
 
     def __init__(self, store: Store):
-        """Takes the training text."""
         self._store = store
         self._compiled: dict[tuple, Compiled] = {}  # by all that fixes the arguments' shapes
 
@@ -57,8 +56,6 @@ class StepCompiler:
         """The compiled function.
 
         Args:
-          program: the model, the optimiser and a shard's rows.
-          mesh: the devices.
           layout: of a step.
           steps: the length of a call's plan.
           replicas: how many the function trains.

@@ -48,7 +48,6 @@ class SentencePipeline:
     """Plans the epochs of all replicas, one ahead, in a thread of its own."""
 
     def __init__(self, samplers: Sequence[Sampler]):
-        """Takes the replicas' samplers."""
         self.layout, self._epoch = samplers[0].layout, samplers[0].steps_per_epoch
         self._samplers = samplers
         self._thread = ThreadPoolExecutor(1)
@@ -59,7 +58,7 @@ class SentencePipeline:
         return _fields(plans)
 
     def steps(self, start: int, stop: int) -> list[np.ndarray]:
-        """The fields of the plan of updates start..stop-1; begins with the next epoch's."""
+        """See `InputPipeline`; begins with the next epoch's plan."""
         epoch, first = divmod(start, self._epoch)
         for number in (epoch, epoch + 1):
             if number not in self._plans:
@@ -70,7 +69,6 @@ class SentencePipeline:
         return [field[:, first : first + stop - start] for field in fields]
 
     def close(self) -> None:
-        """Ends the thread."""
         self._thread.shutdown(cancel_futures=True)
 
 
@@ -89,12 +87,10 @@ class ResidentPipeline(Generic[L]):
     """Plans of text that lies on the device."""
 
     def __init__(self, samplers: Sequence[PlansSteps[L]]):
-        """Takes the replicas' samplers."""
         self.layout: L = samplers[0].layout
         self._samplers = samplers
 
     def steps(self, start: int, stop: int) -> list[np.ndarray]:
-        """The fields of the plan of updates start..stop-1, of one epoch: [R, stop - start, …]."""
         return _fields([sampler.plan(start, stop) for sampler in self._samplers])
 
     def close(self) -> None:
@@ -105,14 +101,8 @@ class StreamingPipeline:
     """Plans with their tokens, read ahead by Grain in threads."""
 
     def __init__(self, samplers: Sequence[StreamSampler], read: Read, total: int, shards: Set[int]):
-        """Takes what it needs.
-
-        Args:
-          samplers: the replicas'.
-          read: how a window is read.
-          total: the number of updates.
-          shards: whose windows are read; those of other processes stay empty.
-        """
+        """`read` reads a window; of the `total` updates those windows are read that `shards` of
+        this process's devices work on, and others stay empty."""
         self._shards = shards
         self.layout = dataclasses.replace(samplers[0].layout, is_fed=True)
         self._samplers, self._read, self._total = samplers, read, total
@@ -134,7 +124,6 @@ class StreamingPipeline:
         return _fields(plans)
 
     def steps(self, start: int, stop: int) -> list[np.ndarray]:
-        """The fields of the plan of updates start..stop-1: [R, stop - start, …]."""
         if start != self._next:
             import grain  # imported late: it is slow, and most runs' text fits the device
 
@@ -146,5 +135,4 @@ class StreamingPipeline:
         return [np.concatenate(fields, axis=1) for fields in zip(*found, strict=True)]
 
     def close(self) -> None:
-        """Drops what was read ahead."""
         self._next, self._ahead = -1, iter(())

@@ -111,13 +111,9 @@ class Training:
 
         Args:
           program: the model, the optimiser and the shape of a batch.
-          mesh: the devices.
-          replicas: what to train.
           store: the training text.
           pipeline: of the replicas, closed when training ends.
-          schedule: when to do what.
-          checkpoints: where states are saved.
-          metrics: where training is logged.
+          checkpoints, metrics: where states are saved, and training is logged.
           evaluate: the metrics of each replica, or nothing, from (step, state, settings), at the
             schedule's evaluations.
           interruption: asked after every call whether to end.
@@ -164,9 +160,8 @@ class Training:
     def run(self) -> State:
         """Trains to the end of the schedule and returns the final state.
 
-        Raises:
-          Interrupted: it was asked to end before; a checkpoint is saved.
-          Diverged: no replica has a finite loss any more.
+        Interrupted: it was asked to end before, and a checkpoint is saved. Diverged: no replica has
+        a finite loss any more.
         """
         try:
             self._run()

@@ -49,11 +49,8 @@ class MetricsFile:
             file.write(json.dumps(line, allow_nan=False) + "\n")
 
     def keep(self, is_kept: Callable[[dict[str, Any]], bool]) -> None:
-        """Drops lines, and one that a kill cut off: what a resumed run will write again.
-
-        Raises:
-          ValueError: another line cannot be read.
-        """
+        """Drops lines, and one that a kill cut off: what a resumed run will write again. ValueError
+        if another line cannot be read."""
         if not processes.is_first() or not self._path.exists():
             return
         *lines, _ = self._path.read_bytes().split(b"\n")
@@ -74,18 +71,15 @@ class Progress:
         self._evaluated = 0
 
     def trained(self, seconds: float) -> None:
-        """Adds the time of a training call."""
         self._training += seconds
 
     def evaluated(self, seconds: float) -> None:
-        """Adds the time of an evaluation."""
         self._evaluating += seconds
         self._evaluated += 1
         self._left -= 1
 
     @property
     def evaluation_share(self) -> float:
-        """Evaluation's share of the time so far."""
         return self._evaluating / max(1e-9, self._training + self._evaluating)
 
     def left(self, step: int) -> float:

@@ -124,10 +124,8 @@ def masked_loss(
     """The summed loss (nats) of sequences of one language, and over how many tokens.
 
     Args:
-      program: the model and the vocabularies.
       plain: the language's parameters.
       store: for its tables of pieces.
-      language: int32.
       windows_SxW: of the language's stream.
       token_P: uint32, what all random choices for a place start from.
       rows: the shape of the S sequences.
@@ -157,7 +155,6 @@ def train_step(
     the batch is divided.
 
     Args:
-      program, state, setting, store: see there.
       language_M: of each microbatch.
       windows: where each begins, [M, S], or its tokens, [M, S, window], as the layout says.
       slot_MxS: a sequence's number in the global batch.

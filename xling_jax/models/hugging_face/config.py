@@ -239,12 +239,8 @@ _WAY_OUT = "mend the file, or save the model again by transformers"
 
 
 def read(path: Path) -> Described:
-    """Reads a config.
-
-    Raises:
-      FileNotFoundError: there is none.
-      ValueError: it cannot be read, or is of a model that is not like ours; the field is named.
-    """
+    """Reads a config; ValueError, naming the field, if it cannot be read, or is of a model that is
+    not like ours."""
     if not path.exists():
         raise FileNotFoundError(f"{path}: no such file; give a folder that transformers wrote")
     values = typed(_OBJECT, read_json(path), str(path), _WAY_OUT)
@@ -302,11 +298,7 @@ def _architecture(path: Path, values: Mapping[str, Any]) -> Architecture:
 
 
 def architecture_for(config: BertConfig) -> Architecture:
-    """What a model of ours is written as.
-
-    Raises:
-      ValueError: an XLM has no such size.
-    """
+    """What a model of ours is written as; ValueError if an XLM has no such size."""
     (architecture,) = (each for each in WRITTEN if each.head == config.head)
     if architecture is XLM and config.intermediate != XLM_INTERMEDIATE * config.hidden:
         raise ValueError(

@@ -39,7 +39,7 @@ WEIGHTS, PICKLE = "model.safetensors", "pytorch_model.bin"
 def load(
     folder: str | os.PathLike[str], language: str | None = None
 ) -> tuple[BertConfig, dict[str, Any]]:
-    """Reads a masked language model.
+    """Reads a masked language model: the config, which computes in float32, and plain params.
 
     Weights of any floating type become float32. The pooler and the next-sentence head of
     checkpoints that have them are left out. The language embeddings of an XLM are the token types,
@@ -50,14 +50,11 @@ def load(
       language: of a model with language embeddings, keep only this one's, as token type 0; others
         stay as they are. None: keep all.
 
-    Returns:
-      The config, which computes in float32, and plain params as `heads.initial_params` gives.
-
     Raises:
       FileNotFoundError: one of the two files is missing.
       ValueError: another architecture, a file that cannot be read, a language that the model does
-        not have, or tensors that are missing, unknown, misshapen, not finite in float32 or not
-        what the tied output needs.
+        not have, or tensors that are missing, unknown, misshapen, not finite in float32 or not what
+        the tied output needs.
     """
     folder = Path(folder)
     described = hugging_face_config.read(folder / CONFIG)
@@ -88,11 +85,8 @@ def load(
 
 
 def _names_in(file: TensorFile, architecture: Architecture) -> dict[str, str]:
-    """The names of a file's tensors by those of today, unused tensors left out.
-
-    Raises:
-      ValueError: a tensor is not of a floating type, or there twice.
-    """
+    """The names of a file's tensors by those of today, unused tensors left out; ValueError if a
+    tensor is not of a floating type, or there twice."""
     names: dict[str, str] = {}
     for name in file.shapes:
         current = architecture.current(name)
@@ -194,21 +188,14 @@ def require(folder: Path) -> Path:
 
 
 def save(folder: str | os.PathLike[str], config: BertConfig, params: Mapping[str, Any]) -> None:
-    """Writes a masked language model; `config.dtype` is not stored.
+    """Writes a masked language model of plain params; `config.dtype` is not stored.
 
     An XLM adds no language embedding unless it is given languages. So token type 0 is added to its
     positions, and where there are more, its language embeddings are what they differ from 0 by:
     without `langs` it computes what ours does with token type 0, with `langs` the same as ours with
     these token types. Where it gets no attention mask it takes tokens of id 0 for padding.
 
-    Args:
-      folder: made where it is missing.
-      config: the model's.
-      params: plain, as `heads.initial_params` gives and `partition.select` picks.
-
-    Raises:
-      ValueError: params are not those of a model of this config, or `transformers` has no such
-        model.
+    ValueError: params are not those of a model of this config, or `transformers` has no such model.
     """
     architecture = hugging_face_config.architecture_for(config)
     leaves = {

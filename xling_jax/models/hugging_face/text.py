@@ -28,13 +28,8 @@ END = "</w>"  # with which byte pairs mark the end of a word (Sennrich et al. 20
 
 
 def require(folder: Path) -> Path:
-    """The tokenizer's file.
-
-    Raises:
-      FileNotFoundError: there is none.
-      ValueError: it is a folder, a pipe or a device, or `tokenizers`, which reads it, is not
-        installed.
-    """
+    """The tokenizer's file; FileNotFoundError if there is none, ValueError if it is no regular file
+    or `tokenizers`, which reads it, is not installed."""
     path = folder / TOKENIZER
     if not path.exists():
         raise FileNotFoundError(
@@ -68,15 +63,8 @@ class HuggingFaceModel:
 
     @classmethod
     def load(cls, folder: Path, language: str) -> "HuggingFaceModel":
-        """Reads a folder that `transformers` wrote, see `hugging_face.load`.
-
-        Of a model with language embeddings only the language's own is kept.
-
-        Raises:
-          FileNotFoundError: a file is missing.
-          ValueError: one cannot be read, the tokenizer is not the model's, the model has language
-            embeddings and none of this language, or `tokenizers` is not installed.
-        """
+        """Reads a folder that `transformers` wrote, see `hugging_face.load`; ValueError also if the
+        tokenizer is not the model's. Of language embeddings only the language's own is kept."""
         path = require(folder)
         tokenizer, unknown = _tokenizer(path)
         special_ids = _special_ids(path, tokenizer)
@@ -90,12 +78,11 @@ class HuggingFaceModel:
         return Normalizer(self.language)
 
     def encode(self, sentences: Sequence[str]) -> list[np.ndarray]:
-        """See `TextModel`; the text stays as it is."""
+        """The text stays as it is."""
         found = self.tokenizer.encode_batch(list(sentences), add_special_tokens=False)
         return [np.array(each.ids, np.int32) for each in found]
 
     def encode_words(self, written: Sequence[str]) -> list[Encoded]:
-        """See `TextModel`."""
         found = self.tokenizer.encode_batch(
             [sentence.split() for sentence in written],
             is_pretokenized=True,
@@ -110,7 +97,6 @@ class HuggingFaceModel:
         ]
 
     def single_pieces(self, words: Iterable[str] | None = None) -> dict[str, int]:
-        """See `TextModel`."""
         names, special = self.tokenizer.get_vocab(), self._special
         if words is None:
             if any(name.startswith(BLANK) for name in names):

@@ -53,12 +53,7 @@ def is_in(folder: Path) -> bool:
 
 
 def files(folder: Path) -> list[Path]:
-    """The tokenizer's files.
-
-    Raises:
-      FileNotFoundError: one is missing.
-      ValueError: one is a folder, a pipe or a device.
-    """
+    """The tokenizer's files; FileNotFoundError if one is missing, ValueError if it is no file."""
     if not (folder / MERGES).exists():
         raise FileNotFoundError(
             f"{folder / MERGES}: no such file; AutoTokenizer.from_pretrained(NAME).save_pretrained("
@@ -76,9 +71,7 @@ def read_merges(path: Path) -> Ranks:
 
     A line has the pair, and maybe how often it was seen; the first may name a version. As for
     XLMTokenizer, blanks of every kind end a piece, and a pair of which a blank is one is none.
-
-    Raises:
-      ValueError: a line has no pair, or a pair is there twice; the line is named.
+    ValueError, naming the line, if it has no pair, or a pair is there twice.
     """
     try:
         *lines, rest = path.read_text("utf-8").split("\n")  # other than splitlines at U+2028
@@ -100,13 +93,9 @@ def read_merges(path: Path) -> Ranks:
 
 
 def split(word: str, ranks: Ranks) -> list[str]:
-    """The pieces of a word: the pair that was learned first is joined, everywhere, as long as one
-    is known (Sennrich et al. 2016, §3.2). The last piece ends with `END`.
-
-    Args:
-      word: not empty.
-      ranks: of each pair of pieces, its place among the learned ones.
-    """
+    """The pieces of a word, which is not empty: the pair that was learned first is joined,
+    everywhere, as long as one is known (Sennrich et al. 2016, §3.2). The last piece ends with
+    `END`."""
     pieces = [*word[:-1], word[-1] + END]
     while len(pieces) > 1:
         best = min(itertools.pairwise(pieces), key=lambda pair: ranks.get(pair, len(ranks)))
@@ -143,15 +132,9 @@ class XlmModel:
 
     @classmethod
     def load(cls, folder: Path, language: str) -> "XlmModel":
-        """Reads a folder that `transformers` wrote, see `hugging_face.load`.
-
-        Of a model with language embeddings only the language's own is kept.
-
-        Raises:
-          FileNotFoundError: a file is missing.
-          ValueError: one cannot be read, or the model has language embeddings and none of this
-            language.
-        """
+        """Reads a folder that `transformers` wrote, see `hugging_face.load`; ValueError also if the
+        model has language embeddings and none of this language, of which only this one's is
+        kept."""
         vocabulary_path, merges_path, *settings = files(folder)
         vocabulary = typed(_IDS, read_json(vocabulary_path), str(vocabulary_path), RESTORE)
         ranks = read_merges(merges_path)
@@ -184,15 +167,11 @@ class XlmModel:
         return lambda sentence: punctuation(" ".join(segment_chinese(text.clean(sentence))))
 
     def encode(self, sentences: Sequence[str]) -> list[np.ndarray]:
-        """See `TextModel`.
-
-        Text is composed (Unicode NFC) first, and XLM's steps for Romanian, Japanese and Thai alone
-        are not taken.
-        """
+        """Text is composed (Unicode NFC) first, and XLM's steps for Romanian, Japanese and Thai
+        alone are not taken."""
         return [ids for ids, _ in self.encode_words(list(map(self.write, sentences)))]
 
     def encode_words(self, written: Sequence[str]) -> list[Encoded]:
-        """See `TextModel`."""
         found = []
         for sentence in written:
             of_words = [self._ids(word) for word in sentence.split()]
@@ -221,7 +200,6 @@ class XlmModel:
         return ids
 
     def single_pieces(self, words: Iterable[str] | None = None) -> dict[str, int]:
-        """See `TextModel`."""
         if words is None:
             names = (name.removesuffix(END) for name in self.vocabulary if name.endswith(END))
             words = filter(None, names)
