@@ -9,7 +9,7 @@ from xling_jax.models.hugging_face import model as hugging_face
 from xling_jax.models.hugging_face import text, xlm_text
 from xling_jax.models.hugging_face.text import HuggingFaceModel
 from xling_jax.models.hugging_face.xlm_text import XlmModel
-from xling_jax.models.stored import StoredModel
+from xling_jax.models.text_model import TextModel
 
 
 def files(folder: Path) -> list[Path]:
@@ -30,7 +30,7 @@ def manifest(folder: Path) -> list[dict[str, Any]]:
     ]
 
 
-def load(folder: Path, language: str) -> StoredModel | HuggingFaceModel | XlmModel:
+def load(folder: Path, language: str) -> TextModel:
     """The model, which is to read a language; ValueError if it is damaged or of another one."""
     if (folder / hugging_face.CONFIG).exists():
         kind = XlmModel if xlm_text.is_in(folder) else HuggingFaceModel

@@ -13,7 +13,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import safetensors.numpy
@@ -25,7 +25,7 @@ from xling_jax.corpora.normalize import Normalization, Normalizer
 from xling_jax.files import link_beside, read_json, require_regular, sha256, write_beside
 from xling_jax.models import heads, tensor_files
 from xling_jax.models.bert import BertConfig
-from xling_jax.models.text_model import BLANK, NO_WORD, Encoded, require_rows
+from xling_jax.models.text_model import BLANK, NO_WORD, Encoded, TextModel, require_rows
 from xling_jax.records import Count
 from xling_jax.vocabulary.pieces import CLS, SEP, SPECIAL_TOKENS, Pieces
 
@@ -37,25 +37,17 @@ RESTORE = "restore the folder from a copy, or write the model again by the run t
 
 
 @dataclasses.dataclass(frozen=True)
-class StoredModel:
-    """A model of one language.
+class StoredModel(TextModel):
+    """A model of one language of ours; the order of its pieces may be reversed (D&S §2.3).
 
-    config: its size. params: plain, see `heads.initial_params`. language: its name.
     pieces: the vocabulary. ids: int32 [pieces], the row of the embeddings of each piece.
-    normalization: how the text was written that it was trained on. special_ids: the ids before and
-    behind a sentence. inverted: whether the pieces between them are in reversed order (D&S §2.3).
-    own: the paths of parameters that the language has for itself; None of an older folder.
+    normalization: how the text was written that it was trained on.
     """
 
-    config: BertConfig
-    params: Mapping[str, Any]
-    language: str
     pieces: Pieces
     ids: np.ndarray
     normalization: Normalization
-    special_ids: tuple[int, int] = (CLS, SEP)
-    inverted: bool = False
-    own: frozenset[str] | None = frozenset()
+    own: frozenset[str] | None = dataclasses.field(default=frozenset(), kw_only=True)
 
     @functools.cached_property
     def write(self) -> Normalizer:
@@ -63,7 +55,6 @@ class StoredModel:
         return Normalizer(self.language, self.normalization)
 
     def encode(self, sentences: Sequence[str]) -> list[np.ndarray]:
-        """See `TextModel`."""
         written = list(map(self.write, sentences))
         return [self._ordered(self.ids[found]) for found in self.pieces.encode(written)]
 
@@ -76,7 +67,7 @@ class StoredModel:
         return np.array([name.startswith(BLANK) for name in self.pieces.names])
 
     def encode_words(self, written: Sequence[str]) -> list[Encoded]:
-        """See `TextModel`; all is NO_WORD where a word does not begin with a piece of its own."""
+        """All is NO_WORD where a word does not begin with a piece of its own."""
         found = []
         for sentence, pieces in zip(written, self.pieces.encode(written), strict=True):
             number = np.cumsum(self._starts[pieces], dtype=np.int32) - 1
@@ -86,7 +77,6 @@ class StoredModel:
         return found
 
     def single_pieces(self, words: Iterable[str] | None = None) -> dict[str, int]:
-        """See `TextModel`."""
         if words is None:
             names = (name.removeprefix(BLANK) for name in self.pieces.names if name[:1] == BLANK)
             words = filter(None, names)

@@ -184,7 +184,8 @@ class Training:
             if self._step in schedule.evaluations:
                 began = time.perf_counter()
                 self.evaluate()
-                progress.evaluated(time.perf_counter() - began)
+                progress.evaluating += time.perf_counter() - began
+                progress.evaluated += 1
             is_asked = self._interruption.was_asked()
             if schedule.saves(self._step) or is_asked:
                 self._checkpoints.save(self._step, self.state, self.evaluations)
@@ -193,7 +194,8 @@ class Training:
                     f"interrupted at step {self._step} of {schedule.total}; a checkpoint is saved, "
                     "and the same command goes on from there"
                 )
-        say(f"trained; evaluation took {100 * progress.evaluation_share:.0f} % of the time")
+        share = progress.evaluating / max(1e-9, progress.training + progress.evaluating)
+        say(f"trained; evaluation took {100 * share:.0f} % of the time")
 
     def evaluate(self) -> list[dict[str, float]]:
         """Measures the replicas as they are, keeps it and logs it; returns the metrics of each."""
@@ -274,7 +276,7 @@ class Training:
             )
             metrics = jax.tree.map(lambda x: x[:, : stop - start], devices.fetch(metrics))
         seconds = time.perf_counter() - began
-        progress.trained(seconds)
+        progress.training += seconds
         self._step = stop
         speed = float(metrics.tokens.sum()) / seconds
         for number, replica in enumerate(self._replicas):

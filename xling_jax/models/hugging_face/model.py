@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import safetensors.numpy
+from flax import traverse_util
 
 from xling_jax.files import require_regular, write_beside
 from xling_jax.models import heads, tensor_files
@@ -67,21 +68,17 @@ def load(
     file.require_layers(config.layers, CONFIG)
     shapes = _shapes(config)
     _require_tensors(file, names, described, shapes)
-    params: dict[str, Any] = {}
+    params: dict[Leaf, jax.Array] = {}
     for leaf, shape in shapes.items():
         if described.lacks(leaf):
-            _insert(params, leaf, jnp.zeros(shape))
+            params[leaf] = jnp.zeros(shape)
             continue
-        parts = [file.read(names[name]) for name in architecture.tensors(leaf)]
-        value = _joined(leaf, parts)
-        _insert(
-            params, leaf, jnp.asarray(value[described.skipped :] if leaf == POSITIONS else value)
-        )
+        value = _joined(leaf, (file.read(names[name]) for name in architecture.tensors(leaf)))
+        params[leaf] = jnp.asarray(value[described.skipped :] if leaf == POSITIONS else value)
     if kept is not None:
-        embeddings = params["embeddings"]
-        embeddings["token_types"] = embeddings["token_types"][kept : kept + 1]
+        params[TOKEN_TYPES] = params[TOKEN_TYPES][kept : kept + 1]
         config = dataclasses.replace(config, token_types=1)
-    return config, params
+    return config, traverse_util.unflatten_dict(params)
 
 
 def _names_in(file: TensorFile, architecture: Architecture) -> dict[str, str]:
@@ -198,10 +195,8 @@ def save(folder: str | os.PathLike[str], config: BertConfig, params: Mapping[str
     ValueError: params are not those of a model of this config, or `transformers` has no such model.
     """
     architecture = hugging_face_config.architecture_for(config)
-    leaves = {
-        tuple(key.key for key in path): np.asarray(leaf, np.float32)
-        for path, leaf in jax.tree_util.tree_leaves_with_path(params)
-    }
+    given = traverse_util.flatten_dict(dict(params))
+    leaves = {path: np.asarray(leaf, np.float32) for path, leaf in given.items()}
     shapes = _shapes(config)
     for leaf in [*shapes, *leaves]:
         have, want = leaves[leaf].shape if leaf in leaves else None, shapes.get(leaf)
@@ -228,15 +223,5 @@ def save(folder: str | os.PathLike[str], config: BertConfig, params: Mapping[str
 
 def _shapes(config: BertConfig) -> dict[Leaf, tuple[int, ...]]:
     """The shape of every leaf of the params, by its path."""
-    tree = heads.param_shapes(config)
-    return {
-        tuple(key.key for key in path): leaf.shape
-        for path, leaf in jax.tree_util.tree_leaves_with_path(tree)
-    }
-
-
-def _insert(tree: dict[str, Any], path: Iterable[str], value: Any) -> None:
-    *parents, last = path
-    for name in parents:
-        tree = tree.setdefault(name, {})
-    tree[last] = value
+    leaves = traverse_util.flatten_dict(heads.param_shapes(config))
+    return {path: leaf.shape for path, leaf in leaves.items()}

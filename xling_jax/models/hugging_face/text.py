@@ -8,18 +8,16 @@ import dataclasses
 import functools
 import importlib.util
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from pydantic import TypeAdapter
 
-from xling_jax.corpora.normalize import Normalizer
 from xling_jax.files import read_json, require_regular
-from xling_jax.models.bert import BertConfig
 from xling_jax.models.hugging_face import model as hugging_face
-from xling_jax.models.text_model import BLANK, NO_WORD, Encoded, require_rows
+from xling_jax.models.text_model import BLANK, NO_WORD, Encoded, TextModel, require_rows
 from xling_jax.records import Count, typed
 
 TOKENIZER = "tokenizer.json"
@@ -43,23 +41,14 @@ def require(folder: Path) -> Path:
 
 
 @dataclasses.dataclass(frozen=True)
-class HuggingFaceModel:
-    """A model and its tokenizer.
+class HuggingFaceModel(TextModel):
+    """A model and its tokenizer, of the package `tokenizers`.
 
-    config: its size. params: plain. language: says how words are told apart in text.
-    tokenizer: of the package `tokenizers`. special_ids: the ids before and behind a sentence.
     unknown: the id of what the vocabulary cannot write; None where it has all bytes.
     """
 
-    config: BertConfig
-    params: Mapping[str, Any]
-    language: str
     tokenizer: Any
-    special_ids: tuple[int, int]
     unknown: int | None
-
-    inverted = False
-    own = None  # what languages share is told by comparing them
 
     @classmethod
     def load(cls, folder: Path, language: str) -> "HuggingFaceModel":
@@ -70,12 +59,7 @@ class HuggingFaceModel:
         special_ids = _special_ids(path, tokenizer)
         config, params = hugging_face.load(folder, language)
         require_rows(path, tokenizer.get_vocab(), config.vocabulary_size)
-        return cls(config, params, language, tokenizer, special_ids, unknown)
-
-    @functools.cached_property
-    def write(self) -> Normalizer:
-        """Puts blanks between words, as Moses or a segmenter does."""
-        return Normalizer(self.language)
+        return cls(config, params, language, tokenizer, unknown, special_ids=special_ids)
 
     def encode(self, sentences: Sequence[str]) -> list[np.ndarray]:
         """The text stays as it is."""

@@ -10,7 +10,6 @@ import itertools
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from pydantic import TypeAdapter
@@ -24,10 +23,9 @@ from xling_jax.corpora.normalize import (
     segment_chinese,
 )
 from xling_jax.files import read_json, require_regular
-from xling_jax.models.bert import BertConfig
 from xling_jax.models.hugging_face import model as hugging_face
 from xling_jax.models.hugging_face.text import END, TOKENIZER
-from xling_jax.models.text_model import Encoded, require_rows
+from xling_jax.models.text_model import Encoded, TextModel, require_rows
 from xling_jax.records import Count, typed
 
 VOCABULARY, MERGES, SETTINGS = "vocab.json", "merges.txt", "tokenizer_config.json"
@@ -112,23 +110,17 @@ def split(word: str, ranks: Ranks) -> list[str]:
 
 
 @dataclasses.dataclass(frozen=True)
-class XlmModel:
-    """An XLM and its tokenizer.
+class XlmModel(TextModel):
+    """An XLM and its tokenizer; its language decides how Moses writes text, and which language
+    embedding is used where there are any.
 
-    config: its size. params: plain. language: decides how Moses writes text, and which language
-    embedding is used where there are any. vocabulary: the id of each piece. ranks: see `split`.
-    is_plain: whether pieces are without capitals and accents.
+    vocabulary: the id of each piece. ranks: see `split`. is_plain: whether pieces are without
+    capitals and accents.
     """
 
-    config: BertConfig
-    params: Mapping[str, Any]
-    language: str
     vocabulary: Mapping[str, int]
     ranks: Ranks
     is_plain: bool
-
-    inverted = False
-    own = None  # what languages share is told by comparing them
 
     @classmethod
     def load(cls, folder: Path, language: str) -> "XlmModel":
@@ -148,12 +140,8 @@ class XlmModel:
             )
         config, params = hugging_face.load(folder, language)
         require_rows(vocabulary_path, vocabulary, config.vocabulary_size)
-        return cls(config, params, language, vocabulary, ranks, is_plain)
-
-    @property
-    def special_ids(self) -> tuple[int, int]:
-        """The ids before and behind a sentence."""
-        return self.vocabulary[FIRST], self.vocabulary[LAST]
+        special_ids = vocabulary[FIRST], vocabulary[LAST]
+        return cls(config, params, language, vocabulary, ranks, is_plain, special_ids=special_ids)
 
     @functools.cached_property
     def write(self) -> Callable[[str], str]:
