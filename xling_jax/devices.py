@@ -227,11 +227,7 @@ def _has_replicas(specs) -> bool:
 
 
 def per_replica(
-    function: Callable,
-    mesh: Mesh,
-    inputs: Sequence[Any],
-    outputs: Any,
-    one_by_one: bool = False,
+    function: Callable, mesh: Mesh, inputs: Sequence[Any], outputs: Any, one_by_one: bool = False
 ) -> Callable:
     """Spreads a function of one replica and one shard of the batch over the mesh.
 

@@ -235,7 +235,6 @@ def _draw(
     probability: float,
 ) -> tuple[np.ndarray, _Changes]:
     """The first place of every word, and all changes that are chosen, without a bound."""
-    _check_share("probability", probability)
     chance, which = _uniform(start, len(tokens), seed_parts).T
     begins = dictionary.starts[tokens]
     borders = np.flatnonzero(begins | (tokens < len(SPECIAL_TOKENS)))
@@ -276,13 +275,7 @@ def _uniform(start: int, number: int, seed_parts: Sequence[int]) -> np.ndarray:
 
 
 def _bound(most: float, words: int) -> int:
-    _check_share("most", most)
     return math.floor(most * words + 1e-9)  # 0.29 * 100 is less than 29
-
-
-def _check_share(field: str, value: float) -> None:
-    if not 0 <= value <= 1:
-        raise ValueError(f"{field}={value}: choose a share between 0 and 1")
 
 
 def _encoded(texts: Iterable[str], encode: Encode) -> dict[str, bytes | None]:

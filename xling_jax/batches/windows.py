@@ -32,12 +32,8 @@ class PieceTables:
 
     @classmethod
     def of(cls, vocabulary: LanguageVocabulary, random_pieces: str) -> "PieceTables":
-        """The tables of a vocabulary; ValueError for an unknown `random_pieces`, or ANYWHERE where
-        ids mean nothing outside their language."""
-        if random_pieces not in (ANYWHERE, INSIDE):
-            raise ValueError(
-                f"batches.random_pieces={random_pieces!r}: choose {ANYWHERE!r} or {INSIDE!r}"
-            )
+        """The tables of a vocabulary; ValueError for pieces from ANYWHERE where ids mean nothing
+        outside their language."""
         if vocabulary.way == "separate" and random_pieces == ANYWHERE:
             raise ValueError(
                 f"batches.random_pieces={ANYWHERE!r}: languages with token embeddings of their "

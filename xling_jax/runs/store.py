@@ -24,42 +24,16 @@ from xling_jax.training.metrics import say
 # Sections and fields that change how fast a run goes, how often it saves, which replicas there are
 # or what is done with them afterwards, not what a replica computes. What the chosen rows stand for
 # and the content of texts and models are compared apart, wherever they lie.
-WITHOUT_EFFECT = (
-    "devices",
-    "profile",
-    "row",
-    "rows",
-    "runs",
-    "seeds",
-    "sets",
-    "tasks",
-    "transfer",
-    "workdir",
-    "batches.accumulate",
-    "batches.resident_tokens",
-    "corpora.processes",
-    "evaluators.row_lengths",
-    "evaluators.sentences",
-    "models.remat",
-    "training.kept_checkpoints",  # of older configs
-    "training.steps_per_call",
-    "training.save_every",
-)
+WITHOUT_EFFECT = """
+devices profile row rows runs seeds sets tasks transfer workdir batches.accumulate
+batches.resident_tokens corpora.processes evaluators.row_lengths evaluators.sentences models.remat
+training.steps_per_call training.save_every training.kept_checkpoints
+""".split()  # the last one is of older configs
 NEEDED = ("fingerprint", "config", "rows", "texts")  # of what a run is resumed from
-VERSIONS_OF = (
-    "xling_jax",
-    "jax",
-    "flax",
-    "optax",
-    "orbax-checkpoint",
-    "sentencepiece",
-    "numpy",
-    "gensim",
-    "sacremoses",
-    "sentencex",
-    "jieba",
-    "tokenizers",
-)
+VERSIONS_OF = """
+xling_jax jax flax optax orbax-checkpoint sentencepiece numpy gensim sacremoses sentencex jieba
+tokenizers
+""".split()
 
 
 def _with_effect(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -157,9 +131,7 @@ def _version(name: str) -> str | None:
 
 
 def describe(
-    config: ml_collections.ConfigDict,
-    texts: Sequence[Mapping[str, Any]],
-    rows: Mapping[str, str],
+    config: ml_collections.ConfigDict, texts: Sequence[Mapping[str, Any]], rows: Mapping[str, str]
 ) -> dict[str, Any]:
     """What `config.json` says of an experiment: its checked config, the manifest of the texts that
     it was given to read, and the descriptions of the chosen rows."""
@@ -199,13 +171,12 @@ def begun(
 
 def _trained(workdir: Path) -> Path | None:
     """Something that a run computed in a workdir."""
-    checkpoints = (x for x in workdir.glob("checkpoints/*/[0-9]*") if x.name.isdigit())
-    lines = workdir / METRICS
-    if os.path.lexists(workdir / RESULTS):
-        return workdir / RESULTS
+    found, lines = workdir / RESULTS, workdir / METRICS
+    if os.path.lexists(found):
+        return found
     if os.path.lexists(lines) and not (lines.is_file() and not lines.stat().st_size):
         return lines
-    return next(checkpoints, None)
+    return next((x for x in workdir.glob("checkpoints/*/[0-9]*") if x.name.isdigit()), None)
 
 
 def _begun(

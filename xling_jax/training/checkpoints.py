@@ -61,11 +61,8 @@ def _to_tree(state: State) -> dict:
 
 def _hashes(folder: Path) -> dict[str, str]:
     """The hash of every file below a folder, by its path."""
-    found = {}
-    for path in sorted(folder.rglob("*")):
-        if path.is_file():
-            found[path.relative_to(folder).as_posix()] = sha256(path)
-    return found
+    every = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): sha256(path) for path in every}
 
 
 def _require_unchanged(folder: Path) -> _Record | None:

@@ -52,11 +52,6 @@ class Vocabularies:
     softmax: str
 
     def __post_init__(self):
-        if self.softmax not in (SHARED_SOFTMAX, LANGUAGE_SOFTMAX):
-            raise ValueError(
-                f"models.softmax={self.softmax!r}: choose {SHARED_SOFTMAX!r} or "
-                f"{LANGUAGE_SOFTMAX!r}"
-            )
         if self.separate and self.softmax == SHARED_SOFTMAX:
             raise ValueError(
                 f"models.softmax={SHARED_SOFTMAX!r}: languages with token embeddings of their own "
