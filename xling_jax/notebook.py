@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import subprocess
 import sys
@@ -56,7 +57,9 @@ def run(arguments: Sequence[str], workdir: Path, shown: Mapping[str, str]) -> st
         ):
             try:
                 view = _View(workdir, said, shown)
-                while not _has_ended(process):
+                while process.poll() is None:
+                    with contextlib.suppress(subprocess.TimeoutExpired):
+                        process.wait(REFRESH)
                     view.update()
                 view.update()
             finally:
@@ -72,27 +75,16 @@ def _text(path: Path) -> str:
     return path.read_text("utf-8", errors="replace")
 
 
-def _has_ended(process: subprocess.Popen[bytes]) -> bool:
-    """Waits a while for the end of a process."""
-    try:
-        process.wait(REFRESH)
-    except subprocess.TimeoutExpired:
-        return False
-    return True
-
-
 class _View:
     """What stands below a cell while an experiment runs, replaced as it goes on."""
 
     def __init__(self, workdir: Path, said: Path, shown: Mapping[str, str]):
-        """Shows an empty line; the curves come when there are any."""
         self._workdir, self._said, self._shown = workdir, said, shown
         self._line, self._curves = DisplayHandle(), DisplayHandle()
         self._last, self._drawn = "", list[Line]()
         self._line.display(_as_code("starting"))
 
     def update(self) -> None:
-        """Shows what is new."""
         last = next(reversed(_text(self._said).splitlines()), "")
         if last != self._last:
             self._last = last

@@ -98,7 +98,6 @@ class Identity:
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> "Identity":
-        """That of what `config.json` holds."""
         return cls(
             str(config.get("experiment", "")),
             config.get("fingerprint", ""),

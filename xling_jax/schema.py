@@ -54,7 +54,6 @@ class Field:
         return _in_words(self._adapter.json_schema())
 
     def accepts(self, value: Any) -> bool:
-        """Whether a value is that."""
         try:
             self._adapter.validate_python(value)
         except ValidationError:

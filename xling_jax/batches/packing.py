@@ -45,7 +45,6 @@ class Layout:
 
     @property
     def shard_rows(self) -> Rows:
-        """The rows of one shard."""
         return tuple((count // self.shards, length) for count, length in self.rows)
 
     @property
@@ -55,7 +54,6 @@ class Layout:
 
     @property
     def most_sentences(self) -> int:
-        """Sentences a step can hold."""
         return math.ceil(self.sentences * (1 if self.attend_padding else SLACK))
 
     def step_shapes(self) -> list[tuple[int, ...]]:
@@ -64,7 +62,6 @@ class Layout:
         return [slots, slots, (self.shards, self.shard_places)]
 
     def capacities(self) -> np.ndarray:
-        """The length of every row."""
         return np.concatenate([np.full(count, length) for count, length in self.rows])
 
     def addresses(self) -> tuple[np.ndarray, np.ndarray]:
@@ -93,10 +90,6 @@ class Plan:
 
     def __len__(self) -> int:
         return len(self.sentence)
-
-    def steps(self, start: int, stop: int) -> "Plan":
-        """The plan of steps start..stop-1."""
-        return Plan(self.sentence[start:stop], self.start[start:stop], self.owner[start:stop])
 
     def fill(self) -> float:
         """The share of places that a sentence owns."""

@@ -103,7 +103,6 @@ class Modifications:
 
     @property
     def needs_neighbours(self) -> bool:
-        """Whether pieces are replaced by their neighbours in another language."""
         return not self.names.isdisjoint(KNN)
 
 

@@ -76,7 +76,6 @@ class StreamLayout:
 
     @property
     def microbatches(self) -> int:
-        """How many a shard works through."""
         return self.parts * self.sequences // (self.shards * self.microbatch)
 
     def step_shapes(self) -> list[tuple[int, ...]]:

@@ -55,7 +55,6 @@ class BertConfig:
             )
 
     def dense(self, features: int, name: str) -> nn.Dense:
-        """A dense layer that computes in this config's dtype."""
         return nn.Dense(features, dtype=jnp.dtype(self.dtype), name=name)
 
     def norm(self, name: str) -> nn.LayerNorm:

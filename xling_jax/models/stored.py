@@ -63,7 +63,6 @@ class StoredModel(TextModel):
 
     @functools.cached_property
     def _starts(self) -> np.ndarray:
-        """Whether a piece begins a word."""
         return np.array([name.startswith(BLANK) for name in self.pieces.names])
 
     def encode_words(self, written: Sequence[str]) -> list[Encoded]:

@@ -39,7 +39,6 @@ class Planned:
 
 
 def _done(path: Path) -> set[Member]:
-    """The rows and seeds that `results.json` has."""
     found = processes.of_first(lambda: [[r.row, r.seed] for r in results.read_results(path)])
     return {(row, seed) for row, seed in found}
 
@@ -105,7 +104,6 @@ class Run:
 
     @property
     def identity(self) -> Identity:
-        """Of the experiment."""
         return Identity.of(self.stored)
 
     def deal(
@@ -209,7 +207,6 @@ class Run:
         return self.workdir / results.RESULTS
 
     def report(self) -> str:
-        """Writes the report, and returns the tables."""
         return processes.by_first(lambda: self._report(self.workdir))
 
 

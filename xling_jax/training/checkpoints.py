@@ -60,7 +60,6 @@ def _to_tree(state: State) -> dict:
 
 
 def _hashes(folder: Path) -> dict[str, str]:
-    """The hash of every file below a folder, by its path."""
     every = sorted(path for path in folder.rglob("*") if path.is_file())
     return {path.relative_to(folder).as_posix(): sha256(path) for path in every}
 
@@ -130,7 +129,6 @@ class Checkpoints:
         return self._manager.latest_step()
 
     def describe(self) -> str:
-        """Where the newest checkpoint is, in words."""
         self.wait()
         step = self.latest()
         return "none was saved" if step is None else str(self._folder / str(step))
@@ -147,7 +145,6 @@ class Checkpoints:
             raise ValueError(f"{self._folder} has checkpoints of later steps than {step}")
 
     def drop_later(self, step: int) -> None:
-        """Deletes the checkpoints of steps after `step`."""
         with processes.together():
             for later in self._manager.all_steps():
                 if later > step:
@@ -224,7 +221,6 @@ class Checkpoints:
         )
 
     def close(self) -> None:
-        """Waits for the save under way and releases the folder."""
         self.wait()
         self._manager.close()
 

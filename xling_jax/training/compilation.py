@@ -68,7 +68,6 @@ class StepCompiler:
         return self._compiled[key]
 
     def discard(self, compiled: Compiled) -> None:
-        """Frees a function that is not going to be used."""
         self._compiled = {k: kept for k, kept in self._compiled.items() if kept is not compiled}
 
     def _compile(self, program, mesh, layout, steps, replicas, setting) -> Compiled:

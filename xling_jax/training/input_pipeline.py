@@ -34,14 +34,12 @@ class InputPipeline(Protocol):
     """Says what stands in each step."""
 
     @property
-    def layout(self) -> StepLayout:
-        """The shape of a step."""
+    def layout(self) -> StepLayout: ...
 
     def steps(self, start: int, stop: int) -> Sequence[np.ndarray]:
         """The fields of the plan of updates start..stop-1, of one epoch: [R, stop - start, …]."""
 
-    def close(self) -> None:
-        """Ends what it has running."""
+    def close(self) -> None: ...
 
 
 class SentencePipeline:
@@ -76,8 +74,7 @@ class PlansSteps(Protocol[L]):
     """A sampler whose plans of some steps need none of earlier ones."""
 
     @property
-    def layout(self) -> L:
-        """The shape of a step."""
+    def layout(self) -> L: ...
 
     def plan(self, first: int, stop: int, /) -> Any:
         """The plan of updates first..stop-1, of one epoch."""
@@ -93,8 +90,7 @@ class ResidentPipeline(Generic[L]):
     def steps(self, start: int, stop: int) -> list[np.ndarray]:
         return _fields([sampler.plan(start, stop) for sampler in self._samplers])
 
-    def close(self) -> None:
-        """Nothing is running."""
+    def close(self) -> None: ...
 
 
 class StreamingPipeline:

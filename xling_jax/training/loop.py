@@ -46,7 +46,6 @@ class Replica:
 
     @property
     def name(self) -> str:
-        """For files and messages."""
         return f"row {self.row}, seed {self.seed}"
 
 
@@ -78,7 +77,6 @@ class Schedule:
         return min(marks)
 
     def saves(self, step: int) -> bool:
-        """Whether a checkpoint is due."""
         return step == self.total or step % self.save_every == 0 or step in self.evaluations
 
 
@@ -232,7 +230,6 @@ class Training:
 
     @functools.cached_property
     def _compiled(self):
-        """The compiled step; it is compiled when the first update is due."""
         compiled = self._compiler(
             self._program,
             self._mesh,

@@ -30,8 +30,7 @@ class Sharded(Hashable, Protocol):
     def shards(self) -> int:
         """Among how many devices a replica's state is divided."""
 
-    def initial_state(self, seed: int):
-        """The state of an untrained replica."""
+    def initial_state(self, seed: int): ...
 
 
 def shards_of(devices_section, mesh: Mesh) -> int:

@@ -44,7 +44,6 @@ class State:
 
     @classmethod
     def begin(cls, params, moments) -> "State":
-        """The state of a replica before its first update."""
         return cls(jnp.zeros((), jnp.int32), params, moments, jnp.full((), RUNNING, jnp.int32))
 
 

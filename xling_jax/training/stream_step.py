@@ -37,7 +37,6 @@ class StreamSetting:
 
     @classmethod
     def of(cls, seed: int, learning_rate: float) -> "StreamSetting":
-        """The setting of a replica with this seed and peak."""
         return cls(jnp.uint32(seed), jnp.float32(learning_rate))
 
 
@@ -95,7 +94,6 @@ class StreamProgram:
         return self.state_of(partition.split(plain, self.partition))
 
     def state_of(self, params) -> State:
-        """The state of a replica that begins with these partitioned parameters."""
         return State.begin(params, partitioned.initial_moments(self.optimizer, params))
 
     def update(

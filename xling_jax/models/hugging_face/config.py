@@ -55,11 +55,9 @@ class Architecture:
 
     @property
     def names(self) -> dict[str, str]:
-        """Our fields to those of a config."""
         return {**self.sizes, **self.constants}
 
     def tensors(self, leaf: Leaf) -> list[str]:
-        """The tensors that make up a parameter."""
         module, kind = (leaf[:-1], LEAVES[leaf[-1]]) if leaf[-1] in LEAVES else (leaf, "weight")
         layer = ""
         if module[0] == "layers":
@@ -76,7 +74,6 @@ class Architecture:
 
 
 def _bert_modules(base: str, head: str, transform: str, norm: str) -> dict[str, tuple[str, ...]]:
-    """The modules of a BERT whose encoder and head have these names."""
     embeddings, layer = f"{base}.embeddings", f"{base}.encoder.layer.{{n}}"
     attention = f"{layer}.attention"
     return {

@@ -118,7 +118,6 @@ def _part_shape(leaf: Leaf, shape: tuple[int, ...], parts: int) -> tuple[int, ..
 
 
 def _joined(leaf: Leaf, parts: Iterable[np.ndarray]) -> np.ndarray:
-    """The parameter that tensors make up."""
     return np.concatenate([part.T if leaf[-1] == "kernel" else part for part in parts], axis=-1)
 
 
@@ -158,7 +157,6 @@ def _require_tensors(
 
 
 def _number_of(path: Path, described: Described, language: str) -> int:
-    """The language embedding of a language."""
     number = described.languages.get(language, -1)
     if not 0 <= number < described.config.token_types:
         known = ", ".join(sorted(described.languages)) or "none"
