@@ -23,22 +23,15 @@ def plain_name(text: str) -> str:
 
 
 @contextlib.contextmanager
-def beside(path: Path) -> Iterator[BinaryIO]:
-    """A file beside its place, which takes it when all is written, so that no reader sees half.
+def _renamed(path: Path) -> Iterator[Path]:
+    """A place beside a path for a file that then takes the path; nothing is left where it fails.
 
-    Folders above it are made. Nothing is left of a file whose writing failed. Of several processes
-    the first alone writes.
+    Folders above it are made.
     """
-    if not processes.is_first():
-        yield io.BytesIO()
-        return
     path.parent.mkdir(parents=True, exist_ok=True)
     other = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with open(other, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
+        yield other
         os.replace(other, path)
     except OSError as error:
         error.filename = error.filename or str(path)  # nobody names it where the disk is full
@@ -47,20 +40,29 @@ def beside(path: Path) -> Iterator[BinaryIO]:
         other.unlink(missing_ok=True)
 
 
+@contextlib.contextmanager
+def beside(path: Path) -> Iterator[BinaryIO]:
+    """A file beside its place, which takes it when all is written, so that no reader sees half.
+
+    Of several processes the first alone writes.
+    """
+    if not processes.is_first():
+        yield io.BytesIO()
+        return
+    with _renamed(path) as other, open(other, "wb") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+
+
 def link_beside(path: Path, other: Path) -> None:
     """Makes a file the same as another one, without a copy where the file system can do that."""
-    if not processes.is_first():
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    new = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        try:
-            os.link(other, new)
-        except OSError:
-            shutil.copyfile(other, new)
-        os.replace(new, path)
-    finally:
-        new.unlink(missing_ok=True)
+    if processes.is_first():
+        with _renamed(path) as new:
+            try:
+                os.link(other, new)
+            except OSError:
+                shutil.copyfile(other, new)
 
 
 def write_beside(path: Path, content: str | bytes) -> Path:
