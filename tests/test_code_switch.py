@@ -303,11 +303,6 @@ def test_a_word_has_the_same_draw_in_every_window():
 
 def test_what_makes_no_sense_is_refused():
     dictionary = build(TO_FRENCH)
-    for share in (-0.1, 1.1, math.nan):
-        with pytest.raises(ValueError, match=f"probability={share}: choose a share"):
-            switch(STREAM, dictionary, (0,), probability=share)
-        with pytest.raises(ValueError, match=f"most={share}: choose a share"):
-            switch_window(read, 0, 20, dictionary, (0,), most=share)
     with pytest.raises(ValueError, match="gave 10 tokens: let it go on"):
         switch_window(lambda start, number: STREAM[:10], 0, 20, dictionary, (0,))
     with pytest.raises(ValueError, match="one source language"):

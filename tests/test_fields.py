@@ -9,6 +9,7 @@ from small_run import ROOT, config_of
 
 from xling_jax import schema
 from xling_jax.runs import fields
+from xling_jax.runs.experiments import EXPERIMENTS, of_name
 
 CONFIGS = [
     ("fake_english", "row=all,scale=paper"),
@@ -59,12 +60,10 @@ def test_every_config_is_what_its_fields_may_be(name, options):
     fields.check(made(name, options))
 
 
-@pytest.mark.parametrize(
-    "name", ["fake_english", "bilingual", "similarity", "zero_shot", "real_xnli"]
-)
+@pytest.mark.parametrize("name", EXPERIMENTS)
 def test_no_field_takes_what_means_nothing(name):
     values = made(name).to_dict()
-    section = fields.of_experiment(values["name"])
+    section = of_name(values["name"]).fields
     every = list(paths(values))
     assert len(every) > 20
     for path in every:
@@ -123,7 +122,7 @@ def test_a_field_that_means_nothing_is_named_with_what_it_may_be(name, field, va
 
 def test_fields_that_lack_or_that_nobody_knows_are_named():
     values = made("fake_english").to_dict()
-    section = fields.of_experiment("fake_english")
+    section = of_name("fake_english").fields
     lacking = {**values, "training": {k: v for k, v in values["training"].items() if k != "clip"}}
     with pytest.raises(ValueError, match="training.clip is missing from the config: give a number"):
         schema.check(lacking, section)
@@ -132,7 +131,16 @@ def test_fields_that_lack_or_that_nobody_knows_are_named():
     with pytest.raises(ValueError, match="training.epoch: .*did you mean training.epochs"):
         schema.check({**values, "training": {**values["training"], "epoch": 3}}, section)
     with pytest.raises(ValueError, match="config.name='none': choose from fake_english"):
-        fields.of_experiment("none")
+        of_name("none")
+
+
+def test_every_package_of_an_experiment_is_registered_and_has_a_config():
+    packages = {
+        path.parent.name for path in (ROOT / "xling_jax/experiments").glob("*/experiment.py")
+    }
+    assert packages == set(EXPERIMENTS) == {path.stem for path in (ROOT / "configs").glob("*.py")}
+    for registered in EXPERIMENTS.values():
+        assert callable(registered.experiment.run)
 
 
 def test_the_page_of_the_documentation_lists_them():

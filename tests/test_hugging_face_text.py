@@ -232,7 +232,7 @@ def test_what_is_missing_is_named(kind, tmp_path):
     with pytest.raises(ValueError, match="tokenizer.json: an object has 'a' twice"):
         HuggingFaceModel.load(tmp_path, "en")
     (tmp_path / "tokenizer.json").write_text("{}")
-    with pytest.raises(ValueError, match="tokenizer.json cannot be read"):
+    with pytest.raises(ValueError, match="tokenizer.json: model is missing"):
         HuggingFaceModel.load(tmp_path, "en")
     (tmp_path / "tokenizer.json").unlink()
     with pytest.raises(FileNotFoundError, match=r"tokenizer.json: no such file; AutoTokenizer"):

@@ -192,17 +192,17 @@ def test_early_configs_are_read_and_those_that_mean_nothing_refused(folder):
     with pytest.raises(ValueError, match="config.json: emb_dim is missing"):
         hugging_face.load(folder)
     change_config(folder, emb_dim=48, lang2id=[1])
-    with pytest.raises(ValueError, match=r"config.json: lang2id=\[1\]: write an object"):
+    with pytest.raises(ValueError, match=r"config.json: lang2id=\[1\]: Input should be"):
         hugging_face.load(folder)
     for value in ("1", -1, 0.0, True):
         change_config(folder, lang2id={"en": value})
-        with pytest.raises(ValueError, match="config.json: lang2id.en=.*: write a whole number"):
+        with pytest.raises(ValueError, match="config.json: lang2id.en=.*: Input should be"):
             hugging_face.load(folder, "en")
     change_config(folder, lang2id=None, use_lang_emb="no")
-    with pytest.raises(ValueError, match="config.json: use_lang_emb='no': write true or false"):
+    with pytest.raises(ValueError, match="config.json: use_lang_emb='no': Input should be"):
         hugging_face.load(folder)
     change_config(folder, use_lang_emb=True, n_langs=0)
-    with pytest.raises(ValueError, match="config.json: n_langs=0: write a whole number from 1"):
+    with pytest.raises(ValueError, match="config.json: n_langs=0: Input should be"):
         hugging_face.load(folder)
 
 

@@ -209,5 +209,3 @@ def test_choices_that_exclude_each_other_are_refused():
         Vocabularies(2, True, "shared")
     with pytest.raises(ValueError, match="batches.random_pieces='anywhere'"):
         PieceTables.of(stream_run.vocabulary("separate"), "anywhere")
-    with pytest.raises(ValueError, match="models.softmax='both'"):
-        Vocabularies(2, False, "both")

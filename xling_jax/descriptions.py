@@ -26,15 +26,15 @@ def parts(
     needed: Collection[str] = (),
     optional: Collection[str] = (),
 ) -> list[Part]:
-    """Reads a description such as `lang-pos;inv-order[fake]`.
+    """Reads a description such as `lang-pos;inv-order[fake]`: parts joined by `;`.
 
     Args:
-      description: parts joined by `;`.
       known: the names there are, and what each means.
       needed, optional: the names that must or may have an argument; the others have none.
 
     Raises:
-      ValueError: a part is empty, unknown or there twice, or lacks an argument or has one too many.
+      ValueError: a part is empty, unknown or there twice, or lacks an argument or has one too
+        many.
     """
     found: list[Part] = []
     for text in (text.strip() for text in description.split(";")):

@@ -61,16 +61,12 @@ def keep_memory(arguments: Sequence[str]) -> None:
 
 
 def side_by_side(replicas: int, at_most: int) -> int:
-    """How many of so many replicas to train at once.
+    """How many of so many replicas to train at once, where `at_most` fit in memory.
 
-    On CPUs one a device, or a number that divides the devices: that is as fast as one replica
-    after the other for large steps, and faster for small ones (`benchmarks/README.md`). On
-    accelerators a small model leaves most of a device idle, and as many go together as fit, in
-    groups of nearly equal size, multiples of the number of devices.
-
-    Args:
-      replicas: to be trained.
-      at_most: what fits in memory.
+    On CPUs one a device, or a number that divides the devices: that is as fast as one replica after
+    the other for large steps, and faster for small ones (`benchmarks/README.md`). On accelerators a
+    small model leaves most of a device idle, and as many go together as fit, in groups of nearly
+    equal size, multiples of the number of devices.
     """
     limit, count = min(replicas, at_most), jax.device_count()
     if jax.default_backend() == "cpu":
@@ -138,13 +134,8 @@ def memory_explained(replicas: int, advice: str) -> Iterator[None]:
 
 
 def replica_axis(replicas: int, count: int, at_most: int = 0) -> int:
-    """The length of a mesh's replica axis: the greatest common divisor of replicas and devices.
-
-    Args:
-      replicas: trained side by side.
-      count: of devices.
-      at_most: how long it may be (`devices.replica_axis_at_most` of a config); 0: any length.
-    """
+    """The length of a mesh's replica axis: the greatest common divisor of replicas and devices, or
+    the next divisor that is not above `at_most` (`devices.replica_axis_at_most`; 0: any)."""
     common = math.gcd(replicas, count)
     return max(n for n in range(1, common + 1) if common % n == 0 and n <= (at_most or common))
 
@@ -183,11 +174,7 @@ def shares(number: int, mesh: Mesh) -> str:
 
 
 def abstract(tree, mesh: Mesh, spec, leading: Sequence[int] = ()):
-    """Shapes of arrays that lie on a mesh, with more axes in front.
-
-    Args:
-      tree: of arrays or shapes. mesh, spec: see `place`. leading: the lengths of the axes.
-    """
+    """The shapes of a tree of arrays that lie on a mesh (see `place`), with more axes in front."""
 
     def shape(x, spec: P):
         sharding = NamedSharding(mesh, spec)
@@ -205,12 +192,7 @@ def _for_each(function: Callable, tree, spec):
 
 def place(tree, mesh: Mesh, spec):
     """Puts a tree of arrays on the mesh; several processes have the same, but for `own_shards`.
-
-    Args:
-      tree: to be placed.
-      mesh: the devices.
-      spec: how all leaves lie there, or a tree of that for each.
-    """
+    `spec` says how all leaves lie there, or is a tree of that for each."""
 
     def placed(x, spec: P):
         sharding = NamedSharding(mesh, spec)
@@ -245,26 +227,21 @@ def _has_replicas(specs) -> bool:
 
 
 def per_replica(
-    function: Callable,
-    mesh: Mesh,
-    inputs: Sequence[Any],
-    outputs: Any,
-    one_by_one: bool = False,
+    function: Callable, mesh: Mesh, inputs: Sequence[Any], outputs: Any, one_by_one: bool = False
 ) -> Callable:
     """Spreads a function of one replica and one shard of the batch over the mesh.
 
     Args:
       function: its arguments lack the replica axis; sharded ones keep their shard axis, of size
         1. It may use collectives over `DATA`.
-      mesh: as `make_mesh` gives it.
-      inputs: how each argument lies on the mesh: a spec, or a tree of them, of which all or none
-        begin with the replica axis.
-      outputs: the same for the results.
+      mesh: see `make_mesh`.
+      inputs, outputs: how each argument, and the results, lie on the mesh: a spec, or a tree of
+        them, of which all or none begin with the replica axis.
       one_by_one: whether a device works on its replicas one after the other, to save memory.
 
     Returns:
       A function of global arrays. Where a device holds one replica the axis is dropped, since
-      `vmap` over a single one costs a quarter of the speed on CPUs; several are vectorised.
+        `vmap` over a single one costs a quarter of the speed on CPUs; several are vectorised.
     """
     replicated = [_has_replicas(spec) for spec in inputs]
 

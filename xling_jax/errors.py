@@ -60,13 +60,11 @@ _PACKAGE = Path(__file__).parent
 
 @contextlib.contextmanager
 def in_one_line(status: int = 1) -> Iterator[None]:
-    """Ends the program where something goes wrong inside: with one line, and no traceback.
+    """Ends the program where something goes wrong inside, with a status and one line, and no
+    traceback.
 
     Where several processes compute a run it ends all of them. With `XLING_JAX_TRACEBACK` in the
     environment the traceback is printed instead.
-
-    Args:
-      status: of the program's end; Ctrl-C has its own.
     """
     is_whole = bool(os.environ.get(TRACEBACK))
     in_background: list[threading.ExceptHookArgs] = []

@@ -25,10 +25,8 @@ TO = flags.DEFINE_string("to", None, "The folder that is written.")
 def export(folder: Path, to: Path) -> stored.StoredModel:
     """Reads a stored model and writes its weights and its tokenizer; returns the model.
 
-    Raises:
-      FileNotFoundError: there is no complete model.
-      ValueError: it is damaged, `transformers` has no such model or tokenizer, or the folder that
-        is to be written holds a stored model.
+    ValueError, besides those of reading: `transformers` has no such model or tokenizer, or the
+    folder that is to be written holds a stored model.
     """
     if (to / stored.CONFIG).exists():
         raise ValueError(f"--to={to}: the folder holds a model of ours; choose another one")

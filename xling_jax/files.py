@@ -1,6 +1,7 @@
 """Files that are whole or not there, and JSON that is what it should be."""
 
 import contextlib
+import hashlib
 import io
 import json
 import os
@@ -22,22 +23,15 @@ def plain_name(text: str) -> str:
 
 
 @contextlib.contextmanager
-def beside(path: Path) -> Iterator[BinaryIO]:
-    """A file beside its place, which takes it when all is written, so that no reader sees half.
+def _renamed(path: Path) -> Iterator[Path]:
+    """A place beside a path for a file that then takes the path; nothing is left where it fails.
 
-    Folders above it are made. Nothing is left of a file whose writing failed. Of several processes
-    the first alone writes.
+    Folders above it are made.
     """
-    if not processes.is_first():
-        yield io.BytesIO()
-        return
     path.parent.mkdir(parents=True, exist_ok=True)
     other = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with open(other, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
+        yield other
         os.replace(other, path)
     except OSError as error:
         error.filename = error.filename or str(path)  # nobody names it where the disk is full
@@ -46,20 +40,29 @@ def beside(path: Path) -> Iterator[BinaryIO]:
         other.unlink(missing_ok=True)
 
 
+@contextlib.contextmanager
+def beside(path: Path) -> Iterator[BinaryIO]:
+    """A file beside its place, which takes it when all is written, so that no reader sees half.
+
+    Of several processes the first alone writes.
+    """
+    if not processes.is_first():
+        yield io.BytesIO()
+        return
+    with _renamed(path) as other, open(other, "wb") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+
+
 def link_beside(path: Path, other: Path) -> None:
     """Makes a file the same as another one, without a copy where the file system can do that."""
-    if not processes.is_first():
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    new = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        try:
-            os.link(other, new)
-        except OSError:
-            shutil.copyfile(other, new)
-        os.replace(new, path)
-    finally:
-        new.unlink(missing_ok=True)
+    if processes.is_first():
+        with _renamed(path) as new:
+            try:
+                os.link(other, new)
+            except OSError:
+                shutil.copyfile(other, new)
 
 
 def write_beside(path: Path, content: str | bytes) -> Path:
@@ -69,13 +72,17 @@ def write_beside(path: Path, content: str | bytes) -> Path:
     return path
 
 
+def sha256(path: Path) -> str:
+    """The hash of a file's content."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def require_regular(path: Path) -> None:
     """Raises an error unless a path leads to a file that has an end.
 
-    Raises:
-      FileNotFoundError: there is nothing.
-      ValueError: there is a folder, or a pipe, a socket or a device, for which a reader might wait
-        for ever.
+    FileNotFoundError if there is nothing; ValueError for a folder, or a pipe, a socket or a device,
+    for which a reader might wait for ever.
     """
     mode = path.stat().st_mode
     if stat.S_ISDIR(mode):
@@ -87,12 +94,8 @@ def require_regular(path: Path) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """What a file of JSON holds, see `parse_json`.
-
-    Raises:
-      FileNotFoundError: there is no file.
-      ValueError: it is not a file, larger than `LARGEST_JSON`, or not JSON; it is named.
-    """
+    """What a file of JSON holds; ValueError, naming it, if it is no file, too large, or see
+    `parse_json`."""
     require_regular(path)
     if path.stat().st_size > LARGEST_JSON:
         raise ValueError(f"{path} is larger than {LARGEST_JSON >> 20} MiB: it is no file of JSON")
@@ -100,14 +103,9 @@ def read_json(path: Path) -> Any:
 
 
 def parse_json(content: bytes, name: str) -> Any:
-    """The value that UTF-8 JSON stands for; NaN and Infinity are numbers, as `json` writes them.
+    """The value of UTF-8 JSON from a file of this name; NaN and Infinity are numbers.
 
-    Args:
-      content: JSON.
-      name: where it is from, for errors.
-
-    Raises:
-      ValueError: it is not UTF-8 or not JSON, nested too deep, or an object has a name twice.
+    ValueError if it is not UTF-8 or not JSON, nested too deep, or an object has a name twice.
     """
     again = "restore it, or let the program that wrote it write it again"
     try:

@@ -3,7 +3,6 @@
 With --help it lists the flags, and with --config and --help the fields of that config too.
 """
 
-import importlib
 import sys
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from ml_collections import ConfigDict, config_flags
 
 from xling_jax import errors, processes
 from xling_jax.runs import config_files, fields
+from xling_jax.runs.experiments import of_name
 
 # The rest is imported where it is used: what fails there, as for want of memory, is said as well.
 
@@ -56,11 +56,11 @@ def run() -> int:
 
     devices.set_cpu_devices(config.devices.cpu)
     processes.start()
-    module = importlib.import_module(f"xling_jax.experiments.{config.name}.experiment")
-    if PREPARE.value and not hasattr(module.Experiment, "prepare"):
+    kind = of_name(config.name).experiment
+    if PREPARE.value and not hasattr(kind, "prepare"):
         raise ValueError(f"--prepare: {config.name} reads its texts when it runs")
     try:
-        experiment = module.Experiment(config, workdir)
+        experiment = kind(config, workdir)
         if PREPARE.value:
             print(processes.by_first(experiment.prepare))
             return 0

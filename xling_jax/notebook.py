@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import subprocess
 import sys
@@ -32,13 +33,13 @@ _WITHIN = (
 def run(arguments: Sequence[str], workdir: Path, shown: Mapping[str, str]) -> str:
     """Runs an experiment to its end, its last line and its curves below the cell meanwhile.
 
-    It is the command `python -m xling_jax.main`, so that memory and accelerator are free again
-    when it ends. A cell that is interrupted ends it at a checkpoint; run again, it goes on.
+    It is the command `python -m xling_jax.main`, so that memory and accelerator are free again when
+    it ends. A cell that is interrupted ends it at a checkpoint; run again, it goes on.
 
     Args:
       arguments: of the command, but for --workdir.
       workdir: of the run.
-      shown: the metrics to draw over training, with their titles; see `training`.
+      shown: the metrics to draw over training, with their titles.
 
     Returns:
       What the command prints: the table.
@@ -56,7 +57,9 @@ def run(arguments: Sequence[str], workdir: Path, shown: Mapping[str, str]) -> st
         ):
             try:
                 view = _View(workdir, said, shown)
-                while not _has_ended(process):
+                while process.poll() is None:
+                    with contextlib.suppress(subprocess.TimeoutExpired):
+                        process.wait(REFRESH)
                     view.update()
                 view.update()
             finally:
@@ -72,27 +75,16 @@ def _text(path: Path) -> str:
     return path.read_text("utf-8", errors="replace")
 
 
-def _has_ended(process: subprocess.Popen[bytes]) -> bool:
-    """Waits a while for the end of a process."""
-    try:
-        process.wait(REFRESH)
-    except subprocess.TimeoutExpired:
-        return False
-    return True
-
-
 class _View:
     """What stands below a cell while an experiment runs, replaced as it goes on."""
 
     def __init__(self, workdir: Path, said: Path, shown: Mapping[str, str]):
-        """Shows an empty line; the curves come when there are any."""
         self._workdir, self._said, self._shown = workdir, said, shown
         self._line, self._curves = DisplayHandle(), DisplayHandle()
         self._last, self._drawn = "", list[Line]()
         self._line.display(_as_code("starting"))
 
     def update(self) -> None:
-        """Shows what is new."""
         last = next(reversed(_text(self._said).splitlines()), "")
         if last != self._last:
             self._last = last
@@ -121,12 +113,7 @@ def training(workdir: Path) -> list[Line]:
 
 
 def over_training(lines: Sequence[Line], shown: Mapping[str, str]) -> Figure:
-    """The figure of rows over training, a panel for each metric.
-
-    Args:
-      lines: see `training`.
-      shown: the metrics, with the panels' titles.
-    """
+    """The figure of rows over training, a panel for each metric and its title."""
     return side_by_side(lines, shown, "training step")
 
 
@@ -141,11 +128,7 @@ def picture(figure: Figure) -> Image:
 
 
 def report(workdir: Path) -> HTML:
-    """The report of a run as an output of a cell, in a frame, so that its look stays its own.
-
-    Raises:
-      FileNotFoundError: there is none; the way to one is said.
-    """
+    """The report of a run as an output of a cell, in a frame, so that its look stays its own."""
     page = workdir / "report" / "report.html"
     if not page.exists():
         raise FileNotFoundError(f"{page}: no such file; run the experiment of {workdir} first")

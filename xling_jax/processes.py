@@ -208,10 +208,8 @@ def wait(name: str) -> None:
 
 
 def of_first(ask: Callable[[], Any]) -> Any:
-    """What a function returns in the first process, in all of them: lists, numbers, text.
-
-    A file system that several machines share does not show all of them the same at once.
-    """
+    """What a function returns in the first process, in all of them: lists, numbers, text. A file
+    system that several machines share does not show all of them the same at once."""
     if not are_several():
         return ask()
     _Place.meetings += 1

@@ -3,11 +3,12 @@
 import hashlib
 import json
 import math
+import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BeforeValidator, Field, Strict, TypeAdapter, ValidationError
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 
 T = TypeVar("T")
 SEAL = "sha256"
@@ -24,22 +25,43 @@ def _finite(values: Any) -> Any:
     return {name: value for name, value in values.items() if _is_finite(value)}
 
 
-Count = Annotated[int, Strict(), Field(ge=0)]
-Number = Annotated[float, Strict()]
+Count = Annotated[int, Field(ge=0, le=2**63 - 1)]
 # Named numbers; null and what is not finite (a loss that overflowed) are left out.
-Numbers = Annotated[Mapping[str, Number], BeforeValidator(_finite)]
+Numbers = Annotated[Mapping[str, float], BeforeValidator(_finite)]
 
 
-def typed(kind: TypeAdapter[T], value: Any, where: str) -> T:
-    """A value of JSON as a type; ValueError naming the place and the first field that is wrong."""
+def typed(
+    kind: TypeAdapter[T],
+    value: Any,
+    where: str,
+    way_out: str = f"it is damaged: {RESTORE}",
+    names: Mapping[str, str] | None = None,
+) -> T:
+    """A value of JSON as a type; nothing is taken for something else, as 1 for true.
+
+    Args:
+      kind: the type.
+      value: as `files.read_json` gives it.
+      where: the file, for errors.
+      way_out: what to do where the value is not of the type.
+      names: what fields of the type are called in the file, if not the same.
+
+    Raises:
+      ValueError: it names the file, the first field that is wrong, and its value.
+    """
     try:
-        return kind.validate_python(value)
+        return kind.validate_json(json.dumps(value), strict=True)
     except ValidationError as error:
-        found = error.errors(include_url=False, include_input=False)[0]
-        field = ".".join(map(str, found["loc"]))
-        raise ValueError(
-            f"{where}: {field}{': ' * bool(field)}{found['msg']}; it is damaged: {RESTORE}"
-        ) from None
+        found = error.errors(include_url=False)[0]
+    field = ".".join(str((names or {}).get(str(part), part)) for part in found["loc"])
+    said = found["msg"].removeprefix("Value error, ")
+    if found["type"] == "unexpected_keyword_argument":
+        said = "no such field is known"
+    if found["type"] == "missing":
+        raise ValueError(f"{where}: {field} is missing; {way_out}")
+    if found["type"] != "value_error":
+        said = f"{field}{'=' * bool(field)}{reprlib.repr(found['input'])}: {said}"
+    raise ValueError(f"{where}: {said}; {way_out}")
 
 
 def sealed(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -76,7 +98,6 @@ class Identity:
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> "Identity":
-        """That of what `config.json` holds."""
         return cls(
             str(config.get("experiment", "")),
             config.get("fingerprint", ""),

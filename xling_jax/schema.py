@@ -8,58 +8,102 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import unicodedata
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+import functools
+import re
+import textwrap
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal
+
+import pydantic
+from pydantic import AfterValidator, Strict, TypeAdapter, ValidationError
 
 EACH = "*"
 MOST = 10**9  # of a number of things that has no limit of its own
-SEEDS = 2**32  # JAX's keys are made of 32 bits
 SMALLEST, LARGEST = 1.2e-38, 3.4e38  # above 0, that float32 holds in full precision
+SOURCE = "tfds:NAME[/CONFIG][:SPLIT][#FIELD]"
+TEXTS = {  # what a line of text may be, by its name in a table
+    "text": "text",
+    "name": "a name",
+    "row": "a row's name",
+    "description": "a description",
+    "source": f"a text file, or {SOURCE}",
+    "files": f"files joined by +, or {SOURCE}",
+    "file": "a file",
+    "folder": "a folder",
+    "dictionary": "a dictionary",
+    "vectors": "a .vec file",
+}
+# No control characters, and unless it may be empty one that can be seen.
+_LINE, _VISIBLE = r"^[^\p{Cc}]*$", r"^[^\p{Cc}]*[^\p{Cc}\s][^\p{Cc}]*$"
 
 
 @dataclasses.dataclass(frozen=True)
 class Field:
-    """What one field may be.
-
-    meaning: what it decides, with its unit. form: what it has to be, in words. accepts: whether a
-    value is that.
-    """
+    """What one field may be: its meaning, with its unit, and its type for pydantic."""
 
     meaning: str
-    form: str
-    accepts: Callable[[Any], bool]
+    kind: Any
+
+    @functools.cached_property
+    def _adapter(self) -> TypeAdapter[Any]:
+        return TypeAdapter(self.kind)
+
+    @functools.cached_property
+    def form(self) -> str:
+        """What it has to be, in words."""
+        return _in_words(self._adapter.json_schema())
+
+    def accepts(self, value: Any) -> bool:
+        try:
+            self._adapter.validate_python(value)
+        except ValidationError:
+            return False
+        return True
 
 
 Section = Mapping[str, "Field | Section"]
 
 
+def _in_words(kind: Mapping[str, Any]) -> str:
+    """A JSON schema in words."""
+    match kind:
+        case {"description": said}:
+            return said
+        case {"enum": [*others, last]}:
+            return f"{', '.join(map(repr, others))} or {last!r}"
+        case {"type": "boolean"}:
+            return "True or False"
+        case {"type": "integer", "minimum": least, "maximum": most}:
+            return f"a whole number from {least:,} to {most:,}"
+        case {"type": "number", "minimum": least, "maximum": most}:
+            start = "above 0" if least == SMALLEST else f"from {least:g}"
+            return f"a number {start} to {most:,g}"
+        case {"prefixItems": parts}:
+            return f"a tuple: {' and '.join(map(_in_words, parts))}"
+        case {"items": of}:
+            least, most = kind.get("minItems", 0), kind.get("maxItems")
+            some = (
+                "any number" if least < 1 else str(least) if least == most else f"{least} or more"
+            )
+            each = ", each once" if "uniqueItems" in kind else ""
+            return f"a tuple of {some}{each}: {_in_words(of)}"
+    raise ValueError(f"no words for {kind}")
+
+
 def whole(meaning: str, least: int = 1, most: int = MOST) -> Field:
     """A whole number within a range, its ends included."""
-
-    def accepts(value: Any) -> bool:
-        return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
-
-    return Field(meaning, f"a whole number from {least:,} to {most:,}", accepts)
+    return Field(meaning, Annotated[int, Strict(), pydantic.Field(ge=least, le=most)])
 
 
 def seed(meaning: str) -> Field:
-    """A seed of random numbers."""
-    return dataclasses.replace(
-        whole(meaning, 0, SEEDS - 1), form="a whole number from 0 to 2^32 - 1"
-    )
+    """A seed of random numbers; JAX's keys are made of 32 bits."""
+    return whole(meaning, 0, 2**32 - 1)
 
 
 def number(meaning: str, least: float, most: float, *, above: bool = False) -> Field:
     """A number within a range, its ends included; with `above` it is a little above the least."""
-
-    def accepts(value: Any) -> bool:
-        if not isinstance(value, int | float) or isinstance(value, bool):
-            return False
-        return (max(least, SMALLEST) <= value if above else least <= value) and value <= most
-
-    start = f"above {least:g}" if above else f"from {least:g}"
-    return Field(meaning, f"a number {start} to {most:,g}", accepts)
+    least = max(least, SMALLEST) if above else least
+    return Field(meaning, Annotated[float, Strict(), pydantic.Field(ge=least, le=most)])
 
 
 def share(meaning: str) -> Field:
@@ -69,59 +113,79 @@ def share(meaning: str) -> Field:
 
 def flag(meaning: str) -> Field:
     """True or False."""
-    return Field(meaning, "True or False", lambda value: isinstance(value, bool))
+    return Field(meaning, Annotated[bool, Strict()])
 
 
 def choice(meaning: str, *choices: str) -> Field:
     """One of some words."""
-    named = " or ".join(filter(None, [", ".join(map(repr, choices[:-1])), repr(choices[-1])]))
-    return Field(meaning, named, lambda value: isinstance(value, str) and value in choices)
+    return Field(meaning, Literal[choices])
 
 
 def text(meaning: str, form: str = "text", *, is_needed: bool = False) -> Field:
     """A line of text: a file, a folder, a name; it may be empty unless it is needed."""
+    said = form + ("" if is_needed else ", or nothing")
+    pattern = pydantic.Field(pattern=_VISIBLE if is_needed else _LINE, description=said)
+    return Field(meaning, Annotated[str, Strict(), pattern])
 
-    def accepts(value: Any) -> bool:
-        if not isinstance(value, str) or (is_needed and not value.strip()):
-            return False
-        return not any(unicodedata.category(character) == "Cc" for character in value)
 
-    return Field(meaning, form + ("" if is_needed else ", or nothing"), accepts)
+def _apart(values: tuple) -> tuple:
+    if len(set(values)) < len(values):
+        raise ValueError("something is named twice")
+    return values
 
 
 def several(
-    meaning: str, of: Field, least: int = 0, most: int = MOST, *, apart: bool = False
+    meaning: str, of: Field, least: int = 0, most: int | None = None, *, apart: bool = False
 ) -> Field:
-    """A tuple of values that are each what `of` says.
-
-    Args:
-      meaning: of all.
-      of: of each.
-      least, most: how many there may be.
-      apart: whether no two may be the same.
-    """
-
-    def accepts(value: Any) -> bool:
-        if not isinstance(value, list | tuple) or not least <= len(value) <= most:
-            return False
-        return all(map(of.accepts, value)) and not (apart and len(set(value)) < len(value))
-
-    some = "any number" if least < 1 else str(least) if least == most else f"{least} or more"
-    each = ", each once" if apart else ""
-    return Field(meaning, f"a tuple of {some}{each}: {of.form}", accepts)
+    """A tuple of `least` to `most` values that are each what `of` says; if `apart`, each once."""
+    limits = pydantic.Field(min_length=least, max_length=most)
+    kind: Any = Annotated[tuple[of.kind, ...], limits]  # type: ignore[name-defined]
+    once = AfterValidator(_apart), pydantic.Field(json_schema_extra={"uniqueItems": True})
+    return Field(meaning, Annotated[kind, *once] if apart else kind)
 
 
 def each_of(meaning: str, *parts: Field) -> Field:
     """A tuple of as many values as there are parts, each what its part says."""
+    return Field(meaning, tuple[tuple(part.kind for part in parts)])  # type: ignore[misc]
 
-    def accepts(value: Any) -> bool:
-        return (
-            isinstance(value, list | tuple)
-            and len(value) == len(parts)
-            and all(part.accepts(x) for part, x in zip(parts, value, strict=True))
-        )
 
-    return Field(meaning, f"a tuple: {' and '.join(part.form for part in parts)}", accepts)
+def table(lines: str) -> dict[str, Any]:
+    """The section that lines of a name, a type and a meaning describe, two blanks between them.
+
+    A name may have a section's before it, as `skip_gram.window`. A type is `1..9` or `0.0..0.9`
+    (`>0.0..1.0`: above 0), `seed`, `share`, `flag`, words as `bpe|unigram`, or a name of `TEXTS`,
+    followed by `?` where the text may be empty. `*`, `+` or `{2}` behind it make a tuple of any
+    number, of one or more, or of two, and `!` says that each stands there once.
+    """
+    found: dict[str, Any] = {}
+    for line in re.sub(r"\n +", " " * 2, textwrap.dedent(lines).strip()).splitlines():
+        name, kind, meaning = re.split(" {2,}", line, maxsplit=2)
+        *above, last = name.split(".")
+        section = found
+        for part in above:
+            section = section.setdefault(part, {})
+        section[last] = _field(kind, " ".join(meaning.split()))
+    return found
+
+
+def _field(kind: str, meaning: str) -> Field:
+    """The field of a type as a `table` has it."""
+    match = re.fullmatch(r"(.+?)(?:([*+])|\{(\d+)\})?(!)?", kind)
+    assert match, kind
+    base, many, count, once = match.groups()
+    if many or count:
+        least = int(count or many == "+")
+        most = int(count) if count else None
+        return several(meaning, _field(base, ""), least, most, apart=bool(once))
+    if limits := re.fullmatch(r"(>?)(\d+\.\d+)\.\.([\d.e]+)", base):
+        return number(meaning, float(limits[2]), float(limits[3]), above=bool(limits[1]))
+    if limits := re.fullmatch(r"(\d+)\.\.(\d*)", base):
+        return whole(meaning, int(limits[1]), int(limits[2] or MOST))
+    if simple := {"seed": seed, "share": share, "flag": flag}.get(base):
+        return simple(meaning)
+    if "|" in base:
+        return choice(meaning, *base.split("|"))
+    return text(meaning, TEXTS[base.removesuffix("?")], is_needed=not base.endswith("?"))
 
 
 def check(values: Any, section: Section, path: str = "") -> None:

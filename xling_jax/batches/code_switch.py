@@ -63,9 +63,9 @@ class PieceDictionary:
     ) -> "PieceDictionary":
         """Puts dictionaries of one source language into token ids.
 
-        A translation is drawn in proportion to its weight among those into its language; if
-        several languages translate a word, their shares are equal. A capitalised word that is no
-        entry itself has the translations of its lower-case form, capitalised.
+        A translation is drawn in proportion to its weight among those into its language; if several
+        languages translate a word, their shares are equal. A capitalised word that is no entry
+        itself has the translations of its lower-case form, capitalised.
 
         Args:
           dictionaries: of one source language, each into another language.
@@ -128,21 +128,16 @@ def switch(
     probability: float = 0.3,
     most: float = 0.15,
 ) -> Switched:
-    """Replaces words of a block by translations.
+    """Replaces words of a block (ids of the joint vocabulary) by translations.
 
-    A word runs from an id that begins one to the next such id, special token (an id below 5) or
-    the block's end. A translation that equals the word changes nothing and does not count.
+    A word runs from an id that begins one to the next such id, special token (an id below 5) or the
+    block's end. A translation that equals the word changes nothing and does not count.
 
     Args:
-      tokens: int [n], ids of the joint vocabulary.
-      dictionary: of the block's language.
       seed_parts: integers from 0 that name the block: (seed, language, epoch, block). The random
         numbers depend on them and the place in the block alone.
       probability: with which each word of the dictionary is chosen.
       most: where more than floor(most * words) are chosen, a random subset of so many is kept.
-
-    Raises:
-      ValueError: `probability` or `most` is not between 0 and 1.
     """
     tokens = np.ascontiguousarray(tokens, np.int32)
     words, changes = _draw(tokens, dictionary, 0, seed_parts, probability)
@@ -164,8 +159,8 @@ def switch_window(
 
     The result has exactly `length` tokens. With longer translations the window's last words are
     left out, and its end may cut a word or translation in two; with shorter ones it runs on into
-    the next window's text. What is left of a word that begins before the window stays. Of the
-    words that the window shows floor(most * words) change at most.
+    the next window's text. What is left of a word that begins before the window stays. Of the words
+    that the window shows floor(most * words) change at most.
 
     A word's random numbers depend on `seed_parts` and its place in the stream alone: windows are
     made in any order and process, and each epoch draws anew. With epoch 0 always, a word has the
@@ -174,12 +169,7 @@ def switch_window(
     Args:
       read: gives int [n] of the stream for (start, n), going on with its beginning at its end.
       start, length: the window's first token, and its size.
-      dictionary: of the stream's language.
       seed_parts: integers from 0 that name the stream: (seed, language, epoch).
-      probability, most: as in `switch`.
-
-    Raises:
-      ValueError: `probability` or `most` is not between 0 and 1, or `read` gives too few tokens.
     """
     number = length
     while True:
@@ -245,7 +235,6 @@ def _draw(
     probability: float,
 ) -> tuple[np.ndarray, _Changes]:
     """The first place of every word, and all changes that are chosen, without a bound."""
-    _check_share("probability", probability)
     chance, which = _uniform(start, len(tokens), seed_parts).T
     begins = dictionary.starts[tokens]
     borders = np.flatnonzero(begins | (tokens < len(SPECIAL_TOKENS)))
@@ -286,13 +275,7 @@ def _uniform(start: int, number: int, seed_parts: Sequence[int]) -> np.ndarray:
 
 
 def _bound(most: float, words: int) -> int:
-    _check_share("most", most)
     return math.floor(most * words + 1e-9)  # 0.29 * 100 is less than 29
-
-
-def _check_share(field: str, value: float) -> None:
-    if not 0 <= value <= 1:
-        raise ValueError(f"{field}={value}: choose a share between 0 and 1")
 
 
 def _encoded(texts: Iterable[str], encode: Encode) -> dict[str, bytes | None]:

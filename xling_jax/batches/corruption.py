@@ -27,7 +27,6 @@ class PieceRange:
     shift: int
 
     def draw(self, bits: jax.Array) -> jax.Array:
-        """Ids (int32), uniform over the pieces of all languages, from uint32 bits."""
         ordinary = self.shift - SPECIALS
         drawn = (bits % jnp.uint32(self.languages * ordinary)).astype(jnp.int32)
         return drawn // ordinary * self.shift + SPECIALS + drawn % ordinary
@@ -84,7 +83,6 @@ def corrupt(
     """Selects 15 % of the pieces and masks, keeps or replaces each.
 
     Args:
-      batch: the step's tokens.
       token_hash_P: uint32 [P], the hash of (seed, step, sentence, position) of each token.
       marginals: float32 [4], shares (mask, keep, random, neighbour) of the selected tokens, of
         sum 1. A piece that should be replaced by a neighbour and has none is kept.

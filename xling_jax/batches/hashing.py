@@ -38,12 +38,6 @@ def count(state: jax.Array, counter: jax.Array) -> jax.Array:
 
 
 def token_hash(seed: jax.Array, step: jax.Array, slot_P: jax.Array, place_P: jax.Array):
-    """Returns uint32 [P], what all random choices for a token start from.
-
-    Args:
-      seed: uint32, of the replica.
-      step: integer, of the run.
-      slot_P: the token's sentence, as its index in the global batch.
-      place_P: the token's place in its sentence.
-    """
+    """Returns uint32 [P], what all random choices for a token start from: the replica's seed, the
+    step, the token's sentence, as its index in the global batch, and its place in it."""
     return combine(combine(combine(jnp.asarray(seed, jnp.uint32), step), slot_P), place_P)

@@ -45,7 +45,6 @@ class Layout:
 
     @property
     def shard_rows(self) -> Rows:
-        """The rows of one shard."""
         return tuple((count // self.shards, length) for count, length in self.rows)
 
     @property
@@ -55,7 +54,6 @@ class Layout:
 
     @property
     def most_sentences(self) -> int:
-        """Sentences a step can hold."""
         return math.ceil(self.sentences * (1 if self.attend_padding else SLACK))
 
     def step_shapes(self) -> list[tuple[int, ...]]:
@@ -64,7 +62,6 @@ class Layout:
         return [slots, slots, (self.shards, self.shard_places)]
 
     def capacities(self) -> np.ndarray:
-        """The length of every row."""
         return np.concatenate([np.full(count, length) for count, length in self.rows])
 
     def addresses(self) -> tuple[np.ndarray, np.ndarray]:
@@ -94,10 +91,6 @@ class Plan:
     def __len__(self) -> int:
         return len(self.sentence)
 
-    def steps(self, start: int, stop: int) -> "Plan":
-        """The plan of steps start..stop-1."""
-        return Plan(self.sentence[start:stop], self.start[start:stop], self.owner[start:stop])
-
     def fill(self) -> float:
         """The share of places that a sentence owns."""
         return float((self.owner >= 0).mean())
@@ -125,7 +118,7 @@ def pack(lengths_GxN: np.ndarray, capacity: int) -> tuple[np.ndarray, np.ndarray
 
     Returns:
       The row of each sentence and its first place there, int64 [G, N]. Rows of a group are used
-      from the first on; a sentence of no length has row -1.
+        from the first on; a sentence of no length has row -1.
     """
     groups, number = lengths_GxN.shape
     every = np.arange(groups)
@@ -144,18 +137,11 @@ def pack(lengths_GxN: np.ndarray, capacity: int) -> tuple[np.ndarray, np.ndarray
 def assign(
     order: np.ndarray, lengths: np.ndarray, layout: Layout
 ) -> list[list[tuple[np.ndarray, np.ndarray]]]:
-    """Deals the sentences of `order` out to ceil(n / sentences) steps.
+    """Deals the sentences of `order` (int [n], as they are trained on) out to ceil(n / sentences)
+    steps.
 
-    Args:
-      order: int [n], sentences in the order of training.
-      lengths: int [S], places each sentence of the store takes.
-      layout: the steps' shape.
-
-    Returns:
-      For each step, pairs of sentences and their rows, both int arrays.
-
-    Raises:
-      DoesNotFit: not all of them find a place.
+    Returns for each step pairs of sentences and their rows, both int arrays; DoesNotFit if not all
+    of them, by their lengths (int [S], of the store), find a place.
     """
     capacity = layout.capacities()
     steps = math.ceil(len(order) / layout.sentences)
@@ -245,10 +231,8 @@ def choose_layout(
     Args:
       lengths: int [S], places each sentence takes.
       passes: int [n] each, the sentences of every kind of pass over the text that it must serve.
-      sentences: sentences a step.
+      sentences, shards, attend_padding: see `Layout`.
       row_lengths: row lengths to use; one of the longest sentence is added where it is missing.
-      shards: parts of a step that are computed apart.
-      attend_padding: see `Layout`.
       divisor: of the number of rows of each block; the shards divide it.
 
     Raises:

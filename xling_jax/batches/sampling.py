@@ -51,7 +51,6 @@ class Sampler:
         return math.ceil(len(self.lengths) / self.layout.sentences)
 
     def plan(self, epoch: int) -> packing.Plan:
-        """The plan of one epoch, `steps_per_epoch` steps long."""
         return packing.planned(self._orders(epoch), self.lengths, self.layout)
 
     def _orders(self, epoch: int) -> Iterator[np.ndarray]:

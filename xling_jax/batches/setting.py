@@ -86,11 +86,8 @@ class Modifications:
         return "no-parallel" not in self.names
 
     def epochs_of(self, config_epochs: int) -> int:
-        """Epochs of training, where the config says so many.
-
-        Raises:
-          ValueError: the row's own number makes none, or too many.
-        """
+        """Epochs of training, where the config says so many; ValueError if the row's own number
+        makes none, or too many."""
         if "untrained" in self.names:
             return 0
         if self.epochs is None:
@@ -106,20 +103,14 @@ class Modifications:
 
     @property
     def needs_neighbours(self) -> bool:
-        """Whether pieces are replaced by their neighbours in another language."""
         return not self.names.isdisjoint(KNN)
 
 
 def parse(description: str, languages: Sequence[str]) -> Modifications:
-    """Reads a description such as `lang-pos;inv-order[fake];epochs[2.5x]`.
+    """Reads a description such as `lang-pos;inv-order[fake];epochs[2.5x]`, or `original`.
 
-    Args:
-      description: names of `MODIFICATIONS` joined by `;`, or `original`.
-      languages: the languages' names in order.
-
-    Raises:
-      ValueError: see `descriptions.parts`; an unknown language, a bad number, or modifications
-        that exclude each other.
+    ValueError: see `descriptions.parts`; an unknown language, a bad number, or modifications that
+    exclude each other.
     """
     known = {ORIGINAL: "nothing is changed"} | MODIFICATIONS
     found = descriptions.parts(description, known, NEED_ARGUMENT, MAY_HAVE_ARGUMENT)
@@ -193,9 +184,6 @@ def make(
     """The values of a row.
 
     Args:
-      modifications: as `parse` gives them.
-      languages: the languages' names in order.
-      seed: of the replica.
       learning_rate: peak, where the row does not name its own.
       max_length: places a sentence may take; what lang-pos offsets positions by.
       shift: ids between a special token of one language and the next one's own.

@@ -46,11 +46,8 @@ class StreamLayout:
         accumulate: int,
         is_fed: bool = False,
     ) -> "StreamLayout":
-        """Divides every part into `accumulate` pieces, or more, for the shards to share.
-
-        Raises:
-          ValueError: the shards cannot share the sequences evenly; the nearest numbers are named.
-        """
+        """Divides every part into `accumulate` pieces, or more, for the shards to share;
+        ValueError, naming the nearest numbers, if they cannot share the sequences evenly."""
         if not 1 <= accumulate <= sequences:
             raise ValueError(
                 f"batches.accumulate={accumulate}: choose 1 to batches.sequences={sequences}"
@@ -79,7 +76,6 @@ class StreamLayout:
 
     @property
     def microbatches(self) -> int:
-        """How many a shard works through."""
         return self.parts * self.sequences // (self.shards * self.microbatch)
 
     def step_shapes(self) -> list[tuple[int, ...]]:
@@ -130,12 +126,7 @@ def beginnings(sentences: np.ndarray, size: int, window: int) -> np.ndarray:
     """Where windows that begin with a sentence may start, int64, and then the stream's end.
 
     A sentence longer than a window is cut into pieces of that size, the same ones in every pass,
-    which are beginnings too.
-
-    Args:
-      sentences: see `sentence_starts`.
-      size: of the stream.
-      window: its tokens.
+    which are beginnings too. `sentences` see `sentence_starts`; `size` and `window` are tokens.
     """
     pieces = -(-np.diff(sentences, append=size) // window)
     number = np.arange(pieces.sum()) - np.repeat(np.cumsum(pieces) - pieces, pieces)

@@ -32,16 +32,8 @@ class PieceTables:
 
     @classmethod
     def of(cls, vocabulary: LanguageVocabulary, random_pieces: str) -> "PieceTables":
-        """The tables of a vocabulary.
-
-        Raises:
-          ValueError: an unknown `random_pieces`, or ANYWHERE where ids mean nothing outside their
-            language.
-        """
-        if random_pieces not in (ANYWHERE, INSIDE):
-            raise ValueError(
-                f"batches.random_pieces={random_pieces!r}: choose {ANYWHERE!r} or {INSIDE!r}"
-            )
+        """The tables of a vocabulary; ValueError for pieces from ANYWHERE where ids mean nothing
+        outside their language."""
         if vocabulary.way == "separate" and random_pieces == ANYWHERE:
             raise ValueError(
                 f"batches.random_pieces={ANYWHERE!r}: languages with token embeddings of their "
@@ -60,7 +52,6 @@ class PieceTables:
         return cls(*(jnp.asarray(x, jnp.int32) for x in (pieces, sizes, local, random, numbers)))
 
     def choice(self, language: jax.Array) -> "PieceChoice":
-        """What random replacements in a language are drawn from."""
         return PieceChoice(self.random[language], self.random_sizes[language])
 
 
@@ -73,7 +64,6 @@ class PieceChoice:
     size: jax.Array
 
     def draw(self, bits: jax.Array) -> jax.Array:
-        """Ids (int32), uniform, from uint32 bits."""
         return self.ids[(bits % self.size.astype(jnp.uint32)).astype(jnp.int32)]
 
 
@@ -89,7 +79,6 @@ class StreamStore:
     tables: PieceTables
 
     def to_device(self) -> "DeviceStreams":
-        """The same where a step can gather from it."""
         firsts = np.cumsum([0, *self.sizes[:-1]])
         return DeviceStreams(
             jnp.asarray(self.tokens, jnp.int32),

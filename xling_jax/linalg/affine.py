@@ -25,20 +25,16 @@ class AffineMap:
 
     @classmethod
     def identity(cls, width: int) -> "AffineMap":
-        """The map that changes nothing."""
         require_count("width", width)
         return cls(jnp.zeros(width), jnp.eye(width), jnp.zeros(width))
 
     @classmethod
     def learn(cls, source: jax.Array, target: jax.Array) -> "AffineMap":
-        """The map of points to their counterparts (W&C §5.1.2).
+        """The map of points to their counterparts, [n, d] both (W&C §5.1.2).
 
         W is orthogonal and learned after iterative normalisation, as W&C learn all of theirs
-        (§5.1). What normalisation does to a state cannot be undone in the other model's space, so
-        a state is only moved by the means: states of layer norms are about equally long.
-
-        Raises:
-          ValueError: the two are no matrices of the same shape [n, d], or not finite.
+        (§5.1). What normalisation does to a state cannot be undone in the other model's space, so a
+        state is only moved by the means: states of layer norms are about equally long.
         """
         source, target = points(one_space=True, counterparts=True, source=source, target=target)
         rotation = orthogonal_map(iterative_normalize(source), iterative_normalize(target))

@@ -91,14 +91,7 @@ class Moments:
 
 
 def moments(x: jax.Array, y: jax.Array) -> Moments:
-    """The moments of pairs of rows that fit in memory.
-
-    Args:
-      x: [n, d]. y: [n, e], a row for each item.
-
-    Raises:
-      ValueError: the two are no matrices with as many rows, or not finite.
-    """
+    """The moments of pairs of rows, [n, d] and [n, e], that fit in memory."""
     x, y = points(counterparts=True, x=x, y=y)
     return _moments(x, y, jnp.ones(len(x)))
 
@@ -130,20 +123,11 @@ def _moments(x_NxD: jax.Array, y_NxE: jax.Array, counts_N: jax.Array) -> Moments
 
 
 def linear_cka(x: jax.Array, y: jax.Array) -> jax.Array:
-    """Linear CKA of two representations of the same n items, by blocks of rows.
+    """Linear CKA of two representations of the same n items, [n, d] and [n, e], by blocks of rows.
 
-    Invariant to orthogonal maps, shifts and isotropic scaling of either side.
-
-    Args:
-      x: [n, d]. y: [n, e], a row for each item.
-
-    Returns:
-      float32, from 0 to 1: 1 for representations equal but for such a map, 0 where one side does
-      not vary (see `Moments.cka`). Inside a compiled program, where values are not checked, NaN
-      where one is NaN.
-
-    Raises:
-      ValueError: the two are no matrices with as many rows, or not finite.
+    Invariant to orthogonal maps, shifts and isotropic scaling of either side. From 0 to 1: 1 for
+    representations equal but for such a map, 0 where one side does not vary (see `Moments.cka`).
+    Inside a compiled program, where values are not checked, NaN where one is NaN.
     """
     return _linear_cka(*points(counterparts=True, x=x, y=y))
 

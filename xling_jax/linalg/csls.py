@@ -25,20 +25,13 @@ def top_k(
     nothing by it. Works on `block` queries at a time: no n x m matrix is made.
 
     Args:
-      queries: [n, d], of any length.
-      keys: [m, d], mapped into the same space.
-      k: how many keys for each query.
+      queries, keys: [n, d], of any length, and [m, d], mapped into the same space.
       neighbours: over how many nearest points r is taken; over all if there are fewer.
       sources: [s, d], the points that the queries are drawn from, default the queries.
-      block: queries at a time.
 
     Returns:
       float32 [n, k], the CSLS, highest first, and int32 [n, k], the keys' row numbers. Of equal
-      ones the lower number comes first. The cosine with a zero row is 0.
-
-    Raises:
-      ValueError: the arguments are no matrices of points of one space, or not finite; or there are
-        no k keys or no neighbours.
+        ones the lower number comes first. The cosine with a zero row is 0.
     """
     sources = queries if sources is None else sources
     query_NxD, key_MxD, source_SxD = points(

@@ -18,15 +18,8 @@ def center(x_NxD: jax.Array) -> jax.Array:
 def unit_center_unit(x: jax.Array) -> jax.Array:
     """Unit length, then centred, then unit length (Artetxe et al. 2018, VecMap, §3.1).
 
-    Args:
-      x: [n, d], n points.
-
-    Returns:
-      float32 [n, d]: points of unit length whose mean is near zero. A point at the mean of all,
-      which has no direction, is zero.
-
-    Raises:
-      ValueError: x is no matrix, or not finite.
+    The mean of the points, [n, d], becomes nearly zero. A point at the mean of all, which has no
+    direction, is zero.
     """
     return _unit_center_unit(*points(x=x))
 
@@ -39,16 +32,8 @@ def _unit_center_unit(x_NxD: jax.Array) -> jax.Array:
 def iterative_normalize(x: jax.Array, rounds: int = 5) -> jax.Array:
     """Unit length, then centred, repeated until both hold (Zhang et al. 2019 §3).
 
-    Args:
-      x: [n, d], n points.
-      rounds: how often; with the paper's 5 the lengths differ from 1 by little.
-
-    Returns:
-      float32 [n, d]: points with mean zero and length near 1. A zero point stays near zero; points
-      that are all equal become zero.
-
-    Raises:
-      ValueError: x is no matrix, or not finite; no rounds.
+    With the paper's 5 rounds the points, [n, d], have mean zero, and their lengths differ from 1 by
+    little. A zero point stays near zero; points that are all equal become zero.
     """
     require_count("rounds", rounds)
     return _iterative_normalize(*points(x=x), rounds)

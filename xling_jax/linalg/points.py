@@ -19,19 +19,16 @@ def magnitude(x: jax.Array, axis: int | None = None) -> jax.Array:
     return jnp.ldexp(jnp.float32(1), jnp.clip(exponent - 1, -126, 127))
 
 
-def matrices(
+def points(
     *, one_space: bool = False, counterparts: bool = False, **sides: jax.typing.ArrayLike
 ) -> list[jax.Array]:
-    """The arguments as float32 matrices [n, d], without a look at their values.
+    """The arguments as float32 matrices [n, d], checked.
 
-    Args:
-      one_space: all must have as many columns.
-      counterparts: all must have as many rows, row i of one belonging to row i of the others.
-      sides: the matrices by the names of the arguments.
-
-    Raises:
-      ValueError: one is no matrix of real numbers, or has no row or no column; or they do not fit
-        together.
+    ValueError, naming one and its row: it is no matrix of real numbers, has no row or no column, or
+    a value that is NaN or infinite in float32; or they do not fit together. With `one_space` all
+    must have as many columns; as `counterparts` as many rows, row i of one belonging to row i of
+    the others. NumPy looks at values, for XLA would compile a program for every shape; so points on
+    an accelerator are copied to the host.
     """
     found = []
     for name, side in sides.items():
@@ -45,43 +42,22 @@ def matrices(
                 f"{name} {given.shape} of {given.dtype}: give a matrix [n, d] of real numbers, "
                 "with at least one row and one column"
             )
-        with np.errstate(over="ignore"):  # what overflows is infinite, and `require_finite` says so
+        with np.errstate(over="ignore"):  # what overflows is infinite, and refused below
             found.append(jnp.asarray(given, jnp.float32))
     shapes = " and ".join(f"{name} {x.shape}" for name, x in zip(sides, found, strict=True))
     if one_space and len({x.shape[1] for x in found}) > 1:
         raise ValueError(f"{shapes}: give points of one space, with as many columns")
     if counterparts and len({len(x) for x in found}) > 1:
         raise ValueError(f"{shapes}: row i of one belongs to row i of the other, so give as many")
-    return found
-
-
-def require_finite(name: str, x: jax.Array) -> None:
-    """Raises ValueError, with argument and row, if a value is a NaN or infinite in float32.
-
-    NumPy looks at them, for XLA would compile a program for every shape. Points on an accelerator
-    are copied to the host for it.
-    """
-    if isinstance(x, jax.core.Tracer):
-        return
-    is_bad = ~np.isfinite(np.asarray(x)).all(axis=1)
-    if is_bad.any():
-        raise ValueError(
-            f"{name}: row {is_bad.argmax()} holds a NaN or an infinity; one such point would spoil "
-            "the results of all, so leave it out"
-        )
-
-
-def points(
-    *, one_space: bool = False, counterparts: bool = False, **sides: jax.typing.ArrayLike
-) -> list[jax.Array]:
-    """`matrices` whose values are finite.
-
-    Raises:
-      ValueError: as `matrices` and `require_finite`.
-    """
-    found = matrices(one_space=one_space, counterparts=counterparts, **sides)
     for name, x in zip(sides, found, strict=True):
-        require_finite(name, x)
+        if isinstance(x, jax.core.Tracer):
+            continue
+        is_bad = ~np.isfinite(np.asarray(x)).all(axis=1)
+        if is_bad.any():
+            raise ValueError(
+                f"{name}: row {is_bad.argmax()} holds a NaN or an infinity; one such point would "
+                "spoil the results of all, so leave it out"
+            )
     return found
 
 
@@ -94,11 +70,8 @@ def require_count(name: str, value: int, most: int | None = None) -> None:
 
 
 def row_pairs(name: str, pairs: np.ndarray, sizes: tuple[int, int]) -> np.ndarray:
-    """Pairs (i, j) of row numbers of two matrices, [n, 2].
-
-    Raises:
-      ValueError: there is none, or a row number that is no integer or does not exist.
-    """
+    """Pairs (i, j) of row numbers of two matrices, [n, 2]; ValueError if there is none, or a row
+    number that is no integer or does not exist."""
     pairs = np.asarray(pairs)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or not len(pairs):
         raise ValueError(f"{name} {pairs.shape}: give at least one row (i, j) of row numbers")

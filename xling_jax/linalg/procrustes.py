@@ -7,18 +7,11 @@ from xling_jax.linalg.points import magnitude, points
 
 
 def orthogonal_map(source: jax.Array, target: jax.Array) -> jax.Array:
-    """The orthogonal W that minimises ‖source W − target‖_F (Schönemann 1966).
+    """The orthogonal W that minimises ‖source W − target‖_F (Schönemann 1966), for points [n, d]
+    and their counterparts, row by row.
 
-    Args:
-      source: [n, d], n points.
-      target: [n, d], their counterparts, row by row.
-
-    Returns:
-      float32 [d, d]: a rotation, with a reflection where that is nearer. Where the points span
-      fewer than d dimensions it is one of many that are equally good.
-
-    Raises:
-      ValueError: the two are no matrices of the same shape, or not finite.
+    W is a rotation, [d, d], with a reflection where that is nearer. Where the points span fewer
+    than d dimensions it is one of many that are equally good.
     """
     return _orthogonal_map(*points(one_space=True, counterparts=True, source=source, target=target))
 

@@ -40,18 +40,14 @@ def map_unsupervised(
     Where the vectors are too poor or too different, the result is arbitrary, and nothing tells.
 
     Args:
-      source: [n, d], n vectors of one language.
-      target: [m, d], m vectors of another.
+      source, target: [n, d] and [m, d], vectors of the two languages, at least 20 each.
       seed: of the similarities that are left out at random.
       cutoff: how many words of each language may enter the dictionary. Time grows with its
         square, memory with 1,024 times it and with the 4,000 words of the first dictionary.
 
     Returns:
       float32 [n, d] and [m, d]: the normalised vectors in the common space, to be compared by
-      CSLS. Directions that the dictionary's words do not span are zero.
-
-    Raises:
-      ValueError: fewer than 20 rows, different dimensions, or values that are not finite.
+        CSLS. Directions that the dictionary's words do not span are zero.
     """
     require_count("cutoff", cutoff)
     if cutoff < FEWEST_WORDS:
@@ -93,15 +89,11 @@ def _self_learn(source_NxD, target_MxD, pairs_Px2, seed: int) -> jax.Array:
 def first_pairs(source_NxD: jax.Array, target_NxD: jax.Array) -> jax.Array:
     """A first dictionary from how each word resembles the others of its language (§3.2).
 
-    Translations resemble about as many words as much, whichever words these are. So each row of
-    a language's own similarity matrix is sorted, and sorted rows are compared across languages.
+    Translations resemble about as many words as much, whichever words these are. So each row of a
+    language's own similarity matrix is sorted, and sorted rows are compared across languages.
 
-    Args:
-      source_NxD: the n most frequent words, normalised.
-      target_NxD: those of the other language, as many.
-
-    Returns:
-      int32 [2n, 2]: row numbers (i, j), for each source word and for each target word.
+    Takes the n most frequent words of both, normalised; returns int32 [2n, 2]: row numbers (i, j),
+    for each source word and for each target word.
     """
 
     def profiles(x_NxD):
@@ -114,18 +106,10 @@ def first_pairs(source_NxD: jax.Array, target_NxD: jax.Array) -> jax.Array:
 
 @jax.jit
 def improve(source_NxD, target_MxD, pairs_Px2, key, keep) -> tuple[jax.Array, jax.Array]:
-    """One iteration: the dictionary's best rotation, then the rotation's best dictionary (§3.3).
+    """One iteration: the dictionary's best rotation, then the rotation's best dictionary (§3.3), as
+    `induce` gives it.
 
     Rotating one side by U V^T gives the same cosines as rotating both, by U and by V.
-
-    Args:
-      source_NxD, target_MxD: normalised vectors.
-      pairs_Px2: the dictionary.
-      key: a random key.
-      keep: the share of the similarities that may be chosen.
-
-    Returns:
-      As `induce`.
     """
     rotation_DxD = orthogonal_map(source_NxD[pairs_Px2[:, 0]], target_MxD[pairs_Px2[:, 1]])
     return induce(similarities(source_NxD, rotation_DxD.T), target_MxD, key, keep)
@@ -141,17 +125,12 @@ def induce(
     for it alone. (§3.3 sets the others to 0; here they are no candidates, also where all that is
     left is below 0. Where chance leaves a word nothing, all are candidates.)
 
-    Args:
-      x_NxD: n points of unit length.
-      y_MxD: m points of unit length in the same space.
-      key: a random key.
-      keep: the share, at most 1.
-      block: rows of x compared with all of y at a time.
+    Takes n and m points of unit length, and compares `block` rows of x with all of y at a time.
 
     Returns:
       int32 [n + m, 2], the row numbers (i, j): the nearest y of every x, then the nearest x of
-      every y. And the mean cosine of all points with their nearest, over both directions and with
-      nothing left out, so that it can be compared between different shares.
+        every y. And the mean cosine of all points with their nearest, over both directions and with
+        nothing left out, so that it can be compared between different shares.
     """
     n, m = len(x_NxD), len(y_MxD)
     block = min(block, n)
@@ -209,15 +188,8 @@ def _highest(score_NxM: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 @jax.jit
 def reweighted_map(source_NxD, target_MxD, pairs_Px2) -> tuple[jax.Array, jax.Array]:
-    """Whitened, rotated, re-weighted and de-whitened (§3.4; Artetxe et al. 2018, AAAI, §3).
-
-    Args:
-      source_NxD, target_MxD: normalised vectors.
-      pairs_Px2: the dictionary.
-
-    Returns:
-      Both in the common space, [n, d] and [m, d].
-    """
+    """Whitened, rotated, re-weighted and de-whitened (§3.4; Artetxe et al. 2018, AAAI, §3) by the
+    pairs of a dictionary: both languages' vectors in the common space."""
     with jax.default_matmul_precision("highest"):
         x_PxD, y_PxD = source_NxD[pairs_Px2[:, 0]], target_MxD[pairs_Px2[:, 1]]
         (whiten_x, colour_x), (whiten_y, colour_y) = _whitening(x_PxD), _whitening(y_PxD)

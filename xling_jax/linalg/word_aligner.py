@@ -192,13 +192,11 @@ def directed(
 
 
 def symmetrize(forward: Links, backward: Links) -> Links:
-    """Both directions' links put together by grow-diag-final-and (Koehn et al. 2003).
+    """Both directions' links (source place, target place) put together by grow-diag-final-and
+    (Koehn et al. 2003).
 
     Begins with the links that both have, adds neighbouring ones of either where a word has none
     yet, and at last links of either between two words that have none.
-
-    Args:
-      forward, backward: (source place, target place) of either direction.
     """
     union = set(forward) | set(backward)
     links = set(forward) & set(backward)
@@ -231,19 +229,13 @@ def align(
     target_sentences: Sequence[Sequence[str]],
     iterations: int = ITERATIONS,
 ) -> list[Links]:
-    """Links the words of parallel sentences.
+    """Links the words of parallel sentences, line by line translations, by so many iterations of
+    expectation maximisation in either direction.
 
-    Args:
-      source_sentences, target_sentences: words of sentences, line by line translations.
-      iterations: of expectation maximisation, in either direction.
-
-    Returns:
-      For each pair of sentences its links (source place, target place), from 0, sorted; none where
-      a sentence has no word. Such a pair changes nothing for the others.
-
-    Raises:
-      ValueError: different numbers of sentences, or none with words; a sentence that is not cut
-        into words, or is too long; no iterations.
+    Each pair of sentences gets its links (source place, target place), from 0, sorted; none where a
+    sentence has no word. Such a pair changes nothing for the others. ValueError: different numbers
+    of sentences, or none with words; a sentence that is not cut into words, or is too long; no
+    iterations.
     """
     require_count("iterations", iterations)
     if len(source_sentences) != len(target_sentences):

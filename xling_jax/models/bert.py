@@ -8,11 +8,13 @@ work that treats a token by itself runs over the M tokens at once; only attentio
 import dataclasses
 import math
 from collections.abc import Sequence
+from typing import Annotated, Literal
 
 import chex
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
+from pydantic import Field, with_config
 
 from xling_jax.batches.packing import Rows
 from xling_jax.models.dropout import (
@@ -23,23 +25,26 @@ from xling_jax.models.dropout import (
     dropout,
 )
 
+Size = Annotated[int, Field(ge=1, le=2**31 - 1)]
 
+
+@with_config({"extra": "forbid"})  # where it is read from a file
 @dataclasses.dataclass(frozen=True)
 class BertConfig:
     """The size and constants of a BERT; the defaults are BERT-small (D&S §2.1, Table 9)."""
 
-    vocabulary_size: int
-    layers: int = 12
-    hidden: int = 64
-    intermediate: int = 256
-    heads: int = 1
-    positions: int = 512
-    token_types: int = 2
-    dropout: float = 0.1
-    norm_epsilon: float = 1e-12
-    initial_sd: float = 0.02
-    dtype: str = "float32"  # of the computation; parameters are always float32
-    head: str = "bert"  # "linear": the token embeddings and a bias, nothing else (W&C)
+    vocabulary_size: Size
+    layers: Size = 12
+    hidden: Size = 64
+    intermediate: Size = 256
+    heads: Size = 1
+    positions: Annotated[Size, Field(ge=3)] = 512
+    token_types: Size = 2
+    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.1
+    norm_epsilon: Annotated[float, Field(ge=1e-38, lt=1)] = 1e-12
+    initial_sd: Annotated[float, Field(ge=0, lt=100)] = 0.02
+    dtype: Literal["float32", "bfloat16"] = "float32"  # parameters are always float32
+    head: Literal["bert", "linear"] = "bert"  # linear: token embeddings and a bias alone (W&C)
     remat: bool = False  # compute each layer again in the backward pass, to save memory
 
     def __post_init__(self):
@@ -48,15 +53,8 @@ class BertConfig:
                 f"models.hidden={self.hidden} is not divisible by models.heads={self.heads}: "
                 "choose a multiple"
             )
-        if self.dtype not in ("float32", "bfloat16"):
-            raise ValueError(f"models.dtype={self.dtype!r}: choose 'float32' or 'bfloat16'")
-        if self.head not in ("bert", "linear"):
-            raise ValueError(f"models.head={self.head!r}: choose 'bert' or 'linear'")
-        if not 0 <= self.dropout < 1:
-            raise ValueError(f"models.dropout={self.dropout}: choose a value in [0, 1)")
 
     def dense(self, features: int, name: str) -> nn.Dense:
-        """A dense layer that computes in this config's dtype."""
         return nn.Dense(features, dtype=jnp.dtype(self.dtype), name=name)
 
     def norm(self, name: str) -> nn.LayerNorm:
@@ -84,15 +82,9 @@ def blocks(rows: Rows) -> list[tuple[slice, tuple[int, int]]]:
 
 
 def segment_bias(segments: jax.Array | None, rows: Rows) -> list[jax.Array | float]:
-    """What attention adds to the scores of each block: far below 0 between segments of a row.
-
-    Args:
-      segments: int32, flat or as rows; None where all tokens of a row attend to each other.
-      rows: the blocks.
-
-    Returns:
-      For each block of n rows of t tokens [n, 1, t, t], or 0.
-    """
+    """What attention adds to the scores of each block of n rows of t tokens: [n, 1, t, t], far
+    below 0 between segments of a row; 0 without segments, where all tokens of a row attend to
+    each other."""
     bias: list[jax.Array | float] = []
     for block, (n, t) in blocks(rows):
         if segments is None:
@@ -227,10 +219,9 @@ class Bert(nn.Module):
 
         Args:
           tokens: int32 ids, [N, T], or flat [M] with `rows`.
-          positions: int32, like tokens: rows of the position table.
-          segments: int32, like tokens. Tokens attend to tokens of their row with the same segment;
-            None: to all of their row.
-          token_types: int32, like tokens.
+          positions, token_types: int32, like tokens: rows of the tables.
+          segments: int32, like tokens. Tokens attend to tokens of their row with the same
+            segment; None: to all of their row.
           rows: the blocks of rows that flat tokens consist of.
           bits: dropout's bits of each token, flat; None turns dropout off.
           layers: which states to return, 0 being the embeddings; all by default. Layers above the

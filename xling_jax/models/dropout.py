@@ -12,13 +12,8 @@ HEAD_STRIDE = 65_537  # counters of different heads never meet: rows are shorter
 
 
 def dropout(x: jax.Array, bits: jax.Array, rate: float) -> jax.Array:
-    """Returns `x` with a share `rate` of its elements zeroed, the rest scaled by 1 / (1 - rate).
-
-    Args:
-      x: any floating array.
-      bits: uint32 of a shape that broadcasts to x's.
-      rate: 0 <= rate < 1, resolved to 2^-32.
-    """
+    """Returns `x` with a share `rate` (0 <= rate < 1, resolved to 2^-32) of its elements zeroed,
+    the rest scaled by 1 / (1 - rate); bits are uint32 and broadcast to x's shape."""
     keep = bits >= jnp.uint32(round(rate * 2**32))
     return jnp.where(keep, x * (1.0 / (1.0 - rate)), jnp.zeros((), x.dtype))
 

@@ -1,25 +1,20 @@
 """A model in a folder, ours or one of `transformers`."""
 
-import hashlib
 from pathlib import Path
 from typing import Any
 
+from xling_jax.files import sha256
 from xling_jax.models import stored
 from xling_jax.models.hugging_face import model as hugging_face
 from xling_jax.models.hugging_face import text, xlm_text
 from xling_jax.models.hugging_face.text import HuggingFaceModel
 from xling_jax.models.hugging_face.xlm_text import XlmModel
-from xling_jax.models.stored import StoredModel
+from xling_jax.models.text_model import TextModel
 
 
 def files(folder: Path) -> list[Path]:
-    """The files of a model.
-
-    Raises:
-      FileNotFoundError: the folder holds neither a stored model nor one of `transformers` with its
-        tokenizer.
-      ValueError: its weights are a pickle.
-    """
+    """The files of a model; FileNotFoundError if the folder holds neither a stored model nor one of
+    `transformers` with its tokenizer, ValueError if its weights are a pickle."""
     if not (folder / hugging_face.CONFIG).exists():
         return stored.files(folder)
     found = [folder / hugging_face.CONFIG, hugging_face.require(folder)]
@@ -30,21 +25,13 @@ def files(folder: Path) -> list[Path]:
 
 def manifest(folder: Path) -> list[dict[str, Any]]:
     """What a run's description says of a model: its files and their hashes; see `files`."""
-    found = []
-    for path in files(folder):
-        with open(path, "rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        found.append({"source": str(path), "language": "model", "sha256": digest})
-    return found
+    return [
+        {"source": str(path), "language": "model", "sha256": sha256(path)} for path in files(folder)
+    ]
 
 
-def load(folder: Path, language: str) -> StoredModel | HuggingFaceModel | XlmModel:
-    """The model, which is to read a language.
-
-    Raises:
-      FileNotFoundError: there is no such model.
-      ValueError: it is damaged, or of another language.
-    """
+def load(folder: Path, language: str) -> TextModel:
+    """The model, which is to read a language; ValueError if it is damaged or of another one."""
     if (folder / hugging_face.CONFIG).exists():
         kind = XlmModel if xlm_text.is_in(folder) else HuggingFaceModel
         return kind.load(folder, language)

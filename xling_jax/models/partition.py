@@ -42,11 +42,8 @@ def is_under(path: str, pattern: str) -> bool:
 
 
 def own_paths(plain: Params, patterns: Iterable[str]) -> frozenset[str]:
-    """The leaves of a plain tree that each language has for itself.
-
-    Raises:
-      ValueError: a pattern that no parameter lies under, or a range that goes beyond them.
-    """
+    """The leaves of a plain tree that lie under patterns, which each language has for itself;
+    ValueError for a pattern that no parameter lies under, or a range that goes beyond them."""
     leaves = list(traverse_util.flatten_dict(plain, sep="/"))
     own: set[str] = set()
     for pattern in patterns:
@@ -69,14 +66,9 @@ def _stack(leaves: Sequence[Any]):
 
 
 def split(models: Sequence[Params], patterns: Iterable[str] = ()) -> Params:
-    """The partitioned tree of one plain model a language.
+    """The partitioned tree of one plain model a language; what is shared is taken from the first.
 
-    Args:
-      models: plain parameters, a tree for each language; what is shared is taken from the first.
-      patterns: what each language has for itself, see `is_under`.
-
-    Raises:
-      ValueError: a pattern that no parameter lies under.
+    For patterns of what each language has for itself, and the ValueError, see `own_paths`.
     """
     chex.assert_trees_all_equal_shapes(models[0], *models)
     own = own_paths(models[0], patterns)
@@ -120,18 +112,11 @@ def paths(params: Params) -> frozenset[str]:
 
 
 def convert(params: Params, patterns: Iterable[str], number: int) -> Params:
-    """The same models under another partition.
+    """The same models, of `number` languages or wholly shared, under another partition.
 
     What becomes separate starts from what was shared, or from the language's own; what becomes
-    shared is the first language's.
-
-    Args:
-      params: partitioned, of `number` languages or wholly shared.
-      patterns: of the new partition.
-      number: of languages.
-
-    Raises:
-      ValueError: a pattern without parameters, or another number of languages.
+    shared is the first language's. ValueError: a pattern without parameters, or another number of
+    languages.
     """
     had = languages(params)
     if had not in (None, number):

@@ -13,47 +13,41 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated
 
 import numpy as np
 import safetensors.numpy
 from flax import traverse_util
+from pydantic import Field, TypeAdapter, with_config
 
 from xling_jax import records
 from xling_jax.corpora.normalize import Normalization, Normalizer
-from xling_jax.files import link_beside, require_regular, write_beside
+from xling_jax.files import link_beside, read_json, require_regular, sha256, write_beside
 from xling_jax.models import heads, tensor_files
 from xling_jax.models.bert import BertConfig
-from xling_jax.models.json_fields import Fields, bert_field
-from xling_jax.models.text_model import BLANK, NO_WORD, Encoded, require_rows
+from xling_jax.models.text_model import BLANK, NO_WORD, Encoded, TextModel, require_rows
+from xling_jax.records import Count
 from xling_jax.vocabulary.pieces import CLS, SEP, SPECIAL_TOKENS, Pieces
 
 CONFIG, WEIGHTS, PIECES, IDS = "model.json", "model.safetensors", "pieces.model", "ids.npy"
 FORMAT = 4
-UNSIGNED, WITHOUT_OWN = (1, 2), 3  # older formats: without digests, without what is own
+UNSIGNED = (1, 2)  # older formats, without digests; also 3 does not say what is own
 DIGESTS = "files"  # the field of the digests: SHA-256 of every other file, by its name
+RESTORE = "restore the folder from a copy, or write the model again by the run that trained it"
 
 
 @dataclasses.dataclass(frozen=True)
-class StoredModel:
-    """A model of one language.
+class StoredModel(TextModel):
+    """A model of one language of ours; the order of its pieces may be reversed (D&S §2.3).
 
-    config: its size. params: plain, see `heads.initial_params`. language: its name.
     pieces: the vocabulary. ids: int32 [pieces], the row of the embeddings of each piece.
-    normalization: how the text was written that it was trained on. special_ids: the ids before and
-    behind a sentence. inverted: whether the pieces between them are in reversed order (D&S §2.3).
-    own: the paths of parameters that the language has for itself; None of an older folder.
+    normalization: how the text was written that it was trained on.
     """
 
-    config: BertConfig
-    params: Mapping[str, Any]
-    language: str
     pieces: Pieces
     ids: np.ndarray
     normalization: Normalization
-    special_ids: tuple[int, int] = (CLS, SEP)
-    inverted: bool = False
-    own: frozenset[str] | None = frozenset()
+    own: frozenset[str] | None = dataclasses.field(default=frozenset(), kw_only=True)
 
     @functools.cached_property
     def write(self) -> Normalizer:
@@ -61,7 +55,6 @@ class StoredModel:
         return Normalizer(self.language, self.normalization)
 
     def encode(self, sentences: Sequence[str]) -> list[np.ndarray]:
-        """See `TextModel`."""
         written = list(map(self.write, sentences))
         return [self._ordered(self.ids[found]) for found in self.pieces.encode(written)]
 
@@ -70,11 +63,10 @@ class StoredModel:
 
     @functools.cached_property
     def _starts(self) -> np.ndarray:
-        """Whether a piece begins a word."""
         return np.array([name.startswith(BLANK) for name in self.pieces.names])
 
     def encode_words(self, written: Sequence[str]) -> list[Encoded]:
-        """See `TextModel`; all is NO_WORD where a word does not begin with a piece of its own."""
+        """All is NO_WORD where a word does not begin with a piece of its own."""
         found = []
         for sentence, pieces in zip(written, self.pieces.encode(written), strict=True):
             number = np.cumsum(self._starts[pieces], dtype=np.int32) - 1
@@ -84,7 +76,6 @@ class StoredModel:
         return found
 
     def single_pieces(self, words: Iterable[str] | None = None) -> dict[str, int]:
-        """See `TextModel`."""
         if words is None:
             names = (name.removeprefix(BLANK) for name in self.pieces.names if name[:1] == BLANK)
             words = filter(None, names)
@@ -100,13 +91,8 @@ class StoredModel:
 def save(
     folder: str | os.PathLike[str], model: StoredModel, like: str | os.PathLike[str] | None = None
 ) -> None:
-    """Writes a model; the last file of all says that it is complete.
-
-    Args:
-      folder: that gets it.
-      model: to write.
-      like: the folder of a model with the same parameters, to share the file of them.
-    """
+    """Writes a model; the last file of all says that it is complete. `like` is the folder of a
+    model with the same parameters, whose file of them is shared."""
     folder = Path(folder)
     leaves = {
         path: np.ascontiguousarray(leaf, np.float32)
@@ -140,12 +126,7 @@ def save(
 
 
 def files(folder: Path) -> list[Path]:
-    """The files of a model.
-
-    Raises:
-      FileNotFoundError: it is not complete.
-      ValueError: one is a folder, a pipe or a device.
-    """
+    """The files of a model; FileNotFoundError if it is not complete."""
     for path in (found := [folder / name for name in (CONFIG, WEIGHTS, PIECES, IDS)]):
         if not path.exists():
             raise FileNotFoundError(
@@ -156,78 +137,62 @@ def files(folder: Path) -> list[Path]:
     return found
 
 
+@with_config({"extra": "forbid"})
+@dataclasses.dataclass(frozen=True)
+class _Description:
+    """What `CONFIG` holds; older folders have less."""
+
+    format: Count
+    language: Annotated[str, Field(min_length=1)]
+    normalization: Normalization
+    model: BertConfig
+    frame: tuple[Count, Count] = (CLS, SEP)
+    inverted: bool = False
+    own: frozenset[str] | None = None
+    files: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    sha256: str = ""
+
+
+_DESCRIPTION = TypeAdapter(_Description)
+
+
 def load(folder: str | os.PathLike[str]) -> StoredModel:
-    """Reads what `save` wrote.
-
-    Older folders have no digests, so that damage to values that stay possible goes unseen.
-
-    Raises:
-      FileNotFoundError: there is no complete model.
-      ValueError: a file is damaged, or they do not belong together; it is named.
-    """
+    """Reads what `save` wrote; ValueError, naming the file, if one is damaged or they do not belong
+    together. Older folders have no digests: damage to values that stay possible goes unseen."""
     folder = Path(folder).expanduser()
-    paths = files(folder)
-    fields = Fields.read(folder / CONFIG)
-    config, others = _description(fields)
-    if records.SEAL in fields:
-        _require_digests(paths, fields)
-    pieces = Pieces.load(folder / PIECES)
-    params = traverse_util.unflatten_dict(_leaves(folder, config), sep="/")
-    ids = _ids(folder, pieces, config)
-    return StoredModel(config=config, params=params, pieces=pieces, ids=ids, **others)
-
-
-def _description(fields: Fields) -> tuple[BertConfig, dict[str, Any]]:
-    """The size that `CONFIG` says, and the other fields of a `StoredModel` that it has."""
-    number = fields.integer("format")
-    if number not in (*UNSIGNED, WITHOUT_OWN, FORMAT):
-        raise fields.error("format", f"this version reads 1 to {FORMAT}; take a newer one")
-    is_signed = number not in UNSIGNED
-    size, written = fields.object("model"), fields.object("normalization")
-    defaults = {field.name: field.default for field in dataclasses.fields(BertConfig)}
-    defaults["vocabulary_size"] = None
-    sizes = {name: bert_field(size, name, name, default) for name, default in defaults.items()}
-    last = sizes["vocabulary_size"] - 1
-    special_ids = fields.integers("frame", 2, None if is_signed else [CLS, SEP], at_most=last)
-    others = {
-        "language": fields.text("language"),
-        "normalization": Normalization(
-            written.boolean("punctuation"),
-            cast(Any, written.text("tokenize", choices=("moses", "none"))),
-        ),
-        "special_ids": (special_ids[0], special_ids[1]),
-        "inverted": fields.boolean("inverted", None if is_signed else False),
-        "own": frozenset(fields.texts("own")) if number == FORMAT else None,
-    }
-    known = [size, written, fields]
-    if is_signed:
-        known.append(digests := fields.object(DIGESTS))
-        fields.text(records.SEAL)
-        for name in (WEIGHTS, PIECES, IDS):
-            digests.text(name)
-    for each in known:
-        each.require_no_others()
-    try:
-        return BertConfig(**sizes), others
-    except ValueError as error:
-        raise ValueError(f"{fields.path}: {error}") from None
-
-
-def _require_digests(paths: Iterable[Path], fields: Fields) -> None:
-    """ValueError unless all files are those that the description was written for."""
-    written = {name: fields.get(name) for name in fields.names()}
-    for path in paths:
-        if path.name == CONFIG:
-            is_same = records.sealed(written) == written
-        else:
-            with open(path, "rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
-            is_same = digest == written[DIGESTS][path.name]
-        if not is_same:
+    path, *others = files(folder)
+    content = read_json(path)
+    number = content.get("format") if isinstance(content, dict) else None
+    if isinstance(number, int) and not 1 <= number <= FORMAT:
+        raise ValueError(f"{path}: format={number}: this version reads 1 to {FORMAT}")
+    said = records.typed(_DESCRIPTION, content, str(path), RESTORE)
+    if said.format not in UNSIGNED or said.sha256:
+        for name in (DIGESTS, records.SEAL):
+            if name not in content:
+                raise ValueError(f"{path}: {name} is missing: {RESTORE}")
+        changed = [x for x in others if said.files.get(x.name) != sha256(x)]
+        if changed or records.sealed(content) != content:
             raise ValueError(
-                f"{path} is damaged or changed: its SHA-256 is not the one in {CONFIG}. Restore "
-                "the folder from a copy, or write the model again by the run that trained it"
+                f"{(changed or [path])[0]} is damaged or changed: its SHA-256 is not the one in "
+                f"{CONFIG}: {RESTORE}"
             )
+    rows = said.model.vocabulary_size
+    if max(said.frame) >= rows:
+        raise ValueError(
+            f"{path}: frame={list(said.frame)}: the model has ids from 0 to {rows - 1}"
+        )
+    pieces = Pieces.load(folder / PIECES)
+    return StoredModel(
+        config=said.model,
+        params=traverse_util.unflatten_dict(_leaves(folder, said.model), sep="/"),
+        language=said.language,
+        pieces=pieces,
+        ids=_ids(folder, pieces, said.model),
+        normalization=said.normalization,
+        special_ids=said.frame,
+        inverted=said.inverted,
+        own=said.own,
+    )
 
 
 def _leaves(folder: Path, config: BertConfig) -> dict[str, np.ndarray]:
@@ -236,8 +201,7 @@ def _leaves(folder: Path, config: BertConfig) -> dict[str, np.ndarray]:
     file.require_layers(config.layers, CONFIG)
     wanted = traverse_util.flatten_dict(heads.param_shapes(config), sep="/")
     shapes = {path: leaf.shape for path, leaf in wanted.items()}
-    way_out = "Restore the folder from a copy"
-    tensor_files.require_shapes(file.path, file.shapes, shapes, CONFIG, way_out)
+    tensor_files.require_shapes(file.path, file.shapes, shapes, CONFIG, RESTORE)
     return {path: file.read(path) for path in shapes}
 
 
@@ -248,11 +212,11 @@ def _ids(folder: Path, pieces: Pieces, config: BertConfig) -> np.ndarray:
     try:
         ids = np.load(io.BytesIO(content), allow_pickle=False)
     except Exception as error:  # numpy says nothing of what its parser raises
-        raise ValueError(f"{path} is damaged: restore it from a copy") from error
+        raise ValueError(f"{path} is damaged: {RESTORE}") from error
     if ids.shape != (pieces.size,) or ids.dtype != np.int32:
         raise ValueError(
             f"{path}: {ids.dtype} {list(ids.shape)} are no ids of the {pieces.size} pieces of "
-            f"{PIECES}: restore the folder from a copy"
+            f"{PIECES}: {RESTORE}"
         )
     require_rows(path, dict(zip(pieces.names, ids.tolist(), strict=True)), config.vocabulary_size)
     return ids

@@ -20,12 +20,7 @@ class TensorFile:
     """
 
     def __init__(self, path: Path):
-        """Reads the header.
-
-        Raises:
-          FileNotFoundError: there is no file.
-          ValueError: it is no file of safetensors, or not whole.
-        """
+        """Reads the header; ValueError if it is no file of safetensors, or not whole."""
         require_regular(path)
         self.path = path
         try:
@@ -54,11 +49,7 @@ class TensorFile:
             )
 
     def read(self, name: str) -> np.ndarray:
-        """A floating tensor as float32.
-
-        Raises:
-          ValueError: some values are not finite in float32.
-        """
+        """A floating tensor as float32; ValueError if some values are not finite in float32."""
         self.require_floating(name)
         value = self._file.get_tensor(name)
         with np.errstate(over="ignore"):
@@ -76,15 +67,8 @@ class TensorFile:
 def require_shapes(
     path: Path, found: Mapping[str, Shape], wanted: Mapping[str, Shape], config: str, way_out: str
 ) -> None:
-    """ValueError unless tensors are those of a config.
-
-    Args:
-      path: their file's.
-      found: their shapes, by their names.
-      wanted: what the shapes should be.
-      config: the name of the config's file.
-      way_out: what to do where one is missing.
-    """
+    """ValueError unless the shapes found in a file, by names, are those wanted by a config's file;
+    `way_out` says what to do where one is missing."""
     for name, shape in wanted.items():
         if name not in found:
             raise ValueError(f"{path}: tensor {name} is missing. {way_out}")

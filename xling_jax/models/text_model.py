@@ -1,48 +1,50 @@
 """What a model with its tokenizer gives to those who read text with it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import abc
+import dataclasses
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
+from xling_jax.corpora.normalize import Normalizer
 from xling_jax.models.bert import BertConfig
+from xling_jax.vocabulary.pieces import CLS, SEP
 
 NO_WORD = -1
 BLANK = "▁"  # with which SentencePiece marks the begin of a word
 Encoded = tuple[np.ndarray, np.ndarray]
 
 
-class TextModel(Protocol):
-    """An encoder and how text becomes its tokens."""
+@dataclasses.dataclass(frozen=True)
+class TextModel(abc.ABC):
+    """An encoder of a language and how text becomes its tokens.
 
-    @property
-    def config(self) -> BertConfig:
-        """The model's size."""
+    config: its size. params: plain, see `heads.initial_params`. special_ids: those before and
+    behind a sentence, such as those of [CLS] and [SEP]. inverted: whether the ids of a sentence
+    are given in reversed order. own: the paths of parameters that its language has for itself;
+    None where nobody wrote them down, and they are told by comparing models.
+    """
 
-    @property
-    def params(self) -> Mapping[str, Any]:
-        """Plain parameters, see `heads.initial_params`."""
+    config: BertConfig
+    params: Mapping[str, Any]
+    language: str
+    special_ids: tuple[int, int] = dataclasses.field(default=(CLS, SEP), kw_only=True)
+    inverted: bool = dataclasses.field(default=False, kw_only=True)
+    own: frozenset[str] | None = dataclasses.field(default=None, kw_only=True)
 
-    @property
-    def special_ids(self) -> tuple[int, int]:
-        """The ids before and behind a sentence, such as those of [CLS] and [SEP]."""
+    @functools.cached_property
+    def write(self) -> Callable[[str], str]:
+        """Writes a sentence so that its words stand between blanks."""
+        return Normalizer(self.language)
 
-    @property
-    def inverted(self) -> bool:
-        """Whether the ids of a sentence are given in reversed order."""
-
-    @property
-    def own(self) -> frozenset[str] | None:
-        """The paths of parameters that its language has for itself; None where nobody wrote them
-        down."""
-
+    @abc.abstractmethod
     def encode(self, sentences: Sequence[str]) -> list[np.ndarray]:
         """Ids of each sentence of any text, int32 [pieces], without special tokens."""
 
-    def write(self, sentence: str, /) -> str:
-        """A sentence whose words stand between blanks."""
-
+    @abc.abstractmethod
     def encode_words(self, written: Sequence[str]) -> list[Encoded]:
         """Of sentences that `write` gave: their ids, and the number of each one's word.
 
@@ -50,21 +52,15 @@ class TextModel(Protocol):
         belong to none have NO_WORD.
         """
 
+    @abc.abstractmethod
     def single_pieces(self, words: Iterable[str] | None = None) -> dict[str, int]:
-        """Those of some words, or of all that the vocabulary has, that are one piece; its id.
-
-        Words that the vocabulary cannot write are none of them.
-        """
+        """Those of some words, or of all that the vocabulary has, that are one piece; its id. Words
+        that the vocabulary cannot write are none of them."""
 
 
 def require_rows(path: Path, ids: Mapping[str, int], rows: int) -> None:
-    """ValueError unless every piece has a row of the token embeddings of its own.
-
-    Args:
-      path: of the file that gives ids to pieces.
-      ids: of each piece.
-      rows: how many rows there are.
-    """
+    """ValueError unless every piece has a row of its own among the token embeddings; `path` gave
+    the ids to the pieces."""
     names: dict[int, str] = {}
     for name, number in ids.items():
         if not 0 <= number < rows:

@@ -22,11 +22,8 @@ _RENAMED = {"transfer": "zero_shot"}  # config files, by their older names
 
 
 def parse_options(argument: str | None, defaults: Mapping[str, str]) -> dict[str, str]:
-    """Reads what follows the colon in `--config=file.py:row=8,scale=paper`.
-
-    Raises:
-      ValueError: an option that `defaults` does not name, without a value, or given twice.
-    """
+    """Reads what follows the colon in `--config=file.py:row=8,scale=paper`; ValueError for an
+    option that `defaults` does not name, without a value, or given twice."""
     options, given = dict(defaults), set[str]()
     for part in filter(None, (argument or "").split(",")):
         name, equals, value = part.partition("=")
@@ -43,14 +40,9 @@ def parse_options(argument: str | None, defaults: Mapping[str, str]) -> dict[str
 
 
 def load_config(path: str, argument: str | None = None) -> ml_collections.ConfigDict:
-    """The experiment of a config file.
+    """The experiment of a config file: what its function `get_config` returns, given the options.
 
-    Args:
-      path: of a Python file with a function `get_config`.
-      argument: what the function is given, if anything: options.
-
-    Raises:
-      ValueError: there is no such file, it fails, or it refuses the options; the file is named.
+    ValueError, naming the file: there is no such file, it fails, or it refuses the options.
     """
     if not path:
         raise ValueError(f"--config= is empty: {_NAME_ONE}")
@@ -97,13 +89,8 @@ def _no_config(path: Path) -> str:
 
 
 def require_fields(config: ml_collections.ConfigDict, flag: str, arguments: Sequence[str]) -> None:
-    """Raises ValueError where an argument sets a field that the config does not have.
-
-    Args:
-      config: as its file gives it.
-      flag: what the arguments that set fields begin with, before the dot.
-      arguments: of the command line, as `--config.training.epochs=3`.
-    """
+    """Raises ValueError where an argument, as `--config.training.epochs=3`, sets a field that the
+    config does not have; `flag` is what stands before the first dot."""
     for argument in arguments:
         name = "--" + argument.partition("=")[0].lstrip("-")
         if not argument.startswith("-") or not name.startswith(f"{flag}."):
@@ -125,23 +112,16 @@ def require_fields(config: ml_collections.ConfigDict, flag: str, arguments: Sequ
 
 
 def config_beside(path: str, name: str, argument: str) -> ml_collections.ConfigDict:
-    """The experiment of another config file in the same folder.
-
-    Args:
-      path: of the config file that asks. name: of the other. argument: its options.
-    """
+    """The experiment of the config file `name` in the folder of another, `path`, with options."""
     return load_config(str(Path(path).with_name(name)), argument)
 
 
 def chosen_rows(config: ml_collections.ConfigDict, parse: Callable[[str, str], T]) -> list[T]:
     """The rows that a config asks for, as `parse(name, description)` gives them.
 
-    `config.row` names rows of `config.rows`, or sets of rows of `config.sets`, joined by `+`; or
-    it is itself a description.
-
-    Raises:
-      ValueError: no row, a row or seed named twice, rows whose folders would
-        be the same, or a row that `parse` refuses.
+    `config.row` names rows of `config.rows`, or sets of rows of `config.sets`, joined by `+`; or it
+    is itself a description. ValueError for no row, a row or seed named twice, rows whose folders
+    would be the same, or a row that `parse` refuses.
     """
     asked = config.row.split("+")
     if not all(name.strip() for name in asked):
@@ -186,11 +166,8 @@ def require_own_folders(rows: Iterable[str]) -> None:
 
 
 def languages(option: str, value: str) -> tuple[str, ...]:
-    """Reads `en-fr` as (en, fr).
-
-    Raises:
-      ValueError: there are not two, one is named twice, or a name cannot be a field's.
-    """
+    """Reads `en-fr` as (en, fr); ValueError where there are not two, one is named twice, or a name
+    cannot be a field's."""
     names = tuple(value.split("-"))
     if len(names) < 2 or "" in names:
         raise ValueError(f"{option}={value!r}: name two languages or more, joined by one - each")

@@ -22,7 +22,7 @@ from pydantic import TypeAdapter
 
 from xling_jax import files, records
 from xling_jax.files import write_beside
-from xling_jax.records import UNKNOWN, Count, Identity, Number, Numbers
+from xling_jax.records import UNKNOWN, Count, Identity, Numbers
 
 CONFIG, METRICS, RESULTS = "config.json", "metrics.jsonl", "results.json"
 _ARRAYS = re.compile(r"row(.+)_seed(\d+)\.npz")
@@ -74,7 +74,7 @@ class _ReplicaLine:
     row: str
     seed: Count
     step: Count
-    epoch: Number | None = None
+    epoch: float | None = None
     metrics: Numbers = field(default_factory=dict)
     fingerprint: str = ""
 
@@ -153,11 +153,8 @@ def _is_there(path: Path) -> bool:
 
 
 def read_results(path: Path, identity: Identity = UNKNOWN) -> list[Replica]:
-    """The replicas in `results.json`, in its order; no file reads as none.
-
-    Raises:
-      ValueError: it is damaged, or an entry is of another experiment than `identity`.
-    """
+    """The replicas in `results.json`, in its order; ValueError if it is damaged, or an entry is of
+    another experiment than `identity`."""
     if not _is_there(path):
         return []
     entries = files.read_json(path)
@@ -225,11 +222,9 @@ def _record(entry: Any, where: str, identity: Identity) -> tuple[str, Record] | 
 def read_metrics(path: Path, identity: Identity = UNKNOWN) -> Metrics:
     """The lines of `metrics.jsonl` by kind; other kinds are passed over.
 
-    A last line without its line end is what a kill leaves: it is dropped if it cannot be read.
-    Of two lines for the same row, seed and step (a resumed run) the later holds.
-
-    Raises:
-      ValueError: it is damaged, or a line is of another experiment than `identity`.
+    A last line without its line end is what a kill leaves: it is dropped if it cannot be read. Of
+    two lines for the same row, seed and step (a resumed run) the later holds. ValueError if it is
+    damaged, or a line is of another experiment than `identity`.
     """
     found: dict[str, dict[tuple[str, int, int], Record]] = {"train": {}, "evaluation": {}}
     lines = []
@@ -254,11 +249,7 @@ def read_metrics(path: Path, identity: Identity = UNKNOWN) -> Metrics:
 
 
 def read_config(path: Path) -> dict[str, Any]:
-    """`config.json`, an object; no file reads as empty.
-
-    Raises:
-      ValueError: it is damaged.
-    """
+    """`config.json`, an object; no file reads as empty, a damaged one is a ValueError."""
     if not _is_there(path):
         return {}
     config = files.read_json(path)
@@ -279,10 +270,8 @@ def array_files(folder: Path) -> dict[str, tuple[int, Path]]:
 
 
 def write_arrays(path: Path, arrays: Arrays, fingerprint: str = "") -> Path:
-    """Writes what the figures need as `.npz`, beside its place and then renamed.
-
-    The format has a checksum of every array. `fingerprint` is the experiment's.
-    """
+    """Writes what the figures need as `.npz`, which has a checksum of every array; `fingerprint` is
+    the experiment's."""
     content = io.BytesIO()
     fields = {name: value for name, value in vars(arrays).items() if value is not None}
     np.savez(content, fingerprint=np.array(fingerprint), **fields)

@@ -10,10 +10,11 @@ import ml_collections
 
 from xling_jax import devices, processes
 from xling_jax.records import Identity
-from xling_jax.runs import recording, results, store
+from xling_jax.runs import results, store
 from xling_jax.training.interruption import Interrupted, Interruption
-from xling_jax.training.loop import Diverged
+from xling_jax.training.loop import Diverged, Replica
 from xling_jax.training.metrics import MetricsFile, say
+from xling_jax.training.step import RUNNING
 
 Member = tuple[str, int]  # a replica's row and seed
 
@@ -37,19 +38,51 @@ class Planned:
     make: Callable[[], Group]
 
 
+def _done(path: Path) -> set[Member]:
+    found = processes.of_first(lambda: [[r.row, r.seed] for r in results.read_results(path)])
+    return {(row, seed) for row, seed in found}
+
+
+def store_result(
+    workdir: Path,
+    replica: Replica,
+    total: int,
+    stopped_at: int,
+    metrics: Mapping[str, float],
+    scored_at: int | None = None,
+) -> None:
+    """Adds a replica to `results.json`.
+
+    Args:
+      total: the updates of its schedule.
+      stopped_at: the step at which it diverged, or RUNNING.
+      metrics: of its last evaluation, or of the one selected; none of one that diverged.
+      scored_at: the step of that evaluation, by default the last.
+    """
+    has_ended = stopped_at == RUNNING
+    results.add_result(
+        workdir / results.RESULTS,
+        results.Replica(
+            experiment=replica.identity.experiment,
+            fingerprint=replica.identity.fingerprint,
+            row=replica.row,
+            description=replica.description,
+            seed=replica.seed,
+            step=total if has_ended else stopped_at,
+            metrics=metrics,
+            diverged_at=None if has_ended else stopped_at,
+            scored_at=(total if scored_at is None else scored_at) if has_ended else None,
+        ),
+    )
+    processes.wait("a stored result")
+
+
 class Run:
     """An experiment in a workdir, from what is stored there to its report."""
 
     def __init__(self, workdir: Path, report: Callable[[Path], str]):
-        """Makes the workdir and locks it.
-
-        Args:
-          workdir: of the run.
-          report: writes the report of a workdir, and returns its tables.
-
-        Raises:
-          ValueError: see `store.lock`.
-        """
+        """Makes the workdir and locks it, see `store.lock`; `report` writes the report of a
+        workdir, and returns its tables."""
         self.workdir, self._report = workdir, report
         self._lock = store.lock(workdir)
         self.stored: dict[str, Any] = {}
@@ -71,7 +104,6 @@ class Run:
 
     @property
     def identity(self) -> Identity:
-        """Of the experiment."""
         return Identity.of(self.stored)
 
     def deal(
@@ -96,7 +128,7 @@ class Run:
         """
         found = [[(row, seed) for row, seed in group] for group in self.stored.get("groups", [])]
         if found and side_by_side and side_by_side != max(map(len, found)):
-            done = recording.done(self._path)
+            done = _done(self._path)
             for number, group in enumerate(found):
                 is_asked = bool(group) and set(group) <= set(wanted)
                 if (
@@ -124,7 +156,7 @@ class Run:
 
     def waiting(self, planned: Sequence[Planned]) -> list[tuple[int, Planned]]:
         """The groups that are not stored yet, each with its number, from 1."""
-        done = recording.done(self._path)
+        done = _done(self._path)
         return [(n, each) for n, each in enumerate(planned, 1) if not set(each.members) <= done]
 
     def store(self) -> None:
@@ -136,8 +168,8 @@ class Run:
 
         Args:
           planned: all groups.
-          less_memory: what to do where memory does not suffice.
-          advice: what to do where every replica diverged.
+          less_memory, advice: what to do where memory does not suffice, or where every replica
+            diverged.
 
         Raises:
           Diverged: no replica has a result.
@@ -175,7 +207,6 @@ class Run:
         return self.workdir / results.RESULTS
 
     def report(self) -> str:
-        """Writes the report, and returns the tables."""
         return processes.by_first(lambda: self._report(self.workdir))
 
 

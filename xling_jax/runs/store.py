@@ -24,42 +24,16 @@ from xling_jax.training.metrics import say
 # Sections and fields that change how fast a run goes, how often it saves, which replicas there are
 # or what is done with them afterwards, not what a replica computes. What the chosen rows stand for
 # and the content of texts and models are compared apart, wherever they lie.
-WITHOUT_EFFECT = (
-    "devices",
-    "profile",
-    "row",
-    "rows",
-    "runs",
-    "seeds",
-    "sets",
-    "tasks",
-    "transfer",
-    "workdir",
-    "batches.accumulate",
-    "batches.resident_tokens",
-    "corpora.processes",
-    "evaluators.row_lengths",
-    "evaluators.sentences",
-    "models.remat",
-    "training.kept_checkpoints",  # of older configs
-    "training.steps_per_call",
-    "training.save_every",
-)
+WITHOUT_EFFECT = """
+devices profile row rows runs seeds sets tasks transfer workdir batches.accumulate
+batches.resident_tokens corpora.processes evaluators.row_lengths evaluators.sentences models.remat
+training.steps_per_call training.save_every training.kept_checkpoints
+""".split()  # the last one is of older configs
 NEEDED = ("fingerprint", "config", "rows", "texts")  # of what a run is resumed from
-VERSIONS_OF = (
-    "xling_jax",
-    "jax",
-    "flax",
-    "optax",
-    "orbax-checkpoint",
-    "sentencepiece",
-    "numpy",
-    "gensim",
-    "sacremoses",
-    "sentencex",
-    "jieba",
-    "tokenizers",
-)
+VERSIONS_OF = """
+xling_jax jax flax optax orbax-checkpoint sentencepiece numpy gensim sacremoses sentencex jieba
+tokenizers
+""".split()
 
 
 def _with_effect(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -79,14 +53,10 @@ def fingerprint(
 
 
 def hashed(source: str, language: str, field: str, where: str) -> dict[str, str]:
-    """What a manifest says of a source, with a hash of its content.
+    """What a manifest says of a source, a file or a TFDS name, with a hash of its content.
 
-    Args:
-      source: a file or a TFDS name. language: its language. field: of the config, that names it.
-      where: the field's whole name, for errors.
-
-    Raises:
-      ValueError, FileNotFoundError: it cannot be read.
+    `field` is the config's, that names it, and `where` its whole name, for errors. ValueError or
+    FileNotFoundError where it cannot be read.
     """
     with errors.in_field(where):
         digest = sources.fingerprint(source)
@@ -95,11 +65,8 @@ def hashed(source: str, language: str, field: str, where: str) -> dict[str, str]
 
 def lock(workdir: Path) -> Lock | None:
     """Makes the folder and its lock, which whoever writes there keeps; None but for the first
-    process.
-
-    Raises:
-      ValueError: nothing can be written there, or another process writes there; it is named.
-    """
+    process. ValueError: nothing can be written there, or another process, which is named, writes
+    there."""
     taken = None
     if processes.is_first():
         try:
@@ -164,17 +131,10 @@ def _version(name: str) -> str | None:
 
 
 def describe(
-    config: ml_collections.ConfigDict,
-    texts: Sequence[Mapping[str, Any]],
-    rows: Mapping[str, str],
+    config: ml_collections.ConfigDict, texts: Sequence[Mapping[str, Any]], rows: Mapping[str, str]
 ) -> dict[str, Any]:
-    """What `config.json` says of an experiment.
-
-    Args:
-      config: checked.
-      texts: the manifest of what it was given to read.
-      rows: the descriptions of the chosen rows.
-    """
+    """What `config.json` says of an experiment: its checked config, the manifest of the texts that
+    it was given to read, and the descriptions of the chosen rows."""
     fields = config.to_dict()
     return {
         "experiment": config.name,
@@ -194,8 +154,8 @@ def begun(
 ) -> dict[str, Any] | None:
     """What the same experiment stored when it began in this workdir; None if none did.
 
-    Rows that were not asked for before are added to it: a table can grow. A run that
-    trained nothing may be replaced by any other.
+    Rows that were not asked for before are added to it: a table can grow. A run that trained
+    nothing may be replaced by any other.
 
     Args:
       workdir: of the run.
@@ -204,21 +164,19 @@ def begun(
 
     Raises:
       ValueError: the folder holds a run of another config, of which the fields that differ are
-        named, or something there is damaged or of another experiment; or see
-        `require_own_folders`.
+        named, or something there is damaged or of another experiment; or see `require_own_folders`.
     """
     return processes.of_first(lambda: _begun(workdir, description, (*NEEDED, *needed)))
 
 
 def _trained(workdir: Path) -> Path | None:
     """Something that a run computed in a workdir."""
-    checkpoints = (x for x in workdir.glob("checkpoints/*/[0-9]*") if x.name.isdigit())
-    lines = workdir / METRICS
-    if os.path.lexists(workdir / RESULTS):
-        return workdir / RESULTS
+    found, lines = workdir / RESULTS, workdir / METRICS
+    if os.path.lexists(found):
+        return found
     if os.path.lexists(lines) and not (lines.is_file() and not lines.stat().st_size):
         return lines
-    return next(checkpoints, None)
+    return next((x for x in workdir.glob("checkpoints/*/[0-9]*") if x.name.isdigit()), None)
 
 
 def _begun(

@@ -1,7 +1,6 @@
 """Checkpoints of everything that training changes; all that the project uses of Orbax."""
 
 import dataclasses
-import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -14,7 +13,7 @@ import orbax.checkpoint as ocp
 from pydantic import TypeAdapter
 
 from xling_jax import processes, records
-from xling_jax.files import read_json, write_beside
+from xling_jax.files import read_json, sha256, write_beside
 from xling_jax.records import UNKNOWN, Count, Identity
 from xling_jax.training.metrics import finite
 from xling_jax.training.step import State
@@ -61,22 +60,13 @@ def _to_tree(state: State) -> dict:
 
 
 def _hashes(folder: Path) -> dict[str, str]:
-    """The hash of every file below a folder, by its path."""
-    found = {}
-    for path in sorted(folder.rglob("*")):
-        if path.is_file():
-            with open(path, "rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
-            found[path.relative_to(folder).as_posix()] = digest
-    return found
+    every = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): sha256(path) for path in every}
 
 
 def _require_unchanged(folder: Path) -> _Record | None:
-    """The record of a checkpoint; one of an older version has none.
-
-    Raises:
-      ValueError: a file is not what was written.
-    """
+    """The record of a checkpoint, of which every file is as it was written, or a ValueError; a
+    checkpoint of an older version has none."""
     path = folder / RECORD
     if not path.exists():
         return None
@@ -106,11 +96,8 @@ class Checkpoints:
     ):
         """Opens the folder, made if need be; what a killed run left unfinished is removed.
 
-        Args:
-          folder: of the checkpoints.
-          kept: how many of the newest stay.
-          identity: of the experiment.
-          replicas: the row and seed of each.
+        Of the newest so many are kept. The experiment, and the row and seed of each replica, are
+        written down and compared.
         """
         self._folder = folder.resolve()
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -142,7 +129,6 @@ class Checkpoints:
         return self._manager.latest_step()
 
     def describe(self) -> str:
-        """Where the newest checkpoint is, in words."""
         self.wait()
         step = self.latest()
         return "none was saved" if step is None else str(self._folder / str(step))
@@ -159,7 +145,6 @@ class Checkpoints:
             raise ValueError(f"{self._folder} has checkpoints of later steps than {step}")
 
     def drop_later(self, step: int) -> None:
-        """Deletes the checkpoints of steps after `step`."""
         with processes.together():
             for later in self._manager.all_steps():
                 if later > step:
@@ -171,11 +156,8 @@ class Checkpoints:
             self._manager.wait_until_finished()
 
     def restore(self, like: State) -> State:
-        """The newest checkpoint, placed on the devices as `like` is.
-
-        Raises:
-          ValueError: it cannot be read: torn, changed, or of another model or experiment.
-        """
+        """The newest checkpoint, placed on the devices as `like` is; ValueError if it cannot be
+        read: torn, changed, or of another model or experiment."""
         step = self.latest()
         assert step is not None
         if wrong := processes.of_first(lambda: self._wrong(step)):
@@ -239,17 +221,13 @@ class Checkpoints:
         )
 
     def close(self) -> None:
-        """Waits for the save under way and releases the folder."""
         self.wait()
         self._manager.close()
 
 
 def read(folder: Path, step: int) -> dict:
-    """A checkpoint in a folder as numpy arrays, whatever devices and processes wrote it.
-
-    Raises:
-      ValueError: it is not there, changed, or cannot be read.
-    """
+    """A checkpoint in a folder as numpy arrays, whatever devices and processes wrote it; ValueError
+    if it is not there, changed, or cannot be read."""
     handler = ocp.StandardCheckpointHandler()
     try:
         _require_unchanged(folder / str(step))

@@ -41,7 +41,6 @@ class StepCompiler:
     """Compiles `train_steps` for a program and a number of replicas, each once."""
 
     def __init__(self, store: Store):
-        """Takes the training text."""
         self._store = store
         self._compiled: dict[tuple, Compiled] = {}  # by all that fixes the arguments' shapes
 
@@ -57,24 +56,15 @@ class StepCompiler:
         """The compiled function.
 
         Args:
-          program: the model, the optimiser and a shard's rows.
-          mesh: the devices.
           layout: of a step.
           steps: the length of a call's plan.
           replicas: how many the function trains.
           setting: any replica's, for its shapes.
         """
-        shapes = tuple((x.shape, str(x.dtype)) for x in jax.tree.leaves(setting))
-        key = (program, mesh, layout, steps, replicas, shapes)
-        if key not in self._compiled:
-            self._compiled[key] = self._compile(*key[:-1], setting)
-        return self._compiled[key]
-
-    def discard(self, compiled: Compiled) -> None:
-        """Frees a function that is not going to be used."""
-        self._compiled = {k: kept for k, kept in self._compiled.items() if kept is not compiled}
-
-    def _compile(self, program, mesh, layout, steps, replicas, setting) -> Compiled:
+        of_setting = tuple((x.shape, str(x.dtype)) for x in jax.tree.leaves(setting))
+        key = (program, mesh, layout, steps, replicas, of_setting)
+        if key in self._compiled:
+            return self._compiled[key]
         began = time.perf_counter()
         own, plans = devices.A_REPLICA, (replicas, steps)
         shapes = [jax.ShapeDtypeStruct(shape, np.int32) for shape in layout.step_shapes()]
@@ -102,4 +92,8 @@ class StepCompiler:
             f"{time.perf_counter() - began:.0f} s"
             + (f", {needed / 2**20:,.0f} MiB a device" if needed else "")
         )
-        return Compiled(compiled, needed)
+        self._compiled[key] = Compiled(compiled, needed)
+        return self._compiled[key]
+
+    def discard(self, compiled: Compiled) -> None:
+        self._compiled = {k: kept for k, kept in self._compiled.items() if kept is not compiled}

@@ -34,21 +34,18 @@ class InputPipeline(Protocol):
     """Says what stands in each step."""
 
     @property
-    def layout(self) -> StepLayout:
-        """The shape of a step."""
+    def layout(self) -> StepLayout: ...
 
     def steps(self, start: int, stop: int) -> Sequence[np.ndarray]:
         """The fields of the plan of updates start..stop-1, of one epoch: [R, stop - start, …]."""
 
-    def close(self) -> None:
-        """Ends what it has running."""
+    def close(self) -> None: ...
 
 
 class SentencePipeline:
     """Plans the epochs of all replicas, one ahead, in a thread of its own."""
 
     def __init__(self, samplers: Sequence[Sampler]):
-        """Takes the replicas' samplers."""
         self.layout, self._epoch = samplers[0].layout, samplers[0].steps_per_epoch
         self._samplers = samplers
         self._thread = ThreadPoolExecutor(1)
@@ -59,7 +56,7 @@ class SentencePipeline:
         return _fields(plans)
 
     def steps(self, start: int, stop: int) -> list[np.ndarray]:
-        """The fields of the plan of updates start..stop-1; begins with the next epoch's."""
+        """See `InputPipeline`; begins with the next epoch's plan."""
         epoch, first = divmod(start, self._epoch)
         for number in (epoch, epoch + 1):
             if number not in self._plans:
@@ -70,7 +67,6 @@ class SentencePipeline:
         return [field[:, first : first + stop - start] for field in fields]
 
     def close(self) -> None:
-        """Ends the thread."""
         self._thread.shutdown(cancel_futures=True)
 
 
@@ -78,8 +74,7 @@ class PlansSteps(Protocol[L]):
     """A sampler whose plans of some steps need none of earlier ones."""
 
     @property
-    def layout(self) -> L:
-        """The shape of a step."""
+    def layout(self) -> L: ...
 
     def plan(self, first: int, stop: int, /) -> Any:
         """The plan of updates first..stop-1, of one epoch."""
@@ -89,30 +84,21 @@ class ResidentPipeline(Generic[L]):
     """Plans of text that lies on the device."""
 
     def __init__(self, samplers: Sequence[PlansSteps[L]]):
-        """Takes the replicas' samplers."""
         self.layout: L = samplers[0].layout
         self._samplers = samplers
 
     def steps(self, start: int, stop: int) -> list[np.ndarray]:
-        """The fields of the plan of updates start..stop-1, of one epoch: [R, stop - start, …]."""
         return _fields([sampler.plan(start, stop) for sampler in self._samplers])
 
-    def close(self) -> None:
-        """Nothing is running."""
+    def close(self) -> None: ...
 
 
 class StreamingPipeline:
     """Plans with their tokens, read ahead by Grain in threads."""
 
     def __init__(self, samplers: Sequence[StreamSampler], read: Read, total: int, shards: Set[int]):
-        """Takes what it needs.
-
-        Args:
-          samplers: the replicas'.
-          read: how a window is read.
-          total: the number of updates.
-          shards: whose windows are read; those of other processes stay empty.
-        """
+        """`read` reads a window; of the `total` updates those windows are read that `shards` of
+        this process's devices work on, and others stay empty."""
         self._shards = shards
         self.layout = dataclasses.replace(samplers[0].layout, is_fed=True)
         self._samplers, self._read, self._total = samplers, read, total
@@ -134,7 +120,6 @@ class StreamingPipeline:
         return _fields(plans)
 
     def steps(self, start: int, stop: int) -> list[np.ndarray]:
-        """The fields of the plan of updates start..stop-1: [R, stop - start, …]."""
         if start != self._next:
             import grain  # imported late: it is slow, and most runs' text fits the device
 
@@ -146,5 +131,4 @@ class StreamingPipeline:
         return [np.concatenate(fields, axis=1) for fields in zip(*found, strict=True)]
 
     def close(self) -> None:
-        """Drops what was read ahead."""
         self._next, self._ahead = -1, iter(())

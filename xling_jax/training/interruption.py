@@ -13,17 +13,14 @@ class Interruption:
     """While it is entered, SIGTERM and Ctrl-C are only noted: the run ends where it can resume."""
 
     def __init__(self):
-        """Nothing was noted yet."""
         self._is_noted = False
 
     def __enter__(self) -> "Interruption":
-        """Takes the signals over."""
         signals = (signal.SIGTERM, signal.SIGINT)
         self._handlers = {number: signal.signal(number, self._note) for number in signals}
         return self
 
     def __exit__(self, *_) -> None:
-        """Gives the signals back."""
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
 

@@ -46,7 +46,6 @@ class Replica:
 
     @property
     def name(self) -> str:
-        """For files and messages."""
         return f"row {self.row}, seed {self.seed}"
 
 
@@ -78,7 +77,6 @@ class Schedule:
         return min(marks)
 
     def saves(self, step: int) -> bool:
-        """Whether a checkpoint is due."""
         return step == self.total or step % self.save_every == 0 or step in self.evaluations
 
 
@@ -111,13 +109,9 @@ class Training:
 
         Args:
           program: the model, the optimiser and the shape of a batch.
-          mesh: the devices.
-          replicas: what to train.
           store: the training text.
           pipeline: of the replicas, closed when training ends.
-          schedule: when to do what.
-          checkpoints: where states are saved.
-          metrics: where training is logged.
+          checkpoints, metrics: where states are saved, and training is logged.
           evaluate: the metrics of each replica, or nothing, from (step, state, settings), at the
             schedule's evaluations.
           interruption: asked after every call whether to end.
@@ -164,9 +158,8 @@ class Training:
     def run(self) -> State:
         """Trains to the end of the schedule and returns the final state.
 
-        Raises:
-          Interrupted: it was asked to end before; a checkpoint is saved.
-          Diverged: no replica has a finite loss any more.
+        Interrupted: it was asked to end before, and a checkpoint is saved. Diverged: no replica has
+        a finite loss any more.
         """
         try:
             self._run()
@@ -189,7 +182,8 @@ class Training:
             if self._step in schedule.evaluations:
                 began = time.perf_counter()
                 self.evaluate()
-                progress.evaluated(time.perf_counter() - began)
+                progress.evaluating += time.perf_counter() - began
+                progress.evaluated += 1
             is_asked = self._interruption.was_asked()
             if schedule.saves(self._step) or is_asked:
                 self._checkpoints.save(self._step, self.state, self.evaluations)
@@ -198,7 +192,8 @@ class Training:
                     f"interrupted at step {self._step} of {schedule.total}; a checkpoint is saved, "
                     "and the same command goes on from there"
                 )
-        say(f"trained; evaluation took {100 * progress.evaluation_share:.0f} % of the time")
+        share = progress.evaluating / max(1e-9, progress.training + progress.evaluating)
+        say(f"trained; evaluation took {100 * share:.0f} % of the time")
 
     def evaluate(self) -> list[dict[str, float]]:
         """Measures the replicas as they are, keeps it and logs it; returns the metrics of each."""
@@ -235,7 +230,6 @@ class Training:
 
     @functools.cached_property
     def _compiled(self):
-        """The compiled step; it is compiled when the first update is due."""
         compiled = self._compiler(
             self._program,
             self._mesh,
@@ -279,7 +273,7 @@ class Training:
             )
             metrics = jax.tree.map(lambda x: x[:, : stop - start], devices.fetch(metrics))
         seconds = time.perf_counter() - began
-        progress.trained(seconds)
+        progress.training += seconds
         self._step = stop
         speed = float(metrics.tokens.sum()) / seconds
         for number, replica in enumerate(self._replicas):

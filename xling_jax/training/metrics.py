@@ -1,5 +1,6 @@
 """What a run says while it goes on: lines of JSON in a file, lines of text on the terminal."""
 
+import dataclasses
 import json
 import math
 import sys
@@ -49,11 +50,8 @@ class MetricsFile:
             file.write(json.dumps(line, allow_nan=False) + "\n")
 
     def keep(self, is_kept: Callable[[dict[str, Any]], bool]) -> None:
-        """Drops lines, and one that a kill cut off: what a resumed run will write again.
-
-        Raises:
-          ValueError: another line cannot be read.
-        """
+        """Drops lines, and one that a kill cut off: what a resumed run will write again. ValueError
+        if another line cannot be read."""
         if not processes.is_first() or not self._path.exists():
             return
         *lines, _ = self._path.read_bytes().split(b"\n")
@@ -64,32 +62,23 @@ class MetricsFile:
         write_beside(self._path, b"".join(kept))
 
 
+@dataclasses.dataclass
 class Progress:
-    """Speed and time left of one group's training."""
+    """Speed and time left of one group's training, from step `start` to `total`.
 
-    def __init__(self, start: int, total: int, evaluations: int):
-        """Counts from step `start` of `total`, with so many evaluations to come."""
-        self._start, self._total, self._left = start, total, evaluations
-        self._training = self._evaluating = 0.0
-        self._evaluated = 0
+    evaluations: those to come. training, evaluating: seconds. evaluated: how often.
+    """
 
-    def trained(self, seconds: float) -> None:
-        """Adds the time of a training call."""
-        self._training += seconds
-
-    def evaluated(self, seconds: float) -> None:
-        """Adds the time of an evaluation."""
-        self._evaluating += seconds
-        self._evaluated += 1
-        self._left -= 1
-
-    @property
-    def evaluation_share(self) -> float:
-        """Evaluation's share of the time so far."""
-        return self._evaluating / max(1e-9, self._training + self._evaluating)
+    start: int
+    total: int
+    evaluations: int
+    training: float = 0.0
+    evaluating: float = 0.0
+    evaluated: int = 0
 
     def left(self, step: int) -> float:
         """Seconds to the end, from the speed so far."""
-        a_step = self._training / max(1, step - self._start)
-        an_evaluation = self._evaluating / max(1, self._evaluated)
-        return (self._total - step) * a_step + self._left * an_evaluation
+        a_step = self.training / max(1, step - self.start)
+        an_evaluation = self.evaluating / max(1, self.evaluated)
+        to_come = self.evaluations - self.evaluated
+        return (self.total - step) * a_step + to_come * an_evaluation

@@ -22,14 +22,10 @@ def initial_moments(config: OptimizerConfig, params):
 
 
 def mean_gradient(summed, counts_K: jax.Array):
-    """Gradients of mean losses from those of sums.
+    """Gradients of mean losses from those of sums, over counts_K (float32) tokens of each language.
 
     What is shared follows the mean over all tokens, what belongs to a language the mean over its
     own: so that a language with nothing shared is trained as if there were no other.
-
-    Args:
-      summed: a tree like the parameters.
-      counts_K: float32, over how many tokens of each language.
     """
 
     def own(leaf):
@@ -64,14 +60,9 @@ def update(
 ):
     """The update before the learning rate, and the new moments.
 
-    Each part is clipped by the norm of the model it is of: what is shared by that of the whole
-    gradient, a language's part by that of the language's model.
-
-    Args:
-      config: constants of the optimiser.
-      gradient, moments, params: as `mean_gradient`, `initial_moments` and `partition.split` give.
-      present_K: bool, the languages of the step.
-      norm, norm_K: see `norms`.
+    Each part is clipped by the norm of the model it is of (see `norms`): what is shared by that of
+    the whole gradient, a language's part by that of the language's model. present_K (bool) are the
+    languages of the step.
     """
     direction = adam(config).update
     shared = clipped(config, gradient[SHARED], norm)

@@ -30,16 +30,12 @@ class Sharded(Hashable, Protocol):
     def shards(self) -> int:
         """Among how many devices a replica's state is divided."""
 
-    def initial_state(self, seed: int):
-        """The state of an untrained replica."""
+    def initial_state(self, seed: int): ...
 
 
 def shards_of(devices_section, mesh: Mesh) -> int:
-    """Among how many devices a config divides parameters and moments: 1 unless it asks for it.
-
-    Raises:
-      ValueError: there are several devices, and none shares a batch with another.
-    """
+    """Among how many devices a config divides parameters and moments: 1 unless it asks for it;
+    ValueError if there are several devices, and none shares a batch with another."""
     if not devices_section.shard_parameters:
         return 1
     if mesh.size > 1 and mesh.shape[devices.DATA] == 1:
@@ -57,17 +53,9 @@ def state_shapes(program: Sharded):
 
 
 def dimensions(tree, shards: int):
-    """The dimension of each leaf that is divided: the largest that the number of shards divides.
-
-    Vectors are not divided, nor is the axis of the languages.
-
-    Args:
-      tree: of arrays or shapes, whole and without a replica axis.
-      shards: among how many devices; 1 divides nothing.
-
-    Returns:
-      A tree like it of numbers, WHOLE where nothing can be divided.
-    """
+    """The dimension of each leaf of whole arrays, or shapes, that is divided: the largest that the
+    number of shards divides; WHOLE where none can be. Vectors are not divided, nor is the axis
+    of the languages."""
 
     def dimension(path, leaf) -> int:
         first = int(any(getattr(key, "key", None) == LANGUAGE for key in path))
@@ -80,11 +68,8 @@ def dimensions(tree, shards: int):
 
 
 def state_specs(program: Sharded):
-    """How each leaf of the replicas' states, with a replica axis in front, lies on the mesh.
-
-    Raises:
-      ValueError: the state is to be divided, and no leaf can be.
-    """
+    """How each leaf of the replicas' states, with a replica axis in front, lies on the mesh;
+    ValueError if the state is to be divided, and no leaf can be."""
     found = dimensions(state_shapes(program), program.shards)
     if program.shards > 1 and all(d == WHOLE for d in jax.tree.leaves(found)):
         raise ValueError(
@@ -100,13 +85,8 @@ def parameter_dimensions(program: Sharded):
 
 
 def gather(parts, dims, axis: str | None):
-    """Whole leaves from each device's parts; the gradient of a part is summed over the devices.
-
-    Args:
-      parts: what a device has.
-      dims: see `dimensions`, a tree like it.
-      axis: of the mesh.
-    """
+    """Whole leaves from each device's parts, divided in `dimensions` along an axis of the mesh; the
+    gradient of a part is summed over the devices."""
 
     def whole(leaf, d):
         return leaf if d == WHOLE else jax.lax.all_gather(leaf, axis, axis=d, tiled=True)

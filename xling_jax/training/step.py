@@ -44,7 +44,6 @@ class State:
 
     @classmethod
     def begin(cls, params, moments) -> "State":
-        """The state of a replica before its first update."""
         return cls(jnp.zeros((), jnp.int32), params, moments, jnp.full((), RUNNING, jnp.int32))
 
 
@@ -83,7 +82,6 @@ class Program:
     )
 
     def initial_state(self, seed: int) -> State:
-        """The state of an untrained replica."""
         params = partition.split([heads.initial_params(self.model, seed)])
         return State.begin(params, initial_moments(adam(self.optimizer).init, params))
 
@@ -105,15 +103,8 @@ class AnyProgram(sharding.Sharded, Protocol):
 
 
 def direction(config: OptimizerConfig, state: State, gradient, dims, axis: str | None):
-    """The update before the learning rate, the new moments, and the norm of the whole gradient.
-
-    Args:
-      config: constants of the optimiser.
-      state: of the replica.
-      gradient: by the parameters of one shard, see `sharding.gather`.
-      dims: see `sharding.parameter_dimensions`.
-      axis: that the batch is divided over.
-    """
+    """The update before the learning rate, the new moments, and the norm of the whole gradient,
+    from a gradient by the parameters of one shard (see `sharding.gather`)."""
     gradient = sharding.total_gradient(gradient, dims, axis)
     norm = jnp.sqrt(sharding.square_sum(gradient, dims, axis))
     shortened = clipped(config, gradient, norm)
@@ -126,10 +117,8 @@ def taken(
     """The state after a step, which changes nothing if loss or gradient are not finite.
 
     Args:
-      state: before it.
       changes: of the parameters, before the learning rate.
       moments: the new ones.
-      metrics: of the step.
       rates: the learning rate of each part of the parameters.
     """
     chex.assert_trees_all_equal_shapes_and_dtypes(changes, state.params)
@@ -176,7 +165,6 @@ def masked_language_loss(
     """The summed cross-entropy (nats) of the selected tokens, and how many they are.
 
     Args:
-      model: the encoder's size.
       params: plain.
       batch: of one shard, P places.
       corrupted: what is read of it, and what is to be predicted.
@@ -242,11 +230,9 @@ def train_step(
 def train_steps(program: AnyProgram, mesh: Mesh) -> jax.stages.Wrapped:
     """Compiles many steps of many replicas into one call.
 
-    Returns:
-      A jitted function of (state [R, …], setting [R, …], store, count, and the fields of a plan
-      of K steps [R, K, …]) that makes the first `count` updates of the plan and returns the
-      state, whose buffers it reuses, and `StepMetrics` of [R, K]. One compilation serves any
-      count.
+    It is a jitted function of (state [R, …], setting [R, …], store, count, and the fields of a plan
+    of K steps [R, K, …]) that makes the first `count` updates of the plan and returns the state,
+    whose buffers it reuses, and `StepMetrics` of [R, K]. One compilation serves any count.
     """
 
     def steps(state, setting, store, count, *plan):

@@ -37,7 +37,6 @@ class StreamSetting:
 
     @classmethod
     def of(cls, seed: int, learning_rate: float) -> "StreamSetting":
-        """The setting of a replica with this seed and peak."""
         return cls(jnp.uint32(seed), jnp.float32(learning_rate))
 
 
@@ -52,11 +51,6 @@ class Vocabularies:
     softmax: str
 
     def __post_init__(self):
-        if self.softmax not in (SHARED_SOFTMAX, LANGUAGE_SOFTMAX):
-            raise ValueError(
-                f"models.softmax={self.softmax!r}: choose {SHARED_SOFTMAX!r} or "
-                f"{LANGUAGE_SOFTMAX!r}"
-            )
         if self.separate and self.softmax == SHARED_SOFTMAX:
             raise ValueError(
                 f"models.softmax={SHARED_SOFTMAX!r}: languages with token embeddings of their own "
@@ -100,7 +94,6 @@ class StreamProgram:
         return self.state_of(partition.split(plain, self.partition))
 
     def state_of(self, params) -> State:
-        """The state of a replica that begins with these partitioned parameters."""
         return State.begin(params, partitioned.initial_moments(self.optimizer, params))
 
     def update(
@@ -124,10 +117,8 @@ def masked_loss(
     """The summed loss (nats) of sequences of one language, and over how many tokens.
 
     Args:
-      program: the model and the vocabularies.
       plain: the language's parameters.
       store: for its tables of pieces.
-      language: int32.
       windows_SxW: of the language's stream.
       token_P: uint32, what all random choices for a place start from.
       rows: the shape of the S sequences.
@@ -157,7 +148,6 @@ def train_step(
     the batch is divided.
 
     Args:
-      program, state, setting, store: see there.
       language_M: of each microbatch.
       windows: where each begins, [M, S], or its tokens, [M, S, window], as the layout says.
       slot_MxS: a sequence's number in the global batch.

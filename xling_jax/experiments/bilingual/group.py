@@ -20,8 +20,8 @@ from xling_jax.experiments.bilingual.selection import Best, start_from
 from xling_jax.files import plain_name
 from xling_jax.models.bert import BertConfig
 from xling_jax.records import Identity
-from xling_jax.runs import recording, results, store
-from xling_jax.runs.run import Member
+from xling_jax.runs import store
+from xling_jax.runs.run import Member, store_result
 from xling_jax.training import sharding
 from xling_jax.training.checkpoints import Checkpoints
 from xling_jax.training.interruption import Interruption
@@ -278,9 +278,9 @@ class Group:
             values: dict[str, float] = {}
             if at == RUNNING:
                 values = {**scores[number], **self._data.found, **selected}
-            path, total = self._workdir / results.RESULTS, self._schedule.total
+            total = self._schedule.total
             scored = round(selected.get("best_step", total))
-            recording.store(path, replica, total, at, values, scored)
+            store_result(self._workdir, replica, total, at, values, scored)
 
 
 def _means(

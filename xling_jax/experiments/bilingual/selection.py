@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 from xling_jax import devices, processes, records
 from xling_jax.files import read_json, write_beside
 from xling_jax.models import partition
-from xling_jax.records import UNKNOWN, Count, Identity, Number
+from xling_jax.records import UNKNOWN, Count, Identity
 from xling_jax.training.checkpoints import Checkpoints, read_parameters
 from xling_jax.training.step import State
 
@@ -101,7 +101,7 @@ class _Record:
     """Which checkpoint is the best one."""
 
     step: Count
-    perplexity_dev: Number
+    perplexity_dev: float
     vocabulary: str
     fingerprint: str = ""
 

@@ -14,7 +14,8 @@ from xling_jax.experiments.fake_english.programs import Programs
 from xling_jax.experiments.fake_english.replicas import ReplicaSpec
 from xling_jax.models import partition
 from xling_jax.records import Identity
-from xling_jax.runs import recording, results, store
+from xling_jax.runs import store
+from xling_jax.runs.run import store_result
 from xling_jax.training.checkpoints import Checkpoints
 from xling_jax.training.input_pipeline import SentencePipeline
 from xling_jax.training.interruption import Interruption
@@ -149,5 +150,4 @@ class Group:
                 params = jax.tree.map(lambda x, n=number: x[n], plain)
                 vectors = self._vectors[number]
                 self._data.keep(self._workdir, replica, self._kind.model, params, vectors)
-            path = self._workdir / results.RESULTS
-            recording.store(path, replica, self._schedule.total, at, values)
+            store_result(self._workdir, replica, self._schedule.total, at, values)

@@ -13,8 +13,8 @@ from xling_jax.experiments.similarity.pairs import ModelPair
 from xling_jax.experiments.similarity.texts import TextReader, Texts
 from xling_jax.models import folders as model_folders
 from xling_jax.models.text_model import TextModel
-from xling_jax.runs import config_files, fields, recording, results
-from xling_jax.runs.run import Planned, Run
+from xling_jax.runs import config_files, fields
+from xling_jax.runs.run import Planned, Run, store_result
 from xling_jax.training.interruption import Interruption
 from xling_jax.training.loop import Replica
 from xling_jax.training.metrics import MetricsFile
@@ -39,7 +39,7 @@ class Comparison:
         replica = Replica(
             self.pair.name, self.pair.description, self.seed, None, identity=self.of.identity
         )
-        recording.store(self.of.workdir / results.RESULTS, replica, 0, RUNNING, found)
+        store_result(self.of.workdir, replica, 0, RUNNING, found)
 
 
 class Experiment:

@@ -17,7 +17,8 @@ from xling_jax.experiments.zero_shot.languages import Pretrained
 from xling_jax.experiments.zero_shot.texts import Labelled
 from xling_jax.models.task_heads import HeadConfig
 from xling_jax.records import Identity
-from xling_jax.runs import recording, results, store
+from xling_jax.runs import store
+from xling_jax.runs.run import store_result
 from xling_jax.tasks.finetune import ENCODER, TaskProgram, TaskSetting, TaskStore, divide
 from xling_jax.tasks.predict import Predictor
 from xling_jax.tasks.task import Task
@@ -251,8 +252,7 @@ class Group:
                 values = {**found, **fixed, **self._known}
                 if not is_last:
                     values["best_epoch"] = step / self._schedule.epoch
-            path, total = self._workdir / results.RESULTS, self._schedule.total
-            recording.store(path, replica, total, at, values, step)
+            store_result(self._workdir, replica, self._schedule.total, at, values, step)
 
 
 def _sharing(task: str, batch: int, replicas: int, at_most: int) -> list[jax.Device]:

@@ -1,26 +1,196 @@
-"""`config.json` of `transformers` to and from the size of a model."""
+"""What `transformers` calls fields and tensors of models, and what its `config.json` says."""
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from xling_jax.models.bert import BertConfig
-from xling_jax.models.hugging_face.names import (
-    READ,
-    ROBERTA,
-    TOKEN_TYPES,
-    WRITTEN,
-    XLM,
-    Architecture,
-    Leaf,
-)
-from xling_jax.models.json_fields import RANGES, SHORTEST, Fields, bert_field
+from pydantic import Field, TypeAdapter
+
+from xling_jax.files import read_json
+from xling_jax.models.bert import BertConfig, Size
+from xling_jax.records import Count, typed
 from xling_jax.vocabulary.pieces import CLS, MASK, PAD, SEP, UNK
 
 CONFIG = "config.json"
 XLM_INTERMEDIATE = 4  # times the hidden size
 OLD_VOCABULARY = "n_words"  # of early XLM configs
+Leaf = tuple[str, ...]  # the path of a parameter
+POSITIONS: Leaf = ("embeddings", "positions")
+TOKEN_TYPES: Leaf = ("embeddings", "token_types")
+LEAVES = {"kernel": "weight", "scale": "weight", "bias": "bias"}
+OLD_NAMES = {"gamma": "weight", "beta": "bias"}  # of layer norms in early checkpoints
+
+
+@dataclasses.dataclass(frozen=True)
+class Architecture:
+    """A masked language model of `transformers`.
+
+    name: of its class.
+    kinds: what its config calls `model_type`; the first is written.
+    head: of our models that are written as this one.
+    sizes: our fields to those that a config must have.
+    constants: our fields to others; where a config is silent `transformers` takes our defaults.
+    attention_dropout: the field of the rate in the attention.
+    fixed: the only values of fields that our encoder has.
+    modules: ours to those of the tensors, `{n}` being a layer; several where ours are joined along
+      the last axis.
+    bare: how tensors begin that early checkpoints have without the first part of their names.
+    tied: tensors that must be copies, to their originals.
+    unused: matches tensors that a masked language model does not need.
+    """
+
+    name: str
+    kinds: tuple[str, ...]
+    head: str
+    sizes: Mapping[str, str]
+    constants: Mapping[str, str]
+    attention_dropout: str
+    fixed: Mapping[str, Any]
+    modules: Mapping[str, tuple[str, ...]]
+    bare: tuple[str, ...]
+    tied: Mapping[str, str]
+    unused: re.Pattern[str]
+
+    @property
+    def names(self) -> dict[str, str]:
+        return {**self.sizes, **self.constants}
+
+    def tensors(self, leaf: Leaf) -> list[str]:
+        module, kind = (leaf[:-1], LEAVES[leaf[-1]]) if leaf[-1] in LEAVES else (leaf, "weight")
+        layer = ""
+        if module[0] == "layers":
+            layer, module = module[1], module[2:]
+        return [f"{name.format(n=layer)}.{kind}" for name in self.modules["/".join(module)]]
+
+    def current(self, name: str) -> str:
+        """What a tensor of a checkpoint, early ones included, is called today."""
+        if name.startswith(self.bare):
+            (embeddings,) = self.tensors(POSITIONS)
+            name = f"{embeddings.partition('.')[0]}.{name}"
+        module, _, leaf = name.rpartition(".")
+        return f"{module}.{OLD_NAMES.get(leaf, leaf)}"
+
+
+def _bert_modules(base: str, head: str, transform: str, norm: str) -> dict[str, tuple[str, ...]]:
+    embeddings, layer = f"{base}.embeddings", f"{base}.encoder.layer.{{n}}"
+    attention = f"{layer}.attention"
+    return {
+        "embeddings/tokens": (f"{embeddings}.word_embeddings",),
+        "embeddings/positions": (f"{embeddings}.position_embeddings",),
+        "embeddings/token_types": (f"{embeddings}.token_type_embeddings",),
+        "embeddings/norm": (f"{embeddings}.LayerNorm",),
+        "attention/query_key_value": tuple(
+            f"{attention}.self.{part}" for part in ("query", "key", "value")
+        ),
+        "attention/output": (f"{attention}.output.dense",),
+        "attention_norm": (f"{attention}.output.LayerNorm",),
+        "intermediate": (f"{layer}.intermediate.dense",),
+        "output": (f"{layer}.output.dense",),
+        "output_norm": (f"{layer}.output.LayerNorm",),
+        "mlm/dense": (f"{head}.{transform}",),
+        "mlm/norm": (f"{head}.{norm}",),
+        "mlm": (head,),
+    }
+
+
+BERT = Architecture(
+    name="BertForMaskedLM",
+    kinds=("bert",),
+    head="bert",
+    sizes={
+        "vocabulary_size": "vocab_size",
+        "layers": "num_hidden_layers",
+        "hidden": "hidden_size",
+        "intermediate": "intermediate_size",
+        "heads": "num_attention_heads",
+    },
+    constants={
+        "positions": "max_position_embeddings",
+        "token_types": "type_vocab_size",
+        "dropout": "hidden_dropout_prob",
+        "norm_epsilon": "layer_norm_eps",
+        "initial_sd": "initializer_range",
+    },
+    attention_dropout="attention_probs_dropout_prob",
+    fixed={
+        "hidden_act": "gelu",
+        "position_embedding_type": "absolute",
+        "is_decoder": False,
+        "add_cross_attention": False,
+        "tie_word_embeddings": True,
+    },
+    modules=_bert_modules("bert", "cls.predictions", "transform.dense", "transform.LayerNorm"),
+    bare=("embeddings.", "encoder.", "pooler."),
+    tied={
+        "cls.predictions.decoder.weight": "bert.embeddings.word_embeddings.weight",
+        "cls.predictions.decoder.bias": "cls.predictions.bias",
+    },
+    unused=re.compile(r"bert\.pooler\.|cls\.seq_relationship\.|bert\.embeddings\.position_ids$"),
+)
+
+# A BERT whose positions are counted from behind the padding's id.
+ROBERTA = dataclasses.replace(
+    BERT,
+    name="XLMRobertaForMaskedLM",
+    kinds=("roberta", "xlm-roberta"),
+    modules=_bert_modules("roberta", "lm_head", "dense", "layer_norm"),
+    tied={
+        "lm_head.decoder.weight": "roberta.embeddings.word_embeddings.weight",
+        "lm_head.decoder.bias": "lm_head.bias",
+    },
+    unused=re.compile(r"roberta\.pooler\.|roberta\.embeddings\.position_ids$"),
+)
+
+# Lample & Conneau 2019: a row of `lang_embeddings` a language, where there are any. A table of
+# sinusoidal positions is stored as one that is learned.
+XLM = Architecture(
+    name="XLMWithLMHeadModel",
+    kinds=("xlm",),
+    head="linear",
+    sizes={
+        "vocabulary_size": "vocab_size",
+        "layers": "n_layers",
+        "hidden": "emb_dim",
+        "heads": "n_heads",
+    },
+    constants={
+        "positions": "max_position_embeddings",
+        "dropout": "dropout",
+        "norm_epsilon": "layer_norm_eps",
+        "initial_sd": "init_std",
+    },
+    attention_dropout="attention_dropout",
+    fixed={
+        "gelu_activation": True,
+        "asm": False,
+        "causal": False,
+        "is_encoder": True,
+        "tie_word_embeddings": True,
+    },
+    modules={
+        "embeddings/tokens": ("transformer.embeddings",),
+        "embeddings/positions": ("transformer.position_embeddings",),
+        "embeddings/token_types": ("transformer.lang_embeddings",),
+        "embeddings/norm": ("transformer.layer_norm_emb",),
+        "attention/query_key_value": tuple(
+            f"transformer.attentions.{{n}}.{part}_lin" for part in "qkv"
+        ),
+        "attention/output": ("transformer.attentions.{n}.out_lin",),
+        "attention_norm": ("transformer.layer_norm1.{n}",),
+        "intermediate": ("transformer.ffns.{n}.lin1",),
+        "output": ("transformer.ffns.{n}.lin2",),
+        "output_norm": ("transformer.layer_norm2.{n}",),
+        "mlm": ("pred_layer.proj",),
+    },
+    bare=(),
+    tied={"pred_layer.proj.weight": "transformer.embeddings.weight"},
+    unused=re.compile(r"transformer\.position_ids$"),
+)
+
+READ = (BERT, ROBERTA, XLM)
+WRITTEN = (BERT, XLM)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,77 +213,89 @@ class Described:
         return leaf == TOKEN_TYPES and self.architecture is XLM and not self.has_languages
 
 
-def read(path: Path) -> Described:
-    """Reads a config.
+@dataclasses.dataclass(frozen=True)
+class _Roberta:
+    pad_token_id: Count = 1
 
-    Raises:
-      FileNotFoundError: there is none.
-      ValueError: it cannot be read, or is of a model that is not like ours; the field is named.
-    """
+
+@dataclasses.dataclass(frozen=True)
+class _Xlm:
+    n_langs: Size = 1
+    use_lang_emb: bool = True
+
+
+@dataclasses.dataclass(frozen=True)
+class _Languages:
+    lang2id: dict[str, Count] | None = None
+
+
+_OBJECT, _BERT = TypeAdapter(dict[str, Any]), TypeAdapter(BertConfig)
+_ROBERTA, _XLM, _LANGUAGES = TypeAdapter(_Roberta), TypeAdapter(_Xlm), TypeAdapter(_Languages)
+_RATES = TypeAdapter(dict[str, Annotated[float, Field(ge=0, lt=1)]])
+_WAY_OUT = "mend the file, or save the model again by transformers"
+
+
+def read(path: Path) -> Described:
+    """Reads a config; ValueError, naming the field, if it cannot be read, or is of a model that is
+    not like ours."""
     if not path.exists():
         raise FileNotFoundError(f"{path}: no such file; give a folder that transformers wrote")
-    fields = Fields.read(path)
-    architecture = _architecture(fields)
-    sizes = _sizes(fields, architecture)
-    own = {ours: bert_field(fields, ours, name) for ours, name in sizes.items()}
-    for ours, (name, default) in architecture.constants.items():
-        own[ours] = bert_field(fields, ours, name, default)
-    _require_one_rate(fields, architecture, own["dropout"])
-    has_languages, skipped = False, 0
+    values = typed(_OBJECT, read_json(path), str(path), _WAY_OUT)
+    architecture = _architecture(path, values)
+    names = architecture.names
+    if names["vocabulary_size"] not in values and OLD_VOCABULARY in values:
+        names["vocabulary_size"] = OLD_VOCABULARY
+    for ours in architecture.sizes:
+        if names[ours] not in values:
+            raise ValueError(f"{path}: {names[ours]} is missing; {_WAY_OUT}")
+    own = {ours: values[name] for ours, name in names.items() if name in values}
+    config = typed(_BERT, own | {"head": architecture.head}, str(path), _WAY_OUT, names)
+    attention = architecture.attention_dropout
+    rate = values.get(attention, config.dropout)
+    if typed(_RATES, {attention: rate}, str(path), _WAY_OUT)[attention] != config.dropout:
+        raise ValueError(
+            f"{path}: {names['dropout']}={config.dropout} and {attention}={rate}, but a model here "
+            "has one rate: make them equal in the file"
+        )
+    skipped, has_languages = 0, False
     if architecture is ROBERTA:
-        skipped = fields.integer("pad_token_id", 1, at_most=own["positions"] - SHORTEST - 1) + 1
-        own["positions"] -= skipped
+        skipped = typed(_ROBERTA, values, str(path), _WAY_OUT).pad_token_id + 1
+        if skipped > config.positions - 3:
+            raise ValueError(
+                f"{path}: pad_token_id={skipped - 1} leaves no places of "
+                f"{names['positions']}={config.positions}; {_WAY_OUT}"
+            )
+        config = dataclasses.replace(config, positions=config.positions - skipped)
     if architecture is XLM:
-        languages = fields.integer("n_langs", 1, at_least=1)
-        has_languages = fields.boolean("use_lang_emb", True) and languages > 1
-        own["token_types"] = languages if has_languages else 1
-        own["intermediate"] = XLM_INTERMEDIATE * own["hidden"]
-    numbers = fields.object("lang2id", {})
-    try:
-        config = BertConfig(**own, head=architecture.head)
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
-    named = {name: numbers.integer(name) for name in numbers.names()}
-    return Described(architecture, config, skipped, has_languages, named)
+        found = typed(_XLM, values, str(path), _WAY_OUT)
+        has_languages = found.use_lang_emb and found.n_langs > 1
+        config = dataclasses.replace(
+            config,
+            token_types=found.n_langs if has_languages else 1,
+            intermediate=XLM_INTERMEDIATE * config.hidden,
+        )
+    languages = typed(_LANGUAGES, values, str(path), _WAY_OUT).lang2id or {}
+    return Described(architecture, config, skipped, has_languages, languages)
 
 
-def _architecture(fields: Fields) -> Architecture:
+def _architecture(path: Path, values: Mapping[str, Any]) -> Architecture:
     """That of the model; ValueError if our encoder computes something else."""
-    found = [each for each in READ if fields.get("model_type") in each.kinds]
+
+    def refusal(name: str, known: str) -> ValueError:
+        shown = f"{name}={values[name]!r}" if name in values else f"{name} is missing"
+        return ValueError(f"{path}: {shown}: only {known} can be loaded")
+
+    found = [each for each in READ if values.get("model_type") in each.kinds]
     if not found:
-        known = ", ".join(repr(kind) for each in READ for kind in each.kinds)
-        raise fields.error("model_type", f"only {known} can be loaded")
+        raise refusal("model_type", ", ".join(repr(kind) for each in READ for kind in each.kinds))
     for name, value in found[0].fixed.items():
-        if fields.get(name, value) != value:
-            raise fields.error(name, f"only {value!r} can be loaded")
+        if values.get(name, value) != value:
+            raise refusal(name, repr(value))
     return found[0]
 
 
-def _sizes(fields: Fields, architecture: Architecture) -> dict[str, str]:
-    """The fields that a config must have, by ours."""
-    sizes = dict(architecture.sizes)
-    if sizes["vocabulary_size"] not in fields and OLD_VOCABULARY in fields:
-        sizes["vocabulary_size"] = OLD_VOCABULARY
-    return sizes
-
-
-def _require_one_rate(fields: Fields, architecture: Architecture, dropout: float) -> None:
-    """ValueError if the attention has a dropout of its own."""
-    attention = fields.number(architecture.attention_dropout, dropout, **RANGES["dropout"])
-    if attention != dropout:
-        raise ValueError(
-            f"{fields.path}: {architecture.constants['dropout'][0]}={dropout} and "
-            f"{architecture.attention_dropout}={attention}, but a model here has one rate: make "
-            "them equal in the file"
-        )
-
-
 def architecture_for(config: BertConfig) -> Architecture:
-    """What a model of ours is written as.
-
-    Raises:
-      ValueError: an XLM has no such size.
-    """
+    """What a model of ours is written as; ValueError if an XLM has no such size."""
     (architecture,) = (each for each in WRITTEN if each.head == config.head)
     if architecture is XLM and config.intermediate != XLM_INTERMEDIATE * config.hidden:
         raise ValueError(
@@ -129,13 +311,11 @@ def fields(config: BertConfig) -> dict[str, Any]:
     The special tokens are those of `vocabulary.pieces`.
     """
     architecture = architecture_for(config)
-    names = dict(architecture.sizes)
-    names |= {ours: name for ours, (name, _) in architecture.constants.items()}
     found = {
         "architectures": [architecture.name],
         "model_type": architecture.kinds[0],
         **architecture.fixed,
-        **{name: getattr(config, ours) for ours, name in names.items()},
+        **{name: getattr(config, ours) for ours, name in architecture.names.items()},
         architecture.attention_dropout: config.dropout,
         "pad_token_id": PAD,
     }

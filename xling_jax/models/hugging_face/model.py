@@ -17,14 +17,21 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import safetensors.numpy
+from flax import traverse_util
 
 from xling_jax.files import require_regular, write_beside
 from xling_jax.models import heads, tensor_files
 from xling_jax.models.bert import BertConfig
 from xling_jax.models.hugging_face import config as hugging_face_config
-from xling_jax.models.hugging_face import tensors as hugging_face_tensors
-from xling_jax.models.hugging_face.config import CONFIG, Described
-from xling_jax.models.hugging_face.names import POSITIONS, TOKEN_TYPES, XLM, Leaf
+from xling_jax.models.hugging_face.config import (
+    CONFIG,
+    POSITIONS,
+    TOKEN_TYPES,
+    XLM,
+    Architecture,
+    Described,
+    Leaf,
+)
 from xling_jax.models.tensor_files import TensorFile
 
 WEIGHTS, PICKLE = "model.safetensors", "pytorch_model.bin"
@@ -33,7 +40,7 @@ WEIGHTS, PICKLE = "model.safetensors", "pytorch_model.bin"
 def load(
     folder: str | os.PathLike[str], language: str | None = None
 ) -> tuple[BertConfig, dict[str, Any]]:
-    """Reads a masked language model.
+    """Reads a masked language model: the config, which computes in float32, and plain params.
 
     Weights of any floating type become float32. The pooler and the next-sentence head of
     checkpoints that have them are left out. The language embeddings of an XLM are the token types,
@@ -44,14 +51,11 @@ def load(
       language: of a model with language embeddings, keep only this one's, as token type 0; others
         stay as they are. None: keep all.
 
-    Returns:
-      The config, which computes in float32, and plain params as `heads.initial_params` gives.
-
     Raises:
       FileNotFoundError: one of the two files is missing.
       ValueError: another architecture, a file that cannot be read, a language that the model does
-        not have, or tensors that are missing, unknown, misshapen, not finite in float32 or not
-        what the tied output needs.
+        not have, or tensors that are missing, unknown, misshapen, not finite in float32 or not what
+        the tied output needs.
     """
     folder = Path(folder)
     described = hugging_face_config.read(folder / CONFIG)
@@ -60,25 +64,71 @@ def load(
     if language is not None and described.has_languages:
         kept = _number_of(folder / CONFIG, described, language)
     file = TensorFile(require(folder))
-    names = hugging_face_tensors.names_in(file, architecture)
+    names = _names_in(file, architecture)
     file.require_layers(config.layers, CONFIG)
     shapes = _shapes(config)
     _require_tensors(file, names, described, shapes)
-    params: dict[str, Any] = {}
+    params: dict[Leaf, jax.Array] = {}
     for leaf, shape in shapes.items():
         if described.lacks(leaf):
-            _insert(params, leaf, jnp.zeros(shape))
+            params[leaf] = jnp.zeros(shape)
             continue
-        parts = [file.read(names[name]) for name in architecture.tensors(leaf)]
-        value = hugging_face_tensors.joined(leaf, parts)
-        _insert(
-            params, leaf, jnp.asarray(value[described.skipped :] if leaf == POSITIONS else value)
-        )
+        value = _joined(leaf, (file.read(names[name]) for name in architecture.tensors(leaf)))
+        params[leaf] = jnp.asarray(value[described.skipped :] if leaf == POSITIONS else value)
     if kept is not None:
-        embeddings = params["embeddings"]
-        embeddings["token_types"] = embeddings["token_types"][kept : kept + 1]
+        params[TOKEN_TYPES] = params[TOKEN_TYPES][kept : kept + 1]
         config = dataclasses.replace(config, token_types=1)
-    return config, params
+    return config, traverse_util.unflatten_dict(params)
+
+
+def _names_in(file: TensorFile, architecture: Architecture) -> dict[str, str]:
+    """The names of a file's tensors by those of today, unused tensors left out; ValueError if a
+    tensor is not of a floating type, or there twice."""
+    names: dict[str, str] = {}
+    for name in file.shapes:
+        current = architecture.current(name)
+        if architecture.unused.match(current):
+            continue
+        file.require_floating(name)
+        if current in names:
+            raise ValueError(f"{file.path}: tensor {name} is there under two names")
+        names[current] = name
+    for copy, original in architecture.tied.items():
+        if original not in names and copy in names:
+            names[original] = names[copy]
+    return names
+
+
+def _require_tied(file: TensorFile, names: Mapping[str, str], architecture: Architecture) -> None:
+    """ValueError if the output is not tied to the embeddings."""
+    for copy, original in architecture.tied.items():
+        if copy not in names or names[copy] == names[original]:
+            continue
+        if not np.array_equal(file.read(names[copy]), file.read(names[original])):
+            raise ValueError(
+                f"{file.path}: tensor {copy} differs from {original}, but only tied ones can be "
+                "loaded"
+            )
+
+
+def _part_shape(leaf: Leaf, shape: tuple[int, ...], parts: int) -> tuple[int, ...]:
+    """The shape of each of the tensors that make up a parameter of a shape."""
+    shape = (*shape[:-1], shape[-1] // parts)
+    return shape[::-1] if leaf[-1] == "kernel" else shape
+
+
+def _joined(leaf: Leaf, parts: Iterable[np.ndarray]) -> np.ndarray:
+    return np.concatenate([part.T if leaf[-1] == "kernel" else part for part in parts], axis=-1)
+
+
+def _parted(leaf: Leaf, value: np.ndarray, names: list[str]) -> dict[str, np.ndarray]:
+    """The tensors that make up a parameter; `joined` is the way back."""
+    parts = np.split(value, len(names), axis=-1)
+    # Safetensors writes the memory as it lies, whatever the strides.
+    return {
+        name: np.ascontiguousarray(part.T if leaf[-1] == "kernel" else part)
+        for name, part in zip(names, parts, strict=True)
+    }
 
 
 def _require_tensors(
@@ -95,7 +145,7 @@ def _require_tensors(
             continue
         shape = (first + described.skipped if leaf == POSITIONS else first, *others)
         tensors = architecture.tensors(leaf)
-        part = hugging_face_tensors.part_shape(leaf, shape, len(tensors))
+        part = _part_shape(leaf, shape, len(tensors))
         wanted |= dict.fromkeys(tensors, part)
     for copy, original in architecture.tied.items():
         if copy in names:
@@ -103,11 +153,10 @@ def _require_tensors(
     found = {name: file.shapes[stored] for name, stored in names.items()}
     way_out = "A masked language model is needed, as AutoModelForMaskedLM saves it"
     tensor_files.require_shapes(file.path, found, wanted, CONFIG, way_out)
-    hugging_face_tensors.require_tied(file, names, architecture)
+    _require_tied(file, names, architecture)
 
 
 def _number_of(path: Path, described: Described, language: str) -> int:
-    """The language embedding of a language."""
     number = described.languages.get(language, -1)
     if not 0 <= number < described.config.token_types:
         known = ", ".join(sorted(described.languages)) or "none"
@@ -134,27 +183,18 @@ def require(folder: Path) -> Path:
 
 
 def save(folder: str | os.PathLike[str], config: BertConfig, params: Mapping[str, Any]) -> None:
-    """Writes a masked language model; `config.dtype` is not stored.
+    """Writes a masked language model of plain params; `config.dtype` is not stored.
 
     An XLM adds no language embedding unless it is given languages. So token type 0 is added to its
     positions, and where there are more, its language embeddings are what they differ from 0 by:
     without `langs` it computes what ours does with token type 0, with `langs` the same as ours with
     these token types. Where it gets no attention mask it takes tokens of id 0 for padding.
 
-    Args:
-      folder: made where it is missing.
-      config: the model's.
-      params: plain, as `heads.initial_params` gives and `partition.select` picks.
-
-    Raises:
-      ValueError: params are not those of a model of this config, or `transformers` has no such
-        model.
+    ValueError: params are not those of a model of this config, or `transformers` has no such model.
     """
     architecture = hugging_face_config.architecture_for(config)
-    leaves = {
-        tuple(key.key for key in path): np.asarray(leaf, np.float32)
-        for path, leaf in jax.tree_util.tree_leaves_with_path(params)
-    }
+    given = traverse_util.flatten_dict(dict(params))
+    leaves = {path: np.asarray(leaf, np.float32) for path, leaf in given.items()}
     shapes = _shapes(config)
     for leaf in [*shapes, *leaves]:
         have, want = leaves[leaf].shape if leaf in leaves else None, shapes.get(leaf)
@@ -170,7 +210,7 @@ def save(folder: str | os.PathLike[str], config: BertConfig, params: Mapping[str
             leaves[TOKEN_TYPES] = types - types[0]
     tensors: dict[str, np.ndarray] = {}
     for leaf, value in leaves.items():
-        tensors |= hugging_face_tensors.parted(leaf, value, architecture.tensors(leaf))
+        tensors |= _parted(leaf, value, architecture.tensors(leaf))
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     # Transformers refuses files that do not say which framework's layout they have.
@@ -181,15 +221,5 @@ def save(folder: str | os.PathLike[str], config: BertConfig, params: Mapping[str
 
 def _shapes(config: BertConfig) -> dict[Leaf, tuple[int, ...]]:
     """The shape of every leaf of the params, by its path."""
-    tree = heads.param_shapes(config)
-    return {
-        tuple(key.key for key in path): leaf.shape
-        for path, leaf in jax.tree_util.tree_leaves_with_path(tree)
-    }
-
-
-def _insert(tree: dict[str, Any], path: Iterable[str], value: Any) -> None:
-    *parents, last = path
-    for name in parents:
-        tree = tree.setdefault(name, {})
-    tree[last] = value
+    leaves = traverse_util.flatten_dict(heads.param_shapes(config))
+    return {path: leaf.shape for path, leaf in leaves.items()}

@@ -8,18 +8,17 @@ import dataclasses
 import functools
 import importlib.util
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import TypeAdapter
 
-from xling_jax.corpora.normalize import Normalizer
-from xling_jax.files import require_regular
-from xling_jax.models.bert import BertConfig
+from xling_jax.files import read_json, require_regular
 from xling_jax.models.hugging_face import model as hugging_face
-from xling_jax.models.json_fields import Fields
-from xling_jax.models.text_model import BLANK, NO_WORD, Encoded, require_rows
+from xling_jax.models.text_model import BLANK, NO_WORD, Encoded, TextModel, require_rows
+from xling_jax.records import Count, typed
 
 TOKENIZER = "tokenizer.json"
 CONTINUED = "##"  # with which WordPiece marks what does not begin a word
@@ -27,13 +26,8 @@ END = "</w>"  # with which byte pairs mark the end of a word (Sennrich et al. 20
 
 
 def require(folder: Path) -> Path:
-    """The tokenizer's file.
-
-    Raises:
-      FileNotFoundError: there is none.
-      ValueError: it is a folder, a pipe or a device, or `tokenizers`, which reads it, is not
-        installed.
-    """
+    """The tokenizer's file; FileNotFoundError if there is none, ValueError if it is no regular file
+    or `tokenizers`, which reads it, is not installed."""
     path = folder / TOKENIZER
     if not path.exists():
         raise FileNotFoundError(
@@ -47,54 +41,32 @@ def require(folder: Path) -> Path:
 
 
 @dataclasses.dataclass(frozen=True)
-class HuggingFaceModel:
-    """A model and its tokenizer.
+class HuggingFaceModel(TextModel):
+    """A model and its tokenizer, of the package `tokenizers`.
 
-    config: its size. params: plain. language: says how words are told apart in text.
-    tokenizer: of the package `tokenizers`. special_ids: the ids before and behind a sentence.
     unknown: the id of what the vocabulary cannot write; None where it has all bytes.
     """
 
-    config: BertConfig
-    params: Mapping[str, Any]
-    language: str
     tokenizer: Any
-    special_ids: tuple[int, int]
     unknown: int | None
-
-    inverted = False
-    own = None  # what languages share is told by comparing them
 
     @classmethod
     def load(cls, folder: Path, language: str) -> "HuggingFaceModel":
-        """Reads a folder that `transformers` wrote, see `hugging_face.load`.
-
-        Of a model with language embeddings only the language's own is kept.
-
-        Raises:
-          FileNotFoundError: a file is missing.
-          ValueError: one cannot be read, the tokenizer is not the model's, the model has language
-            embeddings and none of this language, or `tokenizers` is not installed.
-        """
+        """Reads a folder that `transformers` wrote, see `hugging_face.load`; ValueError also if the
+        tokenizer is not the model's. Of language embeddings only the language's own is kept."""
         path = require(folder)
         tokenizer, unknown = _tokenizer(path)
         special_ids = _special_ids(path, tokenizer)
         config, params = hugging_face.load(folder, language)
         require_rows(path, tokenizer.get_vocab(), config.vocabulary_size)
-        return cls(config, params, language, tokenizer, special_ids, unknown)
-
-    @functools.cached_property
-    def write(self) -> Normalizer:
-        """Puts blanks between words, as Moses or a segmenter does."""
-        return Normalizer(self.language)
+        return cls(config, params, language, tokenizer, unknown, special_ids=special_ids)
 
     def encode(self, sentences: Sequence[str]) -> list[np.ndarray]:
-        """See `TextModel`; the text stays as it is."""
+        """The text stays as it is."""
         found = self.tokenizer.encode_batch(list(sentences), add_special_tokens=False)
         return [np.array(each.ids, np.int32) for each in found]
 
     def encode_words(self, written: Sequence[str]) -> list[Encoded]:
-        """See `TextModel`."""
         found = self.tokenizer.encode_batch(
             [sentence.split() for sentence in written],
             is_pretokenized=True,
@@ -109,7 +81,6 @@ class HuggingFaceModel:
         ]
 
     def single_pieces(self, words: Iterable[str] | None = None) -> dict[str, int]:
-        """See `TextModel`."""
         names, special = self.tokenizer.get_vocab(), self._special
         if words is None:
             if any(name.startswith(BLANK) for name in names):
@@ -132,33 +103,55 @@ class HuggingFaceModel:
         return added if self.unknown is None else added | {self.unknown}
 
 
+@dataclasses.dataclass(frozen=True)
+class _Model:
+    """How a tokenizer writes what its vocabulary does not have."""
+
+    unk_id: Count = -1  # of a Unigram model, instead of a name
+    unk_token: str | None = None
+    byte_fallback: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class _File:
+    model: _Model
+    normalizer: Any = None
+    pre_tokenizer: Any = None
+    decoder: Any = None
+
+
+_FILE = TypeAdapter(_File)
+
+
 def _tokenizer(path: Path) -> tuple[Any, int | None]:
     """The tokenizer in a file, and its id of what its vocabulary cannot write, if any."""
     import tokenizers  # imported late: few runs need it
 
-    fields = Fields.read(path)
+    restore = "restore the file, or save the tokenizer again"
+    said = typed(_FILE, read_json(path), str(path), restore)
     try:
         tokenizer = tokenizers.Tokenizer.from_file(str(path))
     except Exception as error:  # the package raises nothing more precise
         raise ValueError(f"{path} cannot be read: {error}") from error
-    steps = [fields.get(name) for name in ("normalizer", "pre_tokenizer", "decoder")]
-    if '"type": "ByteLevel"' in json.dumps(steps):
+    if '"type": "ByteLevel"' in json.dumps([said.normalizer, said.pre_tokenizer, said.decoder]):
         raise ValueError(
             f"{path} cuts text into bytes, as GPT-2's and RoBERTa's does, which does not tell "
             "words apart: choose a BERT or an XLM-R"
         )
     tokenizer.no_padding()
     tokenizer.no_truncation()
-    model, vocabulary = fields.object("model"), tokenizer.get_vocab()
-    if "unk_id" in model.names():  # Unigram has a number instead of a name, and always needs it
-        return tokenizer, model.integer("unk_id")
+    model, vocabulary = said.model, tokenizer.get_vocab()
+    if model.unk_id >= 0:
+        return tokenizer, model.unk_id
     has_bytes = all(f"<0x{byte:02X}>" in vocabulary for byte in range(256))
-    if "unk_token" not in model and has_bytes and model.boolean("byte_fallback", False):
+    if model.unk_token is None and has_bytes and model.byte_fallback:
         return tokenizer, None
-    name = model.text("unk_token")
-    if name not in vocabulary:
-        raise model.error("unk_token", "the vocabulary has no such piece; restore the file")
-    return tokenizer, vocabulary[name]
+    if model.unk_token not in vocabulary:
+        raise ValueError(
+            f"{path}: model.unk_token={model.unk_token!r}: the vocabulary has no such piece; "
+            f"{restore}"
+        )
+    return tokenizer, vocabulary[model.unk_token]
 
 
 def _special_ids(path: Path, tokenizer: Any) -> tuple[int, int]:

@@ -40,11 +40,7 @@ def require(model: StoredModel) -> None:
 
 
 def save(folder: Path, model: StoredModel) -> None:
-    """Writes `tokenizer.json` and `tokenizer_config.json`.
-
-    Raises:
-      ValueError: see `require`.
-    """
+    """Writes `tokenizer.json` and `tokenizer_config.json`; ValueError: see `require`."""
     require(model)
     names = row_names(model)
     tokenizer = _tokenizer(model, names)

@@ -10,9 +10,9 @@ import itertools
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from pydantic import TypeAdapter
 
 from xling_jax.corpora import text
 from xling_jax.corpora.normalize import (
@@ -22,19 +22,27 @@ from xling_jax.corpora.normalize import (
     rules_for,
     segment_chinese,
 )
-from xling_jax.files import require_regular
-from xling_jax.models.bert import BertConfig
+from xling_jax.files import read_json, require_regular
 from xling_jax.models.hugging_face import model as hugging_face
 from xling_jax.models.hugging_face.text import END, TOKENIZER
-from xling_jax.models.json_fields import Fields
-from xling_jax.models.text_model import Encoded, require_rows
+from xling_jax.models.text_model import Encoded, TextModel, require_rows
+from xling_jax.records import Count, typed
 
 VOCABULARY, MERGES, SETTINGS = "vocab.json", "merges.txt", "tokenizer_config.json"
 FIRST, LAST, UNKNOWN = "<s>", "</s>", "<unk>"
-PLAIN = "do_lowercase_and_remove_accent"  # the setting; XLM-17 and XLM-100 do not
 REMEMBERED = 1 << 18  # words whose ids are kept, some 100 MB
 
+RESTORE = "restore the file, or save the tokenizer again"
+
 Ranks = Mapping[tuple[str, str], int]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Settings:
+    do_lowercase_and_remove_accent: bool = True  # XLM-17 and XLM-100 do not
+
+
+_IDS, _SETTINGS = TypeAdapter(dict[str, Count]), TypeAdapter(_Settings)
 
 
 def is_in(folder: Path) -> bool:
@@ -43,12 +51,7 @@ def is_in(folder: Path) -> bool:
 
 
 def files(folder: Path) -> list[Path]:
-    """The tokenizer's files.
-
-    Raises:
-      FileNotFoundError: one is missing.
-      ValueError: one is a folder, a pipe or a device.
-    """
+    """The tokenizer's files; FileNotFoundError if one is missing, ValueError if it is no file."""
     if not (folder / MERGES).exists():
         raise FileNotFoundError(
             f"{folder / MERGES}: no such file; AutoTokenizer.from_pretrained(NAME).save_pretrained("
@@ -66,38 +69,31 @@ def read_merges(path: Path) -> Ranks:
 
     A line has the pair, and maybe how often it was seen; the first may name a version. As for
     XLMTokenizer, blanks of every kind end a piece, and a pair of which a blank is one is none.
-
-    Raises:
-      ValueError: a line has no pair, or a pair is there twice; the line is named.
+    ValueError, naming the line, if it has no pair, or a pair is there twice.
     """
-    again = "restore the file, or save the tokenizer again"
     try:
         *lines, rest = path.read_text("utf-8").split("\n")  # other than splitlines at U+2028
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not UTF-8 (byte {error.start + 1}): {again}") from None
+        raise ValueError(f"{path} is not UTF-8 (byte {error.start + 1}): {RESTORE}") from None
     if rest:
-        raise ValueError(f"{path}, line {len(lines) + 1}: the last line has no end: {again}")
+        raise ValueError(f"{path}, line {len(lines) + 1}: the last line has no end: {RESTORE}")
     ranks: dict[tuple[str, str], int] = {}
     for number, line in enumerate(lines):
         pair, written = line.split()[:2], [part for part in line.split(" ") if part][:2]
         if len(pair) < 2:
             if len(written) == 2:
                 continue
-            raise ValueError(f"{path}, line {number + 1}: {line!r} is no pair of pieces: {again}")
+            raise ValueError(f"{path}, line {number + 1}: {line!r} is no pair of pieces: {RESTORE}")
         if (pair[0], pair[1]) in ranks and pair == written:
-            raise ValueError(f"{path}, line {number + 1}: {line!r} is there twice: {again}")
+            raise ValueError(f"{path}, line {number + 1}: {line!r} is there twice: {RESTORE}")
         ranks[pair[0], pair[1]] = number
     return ranks
 
 
 def split(word: str, ranks: Ranks) -> list[str]:
-    """The pieces of a word: the pair that was learned first is joined, everywhere, as long as one
-    is known (Sennrich et al. 2016, §3.2). The last piece ends with `END`.
-
-    Args:
-      word: not empty.
-      ranks: of each pair of pieces, its place among the learned ones.
-    """
+    """The pieces of a word, which is not empty: the pair that was learned first is joined,
+    everywhere, as long as one is known (Sennrich et al. 2016, §3.2). The last piece ends with
+    `END`."""
     pieces = [*word[:-1], word[-1] + END]
     while len(pieces) > 1:
         best = min(itertools.pairwise(pieces), key=lambda pair: ranks.get(pair, len(ranks)))
@@ -114,40 +110,28 @@ def split(word: str, ranks: Ranks) -> list[str]:
 
 
 @dataclasses.dataclass(frozen=True)
-class XlmModel:
-    """An XLM and its tokenizer.
+class XlmModel(TextModel):
+    """An XLM and its tokenizer; its language decides how Moses writes text, and which language
+    embedding is used where there are any.
 
-    config: its size. params: plain. language: decides how Moses writes text, and which language
-    embedding is used where there are any. vocabulary: the id of each piece. ranks: see `split`.
-    is_plain: whether pieces are without capitals and accents.
+    vocabulary: the id of each piece. ranks: see `split`. is_plain: whether pieces are without
+    capitals and accents.
     """
 
-    config: BertConfig
-    params: Mapping[str, Any]
-    language: str
     vocabulary: Mapping[str, int]
     ranks: Ranks
     is_plain: bool
 
-    inverted = False
-    own = None  # what languages share is told by comparing them
-
     @classmethod
     def load(cls, folder: Path, language: str) -> "XlmModel":
-        """Reads a folder that `transformers` wrote, see `hugging_face.load`.
-
-        Of a model with language embeddings only the language's own is kept.
-
-        Raises:
-          FileNotFoundError: a file is missing.
-          ValueError: one cannot be read, or the model has language embeddings and none of this
-            language.
-        """
+        """Reads a folder that `transformers` wrote, see `hugging_face.load`; ValueError also if the
+        model has language embeddings and none of this language, of which only this one's is
+        kept."""
         vocabulary_path, merges_path, *settings = files(folder)
-        pieces = Fields.read(vocabulary_path)
-        vocabulary = {name: pieces.integer(name) for name in pieces.names()}
+        vocabulary = typed(_IDS, read_json(vocabulary_path), str(vocabulary_path), RESTORE)
         ranks = read_merges(merges_path)
-        is_plain = all(Fields.read(path).boolean(PLAIN, True) for path in settings)
+        read = [typed(_SETTINGS, read_json(path), str(path), RESTORE) for path in settings]
+        is_plain = all(each.do_lowercase_and_remove_accent for each in read)
         missing = [name for name in (FIRST, LAST, UNKNOWN) if name not in vocabulary]
         if missing or not any(name.endswith(END) for name in vocabulary):
             raise ValueError(
@@ -156,12 +140,8 @@ class XlmModel:
             )
         config, params = hugging_face.load(folder, language)
         require_rows(vocabulary_path, vocabulary, config.vocabulary_size)
-        return cls(config, params, language, vocabulary, ranks, is_plain)
-
-    @property
-    def special_ids(self) -> tuple[int, int]:
-        """The ids before and behind a sentence."""
-        return self.vocabulary[FIRST], self.vocabulary[LAST]
+        special_ids = vocabulary[FIRST], vocabulary[LAST]
+        return cls(config, params, language, vocabulary, ranks, is_plain, special_ids=special_ids)
 
     @functools.cached_property
     def write(self) -> Callable[[str], str]:
@@ -175,15 +155,11 @@ class XlmModel:
         return lambda sentence: punctuation(" ".join(segment_chinese(text.clean(sentence))))
 
     def encode(self, sentences: Sequence[str]) -> list[np.ndarray]:
-        """See `TextModel`.
-
-        Text is composed (Unicode NFC) first, and XLM's steps for Romanian, Japanese and Thai alone
-        are not taken.
-        """
+        """Text is composed (Unicode NFC) first, and XLM's steps for Romanian, Japanese and Thai
+        alone are not taken."""
         return [ids for ids, _ in self.encode_words(list(map(self.write, sentences)))]
 
     def encode_words(self, written: Sequence[str]) -> list[Encoded]:
-        """See `TextModel`."""
         found = []
         for sentence in written:
             of_words = [self._ids(word) for word in sentence.split()]
@@ -212,7 +188,6 @@ class XlmModel:
         return ids
 
     def single_pieces(self, words: Iterable[str] | None = None) -> dict[str, int]:
-        """See `TextModel`."""
         if words is None:
             names = (name.removesuffix(END) for name in self.vocabulary if name.endswith(END))
             words = filter(None, names)

@@ -1,0 +1,39 @@
+"""The fields of the config, in its order."""
+
+from xling_jax.corpora.embedded import config as first_language
+from xling_jax.corpora.embedded import second as second_language
+from xling_jax.experiments.zero_shot import fields as zero_shot
+from xling_jax.runs import fields
+from xling_jax.schema import EACH, Section, several, table, text
+
+FIELDS: Section = {
+    **fields.COMMON,
+    **fields.SCALE,
+    "corpora": {
+        "languages": several(
+            "names of languages; fine-tuning reads the first",
+            text("a language", "a name", is_needed=True),
+            2,
+            apart=True,
+        ),
+        "synthetic": first_language.FIELDS,
+        **fields.SENTENCES,
+        **fields.SPLITTING,
+        **fields.NORMALIZATION,
+        EACH: {
+            **table("""
+                train  files  text to train on
+                dev    files  held-out text
+            """),
+            "second": second_language.FIELDS,
+        },
+    },
+    "vocabulary": {**fields.PIECES, **fields.SAMPLE, "neighbours": fields.NEIGHBOURS},
+    "batches": fields.PACKED,
+    "models": fields.MODELS,
+    "training": {**fields.EPOCHS, **fields.TRAINING},
+    "evaluators": fields.CURVE,
+    "transfer": {**zero_shot.FIELDS, **table("tasks  nli|ner|parsing*!  what is learned")},
+    "devices": fields.DEVICES,
+    **fields.PROFILE,
+}
