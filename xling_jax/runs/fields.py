@@ -9,8 +9,7 @@ import ml_collections
 
 from xling_jax import schema
 from xling_jax.batches import streams
-from xling_jax.corpora.embedded import config as first_language
-from xling_jax.corpora.embedded import second as second_language
+from xling_jax.corpora.embedded.config import LanguageConfig, SecondConfig
 from xling_jax.descriptions import MOST_EPOCHS
 from xling_jax.schema import EACH, Section
 
@@ -147,7 +146,7 @@ _FAKE_ENGLISH: Section = {
         "dev_sentences": schema.whole(
             "sentences of dev; 0: all, of the embedded language as many as the paper", 0
         ),
-        "synthetic": first_language.FIELDS,
+        "synthetic": LanguageConfig.fields(),
     },
     "vocabulary": {
         "size": _VOCABULARY_SIZE,
@@ -200,7 +199,7 @@ _BILINGUAL: Section = {
     **_SCALE,
     "corpora": {
         "languages": _LANGUAGES,
-        "synthetic": first_language.FIELDS,
+        "synthetic": LanguageConfig.fields(),
         **_SENTENCES,
         "test_sentences": schema.whole("parallel sentences to find, at most; 0: none", 0),
         **_SPLITTING,
@@ -216,7 +215,7 @@ _BILINGUAL: Section = {
                 "translations from the first language, for extra_anchors", "a dictionary"
             ),
             "test_dictionary": schema.text("translations to test with", "a dictionary"),
-            "second": second_language.FIELDS,
+            "second": SecondConfig.fields(),
             "other_domain": schema.share("of an embedded language: see second.domain"),
         },
     },
@@ -377,14 +376,14 @@ _REAL_XNLI: Section = {
             2,
             apart=True,
         ),
-        "synthetic": first_language.FIELDS,
+        "synthetic": LanguageConfig.fields(),
         **_SENTENCES,
         **_SPLITTING,
         **_NORMALIZATION,
         EACH: {
             "train": schema.text("text to train on", FILES, is_needed=True),
             "dev": schema.text("held-out text", FILES, is_needed=True),
-            "second": second_language.FIELDS,
+            "second": SecondConfig.fields(),
         },
     },
     "vocabulary": {

@@ -13,8 +13,8 @@ from xling_jax import errors
 from xling_jax.corpora import dictionaries, sources, splitting, tfds
 from xling_jax.corpora import text as corpora
 from xling_jax.corpora.dictionaries import Dictionary
-from xling_jax.corpora.embedded.config import LanguageConfig
-from xling_jax.corpora.embedded.pair import Pair, SecondConfig, pair_of
+from xling_jax.corpora.embedded.config import LanguageConfig, SecondConfig
+from xling_jax.corpora.embedded.pair import Pair, pair_of
 from xling_jax.experiments.bilingual.rows import Row
 from xling_jax.runs import results, store
 from xling_jax.runs.results import read_config

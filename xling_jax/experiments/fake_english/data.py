@@ -16,7 +16,7 @@ from xling_jax.batches.store import TokenStore
 from xling_jax.corpora import splitting
 from xling_jax.corpora import text as corpora
 from xling_jax.corpora.embedded.config import LanguageConfig
-from xling_jax.corpora.embedded.sentences import generate
+from xling_jax.corpora.embedded.language import generate
 from xling_jax.corpora.sources import SYNTHETIC
 from xling_jax.evaluators.multilinguality import Multilinguality, Texts
 from xling_jax.models.bert import BertConfig

@@ -5,9 +5,9 @@ import itertools
 
 import numpy as np
 import pytest
-from synthetic_language import child_of, derivations, nodes, sentences
+from embedded_language import child_of, derivations, nodes, sentences
 
-from xling_jax.corpora.embedded import ontology
+from xling_jax.corpora.embedded.concepts import VERB_CLASSES
 
 
 def mutual_information(pairs):
@@ -56,7 +56,7 @@ def test_verbs_take_nouns_of_their_classes():
         for verb in nodes(derivation):
             child = child_of(verb, "obj")
             if verb.concept.category == "VERB" and child and child.concept.category == "NOUN":
-                allowed = ontology.VERB_CLASSES[verb.concept.meaning].objects
+                allowed = VERB_CLASSES[verb.concept.meaning].objects.split()
                 wrong += child.concept.meaning not in allowed
                 total += 1
     assert total > 1000

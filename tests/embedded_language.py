@@ -3,7 +3,8 @@
 import functools
 import itertools
 
-from xling_jax.corpora.embedded.sentences import Language, LanguageConfig, generate
+from xling_jax.corpora.embedded.config import LanguageConfig
+from xling_jax.corpora.embedded.language import Language, generate
 
 
 @functools.cache

@@ -3,10 +3,11 @@
 import collections
 
 import pytest
-from synthetic_language import child_of, derivations, language, nodes, words_of
+from embedded_language import child_of, derivations, language, nodes, words_of
 
-from xling_jax.corpora.embedded.derivation import RECURSIVE
-from xling_jax.corpora.embedded.linearization import ENGLISH_ORDER, Linearizer
+from xling_jax.corpora.embedded.config import SecondConfig
+from xling_jax.corpora.embedded.grammar import RECURSIVE
+from xling_jax.corpora.embedded.linearization import Linearizer
 
 
 def subject_form(clause, antecedents, lang):
@@ -150,8 +151,8 @@ def test_word_order_is_strict():
 
 def test_a_derivation_can_be_put_in_another_word_order():
     lang = language()
-    verb_final = ENGLISH_ORDER | {"obj": -40, "case": 1}
-    linearizer = Linearizer(lang.lexicon, lang.concepts.function, verb_final)
+    linearizer = Linearizer(lang.lexicon, lang.concepts.function, SecondConfig())
+    linearizer.order |= {"obj": -40, "case": 1}
     objects = 0
     for derivation in derivations(500):
         english = [word.form for word in lang.linearizer.words(derivation)]
