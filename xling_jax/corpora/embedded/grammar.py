@@ -239,9 +239,8 @@ class Deriver:
         clause.features["Voice"] = "Pass"
         clause.children.append(self._argument("object", verb.row, "nsubj:pass", depth))
         if self.chance(_AGENT):
-            agent = self._argument("subject", verb.row, "obl:agent", depth)
-            agent.add(self._function["by"], "case")
-            clause.children.append(agent)
+            by = self._function["by"]
+            clause.children.append(self._argument("subject", verb.row, "obl:agent", depth, by))
         self._add_obliques(clause, depth)
         return clause
 
@@ -274,8 +273,7 @@ class Deriver:
         row = clause.concept.row
         governed = self._preferences.governed[row]
         if governed is not None:
-            complement = self._argument("complement", row, "obl:arg", depth)
-            complement.add(governed, "case")
+            complement = self._argument("complement", row, "obl:arg", depth, governed)
             clause.children.append(complement)
         if self._inclined("adverb", row):
             adverb = self.draw("adverb", row)
@@ -304,21 +302,26 @@ class Deriver:
 
     # Noun phrases.
 
-    def _argument(self, table: str, row: int, relation: str, depth: int) -> Constituent:
+    def _argument(
+        self, table: str, row: int, relation: str, depth: int, adposition: Concept | None = None
+    ) -> Constituent:
         """A noun phrase or pronoun in a role that `row` of the table assigns."""
         noun = self._noun(table, row)
         if self._inclined("pronoun", noun.row):
             pronouns = _PERSONAL if noun.meaning == "person" else _IMPERSONAL
             word, number, person = self.choose(pronouns)
             features = {"Number": number, "Person": person}
-            return Constituent(self._function[word], relation, features)
-        phrase = self._noun_phrase(noun, relation, depth)
-        if depth and self.chance(self._config.coordination):
-            other = self._noun(table, row)
-            if other is not noun:
-                conjunct = self._noun_phrase(other, "conj", depth - 1)
-                conjunct.add(self._function["and"], "cc")
-                phrase.children.append(conjunct)
+            phrase = Constituent(self._function[word], relation, features)
+        else:
+            phrase = self._noun_phrase(noun, relation, depth)
+            if depth and self.chance(self._config.coordination):
+                other = self._noun(table, row)
+                if other is not noun:
+                    conjunct = self._noun_phrase(other, "conj", depth - 1)
+                    conjunct.add(self._function["and"], "cc")
+                    phrase.children.append(conjunct)
+        if adposition is not None:
+            phrase.add(adposition, "case")
         return phrase
 
     def _adjunct_phrase(self, table: str, row: int, relation: str, depth: int) -> Constituent:
@@ -328,10 +331,13 @@ class Deriver:
         return phrase
 
     def _noun_phrase(self, noun: Concept, relation: str, depth: int) -> Constituent:
+        row, kind = noun.row, NOUN_CLASSES[noun.meaning]
         if noun.category == "PROPN":
-            return self._name(noun, relation)
-        row = noun.row
-        if NOUN_CLASSES[noun.meaning].mass:
+            name = Constituent(noun, relation, {"Number": "Sing"}, entity=kind.entity)
+            if self.chance(_SECOND_NAME[noun.meaning]):
+                name.add(self.draw("surname", row), "flat")
+            return name
+        if kind.mass:
             number, determiners = "Sing", "Mass"
         else:
             number = determiners = "Plur" if self._inclined("plural", row) else "Sing"
@@ -354,10 +360,3 @@ class Deriver:
         if depth and self._inclined("relative_clause", row):
             phrase.children.append(self._relative_clause(noun, number, depth - 1))
         return phrase
-
-    def _name(self, noun: Concept, relation: str) -> Constituent:
-        entity = NOUN_CLASSES[noun.meaning].entity
-        name = Constituent(noun, relation, {"Number": "Sing"}, entity=entity)
-        if self.chance(_SECOND_NAME[noun.meaning]):
-            name.add(self.draw("surname", noun.row), "flat")
-        return name

@@ -70,11 +70,8 @@ def pairs(pair: Pair, number: int, seed: int) -> list[Example]:
     sentence on the same topic. What is the opposite of what belongs to the language, not to
     `seed`, and can only be learned from examples.
 
-    Args:
-      pair: the languages; what sentences say is drawn as in the first.
-      number: how many, at least 1; fewer are a prefix of more.
-      seed: of the examples, at least 0. Their premises are sentences of `pair.parallel` with this
-        seed, but for their negation.
+    Fewer are a prefix of more. The premises are sentences of `pair.parallel` with this seed, but
+    for their negation.
 
     Raises:
       ValueError: `number` or `seed` is too small, or the grammar has too little for a label.

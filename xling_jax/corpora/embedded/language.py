@@ -47,10 +47,9 @@ class Language:
         return grammar.Deriver(self.config, self.concepts, self.preferences, seed)
 
     def derivations(self, seed: int, sentences: int | None = None) -> Iterator[Constituent]:
-        """Derivations of so many sentences, without end if not told.
+        """Derivations of so many sentences, by default without end.
 
-        Raises:
-          ValueError: there are less than 1, or the seed is below 0.
+        ValueError: `sentences` is below 1 or `seed` below 0.
         """
         if sentences is not None and sentences < 1:
             raise ValueError(f"sentences={sentences}: ask for at least one")
@@ -106,18 +105,10 @@ class Language:
 
 
 def generate(config: LanguageConfig, sentences: int, seed: int) -> list[str]:
-    """Text of an embedded language; texts of different seeds share the language.
+    """So many sentences of an embedded language, words and punctuation separated by single spaces.
 
-    Args:
-      config: the language.
-      sentences: how many, at least 1; fewer are a prefix of more.
-      seed: of the sentences, at least 0; `config.seed` is that of the language.
-
-    Returns:
-      A sentence a line, words and punctuation separated by single spaces.
-
-    Raises:
-      ValueError: `sentences` or `seed` is too small.
+    Fewer are a prefix of more. `seed` is that of the sentences: texts of different seeds share the
+    language. ValueError: `sentences` is below 1 or `seed` below 0.
     """
     language = _language(config)
     return [language.text(d) for d in language.derivations(seed, sentences)]

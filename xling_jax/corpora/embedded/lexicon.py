@@ -107,9 +107,9 @@ def derive(first: Lexicon, concepts: Concepts, config: SecondConfig, seed: int) 
     streams = np.random.SeedSequence([seed, config.seed]).spawn(3)
     rngs = [np.random.Generator(np.random.PCG64(stream)) for stream in streams]
     is_english, everything = config.morphology == "english", concepts.all()
-    inflect = {"english": _english, "isolating": _isolating, "rich": _rich(rngs[0])}[
-        config.morphology
-    ]
+    inflect: Inflection = _english if is_english else _isolating
+    if config.morphology == "rich":
+        inflect = _rich(rngs[0])
     # Each word as an anchor would have it, so that no own word depends on which are anchors.
     anchored = [
         first.forms[c.index] if is_english else inflect(c, first.form(c)) for c in everything
@@ -210,7 +210,6 @@ def _add_s(stem: str) -> str:
 
 
 def _isolating(concept: Concept, stem: str) -> Forms:
-    """The only form of a word that does not inflect."""
     return {"": stem}
 
 

@@ -8,55 +8,25 @@ from xling_jax.corpora.embedded.config import SecondConfig
 from xling_jax.corpora.embedded.grammar import Constituent
 from xling_jax.corpora.embedded.lexicon import Lexicon
 
-# Places of dependents: the negative ones stand before their head, the positive ones after it,
-# from the smallest to the largest. The keys are relations and places that `Linearizer` assigns.
-ENGLISH_ORDER = {
-    "punct:first": -110,
-    "cc": -100,
-    "theme": -95,
-    "mark": -90,
-    "wh": -80,
-    "aux:inverted": -70,
-    "nsubj": -60,
-    "nsubj:pass": -60,
-    "aux": -50,
-    "advmod:neg": -48,
-    "advmod:emph": -46,
-    "aux:second": -44,
-    "case": -30,
-    "det": -25,
-    "amod": -20,
-    "flat": 2,
-    "nmod": 4,
-    "acl:relcl": 6,
-    "obj": 10,
-    "xcomp": 15,
-    "obl:arg": 20,
-    "obl:agent": 25,
-    "advmod": 30,
-    "obl": 35,
-    "ccomp": 40,
-    "advcl": 50,
-    "conj": 60,
-    "punct": 70,
-}
-# What another order puts elsewhere, by the fields of `SecondConfig`. Clauses follow their verb in
-# every order, as in Persian and Hindi, since speakers avoid them in its middle (Dryer 1980).
-_OTHER_PLACES: Mapping[tuple[str, str], Mapping[str, int]] = {
+# Relations, and places that `Linearizer` assigns, in the order in which a head and its dependents
+# stand in English.
+_HEAD = "head"
+_ENGLISH = (
+    "punct:first cc theme mark wh aux:inverted nsubj nsubj:pass aux advmod:neg advmod:emph "
+    "aux:second case det amod head flat nmod acl:relcl obj xcomp obl:arg obl:agent advmod obl "
+    "ccomp advcl conj punct"
+).split()
+# What another order moves, and after what, by the fields of `SecondConfig`. Clauses follow their
+# verb in every order, as in Persian and Hindi, since speakers avoid them in its middle (Dryer
+# 1980). Subjects follow what belongs to a noun, which may be the predicate.
+_MOVES = {
     ("order", "sov"): {
-        "obl": -58,
-        "obl:agent": -56,
-        "obj": -54,
-        "obl:arg": -52,
-        "xcomp": -50,
-        "advmod": -49,
-        "aux:second": 7,
-        "aux": 8,
+        "obl obl:agent obj obl:arg xcomp advmod": "nsubj:pass",
+        "aux:second aux": "acl:relcl",
     },
-    # After what belongs to a noun, which may be the predicate.
-    ("order", "vso"): {"nsubj": 8, "nsubj:pass": 8},
-    ("adpositions", "after"): {"case": 3},
-    ("adjectives", "after"): {"flat": 1, "amod": 2},
+    ("order", "vso"): {"nsubj nsubj:pass": "acl:relcl"},
+    ("adpositions", "after"): {"case": "flat"},
+    ("adjectives", "after"): {"amod": "flat"},
 }
 
 
@@ -78,7 +48,8 @@ class Linearizer:
     """Puts derivations into words, with the function words and agreement of the language.
 
     Attributes:
-      order: places of dependents, with the keys of `ENGLISH_ORDER`.
+      order: places of dependents: the negative ones stand before their head, the positive ones
+        after it, from the smallest to the largest.
     """
 
     def __init__(
@@ -88,10 +59,12 @@ class Linearizer:
         # As in English, an auxiliary, "do" if there is no other, goes before the subject of a
         # question and carries the negation; otherwise only their marks tell.
         self._has_inversion = config.order == "svo" and config.morphology == "english"
-        self.order = dict(ENGLISH_ORDER)
-        for (field, value), places in _OTHER_PLACES.items():
+        order = _ENGLISH
+        for (field, value), moves in _MOVES.items():
             if getattr(config, field) == value:
-                self.order |= places
+                for moved, after in moves.items():
+                    order = _move(order, moved.split(), after)
+        self.order = {name: place - order.index(_HEAD) for place, name in enumerate(order)}
 
     def words(self, derivation: Constituent) -> list[Word]:
         """The words of a derivation in order, with punctuation."""
@@ -191,6 +164,12 @@ class Linearizer:
     def _added(self, word: str, relation: str, place: str = "") -> _Dependent:
         constituent = Constituent(self._function[word], relation)
         return _Dependent(self.order[place or relation], constituent, "")
+
+
+def _move(order: list[str], moved: list[str], after: str) -> list[str]:
+    rest = [name for name in order if name not in moved]
+    place = rest.index(after) + 1
+    return [*rest[:place], *moved, *rest[place:]]
 
 
 def _agreement(subject: Constituent) -> str:

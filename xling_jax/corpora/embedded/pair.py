@@ -14,6 +14,8 @@ _SECOND_TEXT = 1 << 32
 class Pair:
     """A language and a second one derived from it.
 
+    Its methods raise a ValueError where less than one sentence is asked for or a seed is below 0.
+
     Attributes:
       languages: both; `languages[k].text(derivation)` puts a derivation into either, and
         `languages[0].derivations(seed)` gives those of `parallel`.
@@ -25,14 +27,7 @@ class Pair:
     def parallel(self, sentences: int, seed: int) -> tuple[list[str], list[str]]:
         """Translations: the text `generate(config, sentences, seed)`, and the same in the second.
 
-        A line is the translation of that with the same number.
-
-        Args:
-          sentences: how many, at least 1; fewer are a prefix of more.
-          seed: of the sentences, at least 0.
-
-        Raises:
-          ValueError: `sentences` or `seed` is too small.
+        A line is the translation of that with the same number; fewer are a prefix of more.
         """
         first, second = self.languages
         lines = [(first.text(d), second.text(d)) for d in first.derivations(seed, sentences)]
@@ -46,13 +41,6 @@ class Pair:
         The first is `generate(config, first_sentences, seed)`, so held-out text needs another
         seed; the second has no sentence in common with any text that `parallel` gives, but by
         chance.
-
-        Args:
-          first_sentences, second_sentences: how many, at least 1.
-          seed: of the sentences, at least 0.
-
-        Raises:
-          ValueError: a number or `seed` is too small.
         """
         first, second = self.languages
         return (

@@ -129,15 +129,13 @@ def _selectional(
     """What goes with what, by class, topic and word."""
 
     def joint(rows: str, columns: str, role: str) -> Table:
-        classes = VERB_CLASSES if rows == "verbs" else NOUN_CLASSES
-
-        def wanted(head: Concept) -> list[str]:
-            if role == "surname":
+        def classes(head: Concept) -> list[str]:
+            if role == "surnames":
                 return ["surname"] if head.category == "PROPN" else []
-            return getattr(classes[head.meaning], role).split()
+            kinds = VERB_CLASSES if rows == "verbs" else NOUN_CLASSES
+            return getattr(kinds[head.meaning], role).split()
 
-        weights = _joint(config, concepts, rows, columns, wanted, rng)
-        return Table(weights, getattr(concepts, columns))
+        return _joint(config, concepts, rows, columns, classes, rng)
 
     subject = joint("verbs", "nouns", "subjects")
     object_ = joint("verbs", "nouns", "objects")
@@ -153,7 +151,7 @@ def _selectional(
         "modifier": joint("nouns", "nouns", "modifiers"),
         "adjective": joint("nouns", "adjectives", "adjectives"),
         "adverb": joint("verbs", "adverbs", "adverbs"),
-        "surname": joint("nouns", "surnames", "surname"),
+        "surname": joint("nouns", "surnames", "surnames"),
     }
 
 
@@ -164,7 +162,7 @@ def _joint(
     columns: str,
     classes: Callable[[Concept], Sequence[str]],
     rng: np.random.Generator,
-) -> np.ndarray:
+) -> Table:
     """Joint distribution `[rows, columns]` of two kinds of concepts in one relation.
 
     Log-linear in class, topic and a word-specific preference, with the concepts' frequencies as
@@ -198,7 +196,7 @@ def _joint(
         row_scale = head_frequency / (weights @ column_scale)
     result = np.zeros((len(getattr(concepts, rows)), len(partners)))
     result[chosen] = row_scale[:, None] * weights * column_scale
-    return result
+    return Table(result, partners)
 
 
 def _of_topic(config: LanguageConfig, concepts: Concepts, kind: str) -> Table:
