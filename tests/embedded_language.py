@@ -22,16 +22,6 @@ def sentences(count=10_000, seed=1, **knobs):
     return generate(LanguageConfig(**{"word_types": 600} | knobs), count, seed)
 
 
-def nodes(constituent):
-    yield constituent
-    for child in constituent.children:
-        yield from nodes(child)
-
-
-def child_of(constituent, *relations):
-    return next((c for c in constituent.children if c.relation in relations), None)
-
-
 def words_of(constituent, lang):
     """Words in order, and the place and form of each constituent."""
     words = lang.linearizer.words(constituent)

@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from embedded_language import derivations, language, nodes, sentences
+from embedded_language import derivations, language, sentences
 
 from xling_jax.corpora.embedded import concepts, lexicon
 from xling_jax.corpora.embedded.config import LanguageConfig
@@ -101,7 +101,7 @@ def test_content_words_follow_zipf_s_law(exponent):
     counts = collections.Counter(
         node.concept.row
         for derivation in derivations(zipf_exponent=exponent)
-        for node in nodes(derivation)
+        for node in derivation.nodes()
         if node.concept.category == "VERB"
     )
     frequency = np.sort([counts[verb.row] for verb in lang.concepts.verbs])[::-1]
