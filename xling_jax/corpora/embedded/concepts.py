@@ -145,10 +145,7 @@ VERB_CLASSES = {
     "change": VerbClass(7, "plant animal body substance vehicle"),
     "occurrence": VerbClass(5, "event time idea", adverbs=_WITHOUT_MANNER),
     "damage": VerbClass(
-        6,
-        "person animal event vehicle",
-        "building tool vehicle body plant",
-        adjuncts="tool event",
+        6, "person animal event vehicle", "building tool vehicle body plant", adjuncts="tool event"
     ),
     "possession": VerbClass(
         5, "person group", "building animal tool vehicle garment document", adverbs=_WITHOUT_MANNER

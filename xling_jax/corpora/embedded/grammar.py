@@ -9,7 +9,7 @@ import numpy as np
 
 from xling_jax.corpora.embedded.concepts import NOUN_CLASSES, VERB_CLASSES, Concept, Concepts
 from xling_jax.corpora.embedded.config import LanguageConfig
-from xling_jax.corpora.embedded.preferences import Preferences, Table
+from xling_jax.corpora.embedded.preferences import Preferences
 
 # Relations that nest a phrase or clause in another, as `LanguageConfig.depth` counts them.
 RECURSIVE = frozenset({"nmod", "acl:relcl", "ccomp", "xcomp", "advcl", "conj"})
@@ -74,25 +74,6 @@ class Constituent:
         self.children.append(Constituent(concept, relation))
 
 
-class Sampler:
-    """Draws from the rows of a table, in blocks, since one draw by NumPy costs as much as many."""
-
-    def __init__(self, table: Table, rng: np.random.Generator) -> None:
-        self._table = table
-        self._rng = rng
-        self._pools: list[list[Any]] = [[] for _ in table.weights]
-
-    def draw(self, row: int) -> Any:
-        """Draws an outcome of this row."""
-        pool = self._pools[row]
-        if not pool:
-            cumulative = np.cumsum(self._table.weights[row])
-            points = self._rng.random(_BLOCK) * cumulative[-1]
-            columns = np.searchsorted(cumulative, points, side="right")
-            pool += [self._table.outcomes[column] for column in columns.tolist()]
-        return pool.pop()
-
-
 class Deriver:
     """Draws derivations of sentences, one after the other."""
 
@@ -102,27 +83,32 @@ class Deriver:
         self._config = config
         self._preferences = preferences
         self._function = concepts.function
-        self._classes = [VERB_CLASSES[verb.meaning] for verb in concepts.verbs]
+        words = concepts.function.values()
+        self._coordinators = [c for c in words if c.category == "CCONJ"]
         # "That" only marks complements.
-        self._subordinators = [
-            concept
-            for concept in concepts.function.values()
-            if concept.category == "SCONJ" and concept.meaning != "that"
-        ]
-        self._coordinators = [c for c in concepts.function.values() if c.category == "CCONJ"]
+        self._subordinators = [c for c in words if c.category == "SCONJ" and c.meaning != "that"]
         self._off_topic = math.exp(-config.topicality)
         # A last number keeps these draws apart from those that made the language.
         self._rng = np.random.Generator(np.random.PCG64([config.seed, seed, 1]))
         self._numbers: list[float] = []
-        tables = preferences.tables.items()
-        self._samplers = {name: Sampler(table, self._rng) for name, table in tables}
+        self._pools: dict[tuple[str, int], list[Any]] = {}
         self._topic = self.draw("topic", 0)
 
     # Random draws.
 
     def draw(self, table: str, row: int) -> Any:
-        """Draws from a row of one of `Preferences.tables`."""
-        return self._samplers[table].draw(row)
+        """Draws from a row of one of `Preferences.tables`.
+
+        In blocks, since one draw by NumPy costs as much as many.
+        """
+        pool = self._pools.setdefault((table, row), [])
+        if not pool:
+            weights, outcomes = self._preferences.tables[table]
+            cumulative = np.cumsum(weights[row])
+            points = self._rng.random(_BLOCK) * cumulative[-1]
+            columns = np.searchsorted(cumulative, points, side="right")
+            pool += [outcomes[column] for column in columns.tolist()]
+        return pool.pop()
 
     def chance(self, probability: float) -> bool:
         """True with this probability."""
@@ -200,11 +186,18 @@ class Deriver:
         if self.chance(self._config.predications):
             return self._predication(relation, depth)
         verb = self.draw("verb", self._topic)
-        if self._classes[verb.row].objects and self._inclined("passive", verb.row):
-            return self._passive(verb, relation, depth)
+        is_passive = VERB_CLASSES[verb.meaning].objects and self._inclined("passives", verb.row)
         clause = self._finite(verb, relation, verb.row)
-        clause.children.append(self._argument("subject", verb.row, "nsubj", depth))
-        self._complete(clause, depth)
+        if not is_passive:
+            clause.children.append(self._argument("subject", verb.row, "nsubj", depth))
+            self._complete(clause, depth)
+            return clause
+        clause.features["Voice"] = "Pass"
+        clause.children.append(self._argument("object", verb.row, "nsubj:pass", depth))
+        if self.chance(_AGENT):
+            by = self._function["by"]
+            clause.children.append(self._argument("subject", verb.row, "obl:agent", depth, by))
+        self._add_obliques(clause, depth)
         return clause
 
     def _finite(self, head: Concept, relation: str, verb_row: int) -> Constituent:
@@ -234,22 +227,12 @@ class Deriver:
         clause.children.append(self._noun_phrase(noun, "nsubj", depth))
         return clause
 
-    def _passive(self, verb: Concept, relation: str, depth: int) -> Constituent:
-        clause = self._finite(verb, relation, verb.row)
-        clause.features["Voice"] = "Pass"
-        clause.children.append(self._argument("object", verb.row, "nsubj:pass", depth))
-        if self.chance(_AGENT):
-            by = self._function["by"]
-            clause.children.append(self._argument("subject", verb.row, "obl:agent", depth, by))
-        self._add_obliques(clause, depth)
-        return clause
-
     def _complete(self, clause: Constituent, depth: int, with_object: bool = True) -> None:
         """Adds to a verb what it has besides its subject, and its object unless it has one."""
         row = clause.concept.row
-        kind = self._classes[row]
+        kind = VERB_CLASSES[clause.concept.meaning]
         if with_object and kind.objects:
-            governs_clause = kind.clause and depth and self._inclined("clause", row)
+            governs_clause = kind.clause and depth and self._inclined("complement_clauses", row)
             if governs_clause and kind.clause == "ccomp":
                 clause.children.append(self._clause("ccomp", depth - 1))
             elif governs_clause:
@@ -266,7 +249,7 @@ class Deriver:
             verb = self.draw("subject_of", subject.concept.row)
         infinitive = Constituent(verb, "xcomp", {"VerbForm": "Inf"})
         # Wanting to want is left out: it needs the subject one clause further up.
-        self._complete(infinitive, 0 if self._classes[verb.row].clause else depth)
+        self._complete(infinitive, 0 if VERB_CLASSES[verb.meaning].clause else depth)
         return infinitive
 
     def _add_obliques(self, clause: Constituent, depth: int) -> None:
@@ -275,13 +258,13 @@ class Deriver:
         if governed is not None:
             complement = self._argument("complement", row, "obl:arg", depth, governed)
             clause.children.append(complement)
-        if self._inclined("adverb", row):
+        if self._inclined("adverbs", row):
             adverb = self.draw("adverb", row)
             of_event = adverb.meaning in ("manner", "time")
             clause.add(adverb, "advmod" if of_event else "advmod:emph")
-        kind = self._classes[row]
+        kind = VERB_CLASSES[clause.concept.meaning]
         # A verb with nothing but a subject says so little that its sentences would soon recur.
-        if not (kind.objects or kind.complements) or self._inclined("adjunct", row):
+        if not (kind.objects or kind.complements) or self._inclined("adjuncts", row):
             clause.children.append(self.adjunct(clause.concept, depth))
 
     def adjunct(self, verb: Concept, depth: int = 0) -> Constituent:
@@ -307,7 +290,7 @@ class Deriver:
     ) -> Constituent:
         """A noun phrase or pronoun in a role that `row` of the table assigns."""
         noun = self._noun(table, row)
-        if self._inclined("pronoun", noun.row):
+        if self._inclined("pronouns", noun.row):
             pronouns = _PERSONAL if noun.meaning == "person" else _IMPERSONAL
             word, number, person = self.choose(pronouns)
             features = {"Number": number, "Person": person}
@@ -345,18 +328,18 @@ class Deriver:
         determiner = self.draw(determiners, row)
         if determiner is not None:
             phrase.add(determiner, "det")
-        if self._inclined("adjective", row):
+        if self._inclined("adjectives", row):
             adjective = self.draw("adjective", row)
             phrase.add(adjective, "amod")
             if self.chance(self._config.adjectives) and (
                 (second := self.draw("adjective", row)) is not adjective
             ):
                 phrase.add(second, "amod")
-        if depth and self._inclined("modifier", row):
+        if depth and self._inclined("prepositional_phrases", row):
             modifier = self._adjunct_phrase("modifier", row, "nmod", depth - 1)
             if self.chance(_OF):
                 modifier.children[-1].concept = self._function["of"]
             phrase.children.append(modifier)
-        if depth and self._inclined("relative_clause", row):
+        if depth and self._inclined("relative_clauses", row):
             phrase.children.append(self._relative_clause(noun, number, depth - 1))
         return phrase

@@ -4,7 +4,6 @@ The second is made from the first by edits whose effect on its truth is known.
 """
 
 import dataclasses
-from collections.abc import Iterator
 
 import numpy as np
 
@@ -146,7 +145,13 @@ def is_plain(root: Constituent) -> bool:
         and subject is not None
         and _is_definite(subject)
         and not any(_determiners(phrase) & _QUANTIFIED for phrase in (root, *_arguments(root)))
-        and all(word.concept.meaning in _HARMLESS for word in _clause_links(root))
+        and all(
+            word.concept.meaning in _HARMLESS
+            for child in root.children
+            if _is_clause(child, "conj", "advcl")
+            for word in child.children
+            if word.relation in ("cc", "mark")
+        )
         and root.child("advmod:emph") is None
         and not any(child.concept.meaning in ("can", "may") for child in root.children)
     )
@@ -271,22 +276,15 @@ class Edits:
 
     def _put(self, node: Constituent, concept: Concept) -> None:
         node.concept = concept
-        complement = node.child("obl:arg")
-        governed = self._governed[concept.row] if concept.category == "VERB" else None
-        if complement is not None and governed is not None:
-            for child in complement.children:
-                if child.relation == "case":
-                    child.concept = governed
+        complement = node.child("obl:arg")  # of verbs only
+        case = complement and complement.child("case")
+        governed = case and self._governed[concept.row]
+        if case and governed:
+            case.concept = governed
 
 
 def _arguments(root: Constituent) -> list[Constituent]:
     return [child for child in root.children if child.relation in _ARGUMENTS]
-
-
-def _clause_links(root: Constituent) -> Iterator[Constituent]:
-    for child in root.children:
-        if _is_clause(child, "conj", "advcl"):
-            yield from (word for word in child.children if word.relation in ("cc", "mark"))
 
 
 def _is_clause(node: Constituent, *relations: str) -> bool:

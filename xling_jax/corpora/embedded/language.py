@@ -38,7 +38,7 @@ class Language:
     @functools.cached_property
     def preferences(self) -> preferences.Preferences:
         """Large tables, which a language that only translates does not need."""
-        return preferences.draw(self.config, self.concepts, self._rngs[1], self._rngs[2])
+        return preferences.draw(self.config, self.concepts, (self._rngs[1], self._rngs[2]))
 
     def deriver(self, seed: int) -> grammar.Deriver:
         """What draws derivations of sentences; ValueError if the seed is below 0."""
@@ -60,8 +60,12 @@ class Language:
         """The words of a derivation in order, with punctuation, capitalised if the config says."""
         words = self.linearizer.words(derivation)
         if self.config.capitals:
-            words = [_capitalise(word) for word in words]
-            words[0] = words[0]._replace(form=words[0].form.capitalize())
+            words = [
+                word._replace(form=word.form.capitalize())
+                if not place or word.form == "i" or word.constituent.concept.category == "PROPN"
+                else word
+                for place, word in enumerate(words)
+            ]
         return words
 
     def text(self, derivation: Constituent) -> str:
@@ -114,12 +118,5 @@ def generate(config: LanguageConfig, sentences: int, seed: int) -> list[str]:
     return [language.text(d) for d in language.derivations(seed, sentences)]
 
 
-@functools.lru_cache(maxsize=1)
-def _language(config: LanguageConfig) -> Language:
-    """The last language is kept: training and held-out text are usually asked for in turn."""
-    return Language(config)
-
-
-def _capitalise(word: Word) -> Word:
-    is_name = word.constituent.concept.category == "PROPN" or word.form == "i"
-    return word._replace(form=word.form.capitalize()) if is_name else word
+# The last language is kept: training and held-out text are usually asked for in turn.
+_language = functools.lru_cache(maxsize=1)(Language)

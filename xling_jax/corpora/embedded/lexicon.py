@@ -147,9 +147,6 @@ def _anchors(concepts: list[Concept], share: float, rng: np.random.Generator) ->
     return {concept.index for concept in chosen}
 
 
-# Stems.
-
-
 def _unused(candidates: Iterator[Forms], used: set[str]) -> Forms:
     """The first word none of whose forms is in `used`, where they are added."""
     found = next(forms for forms in candidates if used.isdisjoint(forms.values()))
@@ -188,25 +185,15 @@ def _integers(rng: np.random.Generator) -> Iterator[int]:
         yield from rng.integers(1 << 30, size=4096).tolist()
 
 
-# Morphologies.
-
-
 def _english(concept: Concept, stem: str) -> Forms:
     """The forms of an English content word, with English spelling rules."""
+    base = stem[:-1] + "i" if stem.endswith("y") else stem
+    with_s = base + ("es" if stem.endswith(("y", "ch", "sh")) else "s")
     if concept.category == "NOUN":
-        return {"": stem, "Plur": _add_s(stem)}
+        return {"": stem, "Plur": with_s}
     if concept.category == "VERB":
-        past = stem[:-1] + "ied" if stem.endswith("y") else stem + "ed"
-        return {"": stem, "Pres3Sing": _add_s(stem), "Past": past, "Part": past}
-    if concept.meaning == "manner":
-        return {"": (stem[:-1] + "i" if stem.endswith("y") else stem) + "ly"}
-    return {"": stem}
-
-
-def _add_s(stem: str) -> str:
-    if stem.endswith("y"):
-        return stem[:-1] + "ies"
-    return stem + ("es" if stem.endswith(("ch", "sh")) else "s")
+        return {"": stem, "Pres3Sing": with_s, "Past": base + "ed", "Part": base + "ed"}
+    return {"": base + "ly" if concept.meaning == "manner" else stem}
 
 
 def _isolating(concept: Concept, stem: str) -> Forms:

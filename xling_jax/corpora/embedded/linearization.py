@@ -10,7 +10,6 @@ from xling_jax.corpora.embedded.lexicon import Lexicon
 
 # Relations, and places that `Linearizer` assigns, in the order in which a head and its dependents
 # stand in English.
-_HEAD = "head"
 _ENGLISH = (
     "punct:first cc theme mark wh aux:inverted nsubj nsubj:pass aux advmod:neg advmod:emph "
     "aux:second case det amod head flat nmod acl:relcl obj xcomp obl:arg obl:agent advmod obl "
@@ -64,7 +63,7 @@ class Linearizer:
             if getattr(config, field) == value:
                 for moved, after in moves.items():
                     order = _move(order, moved.split(), after)
-        self.order = {name: place - order.index(_HEAD) for place, name in enumerate(order)}
+        self.order = {name: place - order.index("head") for place, name in enumerate(order)}
 
     def words(self, derivation: Constituent) -> list[Word]:
         """The words of a derivation in order, with punctuation."""

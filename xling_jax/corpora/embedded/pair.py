@@ -65,7 +65,5 @@ class Pair:
         return list(self._entries)
 
 
-@functools.lru_cache(maxsize=2)
-def pair_of(config: LanguageConfig, second: SecondConfig) -> Pair:
-    """The pair of these languages, kept for the next call."""
-    return Pair(config, second)
+# The pair of a `LanguageConfig` and a `SecondConfig`, kept for the next call.
+pair_of = functools.lru_cache(maxsize=2)(Pair)

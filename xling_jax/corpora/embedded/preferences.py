@@ -10,7 +10,11 @@ from xling_jax.corpora.embedded.concepts import NOUN_CLASSES, VERB_CLASSES, Conc
 from xling_jax.corpora.embedded.config import LanguageConfig
 
 _ROUNDS = 15  # of proportional fitting; the margins are then right to about 1 %
-_PLURAL = 0.35
+
+# Probabilities that a word may have of its own, by the fields of `LanguageConfig`.
+_NOUN_HABITS = ("plural", "adjectives", "prepositional_phrases", "relative_clauses", "pronouns")
+_VERB_HABITS = ("adverbs", "adjuncts", "negation", "passives", "complement_clauses")
+_PLURAL = 0.35  # is no field
 
 # Relative frequency of determiners by number; "" is none.
 _QUANTIFIERS = {"some": 4, "no": 3, "my": 4, "your": 3, "his": 4, "our": 3, "their": 3}
@@ -20,18 +24,10 @@ _DETERMINERS = {
     "Plur": {"the": 32, "": 24, "this": 7} | _PLURAL_ONLY | _QUANTIFIERS,
     "Mass": {"the": 40, "": 30, "this": 7} | _QUANTIFIERS,
 }
-# (tense, aspect, modal) and its relative frequency.
-_TENSES = {
-    ("Pres", "", ""): 34,
-    ("Past", "", ""): 34,
-    ("Fut", "", ""): 8,
-    ("Pres", "Perf", ""): 6,
-    ("Past", "Perf", ""): 4,
-    ("Pres", "", "can"): 5,
-    ("Pres", "", "must"): 4,
-    ("Pres", "", "may"): 3,
-    ("Pres", "", "should"): 3,
-}
+# The same of (tense, aspect), and of modals in the present.
+_TENSES = {("Pres", ""): 34, ("Past", ""): 34, ("Fut", ""): 8, ("Pres", "Perf"): 6}
+_TENSES |= {("Past", "Perf"): 4}
+_MODALS = {"can": 5, "must": 4, "may": 3, "should": 3}
 
 
 class Table(NamedTuple):
@@ -58,8 +54,7 @@ class Preferences:
         (determiners by the noun's number, None for none). topic has a single row.
       subject_share: how much of the time a noun is subject rather than object.
       governed: the adposition that each verb governs, None where none.
-      habits: probabilities by name. Of a noun: plural, adjective, modifier, relative_clause,
-        pronoun. Of a verb: adverb, adjunct, negation, passive, clause.
+      habits: each word's probability, by the names of `_NOUN_HABITS` and `_VERB_HABITS`.
     """
 
     tables: dict[str, Table]
@@ -69,18 +64,15 @@ class Preferences:
 
 
 def draw(
-    config: LanguageConfig,
-    concepts: Concepts,
-    rng: np.random.Generator,
-    habits_rng: np.random.Generator,
+    config: LanguageConfig, concepts: Concepts, rngs: tuple[np.random.Generator, ...]
 ) -> Preferences:
-    """Draws the preferences of a language, and with other random numbers its words' habits."""
-    tables = _selectional(config, concepts, rng)
+    """Draws the preferences of a language, and with a second generator its words' habits."""
+    selectional_rng, rng = rngs
+    tables = _selectional(config, concepts, selectional_rng)
     as_subject, as_object = (tables[role].weights.sum(0) for role in ("subject", "object"))
     tables["topic"] = Table(concepts.topics[None], range(config.topics))
 
     nouns, verbs, function = concepts.nouns, concepts.verbs, concepts.function
-    rng = habits_rng
 
     def habit(words: Sequence[Concept], base: Any, outcomes: Sequence[Any]) -> Table:
         noise = rng.standard_normal((len(words), len(outcomes)))
@@ -95,28 +87,16 @@ def draw(
         for noun in nouns
     ]
     tables["adposition"] = habit(nouns, usable, adpositions)
-    tables["tense"] = habit(verbs, [*_TENSES.values()], [*_TENSES])
+    tenses = [(*tense, "") for tense in _TENSES] + [("Pres", "", modal) for modal in _MODALS]
+    tables["tense"] = habit(verbs, [*_TENSES.values(), *_MODALS.values()], tenses)
     governed = []
     for verb in verbs:
         choices = VERB_CLASSES[verb.meaning].governed.split()
         governed.append(function[choices[rng.integers(len(choices))]] if choices else None)
-    of_nouns = {
-        "plural": _PLURAL,
-        "adjective": config.adjectives,
-        "modifier": config.prepositional_phrases,
-        "relative_clause": config.relative_clauses,
-        "pronoun": config.pronouns,
-    }
-    of_verbs = {
-        "adverb": config.adverbs,
-        "adjunct": config.adjuncts,
-        "negation": config.negation,
-        "passive": config.passives,
-        "clause": config.complement_clauses,
-    }
     habits = {}
-    for words, bases in ((nouns, of_nouns), (verbs, of_verbs)):
-        for name, base in bases.items():
+    for words, names in ((nouns, _NOUN_HABITS), (verbs, _VERB_HABITS)):
+        for name in names:
+            base = _PLURAL if name == "plural" else getattr(config, name)
             odds = base / (1 - base) * np.exp(config.habits * rng.standard_normal(len(words)))
             habits[name] = (odds / (1 + odds)).tolist()
     share = (as_subject / (as_subject + as_object)).tolist()
