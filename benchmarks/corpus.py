@@ -8,7 +8,7 @@ import numpy as np
 from xling_jax.batches.store import TokenStore
 from xling_jax.corpora import text as corpora
 from xling_jax.corpora.embedded.config import LanguageConfig
-from xling_jax.corpora.embedded.sentences import generate
+from xling_jax.corpora.embedded.language import generate
 from xling_jax.corpora.splitting import Splitter
 from xling_jax.vocabulary import pieces
 from xling_jax.vocabulary.sharing import ShiftedVocabulary

@@ -9,21 +9,16 @@ what the calls of a whole run come to.
 
 import argparse
 import importlib.util
-import os
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-if "GLIBC_TUNABLES" not in os.environ:  # as xling_jax.main
-    os.environ["GLIBC_TUNABLES"] = "glibc.malloc.hugetlb=1"
-    os.execv(sys.executable, [sys.executable, *sys.argv])
-
 import jax
 import jax.numpy as jnp
 import numpy as np
+from turns import keep_memory
 
 from xling_jax import devices
 from xling_jax.evaluators.alignment import mapped_precisions
@@ -58,6 +53,7 @@ def main() -> None:
     parser.add_argument("--pair", default="en-near")
     parser.add_argument("--repeats", type=int, default=5)
     arguments = parser.parse_args()
+    keep_memory()
     devices.set_cpu_devices(0)
     spec = importlib.util.spec_from_file_location("config", CONFIG)
     module = importlib.util.module_from_spec(spec)

@@ -8,17 +8,12 @@ layers, embeddings too, everything. Two languages, random text.
 
 import argparse
 import dataclasses
-import os
-import sys
 import time
-
-if "GLIBC_TUNABLES" not in os.environ:  # as xling_jax.main
-    os.environ["GLIBC_TUNABLES"] = "glibc.malloc.hugetlb=1"
-    os.execv(sys.executable, [sys.executable, *sys.argv])
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from turns import keep_memory
 
 from xling_jax import devices
 from xling_jax.batches.streams import StreamLayout, StreamSampler
@@ -109,6 +104,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=10, help="of a turn")
     parser.add_argument("--repeats", type=int, default=9)
     arguments = parser.parse_args()
+    keep_memory()
     devices.set_cpu_devices(0)
     contestants = {name: Contestant(arguments, paths) for name, paths in PARTITIONS.items()}
     times: dict[str, list[float]] = {name: [] for name in contestants}

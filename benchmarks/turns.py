@@ -21,6 +21,12 @@ LARGE_PAGES = {TUNABLES: "glibc.malloc.hugetlb=1"}  # as xling_jax.main sets it
 HERE = Path(__file__).parent
 
 
+def keep_memory() -> None:
+    """Starts this program again with large pages, as `xling_jax.main` does."""
+    if TUNABLES not in os.environ:
+        os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | LARGE_PAGES)
+
+
 class Worker:
     """A contestant as the referee sees it."""
 

@@ -29,7 +29,7 @@ import re
 
 from ml_collections import ConfigDict
 
-from xling_jax.corpora.embedded.pair import EMBEDDED, LanguageConfig, SecondConfig, are_embedded
+from xling_jax.corpora.embedded.config import EMBEDDED, LanguageConfig, SecondConfig, are_embedded
 from xling_jax.runs import config_files
 
 ROWS = {

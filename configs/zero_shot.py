@@ -33,7 +33,7 @@ import re
 
 from ml_collections import ConfigDict
 
-from xling_jax.corpora.embedded.pair import are_embedded
+from xling_jax.corpora.embedded.config import are_embedded
 from xling_jax.runs import config_files
 
 TASKS = ("nli", "ner", "parsing")

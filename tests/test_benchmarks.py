@@ -24,6 +24,14 @@ def benchmark_module(monkeypatch):
     return importlib.import_module
 
 
+@pytest.mark.parametrize("path", sorted((ROOT / "benchmarks").glob("*.py")), ids=lambda x: x.stem)
+def test_a_benchmark_finds_what_it_imports(benchmark_module, path):
+    if path.stem == "torch_worker":
+        pytest.importorskip("torch")
+        pytest.importorskip("transformers")
+    assert benchmark_module(path.stem).__doc__
+
+
 def page_on_scaling():
     """Its text."""
     return (ROOT / "docs" / "scaling.md").read_text("utf-8")

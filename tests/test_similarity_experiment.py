@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from bilingual_run import config as train_config
+from bilingual_run import run as train
 from small_run import ROOT, config_of
-from test_bilingual import config as train_config
-from test_bilingual import run as train
 
 from xling_jax import records
 from xling_jax.experiments.similarity import measures, pairs, words

@@ -6,8 +6,8 @@ import shutil
 
 import numpy as np
 import pytest
+from bilingual_run import run as train
 from small_run import ROOT, config_of
-from test_bilingual import run as train
 
 from xling_jax import records
 from xling_jax.experiments.zero_shot import group, jobs, languages

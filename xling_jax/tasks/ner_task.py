@@ -12,7 +12,6 @@ import numpy as np
 from xling_jax.batches import labelled
 from xling_jax.batches.labelled import Encoded
 from xling_jax.corpora import normalize
-from xling_jax.corpora.embedded import entities
 from xling_jax.corpora.embedded.pair import Pair
 from xling_jax.models.task_heads import CLASSIFIER
 from xling_jax.models.text_model import TextModel
@@ -109,7 +108,7 @@ class NamedEntities:
         both: tuple[list[TaggedWords], list[TaggedWords]] = ([], [])
         for _, derivation in zip(range(number), derivations, strict=False):
             for language, found in zip((first, second), both, strict=True):
-                found.append(_whole(Tagged(*entities.tagged(language, derivation))))
+                found.append(_whole(Tagged(*language.tagged(derivation))))
         return both
 
     def labels(self, items: Sequence[TaggedWords]) -> tuple[str, ...]:

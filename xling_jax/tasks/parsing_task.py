@@ -9,7 +9,6 @@ import numpy as np
 
 from xling_jax.batches import labelled
 from xling_jax.batches.labelled import Encoded
-from xling_jax.corpora.embedded import trees
 from xling_jax.corpora.embedded.pair import Pair
 from xling_jax.models.task_heads import PARSER
 from xling_jax.models.text_model import TextModel
@@ -44,7 +43,7 @@ class DependencyParsing:
         derivations = pair.languages[0].derivations(seed)
         for _, derivation in zip(range(number), derivations, strict=False):
             for language, found in zip(pair.languages, both, strict=True):
-                lines = enumerate(trees.conllu(language, derivation), 1)
+                lines = enumerate(language.conllu(derivation), 1)
                 found.extend(parsing.parse(lines))
         return both
 

@@ -1,16 +1,186 @@
-"""The concepts of a language: what its words mean, and how often they are spoken of."""
+"""The concepts of a language: what its words mean, what combines with what, and how often.
+
+Meaning classes are the same for every language; which concepts they have is drawn.
+"""
 
 import dataclasses
 from collections.abc import Mapping
 
 import numpy as np
 
-from xling_jax.corpora.embedded import ontology
-from xling_jax.corpora.embedded.config import LanguageConfig
+from xling_jax.corpora.embedded.config import LanguageConfig, SecondConfig
+
+# Below, lists of classes and words are strings, of names separated by spaces.
+
+
+@dataclasses.dataclass(frozen=True)
+class NounClass:
+    """A meaning class of nouns.
+
+    Attributes:
+      share: of the common nouns, relative to the other classes.
+      adpositions: by which a noun of the class is attached as an adjunct or a modifier.
+      adjectives: classes of the adjectives that it takes.
+      modifiers: classes of the nouns that may modify it.
+      mass: without a plural.
+      entity: type of its proper names, "" if it has none.
+    """
+
+    share: float
+    adpositions: str
+    adjectives: str
+    modifiers: str
+    mass: bool = False
+    entity: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class VerbClass:
+    """A meaning class of verbs.
+
+    Attributes:
+      share: of the verbs, relative to the other classes.
+      subjects, objects, complements: classes of the nouns that may fill the role; without
+        objects the verb is intransitive, without complements it governs no adposition.
+      governed: adpositions, of which each verb governs one.
+      clause: "ccomp" or "xcomp" if it may govern a clause in the place of an object, else "".
+      adjuncts: classes of the nouns that may be adjuncts.
+      adverbs: classes of the adverbs that it takes.
+    """
+
+    share: float
+    subjects: str
+    objects: str = ""
+    complements: str = ""
+    governed: str = ""
+    clause: str = ""
+    adjuncts: str = "time place building"
+    adverbs: str = "manner frequency certainty time"
+
+
+_WITHOUT_MANNER = "frequency certainty time"
+
+NOUN_CLASSES = {
+    "person": NounClass(
+        24,
+        "with for without",
+        "human age size evaluation",
+        "place building group event",
+        entity="PER",
+    ),
+    "animal": NounClass(7, "with near like", "size colour age human", "place person"),
+    "plant": NounClass(7, "under behind near", "size colour age", "place"),
+    "food": NounClass(5, "with for without", "taste colour evaluation", "plant place"),
+    "substance": NounClass(3, "with in from", "colour taste texture", "place plant", mass=True),
+    "tool": NounClass(8, "with without", "size texture age", "person substance"),
+    "vehicle": NounClass(3, "by in on", "size colour age evaluation", "person group"),
+    "garment": NounClass(3.5, "in under", "colour texture size", "person substance"),
+    "building": NounClass(9, "in near at behind", "size age evaluation", "place person group"),
+    "place": NounClass(
+        10, "in near through across from", "size climate evaluation", "place plant", entity="LOC"
+    ),
+    "body": NounClass(3, "on under with", "size colour texture", "person animal"),
+    "document": NounClass(5, "in from about", "abstract age evaluation", "idea event person"),
+    "event": NounClass(6, "during after before", "abstract evaluation", "place person group"),
+    "idea": NounClass(5, "about for against", "abstract evaluation", "person event idea"),
+    "group": NounClass(8, "with for against", "size age evaluation", "place", entity="ORG"),
+    "time": NounClass(4.5, "during until after before", "abstract climate", "event place"),
+}
+
+VERB_CLASSES = {
+    "motion": VerbClass(
+        10,
+        "person animal vehicle",
+        "",
+        "place building",
+        "to from into through across",
+        adjuncts="vehicle time person animal",
+    ),
+    "consumption": VerbClass(6, "person animal", "food plant", adjuncts="tool building time"),
+    "creation": VerbClass(
+        7, "person group", "tool food building document garment", adjuncts="tool substance time"
+    ),
+    "perception": VerbClass(6, "person animal", "person animal vehicle event place plant"),
+    "emotion": VerbClass(
+        5, "person", "person idea animal event food", adjuncts="event time", adverbs=_WITHOUT_MANNER
+    ),
+    "attention": VerbClass(
+        6,
+        "person group",
+        "",
+        "idea event document person",
+        "about for of at",
+        adjuncts="building time person",
+    ),
+    "speech": VerbClass(
+        6, "person group", "idea document", clause="ccomp", adjuncts="building event"
+    ),
+    "thought": VerbClass(
+        6, "person", "idea event", clause="ccomp", adjuncts="time", adverbs=_WITHOUT_MANNER
+    ),
+    "desire": VerbClass(
+        5,
+        "person animal",
+        "food tool garment vehicle",
+        clause="xcomp",
+        adjuncts="event time",
+        adverbs=_WITHOUT_MANNER,
+    ),
+    "transfer": VerbClass(
+        7,
+        "person group",
+        "tool food document garment animal",
+        "person group",
+        "to for",
+        adjuncts="building time",
+    ),
+    "placement": VerbClass(
+        6,
+        "person",
+        "tool food garment document substance",
+        "building tool body plant vehicle",
+        "in on under behind",
+        adjuncts="time person",
+    ),
+    "change": VerbClass(7, "plant animal body substance vehicle"),
+    "occurrence": VerbClass(5, "event time idea", adverbs=_WITHOUT_MANNER),
+    "damage": VerbClass(
+        6, "person animal event vehicle", "building tool vehicle body plant", adjuncts="tool event"
+    ),
+    "possession": VerbClass(
+        5, "person group", "building animal tool vehicle garment document", adverbs=_WITHOUT_MANNER
+    ),
+    "company": VerbClass(8, "person group", "person group", adjuncts="event building place"),
+    "containment": VerbClass(
+        4, "place building document", "person plant idea substance", adverbs=_WITHOUT_MANNER
+    ),
+    "handling": VerbClass(
+        6, "person", "tool substance garment body vehicle", adjuncts="tool body building"
+    ),
+}
+
+# Adjectives and adverbs: class to share of the words of its kind.
+_ADJECTIVE_CLASSES = {"size": 14, "colour": 10, "age": 11, "evaluation": 16, "human": 11}
+_ADJECTIVE_CLASSES |= {"taste": 4, "texture": 6, "abstract": 7, "climate": 7}
+_ADVERB_CLASSES = {"manner": 11, "frequency": 8, "certainty": 5, "time": 7}
+
+# Function words by category, named by their English words. The English lexicon spells them so.
+FUNCTION_WORDS = {
+    "DET": "the a this some every no my your his our their two three many few",
+    "ADP": "of in on at to from with without for by about near under behind through across into "
+    "during until after before against like",
+    "PRON": "i you he she it we they who which what",
+    "ADV": "where",
+    "AUX": "be have do will can must may should",
+    "PART": "not",
+    "SCONJ": "that because when if while although",
+    "CCONJ": "and but or",
+    "PUNCT": ". ? ,",
+}
 
 # Of the words that are not function words; the rest are common nouns.
-_SHARES = {"VERB": 0.21, "ADJ": 0.13, "ADV": 0.06, "PERSON": 0.06, "SURNAME": 0.03}
-_SHARES |= {"PLACE": 0.04, "GROUP": 0.03}
+_SHARES = {"VERB": 0.21, "ADJ": 0.13, "ADV": 0.06, "surname": 0.03}
+_SHARES |= {"person": 0.06, "place": 0.04, "group": 0.03}  # names
 _GENERAL = 0.25  # of the content words belong to no topic
 _MANDELBROT = 2.7  # flattens the head of Zipf's law (Mandelbrot 1953)
 
@@ -57,8 +227,37 @@ class Concepts:
 
     def all(self) -> list[Concept]:
         """Every concept, in the order of `Concept.index`."""
-        kinds = (self.nouns, self.verbs, self.adjectives, self.adverbs, self.surnames)
-        return [*self.function.values(), *(concept for kind in kinds for concept in kind)]
+        return [*self.function.values(), *self.content()]
+
+    def content(self) -> list[Concept]:
+        """Those that are no function words."""
+        return [*self.nouns, *self.verbs, *self.adjectives, *self.adverbs, *self.surnames]
+
+    def in_domain(self, config: SecondConfig, seed: int) -> "Concepts":
+        """The concepts, spoken of as often as in a second language's domain.
+
+        A kind is then no longer sorted by frequency. The seed is that of the first language.
+        """
+        if config.domain == 0:
+            return self
+        rng = np.random.Generator(np.random.PCG64([seed, config.seed, 2]))
+        share = config.domain
+        frequency = {
+            kind: (1 - share) * own + share * _dealt(getattr(self, kind), own, rng)
+            for kind, own in self.frequency.items()
+        }
+        # The topics' probabilities fall with their number.
+        topics = (1 - share) * self.topics + share * self.topics[::-1]
+        return dataclasses.replace(self, frequency=frequency, topics=topics)
+
+
+def _dealt(kind: list[Concept], frequency: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Permutes frequencies among concepts of the same category and meaning class."""
+    dealt = frequency.copy()
+    for key in dict.fromkeys((concept.category, concept.meaning) for concept in kind):
+        rows = [concept.row for concept in kind if (concept.category, concept.meaning) == key]
+        dealt[rows] = frequency[rng.permutation(rows)]
+    return dealt
 
 
 def draw(config: LanguageConfig, rng: np.random.Generator) -> Concepts:
@@ -66,23 +265,22 @@ def draw(config: LanguageConfig, rng: np.random.Generator) -> Concepts:
     # Unequal topics can be told apart by how often they come up.
     topics = _zipf(config.topics, 0.5, shift=0.0)
     function: dict[str, Concept] = {}
-    for category, words in ontology.FUNCTION_WORDS.items():
-        for row, word in enumerate(words):
+    for category, words in FUNCTION_WORDS.items():
+        for row, word in enumerate(words.split()):
             function[word] = Concept(len(function), row, category, word)
 
     content = config.word_types - len(function)
     count = {kind: max(2, round(content * share)) for kind, share in _SHARES.items()}
     common = content - sum(count.values())
-    noun_shares = {name: noun.share for name, noun in ontology.NOUN_CLASSES.items()}
-    verb_shares = {name: verb.share for name, verb in ontology.VERB_CLASSES.items()}
-    names = {"person": count["PERSON"], "place": count["PLACE"], "group": count["GROUP"]}
+    noun_shares = {name: noun.share for name, noun in NOUN_CLASSES.items()}
+    verb_shares = {name: verb.share for name, verb in VERB_CLASSES.items()}
+    names = [("PROPN", kind) for kind in ("person", "place", "group") for _ in range(count[kind])]
     kinds = {
-        "nouns": _apportion(common, noun_shares, "NOUN")
-        + [("PROPN", name) for name, number in names.items() for _ in range(number)],
+        "nouns": _apportion(common, noun_shares, "NOUN") + names,
         "verbs": _apportion(count["VERB"], verb_shares, "VERB"),
-        "adjectives": _apportion(count["ADJ"], ontology.ADJECTIVE_CLASSES, "ADJ"),
-        "adverbs": _apportion(count["ADV"], ontology.ADVERB_CLASSES, "ADV"),
-        "surnames": [("PROPN", "surname")] * count["SURNAME"],
+        "adjectives": _apportion(count["ADJ"], _ADJECTIVE_CLASSES, "ADJ"),
+        "adverbs": _apportion(count["ADV"], _ADVERB_CLASSES, "ADV"),
+        "surnames": [("PROPN", "surname")] * count["surname"],
     }
     made: dict[str, list[Concept]] = {}
     first = len(function)
@@ -90,11 +288,10 @@ def draw(config: LanguageConfig, rng: np.random.Generator) -> Concepts:
         order = rng.permutation(len(members))
         topic = rng.choice(config.topics, size=len(members), p=topics)
         topic = np.where(rng.random(len(members)) < _GENERAL, -1, topic)
-        made[kind] = []
-        for row, member in enumerate(order):
-            category, meaning = members[member]
-            concept = Concept(first + row, row, category, meaning, int(topic[row]))
-            made[kind].append(concept)
+        made[kind] = [
+            Concept(first + row, row, category, meaning, int(topic[row]))
+            for row, (category, meaning) in enumerate(members[member] for member in order)
+        ]
         first += len(members)
     frequency = {kind: _zipf(len(made[kind]), config.zipf_exponent) for kind in made}
     frequency["nouns"] = _share_with_names(made["nouns"], frequency["nouns"], config.names)
@@ -110,16 +307,15 @@ def _apportion(number: int, shares: Mapping[str, float], category: str) -> list[
     """`number` pairs (category, class), at least one a class, otherwise in these shares."""
     ends = np.cumsum(list(shares.values()))
     ends = np.round(ends / ends[-1] * (number - len(shares))).astype(int)
-    counts = np.diff(ends, prepend=0) + 1
     return [
-        (category, name) for name, count in zip(shares, counts, strict=True) for _ in range(count)
+        (category, name) for name in np.repeat(list(shares), np.diff(ends, prepend=0) + 1).tolist()
     ]
 
 
 def _share_with_names(nouns: list[Concept], frequency: np.ndarray, names: float) -> np.ndarray:
     """Scales frequencies so that names have this share of every class that has names."""
     scaled = frequency.copy()
-    for meaning in ontology.NOUN_CLASSES:
+    for meaning in NOUN_CLASSES:
         common = np.array([n.meaning == meaning and n.category == "NOUN" for n in nouns])
         proper = np.array([n.meaning == meaning and n.category == "PROPN" for n in nouns])
         if proper.any():

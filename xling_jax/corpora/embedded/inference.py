@@ -1,10 +1,15 @@
-"""Inference pairs: two sentences, and whether the second follows from the first."""
+"""Inference pairs: two sentences, and whether the second follows from the first.
+
+The second is made from the first by edits whose effect on its truth is known.
+"""
 
 import dataclasses
 
-from xling_jax.corpora.embedded.derivation import Constituent
-from xling_jax.corpora.embedded.edits import Edits, is_plain, negate
-from xling_jax.corpora.embedded.grammar import Deriver
+import numpy as np
+
+from xling_jax.corpora.embedded.concepts import Concept, Concepts
+from xling_jax.corpora.embedded.grammar import Constituent, Deriver
+from xling_jax.corpora.embedded.language import Language
 from xling_jax.corpora.embedded.pair import Pair
 
 LABELS = ("entailment", "neutral", "contradiction")
@@ -12,21 +17,22 @@ LABELS = ("entailment", "neutral", "contradiction")
 _TRIES = 2000  # sentences for one example; a few are usual
 _DROP_CLAUSE = 0.5
 _TURN_VOICE = 0.25
-_UNRELATED = "unrelated"
 
 # What makes a label, by natural logic (MacCartney & Manning 2009): label and whether the
 # hypothesis is negated, to (whether the premise is, edits of the hypothesis). Those of a label are
 # equally probable.
 _Ways = list[tuple[bool, tuple[str, ...]]]
+_SAME: _Ways = [(False, ("keep", "weaken"))]
+_OTHER: _Ways = [(True, ("keep", "strengthen")), (False, ("oppose",))]
 _NEUTRAL: _Ways = [
     (True, ("weaken", "oppose")),
-    *3 * [(False, ("strengthen", "replace", _UNRELATED))],
+    *3 * [(False, ("strengthen", "replace", "unrelated"))],
 ]
 WAYS: dict[tuple[str, bool], _Ways] = {
-    ("entailment", False): [(False, ("keep", "weaken"))],
-    ("entailment", True): [(True, ("keep", "strengthen")), (False, ("oppose",))],
-    ("contradiction", True): [(False, ("keep", "weaken"))],
-    ("contradiction", False): [(True, ("keep", "strengthen")), (False, ("oppose",))],
+    ("entailment", False): _SAME,
+    ("entailment", True): _OTHER,
+    ("contradiction", True): _SAME,
+    ("contradiction", False): _OTHER,
     ("neutral", False): _NEUTRAL,
     ("neutral", True): _NEUTRAL,
 }
@@ -35,6 +41,14 @@ WAYS: dict[tuple[str, bool], _Ways] = {
 # contradiction (Gururangan et al. 2018, Table 4), so that what a small model learns first is worth
 # something: 53 % of the labels are found by the hypothesis' negation, 62 % by both sentences'.
 NEGATED = {"entailment": 0.1, "neutral": 0.3, "contradiction": 0.7}
+
+_ARGUMENTS = ("nsubj", "nsubj:pass", "obj", "obl", "obl:arg", "obl:agent")
+_NARROWS_EVENT = ("obl", "obl:agent", "advmod", "advcl")
+_NARROWS_NOUN = ("amod", "nmod", "acl:relcl", "conj")
+_DEFINITE = {"the", "this", "my", "your", "his", "our", "their"}
+_QUANTIFIED = {"no", "few", "some", "every"}
+# Words after which a clause may be denied or narrowed without regard to the rest of the sentence.
+_HARMLESS = {"and", "but", "when", "while"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,72 +69,253 @@ def pairs(pair: Pair, number: int, seed: int) -> list[Example]:
     sentence on the same topic. What is the opposite of what belongs to the language, not to
     `seed`, and can only be learned from examples.
 
-    Args:
-      pair: the languages; what sentences say is drawn as in the first.
-      number: how many, at least 1; fewer are a prefix of more.
-      seed: of the examples, at least 0. Their premises are sentences of `pair.parallel` with this
-        seed, but for their negation.
+    Fewer are a prefix of more. The premises are sentences of `pair.parallel` with this seed, but
+    for their negation.
 
     Raises:
       ValueError: `number` or `seed` is too small, or the grammar has too little for a label.
     """
     if number < 1:
         raise ValueError(f"number={number}: ask for at least one")
-    writer = _Writer(pair, seed)
+    deriver = pair.languages[0].deriver(seed)
+    edits = Edits(pair.languages[0], deriver)
     examples: list[Example] = []
     labels: list[str] = []
     while len(examples) < number:
         labels = labels or list(LABELS)
-        label = writer.draws.choose(labels)
+        label = deriver.choose(labels)
         labels.remove(label)
-        examples.append(writer.example(label))
+        examples.append(_example(pair, deriver, edits, label))
     return examples
 
 
-class _Writer:
-    def __init__(self, pair: Pair, seed: int) -> None:
-        self._languages = pair.languages
-        self._deriver: Deriver = pair.languages[0].deriver(seed)
-        self._edits = Edits(pair.languages[0], self._deriver)
-        self.draws = self._deriver.draws
+def _example(pair: Pair, deriver: Deriver, edits: "Edits", label: str) -> Example:
+    first, second = pair.languages
+    negated = deriver.chance(NEGATED[label])
+    premise_negated, ways = deriver.choose(WAYS[label, negated])
+    edit = deriver.choose(ways)
+    for _ in range(_TRIES):
+        premise = deriver.sentence()
+        if not is_plain(premise):
+            continue
+        _negate(premise, premise_negated)
+        hypothesis = _hypothesis(premise, deriver, edits, edit)
+        if hypothesis is None:
+            continue
+        _negate(hypothesis, negated)
+        texts = first.text(premise), second.text(premise)
+        others = first.text(hypothesis), second.text(hypothesis)
+        if texts[0] != others[0] and texts[1] != others[1]:
+            return Example(texts, others, label)
+    raise ValueError(
+        f"{label} by {edit}: none in {_TRIES} sentences; raise adjuncts, adverbs, coordination "
+        "or depth in the LanguageConfig"
+    )
 
-    def example(self, label: str) -> Example:
-        negated = self.draws.chance(NEGATED[label])
-        premise_negated, edits = self.draws.choose(WAYS[label, negated])
-        edit = self.draws.choose(edits)
-        for _ in range(_TRIES):
-            premise = self._deriver.sentence()
-            if not is_plain(premise):
-                continue
-            negate(premise, premise_negated)
-            hypothesis = self._hypothesis(premise, edit, not premise_negated)
-            if hypothesis is None:
-                continue
-            negate(hypothesis, negated)
-            texts, others = self._texts(premise), self._texts(hypothesis)
-            if texts[0] != others[0] and texts[1] != others[1]:
-                return Example(texts, others, label)
-        raise ValueError(
-            f"{label} by {edit}: none in {_TRIES} sentences; raise adjuncts, adverbs, coordination "
-            "or depth in the LanguageConfig"
-        )
 
-    def _hypothesis(self, premise: Constituent, edit: str, positive: bool) -> Constituent | None:
-        if edit == _UNRELATED:
-            other = self._deriver.sentence()
-            related = is_plain(other) and _topics(other) & _topics(premise)
-            return other if related and other.concept != premise.concept else None
-        hypothesis = premise.copy()
-        if self.draws.chance(_DROP_CLAUSE):
-            self._edits.drop_clause(hypothesis)
-        if self.draws.chance(_TURN_VOICE):
-            self._edits.turn_voice(hypothesis)
-        return hypothesis if getattr(self._edits, edit)(hypothesis, positive) else None
-
-    def _texts(self, derivation: Constituent) -> tuple[str, str]:
-        first, second = self._languages
-        return first.text(derivation), second.text(derivation)
+def _hypothesis(
+    premise: Constituent, deriver: Deriver, edits: "Edits", edit: str
+) -> Constituent | None:
+    if edit == "unrelated":
+        other = deriver.sentence()
+        related = is_plain(other) and _topics(other) & _topics(premise)
+        return other if related and other.concept != premise.concept else None
+    hypothesis = premise.copy()
+    if deriver.chance(_DROP_CLAUSE):
+        edits.drop_clause(hypothesis)
+    if deriver.chance(_TURN_VOICE):
+        edits.turn_voice(hypothesis)
+    positive = "Polarity" not in premise.features
+    return hypothesis if getattr(edits, edit)(hypothesis, positive) else None
 
 
 def _topics(derivation: Constituent) -> set[int]:
     return {node.concept.topic for node in derivation.nodes()} - {-1}
+
+
+def is_plain(root: Constituent) -> bool:
+    """Whether logic has an easy time with a sentence, so that every edit does what it says.
+
+    It states something of a definite subject, without quantifiers that scope over a negation,
+    adverbs of frequency or certainty, "can" and "may", conditions and reasons.
+    """
+    subject = root.child("nsubj", "nsubj:pass")
+    return (
+        "Mood" not in root.features
+        and subject is not None
+        and _is_definite(subject)
+        and not any(_determiners(phrase) & _QUANTIFIED for phrase in (root, *_arguments(root)))
+        and all(
+            word.concept.meaning in _HARMLESS
+            for child in root.children
+            if _is_clause(child, "conj", "advcl")
+            for word in child.children
+            if word.relation in ("cc", "mark")
+        )
+        and root.child("advmod:emph") is None
+        and not any(child.concept.meaning in ("can", "may") for child in root.children)
+    )
+
+
+def _negate(root: Constituent, negated: bool) -> None:
+    """Makes the main clause negative or positive."""
+    root.features.pop("Polarity", None)
+    if negated:
+        root.features["Polarity"] = "Neg"
+
+
+class Edits:
+    """Edits of a main clause in place, each of which tells whether it was possible.
+
+    With the last argument `positive` false they only make changes whose effect is known under a
+    negation too.
+
+    Attributes:
+      antonyms: of verbs and adjectives, by `Concept.index`: of two opposites of one meaning class
+        not both can be true. The same for a language at all times.
+    """
+
+    def __init__(self, language: Language, deriver: Deriver) -> None:
+        self._deriver = deriver
+        self._governed = language.preferences.governed
+        self._function = language.concepts.function
+        self.antonyms = _antonyms(language.concepts, language.config.seed)
+        self._alike: dict[tuple[str, str], list[Concept]] = {}
+        for concept in language.concepts.all():
+            self._alike.setdefault((concept.category, concept.meaning), []).append(concept)
+
+    def drop_clause(self, root: Constituent) -> bool:
+        """Leaves out the sentence that another is coordinated with; the rest stays true."""
+        clause = next((child for child in root.children if _is_clause(child, "conj")), None)
+        if clause is not None:
+            root.children.remove(clause)
+        return clause is not None
+
+    def turn_voice(self, root: Constituent) -> bool:
+        """Active to passive or back, which means the same if both participants are definite."""
+        subject, object_ = root.child("nsubj"), root.child("obj")
+        agent, patient = root.child("obl:agent"), root.child("nsubj:pass")
+        if subject and object_ and _is_definite(subject) and _is_definite(object_):
+            root.features["Voice"] = "Pass"
+            subject.relation, object_.relation = "obl:agent", "nsubj:pass"
+            subject.add(self._function["by"], "case")
+        elif agent and patient and _is_definite(agent) and _is_definite(patient):
+            del root.features["Voice"]
+            agent.relation, patient.relation = "nsubj", "obj"
+            agent.children = [child for child in agent.children if child.relation != "case"]
+        else:
+            return False
+        return True
+
+    def keep(self, root: Constituent, positive: bool) -> bool:
+        """Changes nothing."""
+        return True
+
+    def weaken(self, root: Constituent, positive: bool) -> bool:
+        """Leaves out an adjunct, adverb, agent or modifier, or one of the coordinated nouns."""
+        found = [(root, child) for child in root.children if child.relation in _NARROWS_EVENT]
+        if positive:
+            found += [
+                (noun, child)
+                for noun in _arguments(root)
+                for child in noun.children
+                if child.relation in _NARROWS_NOUN
+            ]
+        if found:
+            parent, child = self._deriver.choose(found)
+            parent.children = [other for other in parent.children if other is not child]
+        return bool(found)
+
+    def strengthen(self, root: Constituent, positive: bool) -> bool:
+        """Adds an adjunct, an adverb of manner or time, or an adjective."""
+        found: list[tuple[Constituent, Constituent]] = []
+        row = root.concept.row
+        if root.concept.category == "VERB":
+            if root.child("obl") is None:
+                found.append((root, self._deriver.adjunct(root.concept)))
+            adverb = self._deriver.draw("adverb", row)
+            if root.child("advmod") is None and adverb.meaning in ("manner", "time"):
+                found.append((root, Constituent(adverb, "advmod")))
+        if positive:
+            found += [
+                (noun, Constituent(self._deriver.draw("adjective", noun.concept.row), "amod"))
+                for noun in _arguments(root)
+                if noun.concept.category == "NOUN" and noun.child("amod") is None
+            ]
+        found = [
+            (parent, child) for parent, child in found if not _determiners(child) & _QUANTIFIED
+        ]
+        if found:
+            parent, child = self._deriver.choose(found)
+            parent.children.append(child)
+        return bool(found)
+
+    def oppose(self, root: Constituent, positive: bool) -> bool:
+        """Says the opposite of the verb or adjective, of definite participants."""
+        antonym = self.antonyms.get(root.concept.index)
+        participants = (root.child(role) for role in ("obj", "obl:arg", "obl:agent"))
+        if antonym is None or not all(_is_definite(p) for p in participants if p is not None):
+            return False
+        self._put(root, antonym)
+        return True
+
+    def replace(self, root: Constituent, positive: bool) -> bool:
+        """Puts another word of the class, not the antonym, for the verb, adjective or a noun."""
+        nodes = [noun for noun in _arguments(root) if noun.concept.category == "NOUN"]
+        if root.concept.category in ("VERB", "ADJ"):
+            nodes.append(root)
+        if not nodes:
+            return False
+        node = self._deriver.choose(nodes)
+        old = node.concept
+        new = self._deriver.choose(self._alike[old.category, old.meaning])
+        if new == old or new == self.antonyms.get(old.index):
+            return False
+        self._put(node, new)
+        return True
+
+    def _put(self, node: Constituent, concept: Concept) -> None:
+        node.concept = concept
+        complement = node.child("obl:arg")  # of verbs only
+        case = complement and complement.child("case")
+        governed = case and self._governed[concept.row]
+        if case and governed:
+            case.concept = governed
+
+
+def _arguments(root: Constituent) -> list[Constituent]:
+    return [child for child in root.children if child.relation in _ARGUMENTS]
+
+
+def _is_clause(node: Constituent, *relations: str) -> bool:
+    return node.relation in relations and "Tense" in node.features
+
+
+def _determiners(phrase: Constituent) -> set[str]:
+    """The determiners of a noun and of those coordinated with it."""
+    found = {child.concept.meaning for child in phrase.children if child.relation == "det"}
+    for child in phrase.children:
+        if child.relation == "conj" and not _is_clause(child, "conj"):
+            found |= _determiners(child)
+    return found
+
+
+def _is_definite(phrase: Constituent) -> bool:
+    own = phrase.child("det")
+    definite = phrase.concept.category in ("PROPN", "PRON") or (
+        own is not None and own.concept.meaning in _DEFINITE
+    )
+    return definite and all(_is_definite(c) for c in phrase.children if c.relation == "conj")
+
+
+def _antonyms(concepts: Concepts, seed: int) -> dict[int, Concept]:
+    """Pairs the verbs and adjectives of each meaning class; of an odd number one has none."""
+    rng = np.random.Generator(np.random.PCG64([seed, 3]))
+    antonyms = {}
+    for kind in (concepts.verbs, concepts.adjectives):
+        for meaning in dict.fromkeys(concept.meaning for concept in kind):
+            alike = [concept for concept in kind if concept.meaning == meaning]
+            order = [alike[i] for i in rng.permutation(len(alike))]
+            for one, other in zip(order[::2], order[1::2], strict=False):
+                antonyms[one.index], antonyms[other.index] = other, one
+    return antonyms

@@ -4,40 +4,28 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from xling_jax.corpora.embedded.concepts import Concept
-from xling_jax.corpora.embedded.derivation import Constituent
+from xling_jax.corpora.embedded.config import SecondConfig
+from xling_jax.corpora.embedded.grammar import Constituent
 from xling_jax.corpora.embedded.lexicon import Lexicon
 
-# Places of dependents: the negative ones stand before their head, the positive ones after it,
-# from the smallest to the largest. The keys are relations and places that `Linearizer` assigns.
-ENGLISH_ORDER: Mapping[str, int] = {
-    "punct:first": -110,
-    "cc": -100,
-    "theme": -95,
-    "mark": -90,
-    "wh": -80,
-    "aux:inverted": -70,
-    "nsubj": -60,
-    "nsubj:pass": -60,
-    "aux": -50,
-    "advmod:neg": -48,
-    "advmod:emph": -46,
-    "aux:second": -44,
-    "case": -30,
-    "det": -25,
-    "amod": -20,
-    "flat": 2,
-    "nmod": 4,
-    "acl:relcl": 6,
-    "obj": 10,
-    "xcomp": 15,
-    "obl:arg": 20,
-    "obl:agent": 25,
-    "advmod": 30,
-    "obl": 35,
-    "ccomp": 40,
-    "advcl": 50,
-    "conj": 60,
-    "punct": 70,
+# Relations, and places that `Linearizer` assigns, in the order in which a head and its dependents
+# stand in English.
+_ENGLISH = (
+    "punct:first cc theme mark wh aux:inverted nsubj nsubj:pass aux advmod:neg advmod:emph "
+    "aux:second case det amod head flat nmod acl:relcl obj xcomp obl:arg obl:agent advmod obl "
+    "ccomp advcl conj punct"
+).split()
+# What another order moves, and after what, by the fields of `SecondConfig`. Clauses follow their
+# verb in every order, as in Persian and Hindi, since speakers avoid them in its middle (Dryer
+# 1980). Subjects follow what belongs to a noun, which may be the predicate.
+_MOVES = {
+    ("order", "sov"): {
+        "obl obl:agent obj obl:arg xcomp advmod": "nsubj:pass",
+        "aux:second aux": "acl:relcl",
+    },
+    ("order", "vso"): {"nsubj nsubj:pass": "acl:relcl"},
+    ("adpositions", "after"): {"case": "flat"},
+    ("adjectives", "after"): {"amod": "flat"},
 }
 
 
@@ -56,40 +44,32 @@ class _Dependent(NamedTuple):
 
 
 class Linearizer:
-    """Puts derivations into words, with the function words and agreement of English or another.
+    """Puts derivations into words, with the function words and agreement of the language.
 
     Attributes:
-      lexicon: the words.
-      order: places of dependents, with the keys of `ENGLISH_ORDER`.
-      articles: express "the" and "a".
-      inversion: as in English, an auxiliary, "do" if there is no other, goes before the subject
-        of a question and carries the negation; otherwise only their marks tell.
-      backwards: turn every sentence round but for its last mark (the inverted order of Dufter &
-        Schütze 2020).
+      order: places of dependents: the negative ones stand before their head, the positive ones
+        after it, from the smallest to the largest.
     """
 
     def __init__(
-        self,
-        lexicon: Lexicon,
-        function: Mapping[str, Concept],
-        order: Mapping[str, int] = ENGLISH_ORDER,
-        *,
-        articles: bool = True,
-        inversion: bool = True,
-        backwards: bool = False,
+        self, lexicon: Lexicon, function: Mapping[str, Concept], config: SecondConfig
     ) -> None:
-        self.lexicon = lexicon
-        self.order = order
-        self.articles = articles
-        self.inversion = inversion
-        self.backwards = backwards
-        self._function = function
+        self._lexicon, self._function, self._config = lexicon, function, config
+        # As in English, an auxiliary, "do" if there is no other, goes before the subject of a
+        # question and carries the negation; otherwise only their marks tell.
+        self._has_inversion = config.order == "svo" and config.morphology == "english"
+        order = _ENGLISH
+        for (field, value), moves in _MOVES.items():
+            if getattr(config, field) == value:
+                for moved, after in moves.items():
+                    order = _move(order, moved.split(), after)
+        self.order = {name: place - order.index("head") for place, name in enumerate(order)}
 
     def words(self, derivation: Constituent) -> list[Word]:
         """The words of a derivation in order, with punctuation."""
         words: list[Word] = []
         self._place(derivation, None, "", words)
-        if self.backwards:
+        if self._config.inverted:
             words[:-1] = words[-2::-1]
         return words
 
@@ -100,7 +80,7 @@ class Linearizer:
         dependents = [
             _Dependent(self._position(child), child, "")
             for child in node.children
-            if self.articles or child.concept.meaning not in ("the", "a")
+            if self._config.articles or child.concept.meaning not in ("the", "a")
         ]
         if "Tense" in node.features:
             form = self._finite(node, dependents)
@@ -108,23 +88,20 @@ class Linearizer:
             dependents.append(self._added("to", "mark"))
         if "Theme" in node.features:
             dependents.append(self._added(",", "punct"))
-        dependents.sort(key=_place_of)
-        own = Word(form or self._form(node, head), node, head)
-        written = False
-        for place, child, child_form in dependents:
-            if place > 0 and not written:
-                words.append(own)
-                written = True
+        dependents.sort(key=lambda dependent: dependent.place)
+        before = sum(place < 0 for place, _, _ in dependents)
+        for _, child, child_form in dependents[:before]:
             self._place(child, node, child_form, words)
-        if not written:
-            words.append(own)
+        words.append(Word(form or self._form(node, head), node, head))
+        for _, child, child_form in dependents[before:]:
+            self._place(child, node, child_form, words)
 
     def _finite(self, clause: Constituent, dependents: list[_Dependent]) -> str:
         """Adds what a finite clause needs to its dependents; returns the form of its head."""
         features, verbal = clause.features, clause.concept.category == "VERB"
         subject = next(c for c in clause.children if c.relation.startswith("nsubj"))
         asked = "Mood" in features and subject.features.get("PronType") != "Int"
-        inverted = self.inversion and asked
+        inverted = self._has_inversion and asked
         negated = "Polarity" in features
 
         chain = [child for child in clause.children if child.relation == "aux"]
@@ -136,48 +113,45 @@ class Linearizer:
             chain.append(Constituent(self._function["be"], "aux:pass"))
         elif not verbal:
             chain.append(Constituent(self._function["be"], "cop"))
-        if not chain and self.inversion and (negated or inverted):
+        if not chain and self._has_inversion and (negated or inverted):
             chain.append(Constituent(self._function["do"], "aux"))
 
         # Each verb of the group inflects the next; the first one agrees with the subject.
         dependents[:] = [d for d in dependents if d.constituent.relation != "aux"]
-        tense, agreement = features["Tense"], _agreement(subject)
-        place = self.order["aux:inverted" if inverted else "aux"]
+        agreement = _agreement(subject)
         form = ""
         inflection: str | None = None
+        place = self.order["aux:inverted" if inverted else "aux"]
+
+        def inflect(verb: Concept) -> str:
+            if inflection is None:
+                return self._lexicon.finite(verb, features["Tense"], agreement)
+            return self._lexicon.form(verb, inflection)
+
         for auxiliary in chain:
-            form = self._inflect(auxiliary.concept, inflection, tense, agreement)
+            form = inflect(auxiliary.concept)
             dependents.append(_Dependent(place, auxiliary, form))
             inflection = "Part" if auxiliary.concept.meaning in ("have", "be") else ""
             place = self.order["aux:second"]
         if negated:
             dependents.append(self._added("not", "advmod", "advmod:neg"))
-        self._add_marks(clause, dependents)
-        return self._inflect(clause.concept, inflection, tense, agreement) if verbal else ""
-
-    def _add_marks(self, clause: Constituent, dependents: list[_Dependent]) -> None:
-        """Adds complementiser and punctuation of a finite clause."""
         if clause.relation == "ccomp":
             dependents.append(self._added("that", "mark"))
         elif clause.relation == "conj":
             dependents.append(self._added(",", "punct", "punct:first"))
         elif clause.relation == "root":
-            dependents.append(self._added("?" if "Mood" in clause.features else ".", "punct"))
-
-    def _inflect(self, verb: Concept, inflection: str | None, tense: str, agreement: str) -> str:
-        if inflection is None:
-            return self.lexicon.finite(verb, tense, agreement)
-        return self.lexicon.form(verb, inflection)
+            dependents.append(self._added("?" if "Mood" in features else ".", "punct"))
+        return inflect(clause.concept) if verbal else ""
 
     def _form(self, node: Constituent, head: Constituent | None) -> str:
         """The form of what is no finite verb: number of nouns and determiners, pronouns' case."""
         category = node.concept.category
         if category in ("NOUN", "PROPN", "PRON"):
             number = node.features.get("Number", "Sing")
-            return self.lexicon.nominal(node.concept, number, _case(node, head))
+            return self._lexicon.nominal(node.concept, number, _case(node, head))
         if category == "DET" and head is not None:
-            return self.lexicon.nominal(node.concept, head.features["Number"], "Nom")
-        return self.lexicon.form(node.concept)
+            return self._lexicon.nominal(node.concept, head.features["Number"], "Nom")
+        return self._lexicon.form(node.concept)
 
     def _position(self, child: Constituent) -> int:
         if "PronType" in child.features:
@@ -191,9 +165,14 @@ class Linearizer:
         return _Dependent(self.order[place or relation], constituent, "")
 
 
+def _move(order: list[str], moved: list[str], after: str) -> list[str]:
+    rest = [name for name in order if name not in moved]
+    place = rest.index(after) + 1
+    return [*rest[:place], *moved, *rest[place:]]
+
+
 def _agreement(subject: Constituent) -> str:
-    coordinated = any(child.relation == "conj" for child in subject.children)
-    if coordinated or subject.features["Number"] == "Plur":
+    if subject.child("conj") or subject.features["Number"] == "Plur":
         return "Plur"
     return subject.features.get("Person", "3") + "Sing"
 
@@ -204,7 +183,3 @@ def _case(noun: Constituent, head: Constituent | None) -> str:
     if relation in ("nsubj", "nsubj:pass", "flat"):
         return "Nom"
     return "Acc" if relation == "obj" else "Obl"
-
-
-def _place_of(dependent: _Dependent) -> int:
-    return dependent.place

@@ -1,23 +1,36 @@
-"""What goes with what: tables of how likely one concept takes another, and draws from them."""
+"""What words go with: selectional preferences, topics and grammatical habits, as tables."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Generic, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from xling_jax.corpora.embedded import ontology
-from xling_jax.corpora.embedded.concepts import Concept, Concepts
+from xling_jax.corpora.embedded.concepts import NOUN_CLASSES, VERB_CLASSES, Concept, Concepts
 from xling_jax.corpora.embedded.config import LanguageConfig
 
-_BLOCK = 64  # draws made at once from one row
 _ROUNDS = 15  # of proportional fitting; the margins are then right to about 1 %
 
-T = TypeVar("T")
+# Probabilities that a word may have of its own, by the fields of `LanguageConfig`.
+_NOUN_HABITS = ("plural", "adjectives", "prepositional_phrases", "relative_clauses", "pronouns")
+_VERB_HABITS = ("adverbs", "adjuncts", "negation", "passives", "complement_clauses")
+_PLURAL = 0.35  # is no field
+
+# Relative frequency of determiners by number; "" is none.
+_QUANTIFIERS = {"some": 4, "no": 3, "my": 4, "your": 3, "his": 4, "our": 3, "their": 3}
+_PLURAL_ONLY = {"two": 5, "three": 3, "many": 5, "few": 3}
+_DETERMINERS = {
+    "Sing": {"the": 40, "a": 30, "this": 7, "every": 4} | _QUANTIFIERS,
+    "Plur": {"the": 32, "": 24, "this": 7} | _PLURAL_ONLY | _QUANTIFIERS,
+    "Mass": {"the": 40, "": 30, "this": 7} | _QUANTIFIERS,
+}
+# The same of (tense, aspect), and of modals in the present.
+_TENSES = {("Pres", ""): 34, ("Past", ""): 34, ("Fut", ""): 8, ("Pres", "Perf"): 6}
+_TENSES |= {("Past", "Perf"): 4}
+_MODALS = {"can": 5, "must": 4, "may": 3, "should": 3}
 
 
-@dataclasses.dataclass(frozen=True)
-class Table(Generic[T]):
+class Table(NamedTuple):
     """Conditional distributions over the same outcomes.
 
     Attributes:
@@ -26,96 +39,100 @@ class Table(Generic[T]):
     """
 
     weights: np.ndarray
-    outcomes: Sequence[T]
-
-
-class Sampler(Generic[T]):
-    """Draws from the rows of a table, in blocks, since one draw by NumPy costs as much as many."""
-
-    def __init__(self, table: Table[T], rng: np.random.Generator) -> None:
-        self._table = table
-        self._rng = rng
-        self._pools: list[list[T]] = [[] for _ in table.weights]
-
-    def draw(self, row: int) -> T:
-        """Draws an outcome of this row."""
-        pool = self._pools[row]
-        if not pool:
-            cumulative = np.cumsum(self._table.weights[row])
-            points = self._rng.random(_BLOCK) * cumulative[-1]
-            columns = np.searchsorted(cumulative, points, side="right")
-            outcomes = self._table.outcomes
-            pool += [outcomes[column] for column in columns.tolist()]
-        return pool.pop()
+    outcomes: Sequence[Any]
 
 
 @dataclasses.dataclass(frozen=True)
 class Preferences:
-    """The selectional preferences and topics of a language; rows are `Concept.row`.
+    """The preferences and habits of a language's words; rows are `Concept.row`.
 
     Attributes:
-      verb, noun: topic to verb or noun.
-      subject, object, complement, adjunct: verb to noun.
-      subject_of, object_of: noun to verb, from the same joint distributions.
-      modifier: noun to noun.
-      adjective: noun to adjective.
-      adverb: verb to adverb.
-      surname: noun (names only) to surname.
-      subject_share: how much of the time a noun is subject rather than object `[nouns]`.
+      tables: by name. From a topic: verb, noun. From a verb: subject, object, complement, adjunct
+        (nouns), adverb, tense (with aspect and modal, "" for none). From a noun: subject_of,
+        object_of (verbs, from the same joint distributions), modifier (nouns), adjective, surname
+        (of a name), adposition (that makes it an adjunct or modifier); and Sing, Plur and Mass
+        (determiners by the noun's number, None for none). topic has a single row.
+      subject_share: how much of the time a noun is subject rather than object.
+      governed: the adposition that each verb governs, None where none.
+      habits: each word's probability, by the names of `_NOUN_HABITS` and `_VERB_HABITS`.
     """
 
-    verb: Table[Concept]
-    noun: Table[Concept]
-    subject: Table[Concept]
-    object: Table[Concept]
-    complement: Table[Concept]
-    adjunct: Table[Concept]
-    subject_of: Table[Concept]
-    object_of: Table[Concept]
-    modifier: Table[Concept]
-    adjective: Table[Concept]
-    adverb: Table[Concept]
-    surname: Table[Concept]
-    subject_share: np.ndarray
+    tables: dict[str, Table]
+    subject_share: list[float]
+    governed: list[Concept | None]
+    habits: dict[str, list[float]]
 
 
-def draw(config: LanguageConfig, concepts: Concepts, rng: np.random.Generator) -> Preferences:
-    """Draws the preferences of a language."""
+def draw(
+    config: LanguageConfig, concepts: Concepts, rngs: tuple[np.random.Generator, ...]
+) -> Preferences:
+    """Draws the preferences of a language, and with a second generator its words' habits."""
+    selectional_rng, rng = rngs
+    tables = _selectional(config, concepts, selectional_rng)
+    as_subject, as_object = (tables[role].weights.sum(0) for role in ("subject", "object"))
+    tables["topic"] = Table(concepts.topics[None], range(config.topics))
 
-    def of_verb(columns: str, role: str) -> np.ndarray:
-        def classes(verb: Concept) -> tuple[str, ...]:
-            return getattr(ontology.VERB_CLASSES[verb.meaning], role)
+    nouns, verbs, function = concepts.nouns, concepts.verbs, concepts.function
 
-        return _joint(config, concepts, "verbs", columns, classes, rng)
+    def habit(words: Sequence[Concept], base: Any, outcomes: Sequence[Any]) -> Table:
+        noise = rng.standard_normal((len(words), len(outcomes)))
+        return Table(np.asarray(base) * np.exp(config.habits * noise), outcomes)
 
-    def of_noun(columns: str, role: str) -> np.ndarray:
-        def classes(noun: Concept) -> tuple[str, ...]:
-            return getattr(ontology.NOUN_CLASSES[noun.meaning], role)
+    for number, weights in _DETERMINERS.items():
+        # No determiner is named "", so that it becomes None.
+        tables[number] = habit(nouns, [*weights.values()], [function.get(word) for word in weights])
+    adpositions = [concept for concept in function.values() if concept.category == "ADP"]
+    usable = [
+        [a.meaning in NOUN_CLASSES[noun.meaning].adpositions.split() for a in adpositions]
+        for noun in nouns
+    ]
+    tables["adposition"] = habit(nouns, usable, adpositions)
+    tenses = [(*tense, "") for tense in _TENSES] + [("Pres", "", modal) for modal in _MODALS]
+    tables["tense"] = habit(verbs, [*_TENSES.values(), *_MODALS.values()], tenses)
+    governed = []
+    for verb in verbs:
+        choices = VERB_CLASSES[verb.meaning].governed.split()
+        governed.append(function[choices[rng.integers(len(choices))]] if choices else None)
+    habits = {}
+    for words, names in ((nouns, _NOUN_HABITS), (verbs, _VERB_HABITS)):
+        for name in names:
+            base = _PLURAL if name == "plural" else getattr(config, name)
+            odds = base / (1 - base) * np.exp(config.habits * rng.standard_normal(len(words)))
+            habits[name] = (odds / (1 + odds)).tolist()
+    share = (as_subject / (as_subject + as_object)).tolist()
+    return Preferences(tables, share, governed, habits)
 
-        return _joint(config, concepts, "nouns", columns, classes, rng)
 
-    def surnames(noun: Concept) -> tuple[str, ...]:
-        return ("surname",) if noun.category == "PROPN" else ()
+def _selectional(
+    config: LanguageConfig, concepts: Concepts, rng: np.random.Generator
+) -> dict[str, Table]:
+    """What goes with what, by class, topic and word."""
 
-    subject, object_ = of_verb("nouns", "subjects"), of_verb("nouns", "objects")
-    as_subject, as_object = subject.sum(0), object_.sum(0)
-    return Preferences(
-        verb=Table(_of_topic(config, concepts, "verbs"), concepts.verbs),
-        noun=Table(_of_topic(config, concepts, "nouns"), concepts.nouns),
-        subject=Table(subject, concepts.nouns),
-        object=Table(object_, concepts.nouns),
-        complement=Table(of_verb("nouns", "complements"), concepts.nouns),
-        adjunct=Table(of_verb("nouns", "adjuncts"), concepts.nouns),
-        subject_of=Table(np.ascontiguousarray(subject.T), concepts.verbs),
-        object_of=Table(np.ascontiguousarray(object_.T), concepts.verbs),
-        modifier=Table(of_noun("nouns", "modifiers"), concepts.nouns),
-        adjective=Table(of_noun("adjectives", "adjectives"), concepts.adjectives),
-        adverb=Table(of_verb("adverbs", "adverbs"), concepts.adverbs),
-        surname=Table(
-            _joint(config, concepts, "nouns", "surnames", surnames, rng), concepts.surnames
-        ),
-        subject_share=as_subject / (as_subject + as_object),
-    )
+    def joint(rows: str, columns: str, role: str) -> Table:
+        def classes(head: Concept) -> list[str]:
+            if role == "surnames":
+                return ["surname"] if head.category == "PROPN" else []
+            kinds = VERB_CLASSES if rows == "verbs" else NOUN_CLASSES
+            return getattr(kinds[head.meaning], role).split()
+
+        return _joint(config, concepts, rows, columns, classes, rng)
+
+    subject = joint("verbs", "nouns", "subjects")
+    object_ = joint("verbs", "nouns", "objects")
+    return {
+        "verb": _of_topic(config, concepts, "verbs"),
+        "noun": _of_topic(config, concepts, "nouns"),
+        "subject": subject,
+        "object": object_,
+        "complement": joint("verbs", "nouns", "complements"),
+        "adjunct": joint("verbs", "nouns", "adjuncts"),
+        "subject_of": Table(np.ascontiguousarray(subject.weights.T), concepts.verbs),
+        "object_of": Table(np.ascontiguousarray(object_.weights.T), concepts.verbs),
+        "modifier": joint("nouns", "nouns", "modifiers"),
+        "adjective": joint("nouns", "adjectives", "adjectives"),
+        "adverb": joint("verbs", "adverbs", "adverbs"),
+        "surname": joint("nouns", "surnames", "surnames"),
+    }
 
 
 def _joint(
@@ -123,9 +140,9 @@ def _joint(
     concepts: Concepts,
     rows: str,
     columns: str,
-    classes: Callable[[Concept], tuple[str, ...]],
+    classes: Callable[[Concept], Sequence[str]],
     rng: np.random.Generator,
-) -> np.ndarray:
+) -> Table:
     """Joint distribution `[rows, columns]` of two kinds of concepts in one relation.
 
     Log-linear in class, topic and a word-specific preference, with the concepts' frequencies as
@@ -142,7 +159,7 @@ def _joint(
     # A head likes some of its classes better, which all words of a class share.
     by_class += 0.5 * config.collocation * rng.standard_normal(by_class.shape)
     log_weights = by_class[:, column_class]
-    log_weights += config.topicality * _same_topic(heads, partners)
+    log_weights += config.topicality * _same_topic(_topics(heads)[:, None], _topics(partners))
     log_weights += config.collocation * rng.standard_normal(log_weights.shape)
     weights = np.exp(log_weights - log_weights.max(axis=1, keepdims=True))
 
@@ -159,17 +176,19 @@ def _joint(
         row_scale = head_frequency / (weights @ column_scale)
     result = np.zeros((len(getattr(concepts, rows)), len(partners)))
     result[chosen] = row_scale[:, None] * weights * column_scale
-    return result
+    return Table(result, partners)
 
 
-def _of_topic(config: LanguageConfig, concepts: Concepts, kind: str) -> np.ndarray:
-    topic = np.array([concept.topic for concept in getattr(concepts, kind)])
-    same = np.where(topic < 0, 0.5, topic == np.arange(config.topics)[:, None])
-    return np.exp(config.topicality * same) * concepts.frequency[kind]
+def _of_topic(config: LanguageConfig, concepts: Concepts, kind: str) -> Table:
+    words = getattr(concepts, kind)
+    same = _same_topic(np.arange(config.topics)[:, None], _topics(words))
+    return Table(np.exp(config.topicality * same) * concepts.frequency[kind], words)
 
 
-def _same_topic(heads: Sequence[Concept], partners: Sequence[Concept]) -> np.ndarray:
-    """1 where the topics are the same, 1/2 where either has none, else 0 `[heads, partners]`."""
-    row = np.array([head.topic for head in heads])[:, None]
-    column = np.array([partner.topic for partner in partners])
-    return np.where((row < 0) | (column < 0), 0.5, row == column)
+def _topics(concepts: Sequence[Concept]) -> np.ndarray:
+    return np.array([concept.topic for concept in concepts])
+
+
+def _same_topic(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """1 where the topics are the same, 1/2 where either is none, else 0."""
+    return np.where((one < 0) | (other < 0), 0.5, one == other)

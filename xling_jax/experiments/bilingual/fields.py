@@ -1,7 +1,6 @@
 """The fields of the config, in its order."""
 
-from xling_jax.corpora.embedded import config as first_language
-from xling_jax.corpora.embedded import second as second_language
+from xling_jax.corpora.embedded.config import LanguageConfig, SecondConfig
 from xling_jax.runs import fields
 from xling_jax.schema import EACH, Section, table
 
@@ -10,7 +9,7 @@ FIELDS: Section = {
     **fields.SCALE,
     "corpora": {
         **fields.LANGUAGES,
-        "synthetic": first_language.FIELDS,
+        "synthetic": LanguageConfig.fields(),
         **fields.SENTENCES,
         **table("test_sentences  0..  parallel sentences to find, at most; 0: none"),
         **fields.SPLITTING,
@@ -27,7 +26,7 @@ FIELDS: Section = {
                                               extra_anchors
                 test_dictionary  dictionary?  translations to test with
             """),
-            "second": second_language.FIELDS,
+            "second": SecondConfig.fields(),
             **table("other_domain  share  of an embedded language: see second.domain"),
         },
     },

@@ -1,6 +1,6 @@
 """The fields of the config, in its order."""
 
-from xling_jax.corpora.embedded import config as first_language
+from xling_jax.corpora.embedded.config import LanguageConfig
 from xling_jax.runs import fields
 from xling_jax.schema import Section, table
 
@@ -20,7 +20,7 @@ FIELDS: Section = {
             dev_sentences    0..  sentences of dev; 0: all, of the embedded language as many as the
                                   paper
         """),
-        "synthetic": first_language.FIELDS,
+        "synthetic": LanguageConfig.fields(),
     },
     "vocabulary": {**fields.PIECES, "neighbours": fields.NEIGHBOURS},
     "batches": fields.PACKED,

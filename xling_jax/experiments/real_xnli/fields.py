@@ -1,7 +1,6 @@
 """The fields of the config, in its order."""
 
-from xling_jax.corpora.embedded import config as first_language
-from xling_jax.corpora.embedded import second as second_language
+from xling_jax.corpora.embedded.config import LanguageConfig, SecondConfig
 from xling_jax.experiments.zero_shot import fields as zero_shot
 from xling_jax.runs import fields
 from xling_jax.schema import EACH, Section, several, table, text
@@ -16,7 +15,7 @@ FIELDS: Section = {
             2,
             apart=True,
         ),
-        "synthetic": first_language.FIELDS,
+        "synthetic": LanguageConfig.fields(),
         **fields.SENTENCES,
         **fields.SPLITTING,
         **fields.NORMALIZATION,
@@ -25,7 +24,7 @@ FIELDS: Section = {
                 train  files  text to train on
                 dev    files  held-out text
             """),
-            "second": second_language.FIELDS,
+            "second": SecondConfig.fields(),
         },
     },
     "vocabulary": {**fields.PIECES, **fields.SAMPLE, "neighbours": fields.NEIGHBOURS},

@@ -3,16 +3,17 @@
 import collections
 
 import pytest
-from synthetic_language import child_of, derivations, language, nodes, words_of
+from embedded_language import derivations, language, words_of
 
-from xling_jax.corpora.embedded.derivation import RECURSIVE
-from xling_jax.corpora.embedded.linearization import ENGLISH_ORDER, Linearizer
+from xling_jax.corpora.embedded.config import SecondConfig
+from xling_jax.corpora.embedded.grammar import RECURSIVE
+from xling_jax.corpora.embedded.linearization import Linearizer
 
 
 def subject_form(clause, antecedents, lang):
     """Agreement of a clause's subject, from the words it is made of: "1Sing", "3Sing", "Plur"."""
-    subject = child_of(clause, "nsubj", "nsubj:pass")
-    if child_of(subject, "conj"):
+    subject = clause.child("nsubj", "nsubj:pass")
+    if subject.child("conj"):
         return "Plur"
     word = lang.linearizer.words(subject)
     own = next(w.form for w in word if w.constituent is subject)
@@ -49,8 +50,8 @@ def test_the_finite_verb_agrees_with_its_subject_in_every_clause():
     seen = collections.Counter()
     for derivation in derivations():
         words, _ = words_of(derivation, lang)
-        antecedents = {id(c): node for node in nodes(derivation) for c in node.children}
-        for clause in nodes(derivation):
+        antecedents = {id(c): node for node in derivation.nodes() for c in node.children}
+        for clause in derivation.nodes():
             if "Tense" not in clause.features:
                 continue
             # Of the verb and its auxiliaries, the one that stands first is finite.
@@ -94,8 +95,8 @@ def test_questions_negation_and_passives_are_put_as_in_english():
         assert (text[-1] == "?") == ("Mood" in derivation.features)
         assert text[-1] in ".?"
         words, place = words_of(derivation, lang)
-        for clause in nodes(derivation):
-            verb, subject = place[id(clause)], child_of(clause, "nsubj", "nsubj:pass")
+        for clause in derivation.nodes():
+            verb, subject = place[id(clause)], clause.child("nsubj", "nsubj:pass")
             if "Voice" in clause.features:
                 assert words[verb].form in participles
                 seen["passive"] += 1
@@ -126,7 +127,7 @@ def nesting(constituent):
 def test_recursion_is_present_and_bounded(depth):
     depths = collections.Counter(nesting(derivation) for derivation in derivations(depth=depth))
     assert max(depths) == depth
-    relations = {node.relation for d in derivations(depth=depth) for node in nodes(d)}
+    relations = {node.relation for d in derivations(depth=depth) for node in d.nodes()}
     assert relations & RECURSIVE == (RECURSIVE if depth else set())
 
 
@@ -135,7 +136,7 @@ def test_word_order_is_strict():
     seen = collections.Counter()
     for derivation in derivations():
         _, place = words_of(derivation, lang)
-        for node in nodes(derivation):
+        for node in derivation.nodes():
             for child in node.children:
                 before = place[id(child)] < place[id(node)]
                 if child.relation in ("det", "amod", "case"):
@@ -150,15 +151,15 @@ def test_word_order_is_strict():
 
 def test_a_derivation_can_be_put_in_another_word_order():
     lang = language()
-    verb_final = ENGLISH_ORDER | {"obj": -40, "case": 1}
-    linearizer = Linearizer(lang.lexicon, lang.concepts.function, verb_final)
+    linearizer = Linearizer(lang.lexicon, lang.concepts.function, SecondConfig())
+    linearizer.order |= {"obj": -40, "case": 1}
     objects = 0
     for derivation in derivations(500):
         english = [word.form for word in lang.linearizer.words(derivation)]
         words = linearizer.words(derivation)
         assert sorted(word.form for word in words) == sorted(english)
         place = {id(word.constituent): i for i, word in enumerate(words)}
-        for node in nodes(derivation):
+        for node in derivation.nodes():
             for child in node.children:
                 if child.relation == "obj":
                     assert place[id(child)] < place[id(node)]
@@ -176,10 +177,10 @@ def test_linearization_leaves_the_derivation_as_it_is():
 
 def test_names_of_all_types_are_marked():
     entities = collections.Counter(
-        node.entity for derivation in derivations() for node in nodes(derivation)
+        node.entity for derivation in derivations() for node in derivation.nodes()
     )
     assert all(entities[entity] > 100 for entity in ("PER", "LOC", "ORG"))
     for derivation in derivations():
-        for node in nodes(derivation):
+        for node in derivation.nodes():
             is_name = node.concept.category == "PROPN" and node.relation != "flat"
             assert bool(node.entity) == is_name

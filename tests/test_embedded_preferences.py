@@ -5,9 +5,9 @@ import itertools
 
 import numpy as np
 import pytest
-from synthetic_language import child_of, derivations, nodes, sentences
+from embedded_language import derivations, sentences
 
-from xling_jax.corpora.embedded import ontology
+from xling_jax.corpora.embedded.concepts import VERB_CLASSES
 
 
 def mutual_information(pairs):
@@ -24,7 +24,7 @@ def pairs_of(relation, **knobs):
     return [
         (node.concept.index, child.concept.index)
         for derivation in derivations(**knobs)
-        for node in nodes(derivation)
+        for node in derivation.nodes()
         for child in node.children
         if child.relation == relation and child.concept.category not in ("PRON", "DET")
     ]
@@ -53,10 +53,10 @@ def test_classes_collocations_and_topics_each_inform():
 def test_verbs_take_nouns_of_their_classes():
     wrong = total = 0
     for derivation in derivations():
-        for verb in nodes(derivation):
-            child = child_of(verb, "obj")
+        for verb in derivation.nodes():
+            child = verb.child("obj")
             if verb.concept.category == "VERB" and child and child.concept.category == "NOUN":
-                allowed = ontology.VERB_CLASSES[verb.concept.meaning].objects
+                allowed = VERB_CLASSES[verb.concept.meaning].objects.split()
                 wrong += child.concept.meaning not in allowed
                 total += 1
     assert total > 1000
@@ -64,7 +64,7 @@ def test_verbs_take_nouns_of_their_classes():
 
 
 def topics_of(derivation):
-    return [node.concept.topic for node in nodes(derivation) if node.concept.topic >= 0]
+    return [node.concept.topic for node in derivation.nodes() if node.concept.topic >= 0]
 
 
 def same_topic(pairs):

@@ -7,13 +7,14 @@ import sys
 
 import numpy as np
 import pytest
-from synthetic_language import derivations, language, nodes, sentences
+from embedded_language import derivations, language, sentences
 
-from xling_jax.corpora.embedded import concepts, lexicon, ontology
-from xling_jax.corpora.embedded.sentences import LanguageConfig, generate
+from xling_jax.corpora.embedded import concepts, lexicon
+from xling_jax.corpora.embedded.config import LanguageConfig
+from xling_jax.corpora.embedded.language import generate
 
 SMALL = LanguageConfig(word_types=600)
-FUNCTION_WORDS = {word for words in ontology.FUNCTION_WORDS.values() for word in words}
+FUNCTION_WORDS = set(" ".join(concepts.FUNCTION_WORDS.values()).split())
 
 
 # Reproducibility.
@@ -21,7 +22,7 @@ FUNCTION_WORDS = {word for words in ontology.FUNCTION_WORDS.values() for word in
 
 def test_the_same_seeds_give_the_same_text_in_another_process():
     code = (
-        "from xling_jax.corpora.embedded.sentences import *\n"
+        "from xling_jax.corpora.embedded.language import *\n"
         "print('\\n'.join(generate(LanguageConfig(word_types=600), 50, 1)))"
     )
     printed = [
@@ -100,7 +101,7 @@ def test_content_words_follow_zipf_s_law(exponent):
     counts = collections.Counter(
         node.concept.row
         for derivation in derivations(zipf_exponent=exponent)
-        for node in nodes(derivation)
+        for node in derivation.nodes()
         if node.concept.category == "VERB"
     )
     frequency = np.sort([counts[verb.row] for verb in lang.concepts.verbs])[::-1]

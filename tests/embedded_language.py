@@ -3,7 +3,8 @@
 import functools
 import itertools
 
-from xling_jax.corpora.embedded.sentences import Language, LanguageConfig, generate
+from xling_jax.corpora.embedded.config import LanguageConfig
+from xling_jax.corpora.embedded.language import Language, generate
 
 
 @functools.cache
@@ -19,16 +20,6 @@ def derivations(count=3000, **knobs):
 @functools.cache
 def sentences(count=10_000, seed=1, **knobs):
     return generate(LanguageConfig(**{"word_types": 600} | knobs), count, seed)
-
-
-def nodes(constituent):
-    yield constituent
-    for child in constituent.children:
-        yield from nodes(child)
-
-
-def child_of(constituent, *relations):
-    return next((c for c in constituent.children if c.relation in relations), None)
 
 
 def words_of(constituent, lang):

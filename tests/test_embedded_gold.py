@@ -6,15 +6,16 @@ import itertools
 
 import pytest
 
-from xling_jax.corpora.embedded import entities, inference, trees
-from xling_jax.corpora.embedded.derivation import Constituent
-from xling_jax.corpora.embedded.edits import Edits, is_plain
-from xling_jax.corpora.embedded.pair import FAR, NEAR, LanguageConfig, Pair, SecondConfig
+from xling_jax.corpora.embedded import inference
+from xling_jax.corpora.embedded.config import EMBEDDED, LanguageConfig, SecondConfig
+from xling_jax.corpora.embedded.grammar import Constituent
+from xling_jax.corpora.embedded.inference import Edits, is_plain
+from xling_jax.corpora.embedded.pair import Pair
 
 CONFIG = LanguageConfig(word_types=600)
 SECONDS = {
-    "near": NEAR,
-    "far": FAR,
+    "near": EMBEDDED["near"],
+    "far": EMBEDDED["far"],
     "vso": SecondConfig(order="vso", adpositions="after", adjectives="after", morphology="rich"),
     "inverted": SecondConfig(anchors=1.0, inverted=True),
 }
@@ -49,7 +50,7 @@ every_language = pytest.mark.parametrize("name", ["first", *SECONDS])
 @every_language
 def test_conllu_is_well_formed(name):
     for derivation in derivations(500):
-        comment, *rows, blank = trees.conllu(language(name), derivation)
+        comment, *rows, blank = language(name).conllu(derivation)
         assert comment == "# text = " + language(name).text(derivation)
         assert blank == ""
         columns = [row.split("\t") for row in rows]
@@ -74,7 +75,7 @@ def test_conllu_is_well_formed(name):
 @every_language
 def test_trees_are_projective(name):
     for derivation in derivations(200):
-        rows = trees.conllu(language(name), derivation)[1:-1]
+        rows = language(name).conllu(derivation)[1:-1]
         heads = [int(row.split("\t")[6]) for row in rows]
         arcs = [tuple(sorted(arc)) for arc in enumerate(heads, 1)]
         for (a, b), (c, d) in itertools.combinations(arcs, 2):
@@ -100,7 +101,7 @@ def test_lemmas_are_dictionary_forms():
     known = {forms[""] for forms in lang.lexicon.forms}
     inflected = 0
     for derivation in derivations(100):
-        for row in trees.conllu(lang, derivation)[1:-1]:
+        for row in lang.conllu(derivation)[1:-1]:
             _, form, lemma, *_ = row.split("\t")
             assert lemma in known
             inflected += form != lemma
@@ -114,7 +115,7 @@ def test_lemmas_are_dictionary_forms():
 def test_tags_are_well_formed_and_every_name_is_one_span(name):
     seen = collections.Counter()
     for derivation in derivations(2000):
-        tokens, tags = entities.tagged(language(name), derivation)
+        tokens, tags = language(name).tagged(derivation)
         assert " ".join(tokens) == language(name).text(derivation)
         for last, tag in itertools.pairwise(["O", *tags]):
             assert not tag.startswith("I-") or last[2:] == tag[2:]

@@ -7,10 +7,12 @@ import re
 
 import pytest
 
-from xling_jax.corpora.embedded import ontology
-from xling_jax.corpora.embedded.pair import FAR, NEAR, LanguageConfig, Pair, SecondConfig, pair_of
-from xling_jax.corpora.embedded.sentences import generate
+from xling_jax.corpora.embedded.concepts import FUNCTION_WORDS
+from xling_jax.corpora.embedded.config import EMBEDDED, LanguageConfig, SecondConfig
+from xling_jax.corpora.embedded.language import generate
+from xling_jax.corpora.embedded.pair import Pair, pair_of
 
+NEAR, FAR = EMBEDDED["near"], EMBEDDED["far"]
 CONFIG = LanguageConfig(word_types=600)
 SCRIPTS = ("latin", "cyrillic")
 LATIN = re.compile("[a-z]")
@@ -265,7 +267,7 @@ def test_the_dictionary_lists_content_words_by_frequency():
     couple = Pair(CONFIG, FAR)
     entries = couple.dictionary()
     assert set(entries) < set(dictionary_forms(couple))
-    function = {word for words in ontology.FUNCTION_WORDS.values() for word in words}
+    function = set(" ".join(FUNCTION_WORDS.values()).split())
     words = [one for one, _ in entries]
     assert len(words) == len(set(words)) == 600 - len(function)
     assert function.isdisjoint(words)

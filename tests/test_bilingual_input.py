@@ -1,0 +1,159 @@
+"""Texts, fields and rows given to bilingual experiments: used, or refused with the way out."""
+
+import numpy as np
+import pytest
+from bilingual_run import config, run
+
+from xling_jax.experiments.bilingual import experiment, group
+from xling_jax.experiments.bilingual.experiment import Experiment
+from xling_jax.experiments.bilingual.rows import parse
+from xling_jax.training import loop
+
+
+def write(folder, name, lines):
+    path = folder / name
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Text, translations and dictionaries of three languages, as fields of the config."""
+    random = np.random.default_rng(0)
+    languages = {"en": "abcdefgh", "fr": "abcdeijk", "ru": "абвгдежз"}
+    words = {
+        name: ["".join(random.choice(list(letters), 4)) for _ in range(60)]
+        for name, letters in languages.items()
+    }
+    drawn = [random.integers(60, size=8) for _ in range(300)]
+    text = {name: [" ".join(own[k] for k in ks) for ks in drawn] for name, own in words.items()}
+    fields = {}
+    for name, lines in text.items():
+        halves = [write(tmp_path, f"{name}.{k}", lines[k : 240 + k]) for k in (0, 1)]
+        fields[f"corpora.{name}.train"] = "+".join(halves)
+        fields[f"corpora.{name}.dev"] = write(tmp_path, f"{name}.dev", lines[200:260])
+        if name != "en":
+            fields[f"corpora.{name}.test_first"] = write(tmp_path, f"en-{name}", text["en"][260:])
+            fields[f"corpora.{name}.test"] = write(tmp_path, f"{name}.test", lines[260:])
+            pairs = [f"{a}\t{b}" for a, b in zip(words["en"], words[name], strict=True)]
+            fields[f"corpora.{name}.dictionary"] = write(tmp_path, f"{name}.dict", pairs[:40])
+            fields[f"corpora.{name}.test_dictionary"] = write(tmp_path, f"{name}.td", pairs[40:])
+    sizes = {"vocabulary.joint_size": 120, "vocabulary.own_size": 60}
+    return {**fields, **sizes, "corpora.train_sentences": 0, "corpora.dev_sentences": 0}
+
+
+def test_files_of_three_languages_train_with_a_row_of_your_own(files, tmp_path):
+    options = "row=extra-anchors;sep[layers/0],pair=en-fr-ru,seeds=0+1"
+    table, metrics = run(tmp_path / "run", options, **files)
+    assert len(metrics) == 2
+    found = metrics["extra-anchors;sep[layers/0]", 1]
+    assert {"retrieval_fr_0", "retrieval_ru_2", "words_fr_1", "perplexity_dev_ru"} <= set(found)
+    assert "±" in table
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"corpora.fr.train": "gone.txt"}, r"corpora\.fr.*gone\.txt: no such file"),
+        ({"corpora.ru.dev": ""}, r"corpora\.ru\.dev=.*: give files"),
+        (
+            {"corpora.fr.test_first": ""},
+            r"corpora\.fr\.test and corpora\.fr\.test_first: give both",
+        ),
+        ({"corpora.fr.dictionary": ""}, r"corpora\.fr\.dictionary is empty: row extra"),
+        ({"vocabulary.joint_size": 9000}, r"vocabulary\.joint_size: size=9000 is too large"),
+        ({"batches.length": 64}, r"batches\.length=64: choose 2 to models\.positions=32"),
+        (
+            {"batches.begin": "line"},
+            r"batches\.begin='line': give 'anywhere' or 'sentence'",
+        ),
+        ({"batches.accumulate": 0}, r"batches\.accumulate=0: give a whole number from 1"),
+        ({"batches.resident_tokens": 2**31}, r"batches\.resident_tokens=.* to 2,147,483,647"),
+        ({"evaluators.layers": (3,)}, r"evaluators\.layers=\(3,\): the model has layers 0\.\.2"),
+        ({"batches.sequences": 5, "batches.parts": 1}, r"batches\.sequences=5 .* choose 8 "),
+    ],
+)
+def test_bad_input_is_named_with_the_way_out(files, tmp_path, changes, message):
+    with pytest.raises((ValueError, FileNotFoundError), match=message):
+        run(tmp_path / "run", "row=extra_anchors,pair=en-fr-ru", **{**files, **changes})
+    assert not (tmp_path / "run" / "config.json").exists()
+
+
+def test_parallel_files_of_unequal_length_are_refused(files, tmp_path):
+    files["corpora.fr.test"] = write(tmp_path, "short", ["abcd"] * 3)
+    with pytest.raises(
+        ValueError, match=r"corpora\.fr\.test_first, corpora\.fr\.test: .*short ends after 3 lines"
+    ):
+        run(tmp_path / "run", "pair=en-fr-ru", **files)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"vocabulary.own_size": 10**5}, r"vocabulary\.own_size: size=100000 is too large"),
+        ({"batches.sequences": 1, "batches.accumulate": 2}, "batches.accumulate=2"),
+        ({"corpora.dev_sentences": 1}, r"corpora\.en\.dev: .* no window of 31"),
+        ({"training.start_from": "gone"}, "there is no best.json"),
+    ],
+)  # fmt: skip
+def test_an_error_in_any_row_is_found_before_the_first_is_trained_and_binds_nothing(
+    tmp_path, monkeypatch, wrong, message
+):
+    trained = []
+    monkeypatch.setattr(group.Group, "run", lambda self, *_: trained.append(self._row.name))
+    names = "row=default+sep_emb,pair=en-far"
+    with pytest.raises((ValueError, FileNotFoundError), match=message):
+        run(tmp_path, names, **wrong)
+    assert not trained and not (tmp_path / "config.json").exists()
+    monkeypatch.setattr(experiment.report, "write", lambda _: "")
+    with pytest.raises(loop.Diverged):  # nothing is trained here, so there is no result
+        run(tmp_path, names)
+    assert trained == ["default", "sep_emb"] and (tmp_path / "config.json").exists()
+
+
+def test_a_language_alone_among_three_is_not_compared_with_the_first():
+    rows = {name: parse(name, f"only[{name}]", ("en", "fr", "ru")) for name in ("fr", "ru")}
+    assert rows["ru"].languages == ("ru",)
+    with pytest.raises(ValueError, match="compared with en, so name it too"):
+        parse("mine", "only[fr|ru]", ("en", "fr", "ru"))
+    assert parse("mine", "only[ru|en]", ("en", "fr", "ru")).languages == ("en", "ru")
+
+
+@pytest.mark.parametrize(
+    ("description", "message"),
+    [
+        ("sep-emb;extra-anchors", "extra-anchors and sep-emb exclude each other"),
+        ("twin", "twin needs sep-emb"),
+        ("sep-emb;twin;only[en]", "twin needs sep-emb, and stands with no only"),
+        ("sep-emb;twin;wiki-cc", "wiki-cc needs two different languages"),
+        ("sep", "'sep' needs an argument in brackets: sep.PATHS."),
+        ("sep[]", "needs an argument in brackets"),
+        ("sep[layers/0", "unknown modification 'sep.layers/0'"),
+        ("sep[layers/0|layers/0]", "name each path once"),
+        ("sep[layers/0|]", "name each path once"),
+        ("sep-emb[2]", "sep-emb has no argument"),
+        ("sep-emb;sep-emb", "'sep-emb' is there twice"),
+        ("default;sep-emb", "default stands alone"),
+        ("only[en];only[fr]", "only is given twice"),
+        ("first[99]", "unknown modification 'first.99.'"),
+        ("", "a part is empty"),
+        ("sep-emb;", "a part is empty"),
+        ("only[de]", "name languages among en, fr, each once"),
+        ("no-anchors;default-anchors", "exclude each other"),
+        ("seperate", "unknown modification 'seperate'"),
+        ("only[fr|fr]", "name languages among en, fr, each once"),
+        ("only[fr];extra-anchors", "extra-anchors needs two different languages"),
+        ("language-softmax", "language-softmax needs a vocabulary for each language"),
+        ("no-anchors;language-softmax;extra-anchors", "exclude each other"),
+    ],
+)
+def test_descriptions_that_mean_nothing_are_refused(description, message):
+    with pytest.raises(ValueError, match=message):
+        parse("mine", description, ("en", "fr"))
+
+
+@pytest.mark.parametrize("paths", ["layers/*/nothing", "layers/0..2", "layers/1..0", "mlm/x"])
+def test_paths_without_parameters_are_refused_before_anything_is_written(paths, tmp_path):
+    with pytest.raises(ValueError, match=r"row='sep\[.*\]': partition: no parameter lies under"):
+        Experiment(config(f"row=sep[{paths}]"), tmp_path / "run")
+    assert not (tmp_path / "run").exists()

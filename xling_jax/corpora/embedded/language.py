@@ -1,0 +1,122 @@
+"""An embedded language: what it says, in words, and the gold trees and names of that."""
+
+import functools
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+
+from xling_jax.corpora.embedded import concepts, grammar, lexicon, preferences
+from xling_jax.corpora.embedded.config import LanguageConfig, SecondConfig
+from xling_jax.corpora.embedded.grammar import Constituent
+from xling_jax.corpora.embedded.linearization import Linearizer, Word
+
+
+class Language:
+    """An embedded language: its concepts, their preferences, and its words.
+
+    Attributes:
+      config: what it was made of.
+      concepts, preferences: what can be said, and how often.
+      lexicon: concept to word.
+      linearizer: puts derivations into words.
+    """
+
+    def __init__(self, config: LanguageConfig, second: SecondConfig | None = None) -> None:
+        """Makes the language of `config`, or the second one that is derived from it."""
+        self.config = config
+        # One stream for each part, so that a knob of one part leaves the others as they are.
+        streams = np.random.SeedSequence(config.seed).spawn(4)
+        self._rngs = [np.random.Generator(np.random.PCG64(stream)) for stream in streams]
+        self.concepts = concepts.draw(config, self._rngs[0])
+        self.lexicon = lexicon.draw(self.concepts, self._rngs[3])
+        if second is not None:
+            self.lexicon = lexicon.derive(self.lexicon, self.concepts, second, config.seed)
+            self.concepts = self.concepts.in_domain(second, config.seed)
+        self.linearizer = Linearizer(self.lexicon, self.concepts.function, second or SecondConfig())
+
+    @functools.cached_property
+    def preferences(self) -> preferences.Preferences:
+        """Large tables, which a language that only translates does not need."""
+        return preferences.draw(self.config, self.concepts, (self._rngs[1], self._rngs[2]))
+
+    def deriver(self, seed: int) -> grammar.Deriver:
+        """What draws derivations of sentences; ValueError if the seed is below 0."""
+        if seed < 0:
+            raise ValueError(f"seed={seed}: give a whole number of at least 0")
+        return grammar.Deriver(self.config, self.concepts, self.preferences, seed)
+
+    def derivations(self, seed: int, sentences: int | None = None) -> Iterator[Constituent]:
+        """Derivations of so many sentences, by default without end.
+
+        ValueError: `sentences` is below 1 or `seed` below 0.
+        """
+        if sentences is not None and sentences < 1:
+            raise ValueError(f"sentences={sentences}: ask for at least one")
+        deriver = self.deriver(seed)
+        return (deriver.sentence() for _ in itertools.islice(itertools.count(), sentences))
+
+    def words(self, derivation: Constituent) -> list[Word]:
+        """The words of a derivation in order, with punctuation, capitalised if the config says."""
+        words = self.linearizer.words(derivation)
+        if self.config.capitals:
+            words = [
+                word._replace(form=word.form.capitalize())
+                if not place or word.form == "i" or word.constituent.concept.category == "PROPN"
+                else word
+                for place, word in enumerate(words)
+            ]
+        return words
+
+    def text(self, derivation: Constituent) -> str:
+        """A derivation as a line of text, words and punctuation separated by single spaces."""
+        return " ".join([word.form for word in self.words(derivation)])
+
+    def conllu(self, derivation: Constituent) -> list[str]:
+        """A sentence's tree as lines of CoNLL-U, with `# text` before and a blank line after.
+
+        A word has ID, FORM, LEMMA (the dictionary form), UPOS, FEATS, HEAD and DEPREL, all else
+        being "_". The features are those of the derivation (see `Constituent`): what an auxiliary
+        expresses is with its verb. Trees of inverted or other orders have the same heads as the
+        English ones.
+        """
+        words = self.words(derivation)
+        place = {id(word.constituent): number for number, word in enumerate(words, 1)}
+        lines = ["# text = " + " ".join(word.form for word in words)]
+        for number, (form, node, above) in enumerate(words, 1):
+            lemma, category = self.lexicon.form(node.concept), node.concept.category
+            # The theme is no feature of Universal Dependencies.
+            named = sorted(f"{k}={value}" for k, value in node.features.items() if k != "Theme")
+            features = "|".join(named) or "_"
+            head = place[id(above)] if above else 0
+            columns = (number, form, lemma, category, "_", features, head, node.relation, "_", "_")
+            lines.append("\t".join(map(str, columns)))
+        return [*lines, ""]
+
+    def tagged(self, derivation: Constituent) -> tuple[list[str], list[str]]:
+        """The words of a sentence and for each O, or B- or I- and PER, LOC or ORG.
+
+        Tags are those of WikiAnn (Pan et al. 2017). A name is an unbroken span in every order.
+        """
+        words, tags = self.words(derivation), []
+        last: Constituent | None = None
+        for _, node, head in words:
+            named = head if node.relation == "flat" else node
+            entity = named.entity if named else ""
+            tags.append(f"{'I' if named is last else 'B'}-{entity}" if entity else "O")
+            last = named
+        return [word.form for word in words], tags
+
+
+def generate(config: LanguageConfig, sentences: int, seed: int) -> list[str]:
+    """So many sentences of an embedded language, words and punctuation separated by single spaces.
+
+    Fewer are a prefix of more. `seed` is that of the sentences: texts of different seeds share the
+    language. ValueError: `sentences` is below 1 or `seed` below 0.
+    """
+    language = _language(config)
+    return [language.text(d) for d in language.derivations(seed, sentences)]
+
+
+# The last language is kept: training and held-out text are usually asked for in turn.
+_language = functools.lru_cache(maxsize=1)(Language)
