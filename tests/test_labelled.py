@@ -3,12 +3,10 @@
 import numpy as np
 import pytest
 
-from xling_jax.tasks import ner_task, nli
-from xling_jax.tasks.ner import Tagged
-from xling_jax.tasks.ner_task import NamedEntities, TaggedWords
+from xling_jax.tasks import ner, nli
+from xling_jax.tasks.ner import NamedEntities, Tagged, TaggedWords
 from xling_jax.tasks.nli import Inference, NaturalLanguageInference
-from xling_jax.tasks.parsing import Tree
-from xling_jax.tasks.parsing_task import DependencyParsing
+from xling_jax.tasks.parsing import DependencyParsing, Tree
 
 PAIR = Inference("It rains .", "It is dry .", "contradiction")
 
@@ -52,21 +50,21 @@ def test_what_is_no_pair_is_named(tmp_path, text, message):
 
 def test_characters_become_a_segmenters_words_and_tags_come_back():
     text, tags = "我爱北京天安门", ["O", "O", "B-LOC", "I-LOC", "I-LOC", "I-LOC", "I-LOC"]
-    item = ner_task.segmented(Tagged(list(text), tags))
+    item = ner.segmented(Tagged(list(text), tags))
     assert "".join(item.words) == text and sum(item.sizes) == len(text)
     assert len(item.words) < len(text)
-    words, conflicts = ner_task.of_words(item)
-    assert conflicts == 0 and ner_task.of_parts(words, item.sizes) == tags
+    words, conflicts = ner.of_words(item)
+    assert conflicts == 0 and ner.of_parts(words, item.sizes) == tags
 
 
 def test_parts_of_a_word_that_disagree_are_counted_and_the_first_decides():
     item = TaggedWords(Tagged(list("abcd"), ["O", "B-LOC", "B-PER", "I-PER"]), ["ab", "cd"], [2, 2])
-    assert ner_task.of_words(item) == (["O", "B-PER"], 1)
+    assert ner.of_words(item) == (["O", "B-PER"], 1)
     assert NamedEntities().counted([item]) == {"conflicts": 1.0}
 
 
 def test_a_file_with_blanks_in_its_words_keeps_them():
-    item = ner_task.segmented(Tagged(["北 京", "市"], ["B-LOC", "I-LOC"]))
+    item = ner.segmented(Tagged(["北 京", "市"], ["B-LOC", "I-LOC"]))
     assert item.words == ["北 京", "市"] and item.sizes == [1, 1]
 
 

@@ -201,7 +201,7 @@ def test_files_are_learned_from(trained, tmp_path, files):
 @pytest.mark.parametrize(
     ("options", "changes", "message"),
     [
-        (",task=pos", {}, r"tasks=\('pos',\): give a tuple of 1 or more, each once: 'nli'"),
+        (",task=gone", {}, r"tasks=\('gone',\): give a tuple of 1 or more, each once: 'nli'"),
         (",row=gone", {}, r"runs\.en-far: .*rowgone_seed0.* holds no model\. Train it with"),
         (",row=default", {"texts.ner.far.test": "gone.tsv"}, r"texts\.ner\.far\.test: .*gone\.tsv"),
         (",row=default", {"texts.ner.en.dev": ""}, r"texts\.ner\.en\.dev is empty"),

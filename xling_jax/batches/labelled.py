@@ -8,10 +8,10 @@ place, that of its first piece.
 import dataclasses
 from collections.abc import Sequence
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
+CLASSIFIER, PARSER = "classifier", "parser"
+KINDS = {CLASSIFIER: 1, PARSER: 2}  # of labels that each thing has: a class; a head and a relation
 NONE = -1
 MULTIPLE = 8  # of which the length of rows is one
 SHORTEST = 16  # places of the shortest rows of a bucket
@@ -151,30 +151,12 @@ class Examples:
             known,
         )
 
-    def to_device(self) -> "DeviceExamples":
-        """The same where a step can gather from it."""
-        parts = np.arange(len(self.tokens)) - np.repeat(self.first, self.count)
-        fields = (self.tokens, self.types, parts, self.places, self.labels)
-        return DeviceExamples(*(jnp.asarray(field, jnp.int32) for field in fields))
-
 
 def _padded(rows: Sequence[np.ndarray], length: int) -> np.ndarray:
     found = np.zeros((len(rows), length), np.int32)
     for row, values in zip(found, rows, strict=True):
         row[: len(values)] = values
     return found
-
-
-@jax.tree_util.register_dataclass
-@dataclasses.dataclass(frozen=True)
-class DeviceExamples:
-    """`Examples` as arrays on the device; parts [rows]: a row's number in its example."""
-
-    tokens: jax.Array
-    types: jax.Array
-    parts: jax.Array
-    places: jax.Array
-    labels: jax.Array
 
 
 def buckets(

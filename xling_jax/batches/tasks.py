@@ -9,9 +9,28 @@ import jax.numpy as jnp
 import numpy as np
 
 from xling_jax.batches import packing
-from xling_jax.batches.labelled import NONE, DeviceExamples, Examples
+from xling_jax.batches.labelled import NONE, Examples
 
 EXAMPLES = 21  # tells these random numbers from others of the same seed
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class DeviceExamples:
+    """What a step gathers from: `Examples`, and parts [rows], a row's number in its example."""
+
+    tokens: Any
+    types: Any
+    parts: Any
+    places: Any
+    labels: Any
+
+    @classmethod
+    def of(cls, examples: Examples) -> "DeviceExamples":
+        """The same in memory, int32."""
+        parts = np.arange(len(examples.tokens)) - np.repeat(examples.first, examples.count)
+        fields = (examples.tokens, examples.types, parts, examples.places, examples.labels)
+        return cls(*(field.astype(np.int32) for field in fields))
 
 
 @jax.tree_util.register_dataclass

@@ -13,11 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from xling_jax.batches import hashing
+from xling_jax.batches.labelled import CLASSIFIER, KINDS
 from xling_jax.models.bert import gelu
 from xling_jax.models.dropout import dropout
 
-CLASSIFIER, PARSER = "classifier", "parser"
-KINDS = {CLASSIFIER: 1, PARSER: 2}  # of labels that each thing has: a class; a head and a relation
 INITIAL_VALUES = 2  # tells these random numbers from others of the same seed
 TASK_HEAD = 1001  # stands for a layer in the bits of dropout
 INPUT, ARCS, RELATIONS = 10, 11, 12  # uses of dropout; those of a parser's head are one higher

@@ -13,6 +13,7 @@ from xling_jax.corpora.embedded import config as first_language
 from xling_jax.corpora.embedded import second as second_language
 from xling_jax.descriptions import MOST_EPOCHS
 from xling_jax.schema import EACH, Section
+from xling_jax.tasks import TASKS
 
 SOURCE = "a text file, or tfds:NAME[/CONFIG][:SPLIT][#FIELD]"
 FILES = "files joined by +, or tfds:NAME[/CONFIG][:SPLIT][#FIELD]"
@@ -317,7 +318,7 @@ _SETTINGS: Section = {
     ),
 }
 
-_TASK = schema.choice("a task", "nli", "ner", "parsing")
+_TASK = schema.choice("a task", *TASKS)
 
 _ZERO_SHOT: Section = {
     **_COMMON,
@@ -343,11 +344,8 @@ _ZERO_SHOT: Section = {
         }
     },
     "word_order": schema.flag("measure how alike the order of words is (D&S appendix B.2)"),
-    "settings": dict.fromkeys(("nli", "ner", "parsing"), _SETTINGS),
-    "parsing": {
-        "subtypes": schema.flag("keep what follows the colon of a relation"),
-        "punctuation": schema.flag("score punctuation too"),
-    },
+    "settings": {EACH: _SETTINGS},
+    **{name: task.options for name, task in TASKS.items() if task.options},
     "models": {
         "length": schema.whole("places of a row of tokens", 8, 2**17),
         "added": schema.whole("new layers on kept ones (W&C §5.1.2)", most=1000),

@@ -1,9 +1,11 @@
 """Inference: does a second sentence follow from a first? (W&C §3.2; Conneau et al. 2018)."""
 
-import collections
+from __future__ import annotations
+
+import dataclasses
 import os
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -12,9 +14,10 @@ from xling_jax.batches.labelled import Encoded
 from xling_jax.corpora import sources
 from xling_jax.corpora.embedded import inference
 from xling_jax.corpora.embedded.pair import Pair
-from xling_jax.models.task_heads import CLASSIFIER
-from xling_jax.models.text_model import TextModel
-from xling_jax.tasks.task import Prediction, numbered
+from xling_jax.tasks.task import Prediction, Task, by_frequency, numbered
+
+if TYPE_CHECKING:
+    from xling_jax.models.text_model import TextModel
 
 LABELS = ("contradiction", "entailment", "neutral")
 _ALIASES = {"contradictory": "contradiction"}  # as MultiNLI's translations write it
@@ -98,10 +101,13 @@ def _pair(cells: Sequence[str]) -> list[Inference]:
     return [Inference(premise, hypothesis, label)]
 
 
-class NaturalLanguageInference:
+@dataclasses.dataclass(frozen=True)
+class NaturalLanguageInference(Task[Inference]):
     """See `Task`."""
 
-    name, head, metric = "nli", CLASSIFIER, "accuracy"
+    name, title, column = "nli", "NLI", "nli"
+    metric = measure = "accuracy"
+    note = "accuracy, the share of pairs of sentences with the right one of three labels"
 
     def read(self, path: str, language: str) -> list[Inference]:
         """See `read`."""
@@ -144,14 +150,6 @@ class NaturalLanguageInference:
         ]
         return {"accuracy": float(np.mean(right))}
 
-    def counted(self, items: Sequence[Inference]) -> dict[str, float]:
-        """Nothing."""
-        return {}
-
     def baselines(self, known: Sequence[Inference], items: Sequence[Inference]) -> dict[str, float]:
-        """The accuracy of the most frequent label, and of one drawn as often as it is known."""
-        counts = collections.Counter(item.label for item in known)
-        shares = collections.Counter(item.label for item in items)
-        most = counts.most_common(1)[0][0]
-        chance = sum(counts[x] / len(known) * shares[x] / len(items) for x in LABELS)
-        return {"majority": shares[most] / len(items), "chance": chance}
+        """See `Task` and `by_frequency`."""
+        return by_frequency([item.label for item in known], [item.label for item in items])

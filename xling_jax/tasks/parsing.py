@@ -1,20 +1,29 @@
 """Dependency trees: CoNLL-U files, trees of highest score, attachment scores (W&C §3.2)."""
 
+import collections
+import dataclasses
 import itertools
 import os
 import re
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from xling_jax import numerals
+from xling_jax import numerals, schema
+from xling_jax.batches import labelled
 from xling_jax.corpora import sources
+from xling_jax.corpora.embedded import trees
+from xling_jax.corpora.embedded.derivation import Constituent
+from xling_jax.corpora.embedded.sentences import Language
+from xling_jax.tasks.task import Prediction, WordTask, numbered
+
+SEED = 0  # of the heads that are drawn by chance
 
 ROOT = 0  # the head of a sentence's root; words count from 1
 PUNCTUATION = "PUNCT"
 _COLUMNS = 10
-_NOTHING = "_"  # of an empty column
+NOTHING = "_"  # of an empty column
 _RANGE = re.compile(r"(\d{1,6})-(\d{1,6})", re.ASCII)  # of words that are written as one
 _EMPTY_NODE = re.compile(r"\d{1,6}\.\d{1,6}", re.ASCII)  # a word that is not there
 
@@ -26,6 +35,17 @@ class Tree(NamedTuple):
     heads: list[int]
     relations: list[str]
     tags: list[str]
+
+    @property
+    def arcs(self) -> list[tuple[int, str]]:
+        """The head of each word, and its relation to it."""
+        return list(zip(self.heads, self.relations, strict=True))
+
+
+def gold(language: Language, derivation: Constituent) -> Tree:
+    """The tree of a sentence of an embedded language."""
+    (found,) = parse(enumerate(trees.conllu(language, derivation), 1))
+    return found
 
 
 def read(path: str | os.PathLike[str]) -> list[Tree]:
@@ -46,22 +66,22 @@ def parse(
     lines: Iterable[tuple[int, str]], path: str | os.PathLike[str] = "the text"
 ) -> list[Tree]:
     """The sentences of numbered lines of CoNLL-U; see `read`."""
-    trees: list[Tree] = []
+    found: list[Tree] = []
     sentence: list[tuple[int, str]] = []
     for number, line in itertools.chain(lines, [(0, "")]):
         if line.strip():
             sentence.append((number, line))
             continue
-        trees += _trees(sentence, path)
+        found += _trees(sentence, path)
         sentence = []
-    if not trees:
+    if not found:
         raise ValueError(f"{path} has no word: give a treebank in CoNLL-U")
-    if all(word == _NOTHING for tree in trees for word in tree.words):
+    if all(word == NOTHING for tree in found for word in tree.words):
         raise ValueError(
             f"{path} is published without its words, each is _: put them back with the treebank's "
             "own script"
         )
-    return trees
+    return found
 
 
 def _trees(sentence: Sequence[tuple[int, str]], path: str | os.PathLike[str]) -> list[Tree]:
@@ -126,7 +146,7 @@ def _head(value: str) -> int:
 
 
 def _relation(value: str) -> str:
-    if value == _NOTHING:
+    if value == NOTHING:
         raise ValueError("the relation _: give the word's relation to its head")
     return value
 
@@ -176,17 +196,15 @@ def best_tree(scores_NxN: np.ndarray) -> list[int]:
     scores[0] = np.nan
     heads = chu_liu_edmonds(scores)[0]
     if sum(head == ROOT for head in heads[1:]) > 1:
-        best, total = None, -np.inf
+        best = -np.inf
         for root in range(1, size):
             one = scores.copy()
             one[1:, 0] = np.nan
             one[root, 0] = scores[root, 0]
             found = chu_liu_edmonds(one)[0]
             value = sum(scores[word, found[word]] for word in range(1, size))
-            if value > total:
-                best, total = found, value
-        assert best is not None
-        heads = best
+            if value > best:
+                best, heads = value, found
     return [int(head) for head in heads[1:]]
 
 
@@ -237,3 +255,95 @@ def attachment_scores(
 def not_punctuation(trees: Sequence[Tree]) -> list[list[bool]]:
     """Which words of trees are no punctuation."""
     return [[tag != PUNCTUATION for tag in tree.tags] for tree in trees]
+
+
+@dataclasses.dataclass(frozen=True)
+class DependencyParsing(WordTask[Tree]):
+    """See `Task`; its options are `options`."""
+
+    name, title, column = "parsing", "Parsing", "parsing"
+    head, metric, measure = labelled.PARSER, "las", "LAS"
+    note = "LAS, the share of words with the right head and relation"
+    options = {
+        "subtypes": schema.flag("keep what follows the colon of a relation"),
+        "punctuation": schema.flag("score punctuation too"),
+    }
+
+    subtypes: bool = False
+    punctuation: bool = True
+
+    @classmethod
+    def described(cls, options: Mapping[str, Any]) -> str:
+        """See `Task`."""
+        relations = "relations with subtypes" if options.get("subtypes") else "universal relations"
+        counted = options.get("punctuation")
+        punctuation = f", punctuation is {'' if counted else 'not '}counted"
+        return f"{cls.note}; {relations}{'' if counted is None else punctuation}"
+
+    def read(self, path: str, language: str) -> list[Tree]:
+        """See `read`."""
+        return read(path)
+
+    def gold(self, language: Language, derivation: Constituent) -> Tree:
+        """See `WordTask`."""
+        return gold(language, derivation)
+
+    def _relation(self, name: str) -> str:
+        return name if self.subtypes else name.split(":")[0]
+
+    def labels(self, items: Sequence[Tree]) -> tuple[str, ...]:
+        """The relations."""
+        return tuple(sorted({self._relation(name) for tree in items for name in tree.relations}))
+
+    def targets(self, items: Sequence[Tree], labels: Sequence[str]) -> list[np.ndarray]:
+        """See `Task`."""
+        number = numbered(labels)
+        return [
+            np.array([(head, number[self._relation(name)]) for head, name in tree.arcs], np.int32)
+            for tree in items
+        ]
+
+    def scores(
+        self, items: Sequence[Tree], predictions: Sequence[Prediction], labels: Sequence[str]
+    ) -> dict[str, float]:
+        """`uas` and `las` of the trees of highest score."""
+        predicted = []
+        for arcs, relations in predictions:
+            square = np.zeros((arcs.shape[1], arcs.shape[1]))
+            square[1:] = arcs
+            heads = best_tree(square)
+            predicted.append(
+                [(head, labels[relations[word, head]]) for word, head in enumerate(heads)]
+            )
+        return self._scores(items, predicted)
+
+    def _scores(self, items: Sequence[Tree], predicted: Sequence[Attachments]) -> dict[str, float]:
+        counted = None if self.punctuation else not_punctuation(items)
+        gold = [tree.arcs for tree in items]
+        return attachment_scores(gold, predicted, counted, with_subtypes=self.subtypes)
+
+    def baselines(self, known: Sequence[Tree], items: Sequence[Tree]) -> dict[str, float]:
+        """The LAS of the most frequent pair of a distance to the head and a relation, for all
+        words; and of heads drawn at random with relations drawn as often as they are known."""
+        pool = [self._relation(name) for tree in known for name in tree.relations]
+        pairs = collections.Counter(
+            (head - word, self._relation(name))
+            for tree in known
+            for word, (head, name) in enumerate(tree.arcs, 1)
+            if head
+        )
+        step, most = max(pairs, key=pairs.__getitem__, default=(1, pool[0]))
+        sizes = [len(tree.words) for tree in items]
+        constant = [[(word + step, most) for word in range(1, size + 1)] for size in sizes]
+        random = np.random.default_rng(SEED)
+        drawn = [
+            [
+                (int(random.integers(size + 1)), pool[int(random.integers(len(pool)))])
+                for _ in range(size)
+            ]
+            for size in sizes
+        ]
+        return {
+            "majority": self._scores(items, constant)["las"],
+            "chance": self._scores(items, drawn)["las"],
+        }

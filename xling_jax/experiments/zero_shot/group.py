@@ -11,15 +11,21 @@ import numpy as np
 
 from xling_jax import devices
 from xling_jax.batches.labelled import Encoded, Examples
-from xling_jax.batches.tasks import TaskSampler
+from xling_jax.batches.tasks import DeviceExamples, TaskSampler
 from xling_jax.experiments.zero_shot.jobs import Choice, Job
 from xling_jax.experiments.zero_shot.languages import Pretrained
 from xling_jax.experiments.zero_shot.texts import Labelled
 from xling_jax.models.task_heads import HeadConfig
 from xling_jax.records import Identity
 from xling_jax.runs import recording, results, store
-from xling_jax.tasks.finetune import ENCODER, TaskProgram, TaskSetting, TaskStore, divide
-from xling_jax.tasks.predict import Predictor
+from xling_jax.tasks.finetune import (
+    ENCODER,
+    Predictor,
+    TaskProgram,
+    TaskSetting,
+    TaskStore,
+    divide,
+)
 from xling_jax.tasks.task import Task
 from xling_jax.training import sharding
 from xling_jax.training.checkpoints import Checkpoints
@@ -147,7 +153,7 @@ class Group:
             self._program,
             self._mesh,
             self._replicas,
-            TaskStore(self._sampler.examples, self._own(first)),
+            TaskStore(DeviceExamples.of(self._sampler.examples), self._own(first)),
             ResidentPipeline([self._sampler] * len(self._replicas)),
             self._schedule,
             checkpoints,

@@ -19,9 +19,8 @@ from xling_jax.experiments.zero_shot.scores import (
 )
 from xling_jax.report.frame import Run
 from xling_jax.report.prose import listed, plural, spread, written
+from xling_jax.tasks import TASKS
 
-TITLES = {"nli": "NLI", "ner": "NER", "parsing": "Parsing"}
-MEASURES = {"nli": "accuracy", "ner": "span F1", "parsing": "LAS"}
 _LEAST = 3  # points of a correlation
 
 
@@ -42,9 +41,8 @@ def texts(run: Run, board: Board) -> dict[str, list[str]]:
         total[task] = run.field("settings", task, "epochs")
     return written(
         __file__,
-        tasks=board.tasks,
-        subtypes=run.field("parsing", "subtypes"),
-        punctuation=run.field("parsing", "punctuation"),
+        counted=[f"{TASKS[task].title}: {TASKS[task].described(run.field(task) or {})}."
+                 for task in board.tasks],
         sizes=_sizes(board),
         choice=_choice(run, board),
         is_partial=any(0 < number < len(board.targets) for number in numbers),
@@ -53,9 +51,9 @@ def texts(run: Run, board: Board) -> dict[str, list[str]]:
         has_paper=any(map(printed, board.rows)),
         **_word_order(board),
         cut=_cut(board),
-        epochs=[f"{TITLES[task]} {spread(found)}" + (f" of {total[task]}" if total[task] else "")
+        epochs=[f"{TASKS[task].title} {spread(found)}{f' of {total[task]}' if total[task] else ''}"
                 for task, found in epochs.items() if found],
-        last=[TITLES[task] for task in board.tasks
+        last=[TASKS[task].title for task in board.tasks
               if run.field("settings", task, "select") == "last"],
         missing=_missing(board),
     )  # fmt: skip
@@ -78,7 +76,7 @@ def _sizes(board: Board) -> list[str]:
     for task in board.tasks:
         sizes = _greatest(board, task, "examples_")
         if own := [f"{number:,.0f} of {name}" for name, number in sizes.items() if name != DEV]:
-            each.append(f"{TITLES[task]} {listed(own)}")
+            each.append(f"{TASKS[task].title} {listed(own)}")
     return each
 
 
@@ -98,7 +96,7 @@ def _below(board: Board) -> dict[str, list[str]]:
     found = {}
     for task in board.tasks:
         known = board.baselines(task, MAJORITY)
-        found[TITLES[task]] = [
+        found[TASKS[task].title] = [
             f"{row} ({label(place, board.targets)})"
             for row in board.rows
             for place, score in board.scores(row, task, board.targets).items()
@@ -119,7 +117,7 @@ def _word_order(board: Board) -> dict[str, Any]:
             if len(targets) >= _LEAST and sources:
                 every = [*targets.values(), (1.0, fmean(sources))]
                 text = f"{row} {_pearson(every[:-1])} ({_pearson(every)})"
-                correlations.setdefault(TITLES[task], []).append(text)
+                correlations.setdefault(TASKS[task].title, []).append(text)
         if own:
             orders.append(f"{row}: {listed(f'{name} {order:.2f}' for name, order in own.items())}")
     return {"orders": orders, "correlations": correlations}
@@ -147,7 +145,7 @@ def _pearson(points: Sequence[tuple[float, float]]) -> str:
 
 def _cut(board: Board) -> dict[str, list[str]]:
     """How many pieces did not fit in a model, at most of all rows, by task."""
-    most = {TITLES[task]: _greatest(board, task, "cut_") for task in board.tasks}
+    most = {TASKS[task].title: _greatest(board, task, "cut_") for task in board.tasks}
     cut = {title: [f"{number:,.0f} ({name})" for name, number in own.items() if number]
            for title, own in most.items()}  # fmt: skip
     return {title: names for title, names in cut.items() if names}

@@ -10,12 +10,11 @@ from typing import Any
 import pandas as pd
 
 from xling_jax.experiments.zero_shot import claims, notes
-from xling_jax.experiments.zero_shot.notes import MEASURES, TITLES, label
+from xling_jax.experiments.zero_shot.notes import label
 from xling_jax.experiments.zero_shot.scores import (
     BASELINES,
     DEV,
     LANGUAGES,
-    METRICS,
     SOURCE,
     Board,
     Job,
@@ -31,6 +30,7 @@ from xling_jax.report.figures import COLOURS, Card, Entry, Gallery, Line, Score,
 from xling_jax.report.frame import Measure, Run, curve_of, curves, mean_of, read_run
 from xling_jax.report.prose import cut, diverged_at
 from xling_jax.report.table import ABSENT, Column, Table, difference, percent
+from xling_jax.tasks import TASKS
 
 SUMMARY = "table1"
 MEAN, DELTA, AVERAGE = "mean", "delta", "average"
@@ -81,10 +81,8 @@ def _of_task(board: Board, task: str, said: Sequence[str]) -> Table:
         own = board.scores(row, task, names)
         cells = {names[place]: value for place, value in own.items()}
         lines.append(_line(row, board.of(row, task), cells | _means(board, row, task)))
-        if line := printed(row):
-            scores = printed_scores(line, task)
-            means = {MEAN: mean_of(list(scores.values())), DELTA: line.metrics[f"{task}_{DELTA}"]}
-            lines.append(_other_line(row, SOURCE, SOURCE, scores | means))
+        if paper := _paper(row, task):
+            lines.append(_other_line(row, SOURCE, SOURCE, paper))
     for which in BASELINES:
         if known := board.baselines(task, which):
             cells = {names[place]: Measure(value) for place, value in known.items()}
@@ -92,8 +90,8 @@ def _of_task(board: Board, task: str, said: Sequence[str]) -> Table:
             if len(targets) == len(board.targets):
                 cells[MEAN] = mean_of(targets)
             lines.append(_other_line(which, _BASELINE, f"{which} {_BASELINE}", cells))
-    caption = f"{MEASURES[task]}, percent"
-    return Table(f"{SUMMARY}_{task}", TITLES[task], caption, columns, lines, said)
+    caption = f"{TASKS[task].measure}, percent"
+    return Table(f"{SUMMARY}_{task}", TASKS[task].title, caption, columns, lines, said)
 
 
 def _columns(board: Board) -> tuple[list[Column], dict[Place, str]]:
@@ -118,13 +116,26 @@ def _means(board: Board, row: str, task: str) -> dict[str, Measure]:
     return ({MEAN: mean} if mean else {}) | ({DELTA: Measure(delta.mean)} if delta else {})
 
 
+def _paper(row: str, task: str) -> dict[str, Measure]:
+    """What the paper prints of a row and a task, and the mean; nothing of others than its own."""
+    line, column = printed(row), TASKS[task].column
+    if not line or not column:
+        return {}
+    scores = printed_scores(line, task)
+    return {
+        **scores,
+        MEAN: mean_of(list(scores.values())),
+        DELTA: line.metrics[f"{column}_{DELTA}"],
+    }
+
+
 def _summary(board: Board, said: Sequence[str]) -> Table:
     """Mean and difference of every task, and the mean of the differences."""
     columns, lines = list[Column](), []
     for task in board.tasks:
-        title = TITLES[task]
+        title = TASKS[task].title
         columns += [
-            Column(MEASURES[task], f"{task}_{MEAN}", percent, title, title),
+            Column(TASKS[task].measure, f"{task}_{MEAN}", percent, title, title),
             Column("Δ", f"{task}_{DELTA}", difference, title, DELTA),
         ]
     columns.append(Column("Δ", AVERAGE, difference, "all tasks", "all: delta"))
@@ -132,19 +143,15 @@ def _summary(board: Board, said: Sequence[str]) -> Table:
         jobs = [job for task in board.tasks for job in board.of(row, task)]
         own = {task: _means(board, row, task) for task in board.tasks}
         lines.append(_line(row, jobs, _averaged(own)))
-        if line := printed(row):
-            paper = {
-                task: {MEAN: mean_of(list(printed_scores(line, task).values())),
-                       DELTA: line.metrics[f"{task}_{DELTA}"]}
-                for task in board.tasks
-            }  # fmt: skip
-            lines.append(_other_line(row, SOURCE, SOURCE, _averaged(paper)))
+        if cells := _averaged({task: _paper(row, task) for task in board.tasks}):
+            lines.append(_other_line(row, SOURCE, SOURCE, cells))
     return Table(SUMMARY, "All tasks", "means over target languages", columns, lines, said)
 
 
 def _averaged(by_task: Mapping[str, Mapping[str, Measure]]) -> dict[str, Measure]:
     """The numbers of all tasks, and the mean of the differences, where all have one."""
-    cells = {f"{task}_{name}": x for task, own in by_task.items() for name, x in own.items()}
+    cells = {f"{task}_{name}": own[name] for task, own in by_task.items()
+             for name in (MEAN, DELTA) if name in own}  # fmt: skip
     deltas = [own[DELTA] for own in by_task.values() if DELTA in own]
     average = {AVERAGE: Measure(mean_of(deltas).mean)} if len(deltas) == len(by_task) else {}
     return cells | average
@@ -199,7 +206,7 @@ def _settings(run: Run, board: Board) -> list[Any]:
             lines.append([replica.row, star, replica.seed, *numbers])
         if lines:
             header = ["setting", "", "seed", *metrics]
-            parts.append(page.Grid(header, lines, 2, f"{TITLES[task]}: every setting"))
+            parts.append(page.Grid(header, lines, 2, f"{TASKS[task].title}: every setting"))
     return parts or [page.NO_METRICS]
 
 
@@ -218,8 +225,10 @@ def _bars(board: Board, gallery: Gallery) -> list[Card]:
                       for name, colour in zip(names, COLOURS, strict=False)]  # fmt: skip
             if entries := _entries(board, task, places):
                 name = f"rows_{task}" + (f"_{number + 1}" if number else "")
-                alt = f"Every row: {TITLES[task]}"
-                cards += gallery.card(name, alt, bars, entries, scores, MEASURES[task], wide=True)
+                alt = f"Every row: {TASKS[task].title}"
+                cards += gallery.card(
+                    name, alt, bars, entries, scores, TASKS[task].measure, wide=True
+                )
     return cards
 
 
@@ -273,7 +282,7 @@ def by_epoch(run: Run) -> pd.DataFrame:
 
 def over_epochs(frame: pd.DataFrame, board: Board, pair: str, task: str) -> list[Line]:
     """The scores of every row of a pair `by_epoch`: means over seeds and settings."""
-    found, start = [], f"{METRICS[task]}_"
+    found, start = [], f"{TASKS[task].metric}_"
     for number, row in enumerate(board.rows):
         every = curves(frame[frame["row"] == f"{pair}/{row}/{task}"])
         own = {name.removeprefix(start): x for name, x in every.items() if name.startswith(start)}
@@ -286,7 +295,7 @@ def _by_layers(board: Board, gallery: Gallery) -> list[Card]:
     def draw(pair: str, task: str) -> list[Card]:
         lines = over_layers(board, pair, task)
         shown = {name: name for line in lines for name in line.curves}
-        alt = f"{TITLES[task]} by layers kept, {pair}"
+        alt = f"{TASKS[task].title} by layers kept, {pair}"
         return gallery.curves(f"layers_{task}_{pair}", alt, lines, shown, "layers kept")
 
     return _each(board, draw)
@@ -298,7 +307,7 @@ def _by_epochs(run: Run, board: Board, gallery: Gallery) -> list[Card]:
     def draw(pair: str, task: str) -> list[Card]:
         source, *targets = pair.split("-")
         shown = {DEV: f"{source}, to choose by", source: source} | {n: n for n in targets}
-        alt = f"{TITLES[task]} over epochs, {pair}"
+        alt = f"{TASKS[task].title} over epochs, {pair}"
         lines = over_epochs(frame, board, pair, task)
         return gallery.curves(f"epochs_{task}_{pair}", alt, lines, shown, "epoch")
 

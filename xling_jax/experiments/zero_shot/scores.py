@@ -17,8 +17,8 @@ from xling_jax.report import published
 from xling_jax.report.frame import Measure, Run, mean_of, measured, minus
 from xling_jax.report.published import Printed
 from xling_jax.runs.results import Replica
+from xling_jax.tasks import TASKS
 
-METRICS = {"nli": "accuracy", "ner": "f1", "parsing": "las"}  # a task's main score
 DEFAULT = "default"
 DEV = "dev"
 MAJORITY = "majority"
@@ -43,8 +43,9 @@ def printed(row: str) -> Printed | None:
 
 
 def printed_scores(line: Printed, task: str) -> dict[str, Measure]:
-    """What the paper prints for a task, by language."""
-    return {name: line.metrics[f"{task}_{name}"] for name in LANGUAGES}
+    """What the paper prints for a task, by language; nothing of others than its own."""
+    column = TASKS[task].column
+    return {name: line.metrics[f"{column}_{name}"] for name in LANGUAGES if column}
 
 
 def job_of(name: str) -> str:
@@ -187,14 +188,14 @@ def read(run: Run) -> Board:
     for name in dict.fromkeys([*run.config.get("rows", ()), *ended, *sorted(planned)]):
         pair, _, rest = name.partition("/")
         row, _, task = rest.rpartition("/")
-        if not row or task not in METRICS or "-" not in pair:
+        if not row or task not in TASKS or "-" not in pair:
             continue
         own, replicas = planned.get(name, set()), ended.get(name, [])
         described = run.description(name) or next((r.description for r in replicas), "")
-        chosen = _chosen(replicas, METRICS[task], best)
+        chosen = _chosen(replicas, TASKS[task].metric, best)
         found.append(
             Job(pair, row, task, described, len(own), replicas, bool(replicas or own & logged),
-                chosen, _scores(chosen, METRICS[task]))
+                chosen, _scores(chosen, TASKS[task].metric))
         )  # fmt: skip
     return Board(found)
 

@@ -15,9 +15,7 @@ from xling_jax.experiments.zero_shot import maps
 from xling_jax.experiments.zero_shot.jobs import Job
 from xling_jax.linalg.word_aligner import Links
 from xling_jax.runs import config_files, store
-from xling_jax.tasks.ner_task import NamedEntities
-from xling_jax.tasks.nli import NaturalLanguageInference
-from xling_jax.tasks.parsing_task import DependencyParsing
+from xling_jax.tasks import TASKS
 from xling_jax.tasks.task import Task
 
 PARTS = ("train", "dev", "test")
@@ -36,15 +34,9 @@ class Labelled:
 
 
 def task(name: str, config: ml_collections.ConfigDict) -> Task:
-    """The task of a name.
-
-    Raises:
-      ValueError: there is none.
-    """
-    if name == "parsing":
-        return DependencyParsing(config.parsing.subtypes, config.parsing.punctuation)
-    plain = {"nli": NaturalLanguageInference, "ner": NamedEntities}
-    return config_files.choose("task", name, plain | {"parsing": DependencyParsing})()
+    """The task of a name, with its options."""
+    found = config_files.choose("task", name, TASKS)
+    return found(**(config[name] if found.options else {}))
 
 
 class LabelledReader:
