@@ -8,15 +8,14 @@ entities and parsing, and tests it on both languages. Rows of `aligned` need mod
 language alone too: `row=all+alone,pair=en-near` with the same
 `--workdir=runs/bilingual-laptop-en-near-all`.
 
-Options: task (nli, ner, parsing, several joined by +, `all` for the
-paper's three), pair (two languages or more joined
-by -, the first being that which is fine-tuned on; several pairs joined by +), from (the workdir of
-each pair's pretraining, joined by +; by default where the first command puts it), row (an entry of
-`rows`, several joined by +, `all` of Table 1, or `aligned`: as in §5.1.2 the first layers of
-monolingual models with a map between them, or of the bilingual one, under four new layers), search
-(`one` setting a task, the `paper`'s, or that of D&S, `dufter`), seeds (of pretraining and of
-fine-tuning, joined by +). A field of note: settings.TASK.select (best: the epoch that is best on
-the first language is tested; last).
+Options: task (nli, ner, parsing, pos, several joined by +; `all` is the paper's three, and all+pos
+those and parts of speech), pair (two languages or more joined by -, the first being that which is
+fine-tuned on; several pairs joined by +), from (the workdir of each pair's pretraining, joined by
++; by default where the first command puts it), row (an entry of `rows`, several joined by +, `all`
+of Table 1, or `aligned`: as in §5.1.2 the first layers of monolingual models with a map between
+them, or of the bilingual one, under four new layers), search (`one` setting a task, the `paper`'s,
+or that of D&S, `dufter`), seeds (of pretraining and of fine-tuning, joined by +). A field of note:
+settings.TASK.select (best: the epoch that is best on the first language is tested; last).
 
 Real data, in the formats of WikiAnn, CoNLL-U and XNLI:
 

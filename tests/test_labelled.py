@@ -7,6 +7,7 @@ from xling_jax.tasks import ner, nli
 from xling_jax.tasks.ner import NamedEntities, Tagged, TaggedWords
 from xling_jax.tasks.nli import Inference, NaturalLanguageInference
 from xling_jax.tasks.parsing import DependencyParsing, Tree
+from xling_jax.tasks.pos import PartsOfSpeech
 
 PAIR = Inference("It rains .", "It is dry .", "contradiction")
 
@@ -88,6 +89,27 @@ def test_the_most_frequent_distance_and_relation_are_a_baseline_of_trees():
     assert DependencyParsing(subtypes=True).baselines([tree], [tree])["majority"] < 0.5
     lone = Tree(["a"], [0], ["root"], ["NOUN"])
     assert DependencyParsing().baselines([lone], [lone])["majority"] == 0
+
+
+def test_parts_of_speech_are_scored_by_word():
+    trees = [
+        Tree(["a", "b"], [2, 0], ["det", "root"], ["DET", "NOUN"]),
+        Tree(["c"], [0], ["root"], ["NOUN"]),
+    ]
+    task = PartsOfSpeech()
+    labels = task.labels(trees)
+    assert labels == ("DET", "NOUN")
+    assert [x.tolist() for x in task.targets(trees, labels)] == [[[0], [1]], [[1]]]
+    scores = task.scores(trees, [(np.array([0, 0]),), (np.array([1]),)], labels)
+    assert scores == {"accuracy": pytest.approx(2 / 3)}
+    assert task.baselines(trees, trees[:1]) == {"majority": 0.5, "chance": pytest.approx(0.5)}
+
+
+def test_words_without_a_part_of_speech_are_named(tmp_path):
+    path = tmp_path / "a.conllu"
+    path.write_text("1\ta\ta\t_\t_\t_\t0\troot\t_\t_\n")
+    with pytest.raises(ValueError, match=r"a\.conllu, sentence 1: 'a' has no part of speech"):
+        PartsOfSpeech().read(str(path), "en")
 
 
 def test_trees_of_highest_score_are_scored():

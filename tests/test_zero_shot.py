@@ -72,6 +72,16 @@ def test_every_task_is_learned_and_tested_on_both_languages(finished):
     assert found["parsing"]["uas_en"] >= found["parsing"]["las_en"] > 0
 
 
+def test_a_task_beyond_the_papers_is_asked_for_by_name(trained, tmp_path):
+    assert config(trained, ",task=all").tasks == ("nli", "ner", "parsing")
+    assert "pos" not in config(trained, ",task=all").settings
+    assert config(trained, ",task=all+pos").tasks == ("nli", "ner", "parsing", "pos")
+    table, found = run(trained, tmp_path, ",row=default,task=pos", **{"sentences.train": 400})
+    (values,) = found.values()
+    assert values["accuracy_en"] > values["majority_en"] > values["chance_en"] > 0
+    assert "POS" in table and (tmp_path / "report" / "tables" / "table1_pos.csv").exists()
+
+
 def test_a_setting_is_taken_at_its_best_epoch(finished):
     workdir, _, metrics = finished
     lines = [json.loads(x) for x in (workdir / "metrics.jsonl").read_text().splitlines()]

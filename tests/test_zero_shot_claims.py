@@ -94,6 +94,13 @@ def test_a_claim_is_not_run_without_its_rows(tmp_path: Path, name: str) -> None:
     assert found.outcome == NOT_RUN and found.numbers.startswith("not in this run: row")
 
 
+def test_a_task_that_the_paper_does_not_have_changes_no_verdict(tmp_path: Path) -> None:
+    alone = decide(fake_run(tmp_path / "alone"))
+    others = {(row, "pos"): 10.0 * number for number, row in enumerate(ROWS)}
+    more = decide(fake_run(tmp_path / "more", tasks=[*PAPER, "pos"], scores=changed(others)))
+    assert [each.cells for each in more.values()] == [each.cells for each in alone.values()]
+
+
 def test_claims_on_each_task_are_decided_on_those_that_were_run(tmp_path: Path) -> None:
     found = decide(fake_run(tmp_path, tasks=["ner"]))
     held = found["fewer-shared-layers-are-worse"]
