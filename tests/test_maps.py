@@ -14,8 +14,8 @@ from xling_jax.batches import labelled
 from xling_jax.batches.labelled import CLASSIFIER, Examples
 from xling_jax.batches.tasks import DeviceExamples, TaskSampler
 from xling_jax.corpora.normalize import Normalization
-from xling_jax.experiments.zero_shot import maps
-from xling_jax.experiments.zero_shot.languages import Pretrained
+from xling_jax.experiments.zero_shot import pretrained as maps
+from xling_jax.experiments.zero_shot.pretrained import Pretrained
 from xling_jax.linalg.affine import AffineMap
 from xling_jax.models import heads, stored
 from xling_jax.models.bert import BertConfig

@@ -10,7 +10,7 @@ from small_run import ROOT, config_of
 from test_bilingual import run as train
 
 from xling_jax import records
-from xling_jax.experiments.zero_shot import group, jobs, languages
+from xling_jax.experiments.zero_shot import group, jobs, pretrained
 from xling_jax.experiments.zero_shot.experiment import Experiment
 from xling_jax.models import stored
 from xling_jax.runs import results
@@ -169,12 +169,12 @@ def test_layers_of_monolingual_models_are_read_through_a_map(trained, tmp_path):
 def test_what_languages_do_not_share_is_not_trained(trained, monkeypatch):
     for row, frozen in [("default", set()), ("sep_emb", {"embeddings"})]:
         job = jobs.Job("en-far", jobs.parse(row, row), "ner", str(trained))
-        found = languages.of_folders(job.folders(0))
+        found = pretrained.of_folders(job.folders(0))
         assert {path.split("/")[0] for path in found.frozen} == frozen
         # Of folders that do not say it, what differs is a language's own.
         unsaid = {x: dataclasses.replace(m, own=None) for x, m in found.models.items()}
-        monkeypatch.setattr(languages.folders, "load", lambda _, name, of=unsaid: of[name])
-        assert languages.of_folders(job.folders(0)).frozen == found.frozen
+        monkeypatch.setattr(pretrained.folders, "load", lambda _, name, of=unsaid: of[name])
+        assert pretrained.of_folders(job.folders(0)).frozen == found.frozen
         monkeypatch.undo()
         own = found.own("far")
         if frozen:

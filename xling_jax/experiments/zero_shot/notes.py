@@ -11,7 +11,6 @@ from xling_jax.experiments.zero_shot.scores import (
     DEV,
     MAJORITY,
     Board,
-    Job,
     Place,
     best_of,
     job_of,
@@ -48,7 +47,7 @@ def texts(run: Run, board: Board) -> dict[str, list[str]]:
         is_partial=any(0 < number < len(board.targets) for number in numbers),
         seeds=len({each.seed for job in board.jobs for each in job.chosen}),
         below=_below(board),
-        has_paper=any(map(printed, board.rows)),
+        has_paper=any(printed(row, task) for row in board.rows for task in board.tasks),
         **_word_order(board),
         cut=_cut(board),
         epochs=[f"{TASKS[task].title} {spread(found)}{f' of {total[task]}' if total[task] else ''}"
@@ -107,33 +106,28 @@ def _below(board: Board) -> dict[str, list[str]]:
 
 def _word_order(board: Board) -> dict[str, Any]:
     """The word order of languages as each row's models link their words, and its correlation with
-    the scores (D&S Appendix B.2)."""
+    the scores (D&S Appendix B.2); a source language's order is 1."""
     orders, correlations = [], dict[str, list[str]]()
     for row in board.rows:
         own: dict[str, float] = {}
         for task in board.tasks:
-            targets, sources = _points(board.of(row, task))
-            own |= {name: order for name, (order, _) in targets.items()}
-            if len(targets) >= _LEAST and sources:
-                every = [*targets.values(), (1.0, fmean(sources))]
+            points, sources = dict[str, tuple[float, float]](), list[float]()
+            for job in board.of(row, task):
+                source, *targets = job.languages
+                sources += [job.scores[source].mean] if source in job.scores else []
+                for name in targets:
+                    each = [x.metrics.get(f"order_{name}") for x in job.chosen]
+                    known = [order for order in each if order is not None]
+                    if known and name in job.scores:
+                        points[name] = fmean(known), job.scores[name].mean
+            own |= {name: order for name, (order, _) in points.items()}
+            if len(points) >= _LEAST and sources:
+                every = [*points.values(), (1.0, fmean(sources))]
                 text = f"{row} {_pearson(every[:-1])} ({_pearson(every)})"
                 correlations.setdefault(TASKS[task].title, []).append(text)
         if own:
             orders.append(f"{row}: {listed(f'{name} {order:.2f}' for name, order in own.items())}")
     return {"orders": orders, "correlations": correlations}
-
-
-def _points(jobs: Sequence[Job]) -> tuple[dict[str, tuple[float, float]], list[float]]:
-    """Word order and score of each target language; the scores of the source languages, whose
-    order is 1."""
-    found: dict[str, tuple[float, float]] = {}
-    for job in jobs:
-        for language in job.languages[1:]:
-            name = f"order_{language}"
-            known = [r.metrics[name] for r in job.chosen if name in r.metrics]
-            if known and language in job.scores:
-                found[language] = fmean(known), job.scores[language].mean
-    return found, [j.scores[j.languages[0]].mean for j in jobs if j.languages[0] in j.scores]
 
 
 def _pearson(points: Sequence[tuple[float, float]]) -> str:

@@ -13,15 +13,16 @@ from xling_jax.experiments.zero_shot import claims, notes
 from xling_jax.experiments.zero_shot.notes import label
 from xling_jax.experiments.zero_shot.scores import (
     BASELINES,
+    DELTA,
     DEV,
     LANGUAGES,
+    MEAN,
     SOURCE,
     Board,
     Job,
     Place,
     job_of,
     printed,
-    printed_scores,
     read,
 )
 from xling_jax.report import page, table
@@ -33,8 +34,7 @@ from xling_jax.report.table import ABSENT, Column, Table, difference, percent
 from xling_jax.tasks import TASKS
 
 SUMMARY = "table1"
-MEAN, DELTA, AVERAGE = "mean", "delta", "average"
-_BASELINE = "baseline"
+AVERAGE = "average"  # of all tasks' differences
 _LABEL = 26
 _MOST = 4  # bars of a row that have room
 _KEPT = re.compile(r"([^;]+);first\[(\d+)\](;map)?")
@@ -75,30 +75,31 @@ def tables(board: Board, said: Sequence[str]) -> list[Table]:
 
 def _of_task(board: Board, task: str, said: Sequence[str]) -> Table:
     """A line a row, the paper's beneath ours; below all the baselines."""
-    columns, names = _columns(board)
+    columns, names = _columns(board, task)
     lines = []
     for row in board.rows:
         own = board.scores(row, task, names)
         cells = {names[place]: value for place, value in own.items()}
         lines.append(_line(row, board.of(row, task), cells | _means(board, row, task)))
-        if paper := _paper(row, task):
-            lines.append(_other_line(row, SOURCE, SOURCE, paper))
+        if paper := printed(row, task):
+            lines.append(table.Line(row, SOURCE, paper, SOURCE, seeds=ABSENT))
     for which in BASELINES:
         if known := board.baselines(task, which):
             cells = {names[place]: Measure(value) for place, value in known.items()}
             targets = [Measure(known[place]) for place in board.targets if place in known]
             if len(targets) == len(board.targets):
                 cells[MEAN] = mean_of(targets)
-            lines.append(_other_line(which, _BASELINE, f"{which} {_BASELINE}", cells))
+            source = f"{which} baseline"
+            lines.append(table.Line(which, "baseline", cells, source, seeds=ABSENT))
     caption = f"{TASKS[task].measure}, percent"
     return Table(f"{SUMMARY}_{task}", TASKS[task].title, caption, columns, lines, said)
 
 
-def _columns(board: Board) -> tuple[list[Column], dict[Place, str]]:
+def _columns(board: Board, task: str) -> tuple[list[Column], dict[Place, str]]:
     """The columns of a task's table, and the name of every place's."""
     targets, sources = board.targets, board.sources
     names = {place: label(place, targets) for place in targets}
-    paper = LANGUAGES if any(map(printed, board.rows)) else ()
+    paper = LANGUAGES if any(printed(row, task) for row in board.rows) else ()
     group = "target languages"
     columns = [Column(name, name, percent, group)
                for name in dict.fromkeys([*names.values(), *paper])]  # fmt: skip
@@ -116,40 +117,25 @@ def _means(board: Board, row: str, task: str) -> dict[str, Measure]:
     return ({MEAN: mean} if mean else {}) | ({DELTA: Measure(delta.mean)} if delta else {})
 
 
-def _paper(row: str, task: str) -> dict[str, Measure]:
-    """What the paper prints of a row and a task, and the mean; nothing of others than its own."""
-    line, column = printed(row), TASKS[task].column
-    if not line or not column:
-        return {}
-    scores = printed_scores(line, task)
-    return {
-        **scores,
-        MEAN: mean_of(list(scores.values())),
-        DELTA: line.metrics[f"{column}_{DELTA}"],
-    }
-
-
 def _summary(board: Board, said: Sequence[str]) -> Table:
     """Mean and difference of every task, and the mean of the differences."""
     columns, lines = list[Column](), []
     for task in board.tasks:
-        title = TASKS[task].title
-        columns += [
-            Column(TASKS[task].measure, f"{task}_{MEAN}", percent, title, title),
-            Column("Δ", f"{task}_{DELTA}", difference, title, DELTA),
-        ]
+        title, measure = TASKS[task].title, TASKS[task].measure
+        columns.append(Column(measure, f"{task}_{MEAN}", percent, title, title))
+        columns.append(Column("Δ", f"{task}_{DELTA}", difference, title, DELTA))
     columns.append(Column("Δ", AVERAGE, difference, "all tasks", "all: delta"))
     for row in board.rows:
         jobs = [job for task in board.tasks for job in board.of(row, task)]
-        own = {task: _means(board, row, task) for task in board.tasks}
-        lines.append(_line(row, jobs, _averaged(own)))
-        if cells := _averaged({task: _paper(row, task) for task in board.tasks}):
-            lines.append(_other_line(row, SOURCE, SOURCE, cells))
+        own = _averaged({task: _means(board, row, task) for task in board.tasks})
+        lines.append(_line(row, jobs, own))
+        if paper := _averaged({task: printed(row, task) for task in board.tasks}):
+            lines.append(table.Line(row, SOURCE, paper, SOURCE, seeds=ABSENT))
     return Table(SUMMARY, "All tasks", "means over target languages", columns, lines, said)
 
 
 def _averaged(by_task: Mapping[str, Mapping[str, Measure]]) -> dict[str, Measure]:
-    """The numbers of all tasks, and the mean of the differences, where all have one."""
+    """Mean and difference of all tasks, and the mean of the differences, where all have one."""
     cells = {f"{task}_{name}": own[name] for task, own in by_task.items()
              for name in (MEAN, DELTA) if name in own}  # fmt: skip
     deltas = [own[DELTA] for own in by_task.values() if DELTA in own]
@@ -182,11 +168,6 @@ def _seeds(jobs: Sequence[Job]) -> str:
     return text
 
 
-def _other_line(row: str, what: str, source: str, cells: Mapping[str, Measure]) -> table.Line:
-    """A line that is not from our models."""
-    return table.Line(row, what, cells, source, seeds=ABSENT)
-
-
 def _settings(run: Run, board: Board) -> list[Any]:
     """Every metric of every setting that ended, folded away; a star marks those in the scores."""
     parts = list[Any]()
@@ -217,33 +198,30 @@ def blocks(board: Board) -> list[list[Place]]:
 
 
 def _bars(board: Board, gallery: Gallery) -> list[Card]:
+    """Of every task the scores of all rows that have any, and the paper's of the same languages,
+    as shares."""
     cards = []
     for task in board.tasks:
+        title, measure = TASKS[task].title, TASKS[task].measure
         for number, places in enumerate(blocks(board)):
             names = [label(place, board.targets) for place in places]
             scores = [Score(name, name, colour)
                       for name, colour in zip(names, COLOURS, strict=False)]  # fmt: skip
-            if entries := _entries(board, task, places):
-                name = f"rows_{task}" + (f"_{number + 1}" if number else "")
-                alt = f"Every row: {TASKS[task].title}"
-                cards += gallery.card(
-                    name, alt, bars, entries, scores, TASKS[task].measure, wide=True
+            entries = []
+            for row in board.rows:
+                own = board.scores(row, task, places)
+                ours = {label(at, board.targets): x.times(0.01) for at, x in own.items()}
+                paper = {name: x.times(0.01) for name, x in printed(row, task).items()
+                         if name in ours}  # fmt: skip
+                if ours:
+                    entries.append(Entry(cut(row, _LABEL), ours, paper))
+            if entries:
+                name, alt = (
+                    f"rows_{task}" + (f"_{number + 1}" if number else ""),
+                    f"Every row: {title}",
                 )
+                cards += gallery.card(name, alt, bars, entries, scores, measure, wide=True)
     return cards
-
-
-def _entries(board: Board, task: str, places: Sequence[Place]) -> list[Entry]:
-    """The scores of every row that has any, as shares, and the paper's of the same languages."""
-    found = []
-    for row in board.rows:
-        own = board.scores(row, task, places)
-        ours = {label(place, board.targets): value.times(0.01) for place, value in own.items()}
-        line = printed(row)
-        paper = printed_scores(line, task) if line else {}
-        shown = {name: value.times(0.01) for name, value in paper.items() if name in ours}
-        if ours:
-            found.append(Entry(cut(row, _LABEL), ours, shown))
-    return found
 
 
 def over_layers(board: Board, pair: str, task: str) -> list[Line]:
