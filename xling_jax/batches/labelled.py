@@ -118,18 +118,10 @@ class Examples:
         labels: Sequence[np.ndarray],
         shape: tuple[int, int] | None = None,
     ) -> "Examples":
-        """Puts examples together.
+        """Puts examples together, each with labels int32 [things with labels, kinds].
 
-        Args:
-          encoded: of each example.
-          labels: int32 [things with labels, kinds] of each.
-          shape: T and W; what the longest examples need by default.
-
-        Raises:
-          ValueError: there is none.
+        shape: T and W; what the longest examples need by default.
         """
-        if not encoded:
-            raise ValueError("there are no examples")
         rows = [row for example in encoded for row in example.rows]
         lengths = np.array([len(row) for row in rows], np.int32)
         widest = max(len(example.places) for example in encoded)
@@ -162,11 +154,10 @@ def _padded(rows: Sequence[np.ndarray], length: int) -> np.ndarray:
 def buckets(
     encoded: Sequence[Encoded], labels: Sequence[np.ndarray]
 ) -> list[tuple[np.ndarray, Examples]]:
-    """Examples by the length of their rows, so that short ones are not padded to the longest.
+    """Examples by the length of their rows, so that short ones are not padded to the longest: of
+    each bucket their numbers, int64 [n], and themselves.
 
-    Returns:
-      The numbers of each bucket's examples, int64 [n], and the examples. Rows are a power of two
-      long, and so is the number of what has labels.
+    Rows are a power of two long, and so is the number of what has labels.
     """
     sizes = [(_power(max(map(len, x.rows))), _power(len(x.places))) for x in encoded]
     found = []

@@ -103,12 +103,8 @@ class TaskProgram:
 
 
 def divide(plain, frozen: frozenset[str]):
-    """The encoder's leaves that are trained, and those that are not, as two trees.
-
-    Args:
-      plain: a model's parameters, see `heads.initial_params`; what predicts pieces is left out.
-      frozen: paths such as `layers/0/output/kernel`.
-    """
+    """The encoder's leaves that are trained, and those whose paths are frozen, as two trees; what
+    predicts pieces is in none."""
     encoder = {name: tree for name, tree in plain.items() if name != "mlm"}
     return partition.divide(encoder, frozen)
 
@@ -116,14 +112,10 @@ def divide(plain, frozen: frozenset[str]):
 def word_states(
     program: TaskProgram, encoder, batch: TaskBatch, length: int, token_P: jax.Array | None
 ) -> jax.Array:
-    """The last layer's states of what has labels, [B, W, D].
+    """The last layer's states of what has labels in one shard's batch, [B, W, D].
 
-    Args:
-      program: for the model's size.
-      encoder: plain parameters.
-      batch: of one shard.
-      length: of its packed rows.
-      token_P: uint32, what dropout starts from; None turns it off.
+    encoder: plain parameters. length: of packed rows. token_P: uint32, what dropout starts from;
+    None turns it off.
     """
     rows = ((batch.tokens.size // length, length),)
     bits = None if token_P is None else DropoutBits(token_P, batch.places)
@@ -203,11 +195,7 @@ def _step(program: TaskProgram, mesh: Mesh):
             found = (task_heads.without_filling(found[0], batch.is_word), found[1])
         return tuple(field[None, None] for field in found)
 
-    inputs = (
-        [devices.A_REPLICA]
-        + [devices.SHARED] * 2
-        + [devices.A_SHARD] * len(dataclasses.fields(TaskPlan))
-    )
+    inputs = [devices.A_REPLICA, devices.SHARED, devices.SHARED] + [devices.A_SHARD] * 6
     return jax.jit(devices.per_replica(one, mesh, inputs, devices.A_REPLICA_AND_SHARD))
 
 
@@ -236,8 +224,7 @@ class Predictor:
             packed = min(rows, -(-layout.packed // ROUNDED) * ROUNDED)
             layout = dataclasses.replace(layout, rows=rows, packed=packed)
             plan = tasks.plan(chosen, examples, layout)
-            store = DeviceExamples.of(examples)
-            store = devices.place(store, mesh, devices.SHARED)
+            store = devices.place(DeviceExamples.of(examples), mesh, devices.SHARED)
             widths = (examples.places >= 0).sum(axis=1)
             for step in range(len(chosen)):
                 fields = [
@@ -253,14 +240,10 @@ class Predictor:
                 self._batches.append((store, fields, whose))
 
     def __call__(self, params) -> list[list[tuple[np.ndarray, ...]]]:
-        """The predictions of each replica for each example.
+        """The predictions of each replica, whose params are [R, …], for each example.
 
-        Args:
-          params: of the replicas, [R, …].
-
-        Returns:
-          A classifier's: the best class of what has labels, int32 [W]. A parser's: the scores of
-          heads, float32 [W, 1 + W], and the best relation to each head, int32 [W, 1 + W].
+        A classifier's: the best class of what has labels, int32 [W]. A parser's: the scores of
+        heads, float32 [W, 1 + W], and the best relation to each head, int32 [W, 1 + W].
         """
         replicas = jax.tree.leaves(params)[0].shape[0]
         found: list[list[Any]] = [[None] * self._number for _ in range(replicas)]

@@ -134,23 +134,14 @@ def spans(tags: Sequence[str]) -> list[Span]:
 
 
 def span_f1(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> dict[str, float]:
-    """Precision, recall and F1 of whole entities over all sentences, as conlleval gives them.
+    """`precision`, `recall` and `f1` of whole entities over all sentences, as conlleval gives them.
 
-    Args:
-      gold: the tags of sentences. predicted: as many, see `repair`.
-
-    Returns:
-      `precision`, `recall`, `f1`, from 0 to 1; 0 where there is nothing to divide by.
-
-    Raises:
-      ValueError: sentences of different numbers or lengths.
+    From 0 to 1; 0 where there is nothing to divide by. ValueError: sentences of other lengths.
     """
-    if len(gold) != len(predicted):
-        raise ValueError(f"{len(gold)} sentences of gold tags, {len(predicted)} predicted ones")
     right = wanted = found = 0
-    for number, (one, other) in enumerate(zip(gold, predicted, strict=True)):
+    for one, other in zip(gold, predicted, strict=True):
         if len(one) != len(other):
-            raise ValueError(f"sentence {number}: {len(one)} gold tags, {len(other)} predicted")
+            raise ValueError(f"{len(one)} gold tags of a sentence, {len(other)} predicted")
         true, ours = set(spans(one)), set(spans(other))
         right, wanted, found = right + len(true & ours), wanted + len(true), found + len(ours)
     precision, recall = right / max(found, 1), right / max(wanted, 1)
@@ -183,23 +174,12 @@ def segmented(sentence: Tagged) -> TaggedWords:
     found = normalize.segment_chinese(text)
     if "".join(found) != text:  # the segmenter drops blanks
         return whole(sentence)
-    shared = _ends(found) & _ends(sentence.words)
-    words, sizes, end = [], [], 0
-    begins = True
-    for unit in sentence.words:
-        if begins:
-            words.append("")
-            sizes.append(0)
-        words[-1] += unit
-        sizes[-1] += 1
-        end += len(unit)
-        begins = end in shared
+    ends = np.cumsum([len(unit) for unit in sentence.words])
+    is_end = np.isin(ends, np.cumsum([len(word) for word in found]))
+    sizes = np.diff(np.flatnonzero(is_end) + 1, prepend=0).tolist()
+    units = iter(sentence.words)
+    words = ["".join(itertools.islice(units, size)) for size in sizes]
     return TaggedWords(sentence, words, sizes)
-
-
-def _ends(words: Sequence[str]) -> set[int]:
-    """Where words end in the text that they are."""
-    return set(np.cumsum([len(word) for word in words]).tolist())
 
 
 def of_words(item: TaggedWords) -> tuple[list[str], int]:
@@ -229,7 +209,7 @@ def of_parts(tags: Sequence[str], sizes: Sequence[int]) -> list[str]:
 
 @dataclasses.dataclass(frozen=True)
 class NamedEntities(WordTask[TaggedWords]):
-    """See `Task`."""
+    """Entities as BIO tags of words."""
 
     name, title, column = "ner", "NER", "ner"
     metric, measure = "f1", "span F1"
@@ -239,11 +219,9 @@ class NamedEntities(WordTask[TaggedWords]):
     )
 
     def read(self, path: str, language: str) -> list[TaggedWords]:
-        """See `read`."""
         return list(map(segmented if language == SEGMENTED else whole, read(path)))
 
     def gold(self, language: Language, derivation: Constituent) -> TaggedWords:
-        """See `WordTask`."""
         return whole(Tagged(*entities.tagged(language, derivation)))
 
     def labels(self, items: Sequence[TaggedWords]) -> tuple[str, ...]:
@@ -252,7 +230,6 @@ class NamedEntities(WordTask[TaggedWords]):
         return (OUTSIDE, *(f"{part}-{kind}" for kind in kinds for part in "BI"))
 
     def targets(self, items: Sequence[TaggedWords], labels: Sequence[str]) -> list[np.ndarray]:
-        """See `Task`."""
         number = numbered(labels)
         return [np.array([[number[tag]] for tag in of_words(item)[0]], np.int32) for item in items]
 

@@ -103,18 +103,16 @@ def _pair(cells: Sequence[str]) -> list[Inference]:
 
 @dataclasses.dataclass(frozen=True)
 class NaturalLanguageInference(Task[Inference]):
-    """See `Task`."""
+    """Pairs of sentences with one of three labels."""
 
     name, title, column = "nli", "NLI", "nli"
     metric = measure = "accuracy"
     note = "accuracy, the share of pairs of sentences with the right one of three labels"
 
     def read(self, path: str, language: str) -> list[Inference]:
-        """See `read`."""
         return read(path, language)
 
     def make(self, pair: Pair, number: int, seed: int) -> tuple[list[Inference], list[Inference]]:
-        """See `Task`."""
         made = inference.pairs(pair, number, seed)
         first, second = (
             [Inference(x.premise[k], x.hypothesis[k], x.label) for x in made] for k in (0, 1)
@@ -126,7 +124,7 @@ class NaturalLanguageInference(Task[Inference]):
         return LABELS
 
     def encode(self, items: Sequence[Inference], model: TextModel, longest: int) -> list[Encoded]:
-        """See `Task`; pairs that are too long are cut."""
+        """Pairs that are too long are cut."""
         premises = model.encode([item.premise for item in items])
         hypotheses = model.encode([item.hypothesis for item in items])
         has_types = model.config.token_types > 1
@@ -136,7 +134,6 @@ class NaturalLanguageInference(Task[Inference]):
         ]
 
     def targets(self, items: Sequence[Inference], labels: Sequence[str]) -> list[np.ndarray]:
-        """See `Task`."""
         number = numbered(labels)
         return [np.array([[number[item.label]]], np.int32) for item in items]
 
@@ -151,5 +148,4 @@ class NaturalLanguageInference(Task[Inference]):
         return {"accuracy": float(np.mean(right))}
 
     def baselines(self, known: Sequence[Inference], items: Sequence[Inference]) -> dict[str, float]:
-        """See `Task` and `by_frequency`."""
         return by_frequency([item.label for item in known], [item.label for item in items])

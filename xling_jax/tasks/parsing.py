@@ -28,6 +28,9 @@ _RANGE = re.compile(r"(\d{1,6})-(\d{1,6})", re.ASCII)  # of words that are writt
 _EMPTY_NODE = re.compile(r"\d{1,6}\.\d{1,6}", re.ASCII)  # a word that is not there
 
 
+Attachments = Sequence[tuple[int, str]]  # the head and the relation of each word
+
+
 class Tree(NamedTuple):
     """A sentence: words, their heads (0 for the root), relations, and universal parts of speech."""
 
@@ -37,7 +40,7 @@ class Tree(NamedTuple):
     tags: list[str]
 
     @property
-    def arcs(self) -> list[tuple[int, str]]:
+    def arcs(self) -> Attachments:
         """The head of each word, and its relation to it."""
         return list(zip(self.heads, self.relations, strict=True))
 
@@ -100,15 +103,12 @@ def _trees(sentence: Sequence[tuple[int, str]], path: str | os.PathLike[str]) ->
                 if not end < start == words + 1 <= last:
                     raise ValueError(f"the range {name} of words: word {words + 1} is next")
                 end = last
-            elif match := _EMPTY_NODE.fullmatch(name):
+            elif _EMPTY_NODE.fullmatch(name):
                 empty_nodes += 1
                 if name != f"{words}.{empty_nodes}":
                     raise ValueError(f"the empty node {name}: {words}.{empty_nodes} is next")
             elif name == str(words + 1):
-                tree.words.append(columns[1])
-                tree.tags.append(columns[3])
-                tree.heads.append(_head(columns[6]))
-                tree.relations.append(_relation(columns[7]))
+                _add_word(tree, columns)
                 empty_nodes = 0
             elif name == "1":
                 raise ValueError("ids begin anew: a blank line is missing between two sentences")
@@ -138,17 +138,16 @@ def _columns(line: str) -> list[str]:
     return columns
 
 
-def _head(value: str) -> int:
+def _add_word(tree: Tree, columns: Sequence[str]) -> None:
     try:
-        return numerals.whole(value)
+        tree.heads.append(numerals.whole(columns[6]))
     except ValueError as error:
-        raise ValueError(f"the head {value!r}: give the number of a word, or 0") from error
-
-
-def _relation(value: str) -> str:
-    if value == NOTHING:
+        raise ValueError(f"the head {columns[6]!r}: give the number of a word, or 0") from error
+    if columns[7] == NOTHING:
         raise ValueError("the relation _: give the word's relation to its head")
-    return value
+    tree.relations.append(columns[7])
+    tree.words.append(columns[1])
+    tree.tags.append(columns[3])
 
 
 def _require_tree(heads: Sequence[int]) -> None:
@@ -161,28 +160,21 @@ def _require_tree(heads: Sequence[int]) -> None:
         found = f"the roots {', '.join(map(str, roots))}" if roots else "no root"
         raise ValueError(f"{found}, and a tree has one")
     leading = {ROOT}
-    for word in range(1, len(heads) + 1):
-        path: list[int] = []
+    for first in range(1, len(heads) + 1):
+        path, word = set[int](), first
         while word not in leading:
-            if len(path) > len(heads):
-                raise ValueError(f"word {path[0]} does not lead to the root")
-            path.append(word)
+            if word in path:
+                raise ValueError(f"word {first} does not lead to the root")
+            path.add(word)
             word = heads[word - 1]
-        leading.update(path)
+        leading |= path
 
 
 def best_tree(scores_NxN: np.ndarray) -> list[int]:
     """The heads of the tree of highest score that has one root (Chu & Liu 1965, Edmonds 1967).
 
-    Args:
-      scores_NxN: float [1 + words, 1 + words], the score of each word i having head j; word 0 is
-        the root. Log-probabilities serve.
-
-    Returns:
-      The head of each word.
-
-    Raises:
-      ValueError: no square matrix, or a score that is not finite.
+    scores_NxN, [1 + words, 1 + words], is the score of each word i having head j, such as a
+    log-probability; word 0 is the root. ValueError unless it is square and finite.
     """
     from ufal.chu_liu_edmonds import chu_liu_edmonds  # imported late: only parsing needs it
 
@@ -208,9 +200,6 @@ def best_tree(scores_NxN: np.ndarray) -> list[int]:
     return [int(head) for head in heads[1:]]
 
 
-Attachments = Sequence[tuple[int, str]]  # (head, relation) of each word
-
-
 def attachment_scores(
     gold: Sequence[Attachments],
     predicted: Sequence[Attachments],
@@ -218,35 +207,27 @@ def attachment_scores(
     *,
     with_subtypes: bool = True,
 ) -> dict[str, float]:
-    """The share of words with the right head, and with the right relation to it too.
+    """`uas` and `las`: the share of words with the right head, and the right relation to it too.
 
     Args:
       gold, predicted: the sentences.
       counted: which words count; all by default. `not_punctuation` leaves out punctuation.
       with_subtypes: whether `nsubj:pass` is another relation than `nsubj`.
 
-    Returns:
-      `uas` and `las`, from 0 to 1.
-
     Raises:
       ValueError: sentences of different numbers or lengths, or no word counts.
     """
-    if len(gold) != len(predicted):
-        raise ValueError(f"{len(gold)} gold sentences, {len(predicted)} predicted ones")
 
     def kind(relation: str) -> str:
         return relation if with_subtypes else relation.split(":")[0]
 
     words = heads = both = 0
     for number, (one, other) in enumerate(zip(gold, predicted, strict=True)):
-        if len(one) != len(other):
-            raise ValueError(f"sentence {number}: {len(one)} gold words, {len(other)} predicted")
         for place, ((head, relation), (guess, name)) in enumerate(zip(one, other, strict=True)):
-            if counted is not None and not counted[number][place]:
-                continue
-            words += 1
-            heads += head == guess
-            both += head == guess and kind(relation) == kind(name)
+            if counted is None or counted[number][place]:
+                words += 1
+                heads += head == guess
+                both += head == guess and kind(relation) == kind(name)
     if not words:
         raise ValueError("no word counts")
     return {"uas": heads / words, "las": both / words}
@@ -259,7 +240,7 @@ def not_punctuation(trees: Sequence[Tree]) -> list[list[bool]]:
 
 @dataclasses.dataclass(frozen=True)
 class DependencyParsing(WordTask[Tree]):
-    """See `Task`; its options are `options`."""
+    """Trees of words, with their relations."""
 
     name, title, column = "parsing", "Parsing", "parsing"
     head, metric, measure = labelled.PARSER, "las", "LAS"
@@ -274,18 +255,15 @@ class DependencyParsing(WordTask[Tree]):
 
     @classmethod
     def described(cls, options: Mapping[str, Any]) -> str:
-        """See `Task`."""
         relations = "relations with subtypes" if options.get("subtypes") else "universal relations"
         counted = options.get("punctuation")
         punctuation = f", punctuation is {'' if counted else 'not '}counted"
         return f"{cls.note}; {relations}{'' if counted is None else punctuation}"
 
     def read(self, path: str, language: str) -> list[Tree]:
-        """See `read`."""
         return read(path)
 
     def gold(self, language: Language, derivation: Constituent) -> Tree:
-        """See `WordTask`."""
         return gold(language, derivation)
 
     def _relation(self, name: str) -> str:
@@ -296,7 +274,6 @@ class DependencyParsing(WordTask[Tree]):
         return tuple(sorted({self._relation(name) for tree in items for name in tree.relations}))
 
     def targets(self, items: Sequence[Tree], labels: Sequence[str]) -> list[np.ndarray]:
-        """See `Task`."""
         number = numbered(labels)
         return [
             np.array([(head, number[self._relation(name)]) for head, name in tree.arcs], np.int32)

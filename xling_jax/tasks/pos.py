@@ -14,7 +14,7 @@ from xling_jax.tasks.task import Prediction, WordTask, by_frequency, numbered
 
 @dataclasses.dataclass(frozen=True)
 class PartsOfSpeech(WordTask[Tree]):
-    """See `Task`."""
+    """Tags of words."""
 
     name, title = "pos", "POS"
     metric = measure = "accuracy"
@@ -33,7 +33,6 @@ class PartsOfSpeech(WordTask[Tree]):
         return found
 
     def gold(self, language: Language, derivation: Constituent) -> Tree:
-        """See `WordTask`."""
         return parsing.gold(language, derivation)
 
     def labels(self, items: Sequence[Tree]) -> tuple[str, ...]:
@@ -41,7 +40,6 @@ class PartsOfSpeech(WordTask[Tree]):
         return tuple(sorted({tag for tree in items for tag in tree.tags}))
 
     def targets(self, items: Sequence[Tree], labels: Sequence[str]) -> list[np.ndarray]:
-        """See `Task`."""
         number = numbered(labels)
         return [np.array([[number[tag]] for tag in tree.tags], np.int32) for tree in items]
 
@@ -57,6 +55,5 @@ class PartsOfSpeech(WordTask[Tree]):
         return {"accuracy": float(np.mean(right))}
 
     def baselines(self, known: Sequence[Tree], items: Sequence[Tree]) -> dict[str, float]:
-        """See `Task` and `by_frequency`."""
         first, second = ([tag for tree in some for tag in tree.tags] for some in (known, items))
         return by_frequency(first, second)

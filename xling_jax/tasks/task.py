@@ -96,13 +96,12 @@ class WordTask(Task[Item]):
         """A sentence of an embedded language."""
 
     def make(self, pair: Pair, number: int, seed: int) -> tuple[list[Item], list[Item]]:
-        """See `Task`."""
         first, second = pair.languages
         drawn = list(itertools.islice(first.derivations(seed), number))
         return [self.gold(first, x) for x in drawn], [self.gold(second, x) for x in drawn]
 
     def encode(self, items: Sequence[Any], model: TextModel, longest: int) -> list[Encoded]:
-        """See `Task`; a sentence that is too long goes on in further rows."""
+        """A sentence that is too long goes on in further rows."""
         return [
             labelled.sentence(pieces, model.special_ids, longest, model.inverted)
             for pieces in pieces_of_words(model, [item.words for item in items])

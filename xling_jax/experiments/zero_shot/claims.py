@@ -21,6 +21,7 @@ from xling_jax.experiments.zero_shot.scores import (
     MEAN,
     Board,
     printed,
+    settings_ended,
 )
 from xling_jax.report import claims as checks
 from xling_jax.report.claims import (
@@ -48,10 +49,14 @@ def _in(language: str) -> str:
     return "" if language == MEAN else f" in {language}"
 
 
+def _as_row(place: str) -> str:
+    """The name of TASK/ROW in evidence."""
+    return "/".join(reversed(place.split("/", 1)))
+
+
 def score(place: str, language: str = MEAN) -> Quantity:
     """The score on TASK/ROW, the mean over target languages or that of one."""
-    task, _, row = place.partition("/")
-    return metric(language, f"{row}/{task}", f"score{_in(language)}", percent)
+    return metric(language, _as_row(place), f"score{_in(language)}", percent)
 
 
 def average(row: str) -> Quantity:
@@ -61,9 +66,8 @@ def average(row: str) -> Quantity:
 
 def above(place: str, language: str) -> Quantity:
     """How much the score on TASK/ROW in a language is above the better baseline."""
-    task, _, row = place.partition("/")
     name = f"points above baselines{_in(language)}"
-    return metric(f"above_{language}", f"{row}/{task}", name, difference)
+    return metric(f"above_{language}", _as_row(place), name, difference)
 
 
 def gain(place: str, since: str, language: str = MEAN) -> Quantity:
@@ -79,11 +83,7 @@ def cost(place: str, language: str = MEAN) -> Quantity:
 
 
 QUANTITIES: Mapping[str, Callable[..., Quantity]] = {
-    "score": score,
-    "average": average,
-    "above": above,
-    "gain": gain,
-    "cost": cost,
+    each.__name__: each for each in (score, average, above, gain, cost)
 }
 
 
@@ -96,12 +96,8 @@ def _evidence(
 ) -> Evidence:
     """What is known of rows on tasks, and of rows that have all of them.
 
-    Args:
-      scores: of a row and a task, by target language.
-      baselines: of a task and a language.
-      tasks: all that there are.
-      unusable: why there is none, by `ROW/TASK`.
-      printed: whether they are a paper's.
+    scores are of a row and a task, by target language, baselines of a task and a language;
+    `unusable` says why there is none, by `ROW/TASK`.
     """
     found, lacking = {}, dict(unusable)
     for (row, task), own in scores.items():
@@ -131,8 +127,7 @@ def of_run(board: Board) -> Evidence:
         if not own:
             continue
         if not all(job.has_ended for job in own) or len(own) < len(board.sources):
-            ended, planned = sum(len(job.ended) for job in own), sum(job.planned for job in own)
-            unusable[f"{row}/{task}"] = f"not ended ({ended} of {planned} settings have)"
+            unusable[f"{row}/{task}"] = f"not ended ({settings_ended(own)} settings have)"
         elif len(found) < len(board.targets):
             unusable[f"{row}/{task}"] = "diverged with every setting"
         else:
@@ -149,10 +144,10 @@ def of_run(board: Board) -> Evidence:
 
 def of_paper() -> Evidence:
     """The printed numbers."""
-    scores = {}
-    for line, task in product(LINES, PAPER):
-        cells = printed(line.row, task)
-        scores[line.row, task] = {name: cells[name] for name in LANGUAGES}
+    scores = {
+        (line.row, task): {name: printed(line.row, task)[name] for name in LANGUAGES}
+        for line, task in product(LINES, PAPER)
+    }
     chance = {(task, name): _CHANCE.get(task, 0.0) for task in PAPER for name in LANGUAGES}
     return _evidence(scores, chance, PAPER, {}, printed=True)
 
@@ -174,13 +169,8 @@ def decide(board: Board) -> list[Decided]:
 
 
 def claims(tasks: Sequence[str], languages: Sequence[str], order: Sequence[str]) -> list[Claim]:
-    """The paper's claims on some tasks and target languages.
-
-    Args:
-      tasks: those that there are.
-      languages: those that are tested and not learned from.
-      order: those whose distance is known, from near to far.
-    """
+    """The paper's claims on some tasks and target languages; `order` has those languages whose
+    distance is known, from near to far."""
     return [_claim(line, tasks, languages, order) for line in checks.read(_FILE)]
 
 

@@ -15,6 +15,7 @@ from xling_jax.experiments.zero_shot.scores import (
     best_of,
     job_of,
     printed,
+    settings_ended,
 )
 from xling_jax.report.frame import Run
 from xling_jax.report.prose import listed, plural, spread, written
@@ -33,11 +34,6 @@ def texts(run: Run, board: Board) -> dict[str, list[str]]:
     """Everything there is to say about the jobs of a run, and the figures."""
     numbers = [len(board.scores(row, task, board.targets))
                for task in board.tasks for row in board.rows]  # fmt: skip
-    epochs, total = {}, {}
-    for task in board.tasks:
-        chosen = [replica.metrics for job in board.of_task(task) for replica in job.chosen]
-        epochs[task] = [round(found["best_epoch"]) for found in chosen if "best_epoch" in found]
-        total[task] = run.field("settings", task, "epochs")
     return written(
         __file__,
         counted=[f"{TASKS[task].title}: {TASKS[task].described(run.field(task) or {})}."
@@ -50,22 +46,29 @@ def texts(run: Run, board: Board) -> dict[str, list[str]]:
         has_paper=any(printed(row, task) for row in board.rows for task in board.tasks),
         **_word_order(board),
         cut=_cut(board),
-        epochs=[f"{TASKS[task].title} {spread(found)}{f' of {total[task]}' if total[task] else ''}"
-                for task, found in epochs.items() if found],
+        epochs=list(filter(None, (_epochs(run, board, task) for task in board.tasks))),
         last=[TASKS[task].title for task in board.tasks
               if run.field("settings", task, "select") == "last"],
         missing=_missing(board),
     )  # fmt: skip
 
 
+def _epochs(run: Run, board: Board, task: str) -> str:
+    """The best epochs of the chosen settings of a task, and of how many."""
+    chosen = [replica.metrics for job in board.of_task(task) for replica in job.chosen]
+    found = [round(metrics["best_epoch"]) for metrics in chosen if "best_epoch" in metrics]
+    total = run.field("settings", task, "epochs")
+    of = f" of {total}" if total else ""
+    return f"{TASKS[task].title} {spread(found)}{of}" if found else ""
+
+
 def _greatest(board: Board, task: str, start: str) -> dict[str, float]:
     """The greatest value of `start` + NAME among the chosen settings of a task, by name."""
     found: dict[str, float] = {}
-    for replica in (replica for job in board.of_task(task) for replica in job.chosen):
-        for name, value in replica.metrics.items():
-            if name.startswith(start):
-                own = name.removeprefix(start)
-                found[own] = max(value, found.get(own, 0.0))
+    for metrics in (replica.metrics for job in board.of_task(task) for replica in job.chosen):
+        for name in (name for name in metrics if name.startswith(start)):
+            own = name.removeprefix(start)
+            found[own] = max(metrics[name], found.get(own, 0.0))
     return found
 
 
@@ -168,10 +171,9 @@ def state(run: Run, board: Board) -> str:
         text = "Nothing has been logged yet."
     else:
         done = sum(job.has_ended for job in jobs)
-        ended, planned = sum(len(job.ended) for job in jobs), sum(job.planned for job in jobs)
         text = (
             f"{'Ended' if done == len(jobs) else 'Not finished'}: {done} of {len(jobs)} rows and "
-            f"tasks done, {ended} of {planned} settings."
+            f"tasks done, {settings_ended(jobs)} settings."
         )
     named: Mapping[str, Sequence[object]] = {
         "Task": board.tasks,

@@ -24,6 +24,7 @@ from xling_jax.experiments.zero_shot.scores import (
     job_of,
     printed,
     read,
+    settings_ended,
 )
 from xling_jax.report import page, table
 from xling_jax.report.claims import Verdicts
@@ -160,9 +161,8 @@ def _line(row: str, jobs: Sequence[Job], cells: Mapping[str, Measure]) -> table.
 def _seeds(jobs: Sequence[Job]) -> str:
     """How many seeds are in the means, and how many settings ended while some have not."""
     text = str(len({replica.seed for job in jobs for replica in job.chosen}))
-    ended, planned = sum(len(job.ended) for job in jobs), sum(job.planned for job in jobs)
-    if ended < planned:
-        text += f" ({ended} of {planned} settings ended)"
+    if any(len(job.ended) < job.planned for job in jobs):
+        text += f" ({settings_ended(jobs)} settings ended)"
     if lost := sum(len(job.lost) for job in jobs):
         text += f" ({lost} diverged)"
     return text

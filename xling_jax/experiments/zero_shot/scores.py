@@ -96,6 +96,11 @@ class Job:
         return 0 < self.planned <= len(self.ended)
 
 
+def settings_ended(jobs: Sequence[Job]) -> str:
+    """How many settings of some jobs have ended, as "2 of 3"."""
+    return f"{sum(len(job.ended) for job in jobs)} of {sum(job.planned for job in jobs)}"
+
+
 @dataclass(frozen=True)
 class Board:
     """All jobs of a run, in the config's order."""
