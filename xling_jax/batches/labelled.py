@@ -35,13 +35,10 @@ class Encoded:
 def sentence(
     pieces: Sequence[np.ndarray], special_ids: tuple[int, int], longest: int, inverted: bool = False
 ) -> Encoded:
-    """A sentence whose words have labels.
+    """A sentence whose words have labels, given the ids of each.
 
-    Args:
-      pieces: ids of each word.
-      special_ids: the ids before and behind a row.
-      longest: places of a row. The end of a word that is longer than a row is cut.
-      inverted: whether the last word stands first; the pieces of each are reversed already.
+    Special ids stand before and behind a row, which has `longest` places; the end of a word that is
+    longer is cut. inverted: the last word stands first; the pieces of each are reversed already.
     """
     room, cut = longest - 2, 0
     rows: list[list[int]] = [[]]
@@ -70,12 +67,8 @@ def pair(
 ) -> Encoded:
     """Two sentences in one row, of which the first place has the label.
 
-    Args:
-      first, second: ids.
-      special_ids: the ids before and behind a sentence; that behind stands between them too.
-      longest: places of a row. The longer sentence loses its end until both fit.
-      has_types: whether the model tells the second sentence by its token type.
-      inverted: whether a sentence's end stands first.
+    The longer one loses its end until both, and the special ids before, between and behind them,
+    fit. has_types: the model tells the second by its token type. inverted: their ends stand first.
     """
     sizes, room = [len(first), len(second)], longest - 3
     cut = max(0, sum(sizes) - room)

@@ -41,7 +41,6 @@ class TaskSetting:
 
     @classmethod
     def of(cls, seed: int, encoder: float, head: float) -> "TaskSetting":
-        """The setting of a replica."""
         return cls(jnp.uint32(seed), jnp.float32(encoder), jnp.float32(head))
 
 

@@ -1,6 +1,5 @@
 """Fine-tunes the pretrained rows of an experiment, and tests them across languages."""
 
-import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
@@ -12,8 +11,8 @@ from xling_jax import devices, errors
 from xling_jax.evaluators import word_order
 from xling_jax.evaluators.multilinguality import paper_layers
 from xling_jax.experiments.zero_shot import pretrained, report, texts
-from xling_jax.experiments.zero_shot.group import Group, checkpoints_of
-from xling_jax.experiments.zero_shot.jobs import ALONE, Choice, Job, choices, jobs
+from xling_jax.experiments.zero_shot.group import Group, Settings, checkpoints_of
+from xling_jax.experiments.zero_shot.jobs import ALONE, Job, choices, jobs
 from xling_jax.experiments.zero_shot.pretrained import Parallel, Pretrained
 from xling_jax.linalg.affine import AffineMap
 from xling_jax.linalg.word_aligner import Links
@@ -24,15 +23,6 @@ from xling_jax.runs.run import Member, Planned, Run
 from xling_jax.training.metrics import say
 
 LESS_MEMORY = devices.less_memory("lower settings.TASK.batches or models.length")
-
-
-@dataclasses.dataclass(frozen=True)
-class _Some:
-    """Settings of a job that are trained side by side."""
-
-    job: Job
-    seed: int
-    choices: list[Choice]
 
 
 class Experiment:
@@ -161,23 +151,14 @@ class Experiment:
                 own[f"order_{language}"] = word_order.similarity(links)
         return self._orders.get(key, {})
 
-    def _group(self, some: _Some, models: Pretrained, known: Mapping[str, float]) -> Group:
+    def _group(self, some: Settings, models: Pretrained, known: Mapping[str, float]) -> Group:
         """What trains some settings side by side; for `known` see `Group`."""
-        job, config = some.job, self._config
-        return Group(
-            config,
-            self._workdir,
-            job,
-            some.choices,
-            some.seed,
-            texts.task(job.task, config),
-            self._texts.read(job.task, job.pair),
-            models,
-            known,
-            self._run.identity,
-        )
+        task = texts.task(some.job.task, self._config)
+        read = self._texts.read(some.job.task, some.job.pair)
+        identity = self._run.identity
+        return Group(self._config, self._workdir, some, task, read, models, known, identity)
 
-    def _make(self, some: _Some) -> Group:
+    def _make(self, some: Settings) -> Group:
         models = self._pretrained(some.job, some.seed)
         return self._group(some, models, self._word_order(some.job, some.seed, models))
 
@@ -202,9 +183,9 @@ class Experiment:
             config.devices.side_by_side,
         )
 
-        def some(members: Sequence[Member]) -> _Some:
+        def some(members: Sequence[Member]) -> Settings:
             (job, _), seed = of[members[0]], members[0][1]
-            return _Some(job, seed, [of[member][1] for member in members])
+            return Settings(job, seed, [of[member][1] for member in members])
 
         planned = [
             Planned(f"{own.job.name}, seed {own.seed}", members, partial(self._make, own))

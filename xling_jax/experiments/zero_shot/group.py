@@ -39,16 +39,23 @@ from xling_jax.training.step import RUNNING, State
 DEV = "dev"
 
 
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """Settings of a job that are trained side by side; their batches are of one size."""
+
+    job: Job
+    seed: int
+    choices: Sequence[Choice]
+
+
 class Group:
-    """Fine-tunes some settings of one batch size, and tests them on all languages."""
+    """Fine-tunes some settings, and tests them on all languages."""
 
     def __init__(
         self,
         config: ml_collections.ConfigDict,
         workdir: Path,
-        job: Job,
-        chosen: Sequence[Choice],
-        seed: int,
+        settings: Settings,
         task: Task,
         texts: Labelled,
         pretrained: Pretrained,
@@ -60,6 +67,7 @@ class Group:
         A batch that not all devices can share is divided among fewer. What is `known` of the job
         is stored with its results.
         """
+        job, seed, chosen = settings.job, settings.seed, settings.choices
         self._config, self._workdir, self._job, self._task = config, workdir, job, task
         self._texts, self._pretrained, self._known = texts, pretrained, known
         self._section = section = config.settings[job.task]

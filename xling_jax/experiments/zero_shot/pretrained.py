@@ -61,11 +61,8 @@ class Pretrained:
 
 
 def of_folders(paths: Mapping[str, Path]) -> Pretrained:
-    """Reads the models of languages, of which the first is fine-tuned on.
-
-    Raises:
-      FileNotFoundError, ValueError: one cannot be read, or they are of different sizes.
-    """
+    """Reads the models of languages, of which the first is fine-tuned on; FileNotFoundError or
+    ValueError if one cannot be read, or they are of different sizes."""
     models: dict[str, TextModel] = {}
     for language, folder in paths.items():
         with errors.in_field(language):
@@ -89,12 +86,8 @@ def of_folders(paths: Mapping[str, Path]) -> Pretrained:
 
 
 def read_links(path: str | os.PathLike[str], number: int) -> list[Links]:
-    """Reads the links of sentences as fast_align and others write them, `0-0 1-2`, a pair a line.
-
-    Raises:
-      FileNotFoundError: there is no such file.
-      ValueError: another number of lines than of sentences, or no links; the line is named.
-    """
+    """Reads the links of sentences as fast_align and others write them, `0-0 1-2`, a pair a line;
+    ValueError naming the line if they are none, or not of so many sentences."""
     found: list[Links] = []
     for line_number, line in sources.numbered(path):
         links = []
@@ -135,16 +128,10 @@ def link(first: TextModel, target: TextModel, sentences: Parallel) -> list[Links
 def learn(
     target: TextModel, first: TextModel, layer: int, sentences: Parallel, links: list[Links]
 ) -> AffineMap:
-    """The map of a layer's states to the first model's, learned from words that are linked.
+    """The map of a layer's states of `target` to the first model's, learned from linked words.
 
-    Args:
-      target, first: the model that is mapped, and the one that it is mapped to.
-      layer: of both.
-      sentences: of the first language, and their translations.
-      links: between words as the models write them, from the first language's.
-
-    Raises:
-      ValueError: a link outside its sentences, or fewer links than the states have dimensions.
+    Links are between words as the models write them, from the first language's. ValueError: one is
+    outside its sentences, or they are fewer than the states have dimensions.
     """
     written = _written(first, target, sentences)
     vectors, is_there = [], []

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -270,28 +271,21 @@ def over_epochs(frame: pd.DataFrame, board: Board, pair: str, task: str) -> list
 
 
 def _by_layers(board: Board, gallery: Gallery) -> list[Card]:
-    def draw(pair: str, task: str) -> list[Card]:
+    cards = []
+    for task, (pair, _) in product(board.tasks, board.sources):
         lines = over_layers(board, pair, task)
         shown = {name: name for line in lines for name in line.curves}
         alt = f"{TASKS[task].title} by layers kept, {pair}"
-        return gallery.curves(f"layers_{task}_{pair}", alt, lines, shown, "layers kept")
-
-    return _each(board, draw)
+        cards += gallery.curves(f"layers_{task}_{pair}", alt, lines, shown, "layers kept")
+    return cards
 
 
 def _by_epochs(run: Run, board: Board, gallery: Gallery) -> list[Card]:
-    frame = by_epoch(run)
-
-    def draw(pair: str, task: str) -> list[Card]:
-        source, *targets = pair.split("-")
-        shown = {DEV: f"{source}, to choose by", source: source} | {n: n for n in targets}
+    cards, frame = [], by_epoch(run)
+    for task, (pair, source) in product(board.tasks, board.sources):
+        others = {name: name for name in pair.split("-")[1:]}
+        shown = {DEV: f"{source}, to choose by", source: source, **others}
         alt = f"{TASKS[task].title} over epochs, {pair}"
         lines = over_epochs(frame, board, pair, task)
-        return gallery.curves(f"epochs_{task}_{pair}", alt, lines, shown, "epoch")
-
-    return _each(board, draw)
-
-
-def _each(board: Board, draw: Callable[[str, str], Iterable[Card]]) -> list[Card]:
-    """The cards of every task and pair."""
-    return [card for task in board.tasks for pair, _ in board.sources for card in draw(pair, task)]
+        cards += gallery.curves(f"epochs_{task}_{pair}", alt, lines, shown, "epoch")
+    return cards

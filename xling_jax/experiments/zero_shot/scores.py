@@ -109,12 +109,10 @@ class Board:
 
     @property
     def rows(self) -> list[str]:
-        """Pretrained rows."""
         return list(dict.fromkeys(job.row for job in self.jobs))
 
     @property
     def tasks(self) -> list[str]:
-        """Tasks."""
         return list(dict.fromkeys(job.task for job in self.jobs))
 
     @property
@@ -134,7 +132,6 @@ class Board:
         return [job for job in self.of_task(task) if job.row == row]
 
     def of_task(self, task: str) -> list[Job]:
-        """The jobs of a task."""
         return [job for job in self.jobs if job.task == task]
 
     def scores(self, row: str, task: str, places: Iterable[Place]) -> dict[Place, Measure]:
