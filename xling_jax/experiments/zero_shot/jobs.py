@@ -106,6 +106,12 @@ def jobs(config: ml_collections.ConfigDict) -> list[Job]:
     for pair in config.runs:
         if len(pair.split("-")) < 2:
             raise ValueError(f"pair={pair}: name two languages or more, joined by -")
+    for task in config.tasks:
+        if task not in config.settings:
+            raise ValueError(
+                f"tasks: the config has no settings for {task}; ask for it by the option task of "
+                f"configs/zero_shot.py, as task=all+{task}"
+            )
     rows = config_files.chosen_rows(config, parse)
     for row in rows:
         if row.base is not None and config.models.train_own:
