@@ -14,8 +14,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from xling_jax.experiments.zero_shot.scores import METRICS
 from xling_jax.files import plain_name
+from xling_jax.tasks import PAPER, TASKS
 
 ROOT = Path(__file__).parent.parent
 COLUMNS = "setting row seed ppl-en ppl sentences mapped CKA words"
@@ -69,7 +69,7 @@ def main() -> None:
     arguments = parser.parse_args()
     titles = COLUMNS.split()
     if not arguments.pretrain_only:
-        titles += [f"{task}{end}" for task in METRICS for end in ("-en", "")]
+        titles += [f"{task}{end}" for task in PAPER for end in ("-en", "")]
     print(f"| {' | '.join(titles)} |\n{'|---' * len(titles)}|")
     for name in arguments.settings:
         print_setting(name, arguments)
@@ -93,11 +93,11 @@ def print_setting(name: str, arguments: argparse.Namespace) -> None:
             continue
         shown = [f"{scores[f'perplexity_dev_{language}']:.1f}" for language in ("en", other)]
         shown += [f"{scores[metric]:.3f}" for metric in ("retrieval", "mapped", "cka", "words")]
-        for task in METRICS:
+        for task in PAPER:
             for (job, job_seed), own in found.items():
                 if job_seed != seed or job.split("/")[1:3] != [row, task]:
                     continue
-                pair = (own[f"{METRICS[task]}_{language}"] for language in ("en", other))
+                pair = (own[f"{TASKS[task].metric}_{language}"] for language in ("en", other))
                 shown += [f"{100 * value:.1f}" for value in pair]
         print(f"| {name} | {row} | {seed} | {' | '.join(shown)} |", flush=True)
 

@@ -8,14 +8,14 @@ entities and parsing, and tests it on both languages. Rows of `aligned` need mod
 language alone too: `row=all+alone,pair=en-near` with the same
 `--workdir=runs/bilingual-laptop-en-near-all`.
 
-Options: task (nli, ner, parsing, several joined by +, or all), pair (two languages or more joined
-by -, the first being that which is fine-tuned on; several pairs joined by +), from (the workdir of
-each pair's pretraining, joined by +; by default where the first command puts it), row (an entry of
-`rows`, several joined by +, `all` of Table 1, or `aligned`: as in §5.1.2 the first layers of
-monolingual models with a map between them, or of the bilingual one, under four new layers), search
-(`one` setting a task, the `paper`'s, or that of D&S, `dufter`), seeds (of pretraining and of
-fine-tuning, joined by +). A field of note: settings.TASK.select (best: the epoch that is best on
-the first language is tested; last).
+Options: task (nli, ner, parsing, pos, several joined by +; `all` is the paper's three, and all+pos
+those and parts of speech), pair (two languages or more joined by -, the first being that which is
+fine-tuned on; several pairs joined by +), from (the workdir of each pair's pretraining, joined by
++; by default where the first command puts it), row (an entry of `rows`, several joined by +, `all`
+of Table 1, or `aligned`: as in §5.1.2 the first layers of monolingual models with a map between
+them, or of the bilingual one, under four new layers), search (`one` setting a task, the `paper`'s,
+or that of D&S, `dufter`), seeds (of pretraining and of fine-tuning, joined by +). A field of note:
+settings.TASK.select (best: the epoch that is best on the first language is tested; last).
 
 Real data, in the formats of WikiAnn, CoNLL-U and XNLI:
 
@@ -29,14 +29,15 @@ accuracy, span F1 and LAS, seed 0: default 76.5, no_anchors 77.4, extra_anchors 
 (the paper's differences to default: -1.5, +0.5, -26.4).
 """
 
+import dataclasses
 import re
 
 from ml_collections import ConfigDict
 
 from xling_jax.corpora.embedded.config import are_embedded
 from xling_jax.runs import config_files
+from xling_jax.tasks import PAPER, TASKS
 
-TASKS = ("nli", "ner", "parsing")
 ROWS = (
     "default",
     "wiki_cc",
@@ -52,8 +53,9 @@ ROWS = (
 LAYERS = 8  # of the models of configs/bilingual.py
 
 
-def paper() -> dict[str, dict]:
-    """The searches of the paper (§3.2), with the readings that the text leaves open."""
+def paper(tasks: tuple[str, ...]) -> dict[str, dict]:
+    """The searches of the paper (§3.2), with the readings that the text leaves open; of tasks that
+    it does not have, that of its tagging and parsing."""
     tagging = {
         "batches": (16, 32),
         "rates": ((2e-5, 2e-5), (3e-5, 3e-5), (5e-5, 5e-5)),
@@ -73,12 +75,12 @@ def paper() -> dict[str, dict]:
         "decay": "constant",
         "select": "best",
     }
-    return {"nli": nli, "ner": tagging, "parsing": dict(tagging)}
+    return {task: dict(nli if task == "nli" else tagging) for task in tasks}
 
 
-def dufter() -> dict[str, dict]:
+def dufter(tasks: tuple[str, ...]) -> dict[str, dict]:
     """The setting of D&S §5, of whose three epochs the last is tested."""
-    found = paper()
+    found = paper(tasks)
     for section in found.values():
         section.update(
             batches=(32,), rates=((2e-5, 2e-5),), epochs=3, examples=0, warmup=0.0, decay="linear"
@@ -87,9 +89,9 @@ def dufter() -> dict[str, dict]:
     return found
 
 
-def one() -> dict[str, dict]:
+def one(tasks: tuple[str, ...]) -> dict[str, dict]:
     """One setting a task, for models of the laptop's size."""
-    found = paper()
+    found = paper(tasks)
     for section in found.values():
         section.update(
             batches=(16,), rates=((5e-4, 2e-3),), epochs=3, examples=0, warmup=0.1, decay="linear"
@@ -119,14 +121,17 @@ def get_config(argument: str | None = None) -> ConfigDict:
     if runs and len(runs) != len(pairs):
         raise ValueError(f"from={options['from']}: give a workdir for each of {', '.join(pairs)}")
     searches = {"one": one, "paper": paper, "dufter": dufter}
-    settings = config_files.choose("search", options["search"], searches)()
+    asked = options["task"].split("+")
+    chosen = tuple(task for name in asked for task in (PAPER if name == "all" else (name,)))
+    known = tuple(dict.fromkeys([*PAPER, *chosen]))
+    settings = config_files.choose("search", options["search"], searches)(known)
     rows = {name: name for name in ROWS}
     for layer in range(LAYERS + 1):
         rows[f"monolingual_{layer}"] = f"alone;first[{layer}];map"
         rows[f"bilingual_{layer}"] = f"default;first[{layer}]"
         rows[f"bilingual_map_{layer}"] = f"default;first[{layer}];map"
     parallel: dict[str, dict] = {}
-    texts: dict[str, dict] = {task: {} for task in TASKS}
+    texts: dict[str, dict] = {task: {} for task in known}
     if len({are_embedded(languages) for languages in pairs.values()}) > 1:
         raise ValueError(
             f"pair={options['pair']}: embedded languages and others have no text in common; run "
@@ -137,7 +142,7 @@ def get_config(argument: str | None = None) -> ConfigDict:
         given = "synthetic" if are_embedded(languages) else ""
         for name in languages[1:]:
             parallel[name] = {"first": given, "second": given, "links": ""}
-        for task in TASKS:
+        for task in known:
             for name in languages:
                 parts = ("train", "dev", "test") if name == languages[0] else ("test",)
                 texts[task][name] = texts[task].get(name, {}) | dict.fromkeys(parts, given)
@@ -146,7 +151,7 @@ def get_config(argument: str | None = None) -> ConfigDict:
         {
             "name": "zero_shot",
             "runs": dict(zip(pairs, runs or defaults, strict=True)),
-            "tasks": TASKS if options["task"] == "all" else tuple(options["task"].split("+")),
+            "tasks": chosen,
             "rows": rows,
             "sets": {"all": ROWS, "aligned": tuple(name for name in rows if name not in ROWS)},
             "row": options["row"],
@@ -156,7 +161,7 @@ def get_config(argument: str | None = None) -> ConfigDict:
             "parallel": parallel,
             "word_order": False,
             "settings": settings,
-            "parsing": {"subtypes": False, "punctuation": True},
+            **{name: dataclasses.asdict(task()) for name, task in TASKS.items() if task.options},
             "models": {
                 "length": 128,
                 "added": 4,

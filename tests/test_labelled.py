@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 
-from xling_jax.tasks import ner_task, nli
-from xling_jax.tasks.ner import Tagged
-from xling_jax.tasks.ner_task import NamedEntities, TaggedWords
+from xling_jax.tasks import ner, nli
+from xling_jax.tasks.ner import NamedEntities, Tagged, TaggedWords
 from xling_jax.tasks.nli import Inference, NaturalLanguageInference
-from xling_jax.tasks.parsing import Tree
-from xling_jax.tasks.parsing_task import DependencyParsing
+from xling_jax.tasks.parsing import DependencyParsing, Tree
+from xling_jax.tasks.pos import PartsOfSpeech
 
 PAIR = Inference("It rains .", "It is dry .", "contradiction")
 
@@ -52,21 +51,21 @@ def test_what_is_no_pair_is_named(tmp_path, text, message):
 
 def test_characters_become_a_segmenters_words_and_tags_come_back():
     text, tags = "我爱北京天安门", ["O", "O", "B-LOC", "I-LOC", "I-LOC", "I-LOC", "I-LOC"]
-    item = ner_task.segmented(Tagged(list(text), tags))
+    item = ner.segmented(Tagged(list(text), tags))
     assert "".join(item.words) == text and sum(item.sizes) == len(text)
     assert len(item.words) < len(text)
-    words, conflicts = ner_task.of_words(item)
-    assert conflicts == 0 and ner_task.of_parts(words, item.sizes) == tags
+    words, conflicts = ner.of_words(item)
+    assert conflicts == 0 and ner.of_parts(words, item.sizes) == tags
 
 
 def test_parts_of_a_word_that_disagree_are_counted_and_the_first_decides():
     item = TaggedWords(Tagged(list("abcd"), ["O", "B-LOC", "B-PER", "I-PER"]), ["ab", "cd"], [2, 2])
-    assert ner_task.of_words(item) == (["O", "B-PER"], 1)
+    assert ner.of_words(item) == (["O", "B-PER"], 1)
     assert NamedEntities().counted([item]) == {"conflicts": 1.0}
 
 
 def test_a_file_with_blanks_in_its_words_keeps_them():
-    item = ner_task.segmented(Tagged(["北 京", "市"], ["B-LOC", "I-LOC"]))
+    item = ner.segmented(Tagged(["北 京", "市"], ["B-LOC", "I-LOC"]))
     assert item.words == ["北 京", "市"] and item.sizes == [1, 1]
 
 
@@ -90,6 +89,27 @@ def test_the_most_frequent_distance_and_relation_are_a_baseline_of_trees():
     assert DependencyParsing(subtypes=True).baselines([tree], [tree])["majority"] < 0.5
     lone = Tree(["a"], [0], ["root"], ["NOUN"])
     assert DependencyParsing().baselines([lone], [lone])["majority"] == 0
+
+
+def test_parts_of_speech_are_scored_by_word():
+    trees = [
+        Tree(["a", "b"], [2, 0], ["det", "root"], ["DET", "NOUN"]),
+        Tree(["c"], [0], ["root"], ["NOUN"]),
+    ]
+    task = PartsOfSpeech()
+    labels = task.labels(trees)
+    assert labels == ("DET", "NOUN")
+    assert [x.tolist() for x in task.targets(trees, labels)] == [[[0], [1]], [[1]]]
+    scores = task.scores(trees, [(np.array([0, 0]),), (np.array([1]),)], labels)
+    assert scores == {"accuracy": pytest.approx(2 / 3)}
+    assert task.baselines(trees, trees[:1]) == {"majority": 0.5, "chance": pytest.approx(0.5)}
+
+
+def test_words_without_a_part_of_speech_are_named(tmp_path):
+    path = tmp_path / "a.conllu"
+    path.write_text("1\ta\ta\t_\t_\t_\t0\troot\t_\t_\n")
+    with pytest.raises(ValueError, match=r"a\.conllu, sentence 1: 'a' has no part of speech"):
+        PartsOfSpeech().read(str(path), "en")
 
 
 def test_trees_of_highest_score_are_scored():

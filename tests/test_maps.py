@@ -11,17 +11,23 @@ from flax import traverse_util
 
 from xling_jax import devices
 from xling_jax.batches import labelled
-from xling_jax.batches.labelled import Examples
-from xling_jax.batches.tasks import TaskSampler
+from xling_jax.batches.labelled import CLASSIFIER, Examples
+from xling_jax.batches.tasks import DeviceExamples, TaskSampler
 from xling_jax.corpora.normalize import Normalization
-from xling_jax.experiments.zero_shot import maps
-from xling_jax.experiments.zero_shot.languages import Pretrained
+from xling_jax.experiments.zero_shot import pretrained as maps
+from xling_jax.experiments.zero_shot.pretrained import Pretrained
 from xling_jax.linalg.affine import AffineMap
 from xling_jax.models import heads, stored
 from xling_jax.models.bert import BertConfig
-from xling_jax.models.task_heads import CLASSIFIER, HeadConfig
-from xling_jax.tasks.finetune import ADDED, ENCODER, TaskProgram, TaskSetting, TaskStore
-from xling_jax.tasks.predict import Predictor
+from xling_jax.models.task_heads import HeadConfig
+from xling_jax.tasks.finetune import (
+    ADDED,
+    ENCODER,
+    Predictor,
+    TaskProgram,
+    TaskSetting,
+    TaskStore,
+)
 from xling_jax.training import loop
 from xling_jax.training.optimizer import OptimizerConfig
 from xling_jax.training.step import train_steps
@@ -123,7 +129,7 @@ def test_new_layers_learn_on_frozen_ones_and_read_another_model_through_its_map(
     state = program.state_of(both.first.params, 0)
     assert set(state.params[ENCODER]) == {ADDED} and set(state.params[ENCODER][ADDED]) == {"0", "1"}
     before = jax.tree.leaves(state.params)
-    store = TaskStore(some, both.own("en")).to_device()
+    store = TaskStore(DeviceExamples.of(some), both.own("en")).to_device()
     plan = TaskSampler(some, 8, 1, 0, epochs=4).plan(0, 15)
     function = train_steps(program, mesh)
     state = devices.place(loop.stack([state]), mesh, devices.A_REPLICA)

@@ -69,7 +69,7 @@ def test_f1_counts_whole_spans():
     assert found["precision"] == pytest.approx(2 / 4) and found["recall"] == pytest.approx(2 / 3)
     assert found["f1"] == pytest.approx(4 / 7)
     assert span_f1([["O"]], [["O"]])["f1"] == 0
-    with pytest.raises(ValueError, match="sentence 1: 1 gold tags, 2 predicted"):
+    with pytest.raises(ValueError, match="1 gold tags of a sentence, 2 predicted"):
         span_f1([["O"], ["O"]], [["O"], ["O", "O"]])
 
 

@@ -127,7 +127,7 @@ def test_attachment_scores():
     assert attachment_scores(gold, predicted, with_subtypes=False)["las"] == 2 / 3
     counted = [[True, True, False]]
     assert attachment_scores(gold, predicted, counted) == {"uas": 1.0, "las": 0.5}
-    with pytest.raises(ValueError, match="sentence 0: 3 gold words, 1 predicted"):
+    with pytest.raises(ValueError, match="shorter"):
         attachment_scores(gold, [[(0, "root")]])
     with pytest.raises(ValueError, match="no word counts"):
         attachment_scores(gold, predicted, [[False] * 3])

@@ -17,7 +17,8 @@ from xling_jax.experiments.real_xnli import claims, export, report
 from xling_jax.experiments.real_xnli.data import normalization, read, sentences
 from xling_jax.experiments.real_xnli.experiment import Experiment
 from xling_jax.experiments.zero_shot import experiment as fine_tuning
-from xling_jax.experiments.zero_shot import group, languages
+from xling_jax.experiments.zero_shot import group
+from xling_jax.experiments.zero_shot.pretrained import of_folders
 from xling_jax.models import heads, partition, stored
 from xling_jax.models.bert import Bert, BertConfig
 from xling_jax.report.claims import HELD, NOT_RUN
@@ -167,10 +168,10 @@ def test_what_a_language_has_for_itself_is_trained_and_swapped(finished, tmp_pat
     workdir, _ = finished
     own = {"embeddings/positions", "embeddings/token_types"}
     folders = {x: workdir / "models" / "row8_seed0" / x for x in ("en", "near", "far")}
-    pretrained = languages.of_folders(folders)
+    pretrained = of_folders(folders)
     assert pretrained.frozen == own
     plain = {x: workdir / "models" / "row0_seed0" / x for x in folders}
-    assert not languages.of_folders(plain).frozen
+    assert not of_folders(plain).frozen
     made = []
 
     class Recorded(group.Predictor):

@@ -4,8 +4,12 @@ import numpy as np
 import pytest
 
 from xling_jax.tasks import ner
-from xling_jax.tasks.parsing import attachment_scores, not_punctuation, parse
-from xling_jax.tasks.parsing_task import DependencyParsing
+from xling_jax.tasks.parsing import (
+    DependencyParsing,
+    attachment_scores,
+    not_punctuation,
+    parse,
+)
 
 CASES = 1000
 RELATIONS = ("nsubj", "nsubj:pass", "obl", "obl:agent", "obl:tmod", "punct", "root")

@@ -10,7 +10,7 @@ from bilingual_run import run as train
 from small_run import ROOT, config_of
 
 from xling_jax import records
-from xling_jax.experiments.zero_shot import group, jobs, languages
+from xling_jax.experiments.zero_shot import group, jobs, pretrained
 from xling_jax.experiments.zero_shot.experiment import Experiment
 from xling_jax.models import stored
 from xling_jax.runs import results
@@ -70,6 +70,16 @@ def test_every_task_is_learned_and_tested_on_both_languages(finished):
         assert values["examples_far"] == 16 and values["best_epoch"] in (1, 2)
         assert 0 <= values["chance_far"] and 0 <= values["majority_en"] < 1
     assert found["parsing"]["uas_en"] >= found["parsing"]["las_en"] > 0
+
+
+def test_a_task_beyond_the_papers_is_asked_for_by_name(trained, tmp_path):
+    assert config(trained, ",task=all").tasks == ("nli", "ner", "parsing")
+    assert "pos" not in config(trained, ",task=all").settings
+    assert config(trained, ",task=all+pos").tasks == ("nli", "ner", "parsing", "pos")
+    table, found = run(trained, tmp_path, ",row=default,task=pos", **{"sentences.train": 400})
+    (values,) = found.values()
+    assert values["accuracy_en"] > values["majority_en"] > values["chance_en"] > 0
+    assert "POS" in table and (tmp_path / "report" / "tables" / "table1_pos.csv").exists()
 
 
 def test_a_setting_is_taken_at_its_best_epoch(finished):
@@ -159,12 +169,12 @@ def test_layers_of_monolingual_models_are_read_through_a_map(trained, tmp_path):
 def test_what_languages_do_not_share_is_not_trained(trained, monkeypatch):
     for row, frozen in [("default", set()), ("sep_emb", {"embeddings"})]:
         job = jobs.Job("en-far", jobs.parse(row, row), "ner", str(trained))
-        found = languages.of_folders(job.folders(0))
+        found = pretrained.of_folders(job.folders(0))
         assert {path.split("/")[0] for path in found.frozen} == frozen
         # Of folders that do not say it, what differs is a language's own.
         unsaid = {x: dataclasses.replace(m, own=None) for x, m in found.models.items()}
-        monkeypatch.setattr(languages.folders, "load", lambda _, name, of=unsaid: of[name])
-        assert languages.of_folders(job.folders(0)).frozen == found.frozen
+        monkeypatch.setattr(pretrained.folders, "load", lambda _, name, of=unsaid: of[name])
+        assert pretrained.of_folders(job.folders(0)).frozen == found.frozen
         monkeypatch.undo()
         own = found.own("far")
         if frozen:
@@ -201,7 +211,8 @@ def test_files_are_learned_from(trained, tmp_path, files):
 @pytest.mark.parametrize(
     ("options", "changes", "message"),
     [
-        (",task=pos", {}, r"tasks=\('pos',\): give a tuple of 1 or more, each once: 'nli'"),
+        (",task=gone", {}, r"tasks=\('gone',\): give a tuple of 1 or more, each once: 'nli'"),
+        ("", {"tasks": ("pos",)}, r"tasks: the config has no settings for pos; .*task=all\+pos"),
         (",row=gone", {}, r"runs\.en-far: .*rowgone_seed0.* holds no model\. Train it with"),
         (",row=default", {"texts.ner.far.test": "gone.tsv"}, r"texts\.ner\.far\.test: .*gone\.tsv"),
         (",row=default", {"texts.ner.en.dev": ""}, r"texts\.ner\.en\.dev is empty"),

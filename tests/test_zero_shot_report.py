@@ -67,6 +67,19 @@ def test_the_tables_have_our_numbers_and_the_papers_in_percent(ended: Path) -> N
     assert float(summary["sep_l1_3", "W&C 2020"]["average"]) == pytest.approx((-5.3 - 2.8) / 2)
 
 
+def test_a_task_that_the_paper_does_not_have_is_shown_without_its_lines(tmp_path: Path) -> None:
+    workdir = fake_run(tmp_path, ["default", "sep_emb"], ["ner", "pos"], ["en-fr"])
+    text = page_of(workdir)
+    assert "POS: accuracy, the share of words with the right universal part of speech." in text
+    found = table_of(workdir, "table1_pos")
+    assert [what for _, what in found] == ["ours", "ours", "baseline", "baseline"]
+    assert found["default", "ours"]["fr"] == "50" and found["majority", "baseline"]["fr"] == "20"
+    paper = table_of(workdir, "table1")["sep_emb", "W&C 2020"]
+    assert (paper["ner_delta"], paper["pos_delta"], paper["average"]) == ("-4.1", "", "")
+    figures = {path.stem for path in (workdir / "report" / "figures").glob("*.svg")}
+    assert {"rows_pos", "epochs_pos_en-fr"} <= figures
+
+
 @pytest.mark.parametrize(("best", "expected"), [(1, 3.0), (2, 2.5), (5, 2.0)])
 def test_the_best_settings_by_the_first_languages_examples_are_averaged(
     tmp_path: Path, best: int, expected: float

@@ -8,10 +8,10 @@ place, that of its first piece.
 import dataclasses
 from collections.abc import Sequence
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
+CLASSIFIER, PARSER = "classifier", "parser"
+KINDS = {CLASSIFIER: 1, PARSER: 2}  # of labels that each thing has: a class; a head and a relation
 NONE = -1
 MULTIPLE = 8  # of which the length of rows is one
 SHORTEST = 16  # places of the shortest rows of a bucket
@@ -35,13 +35,10 @@ class Encoded:
 def sentence(
     pieces: Sequence[np.ndarray], special_ids: tuple[int, int], longest: int, inverted: bool = False
 ) -> Encoded:
-    """A sentence whose words have labels.
+    """A sentence whose words have labels, given the ids of each.
 
-    Args:
-      pieces: ids of each word.
-      special_ids: the ids before and behind a row.
-      longest: places of a row. The end of a word that is longer than a row is cut.
-      inverted: whether the last word stands first; the pieces of each are reversed already.
+    Special ids stand before and behind a row, which has `longest` places; the end of a word that is
+    longer is cut. inverted: the last word stands first; the pieces of each are reversed already.
     """
     room, cut = longest - 2, 0
     rows: list[list[int]] = [[]]
@@ -70,12 +67,8 @@ def pair(
 ) -> Encoded:
     """Two sentences in one row, of which the first place has the label.
 
-    Args:
-      first, second: ids.
-      special_ids: the ids before and behind a sentence; that behind stands between them too.
-      longest: places of a row. The longer sentence loses its end until both fit.
-      has_types: whether the model tells the second sentence by its token type.
-      inverted: whether a sentence's end stands first.
+    The longer one loses its end until both, and the special ids before, between and behind them,
+    fit. has_types: the model tells the second by its token type. inverted: their ends stand first.
     """
     sizes, room = [len(first), len(second)], longest - 3
     cut = max(0, sum(sizes) - room)
@@ -118,18 +111,10 @@ class Examples:
         labels: Sequence[np.ndarray],
         shape: tuple[int, int] | None = None,
     ) -> "Examples":
-        """Puts examples together.
+        """Puts examples together, each with labels int32 [things with labels, kinds].
 
-        Args:
-          encoded: of each example.
-          labels: int32 [things with labels, kinds] of each.
-          shape: T and W; what the longest examples need by default.
-
-        Raises:
-          ValueError: there is none.
+        shape: T and W; what the longest examples need by default.
         """
-        if not encoded:
-            raise ValueError("there are no examples")
         rows = [row for example in encoded for row in example.rows]
         lengths = np.array([len(row) for row in rows], np.int32)
         widest = max(len(example.places) for example in encoded)
@@ -151,12 +136,6 @@ class Examples:
             known,
         )
 
-    def to_device(self) -> "DeviceExamples":
-        """The same where a step can gather from it."""
-        parts = np.arange(len(self.tokens)) - np.repeat(self.first, self.count)
-        fields = (self.tokens, self.types, parts, self.places, self.labels)
-        return DeviceExamples(*(jnp.asarray(field, jnp.int32) for field in fields))
-
 
 def _padded(rows: Sequence[np.ndarray], length: int) -> np.ndarray:
     found = np.zeros((len(rows), length), np.int32)
@@ -165,26 +144,13 @@ def _padded(rows: Sequence[np.ndarray], length: int) -> np.ndarray:
     return found
 
 
-@jax.tree_util.register_dataclass
-@dataclasses.dataclass(frozen=True)
-class DeviceExamples:
-    """`Examples` as arrays on the device; parts [rows]: a row's number in its example."""
-
-    tokens: jax.Array
-    types: jax.Array
-    parts: jax.Array
-    places: jax.Array
-    labels: jax.Array
-
-
 def buckets(
     encoded: Sequence[Encoded], labels: Sequence[np.ndarray]
 ) -> list[tuple[np.ndarray, Examples]]:
-    """Examples by the length of their rows, so that short ones are not padded to the longest.
+    """Examples by the length of their rows, so that short ones are not padded to the longest: of
+    each bucket their numbers, int64 [n], and themselves.
 
-    Returns:
-      The numbers of each bucket's examples, int64 [n], and the examples. Rows are a power of two
-      long, and so is the number of what has labels.
+    Rows are a power of two long, and so is the number of what has labels.
     """
     sizes = [(_power(max(map(len, x.rows))), _power(len(x.places))) for x in encoded]
     found = []

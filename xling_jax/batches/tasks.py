@@ -2,16 +2,35 @@
 
 import dataclasses
 import functools
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from xling_jax.batches import packing
-from xling_jax.batches.labelled import NONE, DeviceExamples, Examples
+from xling_jax.batches.labelled import NONE, Examples
 
 EXAMPLES = 21  # tells these random numbers from others of the same seed
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class DeviceExamples:
+    """What a step gathers from: `Examples`, and parts [rows], a row's number in its example."""
+
+    tokens: Any
+    types: Any
+    parts: Any
+    places: Any
+    labels: Any
+
+    @classmethod
+    def of(cls, examples: Examples) -> "DeviceExamples":
+        """The same in memory, int32."""
+        parts = np.arange(len(examples.tokens)) - np.repeat(examples.first, examples.count)
+        fields = (examples.tokens, examples.types, parts, examples.places, examples.labels)
+        return cls(*(field.astype(np.int32) for field in fields))
 
 
 @jax.tree_util.register_dataclass
@@ -107,11 +126,11 @@ def layout_of(batches_KxB: np.ndarray, examples: Examples, shards: int) -> TaskL
     Raises:
       ValueError: the shards cannot share a batch evenly.
     """
-    dealt = _deal(batches_KxB, examples, shards)
+    *_, row_GxN, _, lengths_GxN = _deal(batches_KxB, examples, shards)
     length = examples.tokens.shape[1]
-    packed, _ = packing.pack(dealt.lengths(examples), length)
+    packed, _ = packing.pack(lengths_GxN, length)
     each = batches_KxB.shape[1] // shards
-    return TaskLayout(shards, each, dealt.row.shape[1], int(packed.max(initial=0)) + 1, length)
+    return TaskLayout(shards, each, row_GxN.shape[1], int(packed.max(initial=0)) + 1, length)
 
 
 def plan(batches_KxB: np.ndarray, examples: Examples, layout: TaskLayout) -> TaskPlan:
@@ -123,45 +142,35 @@ def plan(batches_KxB: np.ndarray, examples: Examples, layout: TaskLayout) -> Tas
       examples: that they are.
       layout: with room for all of them.
     """
-    dealt = _deal(batches_KxB, examples, layout.shards, layout.rows)
-    lengths_GxN = dealt.lengths(examples)
+    *dealt, lengths_GxN = _deal(batches_KxB, examples, layout.shards, layout.rows)
     packed_GxN, begin_GxN = packing.pack(lengths_GxN, layout.length)
     start_GxN = np.where(lengths_GxN > 0, packed_GxN * layout.length + begin_GxN, 0)
     owner_GxP = np.full((len(start_GxN), layout.packed * layout.length), NONE)
     group, number = np.nonzero(lengths_GxN)
     sizes = lengths_GxN[group, number]
-    behind = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    place = np.repeat(start_GxN[group, number], sizes) + behind
+    place = np.repeat(start_GxN[group, number], sizes) + _within(sizes)
     owner_GxP[np.repeat(group, sizes), place] = np.repeat(number, sizes)
-    fields = (dealt.example, dealt.base, dealt.row, dealt.slot, start_GxN, owner_GxP)
     shape = (len(batches_KxB), layout.shards, -1)
+    fields = (*dealt, start_GxN, owner_GxP)
     return TaskPlan(*(field.reshape(shape).astype(np.int32) for field in fields))
 
 
-class _Dealt(NamedTuple):
-    """The first fields of a `TaskPlan`, of G = K x shards parts of batches."""
-
-    example: np.ndarray
-    base: np.ndarray
-    row: np.ndarray
-    slot: np.ndarray
-
-    def lengths(self, examples: Examples) -> np.ndarray:
-        """Places that each row takes, [G, N]; 0 at filling."""
-        return np.where(self.row >= 0, examples.lengths[self.row], 0)
+def _within(sizes: np.ndarray) -> np.ndarray:
+    """Numbers that begin at 0 in each of several stretches, one behind the other."""
+    return np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
 
 
-def _snake(size: int, shards: int) -> np.ndarray:
-    """Which of `size` ranks each shard takes, [shards, size / shards], there and back again."""
-    turns = np.arange(size).reshape(-1, shards)
-    turns[1::2] = turns[1::2, ::-1].copy()
-    return turns.T
-
-
-def _deal(batches_KxB: np.ndarray, examples: Examples, shards: int, rows: int = 0) -> _Dealt:
+def _deal(
+    batches_KxB: np.ndarray, examples: Examples, shards: int, rows: int = 0
+) -> tuple[np.ndarray, ...]:
     """The rows of each shard's examples; as many as needed, or as told.
 
-    The longest example of a batch goes to the first shard, the next to the second, and so on.
+    The longest example of a batch goes to the first shard, the next to the second, and so on, there
+    and back again.
+
+    Returns:
+      Of G = K x shards parts of batches the first four fields of a `TaskPlan`, and the places that
+      each row takes, [G, N], 0 at filling.
     """
     size = batches_KxB.shape[1]
     if size % shards:
@@ -171,20 +180,22 @@ def _deal(batches_KxB: np.ndarray, examples: Examples, shards: int, rows: int = 
         )
     places = np.add.reduceat(examples.lengths, examples.first)
     taken_KxB = np.where(batches_KxB >= 0, places[batches_KxB], 0)
-    slot_KxB = np.argsort(-taken_KxB, axis=1, kind="stable")
-    slot_KxB = slot_KxB[:, _snake(size, shards).ravel()]
+    turns = np.arange(size).reshape(-1, shards)
+    turns[1::2] = turns[1::2, ::-1].copy()
+    slot_KxB = np.argsort(-taken_KxB, axis=1, kind="stable")[:, turns.T.ravel()]
     example_GxB = np.take_along_axis(batches_KxB, slot_KxB, 1).reshape(-1, size // shards)
     count_GxB = np.where(example_GxB >= 0, examples.count[example_GxB], 0)
     base_GxB = np.cumsum(count_GxB, axis=1) - count_GxB
     used_G, count_E = count_GxB.sum(axis=1), count_GxB.ravel()
-    part = np.arange(count_E.sum()) - np.repeat(np.cumsum(count_E) - count_E, count_E)
+    part = _within(count_E)
     group = np.repeat(np.arange(len(used_G)), used_G)
     number = np.repeat(base_GxB.ravel(), count_E) + part
     row_GxN = np.full((len(used_G), rows or int(used_G.max())), NONE)
     slot_GxN = row_GxN.copy()
     row_GxN[group, number] = examples.first[np.repeat(example_GxB.ravel(), count_E)] + part
     slot_GxN[group, number] = np.repeat(slot_KxB.ravel(), count_E)
-    return _Dealt(example_GxB, base_GxB, row_GxN, slot_GxN)
+    lengths_GxN = np.where(row_GxN >= 0, examples.lengths[row_GxN], 0)
+    return example_GxB, base_GxB, row_GxN, slot_GxN, lengths_GxN
 
 
 @dataclasses.dataclass(frozen=True)
@@ -227,13 +238,10 @@ class TaskSampler:
     @functools.cached_property
     def layout(self) -> TaskLayout:
         """The shape of a step, with room for every step of all epochs."""
-        every = [
-            layout_of(self.epoch(number), self.examples, self.shards)
-            for number in range(self.epochs)
-        ]
-        return dataclasses.replace(
-            every[0], rows=max(x.rows for x in every), packed=max(x.packed for x in every)
-        )
+        epochs = range(self.epochs)
+        every = [layout_of(self.epoch(n), self.examples, self.shards) for n in epochs]
+        rows, packed = max(x.rows for x in every), max(x.packed for x in every)
+        return dataclasses.replace(every[0], rows=rows, packed=packed)
 
     def plan(self, start: int, stop: int) -> TaskPlan:
         """The plan of updates start..stop-1, of one epoch."""

@@ -13,11 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from xling_jax.batches import hashing
+from xling_jax.batches.labelled import CLASSIFIER
 from xling_jax.models.bert import gelu
 from xling_jax.models.dropout import dropout
 
-CLASSIFIER, PARSER = "classifier", "parser"
-KINDS = {CLASSIFIER: 1, PARSER: 2}  # of labels that each thing has: a class; a head and a relation
 INITIAL_VALUES = 2  # tells these random numbers from others of the same seed
 TASK_HEAD = 1001  # stands for a layer in the bits of dropout
 INPUT, ARCS, RELATIONS = 10, 11, 12  # uses of dropout; those of a parser's head are one higher
@@ -102,16 +101,10 @@ class Parser(nn.Module):
         bits_BxW: jax.Array | None = None,
         heads_BxW: jax.Array | None = None,
     ) -> tuple[jax.Array, jax.Array]:
-        """Scores of heads and relations; head 0 is the root, whose state is a parameter.
+        """Scores of heads, float32 [B, W, 1 + W], and of relations to given heads, [B, W, labels];
+        without any, the best relation to each head, int32 [B, W, 1 + W].
 
-        Args:
-          states_BxWxD: of words.
-          bits_BxW: of dropout; None turns it off.
-          heads_BxW: the heads whose relations are wanted; None: all.
-
-        Returns:
-          float32 [B, W, 1 + W] and, with heads, [B, W, labels]; without, the best relation to
-          each head, int32 [B, W, 1 + W].
+        Head 0 is the root, whose state is a parameter; dropout is turned off without bits.
         """
         config = self.config
         x_BxWxD = _drop(states_BxWxD.astype(jnp.float32), config.dropout, bits_BxW, INPUT)
@@ -129,9 +122,8 @@ class Parser(nn.Module):
             rate = config.parser_dropout
             return _drop(dependent, rate, bits_BxW, use), _drop(head, rate, of_heads, use + 1)
 
-        arcs = Biaffine(1, of_both=False, name="arc_scores")(*vectors("arc", config.arcs, ARCS))[
-            ..., 0
-        ]
+        of_arcs = Biaffine(1, of_both=False, name="arc_scores")
+        arcs = of_arcs(*vectors("arc", config.arcs, ARCS))[..., 0]
         dependent, head = vectors("relation", config.relations, RELATIONS)
         scores = Biaffine(config.labels, name="relation_scores")
         if heads_BxW is not None:
@@ -141,13 +133,7 @@ class Parser(nn.Module):
 
 
 def module(config: HeadConfig) -> Classifier | Parser:
-    """The head of a config.
-
-    Raises:
-      ValueError: another kind than there is.
-    """
-    if config.kind not in KINDS:
-        raise ValueError(f"kind={config.kind!r}: choose from {', '.join(KINDS)}")
+    """The head of a config."""
     return Classifier(config) if config.kind == CLASSIFIER else Parser(config)
 
 
@@ -178,12 +164,8 @@ def initial_params(config: HeadConfig, width: int, seed: int):
 def losses(config: HeadConfig, params, states_BxWxD, is_word_BxW, labels_BxWxK, bits_BxW):
     """Cross-entropies (nats) [B, W]: of the class; or of the head and, given it, of the relation.
 
-    Args:
-      config: of the head. params: its parameters.
-      states_BxWxD: of things that have labels.
-      is_word_BxW: bool, which there are; others have loss 0.
-      labels_BxWxK: int32, see KINDS.
-      bits_BxW: of dropout, uint32; None turns it off.
+    They are of things with labels, int32 (see `labelled.KINDS`); what is no word has loss 0. Bits
+    are those of dropout, uint32; None turns it off.
     """
     labels = jnp.maximum(labels_BxWxK, 0)
     if config.kind == CLASSIFIER:

@@ -2,16 +2,19 @@
 
 import dataclasses
 import functools
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh
 from jax.sharding import PartitionSpec as P
 
 from xling_jax import devices
-from xling_jax.batches import hashing, tasks
-from xling_jax.batches.labelled import DeviceExamples, Examples
-from xling_jax.batches.tasks import TaskBatch, TaskPlan
+from xling_jax.batches import hashing, labelled, tasks
+from xling_jax.batches.labelled import CLASSIFIER, KINDS, Encoded
+from xling_jax.batches.tasks import DeviceExamples, TaskBatch, TaskPlan
 from xling_jax.models import heads, partition, task_heads
 from xling_jax.models.bert import Bert, BertConfig, Stack, segment_bias
 from xling_jax.models.dropout import DropoutBits
@@ -22,6 +25,9 @@ from xling_jax.training.step import State, StepMetrics, direction, taken
 
 ENCODER, HEAD = "encoder", "head"
 ADDED, MAP = "added", "map"  # of an encoder whose lower layers are another's
+EXAMPLES = 64  # of a batch that is predicted, on a device, at most
+ROUNDED = 8  # packed rows of such a batch are a multiple: sets of about one length share a program
+PAIRS = 2**18  # of words of a batch and device: a parser has scores for each of them
 
 
 @jax.tree_util.register_dataclass
@@ -35,29 +41,21 @@ class TaskSetting:
 
     @classmethod
     def of(cls, seed: int, encoder: float, head: float) -> "TaskSetting":
-        """The setting of a replica."""
         return cls(jnp.uint32(seed), jnp.float32(encoder), jnp.float32(head))
 
 
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
-class DeviceTask:
-    """What a step reads: the examples, and the leaves of the encoder that do not change."""
+class TaskStore:
+    """What a step reads: the examples, and the encoder's leaves that do not change, a tree as
+    `divide` gives it."""
 
     examples: DeviceExamples
     frozen: Any
 
-
-@dataclasses.dataclass(frozen=True)
-class TaskStore:
-    """The same in memory; frozen: a tree, see `divide`."""
-
-    examples: Examples
-    frozen: Any
-
-    def to_device(self) -> DeviceTask:
+    def to_device(self) -> "TaskStore":
         """The same where a step can gather from it."""
-        return DeviceTask(self.examples.to_device(), jax.tree.map(jnp.asarray, self.frozen))
+        return jax.tree.map(jnp.asarray, self)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,19 +95,15 @@ class TaskProgram:
         return State.begin(params, initial_moments(adam(self.optimizer).init, params))
 
     def update(
-        self, state: State, setting: TaskSetting, store: DeviceTask, *plan: jax.Array
+        self, state: State, setting: TaskSetting, store: TaskStore, *plan: jax.Array
     ) -> tuple[State, StepMetrics]:
         """One update by one step of a `TaskPlan`, whose fields lack the leading axis."""
         return train_step(self, state, setting, store, TaskPlan(*(field[0] for field in plan)))
 
 
 def divide(plain, frozen: frozenset[str]):
-    """The encoder's leaves that are trained, and those that are not, as two trees.
-
-    Args:
-      plain: a model's parameters, see `heads.initial_params`; what predicts pieces is left out.
-      frozen: paths such as `layers/0/output/kernel`.
-    """
+    """The encoder's leaves that are trained, and those whose paths are frozen, as two trees; what
+    predicts pieces is in none."""
     encoder = {name: tree for name, tree in plain.items() if name != "mlm"}
     return partition.divide(encoder, frozen)
 
@@ -117,14 +111,10 @@ def divide(plain, frozen: frozenset[str]):
 def word_states(
     program: TaskProgram, encoder, batch: TaskBatch, length: int, token_P: jax.Array | None
 ) -> jax.Array:
-    """The last layer's states of what has labels, [B, W, D].
+    """The last layer's states of what has labels in one shard's batch, [B, W, D].
 
-    Args:
-      program: for the model's size.
-      encoder: plain parameters.
-      batch: of one shard.
-      length: of its packed rows.
-      token_P: uint32, what dropout starts from; None turns it off.
+    encoder: plain parameters. length: of packed rows. token_P: uint32, what dropout starts from;
+    None turns it off.
     """
     rows = ((batch.tokens.size // length, length),)
     bits = None if token_P is None else DropoutBits(token_P, batch.places)
@@ -156,7 +146,7 @@ def word_states(
 
 
 def train_step(
-    program: TaskProgram, state: State, setting: TaskSetting, store: DeviceTask, plan: TaskPlan
+    program: TaskProgram, state: State, setting: TaskSetting, store: TaskStore, plan: TaskPlan
 ) -> tuple[State, StepMetrics]:
     """One update of one replica, by one shard of a batch.
 
@@ -186,3 +176,89 @@ def train_step(
     tokens = everywhere(batch.is_token.sum().astype(jnp.float32))
     metrics = StepMetrics(everywhere(loss), norm, rates[ENCODER], tokens)
     return taken(state, changes, moments, metrics, rates), metrics
+
+
+@functools.lru_cache
+def _step(program: TaskProgram, mesh: Mesh):
+    """The compiled prediction of one batch."""
+
+    def one(params, frozen, store, *fields):
+        batch = tasks.gather(store, TaskPlan(*(field[0, 0] for field in fields)))
+        encoder = partition.merge(frozen, params[ENCODER])
+        states = word_states(program, encoder, batch, store.tokens.shape[1], None)
+        head = task_heads.module(program.head)
+        found = head.apply({"params": params[HEAD]}, states)
+        if program.head.kind == CLASSIFIER:
+            found = (found.argmax(-1).astype(jnp.int32),)
+        else:
+            found = (task_heads.without_filling(found[0], batch.is_word), found[1])
+        return tuple(field[None, None] for field in found)
+
+    inputs = [devices.A_REPLICA, devices.SHARED, devices.SHARED] + [devices.A_SHARD] * 6
+    return jax.jit(devices.per_replica(one, mesh, inputs, devices.A_REPLICA_AND_SHARD))
+
+
+class Predictor:
+    """Predicts for all replicas side by side; batches are of examples of about equal length."""
+
+    def __init__(self, program: TaskProgram, mesh: Mesh, encoded: Sequence[Encoded], frozen: Any):
+        """Puts the examples on the devices, and `frozen`: the leaves of the language's encoder that
+        were not trained."""
+        self._number = len(encoded)
+        self._step = _step(program, mesh)
+        self._frozen = devices.place(frozen, mesh, devices.SHARED)
+        shards = mesh.shape[devices.DATA]
+        # Of each batch: the examples, its plan, and of each of its examples where its prediction
+        # stands, its number and its width.
+        self._batches: list[tuple[Any, list[jax.Array], list[tuple[int, int, int]]]] = []
+        kinds = KINDS[program.head.kind]
+        unknown = [np.zeros((len(x.places), kinds), np.int32) for x in encoded]
+        for numbers, examples in labelled.buckets(encoded, unknown):
+            each = min(EXAMPLES, max(1, PAIRS // examples.places.shape[1] ** 2))
+            size, rows = each * shards, each * int(examples.count.max())
+            chosen = np.full(-(-len(numbers) // size) * size, labelled.NONE)
+            chosen[: len(numbers)] = np.arange(len(numbers))
+            chosen = chosen.reshape(-1, size)
+            layout = tasks.layout_of(chosen, examples, shards)
+            packed = min(rows, -(-layout.packed // ROUNDED) * ROUNDED)
+            layout = dataclasses.replace(layout, rows=rows, packed=packed)
+            plan = tasks.plan(chosen, examples, layout)
+            store = devices.place(DeviceExamples.of(examples), mesh, devices.SHARED)
+            widths = (examples.places >= 0).sum(axis=1)
+            for step in range(len(chosen)):
+                fields = [
+                    devices.place(field[step : step + 1], mesh, devices.A_SHARD)
+                    for field in vars(plan).values()
+                ]
+                own = plan.example[step].ravel()
+                whose = [
+                    (place, int(numbers[example]), int(widths[example]))
+                    for place, example in enumerate(own.tolist())
+                    if example >= 0
+                ]
+                self._batches.append((store, fields, whose))
+
+    def __call__(self, params) -> list[list[tuple[np.ndarray, ...]]]:
+        """The predictions of each replica, whose params are [R, …], for each example.
+
+        A classifier's: the best class of what has labels, int32 [W]. A parser's: the scores of
+        heads, float32 [W, 1 + W], and the best relation to each head, int32 [W, 1 + W].
+        """
+        replicas = jax.tree.leaves(params)[0].shape[0]
+        found: list[list[Any]] = [[None] * self._number for _ in range(replicas)]
+        for store, fields, whose in self._batches:
+            results = self._step(params, self._frozen, store, *fields)
+            # [R, 1, shards, B, W, …] as [R, shards x B, W, …]
+            flat = devices.fetch(list(results))
+            flat = [x.reshape(replicas, -1, *x.shape[4:]) for x in flat]
+            for place, number, width in whose:
+                for replica in range(replicas):
+                    found[replica][number] = tuple(
+                        _cut(field[replica, place], width) for field in flat
+                    )
+        return found
+
+
+def _cut(values: np.ndarray, width: int) -> np.ndarray:
+    """Without filling: [width], or [width, 1 + width]."""
+    return values[:width] if values.ndim == 1 else values[:width, : 1 + width]

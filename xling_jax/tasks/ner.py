@@ -1,13 +1,25 @@
-"""Named entities as BIO tags: files, repair and span F1 (W&C §3.2)."""
+"""Named entities as BIO tags (W&C §3.2).
 
+Where a file has characters instead of words, as Chinese ones have, the model reads words of a
+segmenter: their tags come from the characters', and what is predicted goes back to them.
+"""
+
+import dataclasses
 import itertools
 import os
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from xling_jax.corpora import sources
+import numpy as np
 
+from xling_jax.corpora import normalize, sources
+from xling_jax.corpora.embedded.grammar import Constituent
+from xling_jax.corpora.embedded.language import Language
+from xling_jax.tasks.task import Prediction, WordTask, numbered
+
+SEGMENTED = "zh"  # the language whose words a segmenter finds
+SEED = 0  # of the tags that are drawn by chance
 OUTSIDE = "O"
 _BLANKS = re.compile(" +")  # a word may hold others, such as U+00A0
 _TAG = re.compile(r"O|[BI]-\S+")
@@ -121,25 +133,134 @@ def spans(tags: Sequence[str]) -> list[Span]:
 
 
 def span_f1(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> dict[str, float]:
-    """Precision, recall and F1 of whole entities over all sentences, as conlleval gives them.
+    """`precision`, `recall` and `f1` of whole entities over all sentences, as conlleval gives them.
 
-    Args:
-      gold: the tags of sentences. predicted: as many, see `repair`.
-
-    Returns:
-      `precision`, `recall`, `f1`, from 0 to 1; 0 where there is nothing to divide by.
-
-    Raises:
-      ValueError: sentences of different numbers or lengths.
+    From 0 to 1; 0 where there is nothing to divide by. ValueError: sentences of other lengths.
     """
-    if len(gold) != len(predicted):
-        raise ValueError(f"{len(gold)} sentences of gold tags, {len(predicted)} predicted ones")
     right = wanted = found = 0
-    for number, (one, other) in enumerate(zip(gold, predicted, strict=True)):
+    for one, other in zip(gold, predicted, strict=True):
         if len(one) != len(other):
-            raise ValueError(f"sentence {number}: {len(one)} gold tags, {len(other)} predicted")
+            raise ValueError(f"{len(one)} gold tags of a sentence, {len(other)} predicted")
         true, ours = set(spans(one)), set(spans(other))
         right, wanted, found = right + len(true & ours), wanted + len(true), found + len(ours)
     precision, recall = right / max(found, 1), right / max(wanted, 1)
     f1 = 2 * precision * recall / (precision + recall) if right else 0.0
     return {"precision": precision, "recall": recall, "f1": f1}
+
+
+class TaggedWords(NamedTuple):
+    """A sentence as the file has it, and what the model reads.
+
+    sizes: how many of the file's words each word of the model is.
+    """
+
+    gold: Tagged
+    words: list[str]
+    sizes: list[int]
+
+
+def whole(sentence: Tagged) -> TaggedWords:
+    """A sentence whose words the model reads as they are."""
+    return TaggedWords(sentence, sentence.words, [1] * len(sentence.words))
+
+
+def segmented(sentence: Tagged) -> TaggedWords:
+    """A sentence of characters as words of a segmenter.
+
+    A word ends where one of the segmenter's and one of the file's do.
+    """
+    text = "".join(sentence.words)
+    found = normalize.segment_chinese(text)
+    if "".join(found) != text:  # the segmenter drops blanks
+        return whole(sentence)
+    ends = np.cumsum([len(unit) for unit in sentence.words])
+    is_end = np.isin(ends, np.cumsum([len(word) for word in found]))
+    sizes = np.diff(np.flatnonzero(is_end) + 1, prepend=0).tolist()
+    units = iter(sentence.words)
+    words = ["".join(itertools.islice(units, size)) for size in sizes]
+    return TaggedWords(sentence, words, sizes)
+
+
+def of_words(item: TaggedWords) -> tuple[list[str], int]:
+    """A tag for each of the model's words, and for how many words their parts disagree.
+
+    A word has the tag of its first part. Parts disagree if another begins an entity, or one ends
+    before the word does.
+    """
+    tags, conflicts, start = [], 0, 0
+    for size in item.sizes:
+        own = item.gold.tags[start : start + size]
+        inside = OUTSIDE if own[0] == OUTSIDE else f"I-{own[0][2:]}"
+        conflicts += own[1:] != [inside] * (size - 1)
+        tags.append(own[0])
+        start += size
+    return tags, conflicts
+
+
+def of_parts(tags: Sequence[str], sizes: Sequence[int]) -> list[str]:
+    """The tags of words given back to their parts."""
+    found = []
+    for tag, size in zip(tags, sizes, strict=True):
+        inside = OUTSIDE if tag == OUTSIDE else f"I-{tag[2:]}"
+        found += [tag, *[inside] * (size - 1)]
+    return found
+
+
+@dataclasses.dataclass(frozen=True)
+class NamedEntities(WordTask[TaggedWords]):
+    """Entities as BIO tags of words."""
+
+    name, title, column = "ner", "NER", "ner"
+    metric, measure = "f1", "span F1"
+    note = (
+        "F1 of spans; an entity counts if its first and last word and its type are right, after "
+        "tags that begin or go on wrongly are repaired as in the paper (§3.2)"
+    )
+
+    def read(self, path: str, language: str) -> list[TaggedWords]:
+        return list(map(segmented if language == SEGMENTED else whole, read(path)))
+
+    def gold(self, language: Language, derivation: Constituent) -> TaggedWords:
+        return whole(Tagged(*language.tagged(derivation)))
+
+    def labels(self, items: Sequence[TaggedWords]) -> tuple[str, ...]:
+        """O, and B and I of every type there is."""
+        kinds = sorted({tag[2:] for item in items for tag in item.gold.tags if tag != OUTSIDE})
+        return (OUTSIDE, *(f"{part}-{kind}" for kind in kinds for part in "BI"))
+
+    def targets(self, items: Sequence[TaggedWords], labels: Sequence[str]) -> list[np.ndarray]:
+        number = numbered(labels)
+        return [np.array([[number[tag]] for tag in of_words(item)[0]], np.int32) for item in items]
+
+    def scores(
+        self, items: Sequence[TaggedWords], predictions: Sequence[Prediction], labels: Sequence[str]
+    ) -> dict[str, float]:
+        """`precision`, `recall` and `f1` of entities in the file's words, after `repair`."""
+        predicted = [
+            of_parts(repair([labels[number] for number in found]), item.sizes)
+            for item, (found,) in zip(items, predictions, strict=True)
+        ]
+        return span_f1([item.gold.tags for item in items], predicted)
+
+    def counted(self, items: Sequence[TaggedWords]) -> dict[str, float]:
+        """`conflicts`: words of the model whose parts have tags that disagree."""
+        return {"conflicts": float(sum(of_words(item)[1] for item in items))}
+
+    def baselines(
+        self, known: Sequence[TaggedWords], items: Sequence[TaggedWords]
+    ) -> dict[str, float]:
+        """The F1 of the one tag for all words that does best on the known sentences, and of tags
+        that are drawn as often as they are known."""
+        gold, asked = ([item.gold.tags for item in some] for some in (known, items))
+
+        def f1(wanted: Sequence[Sequence[str]], found: Sequence[Sequence[str]]) -> float:
+            return span_f1(wanted, list(map(repair, found)))["f1"]
+
+        pool = [tag for own in gold for tag in own]
+        best = max(sorted(set(pool)), key=lambda tag: f1(gold, [[tag] * len(own) for own in gold]))
+        random = np.random.default_rng(SEED)
+        drawn = [[pool[n] for n in random.integers(len(pool), size=len(own))] for own in asked]
+        return {
+            "majority": f1(asked, [[best] * len(own) for own in asked]),
+            "chance": f1(asked, drawn),
+        }

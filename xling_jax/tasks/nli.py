@@ -1,9 +1,11 @@
 """Inference: does a second sentence follow from a first? (W&C §3.2; Conneau et al. 2018)."""
 
-import collections
+from __future__ import annotations
+
+import dataclasses
 import os
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -12,9 +14,10 @@ from xling_jax.batches.labelled import Encoded
 from xling_jax.corpora import sources
 from xling_jax.corpora.embedded import inference
 from xling_jax.corpora.embedded.pair import Pair
-from xling_jax.models.task_heads import CLASSIFIER
-from xling_jax.models.text_model import TextModel
-from xling_jax.tasks.task import Prediction, numbered
+from xling_jax.tasks.task import Prediction, Task, by_frequency, numbered
+
+if TYPE_CHECKING:
+    from xling_jax.models.text_model import TextModel
 
 LABELS = ("contradiction", "entailment", "neutral")
 _ALIASES = {"contradictory": "contradiction"}  # as MultiNLI's translations write it
@@ -98,17 +101,18 @@ def _pair(cells: Sequence[str]) -> list[Inference]:
     return [Inference(premise, hypothesis, label)]
 
 
-class NaturalLanguageInference:
-    """See `Task`."""
+@dataclasses.dataclass(frozen=True)
+class NaturalLanguageInference(Task[Inference]):
+    """Pairs of sentences with one of three labels."""
 
-    name, head, metric = "nli", CLASSIFIER, "accuracy"
+    name, title, column = "nli", "NLI", "nli"
+    metric = measure = "accuracy"
+    note = "accuracy, the share of pairs of sentences with the right one of three labels"
 
     def read(self, path: str, language: str) -> list[Inference]:
-        """See `read`."""
         return read(path, language)
 
     def make(self, pair: Pair, number: int, seed: int) -> tuple[list[Inference], list[Inference]]:
-        """See `Task`."""
         made = inference.pairs(pair, number, seed)
         first, second = (
             [Inference(x.premise[k], x.hypothesis[k], x.label) for x in made] for k in (0, 1)
@@ -120,7 +124,7 @@ class NaturalLanguageInference:
         return LABELS
 
     def encode(self, items: Sequence[Inference], model: TextModel, longest: int) -> list[Encoded]:
-        """See `Task`; pairs that are too long are cut."""
+        """Pairs that are too long are cut."""
         premises = model.encode([item.premise for item in items])
         hypotheses = model.encode([item.hypothesis for item in items])
         has_types = model.config.token_types > 1
@@ -130,7 +134,6 @@ class NaturalLanguageInference:
         ]
 
     def targets(self, items: Sequence[Inference], labels: Sequence[str]) -> list[np.ndarray]:
-        """See `Task`."""
         number = numbered(labels)
         return [np.array([[number[item.label]]], np.int32) for item in items]
 
@@ -144,14 +147,5 @@ class NaturalLanguageInference:
         ]
         return {"accuracy": float(np.mean(right))}
 
-    def counted(self, items: Sequence[Inference]) -> dict[str, float]:
-        """Nothing."""
-        return {}
-
     def baselines(self, known: Sequence[Inference], items: Sequence[Inference]) -> dict[str, float]:
-        """The accuracy of the most frequent label, and of one drawn as often as it is known."""
-        counts = collections.Counter(item.label for item in known)
-        shares = collections.Counter(item.label for item in items)
-        most = counts.most_common(1)[0][0]
-        chance = sum(counts[x] / len(known) * shares[x] / len(items) for x in LABELS)
-        return {"majority": shares[most] / len(items), "chance": chance}
+        return by_frequency([item.label for item in known], [item.label for item in items])

@@ -1,22 +1,33 @@
 """Dependency trees: CoNLL-U files, trees of highest score, attachment scores (W&C §3.2)."""
 
+import collections
+import dataclasses
 import itertools
 import os
 import re
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from xling_jax import numerals
+from xling_jax import numerals, schema
+from xling_jax.batches import labelled
 from xling_jax.corpora import sources
+from xling_jax.corpora.embedded.grammar import Constituent
+from xling_jax.corpora.embedded.language import Language
+from xling_jax.tasks.task import Prediction, WordTask, numbered
+
+SEED = 0  # of the heads that are drawn by chance
 
 ROOT = 0  # the head of a sentence's root; words count from 1
 PUNCTUATION = "PUNCT"
 _COLUMNS = 10
-_NOTHING = "_"  # of an empty column
+NOTHING = "_"  # of an empty column
 _RANGE = re.compile(r"(\d{1,6})-(\d{1,6})", re.ASCII)  # of words that are written as one
 _EMPTY_NODE = re.compile(r"\d{1,6}\.\d{1,6}", re.ASCII)  # a word that is not there
+
+
+Attachments = Sequence[tuple[int, str]]  # the head and the relation of each word
 
 
 class Tree(NamedTuple):
@@ -26,6 +37,17 @@ class Tree(NamedTuple):
     heads: list[int]
     relations: list[str]
     tags: list[str]
+
+    @property
+    def arcs(self) -> Attachments:
+        """The head of each word, and its relation to it."""
+        return list(zip(self.heads, self.relations, strict=True))
+
+
+def gold(language: Language, derivation: Constituent) -> Tree:
+    """The tree of a sentence of an embedded language."""
+    (found,) = parse(enumerate(language.conllu(derivation), 1))
+    return found
 
 
 def read(path: str | os.PathLike[str]) -> list[Tree]:
@@ -46,22 +68,22 @@ def parse(
     lines: Iterable[tuple[int, str]], path: str | os.PathLike[str] = "the text"
 ) -> list[Tree]:
     """The sentences of numbered lines of CoNLL-U; see `read`."""
-    trees: list[Tree] = []
+    found: list[Tree] = []
     sentence: list[tuple[int, str]] = []
     for number, line in itertools.chain(lines, [(0, "")]):
         if line.strip():
             sentence.append((number, line))
             continue
-        trees += _trees(sentence, path)
+        found += _trees(sentence, path)
         sentence = []
-    if not trees:
+    if not found:
         raise ValueError(f"{path} has no word: give a treebank in CoNLL-U")
-    if all(word == _NOTHING for tree in trees for word in tree.words):
+    if all(word == NOTHING for tree in found for word in tree.words):
         raise ValueError(
             f"{path} is published without its words, each is _: put them back with the treebank's "
             "own script"
         )
-    return trees
+    return found
 
 
 def _trees(sentence: Sequence[tuple[int, str]], path: str | os.PathLike[str]) -> list[Tree]:
@@ -80,15 +102,12 @@ def _trees(sentence: Sequence[tuple[int, str]], path: str | os.PathLike[str]) ->
                 if not end < start == words + 1 <= last:
                     raise ValueError(f"the range {name} of words: word {words + 1} is next")
                 end = last
-            elif match := _EMPTY_NODE.fullmatch(name):
+            elif _EMPTY_NODE.fullmatch(name):
                 empty_nodes += 1
                 if name != f"{words}.{empty_nodes}":
                     raise ValueError(f"the empty node {name}: {words}.{empty_nodes} is next")
             elif name == str(words + 1):
-                tree.words.append(columns[1])
-                tree.tags.append(columns[3])
-                tree.heads.append(_head(columns[6]))
-                tree.relations.append(_relation(columns[7]))
+                _add_word(tree, columns)
                 empty_nodes = 0
             elif name == "1":
                 raise ValueError("ids begin anew: a blank line is missing between two sentences")
@@ -118,17 +137,16 @@ def _columns(line: str) -> list[str]:
     return columns
 
 
-def _head(value: str) -> int:
+def _add_word(tree: Tree, columns: Sequence[str]) -> None:
     try:
-        return numerals.whole(value)
+        tree.heads.append(numerals.whole(columns[6]))
     except ValueError as error:
-        raise ValueError(f"the head {value!r}: give the number of a word, or 0") from error
-
-
-def _relation(value: str) -> str:
-    if value == _NOTHING:
+        raise ValueError(f"the head {columns[6]!r}: give the number of a word, or 0") from error
+    if columns[7] == NOTHING:
         raise ValueError("the relation _: give the word's relation to its head")
-    return value
+    tree.relations.append(columns[7])
+    tree.words.append(columns[1])
+    tree.tags.append(columns[3])
 
 
 def _require_tree(heads: Sequence[int]) -> None:
@@ -141,28 +159,21 @@ def _require_tree(heads: Sequence[int]) -> None:
         found = f"the roots {', '.join(map(str, roots))}" if roots else "no root"
         raise ValueError(f"{found}, and a tree has one")
     leading = {ROOT}
-    for word in range(1, len(heads) + 1):
-        path: list[int] = []
+    for first in range(1, len(heads) + 1):
+        path, word = set[int](), first
         while word not in leading:
-            if len(path) > len(heads):
-                raise ValueError(f"word {path[0]} does not lead to the root")
-            path.append(word)
+            if word in path:
+                raise ValueError(f"word {first} does not lead to the root")
+            path.add(word)
             word = heads[word - 1]
-        leading.update(path)
+        leading |= path
 
 
 def best_tree(scores_NxN: np.ndarray) -> list[int]:
     """The heads of the tree of highest score that has one root (Chu & Liu 1965, Edmonds 1967).
 
-    Args:
-      scores_NxN: float [1 + words, 1 + words], the score of each word i having head j; word 0 is
-        the root. Log-probabilities serve.
-
-    Returns:
-      The head of each word.
-
-    Raises:
-      ValueError: no square matrix, or a score that is not finite.
+    scores_NxN, [1 + words, 1 + words], is the score of each word i having head j, such as a
+    log-probability; word 0 is the root. ValueError unless it is square and finite.
     """
     from ufal.chu_liu_edmonds import chu_liu_edmonds  # imported late: only parsing needs it
 
@@ -176,21 +187,16 @@ def best_tree(scores_NxN: np.ndarray) -> list[int]:
     scores[0] = np.nan
     heads = chu_liu_edmonds(scores)[0]
     if sum(head == ROOT for head in heads[1:]) > 1:
-        best, total = None, -np.inf
+        best = -np.inf
         for root in range(1, size):
             one = scores.copy()
             one[1:, 0] = np.nan
             one[root, 0] = scores[root, 0]
             found = chu_liu_edmonds(one)[0]
             value = sum(scores[word, found[word]] for word in range(1, size))
-            if value > total:
-                best, total = found, value
-        assert best is not None
-        heads = best
+            if value > best:
+                best, heads = value, found
     return [int(head) for head in heads[1:]]
-
-
-Attachments = Sequence[tuple[int, str]]  # (head, relation) of each word
 
 
 def attachment_scores(
@@ -200,35 +206,27 @@ def attachment_scores(
     *,
     with_subtypes: bool = True,
 ) -> dict[str, float]:
-    """The share of words with the right head, and with the right relation to it too.
+    """`uas` and `las`: the share of words with the right head, and the right relation to it too.
 
     Args:
       gold, predicted: the sentences.
       counted: which words count; all by default. `not_punctuation` leaves out punctuation.
       with_subtypes: whether `nsubj:pass` is another relation than `nsubj`.
 
-    Returns:
-      `uas` and `las`, from 0 to 1.
-
     Raises:
       ValueError: sentences of different numbers or lengths, or no word counts.
     """
-    if len(gold) != len(predicted):
-        raise ValueError(f"{len(gold)} gold sentences, {len(predicted)} predicted ones")
 
     def kind(relation: str) -> str:
         return relation if with_subtypes else relation.split(":")[0]
 
     words = heads = both = 0
     for number, (one, other) in enumerate(zip(gold, predicted, strict=True)):
-        if len(one) != len(other):
-            raise ValueError(f"sentence {number}: {len(one)} gold words, {len(other)} predicted")
         for place, ((head, relation), (guess, name)) in enumerate(zip(one, other, strict=True)):
-            if counted is not None and not counted[number][place]:
-                continue
-            words += 1
-            heads += head == guess
-            both += head == guess and kind(relation) == kind(name)
+            if counted is None or counted[number][place]:
+                words += 1
+                heads += head == guess
+                both += head == guess and kind(relation) == kind(name)
     if not words:
         raise ValueError("no word counts")
     return {"uas": heads / words, "las": both / words}
@@ -237,3 +235,91 @@ def attachment_scores(
 def not_punctuation(trees: Sequence[Tree]) -> list[list[bool]]:
     """Which words of trees are no punctuation."""
     return [[tag != PUNCTUATION for tag in tree.tags] for tree in trees]
+
+
+@dataclasses.dataclass(frozen=True)
+class DependencyParsing(WordTask[Tree]):
+    """Trees of words, with their relations."""
+
+    name, title, column = "parsing", "Parsing", "parsing"
+    head, metric, measure = labelled.PARSER, "las", "LAS"
+    note = "LAS, the share of words with the right head and relation"
+    options = {
+        "subtypes": schema.flag("keep what follows the colon of a relation"),
+        "punctuation": schema.flag("score punctuation too"),
+    }
+
+    subtypes: bool = False
+    punctuation: bool = True
+
+    @classmethod
+    def described(cls, options: Mapping[str, Any]) -> str:
+        relations = "relations with subtypes" if options.get("subtypes") else "universal relations"
+        counted = options.get("punctuation")
+        punctuation = f", punctuation is {'' if counted else 'not '}counted"
+        return f"{cls.note}; {relations}{'' if counted is None else punctuation}"
+
+    def read(self, path: str, language: str) -> list[Tree]:
+        return read(path)
+
+    def gold(self, language: Language, derivation: Constituent) -> Tree:
+        return gold(language, derivation)
+
+    def _relation(self, name: str) -> str:
+        return name if self.subtypes else name.split(":")[0]
+
+    def labels(self, items: Sequence[Tree]) -> tuple[str, ...]:
+        """The relations."""
+        return tuple(sorted({self._relation(name) for tree in items for name in tree.relations}))
+
+    def targets(self, items: Sequence[Tree], labels: Sequence[str]) -> list[np.ndarray]:
+        number = numbered(labels)
+        return [
+            np.array([(head, number[self._relation(name)]) for head, name in tree.arcs], np.int32)
+            for tree in items
+        ]
+
+    def scores(
+        self, items: Sequence[Tree], predictions: Sequence[Prediction], labels: Sequence[str]
+    ) -> dict[str, float]:
+        """`uas` and `las` of the trees of highest score."""
+        predicted = []
+        for arcs, relations in predictions:
+            square = np.zeros((arcs.shape[1], arcs.shape[1]))
+            square[1:] = arcs
+            heads = best_tree(square)
+            predicted.append(
+                [(head, labels[relations[word, head]]) for word, head in enumerate(heads)]
+            )
+        return self._scores(items, predicted)
+
+    def _scores(self, items: Sequence[Tree], predicted: Sequence[Attachments]) -> dict[str, float]:
+        counted = None if self.punctuation else not_punctuation(items)
+        gold = [tree.arcs for tree in items]
+        return attachment_scores(gold, predicted, counted, with_subtypes=self.subtypes)
+
+    def baselines(self, known: Sequence[Tree], items: Sequence[Tree]) -> dict[str, float]:
+        """The LAS of the most frequent pair of a distance to the head and a relation, for all
+        words; and of heads drawn at random with relations drawn as often as they are known."""
+        pool = [self._relation(name) for tree in known for name in tree.relations]
+        pairs = collections.Counter(
+            (head - word, self._relation(name))
+            for tree in known
+            for word, (head, name) in enumerate(tree.arcs, 1)
+            if head
+        )
+        step, most = max(pairs, key=pairs.__getitem__, default=(1, pool[0]))
+        sizes = [len(tree.words) for tree in items]
+        constant = [[(word + step, most) for word in range(1, size + 1)] for size in sizes]
+        random = np.random.default_rng(SEED)
+        drawn = [
+            [
+                (int(random.integers(size + 1)), pool[int(random.integers(len(pool)))])
+                for _ in range(size)
+            ]
+            for size in sizes
+        ]
+        return {
+            "majority": self._scores(items, constant)["las"],
+            "chance": self._scores(items, drawn)["las"],
+        }

@@ -1,55 +1,111 @@
-"""What a labelled task is to those who fine-tune and test on it."""
+"""What a labelled task is to those who read, fine-tune, test and report on it."""
 
-from collections.abc import Sequence
-from typing import ClassVar, Protocol, TypeVar
+from __future__ import annotations
+
+import abc
+import collections
+import dataclasses
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
+from xling_jax.batches import labelled
 from xling_jax.batches.labelled import Encoded
+from xling_jax.corpora.embedded.grammar import Constituent
 from xling_jax.corpora.embedded.pair import Pair
-from xling_jax.models.text_model import TextModel
+from xling_jax.corpora.embedded.language import Language
+from xling_jax.schema import Field
+
+if TYPE_CHECKING:  # a report reads what tasks are called, and needs no JAX
+    from xling_jax.models.text_model import TextModel
 
 Item = TypeVar("Item")
-Prediction = tuple[np.ndarray, ...]  # see `predict.Predictor`
+Prediction = tuple[np.ndarray, ...]  # see `finetune.Predictor`
 
 
-class Task(Protocol[Item]):
-    """Examples of a kind: how they are read, encoded and scored.
+@dataclasses.dataclass(frozen=True)
+class Task(abc.ABC, Generic[Item]):
+    """Examples of a kind: how they are read, encoded and scored, and what reports call them.
 
-    name: of the task. head: the kind of its head, see `task_heads`. metric: the score by which
-    epochs and settings are chosen.
+    An instance's fields are its options: `options` says what each may be, and the config has them
+    in a section of the task's name.
+
+    name: in configs and results. title: in reports. head: its kind, see `labelled.KINDS`. metric:
+    the main score, a share, by which epochs and settings are chosen. measure: what reports call
+    it. note: what it counts. column: what W&C's Table 1 has of it, in `published.csv`; empty:
+    nothing.
     """
 
     name: ClassVar[str]
-    head: ClassVar[str]
+    title: ClassVar[str]
+    head: ClassVar[str] = labelled.CLASSIFIER
     metric: ClassVar[str]
+    measure: ClassVar[str]
+    note: ClassVar[str]
+    column: ClassVar[str] = ""
+    options: ClassVar[Mapping[str, Field]] = {}
 
+    @abc.abstractmethod
     def read(self, path: str, language: str) -> list[Item]:
         """The examples of a file; ValueError or FileNotFoundError naming it and the line."""
 
+    @abc.abstractmethod
     def make(self, pair: Pair, number: int, seed: int) -> tuple[list[Item], list[Item]]:
         """So many examples of two embedded languages, which are translations."""
 
+    @abc.abstractmethod
     def labels(self, items: Sequence[Item]) -> tuple[str, ...]:
         """The labels of the examples that are learned from."""
 
+    @abc.abstractmethod
     def encode(self, items: Sequence[Item], model: TextModel, longest: int) -> list[Encoded]:
         """The examples as tokens, in rows of at most so many places."""
 
+    @abc.abstractmethod
     def targets(self, items: Sequence[Item], labels: Sequence[str]) -> list[np.ndarray]:
         """The numbers of their labels, int32 [W, kinds] each."""
 
+    @abc.abstractmethod
     def scores(
         self, items: Sequence[Item], predictions: Sequence[Prediction], labels: Sequence[str]
     ) -> dict[str, float]:
         """How good predictions are, by name; from 0 to 1."""
 
-    def counted(self, items: Sequence[Item]) -> dict[str, float]:
-        """What a reader of the scores must know of the examples, by name."""
-
+    @abc.abstractmethod
     def baselines(self, known: Sequence[Item], items: Sequence[Item]) -> dict[str, float]:
         """`majority` and `chance`: the main score of rules that look at the examples to be learned
         from, but not at the text."""
+
+    def counted(self, items: Sequence[Item]) -> dict[str, float]:
+        """What else a reader of the scores must know of the examples, by name."""
+        return {}
+
+    @classmethod
+    def described(cls, options: Mapping[str, Any]) -> str:
+        """What the score counts; an option may be unknown."""
+        return cls.note
+
+
+class WordTask(Task[Item]):
+    """A task whose examples are sentences, `item.words`, each word of which has labels."""
+
+    @abc.abstractmethod
+    def gold(self, language: Language, derivation: Constituent) -> Item:
+        """A sentence of an embedded language."""
+
+    def make(self, pair: Pair, number: int, seed: int) -> tuple[list[Item], list[Item]]:
+        first, second = pair.languages
+        drawn = list(itertools.islice(first.derivations(seed), number))
+        return [self.gold(first, x) for x in drawn], [self.gold(second, x) for x in drawn]
+
+    def encode(self, items: Sequence[Any], model: TextModel, longest: int) -> list[Encoded]:
+        """A sentence that is too long goes on in further rows."""
+        return [
+            labelled.sentence(pieces, model.special_ids, longest, model.inverted)
+            for pieces in pieces_of_words(model, [item.words for item in items])
+        ]
 
 
 def numbered(names: Sequence[str]) -> dict[str, int]:
@@ -68,3 +124,11 @@ def pieces_of_words(model: TextModel, sentences: Sequence[Sequence[str]]) -> lis
     encoded = model.encode(words)
     ids = {word: own if len(own) else nothing for word, own in zip(words, encoded, strict=True)}
     return [[ids[word] for word in sentence] for sentence in sentences]
+
+
+def by_frequency(known: Sequence[str], asked: Sequence[str]) -> dict[str, float]:
+    """The accuracies of the most frequent known label, and of labels drawn as often as known."""
+    counts, shares = collections.Counter(known), collections.Counter(asked)
+    most = counts.most_common(1)[0][0]
+    chance = sum(counts[x] / len(known) * shares[x] / len(asked) for x in sorted(counts))
+    return {"majority": shares[most] / len(asked), "chance": chance}

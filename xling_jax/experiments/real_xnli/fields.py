@@ -3,7 +3,8 @@
 from xling_jax.corpora.embedded.config import LanguageConfig, SecondConfig
 from xling_jax.experiments.zero_shot import fields as zero_shot
 from xling_jax.runs import fields
-from xling_jax.schema import EACH, Section, several, table, text
+from xling_jax.schema import EACH, Section, choice, several, table, text
+from xling_jax.tasks import TASKS
 
 FIELDS: Section = {
     **fields.COMMON,
@@ -32,7 +33,10 @@ FIELDS: Section = {
     "models": fields.MODELS,
     "training": {**fields.EPOCHS, **fields.TRAINING},
     "evaluators": fields.CURVE,
-    "transfer": {**zero_shot.FIELDS, **table("tasks  nli|ner|parsing*!  what is learned")},
+    "transfer": {
+        **zero_shot.FIELDS,
+        "tasks": several("what is learned", choice("a task", *TASKS), apart=True),
+    },
     "devices": fields.DEVICES,
     **fields.PROFILE,
 }

@@ -18,9 +18,10 @@ from xling_jax.experiments.zero_shot.scores import (
     DEFAULT,
     LANGUAGES,
     LINES,
-    METRICS,
+    MEAN,
     Board,
-    printed_scores,
+    printed,
+    settings_ended,
 )
 from xling_jax.report import claims as checks
 from xling_jax.report.claims import (
@@ -36,22 +37,26 @@ from xling_jax.report.claims import above as above_other
 from xling_jax.report.frame import Measure, mean_of
 from xling_jax.report.prose import listed
 from xling_jax.report.table import difference, percent
+from xling_jax.tasks import PAPER
 
-TASKS = tuple(METRICS)
-MEAN, AVERAGE = "mean", "average"
+AVERAGE = "average"
 _FILE = Path(__file__).with_name("claims.csv")
 # XNLI has as many pairs of each of three labels; the paper prints no baselines of the others.
-_CHANCE = {"nli": 100 / 3, "ner": 0.0, "parsing": 0.0}
+_CHANCE = {"nli": 100 / 3}
 
 
 def _in(language: str) -> str:
     return "" if language == MEAN else f" in {language}"
 
 
+def _as_row(place: str) -> str:
+    """The name of TASK/ROW in evidence."""
+    return "/".join(reversed(place.split("/", 1)))
+
+
 def score(place: str, language: str = MEAN) -> Quantity:
     """The score on TASK/ROW, the mean over target languages or that of one."""
-    task, _, row = place.partition("/")
-    return metric(language, f"{row}/{task}", f"score{_in(language)}", percent)
+    return metric(language, _as_row(place), f"score{_in(language)}", percent)
 
 
 def average(row: str) -> Quantity:
@@ -61,9 +66,8 @@ def average(row: str) -> Quantity:
 
 def above(place: str, language: str) -> Quantity:
     """How much the score on TASK/ROW in a language is above the better baseline."""
-    task, _, row = place.partition("/")
     name = f"points above baselines{_in(language)}"
-    return metric(f"above_{language}", f"{row}/{task}", name, difference)
+    return metric(f"above_{language}", _as_row(place), name, difference)
 
 
 def gain(place: str, since: str, language: str = MEAN) -> Quantity:
@@ -79,11 +83,7 @@ def cost(place: str, language: str = MEAN) -> Quantity:
 
 
 QUANTITIES: Mapping[str, Callable[..., Quantity]] = {
-    "score": score,
-    "average": average,
-    "above": above,
-    "gain": gain,
-    "cost": cost,
+    each.__name__: each for each in (score, average, above, gain, cost)
 }
 
 
@@ -96,12 +96,8 @@ def _evidence(
 ) -> Evidence:
     """What is known of rows on tasks, and of rows that have all of them.
 
-    Args:
-      scores: of a row and a task, by target language.
-      baselines: of a task and a language.
-      tasks: all that there are.
-      unusable: why there is none, by `ROW/TASK`.
-      printed: whether they are a paper's.
+    scores are of a row and a task, by target language, baselines of a task and a language;
+    `unusable` says why there is none, by `ROW/TASK`.
     """
     found, lacking = {}, dict(unusable)
     for (row, task), own in scores.items():
@@ -122,16 +118,16 @@ def _evidence(
 
 
 def of_run(board: Board) -> Evidence:
-    """The jobs that have ended with all settings, of every pair."""
+    """The jobs on the paper's tasks that have ended with all settings, of every pair."""
+    tasks = [task for task in board.tasks if task in PAPER]
     scores: dict[tuple[str, str], dict[str, Measure]] = {}
     unusable = {}
-    for row, task in product(board.rows, board.tasks):
+    for row, task in product(board.rows, tasks):
         own, found = board.of(row, task), board.scores(row, task, board.targets)
         if not own:
             continue
         if not all(job.has_ended for job in own) or len(own) < len(board.sources):
-            ended, planned = sum(len(job.ended) for job in own), sum(job.planned for job in own)
-            unusable[f"{row}/{task}"] = f"not ended ({ended} of {planned} settings have)"
+            unusable[f"{row}/{task}"] = f"not ended ({settings_ended(own)} settings have)"
         elif len(found) < len(board.targets):
             unusable[f"{row}/{task}"] = "diverged with every setting"
         else:
@@ -140,17 +136,20 @@ def of_run(board: Board) -> Evidence:
                 pairs.setdefault(language, []).append(value)
             scores[row, task] = {name: mean_of(values) for name, values in pairs.items()}
     better: dict[tuple[str, str], float] = {}
-    for task, which in product(board.tasks, BASELINES):
+    for task, which in product(tasks, BASELINES):
         for (_, language), known in board.baselines(task, which).items():
             better[task, language] = max(known, better.get((task, language), 0.0))
-    return _evidence(scores, better, board.tasks, unusable)
+    return _evidence(scores, better, tasks, unusable)
 
 
 def of_paper() -> Evidence:
     """The printed numbers."""
-    scores = {(line.row, task): printed_scores(line, task) for line in LINES for task in TASKS}
-    chance = {(task, name): _CHANCE[task] for task in TASKS for name in LANGUAGES}
-    return _evidence(scores, chance, TASKS, {}, printed=True)
+    scores = {
+        (line.row, task): {name: printed(line.row, task)[name] for name in LANGUAGES}
+        for line, task in product(LINES, PAPER)
+    }
+    chance = {(task, name): _CHANCE.get(task, 0.0) for task in PAPER for name in LANGUAGES}
+    return _evidence(scores, chance, PAPER, {}, printed=True)
 
 
 def by_distance(sources: Iterable[str], languages: Iterable[str]) -> list[str]:
@@ -170,13 +169,8 @@ def decide(board: Board) -> list[Decided]:
 
 
 def claims(tasks: Sequence[str], languages: Sequence[str], order: Sequence[str]) -> list[Claim]:
-    """The paper's claims on some tasks and target languages.
-
-    Args:
-      tasks: those that there are.
-      languages: those that are tested and not learned from.
-      order: those whose distance is known, from near to far.
-    """
+    """The paper's claims on some tasks and target languages; `order` has those languages whose
+    distance is known, from near to far."""
     return [_claim(line, tasks, languages, order) for line in checks.read(_FILE)]
 
 

@@ -1,8 +1,7 @@
 """Fine-tunes the pretrained rows of an experiment, and tests them across languages."""
 
-import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +10,10 @@ import ml_collections
 from xling_jax import devices, errors
 from xling_jax.evaluators import word_order
 from xling_jax.evaluators.multilinguality import paper_layers
-from xling_jax.experiments.zero_shot import languages, report, texts
-from xling_jax.experiments.zero_shot.group import Group, checkpoints_of, row_name
-from xling_jax.experiments.zero_shot.jobs import ALONE, Choice, Job, choices, jobs
-from xling_jax.experiments.zero_shot.languages import Pretrained
-from xling_jax.experiments.zero_shot.maps import learn, link
-from xling_jax.experiments.zero_shot.texts import LabelledReader
+from xling_jax.experiments.zero_shot import pretrained, report, texts
+from xling_jax.experiments.zero_shot.group import Group, Settings, checkpoints_of
+from xling_jax.experiments.zero_shot.jobs import ALONE, Job, choices, jobs
+from xling_jax.experiments.zero_shot.pretrained import Parallel, Pretrained
 from xling_jax.linalg.affine import AffineMap
 from xling_jax.linalg.word_aligner import Links
 from xling_jax.models import folders
@@ -26,15 +23,6 @@ from xling_jax.runs.run import Member, Planned, Run
 from xling_jax.training.metrics import say
 
 LESS_MEMORY = devices.less_memory("lower settings.TASK.batches or models.length")
-
-
-@dataclasses.dataclass(frozen=True)
-class _Some:
-    """Settings of a job that are trained side by side."""
-
-    job: Job
-    seed: int
-    choices: list[Choice]
 
 
 class Experiment:
@@ -54,15 +42,15 @@ class Experiment:
         """
         self._config, self._workdir = config, workdir
         self._jobs = jobs(config)
-        self._manifests: dict[Path, list[dict[str, Any]]] = {}  # of models
-        self._texts = LabelledReader(config, section)
+        self._hashed = cache(folders.manifest)
+        self._texts = texts.LabelledReader(config, section)
         self._run = Run(workdir, report.write)
         manifest: list[dict[str, Any]] = list(self._pretrainings())
         for job in self._jobs:
             read = self._texts.manifest(job.task, job.languages)
             if job.row.is_mapped or config.word_order:
                 read += self._texts.parallel_manifest(job)
-            for entry in read + list(self._models(job)):
+            for entry in [*read, *self._models(job)]:
                 if entry not in manifest:
                     manifest.append(entry)
         self._run.open(config, manifest, {job.name: job.row.description for job in self._jobs})
@@ -89,17 +77,11 @@ class Experiment:
                         name = "/".join([job.pair, *parts])
                         yield {**entry, "source": name, "field": "runs"}
                 except FileNotFoundError as error:
-                    rows = "alone" if job.row.models == ALONE else job.row.models
                     raise FileNotFoundError(
                         f"runs.{job.pair}: {folder} holds no model. Train it with python -m "
-                        f"xling_jax.main --config=configs/bilingual.py:row={rows},pair={job.pair},"
-                        f"seeds={seed} --workdir={job.run}, or name another run"
+                        f"xling_jax.main --config=configs/bilingual.py:row={job.row.models},"
+                        f"pair={job.pair},seeds={seed} --workdir={job.run}, or name another run"
                     ) from error
-
-    def _hashed(self, folder: Path) -> list[dict[str, Any]]:
-        if folder not in self._manifests:
-            self._manifests[folder] = folders.manifest(folder)
-        return self._manifests[folder]
 
     @property
     def was_interrupted(self) -> bool:
@@ -118,7 +100,7 @@ class Experiment:
     def _read(job: Job, seed: int) -> Pretrained:
         """The models of a job's row and seed, without maps."""
         with errors.in_field(f"runs.{job.pair}"):
-            found = languages.of_folders(job.folders(seed))
+            found = pretrained.of_folders(job.folders(seed))
         base, depth = job.row.base, found.config.layers
         if base is not None and base > depth:
             raise ValueError(f"row={job.row.name}: first[{base}] of a model of {depth} layers")
@@ -134,64 +116,51 @@ class Experiment:
             for language in others:
                 say(f"learning the map of layer {base} of {language}")
                 sentences, links = self._parallel(job, found, language)
-                maps[language] = learn(found.models[language], found.first, base, sentences, links)
+                target = found.models[language]
+                maps[language] = pretrained.learn(target, found.first, base, sentences, links)
         return found.all_frozen(maps)
 
-    def _parallel(
-        self, job: Job, found: Pretrained, language: str
-    ) -> tuple[tuple[list[str], list[str]], list[Links]]:
+    def _parallel(self, job: Job, found: Pretrained, language: str) -> tuple[Parallel, list[Links]]:
         """Parallel sentences of a language, and the links between their words."""
         sentences, links = self._texts.parallel(job.pair, language)
-        # Models of one run write a language's text alike.
-        key = job.pair, language
+        key = job.pair, language  # models of one run write a language's text alike
         if key not in self._links:
-            self._links[key] = links or link(found.first, found.models[language], sentences)
+            both = found.first, found.models[language]
+            self._links[key] = links or pretrained.link(*both, sentences)
         return sentences, self._links[key]
 
-    def _word_order(self, job: Job, seed: int, pretrained: Pretrained) -> dict[str, float]:
+    def _word_order(self, job: Job, seed: int, found: Pretrained) -> dict[str, float]:
         """`order_LANGUAGE`, how alike its word order and the first language's are (D&S B.2).
 
         Words are linked by the states of a row's models at the layer at which D&S evaluate (8 of
         12), as D&S link them by mBERT's; models of languages alone have no states in common, and
         theirs are linked by `word_aligner`.
         """
-        if not self._config.word_order:
-            return {}
         key = (job.pair, job.row.models, seed)
-        if key not in self._orders:
-            _, layer = paper_layers(pretrained.config.layers)
-            found = {}
+        if self._config.word_order and key not in self._orders:
+            _, layer = paper_layers(found.config.layers)
+            own = self._orders[key] = {}
             for language in job.languages[1:]:
                 say(f"comparing the word order of {language}")
-                both = pretrained.first, pretrained.models[language]
+                both = found.first, found.models[language]
                 if job.row.models == ALONE:
-                    _, links = self._parallel(job, pretrained, language)
+                    _, links = self._parallel(job, found, language)
                 else:
                     sentences, given = self._texts.parallel(job.pair, language)
                     links = given or word_order.contextual_links(*both, layer, sentences)
-                found[f"order_{language}"] = word_order.similarity(links)
-            self._orders[key] = found
-        return self._orders[key]
+                own[f"order_{language}"] = word_order.similarity(links)
+        return self._orders.get(key, {})
 
-    def _group(self, some: _Some, pretrained: Pretrained, known: Mapping[str, float]) -> Group:
+    def _group(self, some: Settings, models: Pretrained, known: Mapping[str, float]) -> Group:
         """What trains some settings side by side; for `known` see `Group`."""
-        job = some.job
-        return Group(
-            self._config,
-            self._workdir,
-            job,
-            some.choices,
-            some.seed,
-            texts.task(job.task, self._config),
-            self._texts.read(job.task, job.pair),
-            pretrained,
-            known,
-            self._run.identity,
-        )
+        task = texts.task(some.job.task, self._config)
+        read = self._texts.read(some.job.task, some.job.pair)
+        identity = self._run.identity
+        return Group(self._config, self._workdir, some, task, read, models, known, identity)
 
-    def _make(self, some: _Some) -> Group:
-        pretrained = self._pretrained(some.job, some.seed)
-        return self._group(some, pretrained, self._word_order(some.job, some.seed, pretrained))
+    def _make(self, some: Settings) -> Group:
+        models = self._pretrained(some.job, some.seed)
+        return self._group(some, models, self._word_order(some.job, some.seed, models))
 
     def run(self) -> str:
         """Trains and tests what is missing, writes the report, returns the table.
@@ -202,7 +171,7 @@ class Experiment:
         """
         config, run = self._config, self._run
         of = {
-            (row_name(job, choice), seed): (job, choice)
+            (job.setting(choice), seed): (job, choice)
             for job in self._jobs
             for seed in config.seeds
             for choice in choices(config, job.task)
@@ -214,9 +183,9 @@ class Experiment:
             config.devices.side_by_side,
         )
 
-        def some(members: Sequence[Member]) -> _Some:
+        def some(members: Sequence[Member]) -> Settings:
             (job, _), seed = of[members[0]], members[0][1]
-            return _Some(job, seed, [of[member][1] for member in members])
+            return Settings(job, seed, [of[member][1] for member in members])
 
         planned = [
             Planned(f"{own.job.name}, seed {own.seed}", members, partial(self._make, own))

@@ -2,7 +2,8 @@
 
 from xling_jax import schema
 from xling_jax.runs import fields
-from xling_jax.schema import LARGEST, Section, table
+from xling_jax.schema import EACH, LARGEST, Section, table
+from xling_jax.tasks import TASKS
 
 _TASK = {
     **table("batches  1..65536+  sizes of a batch that are tried"),
@@ -24,9 +25,9 @@ _TASK = {
 
 FIELDS: Section = {
     **fields.COMMON,
+    **table("runs.*  folder  workdir of the pretraining, by pair"),
+    "tasks": schema.several("what is learned", schema.choice("a task", *TASKS), 1, apart=True),
     **table("""
-        runs.*              folder             workdir of the pretraining, by pair
-        tasks               nli|ner|parsing+!  what is learned
         texts.*.*.*         file?              labelled examples, by task, language and part
         sentences.train     1..                of an embedded language's examples: to train on
         sentences.dev       1..                of an embedded language's examples: to select on
@@ -39,11 +40,8 @@ FIELDS: Section = {
         word_order          flag               measure how alike the order of words is (D&S appendix
                                                B.2)
     """),
-    "settings": dict.fromkeys(("nli", "ner", "parsing"), _TASK),
-    **table("""
-        parsing.subtypes     flag  keep what follows the colon of a relation
-        parsing.punctuation  flag  score punctuation too
-    """),
+    "settings": {EACH: _TASK},
+    **{name: task.options for name, task in TASKS.items() if task.options},
     "models": {
         **table("""
             length     8..131072  places of a row of tokens

@@ -11,16 +11,22 @@ import numpy as np
 
 from xling_jax import devices
 from xling_jax.batches.labelled import Encoded, Examples
-from xling_jax.batches.tasks import TaskSampler
+from xling_jax.batches.tasks import DeviceExamples, TaskSampler
 from xling_jax.experiments.zero_shot.jobs import Choice, Job
-from xling_jax.experiments.zero_shot.languages import Pretrained
+from xling_jax.experiments.zero_shot.pretrained import Pretrained
 from xling_jax.experiments.zero_shot.texts import Labelled
 from xling_jax.models.task_heads import HeadConfig
 from xling_jax.records import Identity
 from xling_jax.runs import store
 from xling_jax.runs.run import store_result
-from xling_jax.tasks.finetune import ENCODER, TaskProgram, TaskSetting, TaskStore, divide
-from xling_jax.tasks.predict import Predictor
+from xling_jax.tasks.finetune import (
+    ENCODER,
+    Predictor,
+    TaskProgram,
+    TaskSetting,
+    TaskStore,
+    divide,
+)
 from xling_jax.tasks.task import Task
 from xling_jax.training import sharding
 from xling_jax.training.checkpoints import Checkpoints
@@ -34,21 +40,23 @@ from xling_jax.training.step import RUNNING, State
 DEV = "dev"
 
 
-def row_name(job: Job, choice: Choice) -> str:
-    """What a result is called."""
-    return f"{job.name}/{choice.name}"
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """Settings of a job that are trained side by side; their batches are of one size."""
+
+    job: Job
+    seed: int
+    choices: Sequence[Choice]
 
 
 class Group:
-    """Fine-tunes some settings of one batch size, and tests them on all languages."""
+    """Fine-tunes some settings, and tests them on all languages."""
 
     def __init__(
         self,
         config: ml_collections.ConfigDict,
         workdir: Path,
-        job: Job,
-        chosen: Sequence[Choice],
-        seed: int,
+        settings: Settings,
         task: Task,
         texts: Labelled,
         pretrained: Pretrained,
@@ -60,21 +68,21 @@ class Group:
         A batch that not all devices can share is divided among fewer. What is `known` of the job
         is stored with its results.
         """
-        self._known = known
+        job, seed, chosen = settings.job, settings.seed, settings.choices
         self._config, self._workdir, self._job, self._task = config, workdir, job, task
-        self._texts, self._pretrained = texts, pretrained
-        section, sizes = config.settings[job.task], config.models
+        self._texts, self._pretrained, self._known = texts, pretrained, known
+        self._section = section = config.settings[job.task]
+        sizes, batch = config.models, chosen[0].batch
         # W&C freeze what a language has for itself; D&S train that of the first language.
         self._keeps_own = not sizes.train_own
         self._longest = min(sizes.length, pretrained.config.positions)
         self._labels = task.labels(texts.train)
-        batch = chosen[0].batch
         at_most = config.devices.replica_axis_at_most
         sharing = _sharing(job.task, batch, len(chosen), at_most)
         self._mesh = devices.make_mesh(len(chosen), sharing, at_most)
         self._replicas = [
             Replica(
-                row=row_name(job, choice),
+                row=job.setting(choice),
                 description=job.row.description,
                 seed=seed,
                 setting=TaskSetting.of(seed, choice.encoder, choice.head),
@@ -83,14 +91,10 @@ class Group:
             for choice in chosen
         ]
         encoded = task.encode(texts.train, pretrained.first, self._longest)
-        self._sampler = TaskSampler(
-            Examples.of(encoded, task.targets(texts.train, self._labels)),
-            batch,
-            self._mesh.shape[devices.DATA],
-            seed,
-            section.epochs,
-            section.examples,
-        )
+        self._cut = {"train": sum(each.cut for each in encoded)}
+        examples = Examples.of(encoded, task.targets(texts.train, self._labels))
+        shards = self._mesh.shape[devices.DATA]
+        self._sampler = TaskSampler(examples, batch, shards, seed, section.epochs, section.examples)
         per_epoch = self._sampler.steps_per_epoch
         total = section.epochs * per_epoch
         self._schedule = Schedule(
@@ -100,14 +104,16 @@ class Group:
             save_every=per_epoch,
             call=min(config.training.steps_per_call, per_epoch),
         )
-        head = HeadConfig(
-            kind=task.head,
-            labels=len(self._labels),
-            **{name: sizes[name] for name in ("dropout", "arcs", "relations", "parser_dropout")},
-        )
         self._program = TaskProgram(
             dataclasses.replace(pretrained.config, dropout=sizes.dropout, remat=sizes.remat),
-            head,
+            HeadConfig(
+                task.head,
+                len(self._labels),
+                dropout=sizes.dropout,
+                arcs=sizes.arcs,
+                relations=sizes.relations,
+                parser_dropout=sizes.parser_dropout,
+            ),
             OptimizerConfig(
                 total_steps=total,
                 warmup_steps=round(section.warmup * total),
@@ -119,15 +125,6 @@ class Group:
             added=0 if job.row.base is None else sizes.added,
             shards=sharding.shards_of(config.devices, self._mesh),
         )
-        self._cut = {"train": sum(each.cut for each in encoded)}
-
-    def _initial_state(self, seed: int) -> State:
-        return self._program.state_of(self._pretrained.first.params, seed)
-
-    @property
-    def folder(self) -> Path:
-        """Of the checkpoints."""
-        return checkpoints_of(self._workdir, [[r.row, r.seed] for r in self._replicas])
 
     def run(self, metrics: MetricsFile, interruption: Interruption) -> None:
         """Trains, evaluates and stores the replicas' results.
@@ -138,35 +135,33 @@ class Group:
         """
         evaluate = self._evaluator()
         self._describe()
-        checkpoints = Checkpoints(
-            self.folder,
-            identity=self._replicas[0].identity,
-            replicas=[(replica.row, replica.seed) for replica in self._replicas],
-        )
-        first = self._job.languages[0]
+        members = [(replica.row, replica.seed) for replica in self._replicas]
+        folder = checkpoints_of(self._workdir, members)
+        identity = self._replicas[0].identity
+        checkpoints = Checkpoints(folder, identity=identity, replicas=members)
         training = Training(
             self._program,
             self._mesh,
             self._replicas,
-            TaskStore(self._sampler.examples, self._own(first)),
+            TaskStore(DeviceExamples.of(self._sampler.examples), self._own(self._job.languages[0])),
             ResidentPipeline([self._sampler] * len(self._replicas)),
             self._schedule,
             checkpoints,
             metrics,
             evaluate,
             interruption,
-            initial_state=self._initial_state,
+            initial_state=lambda seed: self._program.state_of(self._pretrained.first.params, seed),
             profile=store.profile_folder(self._config, self._workdir),
             is_shown=lambda name: name.startswith(f"{self._task.metric}_"),
         )
         try:
             training.run()
         except Diverged:
-            self._store(training)
+            self._store(training, folder)
             raise
         finally:
             checkpoints.close()
-        self._store(training)
+        self._store(training, folder)
 
     def _own(self, language: str) -> Any:
         """A language's leaves that are not trained: none of the first one's, if all is."""
@@ -184,27 +179,25 @@ class Group:
         return lambda params: predict(params | {ENCODER: divide(params[ENCODER], frozen)[0]})
 
     def _describe(self) -> None:
+        """Says what is trained on what, and how many pieces were cut off."""
+        texts, batch = self._texts, self._sampler.batch
         frozen = ", ".join(sorted({"/".join(x.split("/")[:2]) for x in self._program.frozen}))
-        languages = ", ".join(
-            f"{len(items):,} of {name}" for name, items in self._texts.test.items()
-        )
+        tested = ", ".join(f"{len(items):,} of {name}" for name, items in texts.test.items())
         say(
-            f"{len(self._texts.train):,} examples to learn from, {len(self._texts.dev):,} to "
-            f"choose by, to test on {languages}; {len(self._labels)} labels; batches of "
-            f"{self._sampler.batch} on {dict(self._mesh.shape)} devices "
-            f"({devices.shares(self._sampler.batch, self._mesh)}), rows of "
+            f"{len(texts.train):,} examples to learn from, {len(texts.dev):,} to choose by, to "
+            f"test on {tested}; {len(self._labels)} labels; batches of {batch} on "
+            f"{dict(self._mesh.shape)} devices ({devices.shares(batch, self._mesh)}), rows of "
             f"{self._sampler.examples.tokens.shape[1]} tokens; "
             + (f"not trained: {frozen}" if frozen else "all is trained")
         )
-        if cut := {name: number for name, number in self._cut.items() if number}:
-            listed = ", ".join(f"{number:,} of {name}" for name, number in cut.items())
-            say(f"the model has {self._longest} places: pieces cut off: {listed}")
+        if cut := [f"{number:,} of {name}" for name, number in self._cut.items() if number]:
+            say(f"the model has {self._longest} places: pieces cut off: {', '.join(cut)}")
 
     def _evaluator(self):
         """What the loop calls with (step, state, settings)."""
-        task, first = self._task, self._job.languages[0]
-        sets = {DEV: (first, self._texts.dev)}
-        sets |= {language: (language, items) for language, items in self._texts.test.items()}
+        task, tests = self._task, self._texts.test
+        sets = {DEV: (self._job.languages[0], self._texts.dev)}
+        sets |= {language: (language, items) for language, items in tests.items()}
         predictors = {}
         for name, (language, items) in sets.items():
             encoded = task.encode(items, self._pretrained.models[language], self._longest)
@@ -218,50 +211,44 @@ class Group:
                 items, predictions = sets[name][1], predictor(state.params)
                 for number in running:
                     scores = task.scores(items, predictions[number], self._labels)
-                    own = {f"{metric}_{name}": value for metric, value in scores.items()}
-                    found[number] |= own
+                    found[number] |= {f"{x}_{name}": value for x, value in scores.items()}
             return found
 
         return evaluate
 
-    def _store(self, training: Training) -> None:
+    def _store(self, training: Training, folder: Path) -> None:
         """Adds the replicas to `results.json`, each with its last epoch, or with the one that is
         best on the first language's examples to choose by."""
-        task, texts = self._task, self._texts
+        task, texts, schedule = self._task, self._texts, self._schedule
         fixed = {f"examples_{name}": float(len(items)) for name, items in texts.test.items()}
         for language, items in texts.test.items():
             told = task.baselines(texts.train, items) | task.counted(items)
             fixed |= {f"{name}_{language}": value for name, value in told.items()}
         fixed |= {f"cut_{name}": float(number) for name, number in self._cut.items()}
-        dev = f"{task.metric}_{DEV}"
-        is_last = self._config.settings[self._job.task].select == "last"
+        is_last = self._section.select == "last"
         stopped_at = devices.fetch(training.state.stopped_at).tolist()
         for number, (replica, at) in enumerate(zip(self._replicas, stopped_at, strict=True)):
             values: dict[str, float] = {}
             step = None
             if at == RUNNING:
                 own = {each.step: each.metrics[number] for each in training.evaluations}
-                needed = {self._schedule.total} if is_last else {*self._schedule.evaluations}
+                needed = {schedule.total} if is_last else {*schedule.evaluations}
                 if lost := needed - own.keys():
                     raise ValueError(
-                        f"the checkpoints in {self.folder} lack the evaluation of {replica.name} "
-                        f"at step {min(lost)}, which its result needs: remove them to train again"
+                        f"the checkpoints in {folder} lack the evaluation of {replica.name} at "
+                        f"step {min(lost)}, which its result needs: remove them to train again"
                     )
-                step = max(own, key=lambda step: step if is_last else own[step][dev])
-                found = own[step]
-                values = {**found, **fixed, **self._known}
+                dev = f"{task.metric}_{DEV}"
+                step = max(own) if is_last else max(own, key=lambda step: own[step][dev])
+                values = {**own[step], **fixed, **self._known}
                 if not is_last:
-                    values["best_epoch"] = step / self._schedule.epoch
-            store_result(self._workdir, replica, self._schedule.total, at, values, step)
+                    values["best_epoch"] = step / schedule.epoch
+            store_result(self._workdir, replica, schedule.total, at, values, step)
 
 
 def _sharing(task: str, batch: int, replicas: int, at_most: int) -> list[jax.Device]:
     """As many devices as can share a batch of each replica evenly, as many of each process; for
-    `at_most` see `devices.replica_axis_at_most`.
-
-    Raises:
-      ValueError: not even one of each process can.
-    """
+    `at_most` see `devices.replica_axis_at_most`. ValueError if not even one of each process can."""
     own: dict[int, list[jax.Device]] = {}
     for device in jax.devices():
         own.setdefault(device.process_index, []).append(device)
@@ -275,9 +262,9 @@ def _sharing(task: str, batch: int, replicas: int, at_most: int) -> list[jax.Dev
     )
 
 
-def checkpoints_of(workdir: Path, members: Sequence[Sequence[Any]]) -> Path:
-    """The folder of the checkpoints of replicas, [row, seed], that train side by side."""
-    first, *others = [row for row, _ in members]
-    job, choice = first.rsplit("/", 3)[0], [row.split("/", 3)[3] for row in (first, *others)]
-    name = "_".join(x.replace("/", "-") for x in choice)
-    return workdir / "checkpoints" / f"{job.replace('/', '_')}_{name}_seed{members[0][1]}"
+def checkpoints_of(workdir: Path, members: Sequence[tuple[str, int]]) -> Path:
+    """The folder of the checkpoints of settings that train side by side."""
+    first, seed = members[0]
+    job = first.rsplit("/", 3)[0].replace("/", "_")
+    name = "_".join(row.split("/", 3)[3].replace("/", "-") for row, _ in members)
+    return workdir / "checkpoints" / f"{job}_{name}_seed{seed}"

@@ -1,4 +1,4 @@
-"""What is fine-tuned: each row of each pair on each task."""
+"""What is fine-tuned: each row of each pair on each task, with each setting of a search."""
 
 import dataclasses
 import itertools
@@ -21,9 +21,9 @@ LAYERS = {  # what a row does with the layers of its models
 class Row:
     """What a row's description says.
 
-    name, description: of the row. models: the row of pretraining, or ALONE. base: the number of
-    layers that are kept, frozen, with new ones on them (W&C §5.1.2); None: the model is fine-tuned
-    as it is. is_mapped: whether other languages' states are mapped to those of the first.
+    models: the row of pretraining, or ALONE. base: the number of layers that are kept, frozen,
+    with new ones on them (W&C §5.1.2); None: the model is fine-tuned as it is. is_mapped: whether
+    other languages' states are mapped to those of the first.
     """
 
     name: str
@@ -34,12 +34,8 @@ class Row:
 
 
 def parse(name: str, description: str) -> Row:
-    """Reads a description: a row of pretraining, and `first[N]` and `map` joined to it by `;`.
-
-    Raises:
-      ValueError: see `descriptions.parts`; a number of layers that is none, or a map without
-        layers to map.
-    """
+    """Reads a description: a row of pretraining, and `first[N]` and `map` joined to it by `;`;
+    ValueError if it means nothing."""
     models, *rest = (part.strip() for part in description.split(";"))
     if not models or "/" in models:
         raise ValueError(
@@ -62,12 +58,18 @@ def parse(name: str, description: str) -> Row:
 
 
 @dataclasses.dataclass(frozen=True)
-class Job:
-    """A pretrained row that learns a task.
+class Choice:
+    """A setting of a search: examples of a batch, learning rates of the encoder and the head."""
 
-    name: `PAIR/ROW/TASK`. pair: languages joined by `-`. row: see `Row`. task: its name. run: the
-    workdir of the pretraining.
-    """
+    batch: int
+    encoder: float
+    head: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """A pretrained row that learns a task; pair: languages joined by `-`; run: the workdir of the
+    pretraining."""
 
     pair: str
     row: Row
@@ -78,6 +80,10 @@ class Job:
     def name(self) -> str:
         """For results and messages."""
         return f"{self.pair}/{self.row.name}/{self.task}"
+
+    def setting(self, choice: Choice) -> str:
+        """What the result of a setting is called."""
+        return f"{self.name}/{choice.batch}/{choice.encoder:g}/{choice.head:g}"
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -93,27 +99,19 @@ class Job:
         }
 
 
-@dataclasses.dataclass(frozen=True)
-class Choice:
-    """A setting of a search: examples of a batch, learning rates of the encoder and the head."""
-
-    batch: int
-    encoder: float
-    head: float
-
-    @property
-    def name(self) -> str:
-        """For results and messages."""
-        return f"{self.batch}/{self.encoder:g}/{self.head:g}"
-
-
 def jobs(config: ml_collections.ConfigDict) -> list[Job]:
-    """The jobs of an experiment, tasks of a row together.
-
-    Raises:
-      ValueError: a field that means nothing.
-    """
-    check(config)
+    """The jobs of an experiment, tasks of a row together; ValueError naming a field that means
+    nothing, before anything is read."""
+    fields.check(config)
+    for pair in config.runs:
+        if len(pair.split("-")) < 2:
+            raise ValueError(f"pair={pair}: name two languages or more, joined by -")
+    for task in config.tasks:
+        if task not in config.settings:
+            raise ValueError(
+                f"tasks: the config has no settings for {task}; ask for it by the option task of "
+                f"configs/zero_shot.py, as task=all+{task}"
+            )
     rows = config_files.chosen_rows(config, parse)
     for row in rows:
         if row.base is not None and config.models.train_own:
@@ -131,11 +129,3 @@ def choices(config: ml_collections.ConfigDict, task: str) -> list[Choice]:
     """The settings that are tried for a task, those of one batch size together."""
     section = config.settings[task]
     return [Choice(batch, *rates) for batch in section.batches for rates in section.rates]
-
-
-def check(config: ml_collections.ConfigDict) -> None:
-    """Raises ValueError for a field that means nothing, before anything is read."""
-    fields.check(config)
-    for pair in config.runs:
-        if len(pair.split("-")) < 2:
-            raise ValueError(f"pair={pair}: name two languages or more, joined by -")

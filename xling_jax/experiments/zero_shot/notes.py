@@ -11,17 +11,16 @@ from xling_jax.experiments.zero_shot.scores import (
     DEV,
     MAJORITY,
     Board,
-    Job,
     Place,
     best_of,
     job_of,
     printed,
+    settings_ended,
 )
 from xling_jax.report.frame import Run
 from xling_jax.report.prose import listed, plural, spread, written
+from xling_jax.tasks import TASKS
 
-TITLES = {"nli": "NLI", "ner": "NER", "parsing": "Parsing"}
-MEASURES = {"nli": "accuracy", "ner": "span F1", "parsing": "LAS"}
 _LEAST = 3  # points of a correlation
 
 
@@ -35,40 +34,41 @@ def texts(run: Run, board: Board) -> dict[str, list[str]]:
     """Everything there is to say about the jobs of a run, and the figures."""
     numbers = [len(board.scores(row, task, board.targets))
                for task in board.tasks for row in board.rows]  # fmt: skip
-    epochs, total = {}, {}
-    for task in board.tasks:
-        chosen = [replica.metrics for job in board.of_task(task) for replica in job.chosen]
-        epochs[task] = [round(found["best_epoch"]) for found in chosen if "best_epoch" in found]
-        total[task] = run.field("settings", task, "epochs")
     return written(
         __file__,
-        tasks=board.tasks,
-        subtypes=run.field("parsing", "subtypes"),
-        punctuation=run.field("parsing", "punctuation"),
+        counted=[f"{TASKS[task].title}: {TASKS[task].described(run.field(task) or {})}."
+                 for task in board.tasks],
         sizes=_sizes(board),
         choice=_choice(run, board),
         is_partial=any(0 < number < len(board.targets) for number in numbers),
         seeds=len({each.seed for job in board.jobs for each in job.chosen}),
         below=_below(board),
-        has_paper=any(map(printed, board.rows)),
+        has_paper=any(printed(row, task) for row in board.rows for task in board.tasks),
         **_word_order(board),
         cut=_cut(board),
-        epochs=[f"{TITLES[task]} {spread(found)}" + (f" of {total[task]}" if total[task] else "")
-                for task, found in epochs.items() if found],
-        last=[TITLES[task] for task in board.tasks
+        epochs=list(filter(None, (_epochs(run, board, task) for task in board.tasks))),
+        last=[TASKS[task].title for task in board.tasks
               if run.field("settings", task, "select") == "last"],
         missing=_missing(board),
     )  # fmt: skip
 
 
+def _epochs(run: Run, board: Board, task: str) -> str:
+    """The best epochs of the chosen settings of a task, and of how many."""
+    chosen = [replica.metrics for job in board.of_task(task) for replica in job.chosen]
+    found = [round(metrics["best_epoch"]) for metrics in chosen if "best_epoch" in metrics]
+    total = run.field("settings", task, "epochs")
+    of = f" of {total}" if total else ""
+    return f"{TASKS[task].title} {spread(found)}{of}" if found else ""
+
+
 def _greatest(board: Board, task: str, start: str) -> dict[str, float]:
     """The greatest value of `start` + NAME among the chosen settings of a task, by name."""
     found: dict[str, float] = {}
-    for replica in (replica for job in board.of_task(task) for replica in job.chosen):
-        for name, value in replica.metrics.items():
-            if name.startswith(start):
-                own = name.removeprefix(start)
-                found[own] = max(value, found.get(own, 0.0))
+    for metrics in (replica.metrics for job in board.of_task(task) for replica in job.chosen):
+        for name in (name for name in metrics if name.startswith(start)):
+            own = name.removeprefix(start)
+            found[own] = max(metrics[name], found.get(own, 0.0))
     return found
 
 
@@ -78,7 +78,7 @@ def _sizes(board: Board) -> list[str]:
     for task in board.tasks:
         sizes = _greatest(board, task, "examples_")
         if own := [f"{number:,.0f} of {name}" for name, number in sizes.items() if name != DEV]:
-            each.append(f"{TITLES[task]} {listed(own)}")
+            each.append(f"{TASKS[task].title} {listed(own)}")
     return each
 
 
@@ -98,7 +98,7 @@ def _below(board: Board) -> dict[str, list[str]]:
     found = {}
     for task in board.tasks:
         known = board.baselines(task, MAJORITY)
-        found[TITLES[task]] = [
+        found[TASKS[task].title] = [
             f"{row} ({label(place, board.targets)})"
             for row in board.rows
             for place, score in board.scores(row, task, board.targets).items()
@@ -109,33 +109,28 @@ def _below(board: Board) -> dict[str, list[str]]:
 
 def _word_order(board: Board) -> dict[str, Any]:
     """The word order of languages as each row's models link their words, and its correlation with
-    the scores (D&S Appendix B.2)."""
+    the scores (D&S Appendix B.2); a source language's order is 1."""
     orders, correlations = [], dict[str, list[str]]()
     for row in board.rows:
         own: dict[str, float] = {}
         for task in board.tasks:
-            targets, sources = _points(board.of(row, task))
-            own |= {name: order for name, (order, _) in targets.items()}
-            if len(targets) >= _LEAST and sources:
-                every = [*targets.values(), (1.0, fmean(sources))]
+            points, sources = dict[str, tuple[float, float]](), list[float]()
+            for job in board.of(row, task):
+                source, *targets = job.languages
+                sources += [job.scores[source].mean] if source in job.scores else []
+                for name in targets:
+                    each = [x.metrics.get(f"order_{name}") for x in job.chosen]
+                    known = [order for order in each if order is not None]
+                    if known and name in job.scores:
+                        points[name] = fmean(known), job.scores[name].mean
+            own |= {name: order for name, (order, _) in points.items()}
+            if len(points) >= _LEAST and sources:
+                every = [*points.values(), (1.0, fmean(sources))]
                 text = f"{row} {_pearson(every[:-1])} ({_pearson(every)})"
-                correlations.setdefault(TITLES[task], []).append(text)
+                correlations.setdefault(TASKS[task].title, []).append(text)
         if own:
             orders.append(f"{row}: {listed(f'{name} {order:.2f}' for name, order in own.items())}")
     return {"orders": orders, "correlations": correlations}
-
-
-def _points(jobs: Sequence[Job]) -> tuple[dict[str, tuple[float, float]], list[float]]:
-    """Word order and score of each target language; the scores of the source languages, whose
-    order is 1."""
-    found: dict[str, tuple[float, float]] = {}
-    for job in jobs:
-        for language in job.languages[1:]:
-            name = f"order_{language}"
-            known = [r.metrics[name] for r in job.chosen if name in r.metrics]
-            if known and language in job.scores:
-                found[language] = fmean(known), job.scores[language].mean
-    return found, [j.scores[j.languages[0]].mean for j in jobs if j.languages[0] in j.scores]
 
 
 def _pearson(points: Sequence[tuple[float, float]]) -> str:
@@ -147,7 +142,7 @@ def _pearson(points: Sequence[tuple[float, float]]) -> str:
 
 def _cut(board: Board) -> dict[str, list[str]]:
     """How many pieces did not fit in a model, at most of all rows, by task."""
-    most = {TITLES[task]: _greatest(board, task, "cut_") for task in board.tasks}
+    most = {TASKS[task].title: _greatest(board, task, "cut_") for task in board.tasks}
     cut = {title: [f"{number:,.0f} ({name})" for name, number in own.items() if number]
            for title, own in most.items()}  # fmt: skip
     return {title: names for title, names in cut.items() if names}
@@ -176,10 +171,9 @@ def state(run: Run, board: Board) -> str:
         text = "Nothing has been logged yet."
     else:
         done = sum(job.has_ended for job in jobs)
-        ended, planned = sum(len(job.ended) for job in jobs), sum(job.planned for job in jobs)
         text = (
             f"{'Ended' if done == len(jobs) else 'Not finished'}: {done} of {len(jobs)} rows and "
-            f"tasks done, {ended} of {planned} settings."
+            f"tasks done, {settings_ended(jobs)} settings."
         )
     named: Mapping[str, Sequence[object]] = {
         "Task": board.tasks,

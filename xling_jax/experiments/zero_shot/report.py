@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from xling_jax.experiments.zero_shot import claims, notes
-from xling_jax.experiments.zero_shot.notes import MEASURES, TITLES, label
+from xling_jax.experiments.zero_shot.notes import label
 from xling_jax.experiments.zero_shot.scores import (
     BASELINES,
+    DELTA,
     DEV,
     LANGUAGES,
-    METRICS,
+    MEAN,
     SOURCE,
     Board,
     Job,
     Place,
     job_of,
     printed,
-    printed_scores,
     read,
+    settings_ended,
 )
 from xling_jax.report import page, table
 from xling_jax.report.claims import Verdicts
@@ -31,10 +33,10 @@ from xling_jax.report.figures import COLOURS, Card, Entry, Gallery, Line, Score,
 from xling_jax.report.frame import Measure, Run, curve_of, curves, mean_of, read_run
 from xling_jax.report.prose import cut, diverged_at
 from xling_jax.report.table import ABSENT, Column, Table, difference, percent
+from xling_jax.tasks import TASKS
 
 SUMMARY = "table1"
-MEAN, DELTA, AVERAGE = "mean", "delta", "average"
-_BASELINE = "baseline"
+AVERAGE = "average"  # of all tasks' differences
 _LABEL = 26
 _MOST = 4  # bars of a row that have room
 _KEPT = re.compile(r"([^;]+);first\[(\d+)\](;map)?")
@@ -75,32 +77,31 @@ def tables(board: Board, said: Sequence[str]) -> list[Table]:
 
 def _of_task(board: Board, task: str, said: Sequence[str]) -> Table:
     """A line a row, the paper's beneath ours; below all the baselines."""
-    columns, names = _columns(board)
+    columns, names = _columns(board, task)
     lines = []
     for row in board.rows:
         own = board.scores(row, task, names)
         cells = {names[place]: value for place, value in own.items()}
         lines.append(_line(row, board.of(row, task), cells | _means(board, row, task)))
-        if line := printed(row):
-            scores = printed_scores(line, task)
-            means = {MEAN: mean_of(list(scores.values())), DELTA: line.metrics[f"{task}_{DELTA}"]}
-            lines.append(_other_line(row, SOURCE, SOURCE, scores | means))
+        if paper := printed(row, task):
+            lines.append(table.Line(row, SOURCE, paper, SOURCE, seeds=ABSENT))
     for which in BASELINES:
         if known := board.baselines(task, which):
             cells = {names[place]: Measure(value) for place, value in known.items()}
             targets = [Measure(known[place]) for place in board.targets if place in known]
             if len(targets) == len(board.targets):
                 cells[MEAN] = mean_of(targets)
-            lines.append(_other_line(which, _BASELINE, f"{which} {_BASELINE}", cells))
-    caption = f"{MEASURES[task]}, percent"
-    return Table(f"{SUMMARY}_{task}", TITLES[task], caption, columns, lines, said)
+            source = f"{which} baseline"
+            lines.append(table.Line(which, "baseline", cells, source, seeds=ABSENT))
+    caption = f"{TASKS[task].measure}, percent"
+    return Table(f"{SUMMARY}_{task}", TASKS[task].title, caption, columns, lines, said)
 
 
-def _columns(board: Board) -> tuple[list[Column], dict[Place, str]]:
+def _columns(board: Board, task: str) -> tuple[list[Column], dict[Place, str]]:
     """The columns of a task's table, and the name of every place's."""
     targets, sources = board.targets, board.sources
     names = {place: label(place, targets) for place in targets}
-    paper = LANGUAGES if any(map(printed, board.rows)) else ()
+    paper = LANGUAGES if any(printed(row, task) for row in board.rows) else ()
     group = "target languages"
     columns = [Column(name, name, percent, group)
                for name in dict.fromkeys([*names.values(), *paper])]  # fmt: skip
@@ -122,29 +123,23 @@ def _summary(board: Board, said: Sequence[str]) -> Table:
     """Mean and difference of every task, and the mean of the differences."""
     columns, lines = list[Column](), []
     for task in board.tasks:
-        title = TITLES[task]
-        columns += [
-            Column(MEASURES[task], f"{task}_{MEAN}", percent, title, title),
-            Column("Δ", f"{task}_{DELTA}", difference, title, DELTA),
-        ]
+        title, measure = TASKS[task].title, TASKS[task].measure
+        columns.append(Column(measure, f"{task}_{MEAN}", percent, title, title))
+        columns.append(Column("Δ", f"{task}_{DELTA}", difference, title, DELTA))
     columns.append(Column("Δ", AVERAGE, difference, "all tasks", "all: delta"))
     for row in board.rows:
         jobs = [job for task in board.tasks for job in board.of(row, task)]
-        own = {task: _means(board, row, task) for task in board.tasks}
-        lines.append(_line(row, jobs, _averaged(own)))
-        if line := printed(row):
-            paper = {
-                task: {MEAN: mean_of(list(printed_scores(line, task).values())),
-                       DELTA: line.metrics[f"{task}_{DELTA}"]}
-                for task in board.tasks
-            }  # fmt: skip
-            lines.append(_other_line(row, SOURCE, SOURCE, _averaged(paper)))
+        own = _averaged({task: _means(board, row, task) for task in board.tasks})
+        lines.append(_line(row, jobs, own))
+        if paper := _averaged({task: printed(row, task) for task in board.tasks}):
+            lines.append(table.Line(row, SOURCE, paper, SOURCE, seeds=ABSENT))
     return Table(SUMMARY, "All tasks", "means over target languages", columns, lines, said)
 
 
 def _averaged(by_task: Mapping[str, Mapping[str, Measure]]) -> dict[str, Measure]:
-    """The numbers of all tasks, and the mean of the differences, where all have one."""
-    cells = {f"{task}_{name}": x for task, own in by_task.items() for name, x in own.items()}
+    """Mean and difference of all tasks, and the mean of the differences, where all have one."""
+    cells = {f"{task}_{name}": own[name] for task, own in by_task.items()
+             for name in (MEAN, DELTA) if name in own}  # fmt: skip
     deltas = [own[DELTA] for own in by_task.values() if DELTA in own]
     average = {AVERAGE: Measure(mean_of(deltas).mean)} if len(deltas) == len(by_task) else {}
     return cells | average
@@ -167,17 +162,11 @@ def _line(row: str, jobs: Sequence[Job], cells: Mapping[str, Measure]) -> table.
 def _seeds(jobs: Sequence[Job]) -> str:
     """How many seeds are in the means, and how many settings ended while some have not."""
     text = str(len({replica.seed for job in jobs for replica in job.chosen}))
-    ended, planned = sum(len(job.ended) for job in jobs), sum(job.planned for job in jobs)
-    if ended < planned:
-        text += f" ({ended} of {planned} settings ended)"
+    if any(len(job.ended) < job.planned for job in jobs):
+        text += f" ({settings_ended(jobs)} settings ended)"
     if lost := sum(len(job.lost) for job in jobs):
         text += f" ({lost} diverged)"
     return text
-
-
-def _other_line(row: str, what: str, source: str, cells: Mapping[str, Measure]) -> table.Line:
-    """A line that is not from our models."""
-    return table.Line(row, what, cells, source, seeds=ABSENT)
 
 
 def _settings(run: Run, board: Board) -> list[Any]:
@@ -199,7 +188,7 @@ def _settings(run: Run, board: Board) -> list[Any]:
             lines.append([replica.row, star, replica.seed, *numbers])
         if lines:
             header = ["setting", "", "seed", *metrics]
-            parts.append(page.Grid(header, lines, 2, f"{TITLES[task]}: every setting"))
+            parts.append(page.Grid(header, lines, 2, f"{TASKS[task].title}: every setting"))
     return parts or [page.NO_METRICS]
 
 
@@ -210,31 +199,30 @@ def blocks(board: Board) -> list[list[Place]]:
 
 
 def _bars(board: Board, gallery: Gallery) -> list[Card]:
+    """Of every task the scores of all rows that have any, and the paper's of the same languages,
+    as shares."""
     cards = []
     for task in board.tasks:
+        title, measure = TASKS[task].title, TASKS[task].measure
         for number, places in enumerate(blocks(board)):
             names = [label(place, board.targets) for place in places]
             scores = [Score(name, name, colour)
                       for name, colour in zip(names, COLOURS, strict=False)]  # fmt: skip
-            if entries := _entries(board, task, places):
-                name = f"rows_{task}" + (f"_{number + 1}" if number else "")
-                alt = f"Every row: {TITLES[task]}"
-                cards += gallery.card(name, alt, bars, entries, scores, MEASURES[task], wide=True)
+            entries = []
+            for row in board.rows:
+                own = board.scores(row, task, places)
+                ours = {label(at, board.targets): x.times(0.01) for at, x in own.items()}
+                paper = {name: x.times(0.01) for name, x in printed(row, task).items()
+                         if name in ours}  # fmt: skip
+                if ours:
+                    entries.append(Entry(cut(row, _LABEL), ours, paper))
+            if entries:
+                name, alt = (
+                    f"rows_{task}" + (f"_{number + 1}" if number else ""),
+                    f"Every row: {title}",
+                )
+                cards += gallery.card(name, alt, bars, entries, scores, measure, wide=True)
     return cards
-
-
-def _entries(board: Board, task: str, places: Sequence[Place]) -> list[Entry]:
-    """The scores of every row that has any, as shares, and the paper's of the same languages."""
-    found = []
-    for row in board.rows:
-        own = board.scores(row, task, places)
-        ours = {label(place, board.targets): value.times(0.01) for place, value in own.items()}
-        line = printed(row)
-        paper = printed_scores(line, task) if line else {}
-        shown = {name: value.times(0.01) for name, value in paper.items() if name in ours}
-        if ours:
-            found.append(Entry(cut(row, _LABEL), ours, shown))
-    return found
 
 
 def over_layers(board: Board, pair: str, task: str) -> list[Line]:
@@ -273,7 +261,7 @@ def by_epoch(run: Run) -> pd.DataFrame:
 
 def over_epochs(frame: pd.DataFrame, board: Board, pair: str, task: str) -> list[Line]:
     """The scores of every row of a pair `by_epoch`: means over seeds and settings."""
-    found, start = [], f"{METRICS[task]}_"
+    found, start = [], f"{TASKS[task].metric}_"
     for number, row in enumerate(board.rows):
         every = curves(frame[frame["row"] == f"{pair}/{row}/{task}"])
         own = {name.removeprefix(start): x for name, x in every.items() if name.startswith(start)}
@@ -283,28 +271,21 @@ def over_epochs(frame: pd.DataFrame, board: Board, pair: str, task: str) -> list
 
 
 def _by_layers(board: Board, gallery: Gallery) -> list[Card]:
-    def draw(pair: str, task: str) -> list[Card]:
+    cards = []
+    for task, (pair, _) in product(board.tasks, board.sources):
         lines = over_layers(board, pair, task)
         shown = {name: name for line in lines for name in line.curves}
-        alt = f"{TITLES[task]} by layers kept, {pair}"
-        return gallery.curves(f"layers_{task}_{pair}", alt, lines, shown, "layers kept")
-
-    return _each(board, draw)
+        alt = f"{TASKS[task].title} by layers kept, {pair}"
+        cards += gallery.curves(f"layers_{task}_{pair}", alt, lines, shown, "layers kept")
+    return cards
 
 
 def _by_epochs(run: Run, board: Board, gallery: Gallery) -> list[Card]:
-    frame = by_epoch(run)
-
-    def draw(pair: str, task: str) -> list[Card]:
-        source, *targets = pair.split("-")
-        shown = {DEV: f"{source}, to choose by", source: source} | {n: n for n in targets}
-        alt = f"{TITLES[task]} over epochs, {pair}"
+    cards, frame = [], by_epoch(run)
+    for task, (pair, source) in product(board.tasks, board.sources):
+        others = {name: name for name in pair.split("-")[1:]}
+        shown = {DEV: f"{source}, to choose by", source: source, **others}
+        alt = f"{TASKS[task].title} over epochs, {pair}"
         lines = over_epochs(frame, board, pair, task)
-        return gallery.curves(f"epochs_{task}_{pair}", alt, lines, shown, "epoch")
-
-    return _each(board, draw)
-
-
-def _each(board: Board, draw: Callable[[str, str], Iterable[Card]]) -> list[Card]:
-    """The cards of every task and pair."""
-    return [card for task in board.tasks for pair, _ in board.sources for card in draw(pair, task)]
+        cards += gallery.curves(f"epochs_{task}_{pair}", alt, lines, shown, "epoch")
+    return cards

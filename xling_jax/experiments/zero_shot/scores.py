@@ -9,18 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from statistics import fmean
 
 from xling_jax.report import published
 from xling_jax.report.frame import Measure, Run, mean_of, measured, minus
-from xling_jax.report.published import Printed
 from xling_jax.runs.results import Replica
+from xling_jax.tasks import TASKS
 
-METRICS = {"nli": "accuracy", "ner": "f1", "parsing": "las"}  # a task's main score
 DEFAULT = "default"
 DEV = "dev"
+MEAN, DELTA = "mean", "delta"  # over target languages; above row `DEFAULT`
 MAJORITY = "majority"
 BASELINES = (MAJORITY, "chance")
 _BEST = 2  # where the config does not say it
@@ -37,14 +36,14 @@ LANGUAGES = ("fr", "ru", "zh")
 Place = tuple[str, str]  # a pair, and one of its languages
 
 
-def printed(row: str) -> Printed | None:
-    """The printed line of a row, or None."""
-    return next((line for line in LINES if line.row == row), None)
-
-
-def printed_scores(line: Printed, task: str) -> dict[str, Measure]:
-    """What the paper prints for a task, by language."""
-    return {name: line.metrics[f"{task}_{name}"] for name in LANGUAGES}
+def printed(row: str, task: str) -> dict[str, Measure]:
+    """What the paper prints of a row and a task: by language, their `MEAN`, and `DELTA`, the
+    difference to row `DEFAULT`; empty if it does not have them."""
+    column, found = TASKS[task].column, [line.metrics for line in LINES if line.row == row]
+    if not column or not found:
+        return {}
+    scores = {name: found[0][f"{column}_{name}"] for name in LANGUAGES}
+    return {**scores, MEAN: mean_of(list(scores.values())), DELTA: found[0][f"{column}_{DELTA}"]}
 
 
 def job_of(name: str) -> str:
@@ -54,17 +53,16 @@ def job_of(name: str) -> str:
 
 def best_of(run: Run) -> int:
     """How many of the settings are averaged."""
-    best = run.field("best")
-    return best if isinstance(best, int) and best > 0 else _BEST
+    return run.field("best") or _BEST
 
 
 @dataclass(frozen=True)
 class Job:
     """What a row of a pair has reached on a task.
 
-    description: of the row. planned: the settings there are, over seeds. ended: those that have
-    ended, diverged or not. has_begun: whether anything was logged. chosen: the best settings of
-    each seed. scores: by language, and `DEV`, in percent.
+    planned: the settings there are, over seeds. ended: those that have ended, diverged or not.
+    has_begun: whether anything was logged. chosen: the best settings of each seed. scores: by
+    language, and `DEV`, in percent.
     """
 
     pair: str
@@ -98,6 +96,11 @@ class Job:
         return 0 < self.planned <= len(self.ended)
 
 
+def settings_ended(jobs: Sequence[Job]) -> str:
+    """How many settings of some jobs have ended, as "2 of 3"."""
+    return f"{sum(len(job.ended) for job in jobs)} of {sum(job.planned for job in jobs)}"
+
+
 @dataclass(frozen=True)
 class Board:
     """All jobs of a run, in the config's order."""
@@ -106,12 +109,10 @@ class Board:
 
     @property
     def rows(self) -> list[str]:
-        """Pretrained rows."""
         return list(dict.fromkeys(job.row for job in self.jobs))
 
     @property
     def tasks(self) -> list[str]:
-        """Tasks."""
         return list(dict.fromkeys(job.task for job in self.jobs))
 
     @property
@@ -122,22 +123,15 @@ class Board:
     @property
     def targets(self) -> list[Place]:
         """Each pair with the languages that are not learned from."""
-        found = ((job.pair, name) for job in self.jobs for name in job.languages[1:])
-        return list(dict.fromkeys(found))
-
-    @cached_property
-    def _by_row(self) -> dict[tuple[str, str], list[Job]]:
-        found: dict[tuple[str, str], list[Job]] = {}
-        for job in self.jobs:
-            found.setdefault((job.row, job.task), []).append(job)
-        return found
+        return list(
+            dict.fromkeys((job.pair, name) for job in self.jobs for name in job.languages[1:])
+        )
 
     def of(self, row: str, task: str) -> list[Job]:
         """The jobs of a row and a task, one a pair."""
-        return self._by_row.get((row, task), [])
+        return [job for job in self.of_task(task) if job.row == row]
 
     def of_task(self, task: str) -> list[Job]:
-        """The jobs of a task."""
         return [job for job in self.jobs if job.task == task]
 
     def scores(self, row: str, task: str, places: Iterable[Place]) -> dict[Place, Measure]:
@@ -164,14 +158,13 @@ class Board:
 
     def baselines(self, task: str, which: str) -> dict[Place, float]:
         """A baseline of every pair and language, as far as known, in percent."""
-        found: dict[Place, float] = {}
-        for job in self.of_task(task):
-            for replica in job.chosen:
-                for language in job.languages:
-                    value = replica.metrics.get(f"{which}_{language}")
-                    if value is not None:
-                        found.setdefault((job.pair, language), 100 * value)
-        return found
+        return {
+            (job.pair, language): 100 * replica.metrics[f"{which}_{language}"]
+            for job in reversed(self.of_task(task))
+            for replica in reversed(job.chosen)
+            for language in job.languages
+            if f"{which}_{language}" in replica.metrics
+        }
 
 
 def read(run: Run) -> Board:
@@ -187,37 +180,35 @@ def read(run: Run) -> Board:
     for name in dict.fromkeys([*run.config.get("rows", ()), *ended, *sorted(planned)]):
         pair, _, rest = name.partition("/")
         row, _, task = rest.rpartition("/")
-        if not row or task not in METRICS or "-" not in pair:
+        if not row or task not in TASKS or "-" not in pair:
             continue
         own, replicas = planned.get(name, set()), ended.get(name, [])
         described = run.description(name) or next((r.description for r in replicas), "")
-        chosen = _chosen(replicas, METRICS[task], best)
-        found.append(
-            Job(pair, row, task, described, len(own), replicas, bool(replicas or own & logged),
-                chosen, _scores(chosen, METRICS[task]))
-        )  # fmt: skip
+        chosen = _chosen(replicas, f"{TASKS[task].metric}_{DEV}", best)
+        scores = _scores(chosen, f"{TASKS[task].metric}_")
+        has_begun = bool(replicas or own & logged)
+        found.append(Job(pair, row, task, described, len(own), replicas, has_begun, chosen, scores))
     return Board(found)
 
 
-def _chosen(ended: Sequence[Replica], metric: str, best: int) -> list[Replica]:
+def _chosen(ended: Sequence[Replica], dev: str, best: int) -> list[Replica]:
     """Of each seed the settings with the highest scores on the examples to choose by."""
-    name = f"{metric}_{DEV}"
-    good = [r for r in ended if r.diverged_at is None and name in r.metrics]
+    good = [r for r in ended if r.diverged_at is None and dev in r.metrics]
     found = []
     for seed in sorted({replica.seed for replica in good}):
         own = [replica for replica in good if replica.seed == seed]
-        found += sorted(own, key=lambda replica: -replica.metrics[name])[:best]
+        found += sorted(own, key=lambda replica: -replica.metrics[dev])[:best]
     return found
 
 
-def _scores(chosen: Sequence[Replica], metric: str) -> dict[str, Measure]:
+def _scores(chosen: Sequence[Replica], start: str) -> dict[str, Measure]:
     """The main score of every language: the mean over the settings, then over seeds."""
     values: dict[str, dict[int, list[float]]] = {}
     for replica in chosen:
         for name, value in replica.metrics.items():
-            if name.startswith(f"{metric}_"):
-                language = name.removeprefix(f"{metric}_")
-                values.setdefault(language, {}).setdefault(replica.seed, []).append(100 * value)
+            if name.startswith(start):
+                of_seeds = values.setdefault(name.removeprefix(start), {})
+                of_seeds.setdefault(replica.seed, []).append(100 * value)
     return {
         language: measured({seed: fmean(each) for seed, each in own.items()})
         for language, own in values.items()

@@ -10,14 +10,13 @@ import ml_collections
 from xling_jax import errors
 from xling_jax.corpora import text as corpora
 from xling_jax.corpora.sources import SYNTHETIC
-from xling_jax.experiments.zero_shot import maps
+from xling_jax.experiments.zero_shot import pretrained
 from xling_jax.experiments.zero_shot.jobs import Job
+from xling_jax.experiments.zero_shot.pretrained import Parallel
 from xling_jax.linalg.word_aligner import Links
 from xling_jax.runs import config_files, store
 from xling_jax.runs.texts import of_run
-from xling_jax.tasks.ner_task import NamedEntities
-from xling_jax.tasks.nli import NaturalLanguageInference
-from xling_jax.tasks.parsing_task import DependencyParsing
+from xling_jax.tasks import TASKS
 from xling_jax.tasks.task import Task
 
 PARTS = ("train", "dev", "test")
@@ -36,76 +35,69 @@ class Labelled:
 
 
 def task(name: str, config: ml_collections.ConfigDict) -> Task:
-    """The task of a name.
-
-    Raises:
-      ValueError: there is none.
-    """
-    if name == "parsing":
-        return DependencyParsing(config.parsing.subtypes, config.parsing.punctuation)
-    plain = {"nli": NaturalLanguageInference, "ner": NamedEntities}
-    return config_files.choose("task", name, plain | {"parsing": DependencyParsing})()
+    """The task of a name, with its options."""
+    found = config_files.choose("task", name, TASKS)
+    return found(**(config[name] if found.options else {}))
 
 
 class LabelledReader:
-    """Reads the examples of tasks, each once."""
+    """Reads the examples of tasks, each once.
+
+    Its methods raise ValueError or FileNotFoundError, naming the field of a file that is not given
+    or cannot be read.
+    """
 
     def __init__(self, config: ml_collections.ConfigDict, section: str = ""):
         """Takes the config, and the section of a larger one that it is; reads nothing yet."""
         self._config, self._section = config, f"{section}." * bool(section)
         self._read: dict[tuple[str, ...], list[Any]] = {}
 
-    def _fields(self, name: str, languages: tuple[str, ...]) -> list[tuple[str, str]]:
-        """The parts of the languages that a task reads."""
-        first, *others = languages
-        return [(first, part) for part in PARTS] + [(other, "test") for other in others]
+    def _entry(self, field: str, path: str, language: str) -> dict[str, Any]:
+        return store.hashed(path, language, field, self._section + field)
 
     def manifest(self, name: str, languages: tuple[str, ...]) -> list[dict[str, Any]]:
-        """The files of a task, with hashes; they are read, as they may be wrong.
-
-        Raises:
-          ValueError, FileNotFoundError: one is not given or cannot be read; its field is named.
-        """
+        """The files of a task, with hashes; they are read, as they may be wrong."""
         found = []
-        for language, part in self._fields(name, languages):
-            field, path = self._field(name, language, part), self._path(name, language, part)
+        first, *others = languages
+        wanted = [(first, part) for part in PARTS] + [(other, "test") for other in others]
+        for language, part in wanted:
+            path = self._config.texts[name][language][part]
+            field = f"texts.{name}.{language}.{part}"
             if not path:
                 raise ValueError(
-                    f"{field} is empty: give a file with --config.{field}=FILE, or choose another "
-                    "task"
+                    f"{self._section}{field} is empty: give a file with --config.{self._section}"
+                    f"{field}=FILE, or choose another task"
                 )
             if path != SYNTHETIC:
-                short = field.removeprefix(self._section)
-                found.append(store.hashed(path, language, short, field))
+                found.append(self._entry(field, path, language))
                 self._part(name, "-".join(languages), language, part)
         return found
 
-    def _field(self, name: str, language: str, part: str) -> str:
-        return f"{self._section}texts.{name}.{language}.{part}"
-
-    def _path(self, name: str, language: str, part: str) -> str:
-        return self._config.texts[name][language][part]
-
     def read(self, name: str, pair: str) -> Labelled:
-        """The examples of a task in a pair's languages.
+        """The examples of a task in a pair's languages."""
+        languages = pair.split("-")
+        train, dev = (self._part(name, pair, languages[0], part) for part in ("train", "dev"))
+        tests = {language: self._part(name, pair, language, "test") for language in languages}
+        return Labelled(train, dev, tests)
 
-        Raises:
-          ValueError, FileNotFoundError: some cannot be read; their field is named.
-        """
-        languages = tuple(pair.split("-"))
-        first = languages[0]
-        return Labelled(
-            self._part(name, pair, first, "train"),
-            self._part(name, pair, first, "dev"),
-            {language: self._part(name, pair, language, "test") for language in languages},
-        )
+    def _part(self, name: str, pair: str, language: str, part: str) -> list[Any]:
+        path, run = self._config.texts[name][language][part], self._config.runs[pair]
+        key = (name, language, part, run if path == SYNTHETIC else "")
+        if key not in self._read:
+            with errors.in_field(f"{self._section}texts.{name}.{language}.{part}"):
+                of = task(name, self._config)
+                if path == SYNTHETIC:
+                    first, *others = languages = pair.split("-")
+                    side = int(language != first)
+                    both = of_run(run, languages).pair(language if side else others[-1])
+                    made = of.make(both, self._config.sentences[part], SEEDS[part])
+                    self._read[key] = made[side]
+                else:
+                    self._read[key] = of.read(path, language)
+        return self._read[key]
 
     def parallel_manifest(self, job: Job) -> list[dict[str, Any]]:
-        """The files that the maps of a job are learned from, with hashes.
-
-        Raises:
-          ValueError, FileNotFoundError: one is not given or cannot be read; its field is named.
-        """
+        """The files that the maps of a job are learned from, with hashes."""
         found = []
         for language in job.languages[1:]:
             own = self._config.parallel[language]
@@ -115,26 +107,19 @@ class LabelledReader:
                     "files nor links"
                 )
             for part in ("first", "second", "links"):
-                field, path = f"{self._section}parallel.{language}.{part}", own[part]
+                field, path = f"parallel.{language}.{part}", own[part]
                 if not path and part != "links":
                     raise ValueError(
-                        f"{field} is empty: row {job.row.name} learns maps from parallel text; "
-                        "give both sides, line by line translations"
+                        f"{self._section}{field} is empty: row {job.row.name} learns maps from "
+                        "parallel text; give both sides, line by line translations"
                     )
                 if path and path != SYNTHETIC:
-                    short = field.removeprefix(self._section)
-                    found.append(store.hashed(path, language, short, field))
+                    found.append(self._entry(field, path, language))
         return found
 
     @functools.cache  # noqa: B019 - readers are few
-    def parallel(
-        self, pair: str, language: str
-    ) -> tuple[tuple[list[str], list[str]], list[Links] | None]:
-        """Sentences of a pair's first language and their translations, and links if given.
-
-        Raises:
-          ValueError, FileNotFoundError: they cannot be read; the field is named.
-        """
+    def parallel(self, pair: str, language: str) -> tuple[Parallel, list[Links] | None]:
+        """Sentences of a pair's first language and their translations, and links if given."""
         own, number = self._config.parallel[language], self._config.sentences.parallel
         languages = pair.split("-")
         if own.second == SYNTHETIC:
@@ -142,25 +127,6 @@ class LabelledReader:
             return embedded.parallel(language, number, SEEDS["parallel"]), None
         with errors.in_field(f"{self._section}parallel.{language}"):
             first, second = corpora.read_parallel(own.first, own.second, (languages[0], language))
-            links = maps.read_links(own.links, len(first.sentences)) if own.links else None
+            links = pretrained.read_links(own.links, len(first.sentences)) if own.links else None
         sides = first.sentences[:number], second.sentences[:number]
         return sides, links[:number] if links else None
-
-    def _part(self, name: str, pair: str, language: str, part: str) -> list[Any]:
-        path = self._path(name, language, part)
-        key = (name, language, part, self._config.runs[pair] if path == SYNTHETIC else "")
-        if key not in self._read:
-            with errors.in_field(self._field(name, language, part)):
-                if path == SYNTHETIC:
-                    self._read[key] = self._made(name, pair, language, part)
-                else:
-                    self._read[key] = task(name, self._config).read(path, language)
-        return self._read[key]
-
-    def _made(self, name: str, pair: str, language: str, part: str) -> list[Any]:
-        languages = pair.split("-")
-        embedded = of_run(self._config.runs[pair], languages)
-        number = self._config.sentences[part]
-        side = int(language != languages[0])
-        both = embedded.pair(language if side else languages[-1])
-        return task(name, self._config).make(both, number, SEEDS[part])[side]

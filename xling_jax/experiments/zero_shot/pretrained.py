@@ -1,0 +1,161 @@
+"""The models of a pretrained row: what its languages share, what each has for itself, and the maps
+from one language's states to another's (W&C §5.1.2)."""
+
+import dataclasses
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from flax import traverse_util
+
+from xling_jax import errors, numerals
+from xling_jax.corpora import sources
+from xling_jax.evaluators.text_encoder import TextEncoder
+from xling_jax.linalg import word_aligner
+from xling_jax.linalg.affine import AffineMap
+from xling_jax.linalg.word_aligner import Links
+from xling_jax.models import folders
+from xling_jax.models.bert import BertConfig
+from xling_jax.models.text_model import TextModel
+from xling_jax.tasks.finetune import MAP, divide
+
+Parallel = tuple[Sequence[str], Sequence[str]]  # of the first language, and their translations
+
+
+@dataclasses.dataclass(frozen=True)
+class Pretrained:
+    """The models of one row and seed, by language; the first is that which is fine-tuned on.
+
+    frozen: the paths of leaves that the models do not share, as those of a language's partition:
+    they stay as they are while the first language is learned, and each language is tested with its
+    own (W&C §4.3). maps: of each language's states, if they are mapped.
+    """
+
+    models: Mapping[str, TextModel]
+    frozen: frozenset[str]
+    maps: Mapping[str, AffineMap] = dataclasses.field(default_factory=dict)
+
+    @property
+    def first(self) -> TextModel:
+        """The model that is fine-tuned."""
+        return next(iter(self.models.values()))
+
+    @property
+    def config(self) -> BertConfig:
+        """The first model's size."""
+        return self.first.config
+
+    def own(self, language: str) -> Any:
+        """The leaves of a language's encoder that are not trained, as a tree."""
+        found = divide(self.models[language].params, self.frozen)[1]
+        return found | ({MAP: self.maps[language]} if self.maps else {})
+
+    def all_frozen(self, maps: Mapping[str, AffineMap]) -> "Pretrained":
+        """The same models, of which nothing is trained, with these maps."""
+        encoder = divide(self.first.params, frozenset())[0]
+        paths = frozenset(traverse_util.flatten_dict(encoder, sep="/"))
+        return Pretrained(self.models, paths, maps)
+
+
+def of_folders(paths: Mapping[str, Path]) -> Pretrained:
+    """Reads the models of languages, of which the first is fine-tuned on; FileNotFoundError or
+    ValueError if one cannot be read, or they are of different sizes."""
+    models: dict[str, TextModel] = {}
+    for language, folder in paths.items():
+        with errors.in_field(language):
+            models[language] = folders.load(folder, language)
+    first, *others = models.values()
+    for language, model in models.items():
+        sizes = [dataclasses.replace(x.config, vocabulary_size=1) for x in (first, model)]
+        if sizes[0] != sizes[1]:
+            raise ValueError(f"{paths[language]} is a model of another size than the first one")
+    written = [model.own for model in models.values() if model.own is not None]
+    if len(written) == len(models):
+        own = frozenset().union(*written)
+    else:  # nobody wrote down what is a language's own: it is what differs
+        flat = [traverse_util.flatten_dict(dict(x.params), sep="/") for x in (first, *others)]
+        own = frozenset(
+            path
+            for path, leaf in flat[0].items()
+            if not all(np.array_equal(leaf, other[path]) for other in flat[1:])
+        )
+    return Pretrained(models, frozenset(path for path in own if not path.startswith("mlm/")))
+
+
+def read_links(path: str | os.PathLike[str], number: int) -> list[Links]:
+    """Reads the links of sentences as fast_align and others write them, `0-0 1-2`, a pair a line;
+    ValueError naming the line if they are none, or not of so many sentences."""
+    found: list[Links] = []
+    for line_number, line in sources.numbered(path):
+        links = []
+        for part in line.split():
+            first, _, second = part.partition("-")
+            try:
+                links.append((numerals.whole(first), numerals.whole(second)))
+            except ValueError as error:
+                way_out = ": leave possible links out, or write 1p2 as 1-2" if "p" in part else ""
+                raise sources.wrong(
+                    path, line_number, f"{part!r} is no link such as 0-1{way_out}"
+                ) from error
+        found.append(links)
+    if not line:
+        found.pop()  # what is behind the last line's end
+    if len(found) != number:
+        raise ValueError(
+            f"{path} has links for {len(found)} sentences, and there are {number}: give a line for "
+            "each pair of sentences, and none for lines that are blank in both texts"
+        )
+    return found
+
+
+def _written(first: TextModel, target: TextModel, sentences: Parallel) -> list[list[str]]:
+    """Translations as the two models write them."""
+    return [
+        [model.write(text) for text in texts]
+        for model, texts in zip((first, target), sentences, strict=True)
+    ]
+
+
+def link(first: TextModel, target: TextModel, sentences: Parallel) -> list[Links]:
+    """Links between the words of translations as two models write them, by `word_aligner`."""
+    own, other = ([text.split() for text in side] for side in _written(first, target, sentences))
+    return word_aligner.align(own, other)
+
+
+def learn(
+    target: TextModel, first: TextModel, layer: int, sentences: Parallel, links: list[Links]
+) -> AffineMap:
+    """The map of a layer's states of `target` to the first model's, learned from linked words.
+
+    Links are between words as the models write them, from the first language's. ValueError: one is
+    outside its sentences, or they are fewer than the states have dimensions.
+    """
+    written = _written(first, target, sentences)
+    vectors, is_there = [], []
+    for side, model in enumerate((first, target)):
+        wanted = [sorted({link[side] for link in linked}) for linked in links]
+        for number, (words, text) in enumerate(zip(wanted, written[side], strict=True), 1):
+            if words and words[-1] >= (size := len(text.split())):
+                raise ValueError(
+                    f"sentence {number} has {size} words, and a link to word {words[-1]}: links "
+                    "are between words as the models' text is tokenized"
+                )
+        found, whole = TextEncoder(model, [layer]).occurrences(written[side], wanted)
+        place, start = [], 0
+        for linked, words in zip(links, wanted, strict=True):
+            at = {word: start + n for n, word in enumerate(words)}
+            place += [at[link[side]] for link in linked]
+            start += len(words)
+        vectors.append(found[0][place])
+        is_there.append(whole[place])
+    both = is_there[0] & is_there[1]
+    width = vectors[0].shape[1]
+    if both.sum() < width:
+        raise ValueError(
+            f"{both.sum()} linked words are too few to learn a map of {width} dimensions from: "
+            "give more parallel sentences"
+        )
+    return AffineMap.learn(jnp.asarray(vectors[1][both]), jnp.asarray(vectors[0][both]))
