@@ -14,7 +14,7 @@ from pathlib import Path
 from laptop import run, windows
 
 from xling_jax.report import figures
-from xling_jax.report.rows import curves, read_run
+from xling_jax.report.frame import read_run
 
 ROWS = {"no_anchors": "shared", "no-anchors;sep[embeddings/positions]": "each language's own"}
 SEQUENCES = {16: 18, 24: 12, 32: 9, 48: 6}  # of a part, so that an update has as many tokens
@@ -53,7 +53,7 @@ def draw(arguments: argparse.Namespace) -> None:
             for panel, length in zip(panels, arguments.lengths, strict=True):
                 found = read_run(arguments.workdir / f"{width}-{length}")
                 for colour, (row, label) in zip(figures.COLOURS, ROWS.items(), strict=False):
-                    curve = curves(found.metrics.evaluations, row, found.seeds_diverged(row))
+                    curve = found.curves(row)
                     steps = [step / 1000 for step in curve["retrieval"].steps]
                     panel.plot(steps, curve["retrieval"].mean, color=colour, label=label)
                 panel.set_title(f"windows of {length}, {width} wide")

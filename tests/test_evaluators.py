@@ -11,7 +11,7 @@ from xling_jax import devices
 from xling_jax.batches import hashing, setting
 from xling_jax.batches.corruption import PieceRange
 from xling_jax.batches.store import TokenStore
-from xling_jax.evaluators import perplexity
+from xling_jax.evaluators import perplexity, registry
 from xling_jax.evaluators.multilinguality import Multilinguality, Texts, paper_layers
 from xling_jax.models import heads, partition
 from xling_jax.models.bert import Bert, BertConfig
@@ -25,6 +25,7 @@ MODEL = BertConfig(
     vocabulary_size=2 * SHIFT, layers=3, hidden=16, intermediate=32, heads=2, positions=256
 )
 LAYERS = (0, 2)
+NAMES = registry.names(registry.SENTENCES, registry.PIECES, registry.TOKENS)
 ROWS = ("original", "lang-pos;shift-special", "inv-order")
 
 
@@ -72,7 +73,14 @@ def evaluated(replicas=1, data=1):
     texts = Texts(store(sentences("train")), store(sentences("dev")), store(pieces))
     mesh = devices.make_mesh(replicas, jax.devices()[: replicas * data])
     evaluation = Multilinguality(
-        MODEL, texts, PieceRange(2, SHIFT), mesh, layers=LAYERS, sentences=16, row_lengths=(16,)
+        MODEL,
+        texts,
+        PieceRange(2, SHIFT),
+        mesh,
+        names=NAMES,
+        layers=LAYERS,
+        sentences=16,
+        row_lengths=(16,),
     )
     found = []
     for start in range(0, len(ROWS), replicas):
@@ -211,6 +219,7 @@ def test_a_layer_that_the_model_lacks_is_refused():
             texts,
             PieceRange(2, SHIFT),
             devices.make_mesh(1),
+            names=NAMES,
             layers=(0, 9),
             sentences=16,
             row_lengths=(16,),

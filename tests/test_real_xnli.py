@@ -273,7 +273,7 @@ def test_held_out_perplexity_does_not_depend_on_the_number_of_devices(tmp_path):
     for number in (1, 8):
         mesh = devices.make_mesh(1, jax.devices()[:number])
         places = [devices.place(x, mesh, devices.A_REPLICA) for x in (params, stack([setting]))]
-        (metrics,), _ = data.evaluator(model, mesh, (), made.batches)(*places)
+        (metrics,), _ = data.evaluator(model, mesh, (), (), made.batches)(*places)
         found.append(metrics)
     assert found[0].keys() == found[1].keys() and len(found[0]) == 4
     for name, value in found[0].items():

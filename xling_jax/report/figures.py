@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from xling_jax.files import write_beside
-from xling_jax.report.frame import Curve, Measure, Row
+from xling_jax.report.frame import Curve, Measure, Row, decoded
 from xling_jax.report.prose import diverged_at
 
 if TYPE_CHECKING:
@@ -189,7 +189,10 @@ def _top(values: Iterable[float]) -> float:
 
 def _kind(name: str) -> str:
     """The axis of a panel: a perplexity's, a loss's or a score's."""
-    return name if name == "loss" else "perplexity" if name.startswith("perplexity") else "score"
+    evaluator = decoded(name).evaluator
+    if evaluator is None:
+        return name if name == "perplexity" else "score"
+    return evaluator.unit
 
 
 def side_by_side(

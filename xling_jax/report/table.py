@@ -15,8 +15,9 @@ from typing import Any, ClassVar, NamedTuple
 
 import pandas as pd
 
+from xling_jax.evaluators.registry import EVALUATORS
 from xling_jax.files import write_beside
-from xling_jax.report.frame import Measure, Row, Run
+from xling_jax.report.frame import Measure, Row, Run, decoded
 from xling_jax.report.prose import cut, diverged_at, plain
 
 ABSENT, OURS = "–", "ours"
@@ -71,6 +72,9 @@ def perplexity_sd(value: float) -> str:
     return f"{value:.1f}" if value < 100 else perplexity(value)
 
 
+FORMATS = {"score": score, "share": share, "perplexity": perplexity, "whole": whole}  # registry's
+
+
 class Column(NamedTuple):
     """A column of numbers: the metric, how its means and standard deviations are written.
 
@@ -83,6 +87,20 @@ class Column(NamedTuple):
     group: str = ""
     short: str = ""
     show_sd: Callable[[float], str] | None = None
+
+    @classmethod
+    def of(
+        cls, name: str, group: str = "", title: str = "", short: str = "",
+        show: Callable[[float], str] | None = None,
+    ) -> Column:  # fmt: skip
+        """The column of a metric, with what the registry says of it where nothing else is said."""
+        found = EVALUATORS[decoded(name).name]
+        show, sd = show or FORMATS[found.format], None
+        if found.unit == "perplexity":
+            sd = perplexity_sd
+        if not title:
+            title, short = found.heading, found.short
+        return cls(title, name, show, group or found.group, short, sd)
 
     def texts(self, line: Line) -> tuple[str, str]:
         """Mean and standard deviation; an absent one is a dash, an absent sd empty."""

@@ -12,6 +12,7 @@ from xling_jax.batches import streams
 from xling_jax.corpora.embedded import config as first_language
 from xling_jax.corpora.embedded import second as second_language
 from xling_jax.descriptions import MOST_EPOCHS
+from xling_jax.evaluators import registry
 from xling_jax.schema import EACH, Section
 
 SOURCE = "a text file, or tfds:NAME[/CONFIG][:SPLIT][#FIELD]"
@@ -67,6 +68,13 @@ _LAYERS = schema.several(
     schema.whole("a layer", 0, 1000),
     apart=True,
 )
+
+
+def _names(*of: str) -> schema.Field:
+    known = schema.choice("a metric", *registry.names(*of))
+    return schema.several("what is measured besides perplexity", known, apart=True)
+
+
 _ROW_LENGTHS = schema.several(
     "places of a row that sentences are packed into; longer sentences have longer rows",
     schema.whole("places", 4, 2**16),
@@ -169,7 +177,11 @@ _FAKE_ENGLISH: Section = {
         "epochs": schema.whole("passes over the text; 0: as training.epochs", 0, MOST_EPOCHS),
     },
     "training": {"epochs": _EPOCHS, **_TRAINING},
-    "evaluators": {"layers": _LAYERS, "curve": _CURVE},
+    "evaluators": {
+        "names": _names(registry.SENTENCES, registry.PIECES, registry.TOKENS),
+        "layers": _LAYERS,
+        "curve": _CURVE,
+    },
     "devices": _DEVICES,
     "profile": _PROFILE,
 }
@@ -254,6 +266,7 @@ _BILINGUAL: Section = {
         "start_from": schema.text("folder of the best checkpoint to begin with", "a folder"),
     },
     "evaluators": {
+        "names": _names(registry.SENTENCES, registry.DICTIONARY),
         "layers": _LAYERS,
         "sentences": schema.whole("sentences encoded at once", most=2**20),
         "row_lengths": _ROW_LENGTHS,

@@ -248,7 +248,7 @@ class Preparer:
                     languages.encode(k, [pair[side] for pair in kept])
                     for side, k in enumerate((0, number))
                 ]
-                yield Translated(f"retrieval_{name}", (0, number), (ids[0], ids[1]))
+                yield Translated(name, (0, number), (ids[0], ids[1]))
             if own.test_dictionary is not None:
                 entries = self._as_text(own.test_dictionary).entries.items()
                 pairs = [(word, text) for word, found in entries for text, _ in found]
@@ -275,4 +275,4 @@ class Preparer:
         name = languages.languages[number]
         if not gold:
             raise ValueError(f"corpora.{name}.test_dictionary: the vocabularies have none of it")
-        return Translated(f"words_{name}", (0, number), (ids[0], ids[1]), gold)
+        return Translated(name, (0, number), (ids[0], ids[1]), gold)

@@ -15,7 +15,6 @@ import numpy as np
 
 from xling_jax.experiments.fake_english import published
 from xling_jax.experiments.fake_english.figures import position_similarities
-from xling_jax.experiments.fake_english.published import named_deep
 from xling_jax.report import claims
 from xling_jax.report.claims import (
     ON_CURVES,
@@ -27,9 +26,8 @@ from xling_jax.report.claims import (
     Missing,
     Quantity,
     RowEvidence,
-    in_words,
 )
-from xling_jax.report.frame import Curve, Measure, Run, measured
+from xling_jax.report.frame import Curve, Measure, Run, decoded, measured, named_deep
 from xling_jax.runs.results import array_files, read_arrays
 
 EVALUATIONS = 4  # a curve with fewer decides nothing
@@ -47,7 +45,7 @@ def _on_curves(
     def read(evidence: Evidence) -> Measure:
         found = evidence.usable(row)[0]
         if not usable(found.curves):
-            wanted = " and ".join(map(in_words, metrics))
+            wanted = " and ".join(decoded(metric).in_words for metric in metrics)
             raise Missing(f"no curve of {wanted} with {EVALUATIONS} evaluations: row {row}")
         seeds = {s: number(evidence, c) for s, c in found.seed_curves.items() if usable(c)}
         return measured(seeds, number(evidence, found.curves))

@@ -132,6 +132,7 @@ class Data:
         self,
         model: BertConfig,
         mesh: Mesh,
+        names: Sequence[str],
         layers: Sequence[int],
         batches: ml_collections.ConfigDict,
     ) -> Multilinguality:
@@ -141,6 +142,7 @@ class Data:
             self.texts,
             self.piece_range,
             mesh,
+            names=names,
             layers=layers,
             sentences=batches.sentences,
             row_lengths=batches.row_lengths,

@@ -180,8 +180,10 @@ class Programs:
     def evaluator(self, model: BertConfig, mesh: Mesh) -> Evaluator:
         """The evaluator of a model size on a mesh."""
         if (model, mesh) not in self._evaluators:
-            layers, batches = self.layers(model), self._config.batches
-            self._evaluators[model, mesh] = self._data.evaluator(model, mesh, layers, batches)
+            names = self._config.evaluators.get("names", ())
+            self._evaluators[model, mesh] = self._data.evaluator(
+                model, mesh, names, self.layers(model), self._config.batches
+            )
         return self._evaluators[model, mesh]
 
     def at_most(self, specs: Sequence[ReplicaSpec]) -> int:

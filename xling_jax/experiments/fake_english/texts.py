@@ -72,10 +72,11 @@ class Data(Protocol):
         self,
         model: BertConfig,
         mesh: Mesh,
+        names: Sequence[str],
         layers: Sequence[int],
         batches: ml_collections.ConfigDict,
     ) -> Evaluator:
-        """What replicas of a size are evaluated by, at some layers, in batches as in training."""
+        """What measures replicas of a size, by names and layers, in batches as in training."""
 
     def described(self) -> list[str]:
         """A line about each text."""

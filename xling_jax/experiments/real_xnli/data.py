@@ -16,7 +16,7 @@ from xling_jax.batches.store import TokenStore
 from xling_jax.corpora import sources, splitting
 from xling_jax.corpora import text as corpora
 from xling_jax.corpora.normalize import Normalization, Normalizer
-from xling_jax.evaluators.held_out import HeldOutPerplexity
+from xling_jax.evaluators.perplexity import HeldOutPerplexity
 from xling_jax.experiments.bilingual import rows
 from xling_jax.experiments.bilingual.texts import Reader
 from xling_jax.experiments.real_xnli import export
@@ -108,10 +108,11 @@ class Data:
         self,
         model: BertConfig,
         mesh: Mesh,
+        names: Sequence[str],
         layers: Sequence[int],
         batches: ml_collections.ConfigDict,
     ) -> HeldOutPerplexity:
-        """See `texts.Data`; nothing is measured at layers."""
+        """See `texts.Data`; perplexity alone is measured."""
         return HeldOutPerplexity(
             model,
             self.dev,

@@ -156,7 +156,7 @@ def _summarised(pair: Pair) -> dict[str, float]:
     values = {name: pair.metrics[name].mean for name in names if name in pair.metrics}
     if layers := pair.layers("cka"):
         values["cka_last"] = layers[max(layers)]
-    for name, end in (("sentences", ""), ("unmapped", ""), ("context", "_p1")):
+    for name, end in (("sentences", ""), ("unmapped", ""), ("context", "p1")):
         if highest := best(pair.layers(name, end)):
             values[f"{name}_best_layer"], values[f"{name}_best"] = highest
     return values
@@ -171,7 +171,7 @@ def layer_tables(found: Sequence[Pair]) -> list[Table]:
     retrieval = _measures(
         found, {"with a map": ("sentences", ""), "without a map": ("unmapped", "")}
     )
-    context = _measures(found, {f"P@{k}": ("context", f"_p{k}") for k in _CUTOFFS})
+    context = _measures(found, {f"P@{k}": ("context", f"p{k}") for k in _CUTOFFS})
     columns = _word_columns()
     words = [
         _line(pair, {c.metric: pair.metrics[c.metric].mean for c in columns
@@ -328,4 +328,4 @@ def _words(
     if entries:
         cards += gallery.card("words", alt, bars, entries, _SCORES, "P@1", wide=True)
     alt = "Translation of words in context by layer"
-    return cards + _curves(gallery, "words_by_layer", alt, lines(kinds, {"": ("context", "_p1")}))
+    return cards + _curves(gallery, "words_by_layer", alt, lines(kinds, {"": ("context", "p1")}))
