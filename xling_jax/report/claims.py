@@ -309,6 +309,15 @@ class Claim:
         return parts
 
 
+def load(module: str, quantities: Mapping[str, Callable[..., Quantity]]) -> tuple[Claim, ...]:
+    """The claims of `claims.csv` beside a module's file, where that names their rows."""
+    return tuple(
+        Claim(line["id"], line["source"], line["scope"], line["statement"],
+              checks_of(line["checks"], choices(line["each"]), quantities))
+        for line in read(Path(module).with_name("claims.csv"))
+    )  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Decided:
     """A claim's verdict; `numbers` are those that decide it, or what is missing."""

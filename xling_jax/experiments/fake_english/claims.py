@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 
@@ -19,7 +18,6 @@ from xling_jax.report import claims
 from xling_jax.report.claims import (
     ON_CURVES,
     ON_POSITIONS,
-    Claim,
     Curves,
     Decided,
     Evidence,
@@ -146,13 +144,7 @@ QUANTITIES: Mapping[str, Callable[..., Quantity]] = {
     "fit_at_half_way": fit_at_half_way,
     "matching_positions": matching_positions,
 }
-CLAIMS = tuple(
-    Claim(
-        line["id"], line["source"], line["scope"], line["statement"],
-        claims.checks_of(line["checks"], claims.choices(line["each"]), QUANTITIES),
-    )
-    for line in claims.read(Path(__file__).with_name("claims.csv"))
-)  # fmt: skip
+CLAIMS = claims.load(__file__, QUANTITIES)
 
 
 def decide(evidence: Evidence) -> list[Decided]:
