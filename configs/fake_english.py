@@ -142,7 +142,7 @@ def paper() -> ConfigDict:
                 "save_every": 0,
             },
             "evaluators": {
-                "names": ("retrieval", "translation", "alignment_f1"),
+                "names": ("retrieval", "mrr", "translation", "alignment_f1"),
                 "layers": (),
                 "curve": (5, 10, 20, 40, 60, 80, 95, 100),
             },

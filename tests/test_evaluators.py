@@ -124,12 +124,15 @@ def plain_states(name, row):
     return [[encode(*plain_tokens(s, language, row)) for s in ids] for language in range(2)]
 
 
-def plain_precision(name, row, layer, k):
-    vectors = [
+def sentence_means(name, row, layer):
+    return [
         np.stack([states[layer][1:-1].mean(0) for states in language])
         for language in plain_states(name, row)
     ]
-    similarity = cosine(*vectors)
+
+
+def plain_precision(name, row, layer, k):
+    similarity = cosine(*sentence_means(name, row, layer))
 
     def found(s):
         return np.mean([i in np.argsort(-line)[:k] for i, line in enumerate(s)])
@@ -150,6 +153,17 @@ def test_retrieval_and_translation(task, name, row):
                 assert metrics[f"{task}_{layer}_forward"] == pytest.approx(forward, abs=1e-6)
                 assert metrics[f"{task}_{layer}_backward"] == pytest.approx(backward, abs=1e-6)
                 assert 0 < mean < 1
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_mean_reciprocal_rank(row):
+    for layer in LAYERS:
+        similarity = cosine(*sentence_means("dev", row, layer))
+        ranks = [
+            1 + np.sum(side > np.diag(side)[:, None], axis=1) for side in (similarity, similarity.T)
+        ]
+        expected = np.mean(1 / np.array(ranks))
+        assert evaluated()[row][f"mrr_{layer}"] == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize("row", ROWS)

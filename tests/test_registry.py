@@ -3,10 +3,14 @@
 import subprocess
 import sys
 
+import fake_run
 import pytest
+import test_bilingual_report
 
 from xling_jax.evaluators import registry
 from xling_jax.evaluators.comparison import COMPARISONS
+from xling_jax.experiments.bilingual import report as bilingual
+from xling_jax.experiments.fake_english import report as fake_english
 from xling_jax.report.frame import Metric, by_language, by_layer, decoded, named_deep
 from xling_jax.report.table import FORMATS
 
@@ -42,3 +46,27 @@ def test_what_is_named_is_computed_and_can_be_shown():
     assert {each.format for each in registry.EVALUATORS.values()} <= FORMATS.keys()
     code = "import sys, xling_jax.report.table; assert 'jax' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    ("run", "function", "write", "found", "column", "figure"),
+    [(fake_run, "fake_metrics", fake_english.report, {"mrr_0": 0.25, "mrr_3": 0.5}, "mrr_deep",
+      "curves_row0"),
+     (test_bilingual_report, "metrics_of", bilingual.write, {"mrr": 0.5, "mrr_far_2": 0.5}, "mrr",
+      "layers_far")],
+    ids=["fake_english", "bilingual"],
+)  # fmt: skip
+def test_a_metric_that_is_registered_is_in_table_figure_and_page(
+    tmp_path, monkeypatch, run, function, write, found, column, figure
+):
+    known = getattr(run, function)
+    monkeypatch.setattr(run, function, lambda *given: {**known(*given), **found})
+    row = "0" if run is fake_run else "default"
+    text = write(run.fake_run(tmp_path / "run", [row]))
+    report = tmp_path / "run" / "report"
+    header = (report / "tables" / "table1.csv").read_text().split("\n")[0]
+    assert "MRR" in text and column in header.split(",")
+    page = (report / "report.html").read_text()
+    assert "<th>MRR</th>" in page and "MRR: the mean reciprocal rank" in page
+    drawn = (report / "figures" / f"{figure}.svg").read_text()
+    assert "mrr" in drawn or "mean reciprocal rank" in drawn

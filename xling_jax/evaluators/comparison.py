@@ -53,6 +53,12 @@ def retrieval(pair: Parallel) -> Numbers:
     return found
 
 
+def mean_reciprocal_rank(pair: Parallel) -> Numbers:
+    """The mean of 1 / the counterpart's rank, from 1 on, of both directions."""
+    forward, backward = (jnp.mean(1 / (1 + ranks)) for ranks in pair.ranks)
+    return {"": (forward + backward) / 2}
+
+
 def map_learned_on(pair: Parallel, learned: int) -> Parallel:
     """The pairs from `learned` on, after an orthogonal map learned on those before (W&C §5.1.3).
 
@@ -82,6 +88,7 @@ def mapped(pair: Parallel) -> Numbers:
 
 COMPARISONS: Mapping[str, Callable[[Parallel], Numbers]] = {
     "retrieval": retrieval,
+    "mrr": mean_reciprocal_rank,
     "translation": retrieval,
     "mapped": mapped,
     "cka": lambda pair: {"": cka.linear_cka(pair.first_NxD, pair.second_NxD)},

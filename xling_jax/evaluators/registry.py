@@ -68,6 +68,11 @@ EVALUATORS = {
     "alignment_f1": Evaluator(
         "word alignment", TOKENS, "alignment", paper=("align. F1", "F1"), format="score"
     ),
+    "mrr": Evaluator(
+        "mean reciprocal rank of sentences", SENTENCES, "MRR", group=_FOUND, languages=True,
+        note="MRR: the mean reciprocal rank of a sentence's translation among all sentences of the "
+        "other language, by cosine as in retrieval; mean of both directions.",
+    ),
     "mapped": Evaluator(
         "sentence retrieval after a map", SENTENCES, "after a map", "mapped", _FOUND,
         languages=True,
