@@ -51,6 +51,11 @@ def whole(value: float) -> str:
     return f"{value:.0f}"
 
 
+def layer(value: float) -> str:
+    """A layer: L8."""
+    return f"L{value:.0f}"
+
+
 def percent(value: float) -> str:
     """A score in percent: 73.6."""
     return f"{value:.1f}"
@@ -72,7 +77,10 @@ def perplexity_sd(value: float) -> str:
     return f"{value:.1f}" if value < 100 else perplexity(value)
 
 
-FORMATS = {"score": score, "share": share, "perplexity": perplexity, "whole": whole}  # registry's
+# As the registry and files of tables name them.
+FORMATS = {
+    "score": score, "share": share, "perplexity": perplexity, "whole": whole, "layer": layer,
+}  # fmt: skip
 
 
 class Column(NamedTuple):
@@ -109,6 +117,16 @@ class Column(NamedTuple):
             return ABSENT, ""
         show_sd = self.show_sd or self.show
         return self.show(found.mean), "" if found.sd is None else show_sd(found.sd)
+
+
+def columns(module: str, name: str, **values: str) -> list[Column]:
+    """The columns of a table in `tables.csv` beside a module's file; titles may hold values."""
+    lines = pd.read_csv(Path(module).with_name("tables.csv"), dtype=str, keep_default_na=False)
+    return [
+        Column(title.format_map(values), metric, FORMATS[format], short=short.format_map(values))
+        for table, title, metric, format, short in lines.itertuples(index=False)
+        if table == name
+    ]
 
 
 @dataclass(frozen=True)
