@@ -17,11 +17,8 @@ CHUNK = 4096  # sentences encoded at once
 def layer_cka(
     first: TextEncoder, second: TextEncoder, pairs: Iterable[tuple[str, str]]
 ) -> np.ndarray:
-    """Linear CKA of mean-pooled sentences at each layer, float32 [L], in bounded memory.
-
-    Args:
-      first, second: encoders with as many layers.
-      pairs: a sentence for each of them; equal ones for two models of one language.
+    """Linear CKA of mean-pooled sentences at each layer, float32 [L], in bounded memory; a pair has
+    a sentence for each encoder.
 
     Raises:
       ValueError: different numbers of layers, no sentence, or states that are not finite.
