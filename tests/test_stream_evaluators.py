@@ -59,13 +59,13 @@ def items():
     ]
 
 
-def translations(seeds, data=1, texts=None):
+def translations(seeds, data=1, names=NAMES):
     mesh = mesh_of(len(seeds), data)
     found = Translations(
         program(sampler().layout, PARTITION).model,
         mesh,
-        texts or items(),
-        names=NAMES,
+        items(),
+        names=names,
         layers=(0, 1, 2),
         max_length=16,
         sentences=10,
@@ -116,6 +116,12 @@ def test_languages_with_the_same_parameters_find_their_own_sentences():
     )(jax.tree.map(lambda x: x[None], same))[0]  # fmt: skip
     assert found["retrieval_b_0"] == found["retrieval_b_2"] == 1
     assert translations((0,))[0]["retrieval_b_2"] < 0.5
+
+
+def test_only_what_is_named_is_measured():
+    assert translations((0, 1), names=()) == [{}, {}]
+    found, every = translations((0,), names=("words",))[0], translations((0,))[0]
+    assert found == {name: value for name, value in every.items() if name.startswith("words")}
 
 
 def test_any_of_a_words_translations_is_right_and_words_without_one_do_not_count():

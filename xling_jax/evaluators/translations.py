@@ -100,10 +100,10 @@ class Translations:
           max_length: places of a sentence; what is longer is cut.
           sentences, row_lengths: of a batch; the first is rounded up to a multiple of the shards.
         """
-        words = registry.names(registry.DICTIONARY)
-        self._names = [[name for name in names if (name in words) == bool(item.gold)]
-                       for item in items]  # fmt: skip
-        self._layers, self._items = tuple(layers), tuple(items)
+        of = {True: registry.names(registry.DICTIONARY), False: registry.names(registry.SENTENCES)}
+        chosen = [[name for name in names if name in of[bool(item.gold)]] for item in items]
+        self._layers, self._names = tuple(layers), [own for own in chosen if own]
+        self._items = items = [item for item, own in zip(items, chosen, strict=True) if own]
         self._inputs: list = []
         self._encoders: list[Encoder] = []
         self._counts: dict[str, float] = {}
@@ -124,10 +124,10 @@ class Translations:
                 )
                 self._encoders.append(Encoder(model, layout.shard_rows))
                 self._inputs += placed_text(text, order, layout, mesh)
-            of = "words" if item.gold else "retrieval"
-            self._counts[f"{of}_candidates_{item.language}"] = float(len(item.texts[1]))
+            task = "words" if item.gold else "retrieval"
+            self._counts[f"{task}_candidates_{item.language}"] = float(len(item.texts[1]))
             if not item.gold:
-                self._counts[f"{of}_cut_{item.language}"] = max(cut)
+                self._counts[f"{task}_cut_{item.language}"] = max(cut)
         self._gold = [_gold_tables(item) if item.gold else None for item in items]
         specs = [devices.SHARED, EvaluationPlan.specs()] * len(self._encoders)
         specs = [devices.A_REPLICA, *specs]
@@ -179,5 +179,7 @@ class Translations:
         words of language NAME among which each translation was looked for, `retrieval_cut_NAME`
         the share of sentences that were cut, on the side that has more of them.
         """
+        if not self._items:
+            return [{} for _ in jax.tree.leaves(params)[0]]
         found = by_replica(devices.fetch(self._evaluate(params, *self._inputs)))
         return [own | self._counts for own in found]
