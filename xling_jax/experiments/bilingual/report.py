@@ -91,8 +91,8 @@ def curves_by_layer(metrics: Mapping[str, Measure]) -> dict[str, dict[str, Curve
     """For each other language, the scores of a row over layers: `{language: {task: curve}}`."""
     found: dict[str, dict[str, Curve]] = {}
     for task, language in dict.fromkeys((m.name, m.language) for m in map(decoded, metrics)):
-        if task in TASKS and language:
-            values = by_layer(metrics, task, language)
+        values = by_layer(metrics, task, language)
+        if task in TASKS and language and values:
             found.setdefault(language, {})[task] = curve_of(values)
     return found
 
