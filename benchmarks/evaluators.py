@@ -21,13 +21,12 @@ import numpy as np
 from turns import keep_memory
 
 from xling_jax import devices
-from xling_jax.evaluators.alignment import mapped_precisions
-from xling_jax.evaluators.sentence_retrieval import precisions
+from xling_jax.evaluators import registry
+from xling_jax.evaluators.comparison import COMPARISONS, Parallel
 from xling_jax.evaluators.translations import Translations
 from xling_jax.experiments.bilingual import experiment
 from xling_jax.experiments.bilingual.data import Preparer
 from xling_jax.experiments.bilingual.group import Group
-from xling_jax.linalg import cka
 from xling_jax.records import UNKNOWN
 from xling_jax.training.loop import stack
 from xling_jax.training.step import train_steps
@@ -94,11 +93,13 @@ def measure(group: Group, data, config, repeats: int) -> None:
     params, layers = kept[0].params, config.models.layers + 1
     perplexity = group._stream_perplexity()
 
-    def translations(names: str) -> Translations:
+    def translations(of: str) -> Translations:
+        is_words = of == registry.DICTIONARY
         return Translations(
             program.model,
             mesh,
-            [item for item in data.items if item.name.startswith(names)],
+            [item for item in data.items if bool(item.gold) == is_words],
+            names=registry.names(of),
             layers=range(layers),
             max_length=config.batches.length,
             sentences=config.evaluators.sentences,
@@ -108,22 +109,20 @@ def measure(group: Group, data, config, repeats: int) -> None:
     random = np.random.default_rng(0)
     shape = (layers, config.corpora.test_sentences, config.models.hidden)
     x, y = (jnp.asarray(random.standard_normal(shape, np.float32)) for _ in range(2))
-    half = shape[1] // 2
 
-    def by_layer(function: Callable) -> Callable:
-        compiled = jax.jit(lambda x, y: [function(*pair) for pair in zip(x, y, strict=True)])
+    def by_layer(name: str) -> Callable:
+        compiled = jax.jit(lambda x, y: [COMPARISONS[name](pair) for pair in map(Parallel, x, y)])
         return lambda: compiled(x, y)
 
-    retrieve = by_layer(lambda *pair: precisions(jnp.stack(pair)))
-    compare, mapped = by_layer(cka.linear_cka), by_layer(lambda *p: mapped_precisions(*p, half))
-    sentences, words = translations("retrieval"), translations("words")
+    sentences, words = translations(registry.SENTENCES), translations(registry.DICTIONARY)
     often, seldom = len(schedule.evaluations), len(group._curve)
     entries = [
         ("held-out perplexity", lambda: perplexity(params, settings), often),
         ("translations of sentences", lambda: sentences(params), seldom),
-        ("of them: retrieval", retrieve, seldom),
-        ("of them: CKA", compare, seldom),
-        ("of them: retrieval after a map", mapped, seldom),
+        *(
+            (f"of them: {registry.EVALUATORS[name].title}", by_layer(name), seldom)
+            for name in registry.names(registry.SENTENCES)
+        ),
         ("translations of words", lambda: words(params), seldom),
     ]
     training = step * schedule.total

@@ -129,6 +129,7 @@ def paper(languages: tuple[str, ...]) -> ConfigDict:
                 "start_from": "",
             },
             "evaluators": {
+                "names": ("retrieval", "mrr", "mapped", "cka", "words"),
                 "layers": (),
                 "sentences": 256,
                 "row_lengths": (48, 96),

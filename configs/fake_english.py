@@ -141,7 +141,11 @@ def paper() -> ConfigDict:
                 "steps_per_call": 30,
                 "save_every": 0,
             },
-            "evaluators": {"layers": (), "curve": (5, 10, 20, 40, 60, 80, 95, 100)},
+            "evaluators": {
+                "names": ("retrieval", "mrr", "translation", "alignment_f1"),
+                "layers": (),
+                "curve": (5, 10, 20, 40, 60, 80, 95, 100),
+            },
             "devices": {
                 "cpu": 0,
                 "side_by_side": 0,

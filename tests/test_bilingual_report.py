@@ -209,7 +209,7 @@ def test_layers_are_told_from_candidates_and_cutoffs() -> None:
     one = Measure(0.5)
     names = ("retrieval_zh_2_0", "retrieval_zh_2_10", "words_zh_2_0", "retrieval_zh_2_0_p5")
     others = ("retrieval_candidates_zh_2", "words_candidates_3", "retrieval", "perplexity_dev_0")
-    found = bilingual.by_layer(dict.fromkeys(names + others, one))
+    found = bilingual.curves_by_layer(dict.fromkeys(names + others, one))
     assert {name: sorted(tasks) for name, tasks in found.items()} == {
         "zh_2": ["retrieval", "words"]
     }
@@ -222,11 +222,11 @@ def test_scores_are_stored_with_the_number_of_their_candidates() -> None:
     )
     texts = [np.array([10 + n]) for n in range(3)]
     items = [
-        Translated("retrieval_zh_2", (0, 1), (texts, texts)),
-        Translated("words_zh_2", (0, 1), (texts, texts[:2]), [[0], [1], [0, 1]]),
+        Translated("zh_2", (0, 1), (texts, texts)),
+        Translated("zh_2", (0, 1), (texts, texts[:2]), [[0], [1], [0, 1]]),
     ]
     evaluate = Translations(
-        model, devices.make_mesh(1), items,
+        model, devices.make_mesh(1), items, names=("retrieval", "words"),
         layers=(0,), max_length=8, sentences=3, row_lengths=(8,),
     )  # fmt: skip
     plain = partition.split([initial_params(model, 0, 0)])

@@ -29,10 +29,9 @@ from xling_jax.report.claims import (
     RowEvidence,
     checks_of,
     choices,
-    in_words,
     metric,
 )
-from xling_jax.report.frame import measured, read_run
+from xling_jax.report.frame import decoded, measured, read_run
 from xling_jax.runs import results
 
 BY_NAME = {claim.id: claim for claim in CLAIMS}
@@ -75,7 +74,7 @@ def test_a_claim_fails_with_any_of_its_checks(claim: Claim) -> None:
     paper = claims.of_paper()
     for check in claim.checks:
         row, name = check.left.row, check.left.name
-        metric = next(m for m in paper.rows[row].metrics if in_words(m) == name)
+        metric = next(m for m in paper.rows[row].metrics if decoded(m).in_words == name)
         worse = 9e4 if check.sign in "<≤" else -9e4
         decided = claim.decide(paper_but(row, metric, worse))
         assert decided.outcome == NOT_HELD and check.in_words() in decided.numbers

@@ -11,7 +11,7 @@ from xling_jax import devices
 from xling_jax.batches import hashing, setting
 from xling_jax.batches.corruption import PieceRange
 from xling_jax.batches.store import TokenStore
-from xling_jax.evaluators import perplexity
+from xling_jax.evaluators import perplexity, registry
 from xling_jax.evaluators.multilinguality import Multilinguality, Texts, paper_layers
 from xling_jax.models import heads, partition
 from xling_jax.models.bert import Bert, BertConfig
@@ -25,6 +25,7 @@ MODEL = BertConfig(
     vocabulary_size=2 * SHIFT, layers=3, hidden=16, intermediate=32, heads=2, positions=256
 )
 LAYERS = (0, 2)
+NAMES = registry.names(registry.SENTENCES, registry.PIECES, registry.TOKENS)
 ROWS = ("original", "lang-pos;shift-special", "inv-order")
 
 
@@ -72,7 +73,14 @@ def evaluated(replicas=1, data=1):
     texts = Texts(store(sentences("train")), store(sentences("dev")), store(pieces))
     mesh = devices.make_mesh(replicas, jax.devices()[: replicas * data])
     evaluation = Multilinguality(
-        MODEL, texts, PieceRange(2, SHIFT), mesh, layers=LAYERS, sentences=16, row_lengths=(16,)
+        MODEL,
+        texts,
+        PieceRange(2, SHIFT),
+        mesh,
+        names=NAMES,
+        layers=LAYERS,
+        sentences=16,
+        row_lengths=(16,),
     )
     found = []
     for start in range(0, len(ROWS), replicas):
@@ -116,12 +124,15 @@ def plain_states(name, row):
     return [[encode(*plain_tokens(s, language, row)) for s in ids] for language in range(2)]
 
 
-def plain_precision(name, row, layer, k):
-    vectors = [
+def sentence_means(name, row, layer):
+    return [
         np.stack([states[layer][1:-1].mean(0) for states in language])
         for language in plain_states(name, row)
     ]
-    similarity = cosine(*vectors)
+
+
+def plain_precision(name, row, layer, k):
+    similarity = cosine(*sentence_means(name, row, layer))
 
     def found(s):
         return np.mean([i in np.argsort(-line)[:k] for i, line in enumerate(s)])
@@ -142,6 +153,17 @@ def test_retrieval_and_translation(task, name, row):
                 assert metrics[f"{task}_{layer}_forward"] == pytest.approx(forward, abs=1e-6)
                 assert metrics[f"{task}_{layer}_backward"] == pytest.approx(backward, abs=1e-6)
                 assert 0 < mean < 1
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_mean_reciprocal_rank(row):
+    for layer in LAYERS:
+        similarity = cosine(*sentence_means("dev", row, layer))
+        ranks = [
+            1 + np.sum(side > np.diag(side)[:, None], axis=1) for side in (similarity, similarity.T)
+        ]
+        expected = np.mean(1 / np.array(ranks))
+        assert evaluated()[row][f"mrr_{layer}"] == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize("row", ROWS)
@@ -211,6 +233,7 @@ def test_a_layer_that_the_model_lacks_is_refused():
             texts,
             PieceRange(2, SHIFT),
             devices.make_mesh(1),
+            names=NAMES,
             layers=(0, 9),
             sentences=16,
             row_lengths=(16,),

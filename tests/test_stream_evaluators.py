@@ -10,12 +10,15 @@ import stream_run
 from stream_run import SEP_EMB, program, sampler, store
 
 from xling_jax import devices
-from xling_jax.evaluators.stream_perplexity import StreamPerplexity
-from xling_jax.evaluators.translations import Translated, Translations, word_precision
+from xling_jax.evaluators import registry
+from xling_jax.evaluators.comparison import word_precision
+from xling_jax.evaluators.perplexity import StreamPerplexity
+from xling_jax.evaluators.translations import Translated, Translations
 from xling_jax.models import partition
 from xling_jax.training import loop
 from xling_jax.training.stream_step import StreamSetting
 
+NAMES = registry.names(registry.SENTENCES, registry.DICTIONARY)
 PARTITION = (*SEP_EMB, "layers/0")
 
 
@@ -51,17 +54,18 @@ def items():
     words = [[np.array([5 + k]) for k in range(number)] for number in (12, 9)]
     gold = [[k % 9, (k + 1) % 9] for k in range(12)]
     return [
-        Translated("retrieval_b", (0, 1), tuple(texts)),
-        Translated("words_b", (0, 1), tuple(words), gold),
+        Translated("b", (0, 1), tuple(texts)),
+        Translated("b", (0, 1), tuple(words), gold),
     ]
 
 
-def translations(seeds, data=1, texts=None):
+def translations(seeds, data=1, names=NAMES):
     mesh = mesh_of(len(seeds), data)
     found = Translations(
         program(sampler().layout, PARTITION).model,
         mesh,
-        texts or items(),
+        items(),
+        names=names,
         layers=(0, 1, 2),
         max_length=16,
         sentences=10,
@@ -107,11 +111,17 @@ def test_languages_with_the_same_parameters_find_their_own_sentences():
     mesh = mesh_of(1, 1)
     found = Translations(
         program(sampler().layout, PARTITION).model, mesh,
-        [Translated("retrieval_b", (0, 1), (texts, texts))],
-        layers=(0, 2), max_length=16, sentences=10, row_lengths=(8,),
+        [Translated("b", (0, 1), (texts, texts))],
+        names=NAMES, layers=(0, 2), max_length=16, sentences=10, row_lengths=(8,),
     )(jax.tree.map(lambda x: x[None], same))[0]  # fmt: skip
     assert found["retrieval_b_0"] == found["retrieval_b_2"] == 1
     assert translations((0,))[0]["retrieval_b_2"] < 0.5
+
+
+def test_only_what_is_named_is_measured():
+    assert translations((0, 1), names=()) == [{}, {}]
+    found, every = translations((0,), names=("words",))[0], translations((0,))[0]
+    assert found == {name: value for name, value in every.items() if name.startswith("words")}
 
 
 def test_any_of_a_words_translations_is_right_and_words_without_one_do_not_count():

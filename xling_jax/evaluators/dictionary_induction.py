@@ -1,7 +1,7 @@
 """Word translation after an orthogonal map learned from a dictionary (W&C §5.1, §5.2)."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import jax
 import jax.numpy as jnp
@@ -80,13 +80,9 @@ def precisions(
     """The share of words with a translation among the k nearest by CSLS: `p1`, `p5`, `p10`.
 
     Args:
-      queries_QxD: vectors of all words of the one language, mapped into the other's space.
-      keys_MxD: vectors of all words of the other.
-      gold: see `Pairs.gold`.
+      queries_QxD: all words of the one language, mapped into the other's space; keys_MxD: all of
+        the other. gold: see `Pairs.gold`; ValueError without any word.
       neighbours: K of CSLS, taken over all words of both languages.
-
-    Raises:
-      ValueError: no words, or vectors that are not finite points of one space.
     """
     if not len(gold[0]):
         raise ValueError("gold: give at least one word with a translation")
@@ -104,23 +100,16 @@ def induce(
     target_MxD: jax.Array,
     train: Pairs | None,
     test: Pairs,
-    names: Sequence[str] = ("forward", "backward"),
 ) -> dict[str, float]:
     """Translates words in both directions.
 
     Vectors are normalised (Zhang et al. 2019), then mapped orthogonally by the pairs of `train`
     (Schönemann 1966), the source into the target's space and the other way round by the
-    transposed map.
-
-    Args:
-      source_NxD, target_MxD: vectors of all words of the two languages.
-      train: what the map is learned from; None leaves the vectors where they are.
-      test: what is tested, disjoint from it.
-      names: of the two directions.
+    transposed map; without `train` they stay where they are.
 
     Returns:
-      `forward_p1`, `forward_p5`, …, their means as `p1`, `p5`, `p10`, and `words`, `covered` of
-      the test.
+      `forward_p1`, `forward_p5`, …, `backward_p1`, …, their means as `p1`, `p5`, `p10`, and
+      `words`, `covered` of the test.
 
     Raises:
       ValueError: vectors that are not finite points of one space, or pairs of rows that they do
@@ -138,10 +127,9 @@ def induce(
         rotation = orthogonal_map(source[one], target[other])
         mapped = jnp.matmul(source, rotation, precision=jax.lax.Precision.HIGHEST)
         turned = jnp.matmul(target, rotation.T, precision=jax.lax.Precision.HIGHEST)
-    found = {
-        names[0]: precisions(mapped, target, test.gold()),
-        names[1]: precisions(turned, source, test.reverse().gold()),
-    }
-    metrics = {f"{name}_{k}": v for name, own in found.items() for k, v in own.items()}
-    metrics |= {k: (found[names[0]][k] + found[names[1]][k]) / 2 for k in found[names[0]]}
+    forward = precisions(mapped, target, test.gold())
+    backward = precisions(turned, source, test.reverse().gold())
+    metrics = {f"forward_{k}": value for k, value in forward.items()}
+    metrics |= {f"backward_{k}": value for k, value in backward.items()}
+    metrics |= {k: (forward[k] + backward[k]) / 2 for k in forward}
     return metrics | {"words": float(test.words), "covered": float(test.covered)}

@@ -1,6 +1,7 @@
 """The evaluation of Dufter & Schütze 2020 (§2.2): how multilingual a model is, and how good."""
 
 import dataclasses
+import functools
 from collections.abc import Sequence
 
 import jax
@@ -12,15 +13,16 @@ from xling_jax import devices
 from xling_jax.batches import packing
 from xling_jax.batches.corruption import PieceRange
 from xling_jax.batches.store import TokenStore
+from xling_jax.evaluators import registry
+from xling_jax.evaluators.comparison import COMPARISONS, Parallel, count_links, f1
 from xling_jax.evaluators.perplexity import perplexities
 from xling_jax.evaluators.representations import (
     Encoder,
     EvaluationPlan,
+    by_replica,
     encode_parallel,
     placed_text,
 )
-from xling_jax.evaluators.sentence_retrieval import precisions
-from xling_jax.evaluators.word_alignment import count_links, f1
 from xling_jax.models import partition
 from xling_jax.models.bert import BertConfig
 
@@ -58,27 +60,22 @@ class Multilinguality:
         pieces: PieceRange,
         mesh: Mesh,
         *,
+        names: Sequence[str],
         layers: Sequence[int],
         sentences: int,
         row_lengths: Sequence[int],
         attend_padding: bool = False,
     ):
-        """Plans the batches and puts the texts on the devices.
+        """Plans the batches, which are as in training, and puts the texts on the devices.
 
         Args:
-          model: of the replicas.
-          texts: to evaluate on.
           pieces: the vocabulary's ordinary pieces.
-          mesh: the replicas'.
-          layers: whose vectors are evaluated; the mean over them is mu.
-          sentences, row_lengths, attend_padding: of a batch, as in training.
-
-        Raises:
-          ValueError: a layer that the model does not have.
+          names: in the registry, what is measured besides perplexity.
+          layers: whose vectors are evaluated; the mean over them is mu. ValueError for one that
+            the model does not have.
         """
         require_layers(layers, model.layers)
-        self._layers = tuple(layers)
-        self._pieces = pieces
+        self._names, self._layers, self._pieces = tuple(names), tuple(layers), pieces
         self._candidates = len(texts.dev) // 2
         self._inputs: list = []
         self._encoders = []
@@ -95,48 +92,45 @@ class Multilinguality:
             )
             self._encoders.append(Encoder(model, layout.shard_rows))
             self._inputs += placed_text(text, order, layout, mesh)
-        specs = [devices.SHARED, EvaluationPlan.specs()] * len(self._encoders)
+        specs = [devices.A_REPLICA] * 2 + [devices.SHARED, EvaluationPlan.specs()] * 4
         self._evaluate = jax.jit(
-            devices.per_replica(
-                self._one,
-                mesh,
-                [devices.A_REPLICA, devices.A_REPLICA, *specs],
-                devices.A_REPLICA,
-                one_by_one=True,
-            )
+            devices.per_replica(self._one, mesh, specs, devices.A_REPLICA, one_by_one=True)
         )
 
-    def _one(self, params, setting, train, train_plan, dev, dev_plan, pairs, pairs_plan, *words):
+    def _one(self, params, setting, *inputs):
         """Metrics of one replica, and its layer-0 vectors of all pieces [2, V, D]."""
         params = partition.select(params)
-        train_encoder, dev_encoder, pairs_encoder, words_encoder = self._encoders
+        train, dev, parallel, pieces = zip(self._encoders, inputs[::2], inputs[1::2], strict=True)
         metrics = {}
-        for name, encoder, store, plan in [
-            ("train", train_encoder, train, train_plan),
-            ("dev", dev_encoder, dev, dev_plan),
-        ]:
-            found = perplexities(encoder, params, setting, store, plan, self._pieces)
-            metrics |= {f"perplexity_{name}{suffix}": value for suffix, value in found.items()}
+        for name, (encoder, *text) in (("train", train), ("dev", dev)):
+            found = perplexities(encoder, params, setting, *text, self._pieces)
+            metrics |= {f"perplexity_{name}{end}": value for end, value in found.items()}
 
-        def compare(*states_and_batches):
-            return count_links(*states_and_batches, pairs_encoder.rows)
+        def encoded(encoder, *text, layers, compare=None):
+            return encode_parallel(encoder, params, setting, *text, layers, compare)
 
-        sentence_vectors, links = encode_parallel(
-            pairs_encoder, params, setting, pairs, pairs_plan, self._layers, compare
-        )
+        links = functools.partial(count_links, rows=parallel[0].rows)
+        compare = links if "alignment_f1" in self._names else None
+        sentences, counts = encoded(*parallel, layers=self._layers, compare=compare)
         word_layers = tuple(sorted({0, *self._layers}))
-        word_vectors, _ = encode_parallel(words_encoder, params, setting, *words, word_layers)
+        words, _ = encoded(*pieces, layers=word_layers)
         for number, layer in enumerate(self._layers):
-            metrics[f"alignment_f1_{layer}"] = f1(links)[number]
-            for task, vectors in [
-                ("retrieval", sentence_vectors[:, number]),
-                ("translation", word_vectors[:, word_layers.index(layer)]),
-            ]:
-                found = precisions(vectors)
-                metrics |= {f"{task}_{layer}{suffix}": value for suffix, value in found.items()}
-        scores = [metrics[f"{t}_{n}"] for t in ("retrieval", "translation") for n in self._layers]
-        metrics["mu"] = jnp.mean(jnp.stack(scores))
-        return metrics, word_vectors[:, 0]
+            vectors = {
+                registry.SENTENCES: Parallel(*sentences[:, number]),
+                registry.PIECES: Parallel(*words[:, word_layers.index(layer)]),
+            }
+            for name in self._names:
+                of = registry.EVALUATORS[name].of
+                if of == registry.TOKENS:
+                    found = {"": f1(counts)[number]}
+                else:
+                    found = COMPARISONS[name](vectors[of])
+                metrics |= {f"{name}_{layer}{end}": value for end, value in found.items()}
+        if {"retrieval", "translation"} <= set(self._names):
+            parts = [metrics[f"{name}_{layer}"] for name in ("retrieval", "translation")
+                     for layer in self._layers]  # fmt: skip
+            metrics["mu"] = jnp.mean(jnp.stack(parts))
+        return metrics, words[:, 0]
 
     def __call__(self, params, settings) -> tuple[list[dict[str, float]], np.ndarray]:
         """Evaluates parameters and settings with a leading replica axis.
@@ -145,9 +139,5 @@ class Multilinguality:
           The metrics of each replica, and the layer-0 vectors of all pieces [R, 2, V, D].
         """
         metrics, vectors = devices.fetch(self._evaluate(params, settings, *self._inputs))
-        replicas = [
-            {name: float(values[replica]) for name, values in metrics.items()}
-            | {"retrieval_candidates": self._candidates}
-            for replica in range(len(vectors))
-        ]
-        return replicas, vectors
+        candidates = {"retrieval_candidates": self._candidates}
+        return [own | candidates for own in by_replica(metrics)], vectors

@@ -1,15 +1,30 @@
-"""Perplexity of masked tokens (D&S §2.2.2)."""
+"""Perplexity of masked tokens (D&S §2.2.2), in sentences and in streams."""
+
+from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh
 
-from xling_jax.batches import hashing
+from xling_jax import devices
+from xling_jax.batches import hashing, packing
 from xling_jax.batches.assembly import assemble
 from xling_jax.batches.corruption import PieceRange, corrupt
 from xling_jax.batches.setting import Setting
-from xling_jax.batches.store import DeviceStore
-from xling_jax.evaluators.representations import Encoder, EvaluationPlan
+from xling_jax.batches.store import DeviceStore, TokenStore
+from xling_jax.batches.streams import beginnings, nearest_beginning, sentence_starts
+from xling_jax.batches.windows import StreamStore
+from xling_jax.evaluators.representations import (
+    Encoder,
+    EvaluationPlan,
+    by_replica,
+    placed_plan,
+)
+from xling_jax.models import partition
+from xling_jax.models.bert import BertConfig
 from xling_jax.training.step import masked_language_loss
+from xling_jax.training.stream_step import StreamProgram, masked_loss
 
 SEED = 0  # of the selection, the same for all replicas and steps
 ALL_MASKED = (1.0, 0.0, 0.0, 0.0)  # every selected token becomes [MASK]
@@ -42,3 +57,155 @@ def perplexities(
 
     loss, count, means, batches = plan.accumulate(one, jnp.zeros(4))
     return {"": jnp.exp(loss / count), "_batch_mean": jnp.exp(means / batches)}
+
+
+class HeldOutPerplexity:
+    """Perplexity on held-out sentences of each language, of replicas side by side."""
+
+    def __init__(
+        self,
+        model: BertConfig,
+        text: TokenStore,
+        languages: Sequence[str],
+        pieces: PieceRange,
+        mesh: Mesh,
+        *,
+        sentences: int,
+        row_lengths: Sequence[int],
+        attend_padding: bool = False,
+    ):
+        """Plans the batches, which are as in training, and puts the text on the devices."""
+        self._languages, self._pieces = tuple(languages), pieces
+        self._store = devices.place(text.to_device(), mesh, devices.SHARED)
+        self._inputs: list[EvaluationPlan] = []
+        self._encoders = []
+        shards = mesh.shape[devices.DATA]
+        for number in range(len(languages)):
+            own = np.flatnonzero(text.languages == number)
+            layout = packing.choose_layout(
+                text.lengths, [own], sentences, row_lengths, shards, attend_padding
+            )
+            self._encoders.append(Encoder(model, layout.shard_rows))
+            self._inputs.append(placed_plan(text, own, layout, mesh))
+        specs = [devices.A_REPLICA] * 2 + [devices.SHARED]
+        specs += [EvaluationPlan.specs()] * len(languages)  # type: ignore[list-item]
+        self._evaluate = jax.jit(
+            devices.per_replica(self._one, mesh, specs, devices.A_REPLICA, one_by_one=True)
+        )
+
+    def _one(self, params, setting, store, *plans):
+        """`perplexity_dev_LANGUAGE` of one replica."""
+        params = partition.select(params)
+        return {
+            f"perplexity_dev_{name}": perplexities(
+                encoder, params, setting, store, plan, self._pieces
+            )[""]
+            for name, encoder, plan in zip(self._languages, self._encoders, plans, strict=True)
+        }
+
+    def __call__(self, params, settings) -> tuple[list[dict[str, float]], np.ndarray]:
+        """`perplexity_dev_LANGUAGE` of each replica, and `perplexity_dev`, their geometric mean;
+        and no vectors, [R, 0]."""
+        found = devices.fetch(self._evaluate(params, settings, self._store, *self._inputs))
+        mean = np.exp(np.mean([np.log(values) for values in found.values()], axis=0))
+        return by_replica({**found, "perplexity_dev": mean}), np.zeros((len(mean), 0))
+
+
+class StreamPerplexity:
+    """Perplexity on held-out streams of each language, of replicas side by side.
+
+    The same windows, and the same places in them, are predicted at every call. A language's
+    stream is cut into windows that touch; what is left over at its end is not measured. Windows
+    that begin with a sentence are these, each moved to the nearest beginning, so that some tokens
+    are in none or in two; those that then run past the end are left out.
+    """
+
+    def __init__(
+        self,
+        program: StreamProgram,
+        mesh: Mesh,
+        dev: StreamStore,
+        languages: Sequence[str],
+        begins_with_sentence: bool = False,
+    ):
+        """Plans the windows, moved as in training if they begin with a sentence
+        (`nearest_beginning`), and puts the text on the devices.
+
+        Raises:
+          ValueError: a language has not enough held-out text for a window.
+        """
+        layout = program.layout
+        self._program, self._languages = program, languages
+        self._text = devices.place(dev.to_device(), mesh, devices.SHARED)
+        shards = mesh.shape[devices.DATA]
+        windows = np.array([size // layout.window for size in dev.sizes])
+        for name, size in zip(languages, dev.sizes, strict=True):
+            if size < layout.window:
+                raise ValueError(
+                    f"corpora.{name}.dev: {size} tokens are no window of {layout.window}; give "
+                    "more held-out text, or lower batches.length"
+                )
+        rows = min(layout.microbatch, -(-int(windows.max()) // shards))
+        self._steps = -(-windows // (rows * shards))
+        start = np.full((len(languages), int(self._steps.max()) * shards * rows), -1, np.int32)
+        own_text = np.split(dev.tokens, np.cumsum(dev.sizes)[:-1])
+        for number, (count, tokens) in enumerate(zip(windows, own_text, strict=True)):
+            found = np.arange(count) * layout.window
+            if begins_with_sentence:
+                begin = beginnings(sentence_starts([tokens]), len(tokens), layout.window)
+                found = nearest_beginning(found, begin)
+                found = found[found + layout.window <= len(tokens)]
+            start[number, : len(found)] = found
+        start_KxNxSxR = start.reshape(len(languages), -1, shards, rows)
+        self._starts = [devices.place(start, mesh, devices.A_SHARD) for start in start_KxNxSxR]
+        inputs = [devices.A_REPLICA] * 2 + [devices.SHARED] * 3 + [devices.A_SHARD]
+        self._mean_loss = jax.jit(
+            devices.per_replica(self._mean, mesh, inputs, devices.A_REPLICA, one_by_one=True)
+        )
+
+    def _mean(self, params, setting, text, language, steps, start):
+        """Mean loss of one replica in a language, over the first `steps` of `start` [N, 1, R]."""
+        layout = self._program.layout
+        plain = partition.select(params, language)
+        rows = start.shape[2]
+        place_P = jnp.tile(jnp.arange(layout.length), rows)
+
+        def one(i, total):
+            first_S = start[i, 0]
+            tokens_SxW = text.read(language, jnp.maximum(first_S, 0), layout.window)
+            # A row that fills up holds nothing that may be predicted.
+            tokens_SxW = jnp.where(first_S[:, None] < 0, 0, tokens_SxW)
+            slot_P = jnp.repeat(first_S, layout.length)
+            token_P = hashing.token_hash(jnp.uint32(SEED), 0, slot_P, place_P)
+            found = masked_loss(
+                self._program,
+                plain,
+                text,
+                language,
+                tokens_SxW,
+                token_P,
+                ((rows, layout.length),),
+                ALL_MASKED,
+                has_dropout=False,
+            )
+            return total + jnp.stack(found)
+
+        loss, count = jax.lax.psum(
+            jax.lax.fori_loop(0, steps, one, jnp.zeros(2)), self._program.axis
+        )
+        return loss / jnp.maximum(count, 1.0)
+
+    def __call__(self, params, settings) -> list[dict[str, float]]:
+        """`perplexity_dev_NAME` of each replica, and `perplexity_dev`, the geometric mean."""
+        losses = []
+        for number, (steps, start) in enumerate(zip(self._steps, self._starts, strict=True)):
+            which = jnp.int32(number), jnp.int32(steps)
+            losses.append(self._mean_loss(params, settings, self._text, *which, start))
+        found = []
+        for replica in np.stack(devices.fetch(losses), axis=1):
+            values = {
+                f"perplexity_dev_{name}": float(np.exp(loss))
+                for name, loss in zip(self._languages, replica, strict=True)
+            }
+            found.append(values | {"perplexity_dev": float(np.exp(replica.mean()))})
+        return found

@@ -1,7 +1,7 @@
 """Sentences to hidden states, on the device and batch by batch."""
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 import jax
@@ -37,12 +37,8 @@ class EvaluationPlan:
     def placed(cls, plan: Plan, mesh) -> "EvaluationPlan":
         """The plan on the mesh."""
         specs = cls.specs()
-        return cls(
-            *(
-                devices.place(getattr(plan, field.name), mesh, getattr(specs, field.name))
-                for field in dataclasses.fields(cls)
-            )
-        )
+        names = (field.name for field in dataclasses.fields(cls))
+        return cls(*(devices.place(getattr(plan, n), mesh, getattr(specs, n)) for n in names))
 
     def step(self, i: jax.Array, first_sentence: jax.Array | int = 0) -> StepPlan:
         """Step i, its sentences counted from `first_sentence` of the store."""
@@ -74,6 +70,12 @@ def placed_text(
     return store, placed_plan(text, sentences, layout, mesh)
 
 
+def by_replica(metrics: Mapping[str, np.ndarray]) -> list[dict[str, float]]:
+    """The numbers of each replica, from arrays with a replica axis."""
+    number = len(next(iter(metrics.values())))
+    return [{name: float(values[n]) for name, values in metrics.items()} for n in range(number)]
+
+
 @dataclasses.dataclass(frozen=True)
 class Encoder:
     """A model and the shape of the batches it is evaluated on.
@@ -89,14 +91,9 @@ class Encoder:
         self, params, batch: Batch, tokens_P: jax.Array, layers: Sequence[int]
     ) -> list[jax.Array]:
         """Hidden states [P, D] after each of `layers`, without dropout; `params` are plain."""
+        places = batch.positions, batch.segments, batch.token_types
         states = Bert(self.model).apply(
-            {"params": params},
-            tokens_P,
-            batch.positions,
-            batch.segments,
-            batch.token_types,
-            rows=self.rows,
-            layers=layers,
+            {"params": params}, tokens_P, *places, rows=self.rows, layers=layers
         )
         return cast(list[jax.Array], states)
 
@@ -136,12 +133,8 @@ def encode_parallel(
     """Mean sentence vectors of two parallel languages whose sentences have equal lengths.
 
     Args:
-      encoder: the model.
-      params: plain parameters.
-      setting: the replica's.
       store: n sentences of one language and then their n counterparts.
       plan: of the first n sentences; their counterparts use the same places.
-      layers: of the encoder.
       compare: a function of (states of the first language, of the second: lists of [P, D];
         their batches) whose results are summed over all batches.
 
@@ -154,12 +147,10 @@ def encode_parallel(
         batches, states, vectors = [], [], []
         for language in range(2):
             shifted, step = plan.step(i, language * n), plan.step(i)
-            batches.append(assemble(store, shifted, setting))
-            tokens = batches[-1].tokens
-            states.append(encoder.states(params, batches[-1], tokens, layers))
-            vectors.append(
-                jnp.stack([sentence_means(state, batches[-1], step, n) for state in states[-1]])
-            )
+            batch = assemble(store, shifted, setting)
+            batches.append(batch)
+            states.append(encoder.states(params, batch, batch.tokens, layers))
+            vectors.append(jnp.stack([sentence_means(x, batch, step, n) for x in states[-1]]))
         compared = compare(*states, *batches) if compare else None
         return jnp.stack(vectors), compared
 

@@ -7,8 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from xling_jax.evaluators.alignment import mapped_precisions
-from xling_jax.evaluators.sentence_retrieval import precisions
+from xling_jax.evaluators.comparison import Parallel, map_learned_on, retrieval
 from xling_jax.evaluators.text_encoder import TextEncoder
 from xling_jax.linalg import cka
 
@@ -18,11 +17,8 @@ CHUNK = 4096  # sentences encoded at once
 def layer_cka(
     first: TextEncoder, second: TextEncoder, pairs: Iterable[tuple[str, str]]
 ) -> np.ndarray:
-    """Linear CKA of mean-pooled sentences at each layer, float32 [L], in bounded memory.
-
-    Args:
-      first, second: encoders with as many layers.
-      pairs: a sentence for each of them; equal ones for two models of one language.
+    """Linear CKA of mean-pooled sentences at each layer, float32 [L], in bounded memory; a pair has
+    a sentence for each encoder.
 
     Raises:
       ValueError: different numbers of layers, no sentence, or states that are not finite.
@@ -60,30 +56,20 @@ def sentence_translation(
 ) -> list[dict[str, float]]:
     """Retrieval of translations at each layer, after an orthogonal map or as the vectors are.
 
-    The map is learned on the parallel sentences `learned`, see `alignment.mapped_precisions`.
+    The map is learned on the parallel sentences `learned`, see `comparison.map_learned_on`.
 
     Returns:
-      For each layer what `sentence_retrieval.precisions` gives.
+      For each layer what `comparison.retrieval` gives.
     """
 
-    def vectors(pairs):
-        return [
-            jnp.asarray(encoder.sentences([pair[side] for pair in pairs]))
-            for side, encoder in enumerate((first, second))
-        ]
-
-    test = vectors(tested)
-    train = vectors(learned) if learned else None
+    learned = learned or ()
+    first_LxNxD, second_LxNxD = (
+        jnp.asarray(encoder.sentences([pair[side] for pair in (*learned, *tested)]))
+        for side, encoder in enumerate((first, second))
+    )
     found = []
-    for layer in range(len(first.layers)):
-        x, y = (side[layer] for side in test)
-        if train is None:
-            values = precisions(jnp.stack([x, y]))
-        else:
-            both = [
-                jnp.concatenate([own[layer], rest]) for own, rest in zip(train, (x, y), strict=True)
-            ]
-            values = mapped_precisions(both[0], both[1], len(train[0][layer]))
+    for pair in map(Parallel, first_LxNxD, second_LxNxD):
+        values = retrieval(map_learned_on(pair, len(learned)) if learned else pair)
         found.append({name: float(value) for name, value in values.items()})
     return found
 

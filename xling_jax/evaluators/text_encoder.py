@@ -116,10 +116,7 @@ class TextEncoder:
         """Which sum each piece is added to, the share that it counts, and the sums that words are
         added to: only those that are whole within the model's length.
 
-        Args:
-          word_of: the word of each piece, or NO_WORD.
-          numbers: the sum of each word.
-          none: stands for no sum.
+        `word_of` has the word of each piece or NO_WORD, `numbers` the sum of each word, or `none`.
         """
         slots = np.array([*numbers, none], np.int32)[word_of]  # NO_WORD is the last
         pieces = np.bincount(word_of[word_of != NO_WORD], minlength=len(numbers))
@@ -140,12 +137,9 @@ class TextEncoder:
         W&C §5.1.1. A capitalised word counts as its lower-case form if it is not itself among
         `words`; one that is not whole within the model's length does not count.
 
-        Args:
-          written: sentences as the model writes them.
-          words: which.
-
         Returns:
-          float32 [L, W, D], zero for a word that does not occur, and int [W], how often each does.
+          float32 [L, W, D], zero for a word that does not occur in the sentences, which are as the
+          model writes them, and int [W], how often each does.
         """
         encoded = self.model.encode_words(written)
         every = [ids for ids, _ in encoded]
@@ -191,13 +185,8 @@ class TextEncoder:
         found: Sequence[tuple[np.ndarray, np.ndarray]],
         number: int,
     ) -> np.ndarray:
-        """Sums of states, float32 [L, number, D].
-
-        Args:
-          every: ids of each sentence.
-          found: for each piece which sum it is of (`number`: none), and how much it counts.
-          number: of sums.
-        """
+        """Sums of states, float32 [L, number, D], from the ids of each sentence, and for each piece
+        which sum it is of (`number`: none) and how much it counts."""
         sums = jnp.zeros((len(self.layers), number, self._config.hidden))
         for numbers, tokens, lengths in self._batches(every):
             slots = np.full(tokens.shape, number, np.int32)

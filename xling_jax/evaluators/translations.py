@@ -18,15 +18,15 @@ from xling_jax.batches import packing
 from xling_jax.batches.assembly import assemble
 from xling_jax.batches.setting import Setting
 from xling_jax.batches.store import TokenStore
-from xling_jax.evaluators.alignment import alignment_scores
+from xling_jax.evaluators import registry
+from xling_jax.evaluators.comparison import COMPARISONS, Parallel, word_precision
 from xling_jax.evaluators.representations import (
     Encoder,
     EvaluationPlan,
+    by_replica,
     placed_text,
     sentence_means,
 )
-from xling_jax.evaluators.sentence_retrieval import precisions
-from xling_jax.linalg import csls
 from xling_jax.models import partition
 from xling_jax.models.bert import BertConfig
 
@@ -50,12 +50,12 @@ def plain_setting(languages: int) -> Setting:
 class Translated:
     """Text of two languages, to find each part's translation in the other.
 
-    name: of the metrics, such as `retrieval_fr`: the task and the language. languages: their
-    numbers in the model. texts: ids of n and of m sentences or words. gold: for each of the n,
-    which of the m translate it; None: the one with the same number.
+    language: the second one's name, in those of the metrics. languages: the numbers of both in the
+    model. texts: ids of n and of m sentences or words. gold: of words, for each of the n which of
+    the m translate it; None: sentences, which translate those with the same number.
     """
 
-    name: str
+    language: str
     languages: tuple[int, int]
     texts: tuple[Sequence[np.ndarray], Sequence[np.ndarray]]
     gold: Sequence[Sequence[int]] | None = None
@@ -77,20 +77,6 @@ def _gold_tables(item: Translated) -> list[np.ndarray]:
     return tables
 
 
-def word_precision(vectors: Sequence[jax.Array], gold: Sequence[jax.Array]) -> jax.Array:
-    """The share of words whose nearest one by CSLS translates them, mean of both directions.
-
-    Args:
-      vectors: [n, D] and [m, D]. gold: [n, G] and [m, H], numbers of translations, -1 for none.
-    """
-    shares = []
-    for (x, y), table in zip([vectors, vectors[::-1]], gold, strict=True):
-        _, nearest = csls.top_k(x, y)
-        known = (table >= 0).any(axis=1)
-        shares.append((table == nearest).any(axis=1).sum() / jnp.maximum(known.sum(), 1))
-    return (shares[0] + shares[1]) / 2
-
-
 class Translations:
     """Finds translations with replicas side by side, in one compiled program."""
 
@@ -100,6 +86,7 @@ class Translations:
         mesh: Mesh,
         items: Sequence[Translated],
         *,
+        names: Sequence[str],
         layers: Sequence[int],
         max_length: int,
         sentences: int,
@@ -108,23 +95,25 @@ class Translations:
         """Plans the batches and puts the texts on the devices.
 
         Args:
-          model: of the replicas.
-          mesh: theirs.
-          items: what to translate.
+          names: in the registry, what is measured.
           layers: whose vectors are compared.
           max_length: places of a sentence; what is longer is cut.
           sentences, row_lengths: of a batch; the first is rounded up to a multiple of the shards.
         """
-        self._layers, self._items = tuple(layers), tuple(items)
+        of = {True: registry.names(registry.DICTIONARY), False: registry.names(registry.SENTENCES)}
+        chosen = [[name for name in names if name in of[bool(item.gold)]] for item in items]
+        self._layers, self._names = tuple(layers), [own for own in chosen if own]
+        self._items = items = [item for item, own in zip(items, chosen, strict=True) if own]
         self._inputs: list = []
         self._encoders: list[Encoder] = []
-        specs: list = []
-        cut: list[float] = []
+        self._counts: dict[str, float] = {}
+        shards = mesh.shape[devices.DATA]
         for item in items:
+            cut = []
             for ids in item.texts:
                 text = TokenStore.from_languages([ids], max_length)
                 cut.append(text.truncated / len(text))
-                order, shards = np.arange(len(text)), mesh.shape[devices.DATA]
+                order = np.arange(len(text))
                 layout = packing.choose_layout(
                     text.lengths,
                     [order],
@@ -135,18 +124,15 @@ class Translations:
                 )
                 self._encoders.append(Encoder(model, layout.shard_rows))
                 self._inputs += placed_text(text, order, layout, mesh)
-                specs += [devices.SHARED, EvaluationPlan.specs()]
-        self._told: dict[str, float] = {}
-        for number, item in enumerate(items):
-            task, name = item.name.split("_", 1)
-            self._told[f"{task}_candidates_{name}"] = float(len(item.texts[1]))
-            if item.gold is None:
-                self._told[f"{task}_cut_{name}"] = max(cut[2 * number : 2 * number + 2])
+            task = "words" if item.gold else "retrieval"
+            self._counts[f"{task}_candidates_{item.language}"] = float(len(item.texts[1]))
+            if not item.gold:
+                self._counts[f"{task}_cut_{item.language}"] = max(cut)
         self._gold = [_gold_tables(item) if item.gold else None for item in items]
+        specs = [devices.SHARED, EvaluationPlan.specs()] * len(self._encoders)
+        specs = [devices.A_REPLICA, *specs]
         self._evaluate = jax.jit(
-            devices.per_replica(
-                self._one, mesh, [devices.A_REPLICA, *specs], devices.A_REPLICA, one_by_one=True
-            )
+            devices.per_replica(self._one, mesh, specs, devices.A_REPLICA, one_by_one=True)
         )
 
     def _vectors(self, encoder: Encoder, plain, store, plan) -> jax.Array:
@@ -175,26 +161,25 @@ class Translations:
             ]
             gold = self._gold[number]
             for place, layer in enumerate(self._layers):
-                pair = [side[place] for side in vectors]
-                if gold is None:
-                    found = precisions(jnp.stack(pair))
-                    language = item.name.split("_", 1)[1]
-                    for name, value in alignment_scores(*pair).items():
-                        metrics[f"{name}_{language}_{layer}"] = value
-                else:
-                    found = {"": word_precision(pair, [jnp.asarray(table) for table in gold])}
-                metrics |= {f"{item.name}_{layer}{end}": value for end, value in found.items()}
+                pair = Parallel(*(side[place] for side in vectors))
+                for name in self._names[number]:
+                    if gold is None:
+                        found = COMPARISONS[name](pair)
+                    else:
+                        tables = [jnp.asarray(table) for table in gold]
+                        found = {"": word_precision((pair.first_NxD, pair.second_NxD), tables)}
+                    start = f"{name}_{item.language}_{layer}"
+                    metrics |= {f"{start}{end}": value for end, value in found.items()}
         return metrics
 
     def __call__(self, params) -> list[dict[str, float]]:
         """The metrics of each replica, from parameters with a leading replica axis.
 
-        Of sentences also `cka_NAME_LAYER` and `mapped_NAME_LAYER`, see `alignment_scores`.
         `retrieval_candidates_NAME` and `words_candidates_NAME` are the numbers of sentences and
         words of language NAME among which each translation was looked for, `retrieval_cut_NAME`
         the share of sentences that were cut, on the side that has more of them.
         """
-        metrics = devices.fetch(self._evaluate(params, *self._inputs))
-        replicas = len(next(iter(metrics.values())))
-        found = [{k: float(v[n]) for k, v in metrics.items()} for n in range(replicas)]
-        return [own | self._told for own in found]
+        if not self._items:
+            return [{} for _ in jax.tree.leaves(params)[0]]
+        found = by_replica(devices.fetch(self._evaluate(params, *self._inputs)))
+        return [own | self._counts for own in found]

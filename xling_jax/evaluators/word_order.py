@@ -25,14 +25,8 @@ def kendall(links: Links) -> float | None:
 
 
 def match(similarity_NxM: np.ndarray) -> Links:
-    """The links of a maximum-weight bipartite matching (Jalili Sabet et al. 2020, Match).
-
-    Args:
-      similarity_NxM: of source and target words.
-
-    Returns:
-      min(N, M) links (source place, target place), sorted.
-    """
+    """The min(N, M) links (source place, target place) of a maximum-weight bipartite matching,
+    sorted (Jalili Sabet et al. 2020, Match)."""
     from scipy.optimize import linear_sum_assignment  # imported late: it is slow
 
     rows, columns = linear_sum_assignment(similarity_NxM, maximize=True)
@@ -42,13 +36,8 @@ def match(similarity_NxM: np.ndarray) -> Links:
 def contextual_links(
     first: TextModel, second: TextModel, layer: int, sentences: tuple[Sequence[str], Sequence[str]]
 ) -> list[Links]:
-    """Links between the words of translations, by cosines of their states in context.
-
-    Args:
-      first, second: the models that read either side, which may be the same.
-      layer: whose states are compared.
-      sentences: line by line translations.
-    """
+    """Links between the words of line by line translations, by cosines of their states in context
+    at a layer. Each side has a model that reads it, which may be the same."""
     sides = []
     for model, texts in zip((first, second), sentences, strict=True):
         written = [model.write(text) for text in texts]

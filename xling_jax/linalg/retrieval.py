@@ -45,13 +45,7 @@ def map_blocks(function: Callable, x: Any, block: int) -> Any:
 def nearest(
     x_NxD: jax.Array, y_MxD: jax.Array, k: int, block: int = BLOCK
 ) -> tuple[jax.Array, jax.Array]:
-    """The k most similar y of each x, by their products.
-
-    Args:
-      x_NxD: n points of unit length.
-      y_MxD: m points of unit length.
-      k: how many; all of them if there are fewer.
-      block: rows of x at a time.
+    """The k most similar y of each x, both of unit length, by their products.
 
     Returns:
       float32 and int32 [n, min(k, m)]: products and row numbers of y, the highest first.
@@ -66,9 +60,7 @@ def top_k(
     """The k nearest keys of every query by cosine.
 
     Args:
-      queries: [n, d], of any length.
-      keys: [m, d].
-      k: how many keys for each query.
+      queries, keys: [n, d] and [m, d], of any length.
       block: queries compared with all keys at a time: no n x m matrix is made.
 
     Returns:
@@ -98,11 +90,6 @@ def counterpart_ranks(
     Row i of x and row i of y are each other's counterparts. With rank r the counterpart is among
     the k nearest if r < k. Of equally near points the one with the lower index counts as nearer,
     as an argmax has it. Works on `block` rows of x at a time: no n x n matrix is made.
-
-    Args:
-      x: [n, d], n points.
-      y: [n, d], their counterparts.
-      block: rows of x at a time.
 
     Returns:
       int32 [n] twice: the rank of y[i] seen from x[i], and of x[i] seen from y[i]. Inside a

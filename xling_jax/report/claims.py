@@ -28,7 +28,7 @@ import pandas as pd
 from xling_jax.files import write_beside
 from xling_jax.records import UNKNOWN, Identity
 from xling_jax.report import table
-from xling_jax.report.frame import Curve, Measure, minus
+from xling_jax.report.frame import Curve, Measure, decoded, minus
 from xling_jax.report.prose import cut, plural
 from xling_jax.report.published import Printed
 
@@ -37,7 +37,6 @@ from xling_jax.report.published import Printed
 HELD, NOT_HELD, UNDECIDED, NOT_RUN = "held", "not held", "undecided", "not run"
 # What a claim is decided on; the paper prints numbers for the tables alone.
 ON_TABLES, ON_CURVES, ON_POSITIONS = "tables", "curves", "position embeddings"
-DEEP = "deep"  # in names of metrics, for the number of the deeper layer
 
 _SIGNS = {"<": operator.lt, "≤": operator.le, ">": operator.gt, "≥": operator.ge}
 _CHECK = re.compile(
@@ -96,7 +95,7 @@ class Evidence:
         """A row's metric at the end of training; raises `Missing` without a finite one."""
         metrics = self.usable(row)[0].metrics
         if metric not in metrics:
-            raise Missing(f"no finite {in_words(metric)}: row {row}")
+            raise Missing(f"no finite {decoded(metric).in_words}: row {row}")
         return metrics[metric]
 
 
@@ -104,15 +103,6 @@ def of_paper(lines: Sequence[Printed]) -> Evidence:
     """The printed numbers; where tables repeat a row, the first one counts."""
     rows = {line.row: RowEvidence(line.metrics) for line in reversed(lines)}
     return Evidence(rows, elsewhere="in none of the paper's tables", printed=True)
-
-
-def in_words(metric: str) -> str:
-    """A metric's name in words: retrieval at layer 0, train perplexity."""
-    name, _, end = metric.rpartition("_")
-    if name == "perplexity":
-        return f"{end} perplexity"
-    layer = {"0": " at layer 0", DEEP: " at the deeper layer"}
-    return name.replace("_f1", " F1") + layer[end] if end in layer else metric
 
 
 def score(value: float) -> str:
@@ -142,8 +132,10 @@ def metric(
     name: str, row: str, words: str = "", shown: Callable[[float], str] | None = None
 ) -> Quantity:
     """A metric of a row at the end of training, `deep` in its name for the deeper layer."""
-    shown = shown or (_perplexity if name.startswith("perplexity") else score)
-    return Quantity(words or in_words(name), row, lambda e: e.metric(row, name), shown=shown)
+    key = decoded(name)
+    is_perplexity = key.evaluator and key.evaluator.unit == "perplexity"
+    shown = shown or (_perplexity if is_perplexity else score)
+    return Quantity(words or key.in_words, row, lambda e: e.metric(row, name), shown=shown)
 
 
 def above(
@@ -315,6 +307,15 @@ class Claim:
             seeds = " to ".join(map(str, sorted({min(numbers), max(numbers)})))
             parts[-1] += f" ({seeds} seed{'s' if seeds != '1' else ''})"
         return parts
+
+
+def load(module: str, quantities: Mapping[str, Callable[..., Quantity]]) -> tuple[Claim, ...]:
+    """The claims of `claims.csv` beside a module's file, where that names their rows."""
+    return tuple(
+        Claim(line["id"], line["source"], line["scope"], line["statement"],
+              checks_of(line["checks"], choices(line["each"]), quantities))
+        for line in read(Path(module).with_name("claims.csv"))
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from xling_jax.files import write_beside
-from xling_jax.report.frame import Curve, Measure, Row
+from xling_jax.report.frame import Curve, Measure, Row, decoded
 from xling_jax.report.prose import diverged_at
 
 if TYPE_CHECKING:
@@ -189,7 +189,10 @@ def _top(values: Iterable[float]) -> float:
 
 def _kind(name: str) -> str:
     """The axis of a panel: a perplexity's, a loss's or a score's."""
-    return name if name == "loss" else "perplexity" if name.startswith("perplexity") else "score"
+    evaluator = decoded(name).evaluator
+    if evaluator is None:
+        return name if name == "perplexity" else "score"
+    return evaluator.unit
 
 
 def side_by_side(
@@ -296,12 +299,8 @@ def bars(
     """A line a row, in order: a bar for each of a few scores, whiskers of one standard deviation,
     and hollow diamonds for the paper's numbers.
 
-    Args:
-      shown: the rows.
-      scores: what the bars are of.
-      below: what the axis says.
-      beside: a perplexity that has a panel of its own.
-      top: where the axis ends, if not where the bars do.
+    `below` is what the axis says, `top` where it ends, if not where the bars do, and `beside` a
+    perplexity that has a panel of its own.
     """
     if top is None:
         ours = [each for entry in shown for each in entry.ours.values()]
@@ -425,8 +424,6 @@ class Gallery:
         there is nothing to draw, or nothing to draw with.
 
         Args:
-          name: the files' name.
-          alt: what it shows.
           draw: makes the figure of the inputs, or None where there is nothing to show.
           key: all that it depends on, as JSON can hold it, if that is not the inputs.
           kind: of the file that the page holds.

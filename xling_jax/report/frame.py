@@ -1,6 +1,7 @@
 """A run's stored results as tidy frames: means over seeds, curves over training, what is missing.
 
-A frame has a line for each number: `row`, `seed`, `step`, `epoch`, `metric`, `value`.
+A frame has a line for each number: `row`, `seed`, `step`, `epoch`, `name`, as it is stored, what
+that says (`metric`, `language`, `layer`, `part`), and `value`.
 """
 
 from __future__ import annotations
@@ -9,20 +10,113 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
 
+from xling_jax.evaluators.registry import EVALUATORS, Evaluator
 from xling_jax.records import Identity
 from xling_jax.runs import results
 from xling_jax.runs.results import Metrics, Record, Replica
 
-_COLUMNS = ["row", "seed", "step", "epoch", "metric", "value"]
-_LAYERED = re.compile(r"(?:retrieval|translation|alignment_f1)_(\d+)")
+T = TypeVar("T")
+DEEP = "deep"  # in names of metrics, for the number of the deeper layer
+
+
+class Metric(NamedTuple):
+    """What a metric's name says: one of `EVALUATORS`, or any other name; its language, layer (a
+    number or `DEEP`) and part, each "" where there is none."""
+
+    name: str
+    language: str = ""
+    layer: int | str = ""
+    part: str = ""
+
+    def __str__(self) -> str:
+        return "_".join(str(part) for part in self if part != "")
+
+    @property
+    def evaluator(self) -> Evaluator | None:
+        """What the registry says of it."""
+        return EVALUATORS.get(self.name)
+
+    @property
+    def in_words(self) -> str:
+        """Retrieval at layer 0, train perplexity; of a language or a part the name as it is."""
+        if self.language or self.part:
+            return str(self)
+        if self.evaluator and self.evaluator.unit == "perplexity":
+            return self.evaluator.title
+        where = {0: " at layer 0", DEEP: " at the deeper layer"}.get(self.layer, "")
+        return self.name.replace("_f1", " F1") + where if where else str(self)
+
+
+def _pattern(name: str, evaluator: Evaluator) -> re.Pattern[str]:
+    """Of a metric's names; what can be read without a language has none."""
+    language = r"(?:_(?P<language>.+?))??" if evaluator.languages else ""
+    layer = rf"(?:_(?P<layer>\d+|{DEEP}))?" if evaluator.layers else ""
+    part = rf"(?:_(?P<part>{'|'.join(evaluator.parts)}))?" if evaluator.parts else ""
+    return re.compile(name + language + layer + part, re.DOTALL)
+
+
+# Of names that begin alike, the longer one first.
+_PATTERNS = {name: _pattern(name, EVALUATORS[name]) for name in sorted(EVALUATORS, reverse=True)}
+
+
+@cache
+def decoded(name: str) -> Metric:
+    """What a metric's name says."""
+    for metric, pattern in _PATTERNS.items():
+        if match := pattern.fullmatch(name):
+            found = {"language": "", "layer": "", "part": ""} | {
+                key: text for key, text in match.groupdict().items() if text is not None
+            }
+            layer = int(found["layer"]) if found["layer"].isdecimal() else found["layer"]
+            return Metric(metric, found["language"], layer, found["part"])
+    return Metric(name)
+
+
+def by_layer(
+    metrics: Mapping[str, T], name: str, language: str = "", part: str = ""
+) -> dict[int, T]:
+    """A metric at every layer that it is known of, from the lowest."""
+    found = {
+        metric.layer: value
+        for metric, value in ((decoded(key), value) for key, value in metrics.items())
+        if metric == Metric(name, language, metric.layer, part) and isinstance(metric.layer, int)
+    }
+    return dict(sorted(found.items()))
+
+
+def by_language(metrics: Mapping[str, T], name: str) -> dict[str, T]:
+    """A metric of every language that it is known of, all layers together."""
+    every = ((decoded(key), value) for key, value in metrics.items())
+    return {each.language: value for each, value in every
+            if each.language and each == Metric(name, each.language)}  # fmt: skip
+
+
+def explained(names: Iterable[str]) -> list[str]:
+    """What the registry notes on some metrics, each note once."""
+    found = (decoded(name).evaluator for name in names)
+    return list(dict.fromkeys(each.note for each in found if each and each.note))
+
+
+def deep_layer(names: Iterable[str]) -> int | None:
+    """The deepest layer of which there is anything; None if there is nothing, or only 0."""
+    layers = (layer for name in names if isinstance(layer := decoded(name).layer, int))
+    return max(layers, default=0) or None
+
+
+def named_deep(values: Mapping[str, T]) -> dict[str, T]:
+    """Metrics with `DEEP` in place of the deepest layer's number."""
+    deep = deep_layer(values)
+    metrics = [(decoded(name), value) for name, value in values.items()]
+    return {str(each._replace(layer=DEEP) if deep and each.layer == deep else each): value
+            for each, value in metrics}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -88,25 +182,26 @@ class Curve(NamedTuple):
 def tidy(records: Iterable[Record]) -> pd.DataFrame:
     """A line for each number of some records."""
     lines = [
-        (record.row, record.seed, record.step, record.epoch, name, value)
+        (record.row, record.seed, record.step, record.epoch, name, *decoded(name), value)
         for record in records
         for name, value in record.values.items()
     ]
-    return pd.DataFrame(lines, columns=_COLUMNS)
+    columns = "row seed step epoch name metric language layer part value"
+    return pd.DataFrame(lines, columns=columns.split())
 
 
 def measures(frame: pd.DataFrame) -> dict[str, Measure]:
     """Each metric of a frame over the seeds that have it."""
     return {
         str(name): measured(dict(zip(own["seed"].tolist(), own["value"].tolist(), strict=True)))
-        for name, own in frame.groupby("metric", sort=False)
+        for name, own in frame.groupby("name", sort=False)
     }
 
 
 def curves(frame: pd.DataFrame, over: str = "step") -> dict[str, Curve]:
     """Each metric's mean and standard deviation a step, over the seeds that have it."""
     found = {}
-    for name, own in frame.groupby("metric", sort=False):
+    for name, own in frame.groupby("name", sort=False):
         points = own.groupby(over)["value"]
         mean, sd = points.mean(), points.std(ddof=0)
         found[str(name)] = Curve(mean.index.tolist(), mean.tolist(), sd.tolist())
@@ -117,12 +212,6 @@ def curve_of(points: Mapping[Any, Measure]) -> Curve:
     """A curve over layers or other numbers."""
     steps = sorted(points)
     return Curve(steps, [points[n].mean for n in steps], [points[n].sd or 0.0 for n in steps])
-
-
-def deep_layer(names: Iterable[str]) -> int | None:
-    """The deeper evaluated layer, found in metric names such as `retrieval_8`; None if only 0."""
-    layers = [int(match[1]) for name in names if (match := _LAYERED.match(name))]
-    return max(layers, default=0) or None
 
 
 @dataclass(frozen=True)

@@ -70,11 +70,8 @@ def _template() -> Template:
 def write(run: Run, state: str, sections: Mapping[str, Sequence[Any]]) -> Path:
     """Writes `report/report.html`; returns its path.
 
-    Args:
-      run: the run.
-      state: how far it is, and of what.
-      sections: their parts by heading, in order; figures without a card, and sections without any
-        part are left out.
+    `state` says how far the run is, and of what. Sections have their parts by heading; figures
+    without a card, and sections without any part are left out.
     """
     drawn = {heading: list(filter(_is_there, parts)) for heading, parts in sections.items()}
     if not can_draw():
@@ -182,14 +179,8 @@ def settings(
     rows: Sequence[str] | None = None,
     without_texts: str = "",
 ) -> list[Any]:
-    """The experiment, its texts, and the whole config folded away.
-
-    Args:
-      run: the run.
-      vocabulary: what is known of it, nested or not.
-      rows: those to name, if not all.
-      without_texts: what is said where the config names none.
-    """
+    """The experiment, its texts, and the whole config folded away; `rows` are those to name, if not
+    all, `without_texts` what is said where the config names none."""
     config, rows = run.config, run.row_names if rows is None else rows
     facts = [(name, str(config.get(name, ABSENT))) for name in ("experiment", "scale")]
     facts += [("rows", ", ".join(rows) or ABSENT), ("steps", _steps(run, rows))]

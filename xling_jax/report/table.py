@@ -15,8 +15,9 @@ from typing import Any, ClassVar, NamedTuple
 
 import pandas as pd
 
+from xling_jax.evaluators.registry import EVALUATORS
 from xling_jax.files import write_beside
-from xling_jax.report.frame import Measure, Row, Run
+from xling_jax.report.frame import Measure, Row, Run, decoded
 from xling_jax.report.prose import cut, diverged_at, plain
 
 ABSENT, OURS = "–", "ours"
@@ -50,6 +51,11 @@ def whole(value: float) -> str:
     return f"{value:.0f}"
 
 
+def layer(value: float) -> str:
+    """A layer: L8."""
+    return f"L{value:.0f}"
+
+
 def percent(value: float) -> str:
     """A score in percent: 73.6."""
     return f"{value:.1f}"
@@ -71,6 +77,12 @@ def perplexity_sd(value: float) -> str:
     return f"{value:.1f}" if value < 100 else perplexity(value)
 
 
+# As the registry and files of tables name them.
+FORMATS = {
+    "score": score, "share": share, "perplexity": perplexity, "whole": whole, "layer": layer,
+}  # fmt: skip
+
+
 class Column(NamedTuple):
     """A column of numbers: the metric, how its means and standard deviations are written.
 
@@ -84,6 +96,20 @@ class Column(NamedTuple):
     short: str = ""
     show_sd: Callable[[float], str] | None = None
 
+    @classmethod
+    def of(
+        cls, name: str, group: str = "", title: str = "", short: str = "",
+        show: Callable[[float], str] | None = None,
+    ) -> Column:  # fmt: skip
+        """The column of a metric, with what the registry says of it where nothing else is said."""
+        found = EVALUATORS[decoded(name).name]
+        show, sd = show or FORMATS[found.format], None
+        if found.unit == "perplexity":
+            sd = perplexity_sd
+        if not title:
+            title, short = found.heading, found.short
+        return cls(title, name, show, group or found.group, short, sd)
+
     def texts(self, line: Line) -> tuple[str, str]:
         """Mean and standard deviation; an absent one is a dash, an absent sd empty."""
         found = line.cells.get(self.metric)
@@ -91,6 +117,16 @@ class Column(NamedTuple):
             return ABSENT, ""
         show_sd = self.show_sd or self.show
         return self.show(found.mean), "" if found.sd is None else show_sd(found.sd)
+
+
+def columns(module: str, name: str, **values: str) -> list[Column]:
+    """The columns of a table in `tables.csv` beside a module's file; titles may hold values."""
+    lines = pd.read_csv(Path(module).with_name("tables.csv"), dtype=str, keep_default_na=False)
+    return [
+        Column(title.format_map(values), metric, FORMATS[format], short=short.format_map(values))
+        for table, title, metric, format, short in lines.itertuples(index=False)
+        if table == name
+    ]
 
 
 @dataclass(frozen=True)

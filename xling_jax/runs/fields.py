@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import ml_collections
 
 from xling_jax import schema
+from xling_jax.evaluators import registry
 from xling_jax.runs.experiments import EXPERIMENTS, of_name
 from xling_jax.schema import Section, table
 
@@ -55,6 +56,14 @@ EPOCHS = table("epochs  1..1000000  passes over the text")
 DECAY = table("""
     decay  linear|inverse_sqrt|constant  of the learning rate after the warm-up
 """)
+
+
+def measured(*of: str) -> Section:
+    """The names of what is measured of these kinds, see `evaluators.registry`."""
+    known = schema.choice("a metric", *registry.names(*of))
+    return {"names": schema.several("what is measured besides perplexity", known, apart=True)}
+
+
 CURVE = table("curve  0.0..100.0*  when the model is evaluated, in percent of the training")
 LAYERS = table("""
     layers  0..1000*!  layers that are evaluated, 0 being the embeddings; none: the experiment's

@@ -282,7 +282,7 @@ class Preparer:
                     vocabulary.encode(k, [pair[side] for pair in kept])
                     for side, k in enumerate((0, number))
                 ]
-                yield Translated(f"retrieval_{name}", (0, number), (ids[0], ids[1]))
+                yield Translated(name, (0, number), (ids[0], ids[1]))
             if (found := self._dictionary(text, "test_dictionary")) is not None:
                 yield _words(vocabulary, number, found)
 
@@ -322,4 +322,4 @@ def _words(
     name = vocabulary.languages[number]
     if not gold:
         raise ValueError(f"corpora.{name}.test_dictionary: the vocabularies have none of it")
-    return Translated(f"words_{name}", (0, number), (ids[0], ids[1]), list(gold.values()))
+    return Translated(name, (0, number), (ids[0], ids[1]), list(gold.values()))

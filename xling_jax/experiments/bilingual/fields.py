@@ -1,6 +1,7 @@
 """The fields of the config, in its order."""
 
 from xling_jax.corpora.embedded.config import LanguageConfig, SecondConfig
+from xling_jax.evaluators import registry
 from xling_jax.runs import fields
 from xling_jax.schema import EACH, Section, table
 
@@ -61,6 +62,7 @@ FIELDS: Section = {
         **table("start_from  folder?  folder of the best checkpoint to begin with"),
     },
     "evaluators": {
+        **fields.measured(registry.SENTENCES, registry.DICTIONARY),
         **fields.LAYERS,
         **table("sentences  1..1048576  sentences encoded at once"),
         **fields.ROW_LENGTHS,

@@ -11,7 +11,7 @@ from xling_jax import devices
 from xling_jax.batches.streams import SENTENCE
 from xling_jax.batches.windows import StreamStore
 from xling_jax.corpora.normalize import Normalization
-from xling_jax.evaluators.stream_perplexity import StreamPerplexity
+from xling_jax.evaluators.perplexity import StreamPerplexity
 from xling_jax.evaluators.translations import Translations
 from xling_jax.experiments.bilingual.data import Data
 from xling_jax.experiments.bilingual.export import export, folder_of
@@ -234,6 +234,7 @@ class Group:
                 self._program.model,
                 self._mesh,
                 data.items,
+                names=section.names,
                 layers=self._layers(),
                 max_length=self._config.batches.length,
                 sentences=section.sentences,
@@ -245,9 +246,9 @@ class Group:
         found = self._perplexity(params, settings)
         if self._translations is None or not has_translations:
             return found
-        layers, languages = self._layers(), self._row.languages
+        layers, languages, section = self._layers(), self._row.languages, self._config.evaluators
         return [
-            own | others | _means(others, languages, layers)
+            own | others | _means(section.names, others, languages, layers)
             for own, others in zip(found, self._translations(params), strict=True)
         ]
 
@@ -284,12 +285,15 @@ class Group:
 
 
 def _means(
-    values: Mapping[str, float], languages: Sequence[str], layers: Sequence[int]
+    names: Sequence[str],
+    values: Mapping[str, float],
+    languages: Sequence[str],
+    layers: Sequence[int],
 ) -> dict[str, float]:
     """The means over languages and layers of what is measured at each, such as `retrieval`."""
     found = {}
-    for task in ("retrieval", "mapped", "cka", "words"):
-        names = [f"{task}_{language}_{layer}" for language in languages for layer in layers]
-        if every := [values[name] for name in names if name in values]:
-            found[task] = float(np.mean(every))
+    for name in names:
+        parts = (f"{name}_{language}_{layer}" for language in languages for layer in layers)
+        if every := [values[part] for part in parts if part in values]:
+            found[name] = float(np.mean(every))
     return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -10,24 +9,30 @@ from pathlib import Path
 from typing import Any
 
 from xling_jax.corpora.sources import SYNTHETIC
+from xling_jax.evaluators.registry import DICTIONARY, EVALUATORS, SENTENCES, names
 from xling_jax.report import page, table
 from xling_jax.report.figures import COLOURS, Card, Gallery, Line, Score, bars, row_entry
-from xling_jax.report.frame import Curve, Measure, Row, Run, curve_of, read_run
+from xling_jax.report.frame import (
+    Curve,
+    Measure,
+    Row,
+    Run,
+    by_language,
+    by_layer,
+    curve_of,
+    decoded,
+    explained,
+    read_run,
+)
 from xling_jax.report.prose import listed, plural, spread, written
 from xling_jax.report.table import Column, Table, share, whole
 
-TASKS = {
-    "retrieval": "sentence retrieval",
-    "mapped": "sentence retrieval after a map",
-    "cka": "CKA of translations",
-    "words": "word translation",
-}
+TASKS = {name: EVALUATORS[name].title for name in names(SENTENCES, DICTIONARY)}
 PERPLEXITY = "perplexity_dev"
 SCORES = (
     Score("retrieval", TASKS["retrieval"], COLOURS[0]),
     Score("words", TASKS["words"], COLOURS[5]),
 )
-_LAYERED = re.compile(rf"({'|'.join(TASKS)})_(?!candidates_|cut_)(.+)_(\d+)")
 
 
 def write(workdir: Path) -> str:
@@ -56,12 +61,8 @@ def result(run: Run, notes: Sequence[str]) -> Table:
         Column(name, f"{PERPLEXITY}_{name}", _perplexity, "held-out perplexity", f"ppl {name}")
         for name in languages(run)
     ]
-    found = "translations found"
+    columns += map(Column.of, TASKS)
     columns += [
-        Column("sentences", "retrieval", share, found),
-        Column("after a map", "mapped", share, found, "mapped"),
-        Column("CKA", "cka", share, "similarity"),
-        Column("words", "words", share, found),
         Column("pieces", "anchors", whole, "anchors", "anchors"),
         Column("tokens", "anchor_tokens", share, "anchors", "their tokens"),
     ]
@@ -82,23 +83,18 @@ def _line(run: Run, row: Row) -> table.Line:
 
 def languages(run: Run) -> list[str]:
     """The languages that the config names and those that were evaluated, in that order."""
-    start = f"{PERPLEXITY}_"
-    names = (name for row in run.rows.values() for name in row.metrics)
-    found = [name.removeprefix(start) for name in names if name.startswith(start)]
+    found = [name for row in run.rows.values() for name in by_language(row.metrics, PERPLEXITY)]
     return list(dict.fromkeys([*run.names("corpora", "languages"), *found]))
 
 
-def by_layer(metrics: Mapping[str, Measure]) -> dict[str, dict[str, Curve]]:
+def curves_by_layer(metrics: Mapping[str, Measure]) -> dict[str, dict[str, Curve]]:
     """For each other language, the scores of a row over layers: `{language: {task: curve}}`."""
-    points: dict[str, dict[str, dict[int, Measure]]] = {}
-    for name, value in metrics.items():
-        if match := _LAYERED.fullmatch(name):
-            task, language, layer = match.groups()
-            points.setdefault(language, {}).setdefault(task, {})[int(layer)] = value
-    return {
-        language: {task: curve_of(values) for task, values in by_task.items()}
-        for language, by_task in points.items()
-    }
+    found: dict[str, dict[str, Curve]] = {}
+    for task, language in dict.fromkeys((m.name, m.language) for m in map(decoded, metrics)):
+        values = by_layer(metrics, task, language)
+        if task in TASKS and language and values:
+            found.setdefault(language, {})[task] = curve_of(values)
+    return found
 
 
 def _overview(run: Run, gallery: Gallery) -> list[Card]:
@@ -118,7 +114,7 @@ def over_layers(run: Run) -> dict[str, list[Line]]:
     """For each other language, in the config's order, the scores of every row over layers."""
     found: dict[str, list[Line]] = {}
     for number, row in enumerate(run.rows.values()):
-        for language, by_task in by_layer(row.metrics).items():
+        for language, by_task in curves_by_layer(row.metrics).items():
             found.setdefault(language, []).append(Line(row.name, number, by_task))
     order = [*languages(run), *sorted(found)]
     return {language: found[language] for language in dict.fromkeys(order) if language in found}
@@ -154,7 +150,7 @@ def _training(run: Run, gallery: Gallery) -> list[Card]:
 def _texts_of(run: Run) -> dict[str, list[str]]:
     """Everything there is to say about the rows of a run, and the figures."""
     rows, named = list(run.rows.values()), languages(run)
-    cut = {name: max(values) for name, values in _by_language(run, "retrieval_cut_").items()}
+    cut = {name: max(values) for name, values in _by_language(run, "retrieval_cut").items()}
     scored, older = [], []
     for row in run.row_names:
         ended = [r for r in run.replicas if r.row == row and r.diverged_at is None]
@@ -167,6 +163,7 @@ def _texts_of(run: Run) -> dict[str, list[str]]:
     found = written(
         __file__,
         names={name for row in rows for name in row.metrics},
+        notes=explained(name for row in rows for name in row.metrics),
         seeds=max((len(row.seeds) for row in rows), default=0),
         languages=named,
         over=["both directions", _layers(run), *["all languages"] * (len(named) > 2)],
@@ -180,19 +177,18 @@ def _texts_of(run: Run) -> dict[str, list[str]]:
     return found | {"Notes": [*found["Notes"], *page.row_notes(rows)]}
 
 
-def _by_language(run: Run, start: str) -> dict[str, list[float]]:
-    """The values of `start` + LANGUAGE in every row that has them."""
+def _by_language(run: Run, name: str) -> dict[str, list[float]]:
+    """A metric of each language in every row that has it."""
     found: dict[str, list[float]] = {}
     for row in run.rows.values():
-        for name, value in row.metrics.items():
-            if name.startswith(start):
-                found.setdefault(name.removeprefix(start), []).append(value.mean)
+        for language, value in by_language(row.metrics, name).items():
+            found.setdefault(language, []).append(value.mean)
     return found
 
 
 def _layers(run: Run) -> str:
     """The layers whose vectors were compared, in words."""
-    each = (by_layer(row.metrics).values() for row in run.rows.values())
+    each = (curves_by_layer(row.metrics).values() for row in run.rows.values())
     curves = [curve for own in each for by_task in own for curve in by_task.values()]
     layers = sorted({int(layer) for curve in curves for layer in curve.steps})
     if not layers:
@@ -207,7 +203,7 @@ def _layers(run: Run) -> str:
 def _among(run: Run, task: str, things: str) -> str:
     """Among how many texts of each other language, where that is known; several if rows differ."""
     found = {name: {round(value) for value in values}
-             for name, values in _by_language(run, f"{task}_candidates_").items()}  # fmt: skip
+             for name, values in _by_language(run, f"{task}_candidates").items()}  # fmt: skip
     if not found:
         return ""
     least = min(map(min, found.values()))

@@ -31,14 +31,8 @@ class Best:
         vocabulary: str,
         identity: Identity = UNKNOWN,
     ):
-        """Opens the folder, with one for each replica in it.
-
-        Args:
-          folder: of the replicas' folders, which are named by the seeds.
-          replicas: the row and seed of each.
-          vocabulary: a hash of the pieces and their ids.
-          identity: of the experiment.
-        """
+        """Opens the folder, with one named by the seed for each replica (a row and a seed) in it;
+        `vocabulary` is a hash of the pieces and their ids."""
         self._vocabulary, self._identity = vocabulary, identity
         self._folders = [folder / f"seed{seed}" for _, seed in replicas]
         self._checkpoints = [
@@ -149,9 +143,8 @@ def start_from(folder: str, vocabulary: str, patterns: Sequence[str], languages:
 
     Args:
       folder: such as WORKDIR/checkpoints/rowdefault_seeds0/best/seed0.
-      vocabulary: the hash of this run's pieces and their ids.
-      patterns: of this run's partition. languages: how many it has.
-      like: this run's initial parameters.
+      vocabulary, patterns, languages, like: of this run: the hash of its pieces and their ids, its
+        partition, the number of its languages, its initial parameters.
 
     Raises:
       FileNotFoundError: there is no such checkpoint.

@@ -9,27 +9,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 
 from xling_jax.experiments.fake_english import published
 from xling_jax.experiments.fake_english.figures import position_similarities
-from xling_jax.experiments.fake_english.published import named_deep
 from xling_jax.report import claims
 from xling_jax.report.claims import (
     ON_CURVES,
     ON_POSITIONS,
-    Claim,
     Curves,
     Decided,
     Evidence,
     Missing,
     Quantity,
     RowEvidence,
-    in_words,
 )
-from xling_jax.report.frame import Curve, Measure, Run, measured
+from xling_jax.report.frame import Curve, Measure, Run, decoded, measured, named_deep
 from xling_jax.runs.results import array_files, read_arrays
 
 EVALUATIONS = 4  # a curve with fewer decides nothing
@@ -47,7 +43,7 @@ def _on_curves(
     def read(evidence: Evidence) -> Measure:
         found = evidence.usable(row)[0]
         if not usable(found.curves):
-            wanted = " and ".join(map(in_words, metrics))
+            wanted = " and ".join(decoded(metric).in_words for metric in metrics)
             raise Missing(f"no curve of {wanted} with {EVALUATIONS} evaluations: row {row}")
         seeds = {s: number(evidence, c) for s, c in found.seed_curves.items() if usable(c)}
         return measured(seeds, number(evidence, found.curves))
@@ -148,13 +144,7 @@ QUANTITIES: Mapping[str, Callable[..., Quantity]] = {
     "fit_at_half_way": fit_at_half_way,
     "matching_positions": matching_positions,
 }
-CLAIMS = tuple(
-    Claim(
-        line["id"], line["source"], line["scope"], line["statement"],
-        claims.checks_of(line["checks"], claims.choices(line["each"]), QUANTITIES),
-    )
-    for line in claims.read(Path(__file__).with_name("claims.csv"))
-)  # fmt: skip
+CLAIMS = claims.load(__file__, QUANTITIES)
 
 
 def decide(evidence: Evidence) -> list[Decided]:

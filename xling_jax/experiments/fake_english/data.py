@@ -96,7 +96,10 @@ def _prepare(config: ml_collections.ConfigDict, texts: Sequence[corpora.Text], c
     piece_range, options = PieceRange(len(languages), own.size), batch_options(config)
 
     def evaluator(model: BertConfig, mesh: Mesh, layers: Sequence[int]) -> Evaluator:
-        return Multilinguality(model, evaluated, piece_range, mesh, layers=layers, **options)
+        names = config.evaluators.names
+        return Multilinguality(
+            model, evaluated, piece_range, mesh, names=names, layers=layers, **options
+        )
 
     described = [
         f"{name} text: {text.source}, {len(text.sentences):,} sentences, "

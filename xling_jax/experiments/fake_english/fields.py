@@ -1,6 +1,7 @@
 """The fields of the config, in its order."""
 
 from xling_jax.corpora.embedded.config import LanguageConfig
+from xling_jax.evaluators import registry
 from xling_jax.runs import fields
 from xling_jax.schema import Section, table
 
@@ -31,7 +32,11 @@ FIELDS: Section = {
         **table("epochs  0..1000000  passes over the text; 0: as training.epochs"),
     },
     "training": {**fields.EPOCHS, **fields.TRAINING},
-    "evaluators": {**fields.LAYERS, **fields.CURVE},
+    "evaluators": {
+        **fields.measured(registry.SENTENCES, registry.PIECES, registry.TOKENS),
+        **fields.LAYERS,
+        **fields.CURVE,
+    },
     "devices": fields.DEVICES,
     **fields.PROFILE,
 }

@@ -8,17 +8,12 @@ that is evaluated: `deep` in the names of metrics.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 from xling_jax.report import published
-from xling_jax.report.claims import DEEP
-from xling_jax.report.frame import deep_layer
 from xling_jax.report.published import Printed
 
-T = TypeVar("T")
 SOURCE = "D&S 2020"
 TITLE = "Dufter & Schütze 2020"
 LAYERS = 12
@@ -97,9 +92,3 @@ def find(experiment: str, row: str) -> Printed | None:
     """
     lines = LINES if experiment == EXPERIMENT else ()
     return next((line for line in lines if line.row == row), None)
-
-
-def named_deep(values: Mapping[str, T]) -> dict[str, T]:
-    """Metrics with `deep` in place of the deeper layer's number."""
-    end = re.compile(f"_{deep_layer(values)}$")
-    return {end.sub(f"_{DEEP}", name): value for name, value in values.items()}

@@ -12,11 +12,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from xling_jax.evaluators.registry import EVALUATORS, PIECES, SENTENCES, TOKENS, names
 from xling_jax.experiments.fake_english import claims, figures, published, search
-from xling_jax.experiments.fake_english.published import Layout, Printed, named_deep
+from xling_jax.experiments.fake_english.published import Layout, Printed
 from xling_jax.files import write_beside
 from xling_jax.report import page, table
-from xling_jax.report.claims import DEEP, Verdicts
+from xling_jax.report.claims import Verdicts
 from xling_jax.report.figures import (
     COLOURS,
     Card,
@@ -30,7 +31,16 @@ from xling_jax.report.figures import (
     side_by_side,
     thinned,
 )
-from xling_jax.report.frame import Curve, Run, deep_layer, read_run
+from xling_jax.report.frame import (
+    DEEP,
+    Curve,
+    Run,
+    decoded,
+    deep_layer,
+    explained,
+    named_deep,
+    read_run,
+)
 from xling_jax.report.prose import written
 from xling_jax.report.table import ABSENT, Column, Table
 from xling_jax.runs.results import array_files
@@ -47,13 +57,21 @@ _SCORES = (
     Score(f"translation_{DEEP}", "translation", COLOURS[5]),
     Score("mu", "mu", "#333333"),
 )
-# The lines of a row's own curves: metric, title, number of the colour (from 6 on dashed).
-_OWN = (
-    ("mu", "mu", 3),
-    (f"retrieval_{DEEP}", "retrieval", 0), ("retrieval_0", "retrieval", 6),
-    (f"translation_{DEEP}", "translation", 1), ("translation_0", "translation", 7),
-    (f"alignment_f1_{DEEP}", "alignment", 2), ("alignment_f1_0", "alignment", 8),
-)  # fmt: skip
+_MEASURED = names(SENTENCES, PIECES, TOKENS)  # at layers
+_PRINTED = [
+    name for name in dict.fromkeys(decoded(each).name for each in published.METRICS)
+    if name in _MEASURED
+]  # fmt: skip
+# The lines of a row's own curves: metric and the number of its colour, the deeper layer's lines
+# drawn through, layer 0's dashed; those that are not the paper's are dotted, or dashed with dots.
+_CURVES = {
+    "mu": 3,
+    **{
+        f"{name}_{layer}": dashes + number % 3 + 12 * (number // 3)
+        for number, name in enumerate(_MEASURED)
+        for layer, dashes in ((DEEP, 0), ("0", 6))
+    },
+}
 _FITS = ("perplexity_train", "perplexity_dev")
 
 
@@ -150,7 +168,7 @@ def _table(run: Run, layout: Layout, names: Sequence[str]) -> Table:
     for name in names:
         lines.append(replace(_our_line(run, name), best=best.get(name, frozenset())))
         lines += [_paper_line(line) for each in layouts if (line := each.find(name))]
-    columns = _columns(_layers(lines), run.layers)
+    columns = _columns(lines, run.layers)
     notes = _texts(run, names, lines)["Notes"]
     return Table(layout.name, layout.title, layout.caption, columns, lines, notes, is_stacked=True)
 
@@ -181,21 +199,19 @@ def _layers(lines: Sequence[table.Line]) -> list[int]:
     )
 
 
-def _columns(layers: Sequence[int], depth: float | None) -> list[Column]:
+def _columns(lines: Sequence[table.Line], depth: float | None) -> list[Column]:
+    """The paper's columns, and those of other metrics that any line has."""
+    layers, known = _layers(lines), {name for line in lines for name in line.cells}
     deep = f"layer {' or '.join(map(str, layers))}" if layers else "deeper layer"
     deep += f" of {depth:.0f}" if layers and depth else ""
     columns = [Column("mu", "mu")]
     for group, layer in (("layer 0", "0"), (deep, DEEP)):
         columns += [
-            Column("align. F1", f"alignment_f1_{layer}", group=group, short="F1"),
-            Column("retrieval", f"retrieval_{layer}", group=group, short="retr."),
-            Column("translation", f"translation_{layer}", group=group, short="transl."),
-        ]
-    return columns + [
-        Column(name, f"perplexity_{name}", table.perplexity, "perplexity",
-               show_sd=table.perplexity_sd)
-        for name in ("train", "dev")
-    ]  # fmt: skip
+            Column.of(f"{name}_{layer}", group, *EVALUATORS[name].paper, show=table.score)
+            for name in dict.fromkeys([*_PRINTED, *_MEASURED])
+            if name in _PRINTED or f"{name}_{layer}" in known
+        ]  # fmt: skip
+    return columns + [Column.of(name, "perplexity") for name in _FITS]
 
 
 def _texts(
@@ -215,6 +231,7 @@ def _texts(
     found = written(
         __file__,
         paper=published,
+        notes=explained(name for line in lines for name in line.cells),
         has_best=any(line.best for line in lines),
         seeds=max((len(row.seeds) for row in rows), default=0),
         differences=differences,
@@ -276,13 +293,12 @@ def compared_rows(run: Run) -> list[Line]:
 
 
 def _together(run: Run, gallery: Gallery) -> list[Card]:
-    deep = deep_layer(run.evaluations["metric"])
+    deep = deep_layer(run.evaluations["name"])
     shown = {
         "mu": "mu",
         f"retrieval_{DEEP}": f"retrieval, layer {deep}",
         f"translation_{DEEP}": f"translation, layer {deep}",
-        "perplexity_train": "train perplexity",
-        "perplexity_dev": "dev perplexity",
+        **{name: EVALUATORS[name].title for name in _FITS},
     }
     lines = compared_rows(run)
     alt = f"Rows {', '.join(line.label.split(':')[0] for line in lines)} over training"
@@ -294,15 +310,12 @@ def _curves(run: Run, gallery: Gallery) -> list[Card]:
     by_row = {row: named_deep(run.curves(row)) for row in run.row_names if run.steps_of(row) != 0}
     fits = [own[name] for own in by_row.values() for name in _FITS if name in own]
     limits = round_limits(value for curve in fits for value in curve.mean)
-    deep = deep_layer(run.evaluations["metric"])
+    deep = deep_layer(run.evaluations["name"])
     cards = []
     for row, own in by_row.items():
-        lines = [
-            Line(title + {"0": ", layer 0", DEEP: f", layer {deep}"}.get(name.split("_")[-1], ""),
-                 number, {"score": own[name]})
-            for name, title, number in _OWN if name in own
-        ]  # fmt: skip
-        lines += [Line(f"{name.split('_')[1]} perplexity", 4 + n, {"perplexity": own[name]})
+        lines = [Line(_label(name, deep), number, {"score": own[name]})
+                 for name, number in _CURVES.items() if name in own]  # fmt: skip
+        lines += [Line(EVALUATORS[name].title, 4 + n, {"perplexity": own[name]})
                   for n, name in enumerate(_FITS) if name in own]  # fmt: skip
         if lines:
             shown = {"score": "score", "perplexity": "perplexity"}
@@ -310,6 +323,12 @@ def _curves(run: Run, gallery: Gallery) -> list[Card]:
             cards += gallery.card(f"curves_row{row}", alt, side_by_side, lines, shown,
                                   "training step", 1, _title(run, row), 1.0, limits)  # fmt: skip
     return cards
+
+
+def _label(name: str, deep: int | None) -> str:
+    metric = decoded(name)
+    where = {0: ", layer 0", DEEP: f", layer {deep}"}.get(metric.layer, "")
+    return metric.name.removesuffix("_f1") + where
 
 
 def _loss(run: Run, gallery: Gallery) -> list[Card]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from xling_jax.evaluators.registry import EVALUATORS
 from xling_jax.experiments.fake_english import published
 from xling_jax.report.frame import Row, Run
 
@@ -52,6 +53,7 @@ def best(run: Run) -> dict[str, frozenset[str]]:
         for metric in CRITERIA:
             known = [t.row for t in trials if not t.row.running and metric in t.row.metrics]
             if len(known) > 1:
-                lowest = min(known, key=lambda row: row.metrics[metric].mean)
-                marks[lowest.name] = marks.get(lowest.name, frozenset()) | {metric}
+                better = max if EVALUATORS[metric].more_is_better else min
+                best = better(known, key=lambda row: row.metrics[metric].mean)
+                marks[best.name] = marks.get(best.name, frozenset()) | {metric}
     return marks

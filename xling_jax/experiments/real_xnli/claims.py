@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from xling_jax.report import claims, published
-from xling_jax.report.claims import Claim, Evidence, Quantity, RowEvidence
+from xling_jax.report.claims import Evidence, Quantity, RowEvidence
 
 SOURCE = "D&S 2020"
 LANGUAGES = {"en": "English", "de": "German", "hi": "Hindi"}
@@ -28,17 +28,9 @@ def of_paper() -> Evidence:
     return Evidence(found, printed=True)
 
 
-def _role(role: str) -> Callable[[str], Quantity]:
-    """The accuracy of a row in one of `ROLES`."""
+def _accuracy(role: str) -> Callable[[str], Quantity]:
     return lambda row: claims.metric(role, row)
 
 
 # "Little effect" and "significantly" have no threshold in the text; .02 and .1 are ours.
-CLAIMS = tuple(
-    Claim(
-        line["id"], line["source"], line["scope"], line["statement"],
-        claims.checks_of(line["checks"], claims.choices(line["each"]),
-                         {role.split()[3]: _role(role) for role in ROLES}),
-    )
-    for line in claims.read(Path(__file__).with_name("claims.csv"))
-)  # fmt: skip
+CLAIMS = claims.load(__file__, {role.split()[3]: _accuracy(role) for role in ROLES})

@@ -14,7 +14,7 @@ from xling_jax.batches.corruption import PieceRange
 from xling_jax.batches.store import TokenStore
 from xling_jax.corpora import text as corpora
 from xling_jax.corpora.normalize import Normalization, Normalizer
-from xling_jax.evaluators.held_out import HeldOutPerplexity
+from xling_jax.evaluators.perplexity import HeldOutPerplexity
 from xling_jax.experiments.fake_english.data import (
     Data,
     Evaluator,

@@ -18,7 +18,6 @@ from xling_jax.experiments.similarity.rows import (
     MONOLINGUAL,
     Pair,
     best,
-    layers_of,
 )
 from xling_jax.report import claims as checks
 from xling_jax.report.claims import (
@@ -31,7 +30,7 @@ from xling_jax.report.claims import (
     RowEvidence,
     above,
 )
-from xling_jax.report.frame import Measure, measured
+from xling_jax.report.frame import Measure, by_layer, decoded, measured
 from xling_jax.report.prose import listed, plural
 
 _FILE = Path(__file__).with_name("claims.csv")
@@ -66,7 +65,7 @@ def _over_layers(
     """A number that is read from a metric of all layers of a row, of both halves if need be."""
 
     def measure(evidence: Evidence) -> Measure:
-        layers = layers_of(evidence.usable(row)[0].metrics, *metric)
+        layers = by_layer(evidence.usable(row)[0].metrics, metric[0], part=metric[1])
         if not layers:
             raise Missing(f"no {name}: row {row}")
         means = {layer: each.mean for layer, each in layers.items()}
@@ -202,7 +201,8 @@ def _claim(line: Mapping[str, str], pairs: Sequence[Pair], languages: Sequence[s
 
 def _has(pair: Pair, metric: str) -> bool:
     if "_L" in metric:
-        return bool(pair.layers(*metric.split("_L")))
+        at = decoded(metric.replace("_L", "_0"))
+        return bool(pair.layers(at.name, at.part))
     return metric in pair.metrics
 
 

@@ -12,7 +12,7 @@ from xling_jax.experiments.similarity.texts import Texts
 from xling_jax.models.text_model import TextModel
 from xling_jax.training.metrics import say
 
-CKA, CONTEXT, SENTENCES, UNMAPPED = "cka", "context", "sentences", "unmapped"
+CKA, SENTENCES, UNMAPPED = "cka", "sentences", "unmapped"
 
 
 def _sentences(encoders: Sequence[TextEncoder], texts: Texts) -> dict[str, float]:
@@ -94,13 +94,8 @@ def compare(
     is_translated: bool,
     config: ml_collections.ConfigDict,
 ) -> Mapping[str, float]:
-    """What can be measured of two models with the texts there are.
-
-    Args:
-      models: two.
-      texts: of their languages.
-      is_translated: whether these are two languages; of one there is nothing to translate.
-      config: the experiment.
+    """What can be measured of two models with the texts there are; of one language (not
+    `is_translated`) there is nothing to translate.
 
     Returns:
       `cka_L` for each layer L and `cka`, their mean, on the parallel sentences of `learned`, or of

@@ -35,7 +35,7 @@ from xling_jax.report.figures import (
 )
 from xling_jax.report.frame import Curve, Measure, Run, read_run
 from xling_jax.report.prose import cut, plural, written
-from xling_jax.report.table import ABSENT, Column, Table, score, share, whole
+from xling_jax.report.table import ABSENT, Column, Table, score, share
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -128,27 +128,10 @@ def summary(found: Sequence[Pair]) -> Table:
     """A line a row: mean CKA, the best layers' retrieval and translation, and the correlation."""
     depths = {max(layers) for pair in found if (layers := pair.layers("cka"))}
     last = f"L{depths.pop()}" if len(depths) == 1 else "last"
-    columns = [
-        Column("CKA, mean", "cka", share, short="CKA"),
-        Column("CKA, L0", "cka_0", share, short="L0"),
-        Column(f"CKA, {last}", "cka_last", share, short=last),
-        Column("sentences", "sentences_best", share),
-        Column("at", "sentences_best_layer", _layer),
-        Column("without a map", "unmapped_best", share, short="no map"),
-        Column("at", "unmapped_best_layer", _layer),
-        Column("words", "words_p1", share),
-        Column("static", "static_p1", share),
-        Column("in context", "context_best", share, short="context"),
-        Column("at", "context_best_layer", _layer),
-        Column("Pearson", "pearson", share),
-    ]
+    columns = table.columns(__file__, "similarity", last=last)
     lines = [_line(pair, _summarised(pair)) for pair in found]
     made = Table("similarity", "Pairs of models", "means and best layers", columns, lines)
     return made.those_present(_texts(found)["Notes"])
-
-
-def _layer(value: float) -> str:
-    return f"L{value:.0f}"
 
 
 def _summarised(pair: Pair) -> dict[str, float]:
@@ -156,7 +139,7 @@ def _summarised(pair: Pair) -> dict[str, float]:
     values = {name: pair.metrics[name].mean for name in names if name in pair.metrics}
     if layers := pair.layers("cka"):
         values["cka_last"] = layers[max(layers)]
-    for name, end in (("sentences", ""), ("unmapped", ""), ("context", "_p1")):
+    for name, end in (("sentences", ""), ("unmapped", ""), ("context", "p1")):
         if highest := best(pair.layers(name, end)):
             values[f"{name}_best_layer"], values[f"{name}_best"] = highest
     return values
@@ -171,8 +154,8 @@ def layer_tables(found: Sequence[Pair]) -> list[Table]:
     retrieval = _measures(
         found, {"with a map": ("sentences", ""), "without a map": ("unmapped", "")}
     )
-    context = _measures(found, {f"P@{k}": ("context", f"_p{k}") for k in _CUTOFFS})
-    columns = _word_columns()
+    context = _measures(found, {f"P@{k}": ("context", f"p{k}") for k in _CUTOFFS})
+    columns = table.columns(__file__, "words")
     words = [
         _line(pair, {c.metric: pair.metrics[c.metric].mean for c in columns
                      if c.metric in pair.metrics})
@@ -189,7 +172,7 @@ def layer_tables(found: Sequence[Pair]) -> list[Table]:
 
 
 def _by_layer(pair: Pair, start: str, end: str = "") -> dict[str, float]:
-    return {_layer(layer): value for layer, value in pair.layers(start, end).items()}
+    return {table.layer(layer): value for layer, value in pair.layers(start, end).items()}
 
 
 def _columns(lines: Sequence[table.Line]) -> list[Column]:
@@ -206,22 +189,6 @@ def _measures(found: Sequence[Pair], measures: Mapping[str, tuple[str, str]]) ->
         own = [_line(pair, each, title) for title, each in values.items() if each]
         lines += own or [_line(pair, {})]
     return lines
-
-
-def _word_columns() -> list[Column]:
-    ends = [*((f"P@{k}", f"p{k}") for k in _CUTOFFS),
-            *((way, f"{way}_p1") for way in ("forward", "backward"))]  # fmt: skip
-    columns = [
-        Column(f"{title}, {said}", f"{name}_{end}", share, short=f"{title} {said}")
-        for name, title in (("words", "embeddings"), ("static", "static"))
-        for said, end in ends
-    ]
-    return columns + [
-        Column("words in the dictionary", "words_words", whole, short="in dictionary"),
-        Column("tested words", "words_covered", whole, short="tested"),
-        Column("first candidates", "words_first", whole, short="first"),
-        Column("second candidates", "words_second", whole, short="second"),
-    ]
 
 
 class Cells(NamedTuple):
@@ -328,4 +295,4 @@ def _words(
     if entries:
         cards += gallery.card("words", alt, bars, entries, _SCORES, "P@1", wide=True)
     alt = "Translation of words in context by layer"
-    return cards + _curves(gallery, "words_by_layer", alt, lines(kinds, {"": ("context", "_p1")}))
+    return cards + _curves(gallery, "words_by_layer", alt, lines(kinds, {"": ("context", "p1")}))

@@ -7,11 +7,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
-from xling_jax.report.frame import Measure, Run
+from xling_jax.report.frame import Measure, Run, by_layer
 
-T = TypeVar("T")
 BILINGUAL, MONOLINGUAL, RANDOM = KINDS = ("bilingual", "monolingual", "random")
 OTHER_SEED = "other_seed"
 _LANGUAGE = re.compile(r"@\s*(\S+)\s*$")
@@ -34,16 +32,10 @@ class Pair:
     metrics: Mapping[str, Measure]
     has_ended: bool
 
-    def layers(self, start: str, end: str = "") -> dict[int, float]:
-        """A metric of every layer, see `layers_of`."""
-        return {n: each.mean for n, each in layers_of(self.metrics, start, end).items()}
-
-
-def layers_of(metrics: Mapping[str, T], start: str, end: str = "") -> dict[int, T]:
-    """A metric of every layer L, among others as `start_L` + `end`, in the order of the layers."""
-    name = re.compile(rf"{re.escape(start)}_(\d+){re.escape(end)}")
-    found = {int(m[1]): v for k, v in metrics.items() if (m := name.fullmatch(k))}
-    return dict(sorted(found.items()))
+    def layers(self, name: str, part: str = "") -> dict[int, float]:
+        """A metric, or a part of it, at every layer."""
+        found = by_layer(self.metrics, name, part=part)
+        return {layer: each.mean for layer, each in found.items()}
 
 
 def best(values: Mapping[int, float]) -> tuple[int, float] | None:

@@ -67,7 +67,6 @@ def by_embeddings(
     """Translates words that are one piece by the models' embeddings (W&C §5.1.1).
 
     Args:
-      models: of both languages.
       known: the words that occur in each language.
       train, test: dictionaries, written as the models' text.
       vectors: `.vec` files of both languages. With them only words count that have a vector.
@@ -112,7 +111,6 @@ def in_context(
     """Translates words by the means of their states at each layer (W&C §5.1.1).
 
     Args:
-      encoders: of both languages.
       written: the text that words are met in, as the models write it.
       known: the words that occur in each language.
       most: how many of the most frequent ones to take, besides those of the dictionaries.

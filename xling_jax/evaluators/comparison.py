@@ -1,0 +1,160 @@
+"""How alike translations are: their vectors side by side, inside a compiled program.
+
+`COMPARISONS` has what the registry names; each function takes a `Parallel` and returns numbers by
+the part of the metric that they are, `""` for the metric itself.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Callable, Mapping, Sequence
+
+import jax
+import jax.numpy as jnp
+
+from xling_jax.batches.assembly import Batch
+from xling_jax.batches.packing import Rows
+from xling_jax.linalg import cka, csls
+from xling_jax.linalg.normalization import iterative_normalize
+from xling_jax.linalg.points import points
+from xling_jax.linalg.procrustes import orthogonal_map
+from xling_jax.linalg.retrieval import counterpart_ranks, unit_length
+from xling_jax.models.bert import blocks
+
+CUTOFFS = (1, 5, 10)
+Numbers = dict[str, jax.Array]
+
+
+@dataclasses.dataclass(frozen=True)
+class Parallel:
+    """Vectors of n sentences or words of one language, and of their translations."""
+
+    first_NxD: jax.Array
+    second_NxD: jax.Array
+
+    @functools.cached_property
+    def ranks(self) -> tuple[jax.Array, jax.Array]:
+        """See `counterpart_ranks`."""
+        return counterpart_ranks(self.first_NxD, self.second_NxD)
+
+
+def retrieval(pair: Parallel) -> Numbers:
+    """The share whose counterpart is among the k nearest by cosine (D&S §2.2.1).
+
+    Returns p@1 as `""`, its two directions as `_forward` and `_backward`, p@k as `_pk`; all but
+    the directions are means of both directions.
+    """
+    forward, backward = pair.ranks
+    found = {}
+    for k in CUTOFFS:
+        both = jnp.mean(forward < k), jnp.mean(backward < k)
+        found["" if k == 1 else f"_p{k}"] = (both[0] + both[1]) / 2
+        if k == 1:
+            found["_forward"], found["_backward"] = both
+    return found
+
+
+def mean_reciprocal_rank(pair: Parallel) -> Numbers:
+    """The mean of 1 / the counterpart's rank, from 1 on, of both directions."""
+    forward, backward = (jnp.mean(1 / (1 + ranks)) for ranks in pair.ranks)
+    return {"": (forward + backward) / 2}
+
+
+def map_learned_on(pair: Parallel, learned: int) -> Parallel:
+    """The pairs from `learned` on, after an orthogonal map learned on those before (W&C §5.1.3).
+
+    Both sides are normalised (Zhang et al. 2019), each with all its sentences, so that the same
+    mean is taken off those of the map and those that are tested.
+
+    Raises:
+      ValueError: none to learn from, or none to test; or vectors that are not finite points of one
+        space, row by row.
+    """
+    first_NxD, second_NxD = points(
+        one_space=True, counterparts=True, first=pair.first_NxD, second=pair.second_NxD
+    )
+    if not 1 <= learned < len(first_NxD):
+        raise ValueError(f"learned={learned} of {len(first_NxD)} sentences: leave some to test")
+    x, y = iterative_normalize(first_NxD), iterative_normalize(second_NxD)
+    rotation = orthogonal_map(x[:learned], y[:learned])
+    mapped = jnp.matmul(x[learned:], rotation, precision=jax.lax.Precision.HIGHEST)
+    return Parallel(mapped, y[learned:])
+
+
+def mapped(pair: Parallel) -> Numbers:
+    """P@1 of the second half after a map learned on the first; nothing of a single sentence."""
+    number = len(pair.first_NxD)
+    return {"": retrieval(map_learned_on(pair, number // 2))[""]} if number > 1 else {}
+
+
+COMPARISONS: Mapping[str, Callable[[Parallel], Numbers]] = {
+    "retrieval": retrieval,
+    "mrr": mean_reciprocal_rank,
+    "translation": retrieval,
+    "mapped": mapped,
+    "cka": lambda pair: {"": cka.linear_cka(pair.first_NxD, pair.second_NxD)},
+}
+
+
+def word_precision(vectors: Sequence[jax.Array], gold: Sequence[jax.Array]) -> jax.Array:
+    """The share of words whose nearest one by CSLS translates them, mean of both directions.
+
+    Args:
+      vectors: [n, D] and [m, D]. gold: [n, G] and [m, H], numbers of translations, -1 for none.
+    """
+    shares = []
+    for (x, y), table in zip([vectors, vectors[::-1]], gold, strict=True):
+        _, nearest = csls.top_k(x, y)
+        known = (table >= 0).any(axis=1)
+        shares.append((table == nearest).any(axis=1).sum() / jnp.maximum(known.sum(), 1))
+    return (shares[0] + shares[1]) / 2
+
+
+def count_links(
+    states: Sequence[jax.Array],
+    counterparts: Sequence[jax.Array],
+    batch: Batch,
+    counterpart: Batch,
+    rows: Rows,
+) -> jax.Array:
+    """Counts links between sentences and their counterparts in the same places (D&S §2.2.1).
+
+    By symmetrised argmax (Jalili Sabet et al. 2020): pieces i and j are linked if each is the
+    other's most similar one (cosine). The true link of a piece is the same piece of the other
+    language, wherever an inverted order puts it.
+
+    Args:
+      states, counterparts: [P, D] of each layer, of one language and of the other.
+      batch, counterpart: the two batches, laid out alike in blocks of `rows`.
+
+    Returns:
+      float32 [layers, 3]: links that are right, links predicted, true links.
+    """
+    assert batch.segments is not None
+    counts = []
+    for x_PxD, y_PxD in zip(states, counterparts, strict=True):
+        x_PxD, y_PxD = unit_length(x_PxD), unit_length(y_PxD)
+        right = predicted = jnp.zeros(())
+        for block, (n, t) in blocks(rows):
+            mirrors = batch.mirror, counterpart.mirror
+            own, other, piece, segment, x, y = (
+                a[block].reshape(n, t, *a.shape[1:])
+                for a in (*mirrors, batch.is_piece, batch.segments, x_PxD, y_PxD)
+            )
+            comparable = (segment[:, :, None] == segment[:, None, :]) & (
+                piece[:, :, None] & piece[:, None, :]
+            )
+            similarity = jnp.where(
+                comparable, jnp.einsum("nqd,nkd->nqk", x, y, precision="highest"), -jnp.inf
+            )
+            forward, backward = similarity.argmax(2), similarity.argmax(1)
+            mutual = piece & (jnp.take_along_axis(backward, forward, 1) == jnp.arange(t))
+            is_right = mutual & (jnp.take_along_axis(other, forward, 1) == own)
+            right, predicted = right + is_right.sum(), predicted + mutual.sum()
+        counts.append(jnp.stack([right, predicted, batch.is_piece.sum()]))
+    return jnp.stack(counts).astype(jnp.float32)
+
+
+def f1(counts: jax.Array) -> jax.Array:
+    """The harmonic mean of precision and recall, [layers], from `count_links`' sums."""
+    right, predicted, true = counts[:, 0], counts[:, 1], counts[:, 2]
+    return 2 * right / jnp.maximum(predicted + true, 1.0)

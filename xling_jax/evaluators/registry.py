@@ -1,0 +1,105 @@
+"""What is measured, by name: all that configs and reports must know of it. Imports no JAX.
+
+A metric is stored as `NAME`, then, where it has them, its language, its layer and which part of it
+the number is: `retrieval_8`, `retrieval_near_8`, `perplexity_dev_near`, `retrieval_8_forward`.
+`report/frame.py` reads such names; functions of the same names in `comparison.py` compute what
+compares vectors.
+"""
+
+from dataclasses import dataclass
+
+# What vectors are compared of.
+SENTENCES, PIECES, TOKENS, DICTIONARY = "sentences", "pieces", "tokens", "dictionary"
+_BOTH_WAYS = ("forward", "backward", "p5", "p10")
+_INDUCED = tuple(f"{way}{k}" for way in ("", "forward_", "backward_") for k in ("p1", "p5", "p10"))
+
+
+@dataclass(frozen=True)
+class Evaluator:
+    """A metric.
+
+    title: in figures and sentences. of: what vectors are compared, "" for none. heading: of its
+    column, under `group`; short: the same on the terminal. paper: both as D&S have them, empty if
+    they do not measure it. note: what it is, where no template says it. unit: "score" (from 0 to
+    1), "perplexity" (above 1, on a logarithmic axis), "number" or "loss". format: a name in
+    `report.table.FORMATS`. more_is_better: which of two values is the better one. layers,
+    languages: whether it has a value for each, besides one for all. parts: what else is stored of
+    it.
+    """
+
+    title: str
+    of: str = ""
+    heading: str = ""
+    short: str = ""
+    group: str = ""
+    paper: tuple[str, str] = ("", "")
+    note: str = ""
+    unit: str = "score"
+    format: str = "share"
+    more_is_better: bool = True
+    layers: bool = True
+    languages: bool = False
+    parts: tuple[str, ...] = ()
+
+
+def _perplexity(text: str, *, languages: bool = False) -> Evaluator:
+    return Evaluator(
+        f"{text} perplexity", heading=text, unit="perplexity", format="perplexity",
+        more_is_better=False, layers=False, languages=languages, parts=("batch_mean",),
+    )  # fmt: skip
+
+
+def _number(title: str, *, languages: bool = False, format: str = "whole") -> Evaluator:
+    return Evaluator(title, unit="number", format=format, layers=False, languages=languages)
+
+
+_FOUND = "translations found"
+EVALUATORS = {
+    "mu": Evaluator("multilinguality score", format="score", layers=False),
+    "perplexity_train": _perplexity("train"),
+    "perplexity_dev": _perplexity("dev", languages=True),
+    "retrieval": Evaluator(
+        "sentence retrieval", SENTENCES, "sentences", group=_FOUND, paper=("retrieval", "retr."),
+        languages=True, parts=_BOTH_WAYS,
+    ),
+    "translation": Evaluator(
+        "word translation", PIECES, "words", paper=("translation", "transl."), parts=_BOTH_WAYS
+    ),
+    "alignment_f1": Evaluator(
+        "word alignment", TOKENS, "alignment", paper=("align. F1", "F1"), format="score"
+    ),
+    "mrr": Evaluator(
+        "mean reciprocal rank of sentences", SENTENCES, "MRR", group=_FOUND, languages=True,
+        note="MRR: the mean reciprocal rank of a sentence's translation among all sentences of the "
+        "other language, by cosine as in retrieval; mean of both directions.",
+    ),
+    "mapped": Evaluator(
+        "sentence retrieval after a map", SENTENCES, "after a map", "mapped", _FOUND,
+        languages=True,
+    ),
+    "cka": Evaluator("CKA of translations", SENTENCES, "CKA", group="similarity", languages=True),
+    "words": Evaluator(
+        "word translation", DICTIONARY, "words", group=_FOUND, languages=True,
+        parts=(*_INDUCED, "words", "covered", "first", "second"),
+    ),
+    "retrieval_candidates": _number("sentences to choose among", languages=True),
+    "words_candidates": _number("words to choose among", languages=True),
+    "retrieval_cut": _number("share of sentences that were cut", languages=True, format="share"),
+    "anchors": _number("pieces that languages share"),
+    "anchor_tokens": _number("share of tokens that these cover", format="share"),
+    # Of `similarity`.
+    "sentences": Evaluator("sentence retrieval with a map", parts=_BOTH_WAYS),
+    "unmapped": Evaluator("sentence retrieval without a map", parts=_BOTH_WAYS),
+    "context": Evaluator("translation of words in context", parts=(*_INDUCED, "words", "covered")),
+    "static": Evaluator(
+        "translation by static vectors", layers=False, parts=(*_INDUCED, "words", "covered")
+    ),
+    "pearson": Evaluator("correlation over layers of CKA and retrieval", layers=False),
+    # Of training.
+    "loss": Evaluator("training loss", unit="loss", more_is_better=False, layers=False),
+}  # fmt: skip
+
+
+def names(*of: str) -> tuple[str, ...]:
+    """Those that compare such vectors, in the registry's order."""
+    return tuple(name for name, each in EVALUATORS.items() if each.of in of)
