@@ -27,7 +27,8 @@ from xling_jax.training.metrics import say
 WITHOUT_EFFECT = """
 devices profile row rows runs seeds sets tasks transfer workdir batches.accumulate
 batches.resident_tokens corpora.processes evaluators.names evaluators.row_lengths
-evaluators.sentences models.remat training.steps_per_call training.save_every training.kept_checkpoints
+evaluators.sentences models.remat training.steps_per_call training.save_every
+training.kept_checkpoints
 """.split()  # the last one is of older configs
 NEEDED = ("fingerprint", "config", "rows", "texts")  # of what a run is resumed from
 VERSIONS_OF = """
