@@ -2,6 +2,7 @@
 
 python benchmarks/scaling.py
 python benchmarks/scaling.py --memory    # compiles for TPUs, without one: `pip install -e ".[tpu]"`
+python benchmarks/scaling.py --roofline  # the same: FLOP and bytes of a step, and where they go
 
 Work is counted as README.md beside this file says, and divided by the vendors' peak rates times an
 assumed utilisation. Nothing is run.
@@ -16,19 +17,24 @@ import jax
 import numpy as np
 import stream_worker
 from flops import needed_flops
-from sizes import BASE, SIZES
+from jax.sharding import Mesh
+from memory_traffic import traffic
+from sizes import BASE, SIZES, Size
 
 from xling_jax import devices
 from xling_jax.batches.packing import ROW_DIVISOR
 from xling_jax.batches.streams import StreamLayout
 from xling_jax.models import heads
 from xling_jax.models.bert import BertConfig
+from xling_jax.training.compilation import StepCompiler
 from xling_jax.training.stream_step import StreamSetting
 
 UTILISATION = 0.4
 UTILISATIONS = (0.3, UTILISATION, 0.5)
 DEVICES = (8, 32, 256)
-TOPOLOGY = "v5e:2x4"
+TOPOLOGY, CHIP = "v5e:2x4", "TPU v5e"
+ROOFLINE = ("wu-conneau", "bert-base")
+LARGEST = 15  # operations
 FLOAT = 4  # bytes
 STATE = 4 * FLOAT  # a parameter, its gradient and two moments
 GATHERED = FLOAT  # a parameter again, whole on each of the devices that divide the state
@@ -38,20 +44,22 @@ GATHERED = FLOAT  # a parameter again, whole on each of the devices that divide 
 class Chip:
     """The vendor's figures of a device.
 
-    rate: of bfloat16 products without sparsity, FLOP/s. memory: bytes. links: what goes over all of
-    its links together, one way, bytes/s. joined: devices that the links join.
+    rate: of bfloat16 products without sparsity, FLOP/s. memory: bytes. bandwidth: of the memory,
+    bytes/s. links: what goes over all of its links together, one way, bytes/s. joined: devices that
+    the links join.
     """
 
     rate: float
     memory: float
+    bandwidth: float
     links: float
     joined: int
 
 
 CHIPS = {
-    "TPU v5e": Chip(197e12, 16e9, 200e9, 256),
-    "TPU v5p": Chip(459e12, 95e9, 600e9, 8960),
-    "H100, H200": Chip(989e12, 80e9, 450e9, 8),  # SXM; an H200 has 141 GB
+    "TPU v5e": Chip(197e12, 16e9, 819e9, 200e9, 256),
+    "TPU v5p": Chip(459e12, 95e9, 2765e9, 600e9, 8960),
+    "H100, H200": Chip(989e12, 80e9, 3350e9, 450e9, 8),  # SXM; an H200 has 141 GB
 }
 
 
@@ -94,7 +102,6 @@ class Run:
 
 WU = SIZES["wu-conneau"]
 WIKIPEDIA = BertConfig(60_000, **BASE, token_types=3)  # three vocabularies of 20,000 (D&S §5)
-SEQUENCES = WU.batch // WU.parts  # of a part
 RUNS = {
     "W&C, 417 thousand updates": Run(WU.model, 200 * 2083, WU.batch, WU.length, 1, WU.batch),
     "W&C, 40 million updates": Run(WU.model, 40_000_000, WU.batch, WU.length, 1, WU.batch),
@@ -205,26 +212,54 @@ MEMORY = {  # fields of the model, batches.accumulate, devices.shard_parameters
 }
 
 
-def memory() -> str:
-    """W&C's step on each device of TOPOLOGY, as XLA's compiler for TPUs plans it."""
+def topology() -> Mesh:
+    """The devices of TOPOLOGY, none of which is there, each with a part of the batch."""
     os.environ.setdefault("TPU_SKIP_MDS_QUERY", "1")  # ask nobody which TPU this is
     from jax.experimental import topologies
 
-    from xling_jax.training.compilation import StepCompiler
+    return devices.make_mesh(1, topologies.get_topology_desc(TOPOLOGY, "tpu").devices)
 
-    mesh = devices.make_mesh(1, topologies.get_topology_desc(TOPOLOGY, "tpu").devices)
+
+def planned(size: Size, mesh: Mesh, accumulate: int = 1, is_divided: bool = False, **own):
+    """The step of a model that reads windows as XLA plans it for TPUs, and its layout."""
     count = mesh.shape[devices.DATA]
+    model = dataclasses.replace(size.model, dtype="bfloat16", **own)
+    sequences = size.batch // size.parts
+    layout = StreamLayout.choose(size.parts, sequences, size.length, count, accumulate)
+    store = stream_worker.store_of(np.zeros(2 * size.length, np.int32), model.vocabulary_size)
+    program = stream_worker.program_of(model, layout)
+    program = dataclasses.replace(program, shards=count if is_divided else 1)
     setting = StreamSetting.of(0, 1e-4)
-    rows = []
+    return StepCompiler(store)(program, mesh, layout, 1, 1, setting), layout
+
+
+def memory() -> str:
+    """W&C's step on each device of TOPOLOGY."""
+    mesh, rows = topology(), []
     for name, (own, accumulate, is_divided) in MEMORY.items():
-        model = dataclasses.replace(WU.model, dtype="bfloat16", **own)
-        layout = StreamLayout.choose(WU.parts, SEQUENCES, WU.length, count, accumulate)
-        store = stream_worker.store_of(np.zeros(2 * WU.length, np.int32), model.vocabulary_size)
-        program = stream_worker.program_of(model, layout)
-        program = dataclasses.replace(program, shards=count if is_divided else 1)
-        needed = StepCompiler(store)(program, mesh, layout, 1, 1, setting).bytes_needed
-        rows.append([name, f"{layout.microbatch}", f"{needed / 2**20:,.0f}"])
+        compiled, layout = planned(WU, mesh, accumulate, is_divided, **own)
+        rows.append([name, f"{layout.microbatch}", f"{compiled.bytes_needed / 2**20:,.0f}"])
     return table([f"on TPU {TOPOLOGY}", "windows at once on each", "compiled, MiB a device"], rows)
+
+
+def roofline() -> str:
+    """What bounds a step on each device of TOPOLOGY: arithmetic, or the memory that it moves."""
+    mesh, chip, rows, where = topology(), CHIPS[CHIP], [], []
+    for name in ROOFLINE:
+        size = SIZES[name]
+        compiled, layout = planned(size, mesh)
+        run = Run(size.model, 1, size.batch, size.length, 1, size.batch)
+        flops = run.flops / mesh.shape[devices.DATA]
+        moved = traffic(compiled.function.as_text())
+        total = sum(moved.values())
+        arithmetic, memory = flops / chip.rate, total / chip.bandwidth
+        times = [flops / 1e12, total / 1e9, 1e3 * arithmetic, 1e3 * memory]
+        bound = 100 * arithmetic / max(arithmetic, memory)
+        rows.append([name, *(f"{each:.1f}" for each in times), f"{bound:.0f}"])
+        where += [[name, kind, f"{each / 1e9:.2f}"] for kind, each in moved.most_common(LARGEST)]
+    head = [f"on {CHIP}, a device of {TOPOLOGY}", "needed, TFLOP", "moved, GB", "arithmetic, ms"]
+    head += ["memory, ms", "share of the peak at most, %"]
+    return "\n".join([table(head, rows), table(["", "operation", "GB"], where)])
 
 
 def main() -> None:
@@ -233,7 +268,10 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--memory", action="store_true", help="the table of compiled memory alone")
-    for each in [memory] if parser.parse_args().memory else TABLES:
+    parser.add_argument("--roofline", action="store_true", help="what bounds a step on a TPU")
+    options = parser.parse_args()
+    compiled = [memory] * options.memory + [roofline] * options.roofline
+    for each in compiled or TABLES:
         print(each())
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from xling_jax.batches import hashing, packing
-from xling_jax.models import heads
+from xling_jax.models import bert, heads
 from xling_jax.models.bert import Bert, BertConfig, gelu
 from xling_jax.models.dropout import (
     ATTENTION,
@@ -243,8 +243,9 @@ class DropsOne(DropoutBits):
     def features(self, features, layer, use):
         return self._all((len(self.place_M), features), layer, use)
 
-    def pairs(self, block, shape, heads, layer):
-        return self._all((shape[0], heads, shape[1], shape[1]), layer, ATTENTION)
+    def pairs(self, heads, layer):
+        n, t = self.place_M.shape
+        return self._all((n, heads, t, t), layer, ATTENTION)
 
 
 def test_every_use_of_dropout_acts_in_its_layer(params):
@@ -264,6 +265,29 @@ def test_the_embeddings_lose_their_share(params):
     assert 0.08 < lost.mean() < 0.12
     scaled = np.where(lost, 0.0, lain.states(params)[0] / (1 - CONFIG.dropout))
     assert np.allclose(lain.states(params, bits=lain.bits())[0], scaled, atol=1e-5)
+
+
+def test_attention_and_logits_in_parts_have_the_gradient_of_the_whole(params, monkeypatch):
+    """With the same bits of dropout, and candidates in number no multiple of a part's."""
+    rows, places = ((6, 8),), np.tile(np.arange(8), 6)
+    tokens, zero = np.arange(48) % 50, np.zeros(48, np.int32)
+    bits = DropoutBits(hashing.token_hash(0, 0, zero, places), jnp.asarray(places))
+    segments, targets, ids = places // 5, np.arange(48) % 41, np.arange(43) + 3
+
+    def loss(params):
+        (states,) = Bert(CONFIG).apply(
+            {"params": params}, tokens, places, segments, zero, rows=rows, bits=bits, layers=(2,)
+        )
+        return heads.cross_entropy(CONFIG, params, states, targets, ids, jnp.int32(41)).mean()
+
+    whole = jax.value_and_grad(loss)(params)
+    monkeypatch.setattr(bert, "SCORES_AT_ONCE", 2 * 2 * 8 * 8)
+    monkeypatch.setattr(heads, "LOGITS_AT_ONCE", 48 * 10)
+    assert str(jax.make_jaxpr(loss)(params)).count("scan[") == CONFIG.layers + 1
+    parts = jax.value_and_grad(loss)(params)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6), whole, parts)
+    monkeypatch.setattr(heads, "LOGITS_AT_ONCE", 1)
+    assert np.isclose(loss(params), whole[0])
 
 
 def test_computing_layers_again_changes_the_memory_and_not_the_gradient():

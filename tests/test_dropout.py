@@ -53,7 +53,7 @@ def pairs() -> np.ndarray:
     kept = []
     for step in range(STEPS):
         bits, shape = some_bits(step), (SENTENCES, PLACES)
-        a_step = [bits.pairs(slice(None), shape, 4, layer + 1) for layer in range(LAYERS)]
+        a_step = [bits.of_rows(slice(None), shape).pairs(4, layer + 1) for layer in range(LAYERS)]
         kept.append(np.asarray(a_step).transpose(1, 3, 4, 0, 2))
     return np.stack(kept) >= np.uint32(RATE * 2**32)
 

@@ -7,8 +7,9 @@ work that treats a token by itself runs over the M tokens at once; only attentio
 
 import dataclasses
 import math
-from collections.abc import Sequence
-from typing import Annotated, Literal
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Annotated, Any, Literal
 
 import chex
 import flax.linen as nn
@@ -26,6 +27,9 @@ from xling_jax.models.dropout import (
 )
 
 Size = Annotated[int, Field(ge=1, le=2**31 - 1)]
+# Scores of attention that are kept for the backward pass: 64 MiB in float32. Where there are more,
+# some rows are done at a time, and their scores are computed again.
+SCORES_AT_ONCE = 2**24
 
 
 @with_config({"extra": "forbid"})  # where it is read from a file
@@ -81,19 +85,51 @@ def blocks(rows: Rows) -> list[tuple[slice, tuple[int, int]]]:
     return found
 
 
-def segment_bias(segments: jax.Array | None, rows: Rows) -> list[jax.Array | float]:
+def segment_bias(segments: jax.Array | None, rows: Rows) -> list[jax.Array | None]:
     """What attention adds to the scores of each block of n rows of t tokens: [n, 1, t, t], far
-    below 0 between segments of a row; 0 without segments, where all tokens of a row attend to
+    below 0 between segments of a row; None without segments, where all tokens of a row attend to
     each other."""
-    bias: list[jax.Array | float] = []
+    bias: list[jax.Array | None] = []
     for block, (n, t) in blocks(rows):
         if segments is None:
-            bias.append(0.0)
+            bias.append(None)
             continue
         segment = segments.reshape(-1)[block].reshape(n, 1, t)
         same = segment[:, :, :, None] == segment[:, :, None, :]
         bias.append(jnp.where(same, 0.0, -1e9).astype(jnp.float32))
     return bias
+
+
+def attend(config: BertConfig, layer: int, rows) -> jax.Array:
+    """Scaled dot-product attention of some rows.
+
+    Args:
+      config, layer: for dropout.
+      rows: queries, keys and values, [N, T, H, K] each; the bias, [N, 1, T, T] or None; and bits of
+        the rows, or None.
+
+    Returns:
+      [N, T, H, K].
+    """
+    q, k, v, bias, bits = rows
+    scores = jnp.einsum("nqhd,nkhd->nhqk", q * (1.0 / math.sqrt(q.shape[-1])), k)
+    scores = scores.astype(jnp.float32)
+    weights = jax.nn.softmax(scores if bias is None else scores + bias)
+    if bits is not None:
+        weights = dropout(weights, bits.pairs(config.heads, layer), config.dropout)
+    return jnp.einsum("nhqk,nkhd->nqhd", weights.astype(v.dtype), v)
+
+
+def by_rows(function: Callable[[Any], jax.Array], rows, scores: int) -> jax.Array:
+    """A function of rows with so many scores each; see SCORES_AT_ONCE."""
+    n = len(jax.tree.leaves(rows)[0])
+    most = max(SCORES_AT_ONCE // scores, 1)
+    at_once = max(k for k in range(1, min(n, most) + 1) if n % k == 0)
+    if at_once == n:
+        return function(rows)
+    parts = jax.tree.map(lambda x: x.reshape(n // at_once, at_once, *x.shape[1:]), rows)
+    done = jax.lax.map(jax.checkpoint(function), parts)
+    return done.reshape(n, *done.shape[2:])
 
 
 class SelfAttention(nn.Module):
@@ -104,7 +140,7 @@ class SelfAttention(nn.Module):
 
     @nn.compact
     def __call__(self, x_MxD, bias, rows: Rows, bits: DropoutBits | None):
-        """Returns [M, D]; `bias` holds an additive mask [n, 1, t, t], or 0, a block."""
+        """Returns [M, D]; `bias` holds an additive mask [n, 1, t, t], or None, a block."""
         config = self.config
         heads, width = config.heads, config.hidden // config.heads
         qkv_Mx3D = config.dense(3 * config.hidden, "query_key_value")(x_MxD)
@@ -113,13 +149,9 @@ class SelfAttention(nn.Module):
         parts = [jax.lax.split(part, sizes) for part in jnp.split(qkv_Mx3D, 3, axis=1)]
         contexts = []
         for (block, (n, t)), block_bias, *qkv in zip(blocks(rows), bias, *parts, strict=True):
-            q, k, v = (part.reshape(n, t, heads, width) for part in qkv)
-            scores = jnp.einsum("nqhd,nkhd->nhqk", q * (1.0 / math.sqrt(width)), k)
-            weights = jax.nn.softmax(scores.astype(jnp.float32) + block_bias)
-            if bits is not None:
-                drop = bits.pairs(block, (n, t), heads, self.layer)
-                weights = dropout(weights, drop, config.dropout)
-            context = jnp.einsum("nhqk,nkhd->nqhd", weights.astype(v.dtype), v)
+            own_bits = None if bits is None else bits.of_rows(block, (n, t))
+            own = (*(part.reshape(n, t, heads, width) for part in qkv), block_bias, own_bits)
+            context = by_rows(partial(attend, config, self.layer), own, heads * t * t)
             contexts.append(context.reshape(n * t, config.hidden))
         return config.dense(config.hidden, "output")(jnp.concatenate(contexts))
 

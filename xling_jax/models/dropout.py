@@ -25,6 +25,8 @@ class DropoutBits:
 
     token_M: uint32, the hash of (seed, step, sentence, place).
     place_M: int32, the token's place in its sentence.
+
+    Both are flat, or rows [n, t].
     """
 
     token_M: jax.Array
@@ -37,9 +39,16 @@ class DropoutBits:
         """Bits [M, features] for one use in one layer."""
         return hashing.count(self._salted(layer, use)[:, None], jnp.arange(features))
 
-    def pairs(self, block: slice, shape: tuple[int, int], heads: int, layer: int) -> jax.Array:
-        """Bits [n, heads, t, t] for the attention of the rows in `block`, shaped (n, t)."""
-        query_NxT = self._salted(layer, ATTENTION)[block].reshape(shape)
-        key_NxT = self.place_M[block].reshape(shape)
+    def of_rows(self, block: slice, shape: tuple[int, int]) -> "DropoutBits":
+        """Of the tokens of a block of rows, shaped (n, t)."""
+        token_NxT, place_NxT = (
+            self.token_M[block].reshape(shape),
+            self.place_M[block].reshape(shape),
+        )
+        return dataclasses.replace(self, token_M=token_NxT, place_M=place_NxT)
+
+    def pairs(self, heads: int, layer: int) -> jax.Array:
+        """Bits [n, heads, t, t] for the attention of rows, see `of_rows`."""
+        query_NxT, key_NxT = self._salted(layer, ATTENTION), self.place_M
         head_Hx1x1 = jnp.arange(heads)[:, None, None] * HEAD_STRIDE
         return hashing.count(query_NxT[:, None, :, None], head_Hx1x1 + key_NxT[:, None, None, :])

@@ -1,6 +1,6 @@
 """What stands on the encoder."""
 
-from typing import cast
+import math
 
 import flax.linen as nn
 import jax
@@ -10,6 +10,10 @@ import numpy as np
 from xling_jax.models.bert import Bert, BertConfig, gelu
 
 INITIAL_VALUES = 1  # tells these random numbers from others of the same seed
+# Logits that are kept for the backward pass: 64 MiB in float32. Where there are more, they are
+# computed for some of the vocabulary at a time, and computed again.
+LOGITS_AT_ONCE = 2**24
+NEVER = -1e30  # the logit of a piece that is not to be chosen
 
 
 class MaskedLanguageHead(nn.Module):
@@ -21,34 +25,71 @@ class MaskedLanguageHead(nn.Module):
     config: BertConfig
 
     @nn.compact
-    def __call__(
-        self, hidden_PxD: jax.Array, token_embeddings_VxD: jax.Array, chosen: jax.Array | None
-    ) -> jax.Array:
-        """Returns logits [P, V], float32, for P places; [P, N] of N chosen pieces alone."""
+    def __call__(self, hidden_PxD: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """Returns what the embeddings are multiplied by, [P, D], and the bias [V]."""
         config = self.config
         x_PxD = hidden_PxD
         if config.head == "bert":
             x_PxD = config.norm("norm")(gelu(config.dense(config.hidden, "dense")(x_PxD)))
-        bias_V = self.param("bias", nn.initializers.zeros, (config.vocabulary_size,))
-        embeddings = token_embeddings_VxD
-        if chosen is not None:
-            embeddings, bias_V = embeddings[chosen], bias_V[chosen]
-        embeddings = embeddings.astype(x_PxD.dtype)
-        logits = jnp.einsum("pd,vd->pv", x_PxD, embeddings, preferred_element_type=jnp.float32)
-        return logits + bias_V
+        return x_PxD, self.param("bias", nn.initializers.zeros, (config.vocabulary_size,))
 
 
-def masked_language_logits(
-    config: BertConfig, params, hidden_PxD: jax.Array, chosen_N: jax.Array | None = None
+def _logits(x_PxD: jax.Array, table_NxD: jax.Array, bias_N: jax.Array) -> jax.Array:
+    table_NxD = table_NxD.astype(x_PxD.dtype)
+    return jnp.einsum("pd,nd->pn", x_PxD, table_NxD, preferred_element_type=jnp.float32) + bias_N
+
+
+def masked_language_logits(config: BertConfig, params, hidden_PxD: jax.Array) -> jax.Array:
+    """Logits [P, V], float32, at P places; `params` is a whole model's tree."""
+    x_PxD, bias_V = MaskedLanguageHead(config).apply({"params": params["mlm"]}, hidden_PxD)
+    return _logits(x_PxD, params["embeddings"]["tokens"], bias_V)
+
+
+def cross_entropy(
+    config: BertConfig,
+    params,
+    hidden_PxD: jax.Array,
+    target_P: jax.Array,
+    ids_N: jax.Array | None = None,
+    size: jax.Array | None = None,
 ) -> jax.Array:
-    """Logits [P, V], float32, at P places; `params` is a whole model's tree.
+    """The negative log-probability (nats) of P targets, float32 [P].
 
-    With `chosen_N`, ids of N pieces, only theirs are computed: [P, N].
+    Args:
+      config, params: a whole model.
+      hidden_PxD: last states.
+      target_P: int32, a target's place among what is chosen from.
+      ids_N: the pieces to choose from; None: all.
+      size: how many of them count, the first ones; None: all.
     """
-    logits = MaskedLanguageHead(config).apply(
-        {"params": params["mlm"]}, hidden_PxD, params["embeddings"]["tokens"], chosen_N
+    x_PxD, bias_V = MaskedLanguageHead(config).apply({"params": params["mlm"]}, hidden_PxD)
+    table_VxD = params["embeddings"]["tokens"]
+    if ids_N is not None:
+        table_VxD, bias_V = table_VxD[ids_N], bias_V[ids_N]
+    number = len(bias_V)
+    if size is not None:
+        bias_V = jnp.where(jnp.arange(number) < size, bias_V, NEVER)
+    blocks = math.ceil(len(target_P) * number / LOGITS_AT_ONCE)
+    width = math.ceil(number / blocks)
+
+    def one(block):
+        first, table_BxD, bias_B = block
+        logits_PxB = _logits(x_PxD, table_BxD, bias_B)
+        place_P = target_P - first
+        is_here_P = (place_P >= 0) & (place_P < width)
+        found_Px1 = jnp.take_along_axis(logits_PxB, jnp.where(is_here_P, place_P, 0)[:, None], 1)
+        return jax.nn.logsumexp(logits_PxB, axis=1), jnp.where(is_here_P, found_Px1[:, 0], 0.0)
+
+    if blocks == 1:
+        total_P, found_P = one((0, table_VxD, bias_V))
+        return total_P - found_P
+    padding = blocks * width - number
+    table = jnp.pad(table_VxD, ((0, padding), (0, 0))).reshape(blocks, width, -1)
+    bias = jnp.pad(bias_V, (0, padding), constant_values=NEVER).reshape(blocks, width)
+    total_BxP, found_BxP = jax.lax.map(
+        jax.checkpoint(one), (jnp.arange(blocks) * width, table, bias)
     )
-    return cast(jax.Array, logits)
+    return jax.nn.logsumexp(total_BxP, axis=0) - found_BxP.sum(axis=0)
 
 
 def param_shapes(config: BertConfig):
@@ -57,8 +98,7 @@ def param_shapes(config: BertConfig):
     def initialise():
         one, key = jnp.zeros((1, 1), jnp.int32), jax.random.key(0)
         params = Bert(config).init(key, one, one, one, one)["params"]
-        hidden, tokens = jnp.zeros((1, config.hidden)), params["embeddings"]["tokens"]
-        head = MaskedLanguageHead(config).init(key, hidden, tokens, None)
+        head = MaskedLanguageHead(config).init(key, jnp.zeros((1, config.hidden)))
         return {**params, "mlm": head["params"]}
 
     return jax.eval_shape(initialise)

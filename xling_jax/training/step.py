@@ -183,15 +183,12 @@ def masked_language_loss(
         layers=(model.layers,),
     )  # type: ignore[misc]
     chosen_CxD = hidden_PxD.at[corrupted.selected].get(mode="fill", fill_value=0)
-    targets_C, ids = corrupted.targets, None
-    if candidates is not None and candidates.local is not None:
-        ids, targets_C = candidates.ids, candidates.local[targets_C]
-    logits_CxV = heads.masked_language_logits(model, params, chosen_CxD, ids)
+    targets_C, ids, size = corrupted.targets, None, None
     if candidates is not None:
-        is_there_V = jnp.arange(logits_CxV.shape[1]) < candidates.size
-        logits_CxV = jnp.where(is_there_V, logits_CxV, -jnp.inf)
-    target_C = jnp.take_along_axis(logits_CxV, targets_C[:, None], axis=1)[:, 0]
-    losses_C = jax.nn.logsumexp(logits_CxV, axis=1) - target_C
+        ids, size = candidates.ids, candidates.size
+        if candidates.local is not None:
+            targets_C = candidates.local[targets_C]
+    losses_C = heads.cross_entropy(model, params, chosen_CxD, targets_C, ids, size)
     if ids is not None:  # what is no candidate cannot be predicted
         losses_C = jnp.where(targets_C < 0, jnp.nan, losses_C)
     return (losses_C * corrupted.weights).sum(), corrupted.weights.sum()
