@@ -1,6 +1,7 @@
 """What stands on the encoder."""
 
 import math
+from typing import cast
 
 import flax.linen as nn
 import jax
@@ -34,6 +35,12 @@ class MaskedLanguageHead(nn.Module):
         return x_PxD, self.param("bias", nn.initializers.zeros, (config.vocabulary_size,))
 
 
+def _head(config: BertConfig, params, hidden_PxD: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """What `MaskedLanguageHead` returns with a whole model's parameters."""
+    found = MaskedLanguageHead(config).apply({"params": params["mlm"]}, hidden_PxD)
+    return cast(tuple[jax.Array, jax.Array], found)
+
+
 def _logits(x_PxD: jax.Array, table_NxD: jax.Array, bias_N: jax.Array) -> jax.Array:
     table_NxD = table_NxD.astype(x_PxD.dtype)
     return jnp.einsum("pd,nd->pn", x_PxD, table_NxD, preferred_element_type=jnp.float32) + bias_N
@@ -41,7 +48,7 @@ def _logits(x_PxD: jax.Array, table_NxD: jax.Array, bias_N: jax.Array) -> jax.Ar
 
 def masked_language_logits(config: BertConfig, params, hidden_PxD: jax.Array) -> jax.Array:
     """Logits [P, V], float32, at P places; `params` is a whole model's tree."""
-    x_PxD, bias_V = MaskedLanguageHead(config).apply({"params": params["mlm"]}, hidden_PxD)
+    x_PxD, bias_V = _head(config, params, hidden_PxD)
     return _logits(x_PxD, params["embeddings"]["tokens"], bias_V)
 
 
@@ -62,7 +69,7 @@ def cross_entropy(
       ids_N: the pieces to choose from; None: all.
       size: how many of them count, the first ones; None: all.
     """
-    x_PxD, bias_V = MaskedLanguageHead(config).apply({"params": params["mlm"]}, hidden_PxD)
+    x_PxD, bias_V = _head(config, params, hidden_PxD)
     table_VxD = params["embeddings"]["tokens"]
     if ids_N is not None:
         table_VxD, bias_V = table_VxD[ids_N], bias_V[ids_N]
