@@ -142,7 +142,7 @@ FAKE, BILINGUAL, SIMILARITY, TRANSFER, XNLI = (f"{ROOT}/configs/{name}.py" for n
         ([f"--config={BILINGUAL}:pair=near-far"], "near-far"),
         ([f"--config={BILINGUAL}:pair=en-near-fr"], "en-near-fr"),
         ([f"--config={SIMILARITY}:pair=en"], "pair"),
-        ([f"--config={TRANSFER}:task=pos"], "task"),
+        ([f"--config={TRANSFER}:task=ccg"], "task"),
         ([f"--config={TRANSFER}:task=ner+ner"], "task"),
         ([f"--config={TRANSFER}:search=all"], "search"),
         ([f"--config={TRANSFER}:pair=en-near+en-fr"], "pair"),

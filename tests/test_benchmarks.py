@@ -102,7 +102,7 @@ def test_as_many_devices_as_the_page_says_can_share_a_batch_of_streams(benchmark
     size, most = scaling.WU, scaling.RUNS["W&C, 417 thousand updates"].most
 
     def choose(devices):
-        StreamLayout.choose(size.parts, scaling.SEQUENCES, size.length, devices, 1)
+        StreamLayout.choose(size.parts, size.batch // size.parts, size.length, devices, 1)
 
     for devices in scaling.DEVICES:
         choose(devices)

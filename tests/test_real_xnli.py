@@ -240,7 +240,7 @@ def test_a_row_written_out_is_fine_tuned_and_shown_and_one_that_diverged_is_not(
     table = Experiment(made, tmp_path).run()
     assert "row learning-rate[1e30], seed 0 diverged" in capsys.readouterr().err
     (tuned,) = results.read_results(tmp_path / "transfer" / "results.json")
-    assert tuned.row.startswith("en-near-far/epochs[2x]/nli/") and "diverged" in table
+    assert tuned.row.startswith("en-near-far/epochs_2x_/nli/") and "diverged" in table
     (line,) = (x for x in table.splitlines() if x.startswith("epochs[2x]"))
     assert f"{tuned.metrics['accuracy_far']:.2f}".lstrip("0") in line
 

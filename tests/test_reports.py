@@ -100,7 +100,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
     ("entries", "message"),
     [
         ('[{"row": "0", "seed": 0, "step": 1,\n "metrics": }]', r"results.json .* \(line 2"),
-        ('[ENTRY, {"row": "0"}]', "entry 2: experiment: Field required"),
+        ('[ENTRY, {"row": "0"}]', "entry 2: experiment is missing"),
         ("[ENTRY, ENTRY]", "twice"),
         ("{}", "list of replicas"),
         ("[[1]]", "entry 1: "),
@@ -119,15 +119,15 @@ def test_a_bad_result_is_named_by_file_and_place(
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"metrics": {"mu": "high"}}, "metrics.mu: .*number"),
-        ({"metrics": [1]}, "metrics: "),
-        ({"metrics": {"mu": [[]]}}, "metrics.mu: "),
-        ({"seed": -1}, "seed: "),
-        ({"seed": True}, "seed: "),
-        ({"step": 1.5}, "step: "),
-        ({"row": 7}, "row: "),
-        ({"diverged_at": "soon"}, "diverged_at: "),
-        ({"fingerprint": 1}, "fingerprint: "),
+        ({"metrics": {"mu": "high"}}, "metrics.mu='high': .*number"),
+        ({"metrics": [1]}, r"metrics=\[1\]: "),
+        ({"metrics": {"mu": [[]]}}, r"metrics.mu=\[\[\]\]: "),
+        ({"seed": -1}, "seed=-1: "),
+        ({"seed": True}, "seed=True: "),
+        ({"step": 1.5}, "step=1.5: "),
+        ({"row": 7}, "row=7: "),
+        ({"diverged_at": "soon"}, "diverged_at='soon': "),
+        ({"fingerprint": 1}, "fingerprint=1: "),
         ({"sha256": "0"}, "is not what was written"),
     ],
 )

@@ -57,6 +57,10 @@ class BertConfig:
                 f"models.hidden={self.hidden} is not divisible by models.heads={self.heads}: "
                 "choose a multiple"
             )
+        if self.dtype not in ("float32", "bfloat16"):
+            raise ValueError(f"models.dtype={self.dtype!r}: choose 'float32' or 'bfloat16'")
+        if not 0 <= self.dropout < 1:
+            raise ValueError(f"models.dropout={self.dropout}: choose a value in [0, 1)")
 
     def dense(self, features: int, name: str) -> nn.Dense:
         return nn.Dense(features, dtype=jnp.dtype(self.dtype), name=name)
