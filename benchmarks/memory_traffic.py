@@ -2,8 +2,9 @@
 
 XLA's own count (`cost_analysis`) has what stays in the core's fast memory too. Here every
 instruction of the compiled program counts its arguments and results that are in HBM. The body of a
-loop counts once: its arrays are read and written a part at a time, as attention and logits do it;
-so a step of several microbatches (`batches.accumulate`) is not to be asked for.
+loop counts once. That is right for arrays that are read and written a part at a time, as those of
+attention and logits; what each round makes and reads again in HBM counts for one round alone. A
+step of several microbatches (`batches.accumulate`) cannot be counted so.
 """
 
 import collections

@@ -205,6 +205,15 @@ def test_texts_are_named_with_their_sizes_where_these_are_stored(tmp_path: Path)
     assert "<td>dev</td>" in text and "made by the program" not in text
 
 
+def test_notes_are_about_what_was_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = {"perplexity_dev": 5.0, "cka": 0.5, "cka_far_2": 0.5, "mrr": 0.5, "mrr_far_2": 0.5}
+    monkeypatch.setitem(globals(), "metrics_of", lambda *_: found)
+    notes = bilingual._texts_of(read_run(fake_run(tmp_path, ["default"])))["Notes"]
+    starts = [note.split(":")[0] for note in notes]
+    assert "MRR" in starts and "CKA" in starts
+    assert not {"Sentence retrieval", "After a map", "Word translation"} & set(starts)
+
+
 def test_layers_are_told_from_candidates_and_cutoffs() -> None:
     one = Measure(0.5)
     names = ("retrieval_zh_2_0", "retrieval_zh_2_10", "words_zh_2_0", "retrieval_zh_2_0_p5")

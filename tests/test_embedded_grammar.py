@@ -6,8 +6,10 @@ import pytest
 from embedded_language import derivations, language, words_of
 
 from xling_jax.corpora.embedded.config import SecondConfig
-from xling_jax.corpora.embedded.grammar import RECURSIVE
 from xling_jax.corpora.embedded.linearization import Linearizer
+
+# Relations that nest a phrase or clause in another, as `LanguageConfig.depth` counts them.
+RECURSIVE = frozenset({"nmod", "acl:relcl", "ccomp", "xcomp", "advcl", "conj"})
 
 
 def subject_form(clause, antecedents, lang):

@@ -13,6 +13,7 @@ from xling_jax.experiments.bilingual import report as bilingual
 from xling_jax.experiments.fake_english import report as fake_english
 from xling_jax.report.frame import Metric, by_language, by_layer, decoded, named_deep
 from xling_jax.report.table import FORMATS
+from xling_jax.runs.experiments import EXPERIMENTS
 
 EVIL = "<a>|_$\n9"
 
@@ -43,8 +44,14 @@ def test_metrics_are_picked_by_layer_and_by_language():
 
 def test_what_is_named_is_computed_and_can_be_shown():
     assert set(COMPARISONS) == set(registry.names(registry.SENTENCES, registry.PIECES))
+    # Evaluators compute the one metric of these kinds by themselves.
+    assert registry.names(registry.DICTIONARY, registry.TOKENS) == ("alignment_f1", "words")
     assert {each.format for each in registry.EVALUATORS.values()} <= FORMATS.keys()
-    code = "import sys, xling_jax.report.table; assert 'jax' not in sys.modules"
+
+
+def test_reports_need_no_jax():
+    reports = ", ".join(f"xling_jax.experiments.{name}.report" for name in EXPERIMENTS)
+    code = f"import sys, {reports}; assert 'jax' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

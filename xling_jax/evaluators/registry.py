@@ -2,8 +2,9 @@
 
 A metric is stored as `NAME`, then, where it has them, its language, its layer and which part of it
 the number is: `retrieval_8`, `retrieval_near_8`, `perplexity_dev_near`, `retrieval_8_forward`.
-`report/frame.py` reads such names; functions of the same names in `comparison.py` compute what
-compares vectors.
+`report/frame.py` reads such names. Vectors are compared by the functions that
+`comparison.COMPARISONS` has by the same names, but for `alignment_f1` and `words`, the only ones of
+their kinds, which evaluators compute by themselves.
 """
 
 from dataclasses import dataclass

@@ -125,7 +125,8 @@ def attend(config: BertConfig, layer: int, rows) -> jax.Array:
 
 
 def by_rows(function: Callable[[Any], jax.Array], rows, scores: int) -> jax.Array:
-    """A function of rows with so many scores each; see SCORES_AT_ONCE."""
+    """What a function gives for rows, of which each has so many scores; for some rows at a time
+    where all have more than SCORES_AT_ONCE, as many as divide their number."""
     n = len(jax.tree.leaves(rows)[0])
     most = max(SCORES_AT_ONCE // scores, 1)
     at_once = max(k for k in range(1, min(n, most) + 1) if n % k == 0)

@@ -164,7 +164,9 @@ def load(folder: str | os.PathLike[str]) -> StoredModel:
     content = read_json(path)
     number = content.get("format") if isinstance(content, dict) else None
     if isinstance(number, int) and not 1 <= number <= FORMAT:
-        raise ValueError(f"{path}: format={number}: this version reads 1 to {FORMAT}")
+        raise ValueError(
+            f"{path}: format={number}: this version reads 1 to {FORMAT}; take a newer one"
+        )
     said = records.typed(_DESCRIPTION, content, str(path), RESTORE)
     if said.format not in UNSIGNED or said.sha256:
         for name in (DIGESTS, records.SEAL):

@@ -11,9 +11,6 @@ from xling_jax.corpora.embedded.concepts import NOUN_CLASSES, VERB_CLASSES, Conc
 from xling_jax.corpora.embedded.config import LanguageConfig
 from xling_jax.corpora.embedded.preferences import Preferences
 
-# Relations that nest a phrase or clause in another, as `LanguageConfig.depth` counts them.
-RECURSIVE = frozenset({"nmod", "acl:relcl", "ccomp", "xcomp", "advcl", "conj"})
-
 _SECOND_NAME = {"person": 0.4, "group": 0.3, "place": 0.0}
 _OF = 0.5  # of the modifying phrases are of-phrases
 _AGENT = 0.3  # of the passives name the agent

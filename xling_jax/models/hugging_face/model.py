@@ -122,7 +122,7 @@ def _joined(leaf: Leaf, parts: Iterable[np.ndarray]) -> np.ndarray:
 
 
 def _parted(leaf: Leaf, value: np.ndarray, names: list[str]) -> dict[str, np.ndarray]:
-    """The tensors that make up a parameter; `joined` is the way back."""
+    """The tensors that make up a parameter; `_joined` is the way back."""
     parts = np.split(value, len(names), axis=-1)
     # Safetensors writes the memory as it lies, whatever the strides.
     return {

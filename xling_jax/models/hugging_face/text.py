@@ -23,6 +23,7 @@ from xling_jax.records import Count, typed
 TOKENIZER = "tokenizer.json"
 CONTINUED = "##"  # with which WordPiece marks what does not begin a word
 END = "</w>"  # with which byte pairs mark the end of a word (Sennrich et al. 2016)
+RESTORE = "restore the file, or save the tokenizer again"
 
 
 def require(folder: Path) -> Path:
@@ -127,8 +128,7 @@ def _tokenizer(path: Path) -> tuple[Any, int | None]:
     """The tokenizer in a file, and its id of what its vocabulary cannot write, if any."""
     import tokenizers  # imported late: few runs need it
 
-    restore = "restore the file, or save the tokenizer again"
-    said = typed(_FILE, read_json(path), str(path), restore)
+    said = typed(_FILE, read_json(path), str(path), RESTORE)
     try:
         tokenizer = tokenizers.Tokenizer.from_file(str(path))
     except Exception as error:  # the package raises nothing more precise
@@ -149,7 +149,7 @@ def _tokenizer(path: Path) -> tuple[Any, int | None]:
     if model.unk_token not in vocabulary:
         raise ValueError(
             f"{path}: model.unk_token={model.unk_token!r}: the vocabulary has no such piece; "
-            f"{restore}"
+            f"{RESTORE}"
         )
     return tokenizer, vocabulary[model.unk_token]
 

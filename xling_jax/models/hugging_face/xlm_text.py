@@ -24,15 +24,13 @@ from xling_jax.corpora.normalize import (
 )
 from xling_jax.files import read_json, require_regular
 from xling_jax.models.hugging_face import model as hugging_face
-from xling_jax.models.hugging_face.text import END, TOKENIZER
+from xling_jax.models.hugging_face.text import END, RESTORE, TOKENIZER
 from xling_jax.models.text_model import Encoded, TextModel, require_rows
 from xling_jax.records import Count, typed
 
 VOCABULARY, MERGES, SETTINGS = "vocab.json", "merges.txt", "tokenizer_config.json"
 FIRST, LAST, UNKNOWN = "<s>", "</s>", "<unk>"
 REMEMBERED = 1 << 18  # words whose ids are kept, some 100 MB
-
-RESTORE = "restore the file, or save the tokenizer again"
 
 Ranks = Mapping[tuple[str, str], int]
 
