@@ -1,10 +1,8 @@
 """The bytes that a program compiled for a TPU moves to and from its memory (HBM), by operation.
 
 XLA's own count (`cost_analysis`) has what stays in the core's fast memory too. Here every
-instruction of the compiled program counts its arguments and results that are in HBM. The body of a
-loop counts once. That is right for arrays that are read and written a part at a time, as those of
-attention and logits; what each round makes and reads again in HBM counts for one round alone. A
-step of several microbatches (`batches.accumulate`) cannot be counted so.
+instruction of the compiled program counts its arguments and results that are in HBM, as often as
+the loop around it goes round; of an array that holds a part for each round, that part.
 """
 
 import collections
@@ -23,16 +21,17 @@ _INSTRUCTION = re.compile(
 )
 
 
-def arrays(kind: str) -> Iterator[tuple[int, bool]]:
-    """The bytes of each array of a type, and whether it is in HBM."""
+def arrays(kind: str, rounds: int = 1) -> Iterator[tuple[int, bool]]:
+    """The bytes of each array of a type, and whether it is in HBM, in one of a loop's rounds."""
     for name, sizes, layout in _ARRAY.findall(kind):
-        number = math.prod(int(size) for size in sizes.split(",") if size)
-        yield number * BYTES[name], FAST not in layout
+        shape = [int(size) for size in sizes.split(",") if size]
+        parts = rounds if shape[:1] == [rounds] else 1
+        yield math.prod(shape) * BYTES[name] // parts, FAST not in layout
 
 
-def in_memory(kind: str) -> int:
-    """The bytes of a type's arrays that are in HBM."""
-    return sum(size for size, is_there in arrays(kind) if is_there)
+def in_memory(kind: str, rounds: int = 1) -> int:
+    """The bytes of a type's arrays that are in HBM, in one of a loop's rounds."""
+    return sum(size for size, is_there in arrays(kind, rounds) if is_there)
 
 
 def computations(program: str) -> tuple[dict[str, list[re.Match]], str]:
@@ -54,30 +53,40 @@ def traffic(program: str) -> collections.Counter[str]:
     named, entry = computations(program)
     counted: collections.Counter[str] = collections.Counter()
 
-    def walk(computation: str) -> None:
+    def walk(computation: str, rounds: int, times: int) -> None:
         types = {each["name"]: each["type"] for each in named[computation]}
         for each in named[computation]:
             if each["kind"] == "while":
-                walk(re.findall(r"body=%([\w.-]+)", each["rest"])[0])
+                condition, body = re.findall(r"(?:condition|body)=%([\w.-]+)", each["rest"])
+                own = limit(named[condition])
+                walk(body, own, times * own)
             elif each["kind"] == "conditional":
                 for branches in re.findall(r"branch_computations=\{([^}]*)\}", each["rest"]):
                     for branch in branches.split(","):
-                        walk(branch.strip().lstrip("%"))
+                        walk(branch.strip().lstrip("%"), rounds, times)
             elif each["kind"] not in FREE and not each["kind"].endswith(ENDS):
-                counted[source(each["rest"])] += moved(each, types)
+                counted[source(each["rest"])] += times * moved(each, types, rounds)
 
-    walk(entry)
+    walk(entry, 1, 1)
     return counted
 
 
-def moved(instruction: re.Match, types: dict[str, str]) -> int:
-    """The bytes that an instruction moves."""
+def limit(condition: list[re.Match]) -> int:
+    """How often a loop goes round: the number that its condition compares with; 1 if unknown."""
+    found = [int(each["arguments"]) for each in condition if each["kind"] == "constant"]
+    return max(found, default=1)
+
+
+def moved(instruction: re.Match, types: dict[str, str], rounds: int) -> int:
+    """The bytes that an instruction moves in one of a loop's rounds."""
     if instruction["kind"] in ("copy-start", "slice-start"):  # of one array, between memories
-        sizes = [(size, is_there) for size, is_there in arrays(instruction["type"]) if size > 4]
+        found = arrays(instruction["type"], rounds)
+        sizes = [(size, is_there) for size, is_there in found if size > 4]
         least = min((size for size, _ in sizes), default=0)
         return least * (2 if all(is_there for _, is_there in sizes) else 1)
     names = re.findall(r"%([\w.-]+)", instruction["arguments"])
-    return in_memory(instruction["type"]) + sum(in_memory(types.get(n, "")) for n in names)
+    kinds = [instruction["type"], *(types.get(name, "") for name in names)]
+    return sum(in_memory(kind, rounds) for kind in kinds)
 
 
 def source(rest: str) -> str:

@@ -268,11 +268,11 @@ def test_the_embeddings_lose_their_share(params):
 
 
 def test_attention_and_logits_in_parts_have_the_gradient_of_the_whole(params, monkeypatch):
-    """With the same bits of dropout, and candidates in number no multiple of a part's."""
-    rows, places = ((6, 8),), np.tile(np.arange(8), 6)
-    tokens, zero = np.arange(48) % 50, np.zeros(48, np.int32)
+    """With the same bits of dropout; neither rows nor candidates are a multiple of a part's."""
+    rows, places = ((7, 8),), np.tile(np.arange(8), 7)
+    tokens, zero = np.arange(56) % 50, np.zeros(56, np.int32)
     bits = DropoutBits(hashing.token_hash(0, 0, zero, places), jnp.asarray(places))
-    segments, targets, ids = places // 5, np.arange(48) % 41, np.arange(43) + 3
+    segments, targets, ids = places // 5, np.arange(56) % 41, np.arange(43) + 3
 
     def loss(params):
         (states,) = Bert(CONFIG).apply(
@@ -281,8 +281,8 @@ def test_attention_and_logits_in_parts_have_the_gradient_of_the_whole(params, mo
         return heads.cross_entropy(CONFIG, params, states, targets, ids, jnp.int32(41)).mean()
 
     whole = jax.value_and_grad(loss)(params)
-    monkeypatch.setattr(bert, "SCORES_AT_ONCE", 2 * 2 * 8 * 8)
-    monkeypatch.setattr(heads, "LOGITS_AT_ONCE", 48 * 10)
+    monkeypatch.setattr(bert, "SCORES_AT_ONCE", 4 * 2 * 8 * 8)
+    monkeypatch.setattr(heads, "LOGITS_AT_ONCE", 56 * 10)
     assert str(jax.make_jaxpr(loss)(params)).count("scan[") == CONFIG.layers + 1
     parts = jax.value_and_grad(loss)(params)
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6), whole, parts)

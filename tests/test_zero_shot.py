@@ -212,7 +212,7 @@ def test_files_are_learned_from(trained, tmp_path, files):
     ("options", "changes", "message"),
     [
         (",task=gone", {}, r"tasks=\('gone',\): give a tuple of 1 or more, each once: 'nli'"),
-        ("", {"tasks": ("pos",)}, r"tasks: the config has no settings for pos; .*task=all\+pos"),
+        ("", {"tasks": ("pos",)}, r"tasks: settings\.pos is missing .*task=all\+pos"),
         (",row=gone", {}, r"runs\.en-far: .*rowgone_seed0.* holds no model\. Train it with"),
         (",row=default", {"texts.ner.far.test": "gone.tsv"}, r"texts\.ner\.far\.test: .*gone\.tsv"),
         (",row=default", {"texts.ner.en.dev": ""}, r"texts\.ner\.en\.dev is empty"),

@@ -126,15 +126,20 @@ def attend(config: BertConfig, layer: int, rows) -> jax.Array:
 
 def by_rows(function: Callable[[Any], jax.Array], rows, scores: int) -> jax.Array:
     """What a function gives for rows, of which each has so many scores; for some rows at a time
-    where all have more than SCORES_AT_ONCE, as many as divide their number."""
+    where all have more than SCORES_AT_ONCE."""
     n = len(jax.tree.leaves(rows)[0])
-    most = max(SCORES_AT_ONCE // scores, 1)
-    at_once = max(k for k in range(1, min(n, most) + 1) if n % k == 0)
-    if at_once == n:
+    count = math.ceil(n / max(SCORES_AT_ONCE // scores, 1))
+    if count == 1:
         return function(rows)
-    parts = jax.tree.map(lambda x: x.reshape(n // at_once, at_once, *x.shape[1:]), rows)
-    done = jax.lax.map(jax.checkpoint(function), parts)
-    return done.reshape(n, *done.shape[2:])
+    at_once = math.ceil(n / count)
+    count = math.ceil(n / at_once)
+
+    def parts(x: jax.Array) -> jax.Array:
+        padding = [(0, count * at_once - n)] + [(0, 0)] * (x.ndim - 1)
+        return jnp.pad(x, padding).reshape(count, at_once, *x.shape[1:])
+
+    done = jax.lax.map(jax.checkpoint(function), jax.tree.map(parts, rows))
+    return done.reshape(-1, *done.shape[2:])[:n]
 
 
 class SelfAttention(nn.Module):

@@ -3,10 +3,10 @@
 Each device keeps a part of every large leaf, with its moments. A step gathers the parameters, and
 sums each part's gradient where the part is (ZeRO, Rajbhandari et al. 2020; also called FSDP). So
 between steps a device has 12 bytes a parameter, parameters and moments, over the number of devices;
-within a step it has 4 bytes a parameter more for the gathered ones, and as much again for the
-gradient of what belongs to single languages, of all of which both are there. What it sends and
-receives is what summing whole gradients would take: for each microbatch, but for single languages'
-once a step. Replicas that share devices have all of that each.
+within a step it has 4 bytes a parameter more for the gathered ones. Parameters of single languages
+are gathered for all languages at once, and their gradients, whole too, take as much again. What a
+device sends and receives is what summing whole gradients would take: once a microbatch, and once a
+step for parameters of single languages. Each of the replicas that share devices needs all of that.
 """
 
 import functools

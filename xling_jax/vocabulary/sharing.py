@@ -13,6 +13,7 @@ import numpy as np
 from xling_jax.vocabulary.pieces import SPECIAL_TOKENS, Pieces
 
 SPECIALS = len(SPECIAL_TOKENS)
+WAYS = ("joint", "union", "prefixed", "separate")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,7 +74,14 @@ def make(way: str, languages: Sequence[str], pieces: Sequence[Pieces]) -> Langua
         mean nothing outside the language.
       languages: their names.
       pieces: the one vocabulary, or each language's.
+
+    Raises:
+      ValueError: an unknown way, or another number of vocabularies.
     """
+    if way not in WAYS:
+        raise ValueError(f"vocabulary.sharing={way!r}: choose from {', '.join(WAYS)}")
+    if len(pieces) != (1 if way == "joint" else len(languages)):
+        raise ValueError(f"vocabulary.sharing={way!r}: {len(pieces)} vocabularies were given")
     if way == "joint":
         pieces = list(pieces) * len(languages)
     ids = [np.arange(each.size) for each in pieces]
@@ -136,6 +144,8 @@ class ShiftedVocabulary:
             raise ValueError(
                 f"languages={self.languages}: name at least one language, and each only once"
             )
+        if len({own.size for own in self.pieces}) != 1 or len(self.pieces) != len(self.languages):
+            raise ValueError("give each language a vocabulary, all of one size")
 
     @property
     def shift(self) -> int:

@@ -109,8 +109,8 @@ def jobs(config: ml_collections.ConfigDict) -> list[Job]:
     for task in config.tasks:
         if task not in config.settings:
             raise ValueError(
-                f"tasks: the config has no settings for {task}; ask for it by the option task of "
-                f"configs/zero_shot.py, as task=all+{task}"
+                f"tasks: settings.{task} is missing from the config: ask for the task by an "
+                f"option, as configs/zero_shot.py:task=all+{task}, or leave it out"
             )
     rows = config_files.chosen_rows(config, parse)
     for row in rows:
