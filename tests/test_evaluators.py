@@ -12,7 +12,7 @@ from xling_jax.batches import hashing, setting
 from xling_jax.batches.corruption import PieceRange
 from xling_jax.batches.store import TokenStore
 from xling_jax.evaluators import perplexity, registry
-from xling_jax.evaluators.multilinguality import Multilinguality, Texts, paper_layers
+from xling_jax.evaluators.multilinguality import EncodedTexts, Multilinguality, paper_layers
 from xling_jax.models import heads, partition
 from xling_jax.models.bert import Bert, BertConfig
 from xling_jax.training.loop import stack
@@ -70,7 +70,7 @@ def values(row):
 def evaluated(replicas=1, data=1):
     """The metrics of the rows, each computed with `replicas` side by side on a mesh."""
     pieces = [np.array([piece]) for piece in range(SHIFT)]
-    texts = Texts(store(sentences("train")), store(sentences("dev")), store(pieces))
+    texts = EncodedTexts(store(sentences("train")), store(sentences("dev")), store(pieces))
     mesh = devices.make_mesh(replicas, jax.devices()[: replicas * data])
     evaluation = Multilinguality(
         MODEL,
@@ -226,7 +226,7 @@ def test_the_papers_layers_at_other_depths():
 
 
 def test_a_layer_that_the_model_lacks_is_refused():
-    texts = Texts(*(store(sentences(name)) for name in ("train", "dev", "dev")))
+    texts = EncodedTexts(*(store(sentences(name)) for name in ("train", "dev", "dev")))
     with pytest.raises(ValueError, match=r"evaluators.layers=\(0, 9\): the model has layers 0..3"):
         Multilinguality(
             MODEL,

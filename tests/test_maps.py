@@ -14,8 +14,7 @@ from xling_jax.batches import labelled
 from xling_jax.batches.labelled import CLASSIFIER, Examples
 from xling_jax.batches.tasks import DeviceExamples, TaskSampler
 from xling_jax.corpora.normalize import Normalization
-from xling_jax.experiments.zero_shot import pretrained as maps
-from xling_jax.experiments.zero_shot.pretrained import Pretrained
+from xling_jax.experiments.zero_shot.pretrained import Pretrained, learn, link, read_links
 from xling_jax.linalg.affine import AffineMap
 from xling_jax.models import heads, stored
 from xling_jax.models.bert import BertConfig
@@ -62,7 +61,7 @@ def models():
 def pretrained():
     first, second = models()
     sides = texts(), texts()
-    learned = maps.learn(second, first, 0, sides, maps.link(first, second, sides))
+    learned = learn(second, first, 0, sides, link(first, second, sides))
     both = Pretrained({"en": first, "xx": second}, frozenset())
     return both.all_frozen({"en": AffineMap.identity(CONFIG.hidden), "xx": learned})
 
@@ -78,9 +77,9 @@ def test_given_links_are_read_and_used(tmp_path):
     path = tmp_path / "links"
     links = [[(n, n) for n in range(len(text.split()))] for text in texts()]
     path.write_text("".join(" ".join(f"{a}-{b}" for a, b in own) + "\n" for own in links))
-    assert maps.read_links(path, len(links)) == links
+    assert read_links(path, len(links)) == links
     first, second = models()
-    learned = maps.learn(second, first, 0, (texts(), texts()), links)
+    learned = learn(second, first, 0, (texts(), texts()), links)
     np.testing.assert_allclose(learned.rotation, pretrained().maps["xx"].rotation, atol=1e-3)
 
 
@@ -98,15 +97,15 @@ def test_links_that_are_none_are_refused(tmp_path, text, message):
     path = tmp_path / "links"
     path.write_text(text)
     with pytest.raises(ValueError, match=message):
-        maps.read_links(path, 2)
+        read_links(path, 2)
 
 
 def test_links_outside_a_sentence_and_too_few_are_refused():
     first, second = models()
     with pytest.raises(ValueError, match="sentence 1 has .* words, and a link to word 40"):
-        maps.learn(second, first, 0, (texts()[:2], texts()[:2]), [[(40, 0)], []])
+        learn(second, first, 0, (texts()[:2], texts()[:2]), [[(40, 0)], []])
     with pytest.raises(ValueError, match="2 linked words are too few"):
-        maps.learn(second, first, 0, (texts()[:1], texts()[:1]), [[(0, 0), (1, 1)]])
+        learn(second, first, 0, (texts()[:1], texts()[:1]), [[(0, 0), (1, 1)]])
 
 
 def test_new_layers_learn_on_frozen_ones_and_read_another_model_through_its_map():

@@ -13,7 +13,7 @@ from xling_jax.evaluators import similarity, text_encoder
 from xling_jax.evaluators.text_encoder import TextEncoder
 from xling_jax.evaluators.word_order import contextual_links
 from xling_jax.experiments.similarity import measures
-from xling_jax.experiments.similarity.texts import Texts
+from xling_jax.experiments.similarity.texts import LanguageTexts
 from xling_jax.linalg import cka
 from xling_jax.models import heads, stored
 from xling_jax.models.bert import Bert, BertConfig
@@ -166,7 +166,9 @@ def test_sentences_longer_than_the_model_are_counted():
 
 def test_a_cut_sentence_is_counted_once_however_often_it_is_encoded(capsys):
     long = "ab " * 100
-    texts = Texts([(long, "ab"), ("ab", "a")], None, ([long, "cat"], [long]), None, None, None)
+    texts = LanguageTexts(
+        [(long, "ab"), ("ab", "a")], None, ([long, "cat"], [long]), None, None, None
+    )
     measures.compare([model(), model(1)], texts, True, ml_collections.ConfigDict({"layers": ()}))
     told = [line for line in capsys.readouterr().err.splitlines() if "cut to" in line]
     assert [line.split("places: ")[1] for line in told] == [

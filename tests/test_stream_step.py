@@ -207,5 +207,5 @@ def test_a_softmax_over_the_language_equals_one_over_all_with_the_others_left_ou
 def test_choices_that_exclude_each_other_are_refused():
     with pytest.raises(ValueError, match="models.softmax='shared'"):
         Vocabularies(2, True, "shared")
-    with pytest.raises(ValueError, match="batches.random_pieces='anywhere'"):
+    with pytest.raises(ValueError, match="^random_pieces='anywhere'"):
         PieceTables.of(stream_run.vocabulary("separate"), "anywhere")

@@ -48,14 +48,10 @@ class PieceDictionary:
       starts: bool [V], which ids begin a word; no special token does.
       entries: for each word its translations, and their probabilities summed up to each. Words and
         translations are the bytes of their int32 ids.
-      skipped_phrases: pairs left out because what they translate is not one word.
-      skipped_unknown: pairs left out because the vocabulary lacks characters of either side.
     """
 
     starts: np.ndarray
     entries: dict[bytes, Entry]
-    skipped_phrases: int
-    skipped_unknown: int
 
     @classmethod
     def build(
@@ -105,7 +101,7 @@ class PieceDictionary:
                 f"dictionaries: no word of {source} is left. {phrases} pairs translate no single "
                 f"word by `starts`, and the vocabulary lacks characters of {unknown}"
             )
-        return cls(starts, entries, phrases, unknown)
+        return cls(starts, entries)
 
 
 @dataclasses.dataclass(frozen=True)

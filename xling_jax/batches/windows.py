@@ -36,7 +36,7 @@ class PieceTables:
         outside their language."""
         if vocabulary.way == "separate" and random_pieces == ANYWHERE:
             raise ValueError(
-                f"batches.random_pieces={ANYWHERE!r}: languages with token embeddings of their "
+                f"random_pieces={ANYWHERE!r}: languages with token embeddings of their "
                 f"own know no pieces of others; choose {INSIDE!r}"
             )
         pieces, sizes = vocabulary.tables()

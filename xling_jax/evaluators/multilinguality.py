@@ -39,7 +39,7 @@ def require_layers(layers: Sequence[int], depth: int) -> None:
 
 
 @dataclasses.dataclass(frozen=True)
-class Texts:
+class EncodedTexts:
     """What is evaluated on; in each, n sentences of one language and then their counterparts.
 
     train, dev: sentences. pieces: every piece of the vocabulary as a sentence.
@@ -56,7 +56,7 @@ class Multilinguality:
     def __init__(
         self,
         model: BertConfig,
-        texts: Texts,
+        texts: EncodedTexts,
         pieces: PieceRange,
         mesh: Mesh,
         *,

@@ -15,8 +15,7 @@ from xling_jax.batches.corruption import PieceRange
 from xling_jax.batches.store import TokenStore
 from xling_jax.corpora import text as corpora
 from xling_jax.corpora.sources import SYNTHETIC
-from xling_jax.evaluators.multilinguality import Multilinguality
-from xling_jax.evaluators.multilinguality import Texts as EvaluationTexts
+from xling_jax.evaluators.multilinguality import EncodedTexts, Multilinguality
 from xling_jax.models.bert import BertConfig
 from xling_jax.runs import results
 from xling_jax.runs.texts import Embedded, Texts
@@ -92,7 +91,7 @@ def _prepare(config: ml_collections.ConfigDict, texts: Sequence[corpora.Text], c
     # Special tokens in the text stay the first language's; the setting shifts them.
     train, dev = (stored(own.encode(text.sentences)) for text in texts)
     single = stored([np.array([piece], np.int32) for piece in range(own.size)], first=0)
-    evaluated = EvaluationTexts(train=train, dev=dev, pieces=single)
+    evaluated = EncodedTexts(train=train, dev=dev, pieces=single)
     piece_range, options = PieceRange(len(languages), own.size), batch_options(config)
 
     def evaluator(model: BertConfig, mesh: Mesh, layers: Sequence[int]) -> Evaluator:

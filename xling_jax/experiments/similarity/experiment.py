@@ -10,7 +10,7 @@ import ml_collections
 from xling_jax import errors, processes
 from xling_jax.experiments.similarity import measures, pairs, report
 from xling_jax.experiments.similarity.pairs import ModelPair
-from xling_jax.experiments.similarity.texts import TextReader, Texts
+from xling_jax.experiments.similarity.texts import LanguageTexts, TextReader
 from xling_jax.models import folders as model_folders
 from xling_jax.models.text_model import TextModel
 from xling_jax.runs import config_files, fields
@@ -29,7 +29,7 @@ class Comparison:
     pair: ModelPair
     seed: int
     models: list[TextModel]
-    texts: Texts
+    texts: LanguageTexts
     is_translated: bool
     of: Run
 
@@ -76,7 +76,7 @@ class Experiment:
                     found += model_folders.manifest(Path(path).expanduser())
         return found
 
-    def _read(self, pair: ModelPair, seed: int) -> tuple[list[TextModel], Texts]:
+    def _read(self, pair: ModelPair, seed: int) -> tuple[list[TextModel], LanguageTexts]:
         """The models of a pair, with the layers that are compared, and its texts."""
         languages = self._config.languages[0], pair.language
         models = [

@@ -8,14 +8,14 @@ import ml_collections
 from xling_jax.evaluators.similarity import layer_cka, layer_correlation, sentence_translation
 from xling_jax.evaluators.text_encoder import TextEncoder
 from xling_jax.experiments.similarity import words
-from xling_jax.experiments.similarity.texts import Texts
+from xling_jax.experiments.similarity.texts import LanguageTexts
 from xling_jax.models.text_model import TextModel
 from xling_jax.training.metrics import say
 
 CKA, SENTENCES, UNMAPPED = "cka", "sentences", "unmapped"
 
 
-def _sentences(encoders: Sequence[TextEncoder], texts: Texts) -> dict[str, float]:
+def _sentences(encoders: Sequence[TextEncoder], texts: LanguageTexts) -> dict[str, float]:
     """Retrieval of tested sentences, as they are and after a map learned on others."""
     assert texts.tested is not None
     metrics: dict[str, float] = {}
@@ -31,7 +31,7 @@ def _sentences(encoders: Sequence[TextEncoder], texts: Texts) -> dict[str, float
 def _words(
     models: Sequence[TextModel],
     encoders: Sequence[TextEncoder],
-    texts: Texts,
+    texts: LanguageTexts,
     config: ml_collections.ConfigDict,
 ) -> dict[str, float]:
     """Word translation by embeddings, static vectors and states in context.
@@ -60,7 +60,7 @@ def _words(
     return metrics
 
 
-def _say_cut(encoders: Sequence[TextEncoder], texts: Texts) -> None:
+def _say_cut(encoders: Sequence[TextEncoder], texts: LanguageTexts) -> None:
     """Says how many different sentences are longer than each model."""
     for side, encoder in enumerate(encoders):
         different = {pair[side] for pairs in (texts.learned, texts.tested) for pair in pairs or ()}
@@ -90,7 +90,7 @@ def layers_of(models: Sequence[TextModel], config: ml_collections.ConfigDict) ->
 
 def compare(
     models: Sequence[TextModel],
-    texts: Texts,
+    texts: LanguageTexts,
     is_translated: bool,
     config: ml_collections.ConfigDict,
 ) -> Mapping[str, float]:

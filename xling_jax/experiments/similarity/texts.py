@@ -18,7 +18,7 @@ Sentences = list[tuple[str, str]]
 
 
 @dataclasses.dataclass(frozen=True)
-class Texts:
+class LanguageTexts:
     """What is read for one language; None or empty where nothing was given.
 
     learned, tested: sentences of the first language with their translations into this one.
@@ -86,7 +86,7 @@ class TextReader:
         return found + self._given.manifest(self._wanted())
 
     @functools.cache  # noqa: B019 - there are few
-    def read(self, language: str) -> Texts:
+    def read(self, language: str) -> LanguageTexts:
         """The texts of a language with those of the first.
 
         The first language itself is read with a text of its own, such as a back-translation, or
@@ -99,7 +99,7 @@ class TextReader:
         both = self.languages[0], language
         contexts = [] if is_first else [self._contexts(name) for name in both]
         vectors = [] if is_first else [given.given(name, "vectors") for name in both]
-        return Texts(
+        return LanguageTexts(
             learned=self._parallel(language, "learned"),
             tested=self._parallel(language, "tested"),
             contexts=(contexts[0], contexts[1]) if any(contexts) else None,
