@@ -131,6 +131,8 @@ def by_rows(function: Callable[[Any], jax.Array], rows, scores: int) -> jax.Arra
     count = math.ceil(n / max(SCORES_AT_ONCE // scores, 1))
     if count == 1:
         return function(rows)
+    # A number that divides them saves copies of all rows with padding behind.
+    count = next((c for c in range(count, 2 * count) if n % c == 0), count)
     at_once = math.ceil(n / count)
     count = math.ceil(n / at_once)
 
