@@ -17,9 +17,9 @@ Real text: a file with a sentence a line, several joined by +, or a TFDS name, f
         --config.corpora.fr.dictionary=en-fr.txt --config.corpora.fr.test_dictionary=en-fr.test.txt
 
 scale=laptop: 8 layers of 64, 18,000 updates of 48 windows of 24 that begin with a sentence; 12
-minutes a row on one of two CPU cores (`--config.devices.cpu=1`). On `en` and `near`, with half of
-the updates, the default row finds .59 of the sentences and .59 of the words, no_anchors .21 and
-.31, sep_emb .11 and .22; the paper's rows cost 0, 1.1 and 4.5 points of XNLI.
+minutes a row on one of two CPU cores (`--config.devices.cpu=1`). On `en` and `near` the default row
+finds .69 of the sentences and .64 of the words, no_anchors .49 and .46, sep_emb .25 and .31; the
+paper's rows cost 0, 1.1 and 4.5 points of XNLI.
 
 That depends on the setting, which was searched for (`benchmarks/README.md`): windows begin with a
 sentence, so that positions mean something; most words are one piece; and the embedded languages'
