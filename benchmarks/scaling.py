@@ -253,12 +253,13 @@ def roofline() -> str:
         moved = traffic(compiled.function.as_text())
         total = sum(moved.values())
         arithmetic, memory = flops / chip.rate, total / chip.bandwidth
-        times = [flops / 1e12, total / 1e9, 1e3 * arithmetic, 1e3 * memory]
+        accessed = compiled.function.cost_analysis()["bytes accessed"]
+        times = [flops / 1e12, accessed / 1e9, total / 1e9, 1e3 * arithmetic, 1e3 * memory]
         bound = 100 * arithmetic / max(arithmetic, memory)
         rows.append([name, *(f"{each:.1f}" for each in times), f"{bound:.0f}"])
         where += [[name, kind, f"{each / 1e9:.2f}"] for kind, each in moved.most_common(LARGEST)]
-    head = [f"on {CHIP}, a device of {TOPOLOGY}", "needed, TFLOP", "moved, GB", "arithmetic, ms"]
-    head += ["memory, ms", "share of the peak at most, %"]
+    head = [f"on {CHIP}, a device of {TOPOLOGY}", "needed, TFLOP", "accessed, GB"]
+    head += ["moved, GB", "arithmetic, ms", "memory, ms", "share of the peak at most, %"]
     return "\n".join([table(head, rows), table(["", "operation", "GB"], where)])
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from xling_jax import records
 from xling_jax.batches import streams
-from xling_jax.files import beside, read_json, write_beside
+from xling_jax.files import beside, read_json, sha256, write_beside
 
 INDEX = "index.json"
 _OPEN = 64  # files mapped at a time
@@ -80,7 +80,7 @@ def write_shard(
       counts: sentences, words and unknown.
     """
     tokens = write_tokens(path, parts, dtype)
-    size, digest = path.stat().st_size, _sha256(path)
+    size, digest = path.stat().st_size, sha256(path)
     shard = Shard(path.name, size, digest, tokens, text_sha256=text.hexdigest(), **counts)
     write_beside(_description(path), json.dumps(dataclasses.asdict(shard)))
     return shard
@@ -90,7 +90,7 @@ def read_shard(path: Path) -> Shard | None:
     """The shard of a file that was written whole and is unchanged, else None."""
     try:
         shard = Shard(**json.loads(_description(path).read_text("utf-8")))
-        whole = shard.file == path.name and _sha256(path) == shard.sha256
+        whole = shard.file == path.name and sha256(path) == shard.sha256
     except (OSError, ValueError, TypeError):
         return None
     return shard if whole else None
@@ -217,9 +217,4 @@ def _description(path: Path) -> Path:
 @functools.cache
 def _sha256_of(path: Path, changed: int, place: int) -> str:
     """The hash of a file as it is since it was last changed: rows share files."""
-    return _sha256(path)
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return sha256(path)

@@ -8,12 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from xling_jax.corpora.dictionaries import Dictionary
+from xling_jax.evaluators.registry import CUTOFFS
 from xling_jax.linalg import csls
 from xling_jax.linalg.normalization import iterative_normalize
 from xling_jax.linalg.points import points, row_pairs
 from xling_jax.linalg.procrustes import orthogonal_map
-
-CUTOFFS = (1, 5, 10)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 # What vectors are compared of.
 SENTENCES, PIECES, TOKENS, DICTIONARY = "sentences", "pieces", "tokens", "dictionary"
-_BOTH_WAYS = ("forward", "backward", "p5", "p10")
-_INDUCED = tuple(f"{way}{k}" for way in ("", "forward_", "backward_") for k in ("p1", "p5", "p10"))
+CUTOFFS = (1, 5, 10)  # of the nearest, among which a translation is looked for
+_BOTH_WAYS = ("forward", "backward", *(f"p{k}" for k in CUTOFFS[1:]))
+_INDUCED = tuple(f"{way}p{k}" for way in ("", "forward_", "backward_") for k in CUTOFFS)
 
 
 @dataclass(frozen=True)

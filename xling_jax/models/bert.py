@@ -18,6 +18,7 @@ import jax.numpy as jnp
 from pydantic import Field, with_config
 
 from xling_jax.batches.packing import Rows
+from xling_jax.linalg.retrieval import map_blocks
 from xling_jax.models.dropout import (
     ATTENTION_OUTPUT,
     EMBEDDINGS,
@@ -57,6 +58,7 @@ class BertConfig:
                 f"models.hidden={self.hidden} is not divisible by models.heads={self.heads}: "
                 "choose a multiple"
             )
+        # What the types say is checked only where a config is read from a file.
         if self.dtype not in ("float32", "bfloat16"):
             raise ValueError(f"models.dtype={self.dtype!r}: choose 'float32' or 'bfloat16'")
         if not 0 <= self.dropout < 1:
@@ -133,15 +135,7 @@ def by_rows(function: Callable[[Any], jax.Array], rows, scores: int) -> jax.Arra
         return function(rows)
     # A number that divides them saves copies of all rows with padding behind.
     count = next((c for c in range(count, 2 * count) if n % c == 0), count)
-    at_once = math.ceil(n / count)
-    count = math.ceil(n / at_once)
-
-    def parts(x: jax.Array) -> jax.Array:
-        padding = [(0, count * at_once - n)] + [(0, 0)] * (x.ndim - 1)
-        return jnp.pad(x, padding).reshape(count, at_once, *x.shape[1:])
-
-    done = jax.lax.map(jax.checkpoint(function), jax.tree.map(parts, rows))
-    return done.reshape(-1, *done.shape[2:])[:n]
+    return map_blocks(jax.checkpoint(function), rows, math.ceil(n / count))
 
 
 class SelfAttention(nn.Module):

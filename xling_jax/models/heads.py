@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from xling_jax.linalg.retrieval import in_blocks
 from xling_jax.models.bert import Bert, BertConfig, gelu
 
 INITIAL_VALUES = 1  # tells these random numbers from others of the same seed
@@ -90,12 +91,10 @@ def cross_entropy(
     if blocks == 1:
         total_P, found_P = one((0, table_VxD, bias_V))
         return total_P - found_P
-    padding = blocks * width - number
-    table = jnp.pad(table_VxD, ((0, padding), (0, 0))).reshape(blocks, width, -1)
-    bias = jnp.pad(bias_V, (0, padding), constant_values=NEVER).reshape(blocks, width)
-    total_BxP, found_BxP = jax.lax.map(
-        jax.checkpoint(one), (jnp.arange(blocks) * width, table, bias)
-    )
+    padded_V = jnp.pad(bias_V, (0, -number % width), constant_values=NEVER)
+    table, bias = in_blocks((table_VxD, padded_V), width)
+    firsts = jnp.arange(len(bias)) * width
+    total_BxP, found_BxP = jax.lax.map(jax.checkpoint(one), (firsts, table, bias))
     return jax.nn.logsumexp(total_BxP, axis=0) - found_BxP.sum(axis=0)
 
 

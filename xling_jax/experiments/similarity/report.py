@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from xling_jax.evaluators.registry import CUTOFFS
 from xling_jax.experiments.similarity import claims
 from xling_jax.experiments.similarity.rows import (
     BILINGUAL,
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 OTHERS = "other rows"
-_CUTOFFS = (1, 5, 10)
 _LABEL = 26
 _CELL, _CELL_HEIGHT = 0.56, 0.3  # inches
 _TURNED = 8  # labels with more characters are turned
@@ -154,7 +154,7 @@ def layer_tables(found: Sequence[Pair]) -> list[Table]:
     retrieval = _measures(
         found, {"with a map": ("sentences", ""), "without a map": ("unmapped", "")}
     )
-    context = _measures(found, {f"P@{k}": ("context", f"p{k}") for k in _CUTOFFS})
+    context = _measures(found, {f"P@{k}": ("context", f"p{k}") for k in CUTOFFS})
     columns = table.columns(__file__, "words")
     words = [
         _line(pair, {c.metric: pair.metrics[c.metric].mean for c in columns

@@ -217,10 +217,8 @@ def _bars(board: Board, gallery: Gallery) -> list[Card]:
                 if ours:
                     entries.append(Entry(cut(row, _LABEL), ours, paper))
             if entries:
-                name, alt = (
-                    f"rows_{task}" + (f"_{number + 1}" if number else ""),
-                    f"Every row: {title}",
-                )
+                name = f"rows_{task}" + (f"_{number + 1}" if number else "")
+                alt = f"Every row: {title}"
                 cards += gallery.card(name, alt, bars, entries, scores, measure, wide=True)
     return cards
 
