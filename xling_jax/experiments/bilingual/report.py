@@ -15,7 +15,6 @@ from xling_jax.report.figures import COLOURS, Card, Gallery, Line, Score, bars, 
 from xling_jax.report.frame import (
     Curve,
     Measure,
-    Row,
     Run,
     by_language,
     by_layer,
@@ -25,7 +24,7 @@ from xling_jax.report.frame import (
     read_run,
 )
 from xling_jax.report.prose import listed, plural, spread, written
-from xling_jax.report.table import Column, Table, share, whole
+from xling_jax.report.table import Column, Table
 
 TASKS = {name: EVALUATORS[name].title for name in names(SENTENCES, DICTIONARY)}
 PERPLEXITY = "perplexity_dev"
@@ -43,16 +42,15 @@ def write(workdir: Path) -> str:
     run = read_run(workdir)
     said, gallery = _texts_of(run), Gallery(workdir / "report" / "figures")
     shown, texts = result(run, said["Notes"]), said.get("Texts", [])
-    table.write([shown], workdir / "report" / "tables")
     sections: dict[str, list[Any]] = {
         "Overview": [page.Figures(said["Overview"], _overview(run, gallery))],
-        "Results": [shown, page.Notes(shown.notes), page.all_metrics(run)],
+        "Results": [shown, shown.notes, page.all_metrics(run)],
         "By layer": [page.Figures(said["By layer"], _by_layer(run, gallery))],
         "Training": [page.Figures(said["Training"], _training(run, gallery))],
         "What was run": page.settings(run, run.field("vocabulary"), without_texts=" ".join(texts)),
     }
-    page.write(run, " ".join([page.progress(run), *said.get("Setting", ()), *texts]), sections)
-    return table.to_terminal(shown)
+    state = " ".join([page.progress(run), *said.get("Setting", ()), *texts])
+    return page.write(run, state, sections, [shown])
 
 
 def result(run: Run, notes: Sequence[str]) -> Table:
@@ -62,23 +60,20 @@ def result(run: Run, notes: Sequence[str]) -> Table:
         for name in languages(run)
     ]
     columns += map(Column.of, TASKS)
-    columns += [
-        Column("pieces", "anchors", whole, "anchors", "anchors"),
-        Column("tokens", "anchor_tokens", share, "anchors", "their tokens"),
-    ]
-    lines = [_line(run, row) for row in run.rows.values()]
+    columns.append(Column.of("anchors", "anchors", "pieces", "anchors"))
+    columns.append(Column.of("anchor_tokens", "anchors", "tokens", "their tokens"))
+    lines = []
+    for row in run.rows.values():
+        line = table.row_line(run, row)
+        more = f" ({len(row.diverged)} diverged)" if row.diverged else ""
+        more += " (in training)" if row.is_so_far else ""
+        lines.append(replace(line, seeds=line.seeds + more))
     caption = "held-out perplexity, translations found, anchors"
     return Table("table1", "Rows", caption, columns, lines).those_present(notes)
 
 
 def _perplexity(value: float) -> str:
     return f"{value:.2f}" if value < 99.995 else table.perplexity(value)
-
-
-def _line(run: Run, row: Row) -> table.Line:
-    line = table.row_line(run, row)
-    diverged = f" ({len(row.diverged)} diverged)" if row.diverged else ""
-    return replace(line, seeds=line.seeds + diverged + " (in training)" * row.is_so_far)
 
 
 def languages(run: Run) -> list[str]:
@@ -130,20 +125,20 @@ def _by_layer(run: Run, gallery: Gallery) -> list[Card]:
     return cards
 
 
-def over_training(run: Run) -> list[Line]:
-    """The metrics of every row over training steps."""
-    every = [(number, name, run.curves(name)) for number, name in enumerate(run.row_names)]
-    return [Line(name, number, own) for number, name, own in every if own]
+def over_training(run: Run, shown: Mapping[str, str]) -> list[Line]:
+    """The metrics `shown` of every row that has them, over training steps."""
+    found = []
+    for number, row in enumerate(run.row_names):
+        own = {name: curve for name, curve in run.curves(row).items() if name in shown}
+        if own:
+            found.append(Line(row, number, own))
+    return found
 
 
 def _training(run: Run, gallery: Gallery) -> list[Card]:
-    shown = {f"{PERPLEXITY}_{name}": f"held-out perplexity, {name}" for name in languages(run)}
-    shown = TASKS | shown
-    lines = [
-        line._replace(curves={name: curve for name, curve in line.curves.items() if name in shown})
-        for line in over_training(run)
-    ]
-    lines = [line for line in lines if line.curves]
+    shown = TASKS | {f"{PERPLEXITY}_{name}": f"held-out perplexity, {name}"
+                     for name in languages(run)}  # fmt: skip
+    lines = over_training(run, shown)
     return gallery.curves("training", "Every row over training", lines, shown, "training step")
 
 

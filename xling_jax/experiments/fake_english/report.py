@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from xling_jax.evaluators.registry import EVALUATORS, PIECES, SENTENCES, TOKENS, names
-from xling_jax.experiments.fake_english import claims, figures, published, search
-from xling_jax.experiments.fake_english.published import Layout, Printed
+from xling_jax.experiments.fake_english import claims, figures, published
+from xling_jax.experiments.fake_english.published import Layout
 from xling_jax.files import write_beside
 from xling_jax.report import page, table
 from xling_jax.report.claims import Verdicts
@@ -72,61 +72,40 @@ _CURVES = {
         for layer, dashes in ((DEEP, 0), ("0", 6))
     },
 }
-_FITS = ("perplexity_train", "perplexity_dev")
+_FITS = published.CRITERIA
 
 
-def write(workdir: Path) -> Path:
+def write(workdir: Path) -> str:
     """Writes `report/report.html`, `report/tables/` and `report/figures/` of a run, ended or not.
 
-    Only figures whose numbers changed are drawn anew. Returns the page's path. Raises `ValueError`
-    naming file and line where a stored result cannot be read; arrays that cannot are named on the
-    page.
+    Only figures whose numbers changed are drawn anew. Returns the tables, what became of the
+    claims, and the notes as text. Raises `ValueError` naming file and line where a stored result
+    cannot be read; arrays that cannot are named on the page.
     """
-    return _write(read_run(workdir, published.ORDER))
-
-
-def report(workdir: Path) -> str:
-    """Writes the report of a run; returns its tables, their notes and what became of the claims."""
     run = read_run(workdir, published.ORDER)
-    _write(run)
-    return terminal(run)
-
-
-def terminal(run: Run) -> str:
-    """The tables of a run, what became of the claims, and the notes, for the terminal."""
-    notes = [
-        textwrap.fill(note, table.WIDTH, subsequent_indent="  ") for note in whole_table(run).notes
-    ]
-    parts = [*map(table.to_terminal, tables(run)), Verdicts(claims.of(run)).to_terminal()]
-    return "\n".join([*filter(None, parts), "\n".join([*notes, ""])])
-
-
-def _write(run: Run) -> Path:
-    folder, gallery = run.workdir / "report", Gallery(run.workdir / "report" / "figures")
-    shown, verdicts = tables(run), Verdicts(claims.of(run))
-    table.write(shown, folder / "tables")
-    write_beside(folder / "tables" / "results.csv", table.to_csv(whole_table(run)))
-    verdicts.write(folder / "tables")
-    notes = whole_table(run).notes if shown else ()
+    gallery = Gallery(workdir / "report" / "figures")
+    shown, whole, said = tables(run), whole_table(run), _texts(run)
+    verdicts = Verdicts(claims.of(run))
+    write_beside(workdir / "report" / "tables" / "results.csv", table.to_csv(whole))
     training = [*_together(run, gallery), *_curves(run, gallery), *_loss(run, gallery)]
-    overview, said = _overview(run, gallery), _texts(run)
+    overview = page.Figures(said["Overview"], _overview(run, gallery))
     sections: dict[str, list[Any]] = {
-        "Overview": [
-            page.Figures(said["Overview"], overview) if overview else "Nothing to draw yet."
-        ],
-        "Results": [*shown, page.Notes(notes), page.all_metrics(run)],
+        "Overview": [overview or "Nothing to draw yet."],
+        "Results": [*shown, list(whole.notes if shown else ()), page.all_metrics(run)],
         "Claims": [verdicts] if verdicts.decided else [],
         "Search": [page.Figures(said["Search"], _searched(run, gallery))],
         "Training": [page.Figures(said["Training"], training)],
-        "Token embeddings": _stored(
-            run, gallery, "tokens", figures.token_embeddings, said["Token embeddings"]
-        ),
-        "Position similarities": _stored(
-            run, gallery, "positions", figures.position_similarity, said["Position similarities"]
-        ),
-        "What was run": page.settings(run, run.config.get("vocabulary")),
     }
-    return page.write(run, page.progress(run), sections)
+    for heading, name, draw in (
+        ("Token embeddings", "tokens", figures.token_embeddings),
+        ("Position similarities", "positions", figures.position_similarity),
+    ):
+        cards, errors = _stored(run, gallery, name, draw)
+        sections[heading] = [page.Figures(said[heading], cards), *errors]
+    sections["What was run"] = page.settings(run, run.config.get("vocabulary"))
+    text = page.write(run, page.progress(run), sections, shown, verdicts)
+    notes = [textwrap.fill(note, table.WIDTH, subsequent_indent="  ") for note in whole.notes]
+    return "\n".join([*filter(None, [text]), *notes, ""])
 
 
 def tables(run: Run) -> list[Table]:
@@ -135,7 +114,7 @@ def tables(run: Run) -> list[Table]:
     if run.experiment != published.EXPERIMENT:
         return [_table(run, _WHOLE, trained)] if trained else []
     rest = [name for name in trained if name not in published.ORDER]
-    tried = [name for name in rest if search.is_trial(name, run.description(name))]
+    tried = [name for name in rest if published.tried(run.description(name))]
     found = []
     for layout in published.LAYOUTS:
         more = tried if layout is _SEARCH else []
@@ -154,49 +133,40 @@ def whole_table(run: Run) -> Table:
 
 def _by_value(run: Run, names: Sequence[str]) -> list[str]:
     """The rows of the search: the original, then learning rates, then epochs, ascending."""
-    sets = [trial.row.name for trials in search.series(run).values() for trial in trials]
-    others = [name for name in names if not search.is_trial(name, run.description(name))]
+    sets = [trial.row.name for own in published.trials(run).values() for trial in own]
+    others = [name for name in names if not (
+        name in published.SEARCH or published.tried(run.description(name)))]  # fmt: skip
     return list(dict.fromkeys([*others, *(name for name in sets if name in names), *names]))
 
 
 def _table(run: Run, layout: Layout, names: Sequence[str]) -> Table:
-    best = search.best(run) if layout in (_SEARCH, _WHOLE) else {}
+    best = published.best(run) if layout in (_SEARCH, _WHOLE) else {}
     layouts: Sequence[Layout] = published.LAYOUTS if layout is _WHOLE else (layout,)
     if run.experiment != published.EXPERIMENT:
         layouts = ()
     lines = []
     for name in names:
-        lines.append(replace(_our_line(run, name), best=best.get(name, frozenset())))
-        lines += [_paper_line(line) for each in layouts if (line := each.find(name))]
+        row = run.rows[name]
+        among = row.metrics.get("retrieval_candidates")
+        lines.append(
+            replace(
+                table.row_line(run, row),
+                cells=named_deep(row.metrics),
+                candidates=f"{among.mean:.0f}" if among else ABSENT,
+                best=best.get(name, frozenset()),
+                more={"table": "", "deep_layer": deep_layer(row.metrics) or ""},
+            )
+        )
+        lines += [line for each in layouts if (line := each.find(name))]
     columns = _columns(lines, run.layers)
     notes = _texts(run, names, lines)["Notes"]
     return Table(layout.name, layout.title, layout.caption, columns, lines, notes, is_stacked=True)
 
 
-def _our_line(run: Run, name: str) -> table.Line:
-    row = run.rows[name]
-    among = row.metrics.get("retrieval_candidates")
-    return replace(
-        table.row_line(run, row),
-        cells=named_deep(row.metrics),
-        candidates=f"{among.mean:.0f}" if among else ABSENT,
-        more={"table": "", "deep_layer": deep_layer(row.metrics) or ""},
-    )
-
-
-def _paper_line(paper: Printed) -> table.Line:
-    return table.Line(
-        paper.row, paper.description, paper.metrics, published.SOURCE,
-        seeds=str(paper.metrics["mu"].number or ABSENT), candidates=str(published.CANDIDATES),
-        more={"table": paper.table, "deep_layer": published.DEEP_LAYER},
-    )  # fmt: skip
-
-
 def _layers(lines: Sequence[table.Line]) -> list[int]:
     """The deeper layers of our lines."""
-    return sorted(
-        {int(str(x.more["deep_layer"])) for x in lines if x.ours and x.more["deep_layer"]}
-    )
+    layers = {line.more["deep_layer"] for line in lines if line.ours}
+    return sorted(layer for layer in layers if layer)
 
 
 def _columns(lines: Sequence[table.Line], depth: float | None) -> list[Column]:
@@ -250,7 +220,7 @@ def _overview(run: Run, gallery: Gallery) -> list[Card]:
         printed = published.find(run.experiment, row.name)
         ours, paper = (
             {name: value for name, value in named_deep(metrics).items() if name in names}
-            for metrics in (row.metrics, printed.metrics if printed else {})
+            for metrics in (row.metrics, printed.cells if printed else {})
         )
         if ours or row.diverged:
             entries.append(row_entry(row, ours, paper))
@@ -264,10 +234,10 @@ def _overview(run: Run, gallery: Gallery) -> list[Card]:
 
 def _searched(run: Run, gallery: Gallery) -> list[Card]:
     cards = []
-    for name, trials in search.series(run).items():
-        if len(trials) >= FEWEST_TRIALS and any(trial.row.metrics for trial in trials):
+    for name, own in published.trials(run).items():
+        if len(own) >= FEWEST_TRIALS and any(trial.row.metrics for trial in own):
             alt = f"Perplexities and mu over {name.replace('-', ' ')}"
-            cards += gallery.card(f"search_{name}", alt, figures.over_values, name, trials)
+            cards += gallery.card(f"search_{name}", alt, figures.over_values, name, own)
     return cards
 
 
@@ -349,24 +319,22 @@ def _title(run: Run, row: str, end: str = "") -> str:
 
 
 def _stored(
-    run: Run, gallery: Gallery, name: str, draw: Callable[..., Any], explanation: Sequence[str]
-) -> list[Any]:
-    """A card for each row that stored arrays; what is wrong with those that cannot be read."""
+    run: Run, gallery: Gallery, name: str, draw: Callable[..., Any]
+) -> tuple[list[Card], list[str]]:
+    """A card for each row that stored arrays, and what is wrong with those that cannot be read."""
     files = array_files(run.workdir / "arrays")
     languages = list(dict.fromkeys(str(t["language"]) for t in run.texts if t.get("language")))
-    cards: list[Card] = []
-    errors = []
-    for row in run.row_names:
-        if row in files:
-            seed, path = files[row]
-            title = _title(run, row, f" (seed\u00a0{seed})")
-            alt = f"Row {row}, seed {seed}: {name.rstrip('s')} embeddings"
-            try:
-                # A scatter of thousands of points and an image are smaller as png.
-                cards += gallery.card(
-                    f"{name}_row{row}", alt, draw, path, run.identity, title, languages,
-                    key=[digest(path.read_bytes()), title, languages], kind="png",
-                )  # fmt: skip
-            except ValueError as error:
-                errors.append(str(error))
-    return [page.Figures(explanation, cards), *errors]
+    cards, errors = list[Card](), list[str]()
+    for row in (row for row in run.row_names if row in files):
+        seed, path = files[row]
+        title = _title(run, row, f" (seed\u00a0{seed})")
+        alt = f"Row {row}, seed {seed}: {name.rstrip('s')} embeddings"
+        try:
+            # A scatter of thousands of points and an image are smaller as png.
+            cards += gallery.card(
+                f"{name}_row{row}", alt, draw, path, run.identity, title, languages,
+                key=[digest(path.read_bytes()), title, languages], kind="png",
+            )  # fmt: skip
+        except ValueError as error:
+            errors.append(str(error))
+    return cards, errors

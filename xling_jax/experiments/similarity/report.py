@@ -71,11 +71,9 @@ def write(workdir: Path) -> str:
     found, order = pairs(run), languages(run)
     verdicts = Verdicts(claims.decide(found, order))
     shown, said = summary(found), _texts(found)
-    by_layer = [each for each in layer_tables(found) if each.has_numbers]
+    by_layer = [each for each in layer_tables(found) if any(line.cells for line in each.lines)]
     below = {each.name: each for each in by_layer}
-    folder, gallery = run.workdir / "report", Gallery(run.workdir / "report" / "figures")
-    table.write([shown, *by_layer], folder / "tables")
-    verdicts.write(folder / "tables")
+    gallery = Gallery(workdir / "report" / "figures")
     kinds = by_kind(found, order)
     retrieval = lines(kinds, {"": ("sentences", ""), ", no map": ("unmapped", "")})
     drawn = {
@@ -85,7 +83,7 @@ def write(workdir: Path) -> str:
     }
     names = (("cka",), ("sentences",), ("words", "words_by_layer"))
     sections: dict[str, list[Any]] = {
-        "Results": [shown, page.Notes(shown.notes), page.all_metrics(run)],
+        "Results": [shown, shown.notes, page.all_metrics(run)],
         "Claims": [verdicts] if found else [],
         **{
             heading: [page.Figures(said[heading], cards), *(below.get(name) for name in own)]
@@ -93,8 +91,8 @@ def write(workdir: Path) -> str:
         },
         "What was run": page.settings(run),
     }
-    page.write(run, _state(run), sections)
-    return "\n".join(filter(None, [table.to_terminal(shown), verdicts.to_terminal()]))
+    table.write(by_layer, workdir / "report" / "tables")
+    return page.write(run, _state(run), sections, [shown], verdicts)
 
 
 def _state(run: Run) -> str:
@@ -140,8 +138,8 @@ def _summarised(pair: Pair) -> dict[str, float]:
     if layers := pair.layers("cka"):
         values["cka_last"] = layers[max(layers)]
     for name, end in (("sentences", ""), ("unmapped", ""), ("context", "p1")):
-        if highest := best(pair.layers(name, end)):
-            values[f"{name}_best_layer"], values[f"{name}_best"] = highest
+        if own := pair.layers(name, end):
+            values[f"{name}_best_layer"], values[f"{name}_best"] = best(own)
     return values
 
 

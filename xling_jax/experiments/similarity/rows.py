@@ -38,9 +38,9 @@ class Pair:
         return {layer: each.mean for layer, each in found.items()}
 
 
-def best(values: Mapping[int, float]) -> tuple[int, float] | None:
-    """The layer with the highest value, the lowest of several, and the value; None without any."""
-    return max(values.items(), key=lambda item: (item[1], -item[0])) if values else None
+def best(values: Mapping[int, float]) -> tuple[int, float]:
+    """The layer with the highest value, the lowest of several, and the value."""
+    return max(values.items(), key=lambda item: (item[1], -item[0]))
 
 
 def languages(run: Run) -> list[str]:

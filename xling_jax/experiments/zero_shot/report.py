@@ -53,20 +53,17 @@ def write(workdir: Path) -> str:
     verdicts = Verdicts(claims.decide(board))
     said = notes.texts(run, board)
     shown = tables(board, said["Notes"])
-    folder, gallery = run.workdir / "report", Gallery(run.workdir / "report" / "figures")
-    table.write(shown, folder / "tables")
-    verdicts.write(folder / "tables")
+    gallery = Gallery(workdir / "report" / "figures")
     jobs = list(run.config.get("rows", ()))  # the settings that were tried are many
     sections: dict[str, list[Any]] = {
-        "Results": [*shown, page.Notes(said["Notes"] if shown else ()), *_settings(run, board)],
+        "Results": [*shown, said["Notes"] if shown else [], *_settings(run, board)],
         "Claims": [verdicts] if board.jobs else [],
         "Rows": [page.Figures(said["Rows"], _bars(board, gallery))],
         "Layers kept": [page.Figures(said["Layers kept"], _by_layers(board, gallery))],
         "Over epochs": [page.Figures(said["Over epochs"], _by_epochs(run, board, gallery))],
         "What was run": page.settings(run, rows=jobs),
     }
-    page.write(run, notes.state(run, board), sections)
-    return "\n".join(filter(None, [*map(table.to_terminal, shown), verdicts.to_terminal()]))
+    return page.write(run, notes.state(run, board), sections, shown, verdicts)
 
 
 def tables(board: Board, said: Sequence[str]) -> list[Table]:
