@@ -15,7 +15,7 @@ import json
 import re
 import textwrap
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.metadata import version
@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from xling_jax.files import write_beside
-from xling_jax.report.frame import Curve, Measure, Row, decoded
+from xling_jax.report.frame import Curve, Measure, Row, Run, decoded, named_deep
 from xling_jax.report.prose import diverged_at
 
 if TYPE_CHECKING:
@@ -120,6 +120,18 @@ class Line(NamedTuple):
     label: str
     number: int
     curves: Mapping[str, Curve]
+
+
+def over_training(run: Run, label: str, shown: Collection[str] = ()) -> list[Line]:
+    """Every row of a run that has metrics during training, ended or not: those `shown`, or all;
+    `label` is filled with the row's name."""
+    found = []
+    for number, row in enumerate(run.row_names):
+        every = run.curves(row).items()
+        own = {name: curve for name, curve in every if not shown or name in shown}
+        if own:
+            found.append(Line(label.format(row), number, own))
+    return found
 
 
 def perplexity_axis(
@@ -252,13 +264,22 @@ class Entry(NamedTuple):
     message: str = ""
 
 
-def row_entry(row: Row, ours: Mapping[str, Measure], paper: Mapping[str, Measure]) -> Entry:
-    """A run's row, with its description, or the step at which it diverged."""
-    message = "" if ours or not row.diverged else diverged_at(row.diverged)
-    return Entry(row_label(row), ours, paper, message)
+def entries(
+    run: Run, names: Sequence[str], printed: Mapping[str, Mapping[str, Measure]] | None = None
+) -> list[Entry]:
+    """Those of a run's rows that have some metrics, and the paper's beside them; a row without any
+    says at which step it diverged, if it did."""
+    found = []
+    for row in run.rows.values():
+        ours, paper = ({name: value for name, value in named_deep(of).items() if name in names}
+                       for of in (row.metrics, (printed or {}).get(row.name, {})))  # fmt: skip
+        message = diverged_at(row.diverged) if row.diverged and not row.metrics else ""
+        if ours or message:
+            found.append(Entry(_row_label(row), ours, paper, message))
+    return found
 
 
-def row_label(row: Row) -> str:
+def _row_label(row: Row) -> str:
     """A row's name and what it changes, on a few short lines; the step of one that still trains."""
     description = "" if row.description == row.name else row.description.replace(";", "; ")
     text = f"{row.name}: {description}" if description else row.name

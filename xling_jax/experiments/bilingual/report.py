@@ -11,7 +11,16 @@ from typing import Any
 from xling_jax.corpora.sources import SYNTHETIC
 from xling_jax.evaluators.registry import DICTIONARY, EVALUATORS, SENTENCES, names
 from xling_jax.report import page, table
-from xling_jax.report.figures import COLOURS, Card, Gallery, Line, Score, bars, row_entry
+from xling_jax.report.figures import (
+    COLOURS,
+    Card,
+    Gallery,
+    Line,
+    Score,
+    bars,
+    entries,
+    over_training,
+)
 from xling_jax.report.frame import (
     Curve,
     Measure,
@@ -93,16 +102,10 @@ def curves_by_layer(metrics: Mapping[str, Measure]) -> dict[str, dict[str, Curve
 
 
 def _overview(run: Run, gallery: Gallery) -> list[Card]:
-    shown = []
-    for row in run.rows.values():
-        ours = {score.name: row.metrics[score.name] for score in SCORES
-                if score.name in row.metrics}  # fmt: skip
-        if ours or (row.diverged and not row.metrics):
-            shown.append(row_entry(row, ours, {}))
-    if not any(entry.ours for entry in shown):
-        return []
-    alt = "Every row: sentence retrieval and word translation"
-    return gallery.card("rows", alt, bars, shown, SCORES, "score, mean over layers", wide=True)
+    shown, alt = entries(run, [score.name for score in SCORES]), "Every row: sentence retrieval"
+    inputs, alt = (shown, SCORES, "score, mean over layers"), f"{alt} and word translation"
+    is_scored = any(entry.ours for entry in shown)
+    return gallery.card("rows", alt, bars, *inputs, wide=True) if is_scored else []
 
 
 def over_layers(run: Run) -> dict[str, list[Line]]:
@@ -125,20 +128,10 @@ def _by_layer(run: Run, gallery: Gallery) -> list[Card]:
     return cards
 
 
-def over_training(run: Run, shown: Mapping[str, str]) -> list[Line]:
-    """The metrics `shown` of every row that has them, over training steps."""
-    found = []
-    for number, row in enumerate(run.row_names):
-        own = {name: curve for name, curve in run.curves(row).items() if name in shown}
-        if own:
-            found.append(Line(row, number, own))
-    return found
-
-
 def _training(run: Run, gallery: Gallery) -> list[Card]:
     shown = TASKS | {f"{PERPLEXITY}_{name}": f"held-out perplexity, {name}"
                      for name in languages(run)}  # fmt: skip
-    lines = over_training(run, shown)
+    lines = over_training(run, "{}", shown)
     return gallery.curves("training", "Every row over training", lines, shown, "training step")
 
 
@@ -155,6 +148,9 @@ def _texts_of(run: Run) -> dict[str, list[str]]:
             scored.append(f"{row} {at}{f' of {total:,}' if total else ''}")
         if any(r.scored_at is None for r in ended):
             older.append(row)
+    seeds, scale = sorted({seed for _, seed in run.planned}), run.config.get("scale")
+    setting = (seeds and plural("seed", seeds), scale and f"scale {scale}",
+               named and plural("language", named))  # fmt: skip
     found = written(
         __file__,
         names={name for row in rows for name in row.metrics},
@@ -166,7 +162,7 @@ def _texts_of(run: Run) -> dict[str, list[str]]:
         cut=[f"{100 * share:.0f} % ({name})" for name, share in cut.items() if share],
         scored=scored,
         older=older,
-        setting=_setting(run),
+        setting=list(filter(None, setting)),
         **_sources(run),
     )
     return found | {"Notes": [*found["Notes"], *page.row_notes(rows)]}
@@ -206,14 +202,6 @@ def _among(run: Run, task: str, things: str) -> str:
     if len(set(map(frozenset, found.values()))) == 1:
         each = [f"{spread(next(iter(found.values())))} {things}"]
     return f", among {listed(each)} (chance: about {1 / least:.2g})"
-
-
-def _setting(run: Run) -> list[str]:
-    """Seeds, scale and languages."""
-    seeds, found = sorted({seed for _, seed in run.planned}), languages(run)
-    parts = [plural("seed", seeds)] if seeds else []
-    parts += [f"scale {scale}"] if (scale := run.config.get("scale")) else []
-    return parts + ([plural("language", found)] if found else [])
 
 
 def _sources(run: Run) -> dict[str, Any]:

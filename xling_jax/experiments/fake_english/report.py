@@ -26,8 +26,8 @@ from xling_jax.report.figures import (
     Score,
     bars,
     digest,
+    entries,
     round_limits,
-    row_entry,
     side_by_side,
     thinned,
 )
@@ -87,14 +87,13 @@ def write(workdir: Path) -> str:
     shown, whole, said = tables(run), whole_table(run), _texts(run)
     verdicts = Verdicts(claims.of(run))
     write_beside(workdir / "report" / "tables" / "results.csv", table.to_csv(whole))
-    training = [*_together(run, gallery), *_curves(run, gallery), *_loss(run, gallery)]
     overview = page.Figures(said["Overview"], _overview(run, gallery))
     sections: dict[str, list[Any]] = {
         "Overview": [overview or "Nothing to draw yet."],
         "Results": [*shown, list(whole.notes if shown else ()), page.all_metrics(run)],
         "Claims": [verdicts] if verdicts.decided else [],
         "Search": [page.Figures(said["Search"], _searched(run, gallery))],
-        "Training": [page.Figures(said["Training"], training)],
+        "Training": [page.Figures(said["Training"], _training(run, gallery))],
     }
     for heading, name, draw in (
         ("Token embeddings", "tokens", figures.token_embeddings),
@@ -214,22 +213,14 @@ def _texts(
 
 
 def _overview(run: Run, gallery: Gallery) -> list[Card]:
-    names = {*(score.name for score in _SCORES), _FITS[0]}
-    entries = []
-    for row in run.rows.values():
-        printed = published.find(run.experiment, row.name)
-        ours, paper = (
-            {name: value for name, value in named_deep(metrics).items() if name in names}
-            for metrics in (row.metrics, printed.cells if printed else {})
-        )
-        if ours or row.diverged:
-            entries.append(row_entry(row, ours, paper))
-    if not entries:
-        return []
+    printed = {row: line.cells for row in run.row_names
+               if (line := published.find(run.experiment, row))}  # fmt: skip
+    shown = entries(run, [*(score.name for score in _SCORES), _FITS[0]], printed)
     layer = deep_layer(name for row in run.rows.values() for name in row.metrics)
     below = "score" + (f" (retrieval and translation: layer {layer})" if layer else "")
+    inputs = shown, _SCORES, below, _FITS[0], 1.0
     alt = "Every row: scores and train perplexity"
-    return gallery.card("overview", alt, bars, entries, _SCORES, below, _FITS[0], 1.0, wide=True)
+    return gallery.card("overview", alt, bars, *inputs, wide=True) if shown else []
 
 
 def _searched(run: Run, gallery: Gallery) -> list[Card]:
@@ -262,7 +253,9 @@ def compared_rows(run: Run) -> list[Line]:
     return [found[row] for row in chosen] if len(chosen) > 1 else []
 
 
-def _together(run: Run, gallery: Gallery) -> list[Card]:
+def _training(run: Run, gallery: Gallery) -> list[Card]:
+    """Some rows beside each other, D&S Figure 6 for each row, and the losses; the perplexities of
+    Figure 6 have one axis."""
     deep = deep_layer(run.evaluations["name"])
     shown = {
         "mu": "mu",
@@ -272,16 +265,10 @@ def _together(run: Run, gallery: Gallery) -> list[Card]:
     }
     lines = compared_rows(run)
     alt = f"Rows {', '.join(line.label.split(':')[0] for line in lines)} over training"
-    return gallery.curves("training", alt, lines, shown, "% of training")
-
-
-def _curves(run: Run, gallery: Gallery) -> list[Card]:
-    """D&S Figure 6 for each row; their perplexities have one axis."""
+    cards = gallery.curves("training", alt, lines, shown, "% of training")
     by_row = {row: named_deep(run.curves(row)) for row in run.row_names if run.steps_of(row) != 0}
     fits = [own[name] for own in by_row.values() for name in _FITS if name in own]
     limits = round_limits(value for curve in fits for value in curve.mean)
-    deep = deep_layer(run.evaluations["name"])
-    cards = []
     for row, own in by_row.items():
         lines = [Line(_label(name, deep), number, {"score": own[name]})
                  for name, number in _CURVES.items() if name in own]  # fmt: skip
@@ -292,23 +279,17 @@ def _curves(run: Run, gallery: Gallery) -> list[Card]:
             alt = f"Row {row}: scores and perplexities over training"
             cards += gallery.card(f"curves_row{row}", alt, side_by_side, lines, shown,
                                   "training step", 1, _title(run, row), 1.0, limits)  # fmt: skip
-    return cards
+    every = {row: run.curves(row, run.training) for row in run.row_names}
+    lines = [Line(f"row {row}", number, {"loss": thinned(own["loss"])})
+             for number, (row, own) in enumerate(every.items()) if "loss" in own]  # fmt: skip
+    alt, shown = "Training loss of every row", {"loss": "training loss"}
+    return cards + gallery.curves("training_loss", alt, lines, shown, "training step")
 
 
 def _label(name: str, deep: int | None) -> str:
     metric = decoded(name)
     where = {0: ", layer 0", DEEP: f", layer {deep}"}.get(metric.layer, "")
     return metric.name.removesuffix("_f1") + where
-
-
-def _loss(run: Run, gallery: Gallery) -> list[Card]:
-    lines = []
-    for number, row in enumerate(run.row_names):
-        own = run.curves(row, run.training)
-        if "loss" in own:
-            lines.append(Line(f"row {row}", number, {"loss": thinned(own["loss"])}))
-    alt, shown = "Training loss of every row", {"loss": "training loss"}
-    return gallery.curves("training_loss", alt, lines, shown, "training step")
 
 
 def _title(run: Run, row: str, end: str = "") -> str:

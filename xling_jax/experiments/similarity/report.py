@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -46,8 +46,8 @@ _LABEL = 26
 _CELL, _CELL_HEIGHT = 0.56, 0.3  # inches
 _TURNED = 8  # labels with more characters are turned
 _SCORES = (
-    Score("words", "embeddings of single-piece words", COLOURS[0]),
-    Score("static", "static vectors of the same words", COLOURS[5]),
+    Score("words_p1", "embeddings of single-piece words", COLOURS[0]),
+    Score("static_p1", "static vectors of the same words", COLOURS[5]),
 )
 _KINDS = {
     BILINGUAL: "bilingual: one model reads both languages",
@@ -133,8 +133,7 @@ def summary(found: Sequence[Pair]) -> Table:
 
 
 def _summarised(pair: Pair) -> dict[str, float]:
-    names = ("cka", "cka_0", "words_p1", "static_p1", "pearson")
-    values = {name: pair.metrics[name].mean for name in names if name in pair.metrics}
+    values = _means(pair, ("cka", "cka_0", "words_p1", "static_p1", "pearson"))
     if layers := pair.layers("cka"):
         values["cka_last"] = layers[max(layers)]
     for name, end in (("sentences", ""), ("unmapped", ""), ("context", "p1")):
@@ -145,23 +144,15 @@ def _summarised(pair: Pair) -> dict[str, float]:
 
 def layer_tables(found: Sequence[Pair]) -> list[Table]:
     """What was measured of each layer, and of single-piece words (W&C Figures 7, 6, 4a, 4b)."""
-    cka = []
-    for pair in found:
-        mean = {"mean": pair.metrics["cka"].mean} if "cka" in pair.metrics else {}
-        cka.append(_line(pair, _by_layer(pair, "cka") | mean))
-    retrieval = _measures(
-        found, {"with a map": ("sentences", ""), "without a map": ("unmapped", "")}
-    )
+    cka = [_line(pair, _cka(pair)) for pair in found]
+    maps = {"with a map": ("sentences", ""), "without a map": ("unmapped", "")}
+    retrieval = _measures(found, maps)
     context = _measures(found, {f"P@{k}": ("context", f"p{k}") for k in CUTOFFS})
     columns = table.columns(__file__, "words")
-    words = [
-        _line(pair, {c.metric: pair.metrics[c.metric].mean for c in columns
-                     if c.metric in pair.metrics})
-        for pair in found
-    ]  # fmt: skip
-    what = "Word translation"
+    words = [_line(pair, _means(pair, [column.metric for column in columns])) for pair in found]
+    what, mean = "Word translation", Column("mean", "mean", share)
     return [
-        Table("cka", "CKA", "by layer", [*_columns(cka), Column("mean", "mean", share)], cka),
+        Table("cka", "CKA", "by layer", [*_columns(cka), mean], cka),
         Table("sentences", "Sentence retrieval", "P@1 by layer, mean of both directions",
               _columns(retrieval), retrieval),
         Table("words", what, "words that are one piece", columns, words).those_present(),
@@ -169,14 +160,28 @@ def layer_tables(found: Sequence[Pair]) -> list[Table]:
     ]  # fmt: skip
 
 
+def _means(pair: Pair, names: Iterable[str]) -> dict[str, float]:
+    return {name: pair.metrics[name].mean for name in names if name in pair.metrics}
+
+
 def _by_layer(pair: Pair, start: str, end: str = "") -> dict[str, float]:
     return {table.layer(layer): value for layer, value in pair.layers(start, end).items()}
 
 
+def _cka(pair: Pair) -> dict[str, float]:
+    """CKA by `L0`, `L1`, … and their `mean`."""
+    mean = {"mean": pair.metrics["cka"].mean} if "cka" in pair.metrics else {}
+    return _by_layer(pair, "cka") | mean
+
+
+def _layers(every: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The layers of which any has a value, in order."""
+    return sorted({n for each in every for n in each} - {"mean"}, key=lambda n: int(n[1:]))
+
+
 def _columns(lines: Sequence[table.Line]) -> list[Column]:
     """A column for each layer."""
-    names = {name for line in lines for name in line.cells if name.startswith("L")}
-    return [Column(name, name, share) for name in sorted(names, key=lambda name: int(name[1:]))]
+    return [Column(name, name, share) for name in _layers(line.cells for line in lines)]
 
 
 def _measures(found: Sequence[Pair], measures: Mapping[str, tuple[str, str]]) -> list[table.Line]:
@@ -189,31 +194,14 @@ def _measures(found: Sequence[Pair], measures: Mapping[str, tuple[str, str]]) ->
     return lines
 
 
-class Cells(NamedTuple):
-    """A column of the heat table: a pair's label, and its values by `L0`, `L1`, … and `mean`."""
-
-    label: str
-    values: Mapping[str, float]
-
-
-def blocks(kinds: Mapping[str, Sequence[Pair]]) -> dict[str, list[Cells]]:
-    """CKA of every pair of each kind; empty if none was measured."""
-    found: dict[str, list[Cells]] = {}
-    for kind, own in kinds.items():
-        for pair in own:
-            mean = {"mean": pair.metrics["cka"].mean} if "cka" in pair.metrics else {}
-            cells = Cells(pair.label, _by_layer(pair, "cka") | mean)
-            found.setdefault(kind or OTHERS, []).append(cells)
-    return found if any(cells.values for own in found.values() for cells in own) else {}
+Cells = tuple[str, Mapping[str, float]]  # of a pair: its label, and `_cka`
 
 
 def heat(shown: Mapping[str, Sequence[Cells]]) -> Figure:
     """W&C Figure 7: layers and their mean over pairs of models, a block for each kind of pair."""
     every = [cells for own in shown.values() for cells in own]
-    layers = sorted(
-        {n for cells in every for n in cells.values} - {"mean"}, key=lambda n: int(n[1:])
-    )
-    longest = max(len(cut(cells.label, _LABEL)) for cells in every)
+    layers = _layers(values for _, values in every)
+    longest = max(len(cut(label, _LABEL)) for label, _ in every)
     turned = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"} if longest > _TURNED else {}
     with house_style():
         height = 1.1 + _CELL_HEIGHT * len(layers) + 0.05 * longest * bool(turned)
@@ -225,9 +213,9 @@ def heat(shown: Mapping[str, Sequence[Cells]]) -> Figure:
         )  # fmt: skip
         for (kind, own), column in zip(shown.items(), grid.T, strict=True):
             column[0].set_title(kind, fontweight="bold")
-            labels = [cut(cells.label, _LABEL) for cells in own]
+            labels = [cut(label, _LABEL) for label, _ in own]
             for axes, names in zip(column, (layers, ["mean"]), strict=True):
-                values = np.array([[cells.values.get(n, np.nan) for cells in own] for n in names])
+                values = np.array([[found.get(n, np.nan) for _, found in own] for n in names])
                 values = values.reshape(len(names), len(own))
                 axes.pcolormesh(np.ma.masked_invalid(values), cmap="Blues", vmin=0, vmax=1,
                                 edgecolors="white", lw=0.8)  # fmt: skip
@@ -244,9 +232,10 @@ def heat(shown: Mapping[str, Sequence[Cells]]) -> Figure:
 
 
 def _heat(kinds: Mapping[str, Sequence[Pair]], gallery: Gallery) -> list[Card]:
-    shown = blocks(kinds)
-    wide = sum(map(len, shown.values())) > 6
-    return gallery.card("cka", "CKA of every layer", heat, shown, wide=wide) if shown else []
+    shown = {kind or OTHERS: [(p.label, _cka(p)) for p in own] for kind, own in kinds.items()}
+    every = [values for own in shown.values() for _, values in own]
+    wide = len(every) > 6
+    return gallery.card("cka", "CKA of every layer", heat, shown, wide=wide) if any(every) else []
 
 
 def lines(
@@ -283,12 +272,10 @@ def _curves(gallery: Gallery, name: str, alt: str, found: Sequence[Line]) -> lis
 def _words(
     found: Sequence[Pair], kinds: Mapping[str, Sequence[Pair]], gallery: Gallery
 ) -> list[Card]:
-    entries = []
-    for pair in found:
-        ours = {each.name: Measure(pair.metrics[f"{each.name}_p1"].mean) for each in _SCORES
-                if f"{each.name}_p1" in pair.metrics}  # fmt: skip
-        if ours:
-            entries.append(Entry(cut(pair.row, _LABEL), ours))
+    scores = [score.name for score in _SCORES]
+    values = {pair.row: _means(pair, scores) for pair in found}
+    entries = [Entry(cut(row, _LABEL), {name: Measure(value) for name, value in own.items()})
+               for row, own in values.items() if own]  # fmt: skip
     alt, cards = "Translation of words that are one piece", list[Card]()
     if entries:
         cards += gallery.card("words", alt, bars, entries, _SCORES, "P@1", wide=True)

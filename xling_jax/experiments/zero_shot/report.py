@@ -55,12 +55,13 @@ def write(workdir: Path) -> str:
     shown = tables(board, said["Notes"])
     gallery = Gallery(workdir / "report" / "figures")
     jobs = list(run.config.get("rows", ()))  # the settings that were tried are many
+    kept, epochs = _curves(run, board, gallery)
     sections: dict[str, list[Any]] = {
         "Results": [*shown, said["Notes"] if shown else [], *_settings(run, board)],
         "Claims": [verdicts] if board.jobs else [],
         "Rows": [page.Figures(said["Rows"], _bars(board, gallery))],
-        "Layers kept": [page.Figures(said["Layers kept"], _by_layers(board, gallery))],
-        "Over epochs": [page.Figures(said["Over epochs"], _by_epochs(run, board, gallery))],
+        "Layers kept": [page.Figures(said["Layers kept"], kept)],
+        "Over epochs": [page.Figures(said["Over epochs"], epochs)],
         "What was run": page.settings(run, rows=jobs),
     }
     return page.write(run, notes.state(run, board), sections, shown, verdicts)
@@ -143,27 +144,23 @@ def _averaged(by_task: Mapping[str, Mapping[str, Measure]]) -> dict[str, Measure
 
 
 def _line(row: str, jobs: Sequence[Job], cells: Mapping[str, Measure]) -> table.Line:
-    """Our line of some jobs, or what there is in the place of numbers."""
+    """Our line of some jobs, or what there is in the place of numbers; with how many seeds are in
+    the means, and how many settings ended while some have not."""
     diverged: dict[int, int] = {}
     for replica in (replica for job in jobs for replica in job.lost):
         diverged[replica.seed] = max(replica.diverged_at or 0, diverged.get(replica.seed, 0))
+    seeds = str(len({replica.seed for job in jobs for replica in job.chosen}))
+    if any(len(job.ended) < job.planned for job in jobs):
+        seeds += f" ({settings_ended(jobs)} settings ended)"
+    if lost := sum(len(job.lost) for job in jobs):
+        seeds += f" ({lost} diverged)"
     message = "not measured" if any(job.has_ended for job in jobs) else "not begun"
     message = diverged_at(diverged) if diverged else message
     if any(job.has_begun and not job.has_ended for job in jobs):
         message = "in training"
     described = next((job.description for job in jobs if job.description != row), "")
-    return table.Line(row, described or table.OURS, cells, seeds=_seeds(jobs),
+    return table.Line(row, described or table.OURS, cells, seeds=seeds,
                       message="" if cells else message, diverged=diverged)  # fmt: skip
-
-
-def _seeds(jobs: Sequence[Job]) -> str:
-    """How many seeds are in the means, and how many settings ended while some have not."""
-    text = str(len({replica.seed for job in jobs for replica in job.chosen}))
-    if any(len(job.ended) < job.planned for job in jobs):
-        text += f" ({settings_ended(jobs)} settings ended)"
-    if lost := sum(len(job.lost) for job in jobs):
-        text += f" ({lost} diverged)"
-    return text
 
 
 def _settings(run: Run, board: Board) -> list[Any]:
@@ -265,22 +262,16 @@ def over_epochs(frame: pd.DataFrame, board: Board, pair: str, task: str) -> list
     return found
 
 
-def _by_layers(board: Board, gallery: Gallery) -> list[Card]:
-    cards = []
-    for task, (pair, _) in product(board.tasks, board.sources):
-        lines = over_layers(board, pair, task)
-        shown = {name: name for line in lines for name in line.curves}
-        alt = f"{TASKS[task].title} by layers kept, {pair}"
-        cards += gallery.curves(f"layers_{task}_{pair}", alt, lines, shown, "layers kept")
-    return cards
-
-
-def _by_epochs(run: Run, board: Board, gallery: Gallery) -> list[Card]:
-    cards, frame = [], by_epoch(run)
+def _curves(run: Run, board: Board, gallery: Gallery) -> tuple[list[Card], list[Card]]:
+    """Of every task and pair the curves over layers that are kept, and over epochs."""
+    kept, epochs, frame = list[Card](), list[Card](), by_epoch(run)
     for task, (pair, source) in product(board.tasks, board.sources):
+        title, lines = TASKS[task].title, over_layers(board, pair, task)
+        shown = {name: name for line in lines for name in line.curves}
+        alt = f"{title} by layers kept, {pair}"
+        kept += gallery.curves(f"layers_{task}_{pair}", alt, lines, shown, "layers kept")
         others = {name: name for name in pair.split("-")[1:]}
         shown = {DEV: f"{source}, to choose by", source: source, **others}
-        alt = f"{TASKS[task].title} over epochs, {pair}"
-        lines = over_epochs(frame, board, pair, task)
-        cards += gallery.curves(f"epochs_{task}_{pair}", alt, lines, shown, "epoch")
-    return cards
+        lines, alt = over_epochs(frame, board, pair, task), f"{title} over epochs, {pair}"
+        epochs += gallery.curves(f"epochs_{task}_{pair}", alt, lines, shown, "epoch")
+    return kept, epochs
