@@ -10,36 +10,17 @@ from typing import Any
 
 from xling_jax.corpora.sources import SYNTHETIC
 from xling_jax.evaluators.registry import DICTIONARY, EVALUATORS, SENTENCES, names
-from xling_jax.report import page, table
-from xling_jax.report.figures import (
-    COLOURS,
-    Card,
-    Gallery,
-    Line,
-    Score,
-    bars,
-    entries,
-    over_training,
-)
-from xling_jax.report.frame import (
-    Curve,
-    Measure,
-    Run,
-    by_language,
-    by_layer,
-    curve_of,
-    decoded,
-    explained,
-    read_run,
-)
+from xling_jax.report import figures, frame, page, table
+from xling_jax.report.figures import Card, Gallery, Line, Score
+from xling_jax.report.frame import Curve, Measure, Run, by_language
 from xling_jax.report.prose import listed, plural, spread, written
 from xling_jax.report.table import Column, Table
 
 TASKS = {name: EVALUATORS[name].title for name in names(SENTENCES, DICTIONARY)}
 PERPLEXITY = "perplexity_dev"
 SCORES = (
-    Score("retrieval", TASKS["retrieval"], COLOURS[0]),
-    Score("words", TASKS["words"], COLOURS[5]),
+    Score("retrieval", TASKS["retrieval"], figures.COLOURS[0]),
+    Score("words", TASKS["words"], figures.COLOURS[5]),
 )
 
 
@@ -48,7 +29,7 @@ def write(workdir: Path) -> str:
 
     Raises `ValueError` naming file and line where a stored result cannot be read.
     """
-    run = read_run(workdir)
+    run = frame.read_run(workdir)
     said, gallery = _texts_of(run), Gallery(workdir / "report" / "figures")
     shown, texts = result(run, said["Notes"]), said.get("Texts", [])
     sections: dict[str, list[Any]] = {
@@ -94,18 +75,19 @@ def languages(run: Run) -> list[str]:
 def curves_by_layer(metrics: Mapping[str, Measure]) -> dict[str, dict[str, Curve]]:
     """For each other language, the scores of a row over layers: `{language: {task: curve}}`."""
     found: dict[str, dict[str, Curve]] = {}
-    for task, language in dict.fromkeys((m.name, m.language) for m in map(decoded, metrics)):
-        values = by_layer(metrics, task, language)
+    for task, language in dict.fromkeys((m.name, m.language) for m in map(frame.decoded, metrics)):
+        values = frame.by_layer(metrics, task, language)
         if task in TASKS and language and values:
-            found.setdefault(language, {})[task] = curve_of(values)
+            found.setdefault(language, {})[task] = frame.curve_of(values)
     return found
 
 
 def _overview(run: Run, gallery: Gallery) -> list[Card]:
-    shown, alt = entries(run, [score.name for score in SCORES]), "Every row: sentence retrieval"
-    inputs, alt = (shown, SCORES, "score, mean over layers"), f"{alt} and word translation"
-    is_scored = any(entry.ours for entry in shown)
-    return gallery.card("rows", alt, bars, *inputs, wide=True) if is_scored else []
+    shown = figures.entries(run, [score.name for score in SCORES])
+    if not any(entry.ours for entry in shown):
+        return []
+    alt, below = "Every row: sentence retrieval and word translation", "score, mean over layers"
+    return gallery.card("rows", alt, figures.bars, shown, SCORES, below, wide=True)
 
 
 def over_layers(run: Run) -> dict[str, list[Line]]:
@@ -131,7 +113,7 @@ def _by_layer(run: Run, gallery: Gallery) -> list[Card]:
 def _training(run: Run, gallery: Gallery) -> list[Card]:
     shown = TASKS | {f"{PERPLEXITY}_{name}": f"held-out perplexity, {name}"
                      for name in languages(run)}  # fmt: skip
-    lines = over_training(run, "{}", shown)
+    lines = figures.over_training(run, "{}", shown)
     return gallery.curves("training", "Every row over training", lines, shown, "training step")
 
 
@@ -154,7 +136,7 @@ def _texts_of(run: Run) -> dict[str, list[str]]:
     found = written(
         __file__,
         names={name for row in rows for name in row.metrics},
-        notes=explained(name for row in rows for name in row.metrics),
+        notes=frame.explained(name for row in rows for name in row.metrics),
         seeds=max((len(row.seeds) for row in rows), default=0),
         languages=named,
         over=["both directions", _layers(run), *["all languages"] * (len(named) > 2)],

@@ -13,34 +13,18 @@ from pathlib import Path
 from typing import Any
 
 from xling_jax.evaluators.registry import EVALUATORS, PIECES, SENTENCES, TOKENS, names
-from xling_jax.experiments.fake_english import claims, figures, published
+from xling_jax.experiments.fake_english import claims, published
+from xling_jax.experiments.fake_english.figures import (
+    over_values,
+    position_similarity,
+    token_embeddings,
+)
 from xling_jax.experiments.fake_english.published import Layout
 from xling_jax.files import write_beside
-from xling_jax.report import page, table
+from xling_jax.report import figures, frame, page, table
 from xling_jax.report.claims import Verdicts
-from xling_jax.report.figures import (
-    COLOURS,
-    Card,
-    Gallery,
-    Line,
-    Score,
-    bars,
-    digest,
-    entries,
-    round_limits,
-    side_by_side,
-    thinned,
-)
-from xling_jax.report.frame import (
-    DEEP,
-    Curve,
-    Run,
-    decoded,
-    deep_layer,
-    explained,
-    named_deep,
-    read_run,
-)
+from xling_jax.report.figures import Card, Gallery, Line, Score
+from xling_jax.report.frame import Curve, Run
 from xling_jax.report.prose import written
 from xling_jax.report.table import ABSENT, Column, Table
 from xling_jax.runs.results import array_files
@@ -53,13 +37,13 @@ _SEARCH = published.LAYOUTS[-1]
 _OTHERS = Layout("Other rows", "", (), ())
 _WHOLE = Layout("Results", "", (), ())
 _SCORES = (
-    Score(f"retrieval_{DEEP}", "retrieval", COLOURS[0]),
-    Score(f"translation_{DEEP}", "translation", COLOURS[5]),
+    Score(f"retrieval_{frame.DEEP}", "retrieval", figures.COLOURS[0]),
+    Score(f"translation_{frame.DEEP}", "translation", figures.COLOURS[5]),
     Score("mu", "mu", "#333333"),
 )
 _MEASURED = names(SENTENCES, PIECES, TOKENS)  # at layers
 _PRINTED = [
-    name for name in dict.fromkeys(decoded(each).name for each in published.METRICS)
+    name for name in dict.fromkeys(frame.decoded(each).name for each in published.METRICS)
     if name in _MEASURED
 ]  # fmt: skip
 # The lines of a row's own curves: metric and the number of its colour, the deeper layer's lines
@@ -69,7 +53,7 @@ _CURVES = {
     **{
         f"{name}_{layer}": dashes + number % 3 + 12 * (number // 3)
         for number, name in enumerate(_MEASURED)
-        for layer, dashes in ((DEEP, 0), ("0", 6))
+        for layer, dashes in ((frame.DEEP, 0), ("0", 6))
     },
 }
 _FITS = published.CRITERIA
@@ -82,7 +66,7 @@ def write(workdir: Path) -> str:
     claims, and the notes as text. Raises `ValueError` naming file and line where a stored result
     cannot be read; arrays that cannot are named on the page.
     """
-    run = read_run(workdir, published.ORDER)
+    run = frame.read_run(workdir, published.ORDER)
     gallery = Gallery(workdir / "report" / "figures")
     shown, whole, said = tables(run), whole_table(run), _texts(run)
     verdicts = Verdicts(claims.of(run))
@@ -96,8 +80,8 @@ def write(workdir: Path) -> str:
         "Training": [page.Figures(said["Training"], _training(run, gallery))],
     }
     for heading, name, draw in (
-        ("Token embeddings", "tokens", figures.token_embeddings),
-        ("Position similarities", "positions", figures.position_similarity),
+        ("Token embeddings", "tokens", token_embeddings),
+        ("Position similarities", "positions", position_similarity),
     ):
         cards, errors = _stored(run, gallery, name, draw)
         sections[heading] = [page.Figures(said[heading], cards), *errors]
@@ -150,10 +134,10 @@ def _table(run: Run, layout: Layout, names: Sequence[str]) -> Table:
         lines.append(
             replace(
                 table.row_line(run, row),
-                cells=named_deep(row.metrics),
+                cells=frame.named_deep(row.metrics),
                 candidates=f"{among.mean:.0f}" if among else ABSENT,
                 best=best.get(name, frozenset()),
-                more={"table": "", "deep_layer": deep_layer(row.metrics) or ""},
+                more={"table": "", "deep_layer": frame.deep_layer(row.metrics) or ""},
             )
         )
         lines += [line for each in layouts if (line := each.find(name))]
@@ -174,7 +158,7 @@ def _columns(lines: Sequence[table.Line], depth: float | None) -> list[Column]:
     deep = f"layer {' or '.join(map(str, layers))}" if layers else "deeper layer"
     deep += f" of {depth:.0f}" if layers and depth else ""
     columns = [Column("mu", "mu")]
-    for group, layer in (("layer 0", "0"), (deep, DEEP)):
+    for group, layer in (("layer 0", "0"), (deep, frame.DEEP)):
         columns += [
             Column.of(f"{name}_{layer}", group, *EVALUATORS[name].paper, show=table.score)
             for name in dict.fromkeys([*_PRINTED, *_MEASURED])
@@ -200,7 +184,7 @@ def _texts(
     found = written(
         __file__,
         paper=published,
-        notes=explained(name for line in lines for name in line.cells),
+        notes=frame.explained(name for line in lines for name in line.cells),
         has_best=any(line.best for line in lines),
         seeds=max((len(row.seeds) for row in rows), default=0),
         differences=differences,
@@ -215,12 +199,12 @@ def _texts(
 def _overview(run: Run, gallery: Gallery) -> list[Card]:
     printed = {row: line.cells for row in run.row_names
                if (line := published.find(run.experiment, row))}  # fmt: skip
-    shown = entries(run, [*(score.name for score in _SCORES), _FITS[0]], printed)
-    layer = deep_layer(name for row in run.rows.values() for name in row.metrics)
+    shown = figures.entries(run, [*(score.name for score in _SCORES), _FITS[0]], printed)
+    layer = frame.deep_layer(name for row in run.rows.values() for name in row.metrics)
     below = "score" + (f" (retrieval and translation: layer {layer})" if layer else "")
     inputs = shown, _SCORES, below, _FITS[0], 1.0
     alt = "Every row: scores and train perplexity"
-    return gallery.card("overview", alt, bars, *inputs, wide=True) if shown else []
+    return gallery.card("overview", alt, figures.bars, *inputs, wide=True) if shown else []
 
 
 def _searched(run: Run, gallery: Gallery) -> list[Card]:
@@ -228,7 +212,7 @@ def _searched(run: Run, gallery: Gallery) -> list[Card]:
     for name, own in published.trials(run).items():
         if len(own) >= FEWEST_TRIALS and any(trial.row.metrics for trial in own):
             alt = f"Perplexities and mu over {name.replace('-', ' ')}"
-            cards += gallery.card(f"search_{name}", alt, figures.over_values, name, own)
+            cards += gallery.card(f"search_{name}", alt, over_values, name, own)
     return cards
 
 
@@ -240,7 +224,7 @@ def compared_rows(run: Run) -> list[Line]:
     """
     found = {}
     for number, row in enumerate(run.row_names):
-        by_name = named_deep(run.curves(row))
+        by_name = frame.named_deep(run.curves(row))
         if (total := run.steps_of(row)) and by_name:
             shares = {
                 name: Curve([100 * step / total for step in c.steps], c.mean, c.sd)
@@ -256,19 +240,21 @@ def compared_rows(run: Run) -> list[Line]:
 def _training(run: Run, gallery: Gallery) -> list[Card]:
     """Some rows beside each other, D&S Figure 6 for each row, and the losses; the perplexities of
     Figure 6 have one axis."""
-    deep = deep_layer(run.evaluations["name"])
+    deep = frame.deep_layer(run.evaluations["name"])
     shown = {
         "mu": "mu",
-        f"retrieval_{DEEP}": f"retrieval, layer {deep}",
-        f"translation_{DEEP}": f"translation, layer {deep}",
+        f"retrieval_{frame.DEEP}": f"retrieval, layer {deep}",
+        f"translation_{frame.DEEP}": f"translation, layer {deep}",
         **{name: EVALUATORS[name].title for name in _FITS},
     }
     lines = compared_rows(run)
     alt = f"Rows {', '.join(line.label.split(':')[0] for line in lines)} over training"
     cards = gallery.curves("training", alt, lines, shown, "% of training")
-    by_row = {row: named_deep(run.curves(row)) for row in run.row_names if run.steps_of(row) != 0}
+    by_row = {
+        row: frame.named_deep(run.curves(row)) for row in run.row_names if run.steps_of(row) != 0
+    }
     fits = [own[name] for own in by_row.values() for name in _FITS if name in own]
-    limits = round_limits(value for curve in fits for value in curve.mean)
+    limits = figures.round_limits(value for curve in fits for value in curve.mean)
     for row, own in by_row.items():
         lines = [Line(_label(name, deep), number, {"score": own[name]})
                  for name, number in _CURVES.items() if name in own]  # fmt: skip
@@ -277,18 +263,18 @@ def _training(run: Run, gallery: Gallery) -> list[Card]:
         if lines:
             shown = {"score": "score", "perplexity": "perplexity"}
             alt = f"Row {row}: scores and perplexities over training"
-            cards += gallery.card(f"curves_row{row}", alt, side_by_side, lines, shown,
+            cards += gallery.card(f"curves_row{row}", alt, figures.side_by_side, lines, shown,
                                   "training step", 1, _title(run, row), 1.0, limits)  # fmt: skip
     every = {row: run.curves(row, run.training) for row in run.row_names}
-    lines = [Line(f"row {row}", number, {"loss": thinned(own["loss"])})
+    lines = [Line(f"row {row}", number, {"loss": figures.thinned(own["loss"])})
              for number, (row, own) in enumerate(every.items()) if "loss" in own]  # fmt: skip
     alt, shown = "Training loss of every row", {"loss": "training loss"}
     return cards + gallery.curves("training_loss", alt, lines, shown, "training step")
 
 
 def _label(name: str, deep: int | None) -> str:
-    metric = decoded(name)
-    where = {0: ", layer 0", DEEP: f", layer {deep}"}.get(metric.layer, "")
+    metric = frame.decoded(name)
+    where = {0: ", layer 0", frame.DEEP: f", layer {deep}"}.get(metric.layer, "")
     return metric.name.removesuffix("_f1") + where
 
 
@@ -314,7 +300,7 @@ def _stored(
             # A scatter of thousands of points and an image are smaller as png.
             cards += gallery.card(
                 f"{name}_row{row}", alt, draw, path, run.identity, title, languages,
-                key=[digest(path.read_bytes()), title, languages], kind="png",
+                key=[figures.digest(path.read_bytes()), title, languages], kind="png",
             )  # fmt: skip
         except ValueError as error:
             errors.append(str(error))

@@ -16,15 +16,7 @@ from typing import NamedTuple
 
 from xling_jax.experiments.similarity.rows import BILINGUAL, MONOLINGUAL, Pair, best
 from xling_jax.report import claims
-from xling_jax.report.claims import (
-    Decided,
-    Evidence,
-    Filled,
-    Missing,
-    Quantity,
-    RowEvidence,
-    surplus,
-)
+from xling_jax.report.claims import Decided, Evidence, Filled, Missing, Quantity, RowEvidence
 from xling_jax.report.frame import Measure, by_layer, decoded, measured
 from xling_jax.report.prose import listed, plural
 from xling_jax.report.table import Format
@@ -45,7 +37,7 @@ def _stored(name: str, words: str) -> Callable[[str], Quantity]:
 def _gap(first: str, second: str) -> Quantity:
     """How much the mean CKA of a bilingual model is above that of monolingual ones."""
     name, cka = "mean CKA above that of monolingual models", _stored("cka", "mean CKA")
-    return surplus(name, cka(first), cka(second), first)
+    return claims.surplus(name, cka(first), cka(second), first)
 
 
 class OverLayers(NamedTuple):

@@ -9,31 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from xling_jax.evaluators.registry import CUTOFFS
-from xling_jax.experiments.similarity import claims
-from xling_jax.experiments.similarity.rows import (
-    BILINGUAL,
-    MONOLINGUAL,
-    OTHER_SEED,
-    RANDOM,
-    Pair,
-    best,
-    by_kind,
-    languages,
-    pairs,
-)
-from xling_jax.report import page, table
+from xling_jax.experiments.similarity import claims, rows
+from xling_jax.experiments.similarity.rows import Pair
+from xling_jax.report import figures, page, table
 from xling_jax.report.claims import Verdicts
-from xling_jax.report.figures import (
-    COLOURS,
-    Card,
-    Entry,
-    Gallery,
-    Line,
-    Score,
-    bars,
-    house_style,
-    new_figure,
-)
+from xling_jax.report.figures import Card, Entry, Gallery, Line, Score
 from xling_jax.report.frame import Curve, Measure, Run, read_run
 from xling_jax.report.prose import cut, plural, written
 from xling_jax.report.table import ABSENT, Column, Table, score, share
@@ -46,13 +26,13 @@ _LABEL = 26
 _CELL, _CELL_HEIGHT = 0.56, 0.3  # inches
 _TURNED = 8  # labels with more characters are turned
 _SCORES = (
-    Score("words_p1", "embeddings of single-piece words", COLOURS[0]),
-    Score("static_p1", "static vectors of the same words", COLOURS[5]),
+    Score("words_p1", "embeddings of single-piece words", figures.COLOURS[0]),
+    Score("static_p1", "static vectors of the same words", figures.COLOURS[5]),
 )
 _KINDS = {
-    BILINGUAL: "bilingual: one model reads both languages",
-    MONOLINGUAL: "monolingual: each language has a model of its own",
-    RANDOM: "random: the other language's encoder has random weights, as a lower bound",
+    rows.BILINGUAL: "bilingual: one model reads both languages",
+    rows.MONOLINGUAL: "monolingual: each language has a model of its own",
+    rows.RANDOM: "random: the other language's encoder has random weights, as a lower bound",
 }
 _SIZES = {
     "learned": "pairs of sentences for CKA and maps",
@@ -68,13 +48,13 @@ def write(workdir: Path) -> str:
     stored result cannot be read.
     """
     run = read_run(workdir)
-    found, order = pairs(run), languages(run)
+    found, order = rows.pairs(run), rows.languages(run)
     verdicts = Verdicts(claims.decide(found, order))
     shown, said = summary(found), _texts(found)
     by_layer = [each for each in layer_tables(found) if any(line.cells for line in each.lines)]
     below = {each.name: each for each in by_layer}
     gallery = Gallery(workdir / "report" / "figures")
-    kinds = by_kind(found, order)
+    kinds = rows.by_kind(found, order)
     retrieval = lines(kinds, {"": ("sentences", ""), ", no map": ("unmapped", "")})
     drawn = {
         "Similarity of layers": _heat(kinds, gallery),
@@ -98,7 +78,7 @@ def write(workdir: Path) -> str:
 def _state(run: Run) -> str:
     """How far the run is, of what languages, and how much text is read at most."""
     parts = [page.progress(run)]
-    if found := languages(run):
+    if found := rows.languages(run):
         parts.append(f"{plural('Language', found)}.")
     sizes = [f"{number:,.0f} {what}" for name, what in _SIZES.items()
              if (number := run.setting("sentences", name)) is not None]  # fmt: skip
@@ -110,7 +90,7 @@ def _texts(found: Sequence[Pair]) -> dict[str, list[str]]:
     return written(
         __file__,
         kinds=[text for kind, text in _KINDS.items() if any(p.kind == kind for p in found)],
-        has_other_seed=any(pair.row == OTHER_SEED for pair in found),
+        has_other_seed=any(pair.row == rows.OTHER_SEED for pair in found),
         measures={name.split("_")[0] for pair in found for name in pair.metrics},
         empty=[pair.row for pair in found if pair.has_ended and not pair.metrics],
     )
@@ -138,7 +118,7 @@ def _summarised(pair: Pair) -> dict[str, float]:
         values["cka_last"] = layers[max(layers)]
     for name, end in (("sentences", ""), ("unmapped", ""), ("context", "p1")):
         if own := pair.layers(name, end):
-            values[f"{name}_best_layer"], values[f"{name}_best"] = best(own)
+            values[f"{name}_best_layer"], values[f"{name}_best"] = rows.best(own)
     return values
 
 
@@ -203,9 +183,11 @@ def heat(shown: Mapping[str, Sequence[Cells]]) -> Figure:
     layers = _layers(values for _, values in every)
     longest = max(len(cut(label, _LABEL)) for label, _ in every)
     turned = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"} if longest > _TURNED else {}
-    with house_style():
+    with figures.house_style():
         height = 1.1 + _CELL_HEIGHT * len(layers) + 0.05 * longest * bool(turned)
-        figure = new_figure(max(4.2, 0.9 + _CELL * (len(every) + 0.25 * len(shown))), height)
+        figure = figures.new_figure(
+            max(4.2, 0.9 + _CELL * (len(every) + 0.25 * len(shown))), height
+        )
         grid = figure.subplots(
             2, len(shown), squeeze=False, sharex="col", sharey="row",
             width_ratios=[len(own) for own in shown.values()],
@@ -259,7 +241,7 @@ def lines(
                 if pair.label == label and (values := pair.layers(start, end))
             }
             if curves:
-                colour = place % len(COLOURS) + number * len(COLOURS)
+                colour = place % len(figures.COLOURS) + number * len(figures.COLOURS)
                 found.append(Line(f"{label}{said}", colour, curves))
     return found
 
@@ -278,6 +260,6 @@ def _words(
                for row, own in values.items() if own]  # fmt: skip
     alt, cards = "Translation of words that are one piece", list[Card]()
     if entries:
-        cards += gallery.card("words", alt, bars, entries, _SCORES, "P@1", wide=True)
+        cards += gallery.card("words", alt, figures.bars, entries, _SCORES, "P@1", wide=True)
     alt = "Translation of words in context by layer"
     return cards + _curves(gallery, "words_by_layer", alt, lines(kinds, {"": ("context", "p1")}))

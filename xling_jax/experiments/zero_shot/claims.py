@@ -8,30 +8,14 @@ are averaged.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from itertools import pairwise, product
 
 from xling_jax.experiments.similarity.claims import BY_DISTANCE, FROM
-from xling_jax.experiments.zero_shot.scores import (
-    BASELINES,
-    DEFAULT,
-    MEAN,
-    Board,
-    Place,
-    settings_ended,
-)
-from xling_jax.report.claims import (
-    Claim,
-    Decided,
-    Evidence,
-    Filled,
-    Quantity,
-    RowEvidence,
-    choices,
-    load,
-    metric,
-    surplus,
-)
+from xling_jax.experiments.zero_shot import scores
+from xling_jax.experiments.zero_shot.scores import MEAN, Board, Place
+from xling_jax.report import claims
+from xling_jax.report.claims import Decided, Evidence, Filled, Quantity, RowEvidence
 from xling_jax.report.frame import Measure, mean_of
 from xling_jax.report.prose import listed
 from xling_jax.report.table import difference, percent
@@ -51,30 +35,30 @@ def _as_row(place: str) -> str:
 
 def score(place: str, language: str = MEAN) -> Quantity:
     """The score on TASK/ROW, the mean over target languages or that of one."""
-    return metric(language, _as_row(place), f"score{_in(language)}", percent)
+    return claims.metric(language, _as_row(place), f"score{_in(language)}", percent)
 
 
 def average(row: str) -> Quantity:
     """The mean over tasks of the means over target languages."""
-    return metric(AVERAGE, row, AVERAGE, percent)
+    return claims.metric(AVERAGE, row, AVERAGE, percent)
 
 
 def above(place: str, language: str) -> Quantity:
     """How much the score on TASK/ROW in a language is above the better baseline."""
     name = f"points above baselines{_in(language)}"
-    return metric(f"above_{language}", _as_row(place), name, difference)
+    return claims.metric(f"above_{language}", _as_row(place), name, difference)
 
 
 def gain(place: str, since: str, language: str = MEAN) -> Quantity:
     """How much the score on TASK/ROW is above that of another row."""
     both = score(place, language), score(f"{place.partition('/')[0]}/{since}", language)
-    return surplus(f"gain{_in(language)} over {since}", *both, both[0].row, difference)
+    return claims.surplus(f"gain{_in(language)} over {since}", *both, both[0].row, difference)
 
 
 def cost(place: str, language: str = MEAN) -> Quantity:
     """How much the score of row `DEFAULT` is above that on TASK/ROW."""
-    both = score(f"{place.partition('/')[0]}/{DEFAULT}", language), score(place, language)
-    return surplus(f"cost{_in(language)}", *both, both[1].row, percent)
+    both = score(f"{place.partition('/')[0]}/{scores.DEFAULT}", language), score(place, language)
+    return claims.surplus(f"cost{_in(language)}", *both, both[1].row, percent)
 
 
 QUANTITIES: Mapping[str, Callable[..., Quantity]] = {
@@ -88,15 +72,15 @@ def of_run(board: Board) -> Evidence:
     tasks = [task for task in board.tasks if task in PAPER]
     found, unusable = dict[str, RowEvidence](), dict[str, str]()
     for row, task in product(board.rows, tasks):
-        own, scores = board.of(row, task), board.scores(row, task, board.targets)
+        own, reached = board.of(row, task), board.scores(row, task, board.targets)
         if not own:
             continue
         if not all(job.has_ended for job in own) or len(own) < len(board.sources):
-            unusable[f"{row}/{task}"] = f"not ended ({settings_ended(own)} settings have)"
-        elif len(scores) < len(board.targets):
+            unusable[f"{row}/{task}"] = f"not ended ({scores.settings_ended(own)} settings have)"
+        elif len(reached) < len(board.targets):
             unusable[f"{row}/{task}"] = "diverged with every setting"
         else:
-            found[f"{row}/{task}"] = RowEvidence(_by_language(board, task, scores))
+            found[f"{row}/{task}"] = RowEvidence(_by_language(board, task, reached))
     for row in board.rows:
         parts = [found[name] for task in tasks if (name := f"{row}/{task}") in found]
         if parts and len(parts) == len(tasks):
@@ -106,57 +90,44 @@ def of_run(board: Board) -> Evidence:
     return Evidence(found, unusable)
 
 
-def _by_language(board: Board, task: str, scores: Mapping[Place, Measure]) -> dict[str, Measure]:
+def _by_language(board: Board, task: str, found: Mapping[Place, Measure]) -> dict[str, Measure]:
     """The scores in target languages, over the pairs that test them, and their mean; those above
     the better baseline as `above_LANGUAGE`."""
     pairs: dict[str, list[Measure]] = {}
-    for (_, language), value in scores.items():
+    for (_, language), value in found.items():
         pairs.setdefault(language, []).append(value)
-    found = {language: mean_of(values) for language, values in pairs.items()}
+    means = {language: mean_of(values) for language, values in pairs.items()}
     better: dict[str, float] = {}
-    for which in BASELINES:
+    for which in scores.BASELINES:
         for (_, language), known in board.baselines(task, which).items():
             better[language] = max(known, better.get(language, 0.0))
     over = {f"above_{language}": Measure(value.mean - better[language], value.sd, value.number)
-            for language, value in found.items() if language in better}  # fmt: skip
-    return {**found, **over, MEAN: mean_of(list(found.values()))}
-
-
-def by_distance(sources: Iterable[str], languages: Iterable[str]) -> list[str]:
-    """The languages from near to far, as far as their distances from the source are known."""
-    if set(sources) != {FROM}:
-        return []
-    names = set(languages)
-    return max(([name for name in order if name in names] for order in BY_DISTANCE), key=len)
+            for language, value in means.items() if language in better}  # fmt: skip
+    return {**means, **over, MEAN: mean_of(list(means.values()))}
 
 
 def decide(board: Board) -> list[Decided]:
-    """Every claim's verdict on a run, always in the same order."""
-    languages = list(dict.fromkeys(name for _, name in board.targets))
-    order = by_distance((name for _, name in board.sources), languages)
-    evidence = of_run(board)
-    return [claim.decide(evidence) for claim in claims(board.tasks, languages, order)]
+    """Every claim's verdict on a run, always in the same order.
 
-
-def claims(tasks: Sequence[str], languages: Sequence[str], order: Sequence[str]) -> list[Claim]:
-    """The paper's claims on some tasks and target languages; `order` has those languages whose
-    distance is known, from near to far.
-
-    One that needs its tasks together has all or none, one that needs distances two languages of a
-    known order; it is on them, the others are on the mean over languages.
+    One that needs its tasks together has all or none, one that needs distances two languages whose
+    order by distance from the source is known; it is on them, the others are on the mean over
+    languages.
     """
+    languages = list(dict.fromkeys(name for _, name in board.targets))
+    orders = [[name for name in order if name in languages] for order in BY_DISTANCE]
+    order = max(orders, key=len) if {name for _, name in board.sources} == {FROM} else []
 
     def filled(line: Mapping[str, str]) -> Filled:
         wanted, by_distance = line["tasks"].split(), line["needs"] == "distances"
-        own = [task for task in wanted if task in tasks]
+        own = [task for task in wanted if task in board.tasks]
         named = order if by_distance else languages
         scope = f"Tasks {listed(own)}" if len(own) > 1 else f"Task {(own or wanted)[0]}"
         scope += f", transfer to {listed(named)}" if named else ""
-        lacking = [task for task in wanted if task not in tasks]
+        lacking = [task for task in wanted if task not in own]
         if lacking and (line["needs"] == "together" or not own):
             what = f"task{'s' if len(lacking) > 1 else ''} {listed(lacking)}"
             return Filled(scope, missing=f"not in this run: {what}")
-        chosen = choices(line["each"])
+        chosen = claims.choices(line["each"])
         if by_distance:
             if len(order) < 2:
                 missing = "2 languages whose order by distance is known are needed, not "
@@ -166,4 +137,5 @@ def claims(tasks: Sequence[str], languages: Sequence[str], order: Sequence[str])
         each_task = own if "{task}" in line["checks"] else own[:1]
         return Filled(scope, [[{"task": task, **each} for each in chosen] for task in each_task])
 
-    return load(__file__, QUANTITIES, filled)
+    evidence = of_run(board)
+    return [claim.decide(evidence) for claim in claims.load(__file__, QUANTITIES, filled)]

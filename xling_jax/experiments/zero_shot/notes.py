@@ -7,22 +7,14 @@ from collections.abc import Mapping, Sequence
 from statistics import StatisticsError, correlation, fmean
 from typing import Any
 
-from xling_jax.experiments.zero_shot.scores import (
-    DEV,
-    MAJORITY,
-    Board,
-    Place,
-    best_of,
-    job_of,
-    printed,
-    settings_ended,
-)
+from xling_jax.experiments.zero_shot import scores
+from xling_jax.experiments.zero_shot.scores import Board, Place
 from xling_jax.report.frame import Run
 from xling_jax.report.prose import listed, plural, spread, written
 from xling_jax.tasks import TASKS
 
 _LEAST = 3  # points of a correlation
-_CHOSEN_BY = f"examples_{DEV}"  # not tested on
+_CHOSEN_BY = f"examples_{scores.DEV}"  # not tested on
 
 
 def label(place: Place, places: Sequence[Place]) -> str:
@@ -44,7 +36,7 @@ def texts(run: Run, board: Board) -> dict[str, list[str]]:
         is_partial=any(0 < number < len(board.targets) for number in numbers),
         seeds=len({each.seed for job in board.jobs for each in job.chosen}),
         below=_below(board),
-        has_paper=any(printed(row, task) for row in board.rows for task in board.tasks),
+        has_paper=any(scores.printed(row, task) for row in board.rows for task in board.tasks),
         **_word_order(board),
         cut=dict(_most(board, "cut_", "({})")),
         epochs=list(filter(None, (_epochs(run, board, task) for task in board.tasks))),
@@ -80,8 +72,8 @@ def _most(board: Board, start: str, name: str) -> list[tuple[str, list[str]]]:
 
 def _choice(run: Run, board: Board) -> str:
     """Which of the settings the scores are of."""
-    tried = Counter(job_of(name) for name in {name for name, _ in run.planned})
-    most, number = max((tried[job.name] for job in board.jobs), default=1), best_of(run)
+    tried = Counter(scores.job_of(name) for name in {name for name, _ in run.planned})
+    most, number = max((tried[job.name] for job in board.jobs), default=1), scores.best_of(run)
     if most < 2:
         return "the one setting that is tried"
     if number == 1:
@@ -93,7 +85,7 @@ def _below(board: Board) -> dict[str, list[str]]:
     """Which target scores are not above the majority baseline, by task."""
     found = {}
     for task in board.tasks:
-        known = board.baselines(task, MAJORITY)
+        known = board.baselines(task, scores.MAJORITY)
         found[TASKS[task].title] = [
             f"{row} ({label(place, board.targets)})"
             for row in board.rows
@@ -161,7 +153,7 @@ def state(run: Run, board: Board) -> str:
         done = sum(job.has_ended for job in jobs)
         text = (
             f"{'Ended' if done == len(jobs) else 'Not finished'}: {done} of {len(jobs)} rows and "
-            f"tasks done, {settings_ended(jobs)} settings."
+            f"tasks done, {scores.settings_ended(jobs)} settings."
         )
     named: Mapping[str, Sequence[object]] = {
         "Task": board.tasks,

@@ -10,23 +10,9 @@ from typing import Any
 
 import pandas as pd
 
-from xling_jax.experiments.zero_shot import claims, notes
+from xling_jax.experiments.zero_shot import claims, notes, scores
 from xling_jax.experiments.zero_shot.notes import label
-from xling_jax.experiments.zero_shot.scores import (
-    BASELINES,
-    DELTA,
-    DEV,
-    LANGUAGES,
-    MEAN,
-    SOURCE,
-    Board,
-    Job,
-    Place,
-    job_of,
-    printed,
-    read,
-    settings_ended,
-)
+from xling_jax.experiments.zero_shot.scores import DELTA, DEV, MEAN, Board, Job, Place
 from xling_jax.report import page, table
 from xling_jax.report.claims import Verdicts
 from xling_jax.report.figures import COLOURS, Card, Entry, Gallery, Line, Score, bars
@@ -49,7 +35,7 @@ def write(workdir: Path) -> str:
     stored result cannot be read.
     """
     run = read_run(workdir)
-    board = read(run)
+    board = scores.read(run)
     verdicts = Verdicts(claims.decide(board))
     said = notes.texts(run, board)
     shown = tables(board, said["Notes"])
@@ -81,9 +67,9 @@ def _of_task(board: Board, task: str, said: Sequence[str]) -> Table:
         own = board.scores(row, task, names)
         cells = {names[place]: value for place, value in own.items()}
         lines.append(_line(row, board.of(row, task), cells | _means(board, row, task)))
-        if paper := printed(row, task):
-            lines.append(table.Line(row, SOURCE, paper, SOURCE, seeds=ABSENT))
-    for which in BASELINES:
+        if paper := scores.printed(row, task):
+            lines.append(table.Line(row, scores.SOURCE, paper, scores.SOURCE, seeds=ABSENT))
+    for which in scores.BASELINES:
         if known := board.baselines(task, which):
             cells = {names[place]: Measure(value) for place, value in known.items()}
             targets = [Measure(known[place]) for place in board.targets if place in known]
@@ -99,11 +85,14 @@ def _columns(board: Board, task: str) -> tuple[list[Column], dict[Place, str]]:
     """The columns of a task's table, and the name of every place's."""
     targets, sources = board.targets, board.sources
     names = {place: label(place, targets) for place in targets}
-    paper = LANGUAGES if any(printed(row, task) for row in board.rows) else ()
+    paper = scores.LANGUAGES if any(scores.printed(row, task) for row in board.rows) else ()
     group = "target languages"
     columns = [Column(name, name, percent, group)
                for name in dict.fromkeys([*names.values(), *paper])]  # fmt: skip
-    columns += [Column("mean", MEAN, percent, group), Column("Δ", DELTA, difference, group, DELTA)]
+    columns += [
+        Column("mean", MEAN, percent, group),
+        Column("Δ", DELTA, difference, group, DELTA),
+    ]
     for place in sources:
         short = label(place, sources)
         names[place] = f"source {short}"
@@ -129,8 +118,8 @@ def _summary(board: Board, said: Sequence[str]) -> Table:
         jobs = [job for task in board.tasks for job in board.of(row, task)]
         own = _averaged({task: _means(board, row, task) for task in board.tasks})
         lines.append(_line(row, jobs, own))
-        if paper := _averaged({task: printed(row, task) for task in board.tasks}):
-            lines.append(table.Line(row, SOURCE, paper, SOURCE, seeds=ABSENT))
+        if paper := _averaged({task: scores.printed(row, task) for task in board.tasks}):
+            lines.append(table.Line(row, scores.SOURCE, paper, scores.SOURCE, seeds=ABSENT))
     return Table(SUMMARY, "All tasks", "means over target languages", columns, lines, said)
 
 
@@ -151,7 +140,7 @@ def _line(row: str, jobs: Sequence[Job], cells: Mapping[str, Measure]) -> table.
         diverged[replica.seed] = max(replica.diverged_at or 0, diverged.get(replica.seed, 0))
     seeds = str(len({replica.seed for job in jobs for replica in job.chosen}))
     if any(len(job.ended) < job.planned for job in jobs):
-        seeds += f" ({settings_ended(jobs)} settings ended)"
+        seeds += f" ({scores.settings_ended(jobs)} settings ended)"
     if lost := sum(len(job.lost) for job in jobs):
         seeds += f" ({lost} diverged)"
     message = "not measured" if any(job.has_ended for job in jobs) else "not begun"
@@ -170,7 +159,7 @@ def _settings(run: Run, board: Board) -> list[Any]:
         jobs = board.of_task(task)
         chosen = {(each.row, each.seed) for job in jobs for each in job.chosen}
         names = {job.name for job in jobs}
-        ended = [replica for replica in run.replicas if job_of(replica.row) in names]
+        ended = [replica for replica in run.replicas if scores.job_of(replica.row) in names]
         metrics = list(dict.fromkeys(name for replica in ended for name in replica.metrics))
         lines = []
         for replica in ended:
@@ -200,20 +189,20 @@ def _bars(board: Board, gallery: Gallery) -> list[Card]:
         title, measure = TASKS[task].title, TASKS[task].measure
         for number, places in enumerate(blocks(board)):
             names = [label(place, board.targets) for place in places]
-            scores = [Score(name, name, colour)
+            kinds = [Score(name, name, colour)
                       for name, colour in zip(names, COLOURS, strict=False)]  # fmt: skip
             entries = []
             for row in board.rows:
                 own = board.scores(row, task, places)
                 ours = {label(at, board.targets): x.times(0.01) for at, x in own.items()}
-                paper = {name: x.times(0.01) for name, x in printed(row, task).items()
+                paper = {name: x.times(0.01) for name, x in scores.printed(row, task).items()
                          if name in ours}  # fmt: skip
                 if ours:
                     entries.append(Entry(cut(row, _LABEL), ours, paper))
             if entries:
                 name = f"rows_{task}" + (f"_{number + 1}" if number else "")
                 alt = f"Every row: {title}"
-                cards += gallery.card(name, alt, bars, entries, scores, measure, wide=True)
+                cards += gallery.card(name, alt, bars, entries, kinds, measure, wide=True)
     return cards
 
 
@@ -248,7 +237,7 @@ def by_epoch(run: Run) -> pd.DataFrame:
     frame = run.evaluations.dropna(subset="epoch")
     frame = frame[~pd.MultiIndex.from_frame(frame[["row", "seed"]]).isin(lost)]
     epochs = frame["epoch"].astype(float).round().astype(int)
-    return frame.assign(row=frame["row"].map(job_of), step=epochs)
+    return frame.assign(row=frame["row"].map(scores.job_of), step=epochs)
 
 
 def over_epochs(frame: pd.DataFrame, board: Board, pair: str, task: str) -> list[Line]:
