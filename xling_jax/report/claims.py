@@ -142,11 +142,6 @@ class Check:
     factor: float = 1.0
     plus: float = 0.0
 
-    @property
-    def quantities(self) -> tuple[Quantity, ...]:
-        """The one or two quantities compared."""
-        return (self.left, self.right) if isinstance(self.right, Quantity) else (self.left,)
-
     def compare(self, evidence: Evidence) -> tuple[bool, bool]:
         """Whether it holds, and whether the sides differ by less than the standard error of that
         difference: of the differences between the same seeds, where both sides have several, and
@@ -232,8 +227,9 @@ class Claim:
     @property
     def quantities(self) -> tuple[Quantity, ...]:
         """What is compared, each once, in the order of the checks."""
-        found = [quantity for check in self.checks for quantity in check.quantities]
-        return tuple({(quantity.name, quantity.row): quantity for quantity in found}.values())
+        sides = [side for check in self.checks for side in (check.left, check.right)]
+        found = {(side.name, side.row): side for side in sides if isinstance(side, Quantity)}
+        return tuple(found.values())
 
     @property
     def rows(self) -> tuple[str, ...]:
@@ -286,19 +282,18 @@ class Filled(NamedTuple):
     missing: str = ""
 
 
-def _as_written(line: Mapping[str, str]) -> Filled:
-    return Filled(line["scope"], [choices(line["each"])])
-
-
 def load(
     module: str, quantities: Mapping[str, Callable[..., Quantity]],
-    fill: Callable[[Mapping[str, str]], Filled] = _as_written,
+    fill: Callable[[Mapping[str, str]], Filled] | None = None,
 ) -> list[Claim]:  # fmt: skip
     """The claims of `claims.csv` beside a module's file, which names their rows or leaves that to
     `fill`, given a line by the names of its columns."""
     path, found = Path(module).with_name("claims.csv"), []
     for line in pd.read_csv(path, dtype=str, keep_default_na=False).to_dict("records"):
-        scope, bindings, missing = fill(line)
+        if fill:
+            scope, bindings, missing = fill(line)
+        else:
+            scope, bindings, missing = Filled(line["scope"], [choices(line["each"])])
         made = (checks_of(line["checks"], each, quantities) for each in bindings)
         found.append(Claim(line["id"], line["source"], scope, line["statement"],
                            tuple(chain.from_iterable(made)), missing))  # fmt: skip
@@ -321,16 +316,6 @@ class Verdicts:
     kind: ClassVar = "claims"
 
     @property
-    def run(self) -> list[Decided]:
-        """The claims that something decides."""
-        return [each for each in self.decided if each.outcome != NOT_RUN]
-
-    @property
-    def others(self) -> list[Decided]:
-        """The claims that nothing decides."""
-        return [each for each in self.decided if each.outcome == NOT_RUN]
-
-    @property
     def summary(self) -> str:
         """How many have which outcome, as "3 held, 1 not held, 9 not run", and what that means."""
         outcomes = [each.outcome for each in self.decided]
@@ -339,15 +324,16 @@ class Verdicts:
 
     def to_terminal(self) -> str:
         """A line for each claim that was run, and how many were not; empty if none was."""
-        if not self.run:
+        run = [each for each in self.decided if each.outcome != NOT_RUN]
+        if not run:
             return ""
         lines = ["What became of the paper's claims"]
-        for each in self.run:
+        for each in run:
             outcome = each.outcome.upper() if each.outcome == NOT_HELD else each.outcome
             numbers = cut(each.numbers, _NUMBERS)
             statement = cut(each.claim.statement, table.WIDTH - len(numbers) - 14)
             lines.append(f"  {outcome:<9} {statement}  {numbers}")
-        if missing := len(self.others):
+        if missing := len(self.decided) - len(run):
             lines.append(f"  {missing} more {'were' if missing > 1 else 'was'} not run.")
         return "\n".join(lines) + "\n"
 

@@ -72,11 +72,9 @@ def decoded(name: str) -> Metric:
     """What a metric's name says."""
     for metric, pattern in _PATTERNS.items():
         if match := pattern.fullmatch(name):
-            found = {"language": "", "layer": "", "part": ""} | {
-                key: text for key, text in match.groupdict().items() if text is not None
-            }
-            layer = int(found["layer"]) if found["layer"].isdecimal() else found["layer"]
-            return Metric(metric, found["language"], layer, found["part"])
+            found = match.groupdict("")
+            layer = found.pop("layer", "")
+            return Metric(metric, layer=int(layer) if layer.isdecimal() else layer, **found)
     return Metric(name)
 
 
@@ -84,11 +82,9 @@ def by_layer(
     metrics: Mapping[str, T], name: str, language: str = "", part: str = ""
 ) -> dict[int, T]:
     """A metric at every layer that it is known of, from the lowest."""
-    found = {
-        metric.layer: value
-        for metric, value in ((decoded(key), value) for key, value in metrics.items())
-        if metric == Metric(name, language, metric.layer, part) and isinstance(metric.layer, int)
-    }
+    every = ((decoded(key), value) for key, value in metrics.items())
+    found = {of.layer: value for of, value in every if isinstance(of.layer, int)
+             and of == Metric(name, language, of.layer, part)}  # fmt: skip
     return dict(sorted(found.items()))
 
 

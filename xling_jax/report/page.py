@@ -18,8 +18,8 @@ from xling_jax.files import write_beside
 from xling_jax.report import table
 from xling_jax.report.claims import Verdicts
 from xling_jax.report.figures import Card, can_draw
-from xling_jax.report.frame import Row, Run
-from xling_jax.report.prose import plural
+from xling_jax.report.frame import Row, Run, explained
+from xling_jax.report.prose import plural, written
 from xling_jax.report.table import ABSENT, Table, kind_of
 from xling_jax.runs.results import Record
 
@@ -132,6 +132,16 @@ def row_notes(rows: Iterable[Row]) -> list[str]:
     return notes
 
 
+def said(
+    module: str, rows: Sequence[Row], names: Iterable[str], **values: Any
+) -> dict[str, list[str]]:
+    """What the template beside a module's file says, with the notes that the registry has on some
+    metrics and those on rows."""
+    seeds = max((len(row.seeds) for row in rows), default=0)
+    found = written(module, notes=explained(names), seeds=seeds, **values)
+    return found | {"Notes": [*found["Notes"], *row_notes(rows)]}
+
+
 def in_training(run: Run) -> Grid | None:
     """The last line of every replica that has not ended."""
     last: dict[tuple[str, int], Record] = {}
@@ -187,7 +197,8 @@ def settings(
     facts.append(("versions", ", ".join(f"{k} {v}" for k, v in versions) or ABSENT))
     parts: list[Any] = [Grid((), facts, names=2)]
     fields = [name for name in _TEXT_FIELDS if any(name in text for text in run.texts)]
-    lines = [[_count(text.get(name, ABSENT)) for name in fields] for text in run.texts]
+    every = ([text.get(name, ABSENT) for name in fields] for text in run.texts)
+    lines = [[f"{x:,}" if isinstance(x, int) else str(x) for x in texts] for texts in every]
     if lines:
         parts.append(Grid(fields, lines, names=2, title="Texts"))
     else:
@@ -208,7 +219,3 @@ def _steps(run: Run, rows: Sequence[str]) -> str:
     usual = max(by_number, key=lambda steps: len(by_number[steps]))
     others = [f"{n:,} ({plural('row', of)})" for n, of in by_number.items() if n != usual]
     return "; ".join([f"{usual:,}", *others])
-
-
-def _count(value: Any) -> str:
-    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -13,7 +13,7 @@ from xling_jax.evaluators.registry import DICTIONARY, EVALUATORS, SENTENCES, nam
 from xling_jax.report import figures, frame, page, table
 from xling_jax.report.figures import Card, Gallery, Line, Score
 from xling_jax.report.frame import Curve, Measure, Run, by_language
-from xling_jax.report.prose import listed, plural, spread, written
+from xling_jax.report.prose import listed, plural, spread
 from xling_jax.report.table import Column, Table
 
 TASKS = {name: EVALUATORS[name].title for name in names(SENTENCES, DICTIONARY)}
@@ -133,11 +133,12 @@ def _texts_of(run: Run) -> dict[str, list[str]]:
     seeds, scale = sorted({seed for _, seed in run.planned}), run.config.get("scale")
     setting = (seeds and plural("seed", seeds), scale and f"scale {scale}",
                named and plural("language", named))  # fmt: skip
-    found = written(
+    measured = [name for row in rows for name in row.metrics]
+    return page.said(
         __file__,
-        names={name for row in rows for name in row.metrics},
-        notes=frame.explained(name for row in rows for name in row.metrics),
-        seeds=max((len(row.seeds) for row in rows), default=0),
+        rows,
+        measured,
+        measured=set(measured),
         languages=named,
         over=["both directions", _layers(run), *["all languages"] * (len(named) > 2)],
         among=partial(_among, run),
@@ -147,7 +148,6 @@ def _texts_of(run: Run) -> dict[str, list[str]]:
         setting=list(filter(None, setting)),
         **_sources(run),
     )
-    return found | {"Notes": [*found["Notes"], *page.row_notes(rows)]}
 
 
 def _by_language(run: Run, name: str) -> dict[str, list[float]]:

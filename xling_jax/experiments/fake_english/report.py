@@ -25,7 +25,6 @@ from xling_jax.report import figures, frame, page, table
 from xling_jax.report.claims import Verdicts
 from xling_jax.report.figures import Card, Gallery, Line, Score
 from xling_jax.report.frame import Curve, Run
-from xling_jax.report.prose import written
 from xling_jax.report.table import ABSENT, Column, Table
 from xling_jax.runs.results import array_files
 
@@ -171,7 +170,6 @@ def _texts(
     run: Run, names: Sequence[str] = (), lines: Sequence[table.Line] = ()
 ) -> dict[str, list[str]]:
     """Everything there is to say about some rows of a run, the lines they became, and figures."""
-    rows = [run.rows[name] for name in names]
     differences = []
     if (scale := run.config.get("scale", "paper")) != "paper":
         differences.append(f"the scale is {scale!r}")
@@ -181,19 +179,18 @@ def _texts(
             "sentences of the Easy-to-Read Bible)"
         )
     ours = {line.candidates for line in lines if line.ours}
-    found = written(
+    return page.said(
         __file__,
+        [run.rows[name] for name in names],
+        (name for line in lines for name in line.cells),
         paper=published,
-        notes=frame.explained(name for line in lines for name in line.cells),
         has_best=any(line.best for line in lines),
-        seeds=max((len(row.seeds) for row in rows), default=0),
         differences=differences,
         layers=_layers(lines),
         depth=run.layers,
         among=ours - {ABSENT, str(published.CANDIDATES)},
         printed=list(dict.fromkeys(line.row for line in lines if not line.ours)),
     )
-    return found | {"Notes": [*found["Notes"], *page.row_notes(rows)]}
 
 
 def _overview(run: Run, gallery: Gallery) -> list[Card]:
