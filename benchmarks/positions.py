@@ -14,7 +14,7 @@ from pathlib import Path
 from laptop import run, windows
 
 from xling_jax.report import figures
-from xling_jax.report.frame import read_run
+from xling_jax.report.frame import Run
 
 ROWS = {"no_anchors": "shared", "no-anchors;sep[embeddings/positions]": "each language's own"}
 SEQUENCES = {16: 18, 24: 12, 32: 9, 48: 6}  # of a part, so that an update has as many tokens
@@ -51,7 +51,7 @@ def draw(arguments: argparse.Namespace) -> None:
         )
         for panels, width in zip(grid, arguments.widths, strict=True):
             for panel, length in zip(panels, arguments.lengths, strict=True):
-                found = read_run(arguments.workdir / f"{width}-{length}")
+                found = Run(arguments.workdir / f"{width}-{length}")
                 for colour, (row, label) in zip(figures.COLOURS, ROWS.items(), strict=False):
                     curve = found.curves(row)
                     steps = [step / 1000 for step in curve["retrieval"].steps]

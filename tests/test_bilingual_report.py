@@ -19,7 +19,7 @@ from xling_jax.experiments.bilingual import report as bilingual
 from xling_jax.models import partition
 from xling_jax.models.bert import BertConfig
 from xling_jax.models.heads import initial_params
-from xling_jax.report.frame import Measure, read_run
+from xling_jax.report.frame import Measure, Run
 from xling_jax.runs import results
 
 ROWS = {
@@ -161,7 +161,7 @@ def test_the_table_has_means_and_standard_deviations_over_seeds(ended: Path) -> 
 
 
 def test_a_row_keeps_its_colour_whatever_rows_there_are(going: Path) -> None:
-    run = read_run(going)
+    run = Run(going)
     numbers = {line.label: line.number for line in bilingual.over_training(run, "{}")}
     assert numbers == {"default": 0, "no_anchors": 2, "sep_emb": 3}
     layers = bilingual.over_layers(run)
@@ -208,7 +208,7 @@ def test_texts_are_named_with_their_sizes_where_these_are_stored(tmp_path: Path)
 def test_notes_are_about_what_was_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = {"perplexity_dev": 5.0, "cka": 0.5, "cka_far_2": 0.5, "mrr": 0.5, "mrr_far_2": 0.5}
     monkeypatch.setitem(globals(), "metrics_of", lambda *_: found)
-    notes = bilingual._texts_of(read_run(fake_run(tmp_path, ["default"])))["Notes"]
+    notes = bilingual._texts_of(Run(fake_run(tmp_path, ["default"])))["Notes"]
     starts = [note.split(":")[0] for note in notes]
     assert "MRR" in starts and "CKA" in starts
     assert not {"Sentence retrieval", "After a map", "Word translation"} & set(starts)

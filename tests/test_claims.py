@@ -30,7 +30,7 @@ from xling_jax.report.claims import (
     choices,
     metric,
 )
-from xling_jax.report.frame import decoded, measured, read_run
+from xling_jax.report.frame import Run, decoded, measured
 from xling_jax.runs import results
 
 BY_NAME = {claim.id: claim for claim in CLAIMS}
@@ -153,7 +153,7 @@ def stored(folder: Path, scales: Sequence[float], diverged: Sequence[str] = ()) 
 
 
 def of_run(workdir: Path) -> Evidence:
-    return claims.of_run(read_run(workdir))
+    return claims.of_run(Run(workdir))
 
 
 def test_a_run_is_decided_by_its_means_and_shows_its_spread(tmp_path: Path) -> None:
@@ -223,7 +223,7 @@ def test_the_claims_are_about_one_experiment(tmp_path: Path) -> None:
     ended = results.read_results(tmp_path / "results.json")
     ended = [replace(replica, experiment="bilingual") for replica in ended]
     results.write_results(tmp_path / "results.json", ended)
-    assert claims.of(read_run(tmp_path)) == []
+    assert claims.of(Run(tmp_path)) == []
 
 
 def test_a_number_that_overflowed_decides_nothing(tmp_path: Path) -> None:

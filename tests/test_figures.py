@@ -23,7 +23,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> frame.Run:
     """A run with a search in it, of which one value diverged, and an untrained row."""
     names = ["0", "15", "18", "lr1e-4", "lr2e-3", "lr2e-2", "ep10"]
     folder = tmp_path_factory.mktemp("mixed")
-    return frame.read_run(
+    return frame.Run(
         fake_run(folder, names, (0, 42), diverged={"lr2e-2": (0, 42)}), published.ORDER
     )
 
@@ -106,7 +106,7 @@ def test_bars_have_every_row_with_the_papers_value_and_none_as_zero(
 
 
 def test_rows_of_different_length_are_overlaid_over_their_own_training(tmp_path: Path) -> None:
-    run = frame.read_run(fake_run(tmp_path, ["1", "ep10", "17-250", "18"], [0]), published.ORDER)
+    run = frame.Run(fake_run(tmp_path, ["1", "ep10", "17-250", "18"], [0]), published.ORDER)
     found = report.compared_rows(run)
     # The untrained row has no training; the others keep the colours of their places.
     assert [(line.label.split(":")[0], line.number) for line in found] == [
@@ -117,10 +117,10 @@ def test_rows_of_different_length_are_overlaid_over_their_own_training(tmp_path:
 
 def test_the_rows_that_the_paper_sets_beside_each_other_are_chosen(tmp_path: Path) -> None:
     names = ["0", "1", "2", "15", "21", "30"]
-    run = frame.read_run(fake_run(tmp_path / "named", names, [0]), published.ORDER)
+    run = frame.Run(fake_run(tmp_path / "named", names, [0]), published.ORDER)
     found = [line.label.split(":")[0] for line in report.compared_rows(run)]
     assert found == ["0", "15", "30", "21"]
-    alone = frame.read_run(fake_run(tmp_path / "alone", ["0"], [0]), published.ORDER)
+    alone = frame.Run(fake_run(tmp_path / "alone", ["0"], [0]), published.ORDER)
     assert report.compared_rows(alone) == []
 
 

@@ -22,7 +22,7 @@ from xling_jax.experiments.zero_shot.pretrained import of_folders
 from xling_jax.models import heads, partition, stored
 from xling_jax.models.bert import Bert, BertConfig
 from xling_jax.report.claims import HELD, NOT_RUN, Evidence, RowEvidence
-from xling_jax.report.frame import read_run
+from xling_jax.report.frame import Run
 from xling_jax.runs import results
 from xling_jax.runs.texts import Embedded, Texts
 from xling_jax.training.interruption import Interrupted
@@ -75,13 +75,13 @@ def test_every_row_is_pretrained_and_fine_tuned_and_stands_beside_the_paper(fini
     assert found["30"]["neighbours_known"] > 0 and "neighbours_right" not in found["30"]
     tuned = results.read_results(workdir / "transfer" / "results.json")
     assert len(tuned) == 4
-    lines = report.result(read_run(workdir), report.board(workdir)).lines
+    lines = report.result(Run(workdir), report.board(workdir)).lines
     ours = {line.row: line.cells for line in lines if line.ours}
     for each in tuned:
         for name in ("en", "near", "far"):
             shown = ours[each.row.split("/")[1]][name].mean
             assert shown == pytest.approx(each.metrics[f"accuracy_{name}"], abs=1e-6)
-    decided = report.decide(read_run(workdir), report.board(workdir))
+    decided = report.decide(Run(workdir), report.board(workdir))
     assert len(decided) == 5 and NOT_RUN not in {each.outcome for each in decided}
     assert table.count(claims.SOURCE) == 4 and "0.57" not in table and ".57±.02" in table
     assert "inv-order[near]" in table and "majority" in table

@@ -193,7 +193,7 @@ def test_a_diverged_seed_is_in_no_mean_and_is_counted(tmp_path: Path) -> None:
     ended = [replica("0", seed, {"mu": mu}, 9) for seed, mu in ((0, 0.2), (42, 0.6))]
     ended.append(replica("0", 43, {"mu": 0.99}, 4, diverged=4))
     results.write_results(tmp_path / "results.json", ended)
-    run = frame.read_run(tmp_path)
+    run = frame.Run(tmp_path)
     row = run.rows["0"]
     found = row.metrics["mu"]
     assert (found.mean, found.sd, found.number) == pytest.approx((0.4, 0.2, 2))
@@ -207,7 +207,7 @@ def test_a_diverged_seed_is_in_no_mean_and_is_counted(tmp_path: Path) -> None:
 def test_a_running_row_is_shown_at_the_last_step_all_its_seeds_reached(tmp_path: Path) -> None:
     for seed, step, mu in ((0, 5, 0.1), (0, 10, 0.9), (42, 5, 0.3)):
         add_line(tmp_path, kind="evaluation", row="0", seed=seed, step=step, metrics={"mu": mu})
-    row = frame.read_run(tmp_path).rows["0"]
+    row = frame.Run(tmp_path).rows["0"]
     assert (row.step, row.running) == (5, (0, 42)) and row.metrics["mu"].mean == pytest.approx(0.2)
 
 
@@ -215,12 +215,12 @@ def test_a_running_row_is_shown_at_the_last_step_all_its_seeds_reached(tmp_path:
 def test_a_row_with_its_own_epochs_has_its_own_number_of_steps(
     tmp_path: Path, share: float
 ) -> None:
-    run = frame.read_run(fake_run(tmp_path, ["0", "17-250", "18", "ep10"], [0], share))
+    run = frame.Run(fake_run(tmp_path, ["0", "17-250", "18", "ep10"], [0], share))
     found = {row: run.steps_of(row) for row in run.row_names}
     assert found == {"0": 9_000, "17-250": 22_500, "18": 0, "ep10": 900}
 
 
 def test_rows_come_in_the_order_of_the_papers_tables_then_in_the_runs_own(tmp_path: Path) -> None:
     names = ["z", "lr1e-3", "17-250", "21", "9", "a", "0", "15"]
-    run = frame.read_run(fake_run(tmp_path, names, [0], 0.0), published.ORDER)
+    run = frame.Run(fake_run(tmp_path, names, [0], 0.0), published.ORDER)
     assert run.row_names == ["0", "15", "9", "21", "17-250", "lr1e-3", "z", "a"]

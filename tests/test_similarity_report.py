@@ -19,7 +19,7 @@ from xling_jax.experiments.similarity import rows
 from xling_jax.experiments.similarity.rows import KINDS, MONOLINGUAL, OTHER_SEED, Pair
 from xling_jax.report.claims import HELD, NOT_HELD, NOT_RUN, UNDECIDED, Decided
 from xling_jax.report.figures import COLOURS
-from xling_jax.report.frame import measured, read_run
+from xling_jax.report.frame import Run, measured
 from xling_jax.runs import results
 
 LANGUAGES = ("en", "fr", "zh")
@@ -116,11 +116,11 @@ def page_of(workdir: Path) -> str:
 
 
 def pairs_of(workdir: Path) -> list[Pair]:
-    return rows.pairs(read_run(workdir))
+    return rows.pairs(Run(workdir))
 
 
 def decide(workdir: Path) -> dict[str, Decided]:
-    run = read_run(workdir)
+    run = Run(workdir)
     found = similarity_claims.decide(rows.pairs(run), rows.languages(run))
     return {decided.claim.id: decided for decided in found}
 

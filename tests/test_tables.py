@@ -25,7 +25,7 @@ def every(tmp_path_factory: pytest.TempPathFactory) -> frame.Run:
     """A run with rows of every table; one learning rate diverged, and one seed of row 15."""
     folder = tmp_path_factory.mktemp("every")
     diverged = {"lr2e-2": (0, 42), "15": (42,)}
-    return frame.read_run(fake_run(folder, EVERY, (0, 42), diverged=diverged), published.ORDER)
+    return frame.Run(fake_run(folder, EVERY, (0, 42), diverged=diverged), published.ORDER)
 
 
 def by_title(run: frame.Run) -> dict[str, Table]:
@@ -70,13 +70,13 @@ def test_a_table_is_there_where_the_run_has_a_row_of_its_own(
 ) -> None:
     ended = [results.Replica("fake_english", name, name, 0, 1, {"mu": 0.5}) for name in names]
     results.write_results(tmp_path / "results.json", ended)
-    assert list(by_title(frame.read_run(tmp_path, published.ORDER))) == titles
+    assert list(by_title(frame.Run(tmp_path, published.ORDER))) == titles
 
 
 def test_another_experiment_has_one_table_of_its_own(tmp_path: Path) -> None:
     ended = [results.Replica("bilingual", "0", "original", 0, 1, {"mu": 0.5})]
     results.write_results(tmp_path / "results.json", ended)
-    table = by_title(frame.read_run(tmp_path, published.ORDER))["Results"]
+    table = by_title(frame.Run(tmp_path, published.ORDER))["Results"]
     assert [line.source for line in table.lines] == ["ours"]
     assert published.SOURCE not in terminal(tmp_path)
 
@@ -97,10 +97,10 @@ def test_the_best_perplexity_of_each_search_is_marked(every: frame.Run) -> None:
 
 def test_nothing_is_best_while_it_trains_or_alone(tmp_path: Path) -> None:
     share = {"lr2e-3": 0.5, "lr1e-3": 1.0, "lr1e-4": 1.0}
-    run = frame.read_run(fake_run(tmp_path / "a", list(share), [0], share), published.ORDER)
+    run = frame.Run(fake_run(tmp_path / "a", list(share), [0], share), published.ORDER)
     assert {row for row, _ in marked(by_title(run)["Search"])} == {"lr1e-3"}
     share = {"lr2e-3": 0.5, "lr1e-3": 1.0}
-    run = frame.read_run(fake_run(tmp_path / "b", list(share), [0], share), published.ORDER)
+    run = frame.Run(fake_run(tmp_path / "b", list(share), [0], share), published.ORDER)
     assert not marked(by_title(run)["Search"])
 
 
@@ -125,7 +125,7 @@ def test_a_row_that_diverged_is_a_line_that_says_so(every: frame.Run) -> None:
 def test_the_deeper_layer_is_found_by_its_metrics(tmp_path: Path, deep: int) -> None:
     metrics = {"retrieval_0": 0.1, f"retrieval_{deep}": 0.9, f"retrieval_{deep}_p5": 0.95}
     results.write_results(tmp_path / "results.json", [replica("0", 0, metrics)])
-    table = by_title(frame.read_run(tmp_path, published.ORDER))["Table 1"]
+    table = by_title(frame.Run(tmp_path, published.ORDER))["Table 1"]
     assert [line.cells["retrieval_deep"].mean for line in table.lines] == [0.9, 0.97]
     assert f"layer {deep}" in {column.group for column in table.columns}
     assert any(f"layer {deep}," in note for note in table.notes) == (deep != 8)
@@ -155,12 +155,12 @@ def test_the_terminal_tables_fit_and_have_the_papers_line_beneath_ours(tmp_path:
     first = lines.index("0   original")
     assert lines[first + 1].startswith("  ours") and lines[first + 2].startswith("  D&S 2020")
     assert lines[-1] and "99  another setting" in lines
-    titles = [table.heading for table in report.tables(frame.read_run(tmp_path, published.ORDER))]
+    titles = [table.heading for table in report.tables(frame.Run(tmp_path, published.ORDER))]
     assert [line for line in lines if line in titles] == titles and len(titles) == 5
 
 
 def test_markdown_and_csv_hold_the_tables_numbers(tmp_path: Path) -> None:
-    run = frame.read_run(fake_run(tmp_path), published.ORDER)
+    run = frame.Run(fake_run(tmp_path), published.ORDER)
     report.write(run.workdir)
     tables = tmp_path / "report" / "tables"
     text = (tables / "table1.md").read_text()
@@ -216,7 +216,7 @@ def test_what_a_user_wrote_is_text_in_every_format(tmp_path: Path) -> None:
         tmp_path / "results.json",
         [results.Replica("fake_english", evil, evil, 0, 1, {}, 1)],
     )
-    (table,) = report.tables(frame.read_run(tmp_path, published.ORDER))
+    (table,) = report.tables(frame.Run(tmp_path, published.ORDER))
     (line,) = [line for line in to_latex(table).splitlines() if "50" in line and "&" in line][:1]
     assert latex_columns(line) == 13
     bare = re.sub(

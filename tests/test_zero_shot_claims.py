@@ -11,7 +11,7 @@ from fake_zero_shot import PAIRS, ROWS, changed, fake_run, printed
 from xling_jax.experiments.zero_shot import claims, scores
 from xling_jax.experiments.zero_shot.scores import DELTA, LINES, MEAN, read
 from xling_jax.report.claims import HELD, NOT_HELD, NOT_RUN, Decided
-from xling_jax.report.frame import read_run
+from xling_jax.report.frame import Run
 from xling_jax.tasks import PAPER
 
 # Where the printed difference is not that of the printed scores' means, rounded.
@@ -38,7 +38,7 @@ AGAINST: Mapping[str, Mapping[tuple[str, str], float]] = {
 
 
 def decide(workdir: Path) -> dict[str, Decided]:
-    board = read(read_run(workdir))
+    board = read(Run(workdir))
     return {decided.claim.id: decided for decided in claims.decide(board)}
 
 

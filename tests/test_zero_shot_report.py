@@ -13,12 +13,12 @@ from fake_zero_shot import EPOCHS, PAIRS, ROWS, STEPS, TASKS, changed, fake_run
 from xling_jax.experiments.zero_shot import notes
 from xling_jax.experiments.zero_shot import report as transfer
 from xling_jax.experiments.zero_shot.scores import Board, read
-from xling_jax.report.frame import read_run
+from xling_jax.report.frame import Run
 from xling_jax.runs import results
 
 
 def board_of(workdir: Path) -> Board:
-    return read(read_run(workdir))
+    return read(Run(workdir))
 
 
 def page_of(workdir: Path) -> str:
@@ -27,7 +27,7 @@ def page_of(workdir: Path) -> str:
 
 
 def notes_of(workdir: Path) -> str:
-    run = read_run(workdir)
+    run = Run(workdir)
     return "\n".join(notes.texts(run, read(run))["Notes"])
 
 
@@ -144,9 +144,7 @@ def test_many_languages_have_several_figures(tmp_path: Path, number: int) -> Non
 
 
 def test_curves_run_over_epochs_whatever_the_batches(ended: Path) -> None:
-    lines = transfer.over_epochs(
-        transfer.by_epoch(read_run(ended)), board_of(ended), "en-fr", "ner"
-    )
+    lines = transfer.over_epochs(transfer.by_epoch(Run(ended)), board_of(ended), "en-fr", "ner")
     assert [line.label for line in lines] == ["default", "sep_l1_3", "mine"]
     curve = lines[0].curves["fr"]
     assert list(curve.steps) == list(range(1, EPOCHS + 1))

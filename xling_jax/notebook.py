@@ -16,7 +16,7 @@ from IPython.display import HTML, DisplayHandle, Image
 
 from xling_jax.report import figures
 from xling_jax.report.figures import Line, house_style, side_by_side
-from xling_jax.report.frame import read_run
+from xling_jax.report.frame import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -103,7 +103,7 @@ def _as_code(text: str) -> HTML:
 
 def training(workdir: Path) -> list[Line]:
     """Every row of a run, ended or not, with its metrics over training steps."""
-    return figures.over_training(read_run(workdir), "row {}") if workdir.is_dir() else []
+    return figures.over_training(Run(workdir), "row {}") if workdir.is_dir() else []
 
 
 def over_training(lines: Sequence[Line], shown: Mapping[str, str]) -> Figure:

@@ -21,7 +21,7 @@ import pandas as pd
 from xling_jax.evaluators.registry import EVALUATORS, Evaluator
 from xling_jax.records import Identity
 from xling_jax.runs import results
-from xling_jax.runs.results import Metrics, Record, Replica
+from xling_jax.runs.results import Record
 
 T = TypeVar("T")
 DEEP = "deep"  # in names of metrics, for the number of the deeper layer
@@ -235,32 +235,44 @@ class Row:
         return bool(set(self.seeds) & set(self.running))
 
 
-@dataclass(frozen=True)
 class Run:
-    """A workdir, read; settings that `config.json` does not name are None or empty."""
+    """A workdir, read; settings that `config.json` does not name are None or empty.
 
-    workdir: Path
-    config: Mapping[str, Any]
-    replicas: Sequence[Replica]
-    metrics: Metrics
-    order: tuple[str, ...] = ()
+    experiment: the config's name, without a folder or the choice after a colon. identity: of which
+    experiment it is. texts: that the config names, each with its language, size and hash. layers:
+    the encoder's depth. records: everything that was logged, by row, training first. ended: (row,
+    seed) of every replica that has a result, or diverged; planned: of every one that the config's
+    groups name or that left a line. row_names: every row planned or seen.
+    """
 
-    @property
-    def experiment(self) -> str:
-        """The config's name, without a folder or the choice after a colon."""
+    def __init__(self, workdir: Path, order: Sequence[str] = ()):
+        """Reads everything that tables and curves need; rows of `order` come first.
+
+        Raises:
+          ValueError: there is no such folder, or a stored result cannot be read; it is named.
+        """
+        self.workdir = workdir = Path(workdir)
+        if not workdir.is_dir():
+            raise ValueError(f"workdir {workdir} is not a folder; give the --workdir of a run")
+        self.config: Mapping[str, Any] = results.read_config(workdir / results.CONFIG)
+        self.identity = Identity.of(self.config)
+        self.replicas = results.read_results(workdir / results.RESULTS, self.identity)
+        self.metrics = results.read_metrics(workdir / results.METRICS, self.identity)
         names = [self.config.get("experiment"), *(r.experiment for r in self.replicas)]
-        name = next((str(name) for name in names if name), "")
-        return Path(name.split(":")[0]).stem
-
-    @property
-    def identity(self) -> Identity:
-        """Of which experiment the run is."""
-        return Identity.of(self.config)
-
-    @property
-    def texts(self) -> list[dict[str, Any]]:
-        """The texts the config names, each with its language, size and hash."""
-        return list(self.config.get("texts", ()))
+        self.experiment = Path(next((str(n) for n in names if n), "").split(":")[0]).stem
+        self.texts: list[dict[str, Any]] = list(self.config.get("texts", ()))
+        # Older runs have another name for it.
+        self.layers = self.setting("models", "layers") or self.setting("models", "num_layers")
+        self.records: dict[str, list[Record]] = {}
+        for record in (*self.metrics.training, *self.metrics.evaluations):
+            self.records.setdefault(record.row, []).append(record)
+        self.ended = {(replica.row, replica.seed) for replica in self.replicas}
+        named = {(row, int(seed)) for group in self.config.get("groups", ()) for row, seed in group}
+        seen = {(row, each.seed) for row, own in self.records.items() for each in own}
+        self.planned = named | seen | self.ended
+        rows = [*self.config.get("rows", ()), *(r.row for r in self.replicas), *self.records]
+        places = {name: place for place, name in enumerate(order)}
+        self.row_names = sorted(dict.fromkeys(rows), key=lambda row: places.get(row, len(places)))
 
     def field(self, *path: str) -> Any:
         """A field or section of the nested config; None if there is none."""
@@ -281,25 +293,12 @@ class Run:
                 return float(value)
         return None
 
-    @property
-    def layers(self) -> float | None:
-        """The encoder's depth; older runs have another name for it."""
-        return self.setting("models", "layers") or self.setting("models", "num_layers")
-
     def steps_of(self, row: str) -> int | None:
         """The updates a replica of a row makes, y of "step x of y"; None where nothing tells."""
         if (stored := self.config.get("steps", {}).get(row)) is not None:
             return int(stored)
         ended = [r.step for r in self.replicas if r.row == row and r.diverged_at is None]
         return max(ended, default=None)
-
-    @cached_property
-    def records(self) -> dict[str, list[Record]]:
-        """Everything that was logged, by row: training first."""
-        by_row: dict[str, list[Record]] = {}
-        for record in (*self.metrics.training, *self.metrics.evaluations):
-            by_row.setdefault(record.row, []).append(record)
-        return by_row
 
     @cached_property
     def evaluations(self) -> pd.DataFrame:
@@ -311,18 +310,6 @@ class Run:
         """What was logged of training: the loss, the speed."""
         return tidy(self.metrics.training)
 
-    @cached_property
-    def ended(self) -> set[tuple[str, int]]:
-        """(row, seed) of every replica that has a result, or diverged."""
-        return {(replica.row, replica.seed) for replica in self.replicas}
-
-    @cached_property
-    def planned(self) -> set[tuple[str, int]]:
-        """(row, seed) of every replica that the config's groups name or that left a line."""
-        named = {(row, int(seed)) for group in self.config.get("groups", ()) for row, seed in group}
-        seen = {(row, each.seed) for row, own in self.records.items() for each in own}
-        return named | seen | self.ended
-
     def seeds_planned(self, row: str) -> set[int]:
         """The seeds of a row."""
         return {seed for name, seed in self.planned if name == row}
@@ -332,13 +319,6 @@ class Run:
         if named := self.config.get("rows", {}).get(row):
             return str(named)
         return next((r.description for r in self.replicas if r.row == row), "")
-
-    @cached_property
-    def row_names(self) -> list[str]:
-        """Every row planned or seen: those of `order` first, then the run's own."""
-        seen = [*self.config.get("rows", ()), *(r.row for r in self.replicas), *self.records]
-        places = {name: place for place, name in enumerate(self.order)}
-        return sorted(dict.fromkeys(seen), key=lambda row: places.get(row, len(places)))
 
     @cached_property
     def rows(self) -> dict[str, Row]:
@@ -381,23 +361,3 @@ class Run:
         lost = [r.seed for r in self.replicas if r.row == row and r.diverged_at is not None]
         own = frame[(frame["row"] == row) & ~frame["seed"].isin(lost)]
         return curves(own if seed is None else own[own["seed"] == seed])
-
-
-def read_run(workdir: Path, order: Sequence[str] = ()) -> Run:
-    """Everything the tables and curves of a workdir need; rows of `order` come first.
-
-    Raises:
-      ValueError: there is no such folder, or a stored result cannot be read; it is named.
-    """
-    workdir = Path(workdir)
-    if not workdir.is_dir():
-        raise ValueError(f"workdir {workdir} is not a folder; give the --workdir of a run")
-    config = results.read_config(workdir / results.CONFIG)
-    identity = Identity.of(config)
-    return Run(
-        workdir,
-        config,
-        results.read_results(workdir / results.RESULTS, identity),
-        results.read_metrics(workdir / results.METRICS, identity),
-        tuple(order),
-    )

@@ -29,7 +29,7 @@ def write(workdir: Path) -> str:
 
     Raises `ValueError` naming file and line where a stored result cannot be read.
     """
-    run = frame.read_run(workdir)
+    run = frame.Run(workdir)
     said, gallery = _texts_of(run), Gallery(workdir / "report" / "figures")
     shown, texts = result(run, said["Notes"]), said.get("Texts", [])
     sections: dict[str, list[Any]] = {

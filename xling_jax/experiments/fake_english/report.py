@@ -65,7 +65,7 @@ def write(workdir: Path) -> str:
     claims, and the notes as text. Raises `ValueError` naming file and line where a stored result
     cannot be read; arrays that cannot are named on the page.
     """
-    run = frame.read_run(workdir, published.ORDER)
+    run = frame.Run(workdir, published.ORDER)
     gallery = Gallery(workdir / "report" / "figures")
     shown, whole, said = tables(run), whole_table(run), _texts(run)
     verdicts = Verdicts(claims.of(run))

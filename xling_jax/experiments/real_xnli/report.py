@@ -13,7 +13,7 @@ from xling_jax.experiments.zero_shot.scores import BASELINES, Board
 from xling_jax.files import plain_name
 from xling_jax.report import page
 from xling_jax.report.claims import Decided, Evidence, RowEvidence, Verdicts
-from xling_jax.report.frame import Measure, Run, read_run
+from xling_jax.report.frame import Measure, Run
 from xling_jax.report.prose import diverged_at
 from xling_jax.report.table import ABSENT, Column, Line, Table
 from xling_jax.runs import results
@@ -28,7 +28,7 @@ def write(workdir: Path) -> str:
     Returns the table and the claims as text. Raises `ValueError` naming file and line where a
     stored result cannot be read.
     """
-    run, tuned = read_run(workdir), board(workdir)
+    run, tuned = Run(workdir), board(workdir)
     shown, verdicts = result(run, tuned), Verdicts(decide(run, tuned))
     sections: dict[str, list[Any]] = {
         "Results": [shown, shown.notes, page.all_metrics(run)],
@@ -43,7 +43,7 @@ def board(workdir: Path) -> Board:
     folder = workdir / TRANSFER
     if not (folder / results.CONFIG).exists():
         return Board(())
-    return scores.read(read_run(folder))
+    return scores.read(Run(folder))
 
 
 def languages(run: Run) -> list[str]:

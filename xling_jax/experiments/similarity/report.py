@@ -14,7 +14,7 @@ from xling_jax.experiments.similarity.rows import Pair
 from xling_jax.report import figures, page, table
 from xling_jax.report.claims import Verdicts
 from xling_jax.report.figures import Card, Entry, Gallery, Line, Score
-from xling_jax.report.frame import Curve, Measure, Run, read_run
+from xling_jax.report.frame import Curve, Measure, Run
 from xling_jax.report.prose import cut, plural, written
 from xling_jax.report.table import ABSENT, Column, Table, score, share
 
@@ -47,7 +47,7 @@ def write(workdir: Path) -> str:
     Returns the summary and the claims as text. Raises `ValueError` naming file and line where a
     stored result cannot be read.
     """
-    run = read_run(workdir)
+    run = Run(workdir)
     found, order = rows.pairs(run), rows.languages(run)
     verdicts = Verdicts(claims.decide(found, order))
     shown, said = summary(found), _texts(found)

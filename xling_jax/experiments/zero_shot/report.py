@@ -16,7 +16,7 @@ from xling_jax.experiments.zero_shot.scores import DELTA, DEV, MEAN, Board, Job,
 from xling_jax.report import page, table
 from xling_jax.report.claims import Verdicts
 from xling_jax.report.figures import COLOURS, Card, Entry, Gallery, Line, Score, bars
-from xling_jax.report.frame import Measure, Run, curve_of, curves, mean_of, read_run
+from xling_jax.report.frame import Measure, Run, curve_of, curves, mean_of
 from xling_jax.report.prose import cut, diverged_at
 from xling_jax.report.table import ABSENT, Column, Table, difference, percent
 from xling_jax.tasks import TASKS
@@ -34,7 +34,7 @@ def write(workdir: Path) -> str:
     Returns the tables and the claims as text. Raises `ValueError` naming file and line where a
     stored result cannot be read.
     """
-    run = read_run(workdir)
+    run = Run(workdir)
     board = scores.read(run)
     verdicts = Verdicts(claims.decide(board))
     said = notes.texts(run, board)

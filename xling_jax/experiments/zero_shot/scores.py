@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import groupby, islice
 from statistics import fmean
 
@@ -102,30 +101,19 @@ def settings_ended(jobs: Sequence[Job]) -> str:
     return f"{sum(len(job.ended) for job in jobs)} of {sum(job.planned for job in jobs)}"
 
 
-@dataclass(frozen=True)
 class Board:
-    """All jobs of a run, in the config's order."""
+    """All jobs of a run, in the config's order.
 
-    jobs: Sequence[Job]
+    sources: each pair with the language that is learned from. targets: each with the others.
+    """
 
-    @cached_property
-    def rows(self) -> list[str]:
-        return list(dict.fromkeys(job.row for job in self.jobs))
-
-    @cached_property
-    def tasks(self) -> list[str]:
-        return list(dict.fromkeys(job.task for job in self.jobs))
-
-    @cached_property
-    def sources(self) -> list[Place]:
-        """Each pair with the language that is learned from."""
-        return list(dict.fromkeys((job.pair, job.languages[0]) for job in self.jobs))
-
-    @cached_property
-    def targets(self) -> list[Place]:
-        """Each pair with the languages that are not learned from."""
-        every = ((job.pair, name) for job in self.jobs for name in job.languages[1:])
-        return list(dict.fromkeys(every))
+    def __init__(self, jobs: Sequence[Job]):
+        self.jobs = jobs
+        self.rows = list(dict.fromkeys(job.row for job in jobs))
+        self.tasks = list(dict.fromkeys(job.task for job in jobs))
+        self.sources = list(dict.fromkeys((job.pair, job.languages[0]) for job in jobs))
+        others = ((job.pair, name) for job in jobs for name in job.languages[1:])
+        self.targets = list(dict.fromkeys(others))
 
     def of(self, row: str, task: str) -> list[Job]:
         """The jobs of a row and a task, one a pair."""
