@@ -2,8 +2,8 @@
 
 All of them hold on the paper's own table. Scores are in percent, and a row's score on a task is the
 mean over target languages unless a claim names one. Where the paper gives no threshold ("modest",
-"reasonably strong", "random"), it is ours. Rows are named with a task, or alone where the tasks
-are averaged.
+"reasonably strong", "random"), it is ours. Rows are named with a task, as ROW/TASK, or alone where
+the tasks are averaged.
 """
 
 from __future__ import annotations
@@ -28,14 +28,9 @@ def _in(language: str) -> str:
     return "" if language == MEAN else f" in {language}"
 
 
-def _as_row(place: str) -> str:
-    """The name of TASK/ROW in evidence."""
-    return "/".join(reversed(place.split("/", 1)))
-
-
-def score(place: str, language: str = MEAN) -> Quantity:
-    """The score on TASK/ROW, the mean over target languages or that of one."""
-    return claims.metric(language, _as_row(place), f"score{_in(language)}", percent)
+def score(row: str, language: str = MEAN) -> Quantity:
+    """The score on ROW/TASK, the mean over target languages or that of one."""
+    return claims.metric(language, row, f"score{_in(language)}", percent)
 
 
 def average(row: str) -> Quantity:
@@ -43,22 +38,22 @@ def average(row: str) -> Quantity:
     return claims.metric(AVERAGE, row, AVERAGE, percent)
 
 
-def above(place: str, language: str) -> Quantity:
-    """How much the score on TASK/ROW in a language is above the better baseline."""
+def above(row: str, language: str) -> Quantity:
+    """How much the score on ROW/TASK in a language is above the better baseline."""
     name = f"points above baselines{_in(language)}"
-    return claims.metric(f"above_{language}", _as_row(place), name, difference)
+    return claims.metric(f"above_{language}", row, name, difference)
 
 
-def gain(place: str, since: str, language: str = MEAN) -> Quantity:
-    """How much the score on TASK/ROW is above that of another row."""
-    both = score(place, language), score(f"{place.partition('/')[0]}/{since}", language)
-    return claims.surplus(f"gain{_in(language)} over {since}", *both, both[0].row, difference)
+def gain(row: str, since: str, language: str = MEAN) -> Quantity:
+    """How much the score on ROW/TASK is above that of another row."""
+    both = score(row, language), score(f"{since}/{row.rpartition('/')[2]}", language)
+    return claims.surplus(f"gain{_in(language)} over {since}", *both, row, difference)
 
 
-def cost(place: str, language: str = MEAN) -> Quantity:
-    """How much the score of row `DEFAULT` is above that on TASK/ROW."""
-    both = score(f"{place.partition('/')[0]}/{scores.DEFAULT}", language), score(place, language)
-    return claims.surplus(f"cost{_in(language)}", *both, both[1].row, percent)
+def cost(row: str, language: str = MEAN) -> Quantity:
+    """How much the score of row `DEFAULT` is above that on ROW/TASK."""
+    both = score(f"{scores.DEFAULT}/{row.rpartition('/')[2]}", language), score(row, language)
+    return claims.surplus(f"cost{_in(language)}", *both, row, percent)
 
 
 QUANTITIES: Mapping[str, Callable[..., Quantity]] = {
