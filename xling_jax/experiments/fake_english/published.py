@@ -8,7 +8,8 @@ that is evaluated: `deep` in the names of metrics.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from xling_jax.evaluators.registry import EVALUATORS
@@ -45,48 +46,35 @@ SEARCH = {row: f"{name}[{value}]" for name, by in TRIED.items() for row, value i
 CRITERIA = ("perplexity_train", "perplexity_dev")
 
 
-@dataclass(frozen=True)
-class Layout:
-    """A table of the paper: what it shows, its number, and its rows in order.
+class Layout(NamedTuple):
+    """A table of the paper: what it shows, its rows in order, and what is printed of them.
 
-    A run has the table if it has one of its `own` rows; the others are shared with another table.
+    A run has the table if it has one of its rows but for the first `shared`, which others have too.
     """
 
     title: str
-    caption: str
-    rows: tuple[str, ...]
-    own: tuple[str, ...]
-    number: int = 0
-
-    @property
-    def name(self) -> str:
-        """The title as part of a file's name."""
-        return self.title.lower().replace(" ", "")
-
-    def find(self, row: str) -> Line | None:
-        """The printed line of a row in this table."""
-        found = (line for line in LINES if (line.more["table"], line.row) == (self.number, row))
-        return next(found, None)
+    caption: str = ""
+    rows: Sequence[str] = ()
+    shared: int = 0
+    lines: Mapping[str, Line] = {}
 
 
-_FIRST, _SECOND, _LONG = (
-    tuple(line.row for line in LINES if line.more["table"] == number) for number in (1, 2, 10)
-)
+def _layout(number: int, caption: str, shared: int = 0) -> Layout:
+    lines = {line.row: line for line in LINES if line.more["table"] == number}
+    return Layout(f"Table {number}", caption, tuple(lines), shared, lines)
+
+
 LAYOUTS = (
-    Layout("Table 1", "Architecture, word order, model size", _FIRST, _FIRST, 1),
-    Layout("Table 2", "Parallel and non-parallel text", _SECOND, _SECOND[1:], 2),
-    # The published table also repeats row 0.
-    Layout("Table 10", "The largest model trained for long", _LONG, _LONG[1:], 10),
-    Layout("Search", "Learning rates and epochs, by perplexity", ("0", *SEARCH), tuple(SEARCH)),
+    _layout(1, "Architecture, word order, model size"),
+    _layout(2, "Parallel and non-parallel text", 1),
+    _layout(10, "The largest model trained for long", 1),  # the published one repeats row 0 too
+    Layout("Search", "Learning rates and epochs, by perplexity", ("0", *SEARCH), 1),
 )
 ORDER = tuple(dict.fromkeys(row for layout in LAYOUTS for row in layout.rows))
 
 
 def find(experiment: str, row: str) -> Line | None:
-    """The paper's line for a row of an experiment, or None.
-
-    Where tables repeat a row, the first of Tables 1, 2 and 10 counts.
-    """
+    """The paper's line for a row of an experiment, or None; of several tables, in the first."""
     lines = LINES if experiment == EXPERIMENT else ()
     return next((line for line in lines if line.row == row), None)
 

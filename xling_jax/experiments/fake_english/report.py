@@ -33,8 +33,7 @@ TOLD_APART = ("0", "15", "30", "21", "17")
 MOST_ROWS = 6
 FEWEST_TRIALS = 3
 _SEARCH = published.LAYOUTS[-1]
-_OTHERS = Layout("Other rows", "", (), ())
-_WHOLE = Layout("Results", "", (), ())
+_OTHERS, _WHOLE = Layout("Other rows"), Layout("Results")
 _SCORES = (
     Score(f"retrieval_{frame.DEEP}", "retrieval", figures.COLOURS[0]),
     Score(f"translation_{frame.DEEP}", "translation", figures.COLOURS[5]),
@@ -101,7 +100,7 @@ def tables(run: Run) -> list[Table]:
     for layout in published.LAYOUTS:
         more = tried if layout is _SEARCH else []
         names = [name for name in trained if name in layout.rows] + more
-        if set(names) & {*layout.own, *more}:
+        if set(names) & {*layout.rows[layout.shared :], *more}:
             names = _by_value(run, names) if layout is _SEARCH else names
             found.append(_table(run, layout, names))
     others = [name for name in rest if name not in tried]
@@ -139,10 +138,11 @@ def _table(run: Run, layout: Layout, names: Sequence[str]) -> Table:
                 more={"table": "", "deep_layer": frame.deep_layer(row.metrics) or ""},
             )
         )
-        lines += [line for each in layouts if (line := each.find(name))]
+        lines += [each.lines[name] for each in layouts if name in each.lines]
     columns = _columns(lines, run.layers)
     notes = _texts(run, names, lines)["Notes"]
-    return Table(layout.name, layout.title, layout.caption, columns, lines, notes, is_stacked=True)
+    file = layout.title.lower().replace(" ", "")
+    return Table(file, layout.title, layout.caption, columns, lines, notes, is_stacked=True)
 
 
 def _layers(lines: Sequence[table.Line]) -> list[int]:
