@@ -133,6 +133,8 @@ def _texts_of(run: Run) -> dict[str, list[str]]:
     seeds, scale = sorted({seed for _, seed in run.planned}), run.config.get("scale")
     setting = (seeds and plural("seed", seeds), scale and f"scale {scale}",
                named and plural("language", named))  # fmt: skip
+    every = [of for row in rows for of in curves_by_layer(row.metrics).values()]
+    curves = [curve for by_task in every for curve in by_task.values()]
     measured = [name for row in rows for name in row.metrics]
     return page.said(
         __file__,
@@ -140,7 +142,7 @@ def _texts_of(run: Run) -> dict[str, list[str]]:
         measured,
         measured=set(measured),
         languages=named,
-        over=["both directions", _layers(run), *["all languages"] * (len(named) > 2)],
+        layers=sorted({int(layer) for curve in curves for layer in curve.steps}),
         among=partial(_among, run),
         cut=[f"{100 * share:.0f} % ({name})" for name, share in cut.items() if share],
         scored=scored,
@@ -157,20 +159,6 @@ def _by_language(run: Run, name: str) -> dict[str, list[float]]:
         for language, value in by_language(row.metrics, name).items():
             found.setdefault(language, []).append(value.mean)
     return found
-
-
-def _layers(run: Run) -> str:
-    """The layers whose vectors were compared, in words."""
-    each = (curves_by_layer(row.metrics).values() for row in run.rows.values())
-    curves = [curve for own in each for by_task in own for curve in by_task.values()]
-    layers = sorted({int(layer) for curve in curves for layer in curve.steps})
-    if not layers:
-        return "the evaluated layers"
-    if len(layers) == 1:
-        return f"layer {layers[0]} alone"
-    if layers == list(range(layers[0], layers[-1] + 1)):
-        return f"layers {layers[0]} to {layers[-1]}"
-    return f"layers {listed(map(str, layers))}"
 
 
 def _among(run: Run, task: str, things: str) -> str:

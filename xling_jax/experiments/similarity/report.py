@@ -29,11 +29,6 @@ _SCORES = (
     Score("words_p1", "embeddings of single-piece words", figures.COLOURS[0]),
     Score("static_p1", "static vectors of the same words", figures.COLOURS[5]),
 )
-_KINDS = {
-    rows.BILINGUAL: "bilingual: one model reads both languages",
-    rows.MONOLINGUAL: "monolingual: each language has a model of its own",
-    rows.RANDOM: "random: the other language's encoder has random weights, as a lower bound",
-}
 _SIZES = {
     "learned": "pairs of sentences for CKA and maps",
     "tested": "for retrieval",
@@ -89,7 +84,7 @@ def _texts(found: Sequence[Pair]) -> dict[str, list[str]]:
     """Everything there is to say about rows, the measures that they have, and the figures."""
     return written(
         __file__,
-        kinds=[text for kind, text in _KINDS.items() if any(p.kind == kind for p in found)],
+        kinds={pair.kind for pair in found},
         has_other_seed=any(pair.row == rows.OTHER_SEED for pair in found),
         measures={name.split("_")[0] for pair in found for name in pair.metrics},
         empty=[pair.row for pair in found if pair.has_ended and not pair.metrics],

@@ -27,12 +27,14 @@ def texts(run: Run, board: Board) -> dict[str, list[str]]:
     """Everything there is to say about the jobs of a run, and the figures."""
     numbers = [len(board.scores(row, task, board.targets))
                for task in board.tasks for row in board.rows]  # fmt: skip
+    tried = Counter(scores.job_of(name) for name in {name for name, _ in run.planned})
     return written(
         __file__,
         counted=[f"{TASKS[task].title}: {TASKS[task].described(run.field(task) or {})}."
                  for task in board.tasks],
         sizes=[f"{title} {listed(own)}" for title, own in _most(board, "examples_", "of {}")],
-        choice=_choice(run, board),
+        most=max((tried[job.name] for job in board.jobs), default=1),
+        best=scores.best_of(run),
         is_partial=any(0 < number < len(board.targets) for number in numbers),
         seeds=len({each.seed for job in board.jobs for each in job.chosen}),
         below=_below(board),
@@ -68,17 +70,6 @@ def _most(board: Board, start: str, name: str) -> list[tuple[str, list[str]]]:
                  for own, value in found.items() if value]  # fmt: skip
         every.append((TASKS[task].title, texts))
     return [(title, texts) for title, texts in every if texts]
-
-
-def _choice(run: Run, board: Board) -> str:
-    """Which of the settings the scores are of."""
-    tried = Counter(scores.job_of(name) for name in {name for name, _ in run.planned})
-    most, number = max((tried[job.name] for job in board.jobs), default=1), scores.best_of(run)
-    if most < 2:
-        return "the one setting that is tried"
-    if number == 1:
-        return f"the best of at most {most} settings"
-    return f"the best {number} of at most {most} settings, the mean of them"
 
 
 def _below(board: Board) -> dict[str, list[str]]:
