@@ -25,10 +25,7 @@ SCORES = (
 
 
 def write(workdir: Path) -> str:
-    """Writes `report/report.html`, `tables/` and `figures/` of a run; returns the table as text.
-
-    Raises `ValueError` naming file and line where a stored result cannot be read.
-    """
+    """Writes the report of a run, ended or not; returns the table as text."""
     run = frame.Run(workdir)
     said, gallery = _texts_of(run), Gallery(workdir / "report" / "figures")
     shown, texts = result(run, said["Notes"]), said.get("Texts", [])

@@ -58,12 +58,7 @@ _FITS = published.CRITERIA
 
 
 def write(workdir: Path) -> str:
-    """Writes `report/report.html`, `report/tables/` and `report/figures/` of a run, ended or not.
-
-    Only figures whose numbers changed are drawn anew. Returns the tables, what became of the
-    claims, and the notes as text. Raises `ValueError` naming file and line where a stored result
-    cannot be read; arrays that cannot are named on the page.
-    """
+    """Writes the report of a run, ended or not; returns tables, claims and notes as text."""
     run = frame.Run(workdir, published.ORDER)
     gallery = Gallery(workdir / "report" / "figures")
     shown, whole, said = tables(run), whole_table(run), _texts(run)

@@ -23,11 +23,7 @@ TASK = "nli"
 
 
 def write(workdir: Path) -> str:
-    """Writes `report/report.html` and `tables/` of a run, ended or not.
-
-    Returns the table and the claims as text. Raises `ValueError` naming file and line where a
-    stored result cannot be read.
-    """
+    """Writes the report of a run, ended or not; returns the table and the claims as text."""
     run, tuned = Run(workdir), board(workdir)
     shown, verdicts = result(run, tuned), Verdicts(decide(run, tuned))
     sections: dict[str, list[Any]] = {

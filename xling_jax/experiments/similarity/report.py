@@ -37,11 +37,7 @@ _SIZES = {
 
 
 def write(workdir: Path) -> str:
-    """Writes `report/report.html`, `tables/` and `figures/` of a run, ended or not.
-
-    Returns the summary and the claims as text. Raises `ValueError` naming file and line where a
-    stored result cannot be read.
-    """
+    """Writes the report of a run, ended or not; returns the summary and the claims as text."""
     run = Run(workdir)
     found, order = rows.pairs(run), rows.languages(run)
     verdicts = Verdicts(claims.decide(found, order))

@@ -29,11 +29,7 @@ _KEPT = re.compile(r"([^;]+);first\[(\d+)\](;map)?")
 
 
 def write(workdir: Path) -> str:
-    """Writes `report/report.html`, `tables/` and `figures/` of a run, ended or not.
-
-    Returns the tables and the claims as text. Raises `ValueError` naming file and line where a
-    stored result cannot be read.
-    """
+    """Writes the report of a run, ended or not; returns the tables and the claims as text."""
     run = Run(workdir)
     board = scores.read(run)
     verdicts = Verdicts(claims.decide(board))
