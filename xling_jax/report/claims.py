@@ -29,7 +29,7 @@ from xling_jax.files import write_beside
 from xling_jax.records import UNKNOWN, Identity
 from xling_jax.report import table
 from xling_jax.report.frame import Curve, Measure, decoded, minus
-from xling_jax.report.prose import cut, plural
+from xling_jax.report.prose import cut, grouped, plural
 
 # Outcomes; undecided: a difference within its standard error over seeds; not run: something that
 # the claim needs is not there.
@@ -78,10 +78,8 @@ class Evidence:
 
     def usable(self, *names: str) -> list[RowEvidence]:
         """Rows that have ended; raises `Missing` naming those that have not, and why."""
-        wrong: dict[str, list[str]] = {}
-        for name in names:
-            if name not in self.rows:
-                wrong.setdefault(self.unusable.get(name, self.elsewhere), []).append(name)
+        wrong = grouped((self.unusable.get(name, self.elsewhere), name)
+                        for name in names if name not in self.rows)  # fmt: skip
         if wrong:
             raise Missing("; ".join(f"{why}: {plural('row', rows)}" for why, rows in wrong.items()))
         return [self.rows[name] for name in names]

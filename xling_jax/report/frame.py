@@ -20,6 +20,7 @@ import pandas as pd
 
 from xling_jax.evaluators.registry import EVALUATORS, Evaluator
 from xling_jax.records import Identity
+from xling_jax.report.prose import grouped
 from xling_jax.runs import results
 from xling_jax.runs.results import Record
 
@@ -263,9 +264,7 @@ class Run:
         self.texts: list[dict[str, Any]] = list(self.config.get("texts", ()))
         # Older runs have another name for it.
         self.layers = self.setting("models", "layers") or self.setting("models", "num_layers")
-        self.records: dict[str, list[Record]] = {}
-        for record in (*self.metrics.training, *self.metrics.evaluations):
-            self.records.setdefault(record.row, []).append(record)
+        self.records = grouped((record.row, record) for kind in self.metrics for record in kind)
         self.ended = {(replica.row, replica.seed) for replica in self.replicas}
         named = {(row, int(seed)) for group in self.config.get("groups", ()) for row, seed in group}
         seen = {(row, each.seed) for row, own in self.records.items() for each in own}

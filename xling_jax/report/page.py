@@ -19,7 +19,7 @@ from xling_jax.report import table
 from xling_jax.report.claims import Verdicts
 from xling_jax.report.figures import Card, can_draw
 from xling_jax.report.frame import Row, Run, explained
-from xling_jax.report.prose import plural, written
+from xling_jax.report.prose import grouped, plural, written
 from xling_jax.report.table import ABSENT, Table, kind_of
 from xling_jax.runs.results import Record
 
@@ -110,26 +110,21 @@ def progress(run: Run) -> str:
     return text + (" Nothing has been evaluated yet." if is_new else "")
 
 
-def row_notes(rows: Iterable[Row]) -> list[str]:
+def row_notes(rows: Sequence[Row]) -> list[str]:
     """Which seeds diverged, and which rows still train."""
-    notes, so_far = [], dict[int, list[str]]()
+    notes = []
     for row in rows:
         if row.diverged:
-            by_step: dict[int, list[int]] = {}
-            for seed, step in sorted(row.diverged.items()):
-                by_step.setdefault(step, []).append(seed)
+            by_step = grouped((step, seed) for seed, step in sorted(row.diverged.items()))
             where = [f"{plural('seed', seeds)} at step {step:,}" for step, seeds in by_step.items()]
             are = "are" if len(row.diverged) > 1 else "is"
             notes.append(f"Row {row.name}: {', '.join(where)} diverged and {are} in no mean.")
-        if row.step is not None and row.is_so_far:
-            so_far.setdefault(row.step, []).append(row.name)
-        elif row.running and row.seeds:
+        if row.running and row.seeds and not row.is_so_far:
             seeds = ", ".join(map(str, row.running))
             notes.append(f"Row {row.name}: still training, and not in the means: seeds {seeds}.")
-    for step, of in so_far.items():
-        notes.append(f"{plural('Row', of)} still in training: the figures are those of step "
-                     f"{step:,}.")  # fmt: skip
-    return notes
+    so_far = grouped((row.step, row.name) for row in rows if row.is_so_far)
+    return notes + [f"{plural('Row', of)} still in training: the figures are those of step "
+                    f"{step:,}." for step, of in so_far.items()]  # fmt: skip
 
 
 def said(
@@ -210,10 +205,8 @@ def settings(
 
 def _steps(run: Run, rows: Sequence[str]) -> str:
     """The updates of a replica, and which rows make another number of them."""
-    by_number: dict[int, list[str]] = {}
-    for row in rows:
-        if (steps := run.steps_of(row)) is not None:
-            by_number.setdefault(steps, []).append(row)
+    by_number = grouped((steps, row) for row in rows
+                        if (steps := run.steps_of(row)) is not None)  # fmt: skip
     if not by_number:
         return ABSENT
     usual = max(by_number, key=lambda steps: len(by_number[steps]))

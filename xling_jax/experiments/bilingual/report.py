@@ -13,7 +13,7 @@ from xling_jax.evaluators.registry import DICTIONARY, EVALUATORS, SENTENCES, nam
 from xling_jax.report import figures, frame, page, table
 from xling_jax.report.figures import Card, Gallery, Line, Score
 from xling_jax.report.frame import Curve, Measure, Run, by_language
-from xling_jax.report.prose import listed, plural, spread
+from xling_jax.report.prose import grouped, listed, plural, spread
 from xling_jax.report.table import Column, Table
 
 TASKS = {name: EVALUATORS[name].title for name in names(SENTENCES, DICTIONARY)}
@@ -89,10 +89,9 @@ def _overview(run: Run, gallery: Gallery) -> list[Card]:
 
 def over_layers(run: Run) -> dict[str, list[Line]]:
     """For each other language, in the config's order, the scores of every row over layers."""
-    found: dict[str, list[Line]] = {}
-    for number, row in enumerate(run.rows.values()):
-        for language, by_task in curves_by_layer(row.metrics).items():
-            found.setdefault(language, []).append(Line(row.name, number, by_task))
+    found = grouped((language, Line(row.name, number, by_task))
+                    for number, row in enumerate(run.rows.values())
+                    for language, by_task in curves_by_layer(row.metrics).items())  # fmt: skip
     order = [*languages(run), *sorted(found)]
     return {language: found[language] for language in dict.fromkeys(order) if language in found}
 
@@ -151,11 +150,8 @@ def _texts_of(run: Run) -> dict[str, list[str]]:
 
 def _by_language(run: Run, name: str) -> dict[str, list[float]]:
     """A metric of each language in every row that has it."""
-    found: dict[str, list[float]] = {}
-    for row in run.rows.values():
-        for language, value in by_language(row.metrics, name).items():
-            found.setdefault(language, []).append(value.mean)
-    return found
+    return grouped((language, value.mean) for row in run.rows.values()
+                   for language, value in by_language(row.metrics, name).items())  # fmt: skip
 
 
 def _among(run: Run, task: str, things: str) -> str:

@@ -17,7 +17,7 @@ from xling_jax.experiments.zero_shot.scores import MEAN, Board, Place
 from xling_jax.report import claims
 from xling_jax.report.claims import Decided, Evidence, Filled, Quantity, RowEvidence
 from xling_jax.report.frame import Measure, mean_of
-from xling_jax.report.prose import listed
+from xling_jax.report.prose import grouped, listed
 from xling_jax.report.table import difference, percent
 from xling_jax.tasks import PAPER
 
@@ -88,9 +88,7 @@ def of_run(board: Board) -> Evidence:
 def _by_language(board: Board, task: str, found: Mapping[Place, Measure]) -> dict[str, Measure]:
     """The scores in target languages, over the pairs that test them, and their mean; those above
     the better baseline as `above_LANGUAGE`."""
-    pairs: dict[str, list[Measure]] = {}
-    for (_, language), value in found.items():
-        pairs.setdefault(language, []).append(value)
+    pairs = grouped((language, value) for (_, language), value in found.items())
     means = {language: mean_of(values) for language, values in pairs.items()}
     better: dict[str, float] = {}
     for which in scores.BASELINES:

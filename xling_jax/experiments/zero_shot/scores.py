@@ -14,6 +14,7 @@ from statistics import fmean
 
 from xling_jax.report import table
 from xling_jax.report.frame import Measure, Run, mean_of, measured, minus
+from xling_jax.report.prose import grouped
 from xling_jax.runs.results import Replica
 from xling_jax.tasks import TASKS
 
@@ -154,12 +155,8 @@ class Board:
 
 def read(run: Run) -> Board:
     """Every job, planned or seen, begun or not."""
-    planned: dict[str, set[tuple[str, int]]] = {}
-    for name, seed in run.planned:
-        planned.setdefault(job_of(name), set()).add((name, seed))
-    ended: dict[str, list[Replica]] = {}
-    for replica in run.replicas:
-        ended.setdefault(job_of(replica.row), []).append(replica)
+    planned = grouped((job_of(name), (name, seed)) for name, seed in run.planned)
+    ended = grouped((job_of(replica.row), replica) for replica in run.replicas)
     logged = {(r.row, r.seed) for own in run.records.values() for r in own}
     found = []
     for name in dict.fromkeys([*run.config.get("rows", ()), *ended, *sorted(planned)]):
@@ -167,7 +164,7 @@ def read(run: Run) -> Board:
         row, _, task = rest.rpartition("/")
         if not row or task not in TASKS or "-" not in pair:
             continue
-        own, replicas = planned.get(name, set()), ended.get(name, [])
+        own, replicas = set(planned.get(name, ())), ended.get(name, [])
         described = run.description(name) or next((r.description for r in replicas), "")
         chosen = _chosen(replicas, f"{TASKS[task].metric}_{DEV}", best_of(run))
         scores = _scores(chosen, f"{TASKS[task].metric}_")
