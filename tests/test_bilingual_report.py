@@ -19,6 +19,7 @@ from xling_jax.experiments.bilingual import report as bilingual
 from xling_jax.models import partition
 from xling_jax.models.bert import BertConfig
 from xling_jax.models.heads import initial_params
+from xling_jax.report.figures import over_training
 from xling_jax.report.frame import Measure, Run
 from xling_jax.runs import results
 
@@ -162,7 +163,7 @@ def test_the_table_has_means_and_standard_deviations_over_seeds(ended: Path) -> 
 
 def test_a_row_keeps_its_colour_whatever_rows_there_are(going: Path) -> None:
     run = Run(going)
-    numbers = {line.label: line.number for line in bilingual.over_training(run, "{}")}
+    numbers = {line.label: line.number for line in over_training(run, "{}")}
     assert numbers == {"default": 0, "no_anchors": 2, "sep_emb": 3}
     layers = bilingual.over_layers(run)
     assert list(layers) == ["far", "near"]

@@ -89,7 +89,8 @@ def test_bars_have_every_row_with_the_papers_value_and_none_as_zero(
     mixed: frame.Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn: list[Any] = []
-    monkeypatch.setattr(report, "bars", lambda *inputs: drawn.append(inputs))
+    draw = figures.bars
+    monkeypatch.setattr(figures, "bars", lambda *inputs: drawn.append(inputs))
     report._overview(mixed, Gallery(tmp_path))
     shown, scores, *_ = drawn[0]
     entries = {entry.label.split(":")[0]: entry for entry in shown}
@@ -97,7 +98,7 @@ def test_bars_have_every_row_with_the_papers_value_and_none_as_zero(
     assert entries["0"].paper["retrieval_deep"].mean == 0.97 and entries["lr1e-4"].paper == {}
     assert entries["0"].ours["mu"] == mixed.rows["0"].metrics["mu"]
     assert entries["lr2e-2"].ours == {} and "diverged" in entries["lr2e-2"].message
-    left, right = figures.bars(*drawn[0]).axes
+    left, right = draw(*drawn[0]).axes
     # Three bars for every row that has numbers, and none for the one that diverged.
     bars = [patch for patch in left.patches if 0 < patch.get_height() < 0.5]
     assert len(bars) == len(scores) * 6

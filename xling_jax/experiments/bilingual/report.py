@@ -26,7 +26,7 @@ SCORES = (
 
 def write(workdir: Path) -> str:
     """Writes the report of a run, ended or not; returns the table as text."""
-    run = frame.Run(workdir)
+    run = Run(workdir)
     said, gallery = _texts_of(run), Gallery(workdir / "report" / "figures")
     shown, texts = result(run, said["Notes"]), said.get("Texts", [])
     sections: dict[str, list[Any]] = {

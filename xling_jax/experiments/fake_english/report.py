@@ -59,7 +59,7 @@ _FITS = published.CRITERIA
 
 def write(workdir: Path) -> str:
     """Writes the report of a run, ended or not; returns tables, claims and notes as text."""
-    run = frame.Run(workdir, published.ORDER)
+    run = Run(workdir, published.ORDER)
     gallery = Gallery(workdir / "report" / "figures")
     shown, whole, said = tables(run), whole_table(run), _texts(run)
     verdicts = Verdicts(claims.of(run))

@@ -42,27 +42,24 @@ def write(workdir: Path) -> str:
     found, order = rows.pairs(run), rows.languages(run)
     verdicts = Verdicts(claims.decide(found, order))
     shown, said = summary(found), _texts(found)
-    by_layer = [each for each in layer_tables(found) if any(line.cells for line in each.lines)]
-    below = {each.name: each for each in by_layer}
+    by_layer = {each.name: each for each in layer_tables(found)
+                if any(line.cells for line in each.lines)}  # fmt: skip
     gallery = Gallery(workdir / "report" / "figures")
     kinds = rows.by_kind(found, order)
     retrieval = lines(kinds, {"": ("sentences", ""), ", no map": ("unmapped", "")})
-    drawn = {
-        "Similarity of layers": _heat(kinds, gallery),
-        "Sentences": _curves(gallery, "sentences", "Sentence retrieval by layer", retrieval),
-        "Words": _words(found, kinds, gallery),
-    }
-    names = (("cka",), ("sentences",), ("words", "words_by_layer"))
     sections: dict[str, list[Any]] = {
         "Results": [shown, shown.notes, page.all_metrics(run)],
         "Claims": [verdicts] if found else [],
-        **{
-            heading: [page.Figures(said[heading], cards), *(below.get(name) for name in own)]
-            for (heading, cards), own in zip(drawn.items(), names, strict=True)
-        },
-        "What was run": page.settings(run),
     }
-    table.write(by_layer, workdir / "report" / "tables")
+    for heading, cards, names in (
+        ("Similarity of layers", _heat(kinds, gallery), ["cka"]),
+        ("Sentences", _curves(gallery, "sentences", "Sentence retrieval by layer", retrieval),
+         ["sentences"]),
+        ("Words", _words(found, kinds, gallery), ["words", "words_by_layer"]),
+    ):  # fmt: skip
+        sections[heading] = [page.Figures(said[heading], cards), *map(by_layer.get, names)]
+    sections["What was run"] = page.settings(run)
+    table.write(by_layer.values(), workdir / "report" / "tables")
     return page.write(run, _state(run), sections, [shown], verdicts)
 
 
@@ -168,6 +165,11 @@ def _measures(found: Sequence[Pair], measures: Mapping[str, tuple[str, str]]) ->
 Cells = tuple[str, Mapping[str, float]]  # of a pair: its label, and `_cka`
 
 
+def blocks(kinds: Mapping[str, Sequence[Pair]]) -> dict[str, list[Cells]]:
+    """CKA of every pair of each kind."""
+    return {kind or OTHERS: [(p.label, _cka(p)) for p in own] for kind, own in kinds.items()}
+
+
 def heat(shown: Mapping[str, Sequence[Cells]]) -> Figure:
     """W&C Figure 7: layers and their mean over pairs of models, a block for each kind of pair."""
     every = [cells for own in shown.values() for cells in own]
@@ -205,7 +207,7 @@ def heat(shown: Mapping[str, Sequence[Cells]]) -> Figure:
 
 
 def _heat(kinds: Mapping[str, Sequence[Pair]], gallery: Gallery) -> list[Card]:
-    shown = {kind or OTHERS: [(p.label, _cka(p)) for p in own] for kind, own in kinds.items()}
+    shown = blocks(kinds)
     every = [values for own in shown.values() for _, values in own]
     wide = len(every) > 6
     return gallery.card("cka", "CKA of every layer", heat, shown, wide=wide) if any(every) else []
