@@ -211,9 +211,9 @@ def test_the_heat_table_has_a_cell_for_every_number(going: Path) -> None:
     # 8 columns, of which three are empty, of 5 layers and their mean.
     assert len(texts) == 8 * 6 and texts.count("–") == 3 * 6
     for (_, own), above, below in zip(shown.items(), axes, axes[len(shown) :], strict=False):
-        first = [f"{c.values['L0']:.2f}"[1:] if c.values else "–" for c in own]
+        first = [f"{values['L0']:.2f}"[1:] if values else "–" for _, values in own]
         assert [text.get_text() for text in above.texts][: len(own)] == first
-        empty = [not c.values for c in own]
+        empty = [not values for _, values in own]
         for panel, number in ((above, 5), (below, 1)):
             mask = np.ma.getmaskarray(panel.collections[0].get_array()).reshape(number, -1)
             assert mask.tolist() == [empty] * number
