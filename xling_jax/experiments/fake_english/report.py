@@ -14,11 +14,7 @@ from typing import Any
 
 from xling_jax.evaluators.registry import EVALUATORS, PIECES, SENTENCES, TOKENS, names
 from xling_jax.experiments.fake_english import claims, published
-from xling_jax.experiments.fake_english.figures import (
-    over_values,
-    position_similarity,
-    token_embeddings,
-)
+from xling_jax.experiments.fake_english import figures as embeddings
 from xling_jax.experiments.fake_english.published import Layout
 from xling_jax.files import write_beside
 from xling_jax.report import figures, frame, page, table
@@ -73,8 +69,8 @@ def write(workdir: Path) -> str:
         "Training": [page.Figures(said["Training"], _training(run, gallery))],
     }
     for heading, name, draw in (
-        ("Token embeddings", "tokens", token_embeddings),
-        ("Position similarities", "positions", position_similarity),
+        ("Token embeddings", "tokens", embeddings.token_embeddings),
+        ("Position similarities", "positions", embeddings.position_similarity),
     ):
         cards, errors = _stored(run, gallery, name, draw)
         sections[heading] = [page.Figures(said[heading], cards), *errors]
@@ -165,14 +161,7 @@ def _texts(
     run: Run, names: Sequence[str] = (), lines: Sequence[table.Line] = ()
 ) -> dict[str, list[str]]:
     """Everything there is to say about some rows of a run, the lines they became, and figures."""
-    differences = []
-    if (scale := run.config.get("scale", "paper")) != "paper":
-        differences.append(f"the scale is {scale!r}")
-    if not any(text.get("sentences") == published.TRAINING_SENTENCES for text in run.texts):
-        differences.append(
-            f"the training text is not known to be the paper's ({published.TRAINING_SENTENCES:,} "
-            "sentences of the Easy-to-Read Bible)"
-        )
+    sizes = {text.get("sentences") for text in run.texts}
     ours = {line.candidates for line in lines if line.ours}
     return page.said(
         __file__,
@@ -180,7 +169,8 @@ def _texts(
         (name for line in lines for name in line.cells),
         paper=published,
         has_best=any(line.best for line in lines),
-        differences=differences,
+        scale=run.config.get("scale", "paper"),
+        is_papers_text=published.TRAINING_SENTENCES in sizes,
         layers=_layers(lines),
         depth=run.layers,
         among=ours - {ABSENT, str(published.CANDIDATES)},
@@ -204,7 +194,7 @@ def _searched(run: Run, gallery: Gallery) -> list[Card]:
     for name, own in published.trials(run).items():
         if len(own) >= FEWEST_TRIALS and any(trial.row.metrics for trial in own):
             alt = f"Perplexities and mu over {name.replace('-', ' ')}"
-            cards += gallery.card(f"search_{name}", alt, over_values, name, own)
+            cards += gallery.card(f"search_{name}", alt, embeddings.over_values, name, own)
     return cards
 
 
