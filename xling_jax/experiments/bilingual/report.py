@@ -179,15 +179,9 @@ def _sources(run: Run) -> dict[str, Any]:
             shown = f"{name} ({', '.join(sizes)})" if sizes else name
             by_language.setdefault(str(text.get("language", "")), []).append(shown)
     own = [run.field("corpora", name, "train") for name in languages(run)]
-    counted = {
-        "train": "sentences of each language to train",
-        "dev": "held out",
-        "test": "translated",
-    }
-    limits = {part: run.setting("corpora", f"{part}_sentences") for part in counted}
+    parts = ("train", "dev", "test")
     return {
         "trained": [f"{name}: {', '.join(found)}" for name, found in by_language.items()],
-        "limit": limits["train"],
         "is_embedded": bool(own) and all(train == SYNTHETIC for train in own),
-        "sizes": [f"{number:,.0f} {counted[part]}" for part, number in limits.items() if number],
+        "sizes": {part: run.setting("corpora", f"{part}_sentences") for part in parts},
     }
