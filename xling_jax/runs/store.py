@@ -14,7 +14,7 @@ import ml_collections
 from xling_jax import errors, processes, records
 from xling_jax import lock as locks
 from xling_jax.corpora import sources
-from xling_jax.files import write_beside
+from xling_jax.files import plain_name, write_beside
 from xling_jax.lock import Lock
 from xling_jax.records import Identity
 from xling_jax.runs.config_files import flatten, require_own_folders
@@ -227,3 +227,8 @@ def require_same_vocabulary(found: Mapping[str, Any] | None, new: Mapping[str, A
             "the vocabulary trained now is not the one that this run began with: install "
             f"sentencepiece=={was}, or choose another --workdir"
         )
+
+
+def models_of(workdir: Path, row: str, seed: int) -> Path:
+    """The folder of the models of a row and seed, with one named by each language in it."""
+    return workdir / "models" / f"row{plain_name(row)}_seed{seed}"
