@@ -43,11 +43,8 @@ class Lock:
 
 
 def _is_locked(file: int, path: Path) -> bool:
-    """Whether an open file could be locked; False where there are no locks.
-
-    Raises:
-      ValueError: another process has locked it.
-    """
+    """Whether an open file could be locked; False where there are no locks, ValueError where
+    another process has locked it."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
@@ -72,11 +69,8 @@ _held: "weakref.WeakValueDictionary[Path, Lock]" = weakref.WeakValueDictionary()
 
 
 def take(folder: Path) -> Lock:
-    """The lock of a folder; within a process all that ask share it.
-
-    Raises:
-      ValueError: another process has it, which is named.
-    """
+    """The lock of a folder, which all share that ask within a process; ValueError naming another
+    process that has it."""
     path = folder.resolve() / NAME
     lock = _held.get(path)
     if lock is None:

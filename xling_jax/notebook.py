@@ -31,21 +31,13 @@ _WITHIN = (
 
 
 def run(arguments: Sequence[str], workdir: Path, shown: Mapping[str, str]) -> str:
-    """Runs an experiment to its end, its last line and its curves below the cell meanwhile.
+    """Runs an experiment to its end, its last line and its curves below the cell meanwhile; returns
+    what the command prints, the table.
 
-    It is the command `python -m xling_jax.main`, so that memory and accelerator are free again when
-    it ends. A cell that is interrupted ends it at a checkpoint; run again, it goes on.
-
-    Args:
-      arguments: of the command, but for --workdir.
-      workdir: of the run.
-      shown: the metrics to draw over training, with their titles.
-
-    Returns:
-      What the command prints: the table.
-
-    Raises:
-      RuntimeError: it failed; what it said last is in the message.
+    It is the command `python -m xling_jax.main` with these arguments, so that memory and
+    accelerator are free again when it ends. A cell that is interrupted ends it at a checkpoint; run
+    again, it goes on. `shown` are the metrics to draw over training, with their titles.
+    RuntimeError: it failed; what it said last is in the message.
     """
     command = [sys.executable, "-m", "xling_jax.main", *arguments, f"--workdir={workdir}"]
     with tempfile.TemporaryDirectory() as folder:
@@ -91,7 +83,7 @@ class _View:
             self._line.update(_as_code(last))
         lines = training(self._workdir) if self._shown else []
         if lines != self._drawn:
-            image = picture(over_training(lines, self._shown))
+            image = picture(side_by_side(lines, self._shown, "training step"))
             (self._curves.update if self._drawn else self._curves.display)(image)
             self._drawn = lines
 
@@ -105,16 +97,8 @@ def training(workdir: Path) -> list[Line]:
     if not workdir.is_dir():
         return []
     run = read_run(workdir)
-    found = []
-    for number, name in enumerate(run.row_names):
-        if own := run.curves(name):
-            found.append(Line(f"row {name}", number, own))
-    return found
-
-
-def over_training(lines: Sequence[Line], shown: Mapping[str, str]) -> Figure:
-    """The figure of rows over training, a panel for each metric and its title."""
-    return side_by_side(lines, shown, "training step")
+    rows = ((number, name, run.curves(name)) for number, name in enumerate(run.row_names))
+    return [Line(f"row {name}", number, own) for number, name, own in rows if own]
 
 
 def picture(figure: Figure) -> Image:

@@ -48,13 +48,9 @@ class _Place:
 
 
 def start() -> None:
-    """Joins the other processes of the run, if the flags or the environment tell of some.
-
-    Before any computation. Ends this process where they do not find each other within `JOINING`.
-
-    Raises:
-      ValueError: flags that are wrong, or do not fit each other.
-    """
+    """Joins the other processes of the run, if the flags or the environment tell of some, before
+    any computation; ValueError for flags that are wrong, or do not fit each other. Ends this
+    process where they do not find each other within `JOINING`."""
     tasks = os.environ.get("SLURM_STEP_NUM_TASKS", "")
     count = COUNT.value or (AUTO if tasks.isdecimal() and int(tasks) > 1 else "")
     is_placed = bool(COORDINATOR.value) or INDEX.value is not None
@@ -62,12 +58,14 @@ def start() -> None:
         return
     import jax
 
+    patience: dict[str, Any] = {
+        "heartbeat_timeout_seconds": HEARTBEAT,
+        "initialization_timeout": 2 * JOINING,
+    }
     if count == AUTO and not is_placed:
         with _joining(""):
             try:
-                jax.distributed.initialize(
-                    heartbeat_timeout_seconds=HEARTBEAT, initialization_timeout=2 * JOINING
-                )
+                jax.distributed.initialize(**patience)
             except ValueError as error:
                 raise ValueError(
                     f"--processes={AUTO}: this is no TPU pod, Slurm step or Open MPI job "
@@ -94,8 +92,7 @@ def start() -> None:
                 int(count),
                 INDEX.value,
                 cluster_detection_method="deactivate",
-                heartbeat_timeout_seconds=HEARTBEAT,
-                initialization_timeout=2 * JOINING,
+                **patience,
             )
     _Place.index, _Place.count = jax.process_index(), jax.process_count()
 
@@ -156,11 +153,8 @@ def is_first() -> bool:
 
 
 def end_if_abandoned(error: BaseException) -> None:
-    """Ends this process where an error says that another one is gone.
-
-    At once, and without cleaning up, which would wait for the other. Checkpoints are whole or not
-    there, so nothing is lost.
-    """
+    """Ends this process where an error says that another one is gone, at once, without cleaning up,
+    which would wait for the other. Checkpoints are whole or not there, so nothing is lost."""
     if not are_several():
         return
     import jax
@@ -245,10 +239,8 @@ def by_first(report: Callable[[], str]) -> str:
 
 @contextlib.contextmanager
 def first_before_others() -> Iterator[None]:
-    """The first process does what is inside before the others, which find what it has written.
-
-    One within another does nothing more.
-    """
+    """The first process does what is inside before the others, which find what it has written; one
+    within another does nothing more."""
     if _Place.is_preparing:
         yield
         return

@@ -41,10 +41,9 @@ class Inference(NamedTuple):
 def read(path: str | os.PathLike[str], language: str = "") -> list[Inference]:
     """Reads pairs with tabs between premise, hypothesis and label, a pair a line.
 
-    A first line may name the columns: `premise`, `hypothesis`, `label` in any order, or
-    `sentence1`, `sentence2`, `gold_label`, `hypo` as XNLI's own files have them; where such a file
-    has a column `language` only the lines of the given one are taken. Pairs without an agreed
-    label (`-`) are left out.
+    A first line may name the columns, in any order, also as XNLI's own files have them; where such
+    a file has a column `language` only the lines of the given one are taken. Pairs without an
+    agreed label (`-`) are left out.
 
     Raises:
       FileNotFoundError: there is no such file.

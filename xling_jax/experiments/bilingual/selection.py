@@ -92,11 +92,7 @@ class Best:
 
 def _record(folder: Path, identity: Identity = UNKNOWN) -> _Record:
     path = folder / RECORD
-    content = read_json(path)
-    records.require_unchanged(content, str(path))
-    record = records.typed(_RECORD, content, str(path))
-    identity.require(record.fingerprint, str(path))
-    return record
+    return records.known(_RECORD, read_json(path), str(path), identity)
 
 
 def read(folder: Path, identity: Identity = UNKNOWN) -> tuple[int, float] | None:
