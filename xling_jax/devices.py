@@ -210,14 +210,6 @@ def fetch(tree):
         return jax.device_get(jax.tree.map(near, tree))
 
 
-def _has_replicas(specs) -> bool:
-    """Whether a spec, or all of a tree of them, begins with the replica axis."""
-    found = {bool(spec) and spec[0] == REPLICA for spec in jax.tree.leaves(specs)}
-    if len(found) > 1:
-        raise ValueError("of a tree of specs all or none must begin with the replica axis")
-    return found == {True}
-
-
 def per_replica(
     function: Callable, mesh: Mesh, inputs: Sequence[Any], outputs: Any, one_by_one: bool = False
 ) -> Callable:
@@ -234,7 +226,12 @@ def per_replica(
       A function of global arrays. Where a device holds one replica the axis is dropped, since
         `vmap` over a single one costs a quarter of the speed on CPUs; several are vectorised.
     """
-    replicated = [_has_replicas(spec) for spec in inputs]
+    replicated = []
+    for specs in inputs:
+        found = {bool(spec) and spec[0] == REPLICA for spec in jax.tree.leaves(specs)}
+        if len(found) > 1:
+            raise ValueError("of a tree of specs all or none must begin with the replica axis")
+        replicated.append(found == {True})
 
     def local(*args):
         own = [a for a, is_own in zip(args, replicated, strict=True) if is_own]

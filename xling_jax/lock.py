@@ -37,9 +37,15 @@ class Lock:
                 break
             os.close(file)  # the process that had it has just removed it
         weakref.finalize(self, _release, file, path, os.getpid())
+        said = {
+            "host": socket.gethostname(),
+            "process": os.getpid(),
+            "since": time.strftime("%Y-%m-%d %H:%M:%S %z"),
+            "command": shlex.join(sys.orig_argv)[:1000],  # so that all of it is read
+        }
         with contextlib.suppress(OSError):  # a full disk: the lock holds without words
             os.ftruncate(file, 0)
-            os.pwrite(file, _this_process(), 0)
+            os.pwrite(file, json.dumps(said).encode(), 0)
 
 
 def _is_locked(file: int, path: Path) -> bool:
@@ -76,16 +82,6 @@ def take(folder: Path) -> Lock:
     if lock is None:
         lock = _held[path] = Lock(path)
     return lock
-
-
-def _this_process() -> bytes:
-    said = {
-        "host": socket.gethostname(),
-        "process": os.getpid(),
-        "since": time.strftime("%Y-%m-%d %H:%M:%S %z"),
-        "command": shlex.join(sys.orig_argv)[:1000],  # so that all of it is read
-    }
-    return json.dumps(said).encode()
 
 
 def _in_words(holder: bytes) -> str:

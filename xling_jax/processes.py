@@ -85,7 +85,13 @@ def start() -> None:
             )
         port = _require_address(COORDINATOR.value)
         if INDEX.value == 0:
-            _require_free(port)
+            try:
+                socket.create_server(("", port)).close()
+            except OSError as error:
+                raise ValueError(
+                    f"--coordinator: the first process cannot listen at port {port} "
+                    f"({os.strerror(error.errno or 0)}); choose another one"
+                ) from error
         with _joining(f" at {COORDINATOR.value}"):
             jax.distributed.initialize(
                 COORDINATOR.value,
@@ -129,17 +135,6 @@ def _require_address(text: str) -> int:
             "port of it, as node1:8476, 10.0.0.1:8476 or [fd00::1]:8476"
         ) from None
     return int(found[2])
-
-
-def _require_free(port: int) -> None:
-    """Raises ValueError unless this process can listen at a port."""
-    try:
-        socket.create_server(("", port)).close()
-    except OSError as error:
-        raise ValueError(
-            f"--coordinator: the first process cannot listen at port {port} "
-            f"({os.strerror(error.errno or 0)}); choose another one"
-        ) from error
 
 
 def are_several() -> bool:
@@ -223,11 +218,6 @@ def of_all(value: float) -> list[float]:
 
     with together():
         return multihost_utils.process_allgather(np.array([value])).ravel().tolist()
-
-
-def any_of(answer: bool) -> bool:
-    """Whether any process says yes; all must ask."""
-    return any(of_all(answer))
 
 
 def by_first(report: Callable[[], str]) -> str:

@@ -65,7 +65,6 @@ Section = Mapping[str, "Field | Section"]
 
 
 def _in_words(kind: Mapping[str, Any]) -> str:
-    """A JSON schema in words."""
     match kind:
         case {"description": said}:
             return said
@@ -163,7 +162,6 @@ def table(lines: str) -> dict[str, Any]:
 
 
 def _field(kind: str, meaning: str) -> Field:
-    """The field of a type as a `table` has it."""
     match = re.fullmatch(r"(.+?)(?:([*+])|\{(\d+)\})?(!)?", kind)
     assert match, kind
     base, many, count, once = match.groups()

@@ -74,7 +74,6 @@ def load_config(path: str, argument: str | None = None) -> ml_collections.Config
 
 
 def _no_config(path: Path) -> str:
-    """Why a path is no config file, and which may be meant."""
     if path.is_dir():
         found = ", ".join(map(str, sorted(path.glob("*.py"))))
         return "a folder; name a file in it" + (f": {found}" if found else "")

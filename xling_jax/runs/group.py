@@ -123,7 +123,6 @@ class Group(abc.ABC, Generic[P]):
             self._store(training)
 
     def _store(self, training: Training) -> None:
-        """Adds the replicas to `results.json`."""
         stopped_at = devices.fetch(training.state.stopped_at).tolist()
         running = [number for number, at in enumerate(stopped_at) if at == RUNNING]
         found = dict(zip(running, self._results(training, running), strict=True))

@@ -67,7 +67,6 @@ class Run:
         return Identity.of(self.stored)
 
     def replica(self, row: str, description: str, seed: int, setting: Any) -> Replica:
-        """A replica of this experiment."""
         return Replica(row, description, seed, setting, identity=self.identity)
 
     def _done(self) -> set[Member]:
@@ -101,7 +100,8 @@ class Run:
             done = self._done()
             for number, group in enumerate(found):
                 is_asked = bool(group) and set(group) <= set(wanted) and done.isdisjoint(group)
-                if is_asked and not _has_checkpoint(folder(number, group)):
+                own = folder(number, group)
+                if is_asked and not processes.of_first(lambda own=own: any(own.glob("[0-9]*"))):
                     found[number] = []
             while found and not found[-1]:
                 found.pop()
@@ -201,7 +201,3 @@ class Run:
 
     def report(self) -> str:
         return processes.by_first(lambda: self._report(self.workdir))
-
-
-def _has_checkpoint(folder: Path) -> bool:
-    return processes.of_first(lambda: any(folder.glob("[0-9]*")))

@@ -89,7 +89,6 @@ def lock(workdir: Path) -> Lock | None:
 
 
 def _differences(stored: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """The fields, rows and texts in which two experiments differ."""
     before, now = _with_effect(stored["config"]), _with_effect(new["config"])
     lines = [
         f"{name}: {before.get(name)} there, {now.get(name)} now"

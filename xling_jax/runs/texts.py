@@ -39,7 +39,6 @@ class Embedded:
 
     @property
     def fingerprint(self) -> str:
-        """A hash of what describes them."""
         return store.fingerprint({"corpora": self.section.to_dict()}, (), {})
 
     def pair(self, language: str, is_other_domain: bool = False) -> Pair:
@@ -110,7 +109,6 @@ class Texts:
         return f"{self._name}.{own}{purpose}"
 
     def given(self, language: str, purpose: str) -> str:
-        """What a field holds."""
         return self._section.get(language, self._section).get(purpose, "")
 
     @property
@@ -120,7 +118,6 @@ class Texts:
 
     @functools.cache  # noqa: B019
     def normalizer(self, language: str) -> Normalizer:
-        """What writes a language so."""
         return Normalizer(language, self.normalization)
 
     def _made(self, language: str, purpose: str) -> Embedded | None:

@@ -54,7 +54,6 @@ class TaskStore:
     frozen: Any
 
     def to_device(self) -> "TaskStore":
-        """The same where a step can gather from it."""
         return jax.tree.map(jnp.asarray, self)
 
 
@@ -81,7 +80,6 @@ class TaskProgram:
     plan_specs: ClassVar[tuple[P, ...]] = (devices.A_REPLICA_AND_SHARD,) * 6
 
     def initial_state(self, seed: int) -> State:
-        """The state of a replica with a random encoder."""
         return self.state_of(heads.initial_params(self.model, seed), seed)
 
     def state_of(self, plain, seed: int) -> State:
@@ -180,8 +178,6 @@ def train_step(
 
 @functools.lru_cache
 def _step(program: TaskProgram, mesh: Mesh):
-    """The compiled prediction of one batch."""
-
     def one(params, frozen, store, *fields):
         batch = tasks.gather(store, TaskPlan(*(field[0, 0] for field in fields)))
         encoder = partition.merge(frozen, params[ENCODER])

@@ -38,7 +38,6 @@ class Tree(NamedTuple):
 
     @property
     def arcs(self) -> Attachments:
-        """The head of each word, and its relation to it."""
         return list(zip(self.heads, self.relations, strict=True))
 
 
@@ -253,7 +252,6 @@ class DependencyParsing(WordTask[Tree]):
         return name if self.subtypes else name.split(":")[0]
 
     def labels(self, items: Sequence[Tree]) -> tuple[str, ...]:
-        """The relations."""
         return tuple(sorted({self._relation(name) for tree in items for name in tree.relations}))
 
     def targets(self, items: Sequence[Tree], labels: Sequence[str]) -> list[np.ndarray]:

@@ -67,7 +67,6 @@ class Data:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Tokens of each language's stream."""
         return tuple(each.total for each in self.files)
 
     def samplers(
@@ -85,11 +84,7 @@ class Data:
         return [StreamSampler(self.sizes, draws, layout, seed, epoch, begin) for seed in seeds]
 
     def pipeline(
-        self,
-        config: ml_collections.ConfigDict,
-        of: Sequence[StreamSampler],
-        until: int,
-        mesh: Mesh,
+        self, config: ml_collections.ConfigDict, of: Sequence[StreamSampler], until: int, mesh: Mesh
     ) -> ResidentPipeline | StreamingPipeline:
         """What says what stands in each step before `until`: places on the device, or tokens from
         the host."""
@@ -137,7 +132,6 @@ class Preparer:
         return found
 
     def __call__(self, row: Row) -> Data:
-        """The data of a row."""
         vocabulary = self._vocabulary(row)
         train, dev = (
             [self._files(row, vocabulary, k, purpose) for k in range(len(row.languages))]
@@ -183,7 +177,6 @@ class Preparer:
 
     @functools.cache  # noqa: B019
     def _sample(self, language: str, is_other: bool) -> list[str]:
-        """Sentences to train a vocabulary on."""
         lines = self._texts.stream(language, "train", is_other)
         taken = itertools.islice(lines, self._limit(language, "train", is_other))
         drawn = pieces.sample(taken, self._config.vocabulary.sentences)
@@ -275,7 +268,6 @@ def _in_memory(files: Sequence[TokenFiles], tables: PieceTables) -> StreamStore:
 
 
 def _counted(files: TokenFiles, size: int) -> np.ndarray:
-    """How often each id occurs."""
     counts = np.zeros(size, np.int64)
     for start in range(0, files.total, _BLOCK):
         part = files.read(start, min(_BLOCK, files.total - start))

@@ -52,7 +52,6 @@ class Group(group.Group[StreamProgram]):
         seeds: Sequence[int],
         data: Data,
     ):
-        """Lays out the batches; ValueError names fields that do not go together."""
         training, self._row, self._data = config.training, row, data
         replicas = [
             run.replica(
@@ -104,7 +103,6 @@ class Group(group.Group[StreamProgram]):
             self._initial_state(self._replicas[0].seed)
 
     def run(self, metrics: MetricsFile, interruption: Interruption) -> None:
-        """Trains, evaluates and stores the replicas; for errors see `group.Group.run`."""
         identity = self._replicas[0].identity
         vocabulary = self._data.vocabulary.sha256
         self._best = Best(self._folder / "best", self._members, vocabulary, identity)
@@ -180,8 +178,7 @@ class Group(group.Group[StreamProgram]):
             f"{self._row.languages[0]}"
         )
 
-    def _prepare_evaluators(self) -> None:
-        """Puts the text to evaluate on onto the devices."""
+    def _evaluator(self) -> Evaluate:
         section, items = self._config.evaluators, self._data.items
         self._perplexity = self._stream_perplexity()
         self._translations: Translations | None = None
@@ -196,6 +193,15 @@ class Group(group.Group[StreamProgram]):
                 sentences=section.sentences,
                 row_lengths=tuple(section.row_lengths),
             )
+        first = f"perplexity_dev_{self._row.languages[0]}"
+
+        def evaluate(step: int, state: State, settings: StreamSetting) -> list[dict[str, float]]:
+            found = self._measure(state.params, settings, step in self._curve)
+            if step:
+                self._best.offer(step, state, [values[first] for values in found])
+            return found
+
+        return evaluate
 
     def _measure(self, params, settings, has_translations: bool) -> list[dict[str, float]]:
         """The metrics of each replica, from parameters and settings with a replica axis."""
@@ -215,18 +221,6 @@ class Group(group.Group[StreamProgram]):
             if every := [values[part] for part in parts if part in values]:
                 found[name] = float(np.mean(every))
         return found
-
-    def _evaluator(self) -> Evaluate:
-        self._prepare_evaluators()
-        first = f"perplexity_dev_{self._row.languages[0]}"
-
-        def evaluate(step: int, state: State, settings: StreamSetting) -> list[dict[str, float]]:
-            found = self._measure(state.params, settings, step in self._curve)
-            if step:
-                self._best.offer(step, state, [values[first] for values in found])
-            return found
-
-        return evaluate
 
 
 def export(

@@ -85,7 +85,6 @@ class Best:
         ]
 
     def close(self) -> None:
-        """Releases the folders."""
         for checkpoints in self._checkpoints:
             checkpoints.close()
 

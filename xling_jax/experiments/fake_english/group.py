@@ -34,7 +34,6 @@ class Group(group.Group[Program]):
         members: Sequence[ReplicaSpec],
         folder: Path,
     ):
-        """Lays out the batches; ValueError names fields that do not go together."""
         self.members, self._data, self._programs = list(members), data, programs
         replicas = [
             run.replica(spec.row, spec.description, spec.seed, programs.setting(spec))
@@ -57,7 +56,6 @@ class Group(group.Group[Program]):
 
     @property
     def steps(self) -> int:
-        """The updates that every replica makes."""
         return self._schedule.total
 
     def _text(self) -> TokenStore:

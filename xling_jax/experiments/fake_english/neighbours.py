@@ -63,7 +63,6 @@ class Neighbours:
         self._none = neighbours.nothing(data.vocabulary.size, width)
 
     def of(self, row: Modifications) -> np.ndarray:
-        """The table of a row, int32 [V, N]."""
         return self._tables[row.is_parallel] if row.needs_neighbours else self._none
 
     def quality(self, row: Modifications) -> Mapping[str, float]:

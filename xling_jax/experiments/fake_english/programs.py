@@ -137,7 +137,6 @@ class Programs:
         return ProgramKind(model, _epochs(self._config, spec.modifications))
 
     def _layers(self, model: BertConfig) -> tuple[int, ...]:
-        """The layers that are evaluated."""
         return tuple(self._config.evaluators.get("layers", ())) or paper_layers(model.layers)
 
     def layout(self, mesh: Mesh) -> packing.Layout:
@@ -162,11 +161,9 @@ class Programs:
         return Sampler(self._data.train.lengths, languages, layout, seed, is_parallel)
 
     def sampler(self, spec: ReplicaSpec, mesh: Mesh) -> Sampler:
-        """The order of a spec's training."""
         return self._sampler(spec.modifications.is_parallel, self.layout(mesh), spec.seed)
 
     def setting(self, spec: ReplicaSpec) -> setting.Setting:
-        """The values of a spec."""
         vocabulary, is_large = self._data.vocabulary, "overparam" in spec.modifications
         section = self._config.overparam if is_large else self._config.training
         return setting.make(
@@ -187,7 +184,6 @@ class Programs:
         return kind.epochs * epoch, epoch, int(np.ceil(epoch / calls))
 
     def program(self, kind: ProgramKind, mesh: Mesh) -> Program:
-        """What the compiled step of a kind fixes."""
         return Program(
             model=kind.model,
             optimizer=optimizer(self._config.training, max(1, self.steps(kind, mesh)[0])),
@@ -197,7 +193,6 @@ class Programs:
         )
 
     def evaluator(self, model: BertConfig, mesh: Mesh) -> Evaluator:
-        """The evaluator of a model size on a mesh."""
         if (model, mesh) not in self._evaluators:
             found = self._data.evaluator(model, mesh, self._layers(model))
             self._evaluators[model, mesh] = found

@@ -13,13 +13,7 @@ from xling_jax import errors
 from xling_jax.batches.corruption import PieceRange
 from xling_jax.batches.store import TokenStore
 from xling_jax.evaluators.perplexity import HeldOutPerplexity
-from xling_jax.experiments.fake_english.data import (
-    Data,
-    Evaluator,
-    Params,
-    Source,
-    batch_options,
-)
+from xling_jax.experiments.fake_english.data import Data, Evaluator, Params, Source, batch_options
 from xling_jax.experiments.real_xnli import export
 from xling_jax.models.bert import BertConfig
 from xling_jax.runs.texts import Texts

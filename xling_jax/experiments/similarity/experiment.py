@@ -42,7 +42,6 @@ class Experiment:
         self._run.open(config, self._texts.manifest() + self._manifest(), described)
 
     def _manifest(self) -> list[dict[str, Any]]:
-        """The files of the pairs' models, with their hashes."""
         found = []
         for name in dict.fromkeys(side.model for pair in self._pairs for side in pair.sides):
             with errors.in_field(f"models.{name}"):

@@ -66,7 +66,6 @@ class TextReader:
             given.embedded = texts.of_run(config.run, self.languages)
 
     def _wanted(self) -> list[tuple[str, str]]:
-        """Every language and purpose."""
         sides = [f"{what}{end}" for what in PARALLEL for end in ("", "_first")]
         others = ("contexts", "dictionary", "test_dictionary", "vectors")
         return [
@@ -114,7 +113,6 @@ class TextReader:
         return found and list(zip(*found, strict=True))
 
     def _contexts(self, language: str) -> list[str]:
-        """Sentences of a language; none if none are given."""
         if not self._given.given(language, "contexts"):
             return []
         with errors.in_field(self._given.field(language, "contexts")):

@@ -147,7 +147,6 @@ class Experiment:
         return self._orders.get(key, {})
 
     def _group(self, some: Settings, models: Pretrained, known: Mapping[str, float]) -> Group:
-        """What trains some settings side by side; for `known` see `Group`."""
         task = texts.task(some.job.task, self._config)
         read = self._texts.read(some.job.task, some.job.pair)
         return Group(self._config, self._run, some, task, read, models, known)

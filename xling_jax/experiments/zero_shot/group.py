@@ -19,14 +19,7 @@ from xling_jax.models.task_heads import HeadConfig
 from xling_jax.runs import group
 from xling_jax.runs.group import Evaluate, Result, optimizer
 from xling_jax.runs.run import Run
-from xling_jax.tasks.finetune import (
-    ENCODER,
-    Predictor,
-    TaskProgram,
-    TaskSetting,
-    TaskStore,
-    divide,
-)
+from xling_jax.tasks.finetune import ENCODER, Predictor, TaskProgram, TaskSetting, TaskStore, divide
 from xling_jax.tasks.task import Task
 from xling_jax.training import sharding
 from xling_jax.training.input_pipeline import ResidentPipeline
@@ -143,7 +136,6 @@ class Group(group.Group[TaskProgram]):
         return lambda params: predict(params | {ENCODER: divide(params[ENCODER], frozen)[0]})
 
     def _describe(self) -> None:
-        """Says what is trained on what, and how many pieces were cut off."""
         texts, batch = self._texts, self._sampler.batch
         frozen = ", ".join(sorted({"/".join(x.split("/")[:2]) for x in self._program.frozen}))
         tested = ", ".join(f"{len(items):,} of {name}" for name, items in texts.test.items())

@@ -78,11 +78,9 @@ class Job:
 
     @property
     def name(self) -> str:
-        """For results and messages."""
         return f"{self.pair}/{self.row.name}/{self.task}"
 
     def setting(self, choice: Choice) -> str:
-        """What the result of a setting is called."""
         return f"{self.name}/{choice.batch}/{choice.encoder:g}/{choice.head:g}"
 
     @property
@@ -91,7 +89,6 @@ class Job:
         return tuple(self.pair.split("-"))
 
     def folders(self, seed: int) -> dict[str, Path]:
-        """The folder of each language's model."""
         run, models = Path(self.run).expanduser(), self.row.models
         return {
             name: models_of(run, name if models == ALONE else models, seed) / name

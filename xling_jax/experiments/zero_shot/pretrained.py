@@ -40,12 +40,10 @@ class Pretrained:
 
     @property
     def first(self) -> TextModel:
-        """The model that is fine-tuned."""
         return next(iter(self.models.values()))
 
     @property
     def config(self) -> BertConfig:
-        """The first model's size."""
         return self.first.config
 
     def own(self, language: str) -> Any:

@@ -7,6 +7,7 @@ the first language's examples to choose by (W&C §3.2: the mean of the best two)
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,7 +78,6 @@ class Job:
 
     @property
     def name(self) -> str:
-        """As the config has it."""
         return f"{self.pair}/{self.row}/{self.task}"
 
     @property
@@ -87,12 +87,10 @@ class Job:
 
     @property
     def lost(self) -> list[Replica]:
-        """The settings that diverged."""
         return [replica for replica in self.ended if replica.diverged_at is not None]
 
     @property
     def has_ended(self) -> bool:
-        """Whether every setting has."""
         return 0 < self.planned <= len(self.ended)
 
 
@@ -128,14 +126,12 @@ class Board:
         )
 
     def of(self, row: str, task: str) -> list[Job]:
-        """The jobs of a row and a task, one a pair."""
         return [job for job in self.of_task(task) if job.row == row]
 
     def of_task(self, task: str) -> list[Job]:
         return [job for job in self.jobs if job.task == task]
 
     def scores(self, row: str, task: str, places: Iterable[Place]) -> dict[Place, Measure]:
-        """Those scores that are known."""
         by_pair = {job.pair: job.scores for job in self.of(row, task)}
         return {
             (pair, language): by_pair[pair][language]
@@ -194,11 +190,9 @@ def read(run: Run) -> Board:
 def _chosen(ended: Sequence[Replica], dev: str, best: int) -> list[Replica]:
     """Of each seed the settings with the highest scores on the examples to choose by."""
     good = [r for r in ended if r.diverged_at is None and dev in r.metrics]
-    found = []
-    for seed in sorted({replica.seed for replica in good}):
-        own = [replica for replica in good if replica.seed == seed]
-        found += sorted(own, key=lambda replica: -replica.metrics[dev])[:best]
-    return found
+    good.sort(key=lambda replica: (replica.seed, -replica.metrics[dev]))
+    by_seed = itertools.groupby(good, key=lambda replica: replica.seed)
+    return [replica for _, own in by_seed for replica in itertools.islice(own, best)]
 
 
 def _scores(chosen: Sequence[Replica], start: str) -> dict[str, Measure]:

@@ -73,7 +73,6 @@ class LabelledReader:
         return found
 
     def read(self, name: str, pair: str) -> Labelled:
-        """The examples of a task in a pair's languages."""
         languages = pair.split("-")
         train, dev = (self._part(name, pair, languages[0], part) for part in ("train", "dev"))
         tests = {language: self._part(name, pair, language, "test") for language in languages}
