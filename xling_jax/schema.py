@@ -10,9 +10,10 @@ import contextlib
 import dataclasses
 import difflib
 import functools
+import operator
 import re
-import textwrap
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pydantic
@@ -142,32 +143,47 @@ def each_of(meaning: str, *parts: Field) -> Field:
     return Field(meaning, tuple[tuple(part.kind for part in parts)])  # type: ignore[misc]
 
 
-def table(lines: str) -> dict[str, Any]:
+def table(lines: str, known: Mapping[str, Any]) -> dict[str, Any]:
     """The section that lines of a name, a type and a meaning describe, two blanks between them.
 
     A name may have a section's before it, as `skip_gram.window`. A type is `1..9` or `0.0..0.9`
     (`>0.0..1.0`: above 0), `seed`, `share`, `flag`, words as `bpe|unigram`, or a name of `TEXTS`,
-    followed by `?` where the text may be empty. `*`, `+` or `{2}` behind it make a tuple of any
-    number, of one or more, or of two, and `!` says that each stands there once.
+    followed by `?` where the text may be empty. `*`, `+`, `{2}` or `{2,}` behind it make a tuple of
+    any number, of one or more, of two, or of two or more, and `!` says that each stands there once.
+    `=models` is what `known` has of this name, and `=models.dropout` a field of it; behind a name
+    that ends in a point its fields stand among others.
     """
     found: dict[str, Any] = {}
-    for line in re.sub(r"\n +", " " * 2, textwrap.dedent(lines).strip()).splitlines():
-        name, kind, meaning = re.split(" {2,}", line, maxsplit=2)
-        *above, last = name.split(".")
+    for line in filter(None, lines.splitlines()):
+        name, kind, *meaning = re.split(" {2,}", line.strip(), maxsplit=2)
+        *above, last = name.removeprefix(".").split(".")
         section = found
         for part in above:
             section = section.setdefault(part, {})
-        section[last] = _field(kind, " ".join(meaning.split()))
+        if not kind.startswith("="):
+            section[last] = _field(kind, meaning[0])
+            continue
+        given = functools.reduce(operator.getitem, kind[1:].split("."), known)
+        section.update({last: given} if last else given)
+    return found
+
+
+def tables(path: Path) -> dict[str, Any]:
+    """The sections of a file, each a `table` below its name in brackets, by their names."""
+    found: dict[str, Any] = {}
+    for part in path.read_text("utf-8").split("\n\n"):
+        name, lines = part.split("\n", 1)
+        found[name.strip("[]")] = table(lines, found)
     return found
 
 
 def _field(kind: str, meaning: str) -> Field:
-    match = re.fullmatch(r"(.+?)(?:([*+])|\{(\d+)\})?(!)?", kind)
+    match = re.fullmatch(r"(.+?)(?:([*+])|\{(\d+)(,?)\})?(!)?", kind)
     assert match, kind
-    base, many, count, once = match.groups()
+    base, many, count, is_least, once = match.groups()
     if many or count:
         least = int(count or many == "+")
-        most = int(count) if count else None
+        most = int(count) if count and not is_least else None
         return several(meaning, _field(base, ""), least, most, apart=bool(once))
     if base == "share":
         return number(meaning, 0, 1)

@@ -283,5 +283,5 @@ def read_arrays(path: Path, identity: Identity = UNKNOWN) -> Arrays:
             raise ValueError(f"{path}: {name} must be [{tokens}], got {content[name].shape}")
     offset = int(content.get("position_offset", 0))
     languages = tuple(str(name) for name in content.get("language_names", ()))
-    named = {name: content.get(name) for name in Arrays.__dataclass_fields__}
+    named: dict[str, Any] = {name: content.get(name) for name in Arrays.__dataclass_fields__}
     return Arrays(**{**named, "position_offset": offset, "language_names": languages})

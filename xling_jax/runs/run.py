@@ -100,8 +100,7 @@ class Run:
             done = self._done()
             for number, group in enumerate(found):
                 is_asked = bool(group) and set(group) <= set(wanted) and done.isdisjoint(group)
-                own = folder(number, group)
-                if is_asked and not processes.of_first(lambda own=own: any(own.glob("[0-9]*"))):
+                if is_asked and not _has_checkpoint(folder(number, group)):
                     found[number] = []
             while found and not found[-1]:
                 found.pop()
@@ -201,3 +200,7 @@ class Run:
 
     def report(self) -> str:
         return processes.by_first(lambda: self._report(self.workdir))
+
+
+def _has_checkpoint(folder: Path) -> bool:
+    return processes.of_first(lambda: any(folder.glob("[0-9]*")))

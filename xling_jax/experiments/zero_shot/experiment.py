@@ -1,6 +1,6 @@
 """Fine-tunes the pretrained rows of an experiment, and tests them across languages."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,8 @@ from xling_jax import devices, errors
 from xling_jax.evaluators import word_order
 from xling_jax.evaluators.multilinguality import paper_layers
 from xling_jax.experiments.zero_shot import pretrained, report, texts
-from xling_jax.experiments.zero_shot.group import Group, Settings, checkpoints_of
-from xling_jax.experiments.zero_shot.jobs import ALONE, Job, choices, jobs
+from xling_jax.experiments.zero_shot.group import Group, checkpoints_of
+from xling_jax.experiments.zero_shot.jobs import ALONE, Choice, Job, choices, jobs
 from xling_jax.experiments.zero_shot.pretrained import Parallel, Pretrained
 from xling_jax.linalg.affine import AffineMap
 from xling_jax.linalg.word_aligner import Links
@@ -146,14 +146,12 @@ class Experiment:
                 own[f"order_{language}"] = word_order.similarity(links)
         return self._orders.get(key, {})
 
-    def _group(self, some: Settings, models: Pretrained, known: Mapping[str, float]) -> Group:
-        task = texts.task(some.job.task, self._config)
-        read = self._texts.read(some.job.task, some.job.pair)
-        return Group(self._config, self._run, some, task, read, models, known)
-
-    def _make(self, some: Settings) -> Group:
-        models = self._pretrained(some.job, some.seed)
-        return self._group(some, models, self._word_order(some.job, some.seed, models))
+    def _make(self, job: Job, seed: int, chosen: Sequence[Choice], is_tried: bool = False) -> Group:
+        """What trains some settings side by side; one that is only tried needs no maps."""
+        models = self._read(job, seed) if is_tried else self._pretrained(job, seed)
+        known = {} if is_tried else self._word_order(job, seed, models)
+        task, read = texts.task(job.task, self._config), self._texts.read(job.task, job.pair)
+        return Group(self._config, self._run, job, seed, chosen, task, read, models, known)
 
     def run(self) -> str:
         """Trains and tests what is missing, writes the report, returns the table; errors as those
@@ -172,25 +170,22 @@ class Experiment:
             config.devices.side_by_side,
         )
 
-        def some(members: Sequence[Member]) -> Settings:
-            (job, _), seed = of[members[0]], members[0][1]
-            return Settings(job, seed, [of[member][1] for member in members])
+        def settings(members: Sequence[Member]) -> tuple[Job, int, list[Choice]]:
+            return of[members[0]][0], members[0][1], [of[member][1] for member in members]
 
-        planned = [
-            Planned(f"{own.job.name}, seed {own.seed}", members, partial(self._make, own))
-            for members in groups
-            if members and members[0] in of
-            for own in [some(members)]
-        ]
+        planned = []
+        for members in groups:
+            if members and members[0] in of:
+                job, seed, chosen = settings(members)
+                make = partial(self._make, job, seed, chosen)
+                planned.append(Planned(f"{job.name}, seed {seed}", members, make))
         # What jobs read is tried, with one seed, before the first one binds the workdir: of those
         # that differ by their rows' layers alone, the one that keeps most.
+        waiting = [settings(each.members) for _, each in run.waiting(planned)[1:]]
+        waiting.sort(key=lambda own: own[0].row.base or 0)
         others = {
-            (own.job.pair, own.job.row.models, own.job.task, own.choices[0].batch): own
-            for own in sorted(
-                (some(each.members) for _, each in run.waiting(planned)[1:]),
-                key=lambda own: own.job.row.base or 0,
-            )
+            (x.pair, x.row.models, x.task, own[0].batch): (x, n, own) for x, n, own in waiting
         }
         for own in others.values():
-            self._group(own, self._read(own.job, own.seed), {})
+            self._make(*own, is_tried=True)
         return run.train(planned, LESS_MEMORY, "lower settings.TASK.rates")

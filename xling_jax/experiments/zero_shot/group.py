@@ -30,15 +30,6 @@ from xling_jax.training.step import RUNNING, State
 DEV = "dev"
 
 
-@dataclasses.dataclass(frozen=True)
-class Settings:
-    """Settings of a job that are trained side by side; their batches are of one size."""
-
-    job: Job
-    seed: int
-    choices: Sequence[Choice]
-
-
 class Group(group.Group[TaskProgram]):
     """Fine-tunes some settings, and tests them on all languages."""
 
@@ -46,15 +37,17 @@ class Group(group.Group[TaskProgram]):
         self,
         config: ml_collections.ConfigDict,
         run: Run,
-        settings: Settings,
+        job: Job,
+        seed: int,
+        chosen: Sequence[Choice],
         task: Task,
         texts: Labelled,
         pretrained: Pretrained,
         known: Mapping[str, float],
     ):
-        """Encodes the examples. A batch that not all devices can share is divided among fewer. What
-        is `known` of the job is stored with its results."""
-        job, seed, chosen = settings.job, settings.seed, settings.choices
+        """Encodes the examples for some settings of a job, whose batches are of one size. A batch
+        that not all devices can share is divided among fewer. What is `known` of the job is stored
+        with its results."""
         self._job, self._task = job, task
         self._texts, self._pretrained, self._known = texts, pretrained, known
         self._section = section = config.settings[job.task]
