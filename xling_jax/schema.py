@@ -115,13 +115,6 @@ def choice(meaning: str, *choices: str) -> Field:
     return Field(meaning, Literal[choices])
 
 
-def text(meaning: str, form: str = "text", *, is_needed: bool = False) -> Field:
-    """A line of text: a file, a folder, a name; it may be empty unless it is needed."""
-    said = form + ("" if is_needed else ", or nothing")
-    pattern = pydantic.Field(pattern=_VISIBLE if is_needed else _LINE, description=said)
-    return Field(meaning, Annotated[str, Strict(), pattern])
-
-
 def _apart(values: tuple) -> tuple:
     if len(set(values)) < len(values):
         raise ValueError("something is named twice")
@@ -195,7 +188,11 @@ def _field(kind: str, meaning: str) -> Field:
         return simple(meaning)
     if "|" in base:
         return choice(meaning, *base.split("|"))
-    return text(meaning, TEXTS[base.removesuffix("?")], is_needed=not base.endswith("?"))
+    said, pattern = TEXTS[base.removesuffix("?")], _VISIBLE
+    if base.endswith("?"):
+        said, pattern = f"{said}, or nothing", _LINE
+    form = pydantic.Field(pattern=pattern, description=said)
+    return Field(meaning, Annotated[str, Strict(), form])
 
 
 def check(values: Any, section: Section, path: str = "") -> None:

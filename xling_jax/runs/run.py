@@ -88,12 +88,9 @@ class Run:
         Where another number side by side is asked for than the stored groups have, those that have
         not begun are dealt anew, and leave an empty place: the others keep their numbers.
 
-        Args:
-          wanted: the replicas.
-          kind: what replicas that are trained side by side have in common.
-          folder: of a group's checkpoints, from its number and members.
-          side_by_side: how many, at most, are trained side by side; 0: as many as pay.
-          at_most: how many of some replicas of one kind fit.
+        Replicas of a group are of one `kind`; at most `side_by_side` are trained together (0: as
+        many as pay), of which `at_most` says how many fit. `folder` is that of a group's
+        checkpoints, from its number and members.
         """
         found = [[(row, seed) for row, seed in group] for group in self.stored.get("groups", [])]
         if found and side_by_side and side_by_side != max(map(len, found)):
@@ -136,14 +133,9 @@ class Run:
         metrics: Mapping[str, float],
         scored_at: int | None = None,
     ) -> None:
-        """Adds a replica to `results.json`.
-
-        Args:
-          total: the updates of its schedule.
-          stopped_at: the step at which it diverged, or RUNNING.
-          metrics: of its last evaluation, or of the one selected; none of one that diverged.
-          scored_at: the step of that evaluation, by default the last.
-        """
+        """Adds a replica to `results.json`, of so many updates in `total`, which diverged at the
+        step `stopped_at`, or RUNNING: with the metrics of the evaluation at `scored_at`, by default
+        the last."""
         has_ended = stopped_at == RUNNING
         entry = results.Replica(
             experiment=replica.identity.experiment,
@@ -160,16 +152,12 @@ class Run:
         processes.wait("a stored result")
 
     def train(self, planned: Sequence[Planned], less_memory: str = "", advice: str = "") -> str:
-        """Trains and stores what is missing, writes the report, returns the tables.
-
-        Args:
-          planned: all groups.
-          less_memory, advice: what to do where memory does not suffice, or where every replica
-            diverged.
+        """Trains and stores what is missing of all groups, writes the report, returns the tables.
 
         Raises:
-          Diverged: no replica has a result.
+          Diverged: no replica has a result; `advice` says what to do.
           Interrupted: the run was asked to end.
+          ValueError: memory does not suffice; `less_memory` says what to do.
         """
         waiting = self.waiting(planned)
         metrics = MetricsFile(self.workdir / results.METRICS, self.identity)

@@ -157,15 +157,9 @@ def begun(
     """What the same experiment stored when it began in this workdir; None if none did.
 
     Rows that were not asked for before are added to it: a table can grow. A run that trained
-    nothing may be replaced by any other.
-
-    Args:
-      description: of the experiment, see `describe`.
-      needed: what it stores besides that before it trains.
-
-    Raises:
-      ValueError: the folder holds a run of another config, of which the fields that differ are
-        named, or something there is damaged or of another experiment; or see `require_own_folders`.
+    nothing may be replaced by any other. `needed` is what it stores before it trains, besides the
+    description. ValueError: the folder holds a run of another config, of which the fields that
+    differ are named, or something there is damaged or of another experiment.
     """
     return processes.of_first(lambda: _begun(workdir, description, (*NEEDED, *needed)))
 

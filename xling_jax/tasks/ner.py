@@ -49,10 +49,8 @@ def read(path: str | os.PathLike[str]) -> list[Tagged]:
     which the first is the word and the last the tag (CoNLL 2002 and 2003). A language before the
     word, as WikiAnn writes `fr:Paris`, is taken off where every word of the file has the same.
 
-    Raises:
-      FileNotFoundError: there is no such file.
-      ValueError: it has no sentence, is no UTF-8, a language stands before no word, or a line has
-        no tag, one that is not BIO, or other columns than the first; the line is named.
+    ValueError, naming the line: there is no sentence, no UTF-8, a language before no word, no tag,
+    one that is not BIO, or other columns than in the first line.
     """
     sentences: list[Tagged] = []
     words: list[str] = []

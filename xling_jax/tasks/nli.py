@@ -45,10 +45,8 @@ def read(path: str | os.PathLike[str], language: str = "") -> list[Inference]:
     a file has a column `language` only the lines of the given one are taken. Pairs without an
     agreed label (`-`) are left out.
 
-    Raises:
-      FileNotFoundError: there is no such file.
-      ValueError: it has no pair, is no UTF-8, names a column twice, or a line is no such pair; the
-        line is named.
+    ValueError, naming the line: there is no pair, no UTF-8, a column is named twice, or a line is
+    no such pair.
     """
     found: list[Inference] = []
     columns = {name: number for number, name in enumerate(_COLUMNS)}

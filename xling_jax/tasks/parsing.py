@@ -51,10 +51,8 @@ def read(path: str | os.PathLike[str]) -> list[Tree]:
     """Reads a treebank in CoNLL-U. Multiword tokens stand for their words, which have lines of
     their own; empty nodes are left out.
 
-    Raises:
-      FileNotFoundError: there is no such file.
-      ValueError: it is no text in UTF-8, no CoNLL-U, has no word or is published without them, or
-        a sentence is no tree with one root; the line is named.
+    ValueError, naming the line: it is no text in UTF-8, no CoNLL-U, has no word or is published
+    without them, or a sentence is no tree with one root.
     """
     return parse(sources.numbered(path), path)
 

@@ -28,12 +28,7 @@ class Experiment:
     """Runs the rows and seeds of one experiment, and stores what comes out."""
 
     def __init__(self, config: ml_collections.ConfigDict, workdir: Path):
-        """Reads what describes the texts, and opens the workdir or refuses it.
-
-        Raises:
-          ValueError, FileNotFoundError: the config or a text cannot be used, or the workdir holds
-            another experiment.
-        """
+        """Reads what describes the texts, and opens the workdir; for errors see `fake_english`."""
         fields.check(config)
         length, positions = config.batches.length, config.models.positions
         if not 2 <= length <= positions:

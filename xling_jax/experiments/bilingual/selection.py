@@ -115,19 +115,13 @@ def best_folder(folder: str) -> Path:
 
 
 def start_from(folder: str, vocabulary: str, patterns: Sequence[str], languages: int, like):
-    """The parameters of another run's best checkpoint, under this run's partition.
+    """The parameters of another run's best checkpoint, under this run's partition: what is separate
+    now and was shared there starts from the shared values (see `partition.convert`).
 
-    What is separate now and was shared there starts from the shared values (see
-    `partition.convert`).
-
-    Args:
-      folder: such as WORKDIR/checkpoints/rowdefault_seeds0/best/seed0.
-      vocabulary, patterns, languages, like: of this run: the hash of its pieces and their ids, its
-        partition, the number of its languages, its initial parameters.
-
-    Raises:
-      FileNotFoundError: there is no such checkpoint.
-      ValueError: it is of other pieces, another model, or damaged.
+    `vocabulary`, `patterns`, `languages` and `like` are of this run: the hash of its pieces and
+    their ids, its partition, the number of its languages, its initial parameters.
+    FileNotFoundError: there is no such checkpoint. ValueError: it is of other pieces, another
+    model, or damaged.
     """
     path = best_folder(folder)
     record = _record(path)

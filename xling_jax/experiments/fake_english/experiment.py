@@ -29,12 +29,8 @@ class Experiment:
         source: Callable[[ml_collections.ConfigDict], Source] = read,
         report: Callable[[Path], str] = report.report,
     ):
-        """Reads the texts, and opens the workdir or refuses it; stores nothing unless all is well.
-
-        Args:
-          config, workdir: the experiment, and where it is stored.
-          source: its texts.
-          report: writes the report of a workdir, and returns the table.
+        """Reads the texts, of a source, and opens the workdir; stores nothing unless all is well.
+        `report` writes the report of a workdir, and returns the table.
 
         Raises:
           ValueError, FileNotFoundError: the config or a text cannot be used, or the workdir holds

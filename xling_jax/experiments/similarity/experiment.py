@@ -23,12 +23,8 @@ class Experiment:
     """Compares pairs of models, and stores what comes out."""
 
     def __init__(self, config: ml_collections.ConfigDict, workdir: Path):
-        """Reads what describes texts and models, and opens the workdir or refuses it.
-
-        Raises:
-          ValueError, FileNotFoundError: the config, a text or a model cannot be used, or the
-            workdir holds another experiment.
-        """
+        """Reads what describes texts and models, and opens the workdir; for errors see
+        `fake_english`."""
         fields.check(config)
         if processes.are_several():
             raise ValueError("--processes: one process compares models; start it without")

@@ -28,16 +28,8 @@ class Experiment:
     """Fine-tunes and tests what an experiment asks for, and stores what comes out."""
 
     def __init__(self, config: ml_collections.ConfigDict, workdir: Path, section: str = ""):
-        """Reads what describes texts and models, and opens the workdir or refuses it.
-
-        Args:
-          config, workdir: the experiment, and where it is stored.
-          section: what a larger config that has this one calls it.
-
-        Raises:
-          ValueError, FileNotFoundError: the config, a text or a model cannot be used, or the
-            workdir holds another experiment.
-        """
+        """Reads what describes texts and models, and opens the workdir; `section` is what a larger
+        config that has this one calls it. For errors see `fake_english`."""
         self._config, self._jobs = config, jobs(config)
         self._hashed = cache(folders.manifest)
         self._texts = texts.LabelledReader(config, section)
