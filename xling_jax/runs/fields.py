@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import ml_collections
+from ml_collections import ConfigDict
 
 from xling_jax import schema
 from xling_jax.evaluators import registry
@@ -52,7 +52,7 @@ def experiment(name: object) -> Any:
     return _of_experiment(name, "experiment").Experiment
 
 
-def check(config: ml_collections.ConfigDict) -> None:
+def check(config: ConfigDict) -> None:
     """Raises ValueError, naming the field and what it may be, unless a config can be used.
 
     Fields are checked each by itself; what they have to do with texts, models and devices is up to
@@ -75,7 +75,7 @@ def check(config: ml_collections.ConfigDict) -> None:
         )
 
 
-def described(config: ml_collections.ConfigDict) -> Iterator[str]:
+def described(config: ConfigDict) -> Iterator[str]:
     """A line for every field of a config: its name and value, what it may be, what it means."""
     section = of_name(config.get("name"))
     for name, value, field in schema.described(config.to_dict(), section):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import jax
-import ml_collections
+from ml_collections import ConfigDict
 
 from xling_jax import devices
 from xling_jax.runs.run import Run
@@ -25,12 +25,12 @@ Evaluate = Callable[[int, State, Any], Sequence[Mapping[str, float]]]
 Result = tuple[Mapping[str, float], int | None]  # metrics, and the step that they are of
 
 
-def curve_of(config: ml_collections.ConfigDict, total: int) -> set[int]:
+def curve_of(config: ConfigDict, total: int) -> set[int]:
     """The updates after which a config asks for evaluations, the last one included."""
     return {round(total * percent / 100) for percent in config.evaluators.curve} | {total}
 
 
-def optimizer(training: ml_collections.ConfigDict, total: int, **others: Any) -> OptimizerConfig:
+def optimizer(training: ConfigDict, total: int, **others: Any) -> OptimizerConfig:
     """The optimiser that a section `training` describes."""
     names = ("warmup_steps", "weight_decay", "epsilon", "clip", "decay")
     given = {name: training[name] for name in names if name in training}
@@ -50,7 +50,7 @@ class Group(abc.ABC, Generic[P]):
 
     def __init__(
         self,
-        config: ml_collections.ConfigDict,
+        config: ConfigDict,
         run: Run,
         replicas: Sequence[Replica],
         folder: Path,

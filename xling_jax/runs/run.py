@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-import ml_collections
+from ml_collections import ConfigDict
 
 from xling_jax import devices, processes
 from xling_jax.records import Identity
@@ -50,7 +50,7 @@ class Run:
 
     def open(
         self,
-        config: ml_collections.ConfigDict,
+        config: ConfigDict,
         texts: Sequence[Mapping[str, Any]],
         rows: Mapping[str, str],
         needed: Sequence[str] = (),

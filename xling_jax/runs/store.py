@@ -9,7 +9,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import ml_collections
+from ml_collections import ConfigDict
 
 from xling_jax import errors, processes, records
 from xling_jax import lock as locks
@@ -128,7 +128,7 @@ def _widened(stored: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any
 
 
 def describe(
-    config: ml_collections.ConfigDict, texts: Sequence[Mapping[str, Any]], rows: Mapping[str, str]
+    config: ConfigDict, texts: Sequence[Mapping[str, Any]], rows: Mapping[str, str]
 ) -> dict[str, Any]:
     """What `config.json` says of an experiment: its checked config, the manifest of the texts that
     it was given to read, and the descriptions of the chosen rows."""

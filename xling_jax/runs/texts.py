@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-import ml_collections
+from ml_collections import ConfigDict
 
 from xling_jax import errors
 from xling_jax.corpora import dictionaries, splitting, tfds
@@ -33,7 +33,7 @@ TESTED = 4  # every fourth pair of a dictionary is kept for testing
 class Embedded:
     """The embedded languages that a section `corpora` describes."""
 
-    def __init__(self, section: ml_collections.ConfigDict):
+    def __init__(self, section: ConfigDict):
         self.section, self.languages = section, tuple(section.languages)
         self._first = LanguageConfig(**section.synthetic)
 
@@ -79,7 +79,7 @@ class Texts:
 
     def __init__(
         self,
-        section: ml_collections.ConfigDict,
+        section: ConfigDict,
         name: str,
         languages: Sequence[str],
         embedded: Embedded | None = None,
@@ -90,7 +90,7 @@ class Texts:
         self.embedded = embedded
 
     @classmethod
-    def of_corpora(cls, section: ml_collections.ConfigDict) -> "Texts":
+    def of_corpora(cls, section: ConfigDict) -> "Texts":
         """The texts of a section `corpora`; ValueError if some are of embedded languages and some
         are not."""
         given = {name: section[name].train for name in section.languages}
@@ -235,7 +235,7 @@ def of_run(run: str, languages: Sequence[str]) -> Embedded:
             "python -m xling_jax.main --config=configs/bilingual.py:"
             f"row=all+pairs+alone,pair={'-'.join(languages)}"
         )
-    texts = Texts.of_corpora(ml_collections.ConfigDict(found["config"]).corpora)
+    texts = Texts.of_corpora(ConfigDict(found["config"]).corpora)
     if not texts.embedded or not set(languages) <= set(texts.languages):
         raise ValueError(
             f"run={run} was trained on {', '.join(texts.languages)}, not on the embedded "

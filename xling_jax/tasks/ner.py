@@ -16,7 +16,7 @@ import numpy as np
 from xling_jax.corpora import normalize, sources
 from xling_jax.corpora.embedded.grammar import Constituent
 from xling_jax.corpora.embedded.language import Language
-from xling_jax.tasks.task import Prediction, WordTask, numbered
+from xling_jax.tasks.task import Predictions, Scores, WordTask, numbered
 
 SEGMENTED = "zh"  # the language whose words a segmenter finds
 SEED = 0  # of the tags that are drawn by chance
@@ -124,7 +124,7 @@ def spans(tags: Sequence[str]) -> list[Span]:
     return found
 
 
-def span_f1(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> dict[str, float]:
+def span_f1(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> Scores:
     """`precision`, `recall` and `f1` of whole entities over all sentences, as conlleval gives them,
     0 where there is nothing to divide by. ValueError: sentences of other lengths."""
     right = wanted = found = 0
@@ -212,8 +212,8 @@ class NamedEntities(WordTask[TaggedWords]):
         return [np.array([[number[tag]] for tag in of_words(item)[0]], np.int32) for item in items]
 
     def scores(
-        self, items: Sequence[TaggedWords], predictions: Sequence[Prediction], labels: Sequence[str]
-    ) -> dict[str, float]:
+        self, items: Sequence[TaggedWords], predictions: Predictions, labels: Sequence[str]
+    ) -> Scores:
         """`precision`, `recall` and `f1` of entities in the file's words, after `repair`."""
         predicted = [
             of_parts(repair([labels[number] for number in found]), item.sizes)
@@ -221,13 +221,11 @@ class NamedEntities(WordTask[TaggedWords]):
         ]
         return span_f1([item.gold.tags for item in items], predicted)
 
-    def counted(self, items: Sequence[TaggedWords]) -> dict[str, float]:
+    def counted(self, items: Sequence[TaggedWords]) -> Scores:
         """`conflicts`: words of the model whose parts have tags that disagree."""
         return {"conflicts": float(sum(of_words(item)[1] for item in items))}
 
-    def baselines(
-        self, known: Sequence[TaggedWords], items: Sequence[TaggedWords]
-    ) -> dict[str, float]:
+    def baselines(self, known: Sequence[TaggedWords], items: Sequence[TaggedWords]) -> Scores:
         """The F1 of the one tag for all words that does best on the known sentences, and of tags
         that are drawn as often as they are known."""
         gold, asked = ([item.gold.tags for item in some] for some in (known, items))

@@ -14,7 +14,7 @@ from xling_jax.batches.labelled import Encoded
 from xling_jax.corpora import sources
 from xling_jax.corpora.embedded import inference
 from xling_jax.corpora.embedded.pair import Pair
-from xling_jax.tasks.task import Prediction, Task, by_frequency, numbered
+from xling_jax.tasks.task import Predictions, Scores, Task, by_frequency, numbered
 
 if TYPE_CHECKING:
     from xling_jax.models.text_model import TextModel
@@ -127,13 +127,13 @@ class NaturalLanguageInference(Task[Inference]):
         return [np.array([[number[item.label]]], np.int32) for item in items]
 
     def scores(
-        self, items: Sequence[Inference], predictions: Sequence[Prediction], labels: Sequence[str]
-    ) -> dict[str, float]:
+        self, items: Sequence[Inference], predictions: Predictions, labels: Sequence[str]
+    ) -> Scores:
         right = [
             labels[int(found[0])] == item.label
             for item, (found,) in zip(items, predictions, strict=True)
         ]
         return {"accuracy": float(np.mean(right))}
 
-    def baselines(self, known: Sequence[Inference], items: Sequence[Inference]) -> dict[str, float]:
+    def baselines(self, known: Sequence[Inference], items: Sequence[Inference]) -> Scores:
         return by_frequency([item.label for item in known], [item.label for item in items])

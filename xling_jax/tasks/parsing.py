@@ -15,7 +15,7 @@ from xling_jax.batches import labelled
 from xling_jax.corpora import sources
 from xling_jax.corpora.embedded.grammar import Constituent
 from xling_jax.corpora.embedded.language import Language
-from xling_jax.tasks.task import Prediction, WordTask, numbered
+from xling_jax.tasks.task import Predictions, Scores, WordTask, numbered
 
 SEED = 0  # of the heads that are drawn by chance
 ROOT = 0  # the head of a sentence's root; words count from 1
@@ -193,7 +193,7 @@ def attachment_scores(
     counted: Sequence[Sequence[bool]] | None = None,
     *,
     with_subtypes: bool = True,
-) -> dict[str, float]:
+) -> Scores:
     """`uas` and `las`: the share of words with the right head, and the right relation to it too.
 
     `counted` says which words count, by default all; `with_subtypes`, whether `nsubj:pass` is
@@ -260,8 +260,8 @@ class DependencyParsing(WordTask[Tree]):
         ]
 
     def scores(
-        self, items: Sequence[Tree], predictions: Sequence[Prediction], labels: Sequence[str]
-    ) -> dict[str, float]:
+        self, items: Sequence[Tree], predictions: Predictions, labels: Sequence[str]
+    ) -> Scores:
         """`uas` and `las` of the trees of highest score."""
         predicted = []
         for arcs, relations in predictions:
@@ -269,12 +269,12 @@ class DependencyParsing(WordTask[Tree]):
             predicted.append([(head, labels[relations[word, head]]) for word, head in heads])
         return self._scores(items, predicted)
 
-    def _scores(self, items: Sequence[Tree], predicted: Sequence[Attachments]) -> dict[str, float]:
+    def _scores(self, items: Sequence[Tree], predicted: Sequence[Attachments]) -> Scores:
         counted = None if self.punctuation else not_punctuation(items)
         gold = [tree.arcs for tree in items]
         return attachment_scores(gold, predicted, counted, with_subtypes=self.subtypes)
 
-    def baselines(self, known: Sequence[Tree], items: Sequence[Tree]) -> dict[str, float]:
+    def baselines(self, known: Sequence[Tree], items: Sequence[Tree]) -> Scores:
         """The LAS of the most frequent pair of a distance to the head and a relation, for all
         words; and of heads drawn at random with relations drawn as often as they are known."""
         pool = [self._relation(name) for tree in known for name in tree.relations]

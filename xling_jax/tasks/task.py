@@ -22,7 +22,8 @@ if TYPE_CHECKING:  # a report reads what tasks are called, and needs no JAX
     from xling_jax.models.text_model import TextModel
 
 Item = TypeVar("Item")
-Prediction = tuple[np.ndarray, ...]  # see `finetune.Predictor`
+Predictions = Sequence[tuple[np.ndarray, ...]]  # of each example, see `finetune.Predictor`
+Scores = dict[str, float]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,16 +67,16 @@ class Task(abc.ABC, Generic[Item]):
 
     @abc.abstractmethod
     def scores(
-        self, items: Sequence[Item], predictions: Sequence[Prediction], labels: Sequence[str]
-    ) -> dict[str, float]:
+        self, items: Sequence[Item], predictions: Predictions, labels: Sequence[str]
+    ) -> Scores:
         """How good predictions are, by name; from 0 to 1."""
 
     @abc.abstractmethod
-    def baselines(self, known: Sequence[Item], items: Sequence[Item]) -> dict[str, float]:
+    def baselines(self, known: Sequence[Item], items: Sequence[Item]) -> Scores:
         """`majority` and `chance`: the main score of rules that look at the examples to be learned
         from, but not at the text."""
 
-    def counted(self, items: Sequence[Item]) -> dict[str, float]:
+    def counted(self, items: Sequence[Item]) -> Scores:
         """What else a reader of the scores must know of the examples, by name."""
         return {}
 
@@ -121,7 +122,7 @@ def pieces_of_words(model: TextModel, sentences: Sequence[Sequence[str]]) -> lis
     return [[ids[word] for word in sentence] for sentence in sentences]
 
 
-def by_frequency(known: Sequence[str], asked: Sequence[str]) -> dict[str, float]:
+def by_frequency(known: Sequence[str], asked: Sequence[str]) -> Scores:
     """The accuracies of the most frequent known label, and of labels drawn as often as known."""
     counts, shares = collections.Counter(known), collections.Counter(asked)
     most = counts.most_common(1)[0][0]

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import ml_collections
 import numpy as np
 from jax.sharding import Mesh
+from ml_collections import ConfigDict
 
 from xling_jax import devices, errors
 from xling_jax.batches import code_switch
@@ -70,7 +70,7 @@ class Data:
         return tuple(each.total for each in self.files)
 
     def samplers(
-        self, config: ml_collections.ConfigDict, seeds: Sequence[int], shards: int
+        self, config: ConfigDict, seeds: Sequence[int], shards: int
     ) -> list[StreamSampler]:
         """What says which windows stand in each step that so many devices share, for each seed;
         ValueError if they cannot share the sequences, or a language has too little text."""
@@ -84,7 +84,7 @@ class Data:
         return [StreamSampler(self.sizes, draws, layout, seed, epoch, begin) for seed in seeds]
 
     def pipeline(
-        self, config: ml_collections.ConfigDict, of: Sequence[StreamSampler], until: int, mesh: Mesh
+        self, config: ConfigDict, of: Sequence[StreamSampler], until: int, mesh: Mesh
     ) -> ResidentPipeline | StreamingPipeline:
         """What says what stands in each step before `until`: places on the device, or tokens from
         the host."""
@@ -113,7 +113,7 @@ class Preparer:
     """Prepares the text of one row after the other; what rows share is made once. For errors see
     `Texts`."""
 
-    def __init__(self, config: ml_collections.ConfigDict, workdir: Path):
+    def __init__(self, config: ConfigDict, workdir: Path):
         """Raises ValueError for half of a parallel text, or embedded languages and others."""
         self._config, self._workdir = config, workdir
         self._texts = Texts.of_corpora(config.corpora)

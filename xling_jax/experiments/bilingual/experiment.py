@@ -3,7 +3,7 @@
 from functools import partial
 from pathlib import Path
 
-import ml_collections
+from ml_collections import ConfigDict
 
 from xling_jax import devices, errors, processes
 from xling_jax.evaluators.multilinguality import require_layers
@@ -27,7 +27,7 @@ LESS_MEMORY = devices.less_memory(
 class Experiment:
     """Runs the rows and seeds of one experiment, and stores what comes out."""
 
-    def __init__(self, config: ml_collections.ConfigDict, workdir: Path):
+    def __init__(self, config: ConfigDict, workdir: Path):
         """Reads what describes the texts, and opens the workdir; for errors see `fake_english`."""
         fields.check(config)
         length, positions = config.batches.length, config.models.positions
@@ -113,7 +113,7 @@ class Experiment:
         )
 
 
-def rows(config: ml_collections.ConfigDict) -> list[Row]:
+def rows(config: ConfigDict) -> list[Row]:
     """The rows that the config asks for; ValueError for an unknown row or modification, or
     something named twice."""
     languages = config.corpora.languages

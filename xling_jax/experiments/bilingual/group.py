@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import jax
-import ml_collections
 import numpy as np
+from ml_collections import ConfigDict
 
 from xling_jax import devices
 from xling_jax.batches.streams import SENTENCE
@@ -44,14 +44,7 @@ class Group(group.Group[StreamProgram]):
 
     _best: Best
 
-    def __init__(
-        self,
-        config: ml_collections.ConfigDict,
-        run: Run,
-        row: Row,
-        seeds: Sequence[int],
-        data: Data,
-    ):
+    def __init__(self, config: ConfigDict, run: Run, row: Row, seeds: Sequence[int], data: Data):
         training, self._row, self._data = config.training, row, data
         replicas = [
             run.replica(

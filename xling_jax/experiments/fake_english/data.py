@@ -6,9 +6,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import ml_collections
 import numpy as np
 from jax.sharding import Mesh
+from ml_collections import ConfigDict
 
 from xling_jax import errors
 from xling_jax.batches.assembly import SPECIALS
@@ -56,12 +56,12 @@ class Data:
 Source = tuple[list[dict[str, Any]], Callable[[Path], Data]]
 
 
-def batch_options(config: ml_collections.ConfigDict) -> dict[str, Any]:
+def batch_options(config: ConfigDict) -> dict[str, Any]:
     """How evaluators lay out batches: as in training."""
     return {x: config.batches[x] for x in ("sentences", "row_lengths", "attend_padding")}
 
 
-def read(config: ml_collections.ConfigDict) -> Source:
+def read(config: ConfigDict) -> Source:
     """The texts of English, which are those of Fake-English too; errors as `Texts.read`."""
     section = config.corpora
     if (section.train == SYNTHETIC) != (section.dev == SYNTHETIC):
@@ -75,7 +75,7 @@ def read(config: ml_collections.ConfigDict) -> Source:
     return corpora.manifest(texts), partial(_prepare, config, texts)
 
 
-def _prepare(config: ml_collections.ConfigDict, texts: Sequence[corpora.Text], cache: Path) -> Data:
+def _prepare(config: ConfigDict, texts: Sequence[corpora.Text], cache: Path) -> Data:
     """Trains the vocabulary and encodes both texts; the second language shifts the ids."""
     section, languages = config.vocabulary, tuple(config.corpora.languages)
     with errors.in_field("vocabulary.size, vocabulary.model_type"):

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import ml_collections
+from ml_collections import ConfigDict
 
 from xling_jax.experiments.fake_english import neighbours, report
 from xling_jax.experiments.fake_english.data import Source, read
@@ -24,9 +24,9 @@ class Experiment:
 
     def __init__(
         self,
-        config: ml_collections.ConfigDict,
+        config: ConfigDict,
         workdir: Path,
-        source: Callable[[ml_collections.ConfigDict], Source] = read,
+        source: Callable[[ConfigDict], Source] = read,
         report: Callable[[Path], str] = report.report,
     ):
         """Reads the texts, of a source, and opens the workdir; stores nothing unless all is well.

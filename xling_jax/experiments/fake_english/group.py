@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import jax
-import ml_collections
 import numpy as np
+from ml_collections import ConfigDict
 
 from xling_jax import devices
 from xling_jax.batches.setting import Setting
@@ -27,7 +27,7 @@ class Group(group.Group[Program]):
 
     def __init__(
         self,
-        config: ml_collections.ConfigDict,
+        config: ConfigDict,
         run: Run,
         data: Data,
         programs: Programs,

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from pathlib import Path
 
-import ml_collections
 import numpy as np
+from ml_collections import ConfigDict
 
 from xling_jax import errors, processes
 from xling_jax.batches.assembly import SPECIALS
@@ -34,7 +34,7 @@ class Neighbours:
 
     def __init__(
         self,
-        config: ml_collections.ConfigDict,
+        config: ConfigDict,
         data: Data,
         rows: Iterable[Modifications],
         folder: Path,
@@ -75,11 +75,7 @@ def _sha256(table: np.ndarray) -> str:
 
 
 def _table(
-    config: ml_collections.ConfigDict,
-    data: Data,
-    is_parallel: bool,
-    folder: Path,
-    stored: Mapping[str, str],
+    config: ConfigDict, data: Data, is_parallel: bool, folder: Path, stored: Mapping[str, str]
 ) -> np.ndarray:
     """The stored table, or a new one, which is written into the folder."""
     name, section = NAMES[is_parallel], config.vocabulary.neighbours
@@ -115,7 +111,7 @@ def _table(
     return table
 
 
-def _vectors(config: ml_collections.ConfigDict, data: Data, is_parallel: bool) -> list[Vectors]:
+def _vectors(config: ConfigDict, data: Data, is_parallel: bool) -> list[Vectors]:
     """Vectors of each language's pieces: from the files that the config names, or else skip-gram,
     from the text that its rows are trained on.
 
@@ -157,7 +153,7 @@ def _vectors(config: ml_collections.ConfigDict, data: Data, is_parallel: bool) -
     return [result.result() for result in results]
 
 
-def manifest(config: ml_collections.ConfigDict) -> list[dict[str, str]]:
+def manifest(config: ConfigDict) -> list[dict[str, str]]:
     """The `.vec` files that the config names, with their hashes; ValueError or FileNotFoundError
     where there is not one for each language, or one cannot be read."""
     paths, languages = tuple(config.vocabulary.neighbours.vectors), tuple(config.corpora.languages)

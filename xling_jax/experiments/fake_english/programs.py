@@ -2,14 +2,15 @@
 kinds of models, compiled steps, evaluators."""
 
 import dataclasses
+import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import jax
-import ml_collections
 import numpy as np
 from jax.sharding import Mesh
+from ml_collections import ConfigDict
 
 from xling_jax import devices
 from xling_jax.batches import packing, setting
@@ -40,7 +41,7 @@ class ReplicaSpec:
     modifications: setting.Modifications
 
 
-def replica_specs(config: ml_collections.ConfigDict) -> list[ReplicaSpec]:
+def replica_specs(config: ConfigDict) -> list[ReplicaSpec]:
     """The replicas that the config asks for; errors as those of `config_files.chosen_rows`,
     `setting.parse` and `Modifications.epochs_of`."""
 
@@ -52,7 +53,7 @@ def replica_specs(config: ml_collections.ConfigDict) -> list[ReplicaSpec]:
     return [spec for row in config_files.chosen_rows(config, parse) for spec in row]
 
 
-def _epochs(config: ml_collections.ConfigDict, modifications: setting.Modifications) -> int:
+def _epochs(config: ConfigDict, modifications: setting.Modifications) -> int:
     is_large = "overparam" in modifications and "overparam" in config
     own = config.overparam.epochs if is_large else 0
     return modifications.epochs_of(own or config.training.epochs)
@@ -88,7 +89,7 @@ class Programs:
 
     def __init__(
         self,
-        config: ml_collections.ConfigDict,
+        config: ConfigDict,
         data: Data,
         specs: Sequence[ReplicaSpec],
         folder: Path,
@@ -109,8 +110,6 @@ class Programs:
         rows = [spec.modifications for spec in specs]
         self.neighbours = Neighbours(config, data, rows, folder, stored)
         self.compiler = StepCompiler(data.train)
-        self._layouts: dict[int, packing.Layout] = {}
-        self._evaluators: dict[tuple[BertConfig, Mesh], Evaluator] = {}
 
     def kind(self, spec: ReplicaSpec) -> ProgramKind:
         """The kind of a spec; ValueError where the model has no layer that is to be evaluated, or
@@ -142,19 +141,20 @@ class Programs:
     def layout(self, mesh: Mesh) -> packing.Layout:
         """One layout for rows that are trained in parallel or not; it does not depend on the rows
         that are trained, so neither do a row's numbers."""
-        section, store = self._config.batches, self._data.train
-        shards = mesh.shape[devices.DATA]
-        if shards not in self._layouts:
-            empty, both = packing.Layout((), section.sentences), self._data.is_parallel
-            self._layouts[shards] = packing.choose_layout(
-                store.lengths,
-                [self._sampler(x, empty).sentences for x in (True, False)[: 1 + both]],
-                section.sentences,
-                section.row_lengths,
-                shards,
-                section.attend_padding,
-            )
-        return self._layouts[shards]
+        return self._layout(mesh.shape[devices.DATA])
+
+    @functools.cache  # noqa: B019 - there are few
+    def _layout(self, shards: int) -> packing.Layout:
+        section = self._config.batches
+        empty, both = packing.Layout((), section.sentences), self._data.is_parallel
+        return packing.choose_layout(
+            self._data.train.lengths,
+            [self._sampler(x, empty).sentences for x in (True, False)[: 1 + both]],
+            section.sentences,
+            section.row_lengths,
+            shards,
+            section.attend_padding,
+        )
 
     def _sampler(self, is_parallel: bool, layout: packing.Layout, seed: int = 0) -> Sampler:
         languages = len(self._data.vocabulary.languages)
@@ -192,11 +192,9 @@ class Programs:
             shards=sharding.shards_of(self._config.devices, mesh),
         )
 
+    @functools.cache  # noqa: B019
     def evaluator(self, model: BertConfig, mesh: Mesh) -> Evaluator:
-        if (model, mesh) not in self._evaluators:
-            found = self._data.evaluator(model, mesh, self._layers(model))
-            self._evaluators[model, mesh] = found
-        return self._evaluators[model, mesh]
+        return self._data.evaluator(model, mesh, self._layers(model))
 
     def at_most(self, specs: Sequence[ReplicaSpec]) -> int:
         """How many of the specs, all of one kind, can be trained at once: what fits in memory."""

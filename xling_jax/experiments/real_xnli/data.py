@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 
 import jax
-import ml_collections
 import numpy as np
 from jax.sharding import Mesh
+from ml_collections import ConfigDict
 
 from xling_jax import errors
 from xling_jax.batches.assembly import SPECIALS
@@ -32,16 +32,14 @@ PURPOSES = ("dev", "train")
 TABLES = "positions", "token_types"  # of which a language has a part of its own with lang-pos
 
 
-def read(config: ml_collections.ConfigDict) -> Source:
+def read(config: ConfigDict) -> Source:
     """The texts of all languages, not yet read; errors as those of `Texts`."""
     texts = Texts.of_corpora(config.corpora)
     manifest = [each for name in texts.languages for each in texts.manifest(name, PURPOSES)]
     return manifest, partial(prepare, config, texts)
 
 
-def sentences(
-    config: ml_collections.ConfigDict, texts: Texts, language: str, purpose: str
-) -> list[str]:
+def sentences(config: ConfigDict, texts: Texts, language: str, purpose: str) -> list[str]:
     """The first sentences of a text, as many as the config says, normalised; ValueError, naming the
     field, if there are none."""
     normalize = texts.normalizer(language)
@@ -53,7 +51,7 @@ def sentences(
     return taken
 
 
-def prepare(config: ml_collections.ConfigDict, texts: Texts, cache: Path) -> Data:
+def prepare(config: ConfigDict, texts: Texts, cache: Path) -> Data:
     """Trains the vocabularies and encodes the texts."""
     section, languages = config.vocabulary, texts.languages
     every = []

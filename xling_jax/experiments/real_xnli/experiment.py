@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-import ml_collections
+from ml_collections import ConfigDict
 
 from xling_jax import errors, processes
 from xling_jax.experiments.fake_english import experiment as pretraining
@@ -24,7 +24,7 @@ SECTION = "transfer"  # of the config, which is one of configs/zero_shot.py
 class Experiment:
     """Runs one experiment, and stores what comes out."""
 
-    def __init__(self, config: ml_collections.ConfigDict, workdir: Path):
+    def __init__(self, config: ConfigDict, workdir: Path):
         """Reads the texts to pretrain on and the files to fine-tune on, and opens the workdir; for
         errors see `fake_english`."""
         fields.check(config)
@@ -32,7 +32,7 @@ class Experiment:
         self._cells = replica_specs(config)
         if large := [spec.row for spec in self._cells if "overparam" in spec.modifications]:
             raise ValueError(f"row {large[0]}: overparam means nothing here; set models.* instead")
-        self._transfer = ml_collections.ConfigDict(config[SECTION].to_dict())
+        self._transfer = ConfigDict(config[SECTION].to_dict())
         self._transfer.rows = {}
         self._transfer.runs = {"-".join(self._languages): str(workdir)}
         every = [(plain_name(spec.row), spec.seed) for spec in self._cells]
@@ -44,7 +44,7 @@ class Experiment:
             reader.manifest(task, self._languages)
         self._pretraining = pretraining.Experiment(config, workdir, read, report.write)
 
-    def _of(self, trained: list[tuple[str, int]]) -> ml_collections.ConfigDict:
+    def _of(self, trained: list[tuple[str, int]]) -> ConfigDict:
         """The fine-tuning of some rows, each with the same seeds."""
         config = self._transfer.copy_and_resolve_references()
         config.row = "+".join(dict.fromkeys(row for row, _ in trained))

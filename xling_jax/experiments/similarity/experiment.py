@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import ml_collections
+from ml_collections import ConfigDict
 
 from xling_jax import errors, processes
 from xling_jax.experiments.similarity import measures, pairs, report
@@ -22,7 +22,7 @@ from xling_jax.training.step import RUNNING
 class Experiment:
     """Compares pairs of models, and stores what comes out."""
 
-    def __init__(self, config: ml_collections.ConfigDict, workdir: Path):
+    def __init__(self, config: ConfigDict, workdir: Path):
         """Reads what describes texts and models, and opens the workdir; for errors see
         `fake_english`."""
         fields.check(config)

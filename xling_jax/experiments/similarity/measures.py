@@ -9,8 +9,8 @@ import math
 from collections.abc import Mapping, Sequence
 
 import jax.numpy as jnp
-import ml_collections
 import numpy as np
+from ml_collections import ConfigDict
 
 from xling_jax.corpora.dictionaries import Dictionary
 from xling_jax.evaluators.dictionary_induction import Pairs, induce
@@ -130,7 +130,7 @@ def _words(
     models: Sequence[TextModel],
     encoders: Sequence[TextEncoder],
     texts: LanguageTexts,
-    config: ml_collections.ConfigDict,
+    config: ConfigDict,
 ) -> dict[str, float]:
     """Word translation by embeddings, static vectors and states in context.
 
@@ -170,7 +170,7 @@ def _say_cut(encoders: Sequence[TextEncoder], texts: LanguageTexts) -> None:
             )
 
 
-def layers_of(models: Sequence[TextModel], config: ml_collections.ConfigDict) -> list[list[int]]:
+def layers_of(models: Sequence[TextModel], config: ConfigDict) -> list[list[int]]:
     """The layers of two models that are compared, 0 the embeddings; ValueError if a model lacks
     one, or has another number of them than the other."""
     depths = [model.config.layers for model in models]
@@ -184,10 +184,7 @@ def layers_of(models: Sequence[TextModel], config: ml_collections.ConfigDict) ->
 
 
 def compare(
-    models: Sequence[TextModel],
-    texts: LanguageTexts,
-    is_translated: bool,
-    config: ml_collections.ConfigDict,
+    models: Sequence[TextModel], texts: LanguageTexts, is_translated: bool, config: ConfigDict
 ) -> Mapping[str, float]:
     """What can be measured of two models with the texts there are; of one language (not
     `is_translated`) there is nothing to translate.

@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import itertools
 
-import ml_collections
+from ml_collections import ConfigDict
 
 from xling_jax import errors
 from xling_jax.corpora.dictionaries import Dictionary
@@ -37,7 +37,7 @@ class LanguageTexts:
 class TextReader:
     """Reads the texts of the languages of an experiment."""
 
-    def __init__(self, config: ml_collections.ConfigDict):
+    def __init__(self, config: ConfigDict):
         """Raises ValueError for half of what belongs together, or embedded languages without the
         run they are of."""
         self._numbers, self.languages = config.sentences, tuple(config.languages)

@@ -5,7 +5,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-import ml_collections
+from ml_collections import ConfigDict
 
 from xling_jax import devices, errors
 from xling_jax.evaluators import word_order
@@ -27,7 +27,7 @@ LESS_MEMORY = devices.less_memory("lower settings.TASK.batches or models.length"
 class Experiment:
     """Fine-tunes and tests what an experiment asks for, and stores what comes out."""
 
-    def __init__(self, config: ml_collections.ConfigDict, workdir: Path, section: str = ""):
+    def __init__(self, config: ConfigDict, workdir: Path, section: str = ""):
         """Reads what describes texts and models, and opens the workdir; `section` is what a larger
         config that has this one calls it. For errors see `fake_english`."""
         self._config, self._jobs = config, jobs(config)

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import ml_collections
 import numpy as np
+from ml_collections import ConfigDict
 
 from xling_jax import devices
 from xling_jax.batches.labelled import Examples
@@ -35,7 +35,7 @@ class Group(group.Group[TaskProgram]):
 
     def __init__(
         self,
-        config: ml_collections.ConfigDict,
+        config: ConfigDict,
         run: Run,
         job: Job,
         seed: int,

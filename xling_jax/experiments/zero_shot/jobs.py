@@ -4,7 +4,7 @@ import dataclasses
 import itertools
 from pathlib import Path
 
-import ml_collections
+from ml_collections import ConfigDict
 
 from xling_jax import descriptions, errors, numerals
 from xling_jax.runs import config_files, fields
@@ -96,7 +96,7 @@ class Job:
         }
 
 
-def jobs(config: ml_collections.ConfigDict) -> list[Job]:
+def jobs(config: ConfigDict) -> list[Job]:
     """The jobs of an experiment, tasks of a row together; ValueError naming a field that means
     nothing, before anything is read."""
     fields.check(config)
@@ -122,7 +122,7 @@ def jobs(config: ml_collections.ConfigDict) -> list[Job]:
     ]
 
 
-def choices(config: ml_collections.ConfigDict, task: str) -> list[Choice]:
+def choices(config: ConfigDict, task: str) -> list[Choice]:
     """The settings that are tried for a task, those of one batch size together."""
     section = config.settings[task]
     return [Choice(batch, *rates) for batch in section.batches for rates in section.rates]

@@ -5,7 +5,7 @@ import functools
 from collections.abc import Mapping
 from typing import Any
 
-import ml_collections
+from ml_collections import ConfigDict
 
 from xling_jax import errors
 from xling_jax.corpora import text as corpora
@@ -34,7 +34,7 @@ class Labelled:
     test: Mapping[str, list[Any]]
 
 
-def task(name: str, config: ml_collections.ConfigDict) -> Task:
+def task(name: str, config: ConfigDict) -> Task:
     """The task of a name, with its options."""
     found = config_files.choose("task", name, TASKS)
     return found(**(config[name] if found.options else {}))
@@ -47,7 +47,7 @@ class LabelledReader:
     or cannot be read.
     """
 
-    def __init__(self, config: ml_collections.ConfigDict, section: str = ""):
+    def __init__(self, config: ConfigDict, section: str = ""):
         """Takes the config, and the section of a larger one that it is; reads nothing yet."""
         self._config, self._section = config, f"{section}." * bool(section)
         self._read: dict[tuple[str, ...], list[Any]] = {}
