@@ -221,10 +221,10 @@ def read_metrics(path: Path, identity: Identity = UNKNOWN) -> Metrics:
             if number == len(lines):
                 break
             raise
-        records.require_unchanged(entry, where)
-        if (kind := records.typed(_LINE, entry, where).kind) not in found:
+        if (kind := records.known(_LINE, entry, where).kind) not in found:
             continue
-        line = records.known(_REPLICA_LINE, entry, where, identity)
+        line = records.typed(_REPLICA_LINE, entry, where)
+        identity.require(line.fingerprint, where)
         values = line.metrics
         if kind == "train":
             named = {name: value for name, value in entry.items() if name not in _NO_MEASUREMENT}
