@@ -28,7 +28,8 @@ class Experiment:
     """Runs the rows and seeds of one experiment, and stores what comes out."""
 
     def __init__(self, config: ConfigDict, workdir: Path):
-        """Reads what describes the texts, and opens the workdir; for errors see `fake_english`."""
+        """Reads what describes the texts, and opens the workdir; ValueError or FileNotFoundError
+        where it, the config or a text cannot be used."""
         fields.check(config)
         length, positions = config.batches.length, config.models.positions
         if not 2 <= length <= positions:

@@ -25,8 +25,8 @@ class Experiment:
     """Runs one experiment, and stores what comes out."""
 
     def __init__(self, config: ConfigDict, workdir: Path):
-        """Reads the texts to pretrain on and the files to fine-tune on, and opens the workdir; for
-        errors see `fake_english`."""
+        """Reads the texts to pretrain on and the files to fine-tune on, and opens the workdir;
+        ValueError or FileNotFoundError where it, the config or a text cannot be used."""
         fields.check(config)
         self._workdir, self._languages = workdir, tuple(config.corpora.languages)
         self._cells = replica_specs(config)

@@ -23,8 +23,8 @@ class Experiment:
     """Compares pairs of models, and stores what comes out."""
 
     def __init__(self, config: ConfigDict, workdir: Path):
-        """Reads what describes texts and models, and opens the workdir; for errors see
-        `fake_english`."""
+        """Reads what describes texts and models, and opens the workdir; ValueError or
+        FileNotFoundError where it, the config, a text or a model cannot be used."""
         fields.check(config)
         if processes.are_several():
             raise ValueError("--processes: one process compares models; start it without")

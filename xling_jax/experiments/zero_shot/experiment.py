@@ -29,7 +29,8 @@ class Experiment:
 
     def __init__(self, config: ConfigDict, workdir: Path, section: str = ""):
         """Reads what describes texts and models, and opens the workdir; `section` is what a larger
-        config that has this one calls it. For errors see `fake_english`."""
+        config that has this one calls it. ValueError or FileNotFoundError where the workdir, the
+        config, a text or a model cannot be used."""
         self._config, self._jobs = config, jobs(config)
         self._hashed = cache(folders.manifest)
         self._texts = texts.LabelledReader(config, section)
