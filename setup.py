@@ -18,7 +18,7 @@ setuptools.setup(
     license="Apache-2.0",
     license_files=["LICENSE"],
     python_requires=">=3.11",
-    package_data={"": ["*.css", "*.csv", "*.j2"]},
+    package_data={"": ["*.css", "*.csv", "*.j2", "*.txt"]},
     packages=setuptools.find_packages(include=["xling_jax", "xling_jax.*"]),
     install_requires=[
         "absl-py>=2.1",

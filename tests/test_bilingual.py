@@ -18,8 +18,8 @@ from xling_jax.experiments.bilingual.rows import parse
 from xling_jax.experiments.bilingual.selection import Best
 from xling_jax.experiments.bilingual.selection import read as read_best
 from xling_jax.models import stored
-from xling_jax.records import UNKNOWN
 from xling_jax.runs import results
+from xling_jax.runs.run import Run
 from xling_jax.runs.texts import Texts
 from xling_jax.training.checkpoints import read_parameters
 from xling_jax.training.step import RUNNING, State
@@ -87,7 +87,7 @@ def test_training_and_held_out_windows_begin_where_the_config_says(begin, tmp_pa
     made = config("pair=en-far", **{"batches.begin": begin})
     (row,) = rows_of(made)
     data = Preparer(made, tmp_path)(row)
-    one = group.Group(made, tmp_path, row, [0], data, UNKNOWN)
+    one = group.Group(made, Run(tmp_path, str), row, [0], data)
     windows = made.batches.length - 1
     starts = one._samplers[0].starts(0, np.arange(200))
     held_out = np.concatenate([np.ravel(x) for x in one._stream_perplexity()._starts[:1]])
@@ -218,7 +218,7 @@ def test_random_words_of_rows_with_separate_parameters_are_of_the_language(
 
 def test_the_best_checkpoint_is_kept_apart_from_the_latest(bilingual):
     workdir, _, metrics = bilingual
-    folder = workdir / "checkpoints" / "rowdefault_seeds0" / group.BEST / "seed0"
+    folder = workdir / "checkpoints" / "rowdefault_seeds0" / "best" / "seed0"
     step, value = read_best(folder)
     lines = [json.loads(x) for x in (workdir / "metrics.jsonl").read_text().splitlines()]
     values = {

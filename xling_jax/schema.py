@@ -6,12 +6,14 @@ under `EACH`. Imports nothing of ours, so that every module may say what its fie
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import difflib
 import functools
+import operator
 import re
-import textwrap
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pydantic
@@ -54,18 +56,16 @@ class Field:
         return _in_words(self._adapter.json_schema())
 
     def accepts(self, value: Any) -> bool:
-        try:
+        with contextlib.suppress(ValidationError):
             self._adapter.validate_python(value)
-        except ValidationError:
-            return False
-        return True
+            return True
+        return False
 
 
 Section = Mapping[str, "Field | Section"]
 
 
 def _in_words(kind: Mapping[str, Any]) -> str:
-    """A JSON schema in words."""
     match kind:
         case {"description": said}:
             return said
@@ -100,15 +100,9 @@ def seed(meaning: str) -> Field:
     return whole(meaning, 0, 2**32 - 1)
 
 
-def number(meaning: str, least: float, most: float, *, above: bool = False) -> Field:
-    """A number within a range, its ends included; with `above` it is a little above the least."""
-    least = max(least, SMALLEST) if above else least
+def number(meaning: str, least: float, most: float) -> Field:
+    """A number within a range, its ends included."""
     return Field(meaning, Annotated[float, Strict(), pydantic.Field(ge=least, le=most)])
-
-
-def share(meaning: str) -> Field:
-    """A share of a whole."""
-    return number(meaning, 0, 1)
 
 
 def flag(meaning: str) -> Field:
@@ -119,13 +113,6 @@ def flag(meaning: str) -> Field:
 def choice(meaning: str, *choices: str) -> Field:
     """One of some words."""
     return Field(meaning, Literal[choices])
-
-
-def text(meaning: str, form: str = "text", *, is_needed: bool = False) -> Field:
-    """A line of text: a file, a folder, a name; it may be empty unless it is needed."""
-    said = form + ("" if is_needed else ", or nothing")
-    pattern = pydantic.Field(pattern=_VISIBLE if is_needed else _LINE, description=said)
-    return Field(meaning, Annotated[str, Strict(), pattern])
 
 
 def _apart(values: tuple) -> tuple:
@@ -149,53 +136,68 @@ def each_of(meaning: str, *parts: Field) -> Field:
     return Field(meaning, tuple[tuple(part.kind for part in parts)])  # type: ignore[misc]
 
 
-def table(lines: str) -> dict[str, Any]:
+def table(lines: str, known: Mapping[str, Any]) -> dict[str, Any]:
     """The section that lines of a name, a type and a meaning describe, two blanks between them.
 
     A name may have a section's before it, as `skip_gram.window`. A type is `1..9` or `0.0..0.9`
     (`>0.0..1.0`: above 0), `seed`, `share`, `flag`, words as `bpe|unigram`, or a name of `TEXTS`,
-    followed by `?` where the text may be empty. `*`, `+` or `{2}` behind it make a tuple of any
-    number, of one or more, or of two, and `!` says that each stands there once.
+    followed by `?` where the text may be empty. `*`, `+`, `{2}` or `{2,}` behind it make a tuple of
+    any number, of one or more, of two, or of two or more, and `!` says that each stands there once.
+    `=models` is what `known` has of this name, and `=models.dropout` a field of it; behind a name
+    that ends in a point its fields stand among others.
     """
     found: dict[str, Any] = {}
-    for line in re.sub(r"\n +", " " * 2, textwrap.dedent(lines).strip()).splitlines():
-        name, kind, meaning = re.split(" {2,}", line, maxsplit=2)
-        *above, last = name.split(".")
+    for line in filter(None, lines.splitlines()):
+        name, kind, *meaning = re.split(" {2,}", line.strip(), maxsplit=2)
+        *above, last = name.removeprefix(".").split(".")
         section = found
         for part in above:
             section = section.setdefault(part, {})
-        section[last] = _field(kind, " ".join(meaning.split()))
+        if not kind.startswith("="):
+            section[last] = _field(kind, meaning[0])
+            continue
+        given = functools.reduce(operator.getitem, kind[1:].split("."), known)
+        section.update({last: given} if last else given)
+    return found
+
+
+def tables(path: Path) -> dict[str, Any]:
+    """The sections of a file, each a `table` below its name in brackets, by their names."""
+    found: dict[str, Any] = {}
+    for part in path.read_text("utf-8").split("\n\n"):
+        name, lines = part.split("\n", 1)
+        found[name.strip("[]")] = table(lines, found)
     return found
 
 
 def _field(kind: str, meaning: str) -> Field:
-    """The field of a type as a `table` has it."""
-    match = re.fullmatch(r"(.+?)(?:([*+])|\{(\d+)\})?(!)?", kind)
+    match = re.fullmatch(r"(.+?)(?:([*+])|\{(\d+)(,?)\})?(!)?", kind)
     assert match, kind
-    base, many, count, once = match.groups()
+    base, many, count, is_least, once = match.groups()
     if many or count:
         least = int(count or many == "+")
-        most = int(count) if count else None
+        most = int(count) if count and not is_least else None
         return several(meaning, _field(base, ""), least, most, apart=bool(once))
+    if base == "share":
+        return number(meaning, 0, 1)
     if limits := re.fullmatch(r"(>?)(\d+\.\d+)\.\.([\d.e]+)", base):
-        return number(meaning, float(limits[2]), float(limits[3]), above=bool(limits[1]))
+        return number(meaning, SMALLEST if limits[1] else float(limits[2]), float(limits[3]))
     if limits := re.fullmatch(r"(\d+)\.\.(\d*)", base):
         return whole(meaning, int(limits[1]), int(limits[2] or MOST))
-    if simple := {"seed": seed, "share": share, "flag": flag}.get(base):
+    if simple := {"seed": seed, "flag": flag}.get(base):
         return simple(meaning)
     if "|" in base:
         return choice(meaning, *base.split("|"))
-    return text(meaning, TEXTS[base.removesuffix("?")], is_needed=not base.endswith("?"))
+    said, pattern = TEXTS[base.removesuffix("?")], _VISIBLE
+    if base.endswith("?"):
+        said, pattern = f"{said}, or nothing", _LINE
+    form = pydantic.Field(pattern=pattern, description=said)
+    return Field(meaning, Annotated[str, Strict(), form])
 
 
 def check(values: Any, section: Section, path: str = "") -> None:
-    """Raises ValueError, naming the field and what it may be, unless all values fit a section.
-
-    Args:
-      values: nested, as a config holds them.
-      section: what they may be.
-      path: of the section in the config, for errors.
-    """
+    """Raises ValueError, naming the field and what it may be, unless all values, nested as a config
+    holds them, fit a section; `path` is where the section stands in the config."""
     if not isinstance(values, Mapping):
         raise ValueError(f"{path}={_shown(values)}: fields belong there: {', '.join(section)}")
     for name, field in section.items():
@@ -222,12 +224,8 @@ def listed(
 ) -> Iterator[tuple[str, Field | str]]:
     """Every field of a section with its whole name, in the order of the section.
 
-    In the place of a section that was listed before stands the name that it had then.
-
-    Args:
-      section: the fields.
-      known: the sections listed before, by identity; this one's are added.
-      path: of the section, from the root that `known` names sections by.
+    In the place of a section that was listed before stands the name that it had then: `known` has
+    these by identity, and this one's are added. `path` is the section's, from the same root.
     """
     for name, field in section.items():
         own = _joined(path, name)

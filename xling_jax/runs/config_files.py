@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-import ml_collections
+from ml_collections import ConfigDict
 
 from xling_jax import numerals
 from xling_jax.files import plain_name
@@ -39,7 +39,7 @@ def parse_options(argument: str | None, defaults: Mapping[str, str]) -> dict[str
     return options
 
 
-def load_config(path: str, argument: str | None = None) -> ml_collections.ConfigDict:
+def load_config(path: str, argument: str | None = None) -> ConfigDict:
     """The experiment of a config file: what its function `get_config` returns, given the options.
 
     ValueError, naming the file: there is no such file, it fails, or it refuses the options.
@@ -57,7 +57,7 @@ def load_config(path: str, argument: str | None = None) -> ml_collections.Config
         if not hasattr(module, "get_config"):
             raise ValueError("a config file needs a function get_config, which returns the config")
         config = module.get_config(*([] if argument is None else [argument]))
-        if not isinstance(config, ml_collections.ConfigDict):
+        if not isinstance(config, ConfigDict):
             raise ValueError(f"get_config returns a {type(config).__name__}, not a ConfigDict")
     except SyntaxError as error:
         raise ValueError(f"{path}, line {error.lineno or 1}: {error.msg}") from error
@@ -74,7 +74,6 @@ def load_config(path: str, argument: str | None = None) -> ml_collections.Config
 
 
 def _no_config(path: Path) -> str:
-    """Why a path is no config file, and which may be meant."""
     if path.is_dir():
         found = ", ".join(map(str, sorted(path.glob("*.py"))))
         return "a folder; name a file in it" + (f": {found}" if found else "")
@@ -88,7 +87,7 @@ def _no_config(path: Path) -> str:
     return f"no such file; is it {there[near[0]]}?" if near else f"no such file; {_NAME_ONE}"
 
 
-def require_fields(config: ml_collections.ConfigDict, flag: str, arguments: Sequence[str]) -> None:
+def require_fields(config: ConfigDict, flag: str, arguments: Sequence[str]) -> None:
     """Raises ValueError where an argument, as `--config.training.epochs=3`, sets a field that the
     config does not have; `flag` is what stands before the first dot."""
     for argument in arguments:
@@ -99,7 +98,7 @@ def require_fields(config: ml_collections.ConfigDict, flag: str, arguments: Sequ
         field = name.removeprefix(f"{flag}.")
         for part in field.split("."):
             part = part.partition("[")[0]  # a place in a tuple
-            if not isinstance(section, Mapping | ml_collections.ConfigDict) or part not in section:
+            if not isinstance(section, Mapping | ConfigDict) or part not in section:
                 near = difflib.get_close_matches(field, flatten(config.to_dict()), n=1)
                 hint = f"; is it {flag}.{near[0]}?" if near else ""
                 raise ValueError(f"{name}: the config has no such field{hint}")
@@ -111,27 +110,28 @@ def require_fields(config: ml_collections.ConfigDict, flag: str, arguments: Sequ
             section = section[part]
 
 
-def config_beside(path: str, name: str, argument: str) -> ml_collections.ConfigDict:
+def config_beside(path: str, name: str, argument: str) -> ConfigDict:
     """The experiment of the config file `name` in the folder of another, `path`, with options."""
     return load_config(str(Path(path).with_name(name)), argument)
 
 
-def chosen_rows(config: ml_collections.ConfigDict, parse: Callable[[str, str], T]) -> list[T]:
+def chosen_rows(config: ConfigDict, parse: Callable[[str, str], T]) -> list[T]:
     """The rows that a config asks for, as `parse(name, description)` gives them.
 
     `config.row` names rows of `config.rows`, or sets of rows of `config.sets`, joined by `+`; or it
     is itself a description. ValueError for no row, a row or seed named twice, rows whose folders
     would be the same, or a row that `parse` refuses.
     """
+    rows, sets = ", ".join(config.rows), ", ".join(config.sets)
     asked = config.row.split("+")
     if not all(name.strip() for name in asked):
         raise ValueError(
-            f"row={config.row!r} has an empty name: join names by one + each; a row: "
-            f"{', '.join(config.rows)}; a set of rows: {', '.join(config.sets)}"
+            f"row={config.row!r} has an empty name: join names by one + each; a row: {rows}; a set "
+            f"of rows: {sets}"
         )
     names = [x for name in asked for x in config.sets.get(name, (name,))]
     if not names:
-        raise ValueError(f"row={config.row}: there is none; a row: {', '.join(config.rows)}")
+        raise ValueError(f"row={config.row}: there is none; a row: {rows}")
     for kind, given in (("row", names), ("seed", list(config.seeds))):
         if twice := sorted({each for each in given if given.count(each) > 1}):
             listed = ", ".join(map(str, twice))
@@ -147,8 +147,7 @@ def chosen_rows(config: ml_collections.ConfigDict, parse: Callable[[str, str], T
         except ValueError as error:
             meant = f" ({description})" if description != name else ""
             raise ValueError(
-                f"row={name!r}{meant}: {error}; or a row: {', '.join(config.rows)}; or a set of "
-                f"rows: {', '.join(config.sets)}"
+                f"row={name!r}{meant}: {error}; or a row: {rows}; or a set of rows: {sets}"
             ) from error
     return found
 
@@ -172,7 +171,7 @@ def languages(option: str, value: str) -> tuple[str, ...]:
     if len(names) < 2 or "" in names:
         raise ValueError(f"{option}={value!r}: name two languages or more, joined by one - each")
     for name in names:
-        if not name.isidentifier() or hasattr(ml_collections.ConfigDict, name):
+        if not name.isidentifier() or hasattr(ConfigDict, name):
             raise ValueError(
                 f"{option}={value!r}: no language can be called {name!r}; take letters, digits "
                 "and _, and none of get, items, keys and the like, which configs have themselves"
@@ -197,20 +196,19 @@ def choose(name: str, value: str, choices: Mapping[str, Any]) -> Any:
     return choices[value]
 
 
-def integers(name: str, value: str) -> tuple[int, ...]:
+def integers(name: str, value: str, way_out: str = "numbers joined by +, as 0+42") -> tuple:
     """Reads `0+42` as (0, 42); ValueError naming the option."""
     try:
         return tuple(map(numerals.whole, value.split("+")))
     except ValueError:
-        raise ValueError(f"{name}={value!r}: write whole numbers joined by +, as 0+42") from None
+        raise ValueError(f"{name}={value!r}: write {way_out}") from None
 
 
 def integer(name: str, value: str) -> int:
     """Reads `20` as 20; ValueError naming the option."""
-    try:
-        return numerals.whole(value)
-    except ValueError:
-        raise ValueError(f"{name}={value!r}: write one whole number") from None
+    if "+" in value:
+        raise ValueError(f"{name}={value!r}: write one whole number")
+    return integers(name, value, "one whole number")[0]
 
 
 def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-import ml_collections
+from ml_collections import ConfigDict
 
 from xling_jax import devices, processes
 from xling_jax.records import Identity
@@ -19,8 +19,8 @@ from xling_jax.training.step import RUNNING
 Member = tuple[str, int]  # a replica's row and seed
 
 
-class Group(Protocol):
-    """Replicas that are trained side by side."""
+class Runs(Protocol):
+    """What a group of replicas does."""
 
     def run(self, metrics: MetricsFile, interruption: Interruption) -> None:
         """Trains, evaluates and stores them; raises Diverged or Interrupted."""
@@ -28,53 +28,12 @@ class Group(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class Planned:
-    """A group of a run.
-
-    name: for messages. members: its replicas. make: reads what it needs, and lays it out.
-    """
+    """A group of a run: its name for messages, its replicas, and what reads what it needs and lays
+    it out."""
 
     name: str
     members: Sequence[Member]
-    make: Callable[[], Group]
-
-
-def _done(path: Path) -> set[Member]:
-    found = processes.of_first(lambda: [[r.row, r.seed] for r in results.read_results(path)])
-    return {(row, seed) for row, seed in found}
-
-
-def store_result(
-    workdir: Path,
-    replica: Replica,
-    total: int,
-    stopped_at: int,
-    metrics: Mapping[str, float],
-    scored_at: int | None = None,
-) -> None:
-    """Adds a replica to `results.json`.
-
-    Args:
-      total: the updates of its schedule.
-      stopped_at: the step at which it diverged, or RUNNING.
-      metrics: of its last evaluation, or of the one selected; none of one that diverged.
-      scored_at: the step of that evaluation, by default the last.
-    """
-    has_ended = stopped_at == RUNNING
-    results.add_result(
-        workdir / results.RESULTS,
-        results.Replica(
-            experiment=replica.identity.experiment,
-            fingerprint=replica.identity.fingerprint,
-            row=replica.row,
-            description=replica.description,
-            seed=replica.seed,
-            step=total if has_ended else stopped_at,
-            metrics=metrics,
-            diverged_at=None if has_ended else stopped_at,
-            scored_at=(total if scored_at is None else scored_at) if has_ended else None,
-        ),
-    )
-    processes.wait("a stored result")
+    make: Callable[[], Runs]
 
 
 class Run:
@@ -84,13 +43,14 @@ class Run:
         """Makes the workdir and locks it, see `store.lock`; `report` writes the report of a
         workdir, and returns its tables."""
         self.workdir, self._report = workdir, report
+        self._path = workdir / results.RESULTS
         self._lock = store.lock(workdir)
         self.stored: dict[str, Any] = {}
         self.was_interrupted = False  # in the last group, when nothing is left to do
 
     def open(
         self,
-        config: ml_collections.ConfigDict,
+        config: ConfigDict,
         texts: Sequence[Mapping[str, Any]],
         rows: Mapping[str, str],
         needed: Sequence[str] = (),
@@ -106,6 +66,15 @@ class Run:
     def identity(self) -> Identity:
         return Identity.of(self.stored)
 
+    def replica(self, row: str, description: str, seed: int, setting: Any) -> Replica:
+        return Replica(row, description, seed, setting, identity=self.identity)
+
+    def _done(self) -> set[Member]:
+        found = processes.of_first(
+            lambda: [[each.row, each.seed] for each in results.read_results(self._path)]
+        )
+        return {(row, seed) for row, seed in found}
+
     def deal(
         self,
         wanted: Sequence[Member],
@@ -119,23 +88,16 @@ class Run:
         Where another number side by side is asked for than the stored groups have, those that have
         not begun are dealt anew, and leave an empty place: the others keep their numbers.
 
-        Args:
-          wanted: the replicas.
-          kind: what replicas that are trained side by side have in common.
-          folder: of a group's checkpoints, from its number and members.
-          side_by_side: how many, at most, are trained side by side; 0: as many as pay.
-          at_most: how many of some replicas of one kind fit.
+        Replicas of a group are of one `kind`; at most `side_by_side` are trained together (0: as
+        many as pay), of which `at_most` says how many fit. `folder` is that of a group's
+        checkpoints, from its number and members.
         """
         found = [[(row, seed) for row, seed in group] for group in self.stored.get("groups", [])]
         if found and side_by_side and side_by_side != max(map(len, found)):
-            done = _done(self._path)
+            done = self._done()
             for number, group in enumerate(found):
-                is_asked = bool(group) and set(group) <= set(wanted)
-                if (
-                    is_asked
-                    and done.isdisjoint(group)
-                    and not has_checkpoint(folder(number, group))
-                ):
+                is_asked = bool(group) and set(group) <= set(wanted) and done.isdisjoint(group)
+                if is_asked and not _has_checkpoint(folder(number, group)):
                     found[number] = []
             while found and not found[-1]:
                 found.pop()
@@ -156,24 +118,46 @@ class Run:
 
     def waiting(self, planned: Sequence[Planned]) -> list[tuple[int, Planned]]:
         """The groups that are not stored yet, each with its number, from 1."""
-        done = _done(self._path)
+        done = self._done()
         return [(n, each) for n, each in enumerate(planned, 1) if not set(each.members) <= done]
 
     def store(self) -> None:
         """Writes `config.json`: from now on the workdir is this experiment's."""
         store.write(self.workdir, self.stored)
 
-    def train(self, planned: Sequence[Planned], less_memory: str = "", advice: str = "") -> str:
-        """Trains and stores what is missing, writes the report, returns the tables.
+    def store_result(
+        self,
+        replica: Replica,
+        total: int,
+        stopped_at: int,
+        metrics: Mapping[str, float],
+        scored_at: int | None = None,
+    ) -> None:
+        """Adds a replica to `results.json`, of so many updates in `total`, which diverged at the
+        step `stopped_at`, or RUNNING: with the metrics of the evaluation at `scored_at`, by default
+        the last."""
+        has_ended = stopped_at == RUNNING
+        entry = results.Replica(
+            experiment=replica.identity.experiment,
+            fingerprint=replica.identity.fingerprint,
+            row=replica.row,
+            description=replica.description,
+            seed=replica.seed,
+            step=total if has_ended else stopped_at,
+            metrics=metrics,
+            diverged_at=None if has_ended else stopped_at,
+            scored_at=(total if scored_at is None else scored_at) if has_ended else None,
+        )
+        results.add_result(self._path, entry)
+        processes.wait("a stored result")
 
-        Args:
-          planned: all groups.
-          less_memory, advice: what to do where memory does not suffice, or where every replica
-            diverged.
+    def train(self, planned: Sequence[Planned], less_memory: str = "", advice: str = "") -> str:
+        """Trains and stores what is missing of all groups, writes the report, returns the tables.
 
         Raises:
-          Diverged: no replica has a result.
+          Diverged: no replica has a result; `advice` says what to do.
           Interrupted: the run was asked to end.
+          ValueError: memory does not suffice; `less_memory` says what to do.
         """
         waiting = self.waiting(planned)
         metrics = MetricsFile(self.workdir / results.METRICS, self.identity)
@@ -202,14 +186,9 @@ class Run:
             raise Diverged(f"every replica diverged: {advice}")
         return table
 
-    @property
-    def _path(self) -> Path:
-        return self.workdir / results.RESULTS
-
     def report(self) -> str:
         return processes.by_first(lambda: self._report(self.workdir))
 
 
-def has_checkpoint(folder: Path) -> bool:
-    """Whether a folder of checkpoints has any."""
+def _has_checkpoint(folder: Path) -> bool:
     return processes.of_first(lambda: any(folder.glob("[0-9]*")))

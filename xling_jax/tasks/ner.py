@@ -16,7 +16,7 @@ import numpy as np
 from xling_jax.corpora import normalize, sources
 from xling_jax.corpora.embedded.grammar import Constituent
 from xling_jax.corpora.embedded.language import Language
-from xling_jax.tasks.task import Prediction, WordTask, numbered
+from xling_jax.tasks.task import Predictions, Scores, WordTask, numbered
 
 SEGMENTED = "zh"  # the language whose words a segmenter finds
 SEED = 0  # of the tags that are drawn by chance
@@ -46,14 +46,11 @@ def read(path: str | os.PathLike[str]) -> list[Tagged]:
     """Reads sentences with a word a line and blank lines between them.
 
     A line is a word and its tag with a tab between (PAN-X, WikiAnn), or columns between blanks of
-    which the first is the word and the last the tag (CoNLL 2002 and 2003); all lines of a file
-    have as many columns. A language before the word, as WikiAnn writes `fr:Paris`, is taken off
-    where every word of the file has the same.
+    which the first is the word and the last the tag (CoNLL 2002 and 2003). A language before the
+    word, as WikiAnn writes `fr:Paris`, is taken off where every word of the file has the same.
 
-    Raises:
-      FileNotFoundError: there is no such file.
-      ValueError: it has no sentence, is no UTF-8, a language stands before no word, or a line has
-        no tag, one that is not BIO, or other columns than the first; the line is named.
+    ValueError, naming the line: there is no sentence, no UTF-8, a language before no word, no tag,
+    one that is not BIO, or other columns than in the first line.
     """
     sentences: list[Tagged] = []
     words: list[str] = []
@@ -96,11 +93,8 @@ def _without_language(sentences: list[Tagged], path: str | os.PathLike[str]) -> 
 
 
 def repair(tags: Sequence[str]) -> list[str]:
-    """Tags that are valid spans (W&C §3.2).
-
-    An `I` that follows nothing begins a span, and the last type of a span is the type of all of
-    it: `O I-X` becomes `O B-X`, and `B-X I-Y I-Z` becomes `B-Z I-Z I-Z`.
-    """
+    """Tags that are valid spans (W&C §3.2): an `I` that follows nothing begins a span, and the last
+    type of a span is the type of all of it, as in `B-Z I-Z I-Z` for `B-X I-Y I-Z`."""
     repaired = list(tags)
     end = len(repaired)
     while end:
@@ -116,10 +110,8 @@ def repair(tags: Sequence[str]) -> list[str]:
 
 
 def spans(tags: Sequence[str]) -> list[Span]:
-    """The entities of tags, as conlleval counts them.
-
-    A span ends before `O`, before a `B`, and before an `I` of another type, which begins one.
-    """
+    """The entities of tags, as conlleval counts them: one ends before `O`, before a `B`, and before
+    an `I` of another type, which begins one."""
     found: list[Span] = []
     start, kind = 0, ""
     for place, tag in enumerate([*tags, OUTSIDE]):
@@ -132,11 +124,9 @@ def spans(tags: Sequence[str]) -> list[Span]:
     return found
 
 
-def span_f1(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> dict[str, float]:
-    """`precision`, `recall` and `f1` of whole entities over all sentences, as conlleval gives them.
-
-    From 0 to 1; 0 where there is nothing to divide by. ValueError: sentences of other lengths.
-    """
+def span_f1(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> Scores:
+    """`precision`, `recall` and `f1` of whole entities over all sentences, as conlleval gives them,
+    0 where there is nothing to divide by. ValueError: sentences of other lengths."""
     right = wanted = found = 0
     for one, other in zip(gold, predicted, strict=True):
         if len(one) != len(other):
@@ -149,10 +139,8 @@ def span_f1(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -
 
 
 class TaggedWords(NamedTuple):
-    """A sentence as the file has it, and what the model reads.
-
-    sizes: how many of the file's words each word of the model is.
-    """
+    """A sentence as the file has it, and the words that the model reads, of which each is so many
+    (`sizes`) of the file's."""
 
     gold: Tagged
     words: list[str]
@@ -165,10 +153,8 @@ def whole(sentence: Tagged) -> TaggedWords:
 
 
 def segmented(sentence: Tagged) -> TaggedWords:
-    """A sentence of characters as words of a segmenter.
-
-    A word ends where one of the segmenter's and one of the file's do.
-    """
+    """A sentence of characters as words of a segmenter; a word ends where one of the segmenter's
+    and one of the file's do."""
     text = "".join(sentence.words)
     found = normalize.segment_chinese(text)
     if "".join(found) != text:  # the segmenter drops blanks
@@ -182,24 +168,17 @@ def segmented(sentence: Tagged) -> TaggedWords:
 
 
 def of_words(item: TaggedWords) -> tuple[list[str], int]:
-    """A tag for each of the model's words, and for how many words their parts disagree.
-
-    A word has the tag of its first part. Parts disagree if another begins an entity, or one ends
-    before the word does.
-    """
-    tags, conflicts, start = [], 0, 0
-    for size in item.sizes:
-        own = item.gold.tags[start : start + size]
-        inside = OUTSIDE if own[0] == OUTSIDE else f"I-{own[0][2:]}"
-        conflicts += own[1:] != [inside] * (size - 1)
-        tags.append(own[0])
-        start += size
-    return tags, conflicts
+    """The tag of the first part of each of the model's words, and for how many words their parts
+    disagree: another begins an entity, or one ends before the word does."""
+    every = iter(item.gold.tags)
+    parts = [list(itertools.islice(every, size)) for size in item.sizes]
+    conflicts = sum(own != of_parts(own[:1], [len(own)]) for own in parts)
+    return [own[0] for own in parts], conflicts
 
 
 def of_parts(tags: Sequence[str], sizes: Sequence[int]) -> list[str]:
     """The tags of words given back to their parts."""
-    found = []
+    found: list[str] = []
     for tag, size in zip(tags, sizes, strict=True):
         inside = OUTSIDE if tag == OUTSIDE else f"I-{tag[2:]}"
         found += [tag, *[inside] * (size - 1)]
@@ -233,8 +212,8 @@ class NamedEntities(WordTask[TaggedWords]):
         return [np.array([[number[tag]] for tag in of_words(item)[0]], np.int32) for item in items]
 
     def scores(
-        self, items: Sequence[TaggedWords], predictions: Sequence[Prediction], labels: Sequence[str]
-    ) -> dict[str, float]:
+        self, items: Sequence[TaggedWords], predictions: Predictions, labels: Sequence[str]
+    ) -> Scores:
         """`precision`, `recall` and `f1` of entities in the file's words, after `repair`."""
         predicted = [
             of_parts(repair([labels[number] for number in found]), item.sizes)
@@ -242,13 +221,11 @@ class NamedEntities(WordTask[TaggedWords]):
         ]
         return span_f1([item.gold.tags for item in items], predicted)
 
-    def counted(self, items: Sequence[TaggedWords]) -> dict[str, float]:
+    def counted(self, items: Sequence[TaggedWords]) -> Scores:
         """`conflicts`: words of the model whose parts have tags that disagree."""
         return {"conflicts": float(sum(of_words(item)[1] for item in items))}
 
-    def baselines(
-        self, known: Sequence[TaggedWords], items: Sequence[TaggedWords]
-    ) -> dict[str, float]:
+    def baselines(self, known: Sequence[TaggedWords], items: Sequence[TaggedWords]) -> Scores:
         """The F1 of the one tag for all words that does best on the known sentences, and of tags
         that are drawn as often as they are known."""
         gold, asked = ([item.gold.tags for item in some] for some in (known, items))

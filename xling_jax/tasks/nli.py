@@ -14,7 +14,7 @@ from xling_jax.batches.labelled import Encoded
 from xling_jax.corpora import sources
 from xling_jax.corpora.embedded import inference
 from xling_jax.corpora.embedded.pair import Pair
-from xling_jax.tasks.task import Prediction, Task, by_frequency, numbered
+from xling_jax.tasks.task import Predictions, Scores, Task, by_frequency, numbered
 
 if TYPE_CHECKING:
     from xling_jax.models.text_model import TextModel
@@ -41,15 +41,12 @@ class Inference(NamedTuple):
 def read(path: str | os.PathLike[str], language: str = "") -> list[Inference]:
     """Reads pairs with tabs between premise, hypothesis and label, a pair a line.
 
-    A first line may name the columns: `premise`, `hypothesis`, `label` in any order, or
-    `sentence1`, `sentence2`, `gold_label`, `hypo` as XNLI's own files have them; where such a file
-    has a column `language` only the lines of the given one are taken. Pairs without an agreed
-    label (`-`) are left out.
+    A first line may name the columns, in any order, also as XNLI's own files have them; where such
+    a file has a column `language` only the lines of the given one are taken. Pairs without an
+    agreed label (`-`) are left out.
 
-    Raises:
-      FileNotFoundError: there is no such file.
-      ValueError: it has no pair, is no UTF-8, names a column twice, or a line is no such pair; the
-        line is named.
+    ValueError, naming the line: there is no pair, no UTF-8, a column is named twice, or a line is
+    no such pair.
     """
     found: list[Inference] = []
     columns = {name: number for number, name in enumerate(_COLUMNS)}
@@ -69,10 +66,17 @@ def read(path: str | os.PathLike[str], language: str = "") -> list[Inference]:
                 )
             if language and "language" in columns and cells[columns["language"]] != language:
                 continue
-            own = _pair([cells[columns[name]].strip() for name in _COLUMNS])
+            premise, hypothesis, label = (cells[columns[name]].strip() for name in _COLUMNS)
+            label = _ALIASES.get(label, label)
+            if label == "-":
+                continue
+            if label not in LABELS:
+                raise ValueError(f"{label!r} is none of {', '.join(LABELS)}")
+            if not premise or not hypothesis:
+                raise ValueError(f"the {'hypothesis' if premise else 'premise'} is empty")
         except ValueError as error:
             raise sources.wrong(path, number, error) from error
-        found += own
+        found.append(Inference(premise, hypothesis, label))
     if not found:
         raise ValueError(f"{path} has no pairs" + (f" of {language}" if language else ""))
     return found
@@ -86,19 +90,6 @@ def _header(cells: Sequence[str]) -> dict[str, int]:
     if twice := [name for name in (*_COLUMNS, "language") if names.count(name) > 1]:
         raise ValueError(f"the column {twice[0]} is there twice: leave one of them out")
     return numbered(names)
-
-
-def _pair(cells: Sequence[str]) -> list[Inference]:
-    """The pair of a line; none if it has no agreed label."""
-    premise, hypothesis, label = cells
-    label = _ALIASES.get(label, label)
-    if label == "-":
-        return []
-    if label not in LABELS:
-        raise ValueError(f"{label!r} is none of {', '.join(LABELS)}")
-    if not premise or not hypothesis:
-        raise ValueError(f"the {'hypothesis' if premise else 'premise'} is empty")
-    return [Inference(premise, hypothesis, label)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,11 +111,9 @@ class NaturalLanguageInference(Task[Inference]):
         return first, second
 
     def labels(self, items: Sequence[Inference]) -> tuple[str, ...]:
-        """All three, whatever the examples have."""
         return LABELS
 
     def encode(self, items: Sequence[Inference], model: TextModel, longest: int) -> list[Encoded]:
-        """Pairs that are too long are cut."""
         premises = model.encode([item.premise for item in items])
         hypotheses = model.encode([item.hypothesis for item in items])
         has_types = model.config.token_types > 1
@@ -138,14 +127,13 @@ class NaturalLanguageInference(Task[Inference]):
         return [np.array([[number[item.label]]], np.int32) for item in items]
 
     def scores(
-        self, items: Sequence[Inference], predictions: Sequence[Prediction], labels: Sequence[str]
-    ) -> dict[str, float]:
-        """`accuracy`."""
+        self, items: Sequence[Inference], predictions: Predictions, labels: Sequence[str]
+    ) -> Scores:
         right = [
             labels[int(found[0])] == item.label
             for item, (found,) in zip(items, predictions, strict=True)
         ]
         return {"accuracy": float(np.mean(right))}
 
-    def baselines(self, known: Sequence[Inference], items: Sequence[Inference]) -> dict[str, float]:
+    def baselines(self, known: Sequence[Inference], items: Sequence[Inference]) -> Scores:
         return by_frequency([item.label for item in known], [item.label for item in items])

@@ -9,7 +9,7 @@ from xling_jax.corpora.embedded.grammar import Constituent
 from xling_jax.corpora.embedded.language import Language
 from xling_jax.tasks import parsing
 from xling_jax.tasks.parsing import Tree
-from xling_jax.tasks.task import Prediction, WordTask, by_frequency, numbered
+from xling_jax.tasks.task import Predictions, Scores, WordTask, by_frequency, numbered
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +36,6 @@ class PartsOfSpeech(WordTask[Tree]):
         return parsing.gold(language, derivation)
 
     def labels(self, items: Sequence[Tree]) -> tuple[str, ...]:
-        """The tags."""
         return tuple(sorted({tag for tree in items for tag in tree.tags}))
 
     def targets(self, items: Sequence[Tree], labels: Sequence[str]) -> list[np.ndarray]:
@@ -44,9 +43,8 @@ class PartsOfSpeech(WordTask[Tree]):
         return [np.array([[number[tag]] for tag in tree.tags], np.int32) for tree in items]
 
     def scores(
-        self, items: Sequence[Tree], predictions: Sequence[Prediction], labels: Sequence[str]
-    ) -> dict[str, float]:
-        """`accuracy`, over all words."""
+        self, items: Sequence[Tree], predictions: Predictions, labels: Sequence[str]
+    ) -> Scores:
         right = [
             labels[number] == tag
             for tree, (found,) in zip(items, predictions, strict=True)
@@ -54,6 +52,6 @@ class PartsOfSpeech(WordTask[Tree]):
         ]
         return {"accuracy": float(np.mean(right))}
 
-    def baselines(self, known: Sequence[Tree], items: Sequence[Tree]) -> dict[str, float]:
+    def baselines(self, known: Sequence[Tree], items: Sequence[Tree]) -> Scores:
         first, second = ([tag for tree in some for tag in tree.tags] for some in (known, items))
         return by_frequency(first, second)

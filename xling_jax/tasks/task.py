@@ -22,7 +22,8 @@ if TYPE_CHECKING:  # a report reads what tasks are called, and needs no JAX
     from xling_jax.models.text_model import TextModel
 
 Item = TypeVar("Item")
-Prediction = tuple[np.ndarray, ...]  # see `finetune.Predictor`
+Predictions = Sequence[tuple[np.ndarray, ...]]  # of each example, see `finetune.Predictor`
+Scores = dict[str, float]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,12 +31,9 @@ class Task(abc.ABC, Generic[Item]):
     """Examples of a kind: how they are read, encoded and scored, and what reports call them.
 
     An instance's fields are its options: `options` says what each may be, and the config has them
-    in a section of the task's name.
-
-    name: in configs and results. title: in reports. head: its kind, see `labelled.KINDS`. metric:
-    the main score, a share, by which epochs and settings are chosen. measure: what reports call
-    it. note: what it counts. column: what W&C's Table 1 has of it, in `published.csv`; empty:
-    nothing.
+    in a section of the task's name. head: its kind, see `labelled.KINDS`. metric: the main score, a
+    share, by which epochs and settings are chosen. measure: what reports call it. note: what it
+    counts. column: what W&C's Table 1 has of it, in `published.csv`; empty: nothing.
     """
 
     name: ClassVar[str]
@@ -69,16 +67,16 @@ class Task(abc.ABC, Generic[Item]):
 
     @abc.abstractmethod
     def scores(
-        self, items: Sequence[Item], predictions: Sequence[Prediction], labels: Sequence[str]
-    ) -> dict[str, float]:
+        self, items: Sequence[Item], predictions: Predictions, labels: Sequence[str]
+    ) -> Scores:
         """How good predictions are, by name; from 0 to 1."""
 
     @abc.abstractmethod
-    def baselines(self, known: Sequence[Item], items: Sequence[Item]) -> dict[str, float]:
+    def baselines(self, known: Sequence[Item], items: Sequence[Item]) -> Scores:
         """`majority` and `chance`: the main score of rules that look at the examples to be learned
         from, but not at the text."""
 
-    def counted(self, items: Sequence[Item]) -> dict[str, float]:
+    def counted(self, items: Sequence[Item]) -> Scores:
         """What else a reader of the scores must know of the examples, by name."""
         return {}
 
@@ -114,11 +112,9 @@ def numbered(names: Sequence[str]) -> dict[str, int]:
 
 
 def pieces_of_words(model: TextModel, sentences: Sequence[Sequence[str]]) -> list[list[np.ndarray]]:
-    """The ids of each word of sentences; every word has at least one.
-
-    A word is written as the model's text is, by itself, so that words stay those of the labels. Of
-    one that cannot be written at all, such as a zero-width blank, the id behind a sentence stands.
-    """
+    """The ids of each word of sentences, written as the model's text is, by itself, so that words
+    stay those of the labels. Of one that cannot be written at all, such as a zero-width blank, the
+    id behind a sentence stands."""
     words = sorted({word for sentence in sentences for word in sentence})
     nothing = np.array(model.special_ids[1:], np.int32)
     encoded = model.encode(words)
@@ -126,7 +122,7 @@ def pieces_of_words(model: TextModel, sentences: Sequence[Sequence[str]]) -> lis
     return [[ids[word] for word in sentence] for sentence in sentences]
 
 
-def by_frequency(known: Sequence[str], asked: Sequence[str]) -> dict[str, float]:
+def by_frequency(known: Sequence[str], asked: Sequence[str]) -> Scores:
     """The accuracies of the most frequent known label, and of labels drawn as often as known."""
     counts, shares = collections.Counter(known), collections.Counter(asked)
     most = counts.most_common(1)[0][0]

@@ -2,12 +2,11 @@
 
 from pathlib import Path
 
-import ml_collections
+from ml_collections import ConfigDict
 
 from xling_jax import errors, processes
-from xling_jax.experiments.bilingual.export import folder_of
 from xling_jax.experiments.fake_english import experiment as pretraining
-from xling_jax.experiments.fake_english.replicas import replica_specs
+from xling_jax.experiments.fake_english.programs import replica_specs
 from xling_jax.experiments.real_xnli import report
 from xling_jax.experiments.real_xnli.data import read
 from xling_jax.experiments.zero_shot import experiment as fine_tuning
@@ -15,6 +14,7 @@ from xling_jax.experiments.zero_shot import jobs
 from xling_jax.experiments.zero_shot.texts import LabelledReader
 from xling_jax.files import plain_name
 from xling_jax.runs import fields
+from xling_jax.runs.store import models_of
 from xling_jax.training.interruption import Interrupted
 from xling_jax.training.metrics import say
 
@@ -24,19 +24,15 @@ SECTION = "transfer"  # of the config, which is one of configs/zero_shot.py
 class Experiment:
     """Runs one experiment, and stores what comes out."""
 
-    def __init__(self, config: ml_collections.ConfigDict, workdir: Path):
-        """Reads the texts to pretrain on and the files to fine-tune on.
-
-        Raises:
-          ValueError, FileNotFoundError: the config or a text cannot be used, or the workdir holds
-            another experiment.
-        """
+    def __init__(self, config: ConfigDict, workdir: Path):
+        """Reads the texts to pretrain on and the files to fine-tune on, and opens the workdir;
+        ValueError or FileNotFoundError where it, the config or a text cannot be used."""
         fields.check(config)
         self._workdir, self._languages = workdir, tuple(config.corpora.languages)
         self._cells = replica_specs(config)
         if large := [spec.row for spec in self._cells if "overparam" in spec.modifications]:
             raise ValueError(f"row {large[0]}: overparam means nothing here; set models.* instead")
-        self._transfer = ml_collections.ConfigDict(config[SECTION].to_dict())
+        self._transfer = ConfigDict(config[SECTION].to_dict())
         self._transfer.rows = {}
         self._transfer.runs = {"-".join(self._languages): str(workdir)}
         every = [(plain_name(spec.row), spec.seed) for spec in self._cells]
@@ -48,7 +44,7 @@ class Experiment:
             reader.manifest(task, self._languages)
         self._pretraining = pretraining.Experiment(config, workdir, read, report.write)
 
-    def _of(self, trained: list[tuple[str, int]]) -> ml_collections.ConfigDict:
+    def _of(self, trained: list[tuple[str, int]]) -> ConfigDict:
         """The fine-tuning of some rows, each with the same seeds."""
         config = self._transfer.copy_and_resolve_references()
         config.row = "+".join(dict.fromkeys(row for row, _ in trained))
@@ -59,8 +55,7 @@ class Experiment:
         """The rows that have models and the seeds of these, rows with the same seeds together."""
         trained: dict[str, list[int]] = {}
         for spec in self._cells:
-            folder = folder_of(self._workdir, spec.row, spec.seed)
-            if processes.of_first(folder.exists):
+            if processes.of_first(models_of(self._workdir, spec.row, spec.seed).exists):
                 trained.setdefault(plain_name(spec.row), []).append(spec.seed)
             else:
                 say(f"row {spec.row}, seed {spec.seed} diverged, and is not fine-tuned")
@@ -70,12 +65,8 @@ class Experiment:
         return list(alike.values())
 
     def run(self) -> str:
-        """Does what is missing, writes the report, returns the table.
-
-        Raises:
-          Diverged: no replica has a result.
-          Interrupted: the run was asked to end.
-        """
+        """Does what is missing, writes the report, returns the table; errors as those of
+        `Run.train`."""
         table = self._pretraining.run()
         if not self._transfer.tasks:
             return table

@@ -1,24 +1,23 @@
 """Fine-tunes the pretrained rows of an experiment, and tests them across languages."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-import ml_collections
+from ml_collections import ConfigDict
 
 from xling_jax import devices, errors
 from xling_jax.evaluators import word_order
 from xling_jax.evaluators.multilinguality import paper_layers
 from xling_jax.experiments.zero_shot import pretrained, report, texts
-from xling_jax.experiments.zero_shot.group import Group, Settings, checkpoints_of
-from xling_jax.experiments.zero_shot.jobs import ALONE, Job, choices, jobs
+from xling_jax.experiments.zero_shot.group import Group, checkpoints_of
+from xling_jax.experiments.zero_shot.jobs import ALONE, Choice, Job, choices, jobs
 from xling_jax.experiments.zero_shot.pretrained import Parallel, Pretrained
 from xling_jax.linalg.affine import AffineMap
 from xling_jax.linalg.word_aligner import Links
 from xling_jax.models import folders
 from xling_jax.runs import results, store
-from xling_jax.runs.results import read_config
 from xling_jax.runs.run import Member, Planned, Run
 from xling_jax.training.metrics import say
 
@@ -28,20 +27,11 @@ LESS_MEMORY = devices.less_memory("lower settings.TASK.batches or models.length"
 class Experiment:
     """Fine-tunes and tests what an experiment asks for, and stores what comes out."""
 
-    def __init__(self, config: ml_collections.ConfigDict, workdir: Path, section: str = ""):
-        """Reads what describes texts and models, and opens the workdir or refuses it.
-
-        Args:
-          config: the experiment.
-          workdir: where it is stored.
-          section: what a larger config that has this one calls it.
-
-        Raises:
-          ValueError, FileNotFoundError: the config, a text or a model cannot be used, or the
-            workdir holds another experiment.
-        """
-        self._config, self._workdir = config, workdir
-        self._jobs = jobs(config)
+    def __init__(self, config: ConfigDict, workdir: Path, section: str = ""):
+        """Reads what describes texts and models, and opens the workdir; `section` is what a larger
+        config that has this one calls it. ValueError or FileNotFoundError where the workdir, the
+        config, a text or a model cannot be used."""
+        self._config, self._jobs = config, jobs(config)
         self._hashed = cache(folders.manifest)
         self._texts = texts.LabelledReader(config, section)
         self._run = Run(workdir, report.write)
@@ -61,7 +51,7 @@ class Experiment:
     def _pretrainings(self) -> Iterator[dict[str, Any]]:
         """What the runs computed that the models are of, wherever they lie."""
         for pair, run in self._config.runs.items():
-            found = read_config(Path(run).expanduser() / results.CONFIG).get("config")
+            found = results.read_config(Path(run).expanduser() / results.CONFIG).get("config")
             if isinstance(found, dict):
                 digest = store.fingerprint(found, (), {})
                 yield {"source": pair, "language": "", "field": "runs", "sha256": digest}
@@ -74,8 +64,7 @@ class Experiment:
                 try:
                     for entry in self._hashed(folder):
                         parts = folder.parent.name, folder.name, Path(entry["source"]).name
-                        name = "/".join([job.pair, *parts])
-                        yield {**entry, "source": name, "field": "runs"}
+                        yield {**entry, "source": "/".join([job.pair, *parts]), "field": "runs"}
                 except FileNotFoundError as error:
                     raise FileNotFoundError(
                         f"runs.{job.pair}: {folder} holds no model. Train it with python -m "
@@ -88,14 +77,6 @@ class Experiment:
         """Whether the run was asked to end in the last group, when nothing is left to do here."""
         return self._run.was_interrupted
 
-    def _pretrained(self, job: Job, seed: int) -> Pretrained:
-        """The models of a job's row and seed, with their maps; the last are kept."""
-        key = (job.pair, job.row, seed)
-        if key != self._kept[0]:
-            found = self._read(job, seed)
-            self._kept = key, found if job.row.base is None else self._frozen(job, found)
-        return self._kept[1]
-
     @staticmethod
     def _read(job: Job, seed: int) -> Pretrained:
         """The models of a job's row and seed, without maps."""
@@ -106,19 +87,26 @@ class Experiment:
             raise ValueError(f"row={job.row.name}: first[{base}] of a model of {depth} layers")
         return found
 
-    def _frozen(self, job: Job, found: Pretrained) -> Pretrained:
-        """Models whose first layers new ones are put on, with the maps between their states."""
-        base, maps = job.row.base, {}
-        if job.row.is_mapped:
-            assert base is not None
-            first, *others = job.languages
-            maps[first] = AffineMap.identity(found.config.hidden)
-            for language in others:
-                say(f"learning the map of layer {base} of {language}")
-                sentences, links = self._parallel(job, found, language)
-                target = found.models[language]
-                maps[language] = pretrained.learn(target, found.first, base, sentences, links)
-        return found.all_frozen(maps)
+    def _pretrained(self, job: Job, seed: int) -> Pretrained:
+        """The models of a job's row and seed, the last of which are kept; where new layers are put
+        on their first ones, with the maps between the states of these."""
+        key = (job.pair, job.row, seed)
+        if key == self._kept[0]:
+            return self._kept[1]
+        found, base = self._read(job, seed), job.row.base
+        if base is not None:
+            maps = {}
+            if job.row.is_mapped:
+                first, *others = job.languages
+                maps[first] = AffineMap.identity(found.config.hidden)
+                for language in others:
+                    say(f"learning the map of layer {base} of {language}")
+                    parallel = self._parallel(job, found, language)
+                    model = found.models[language]
+                    maps[language] = pretrained.learn(model, found.first, base, *parallel)
+            found = found.all_frozen(maps)
+        self._kept = key, found
+        return found
 
     def _parallel(self, job: Job, found: Pretrained, language: str) -> tuple[Parallel, list[Links]]:
         """Parallel sentences of a language, and the links between their words."""
@@ -151,24 +139,16 @@ class Experiment:
                 own[f"order_{language}"] = word_order.similarity(links)
         return self._orders.get(key, {})
 
-    def _group(self, some: Settings, models: Pretrained, known: Mapping[str, float]) -> Group:
-        """What trains some settings side by side; for `known` see `Group`."""
-        task = texts.task(some.job.task, self._config)
-        read = self._texts.read(some.job.task, some.job.pair)
-        identity = self._run.identity
-        return Group(self._config, self._workdir, some, task, read, models, known, identity)
-
-    def _make(self, some: Settings) -> Group:
-        models = self._pretrained(some.job, some.seed)
-        return self._group(some, models, self._word_order(some.job, some.seed, models))
+    def _make(self, job: Job, seed: int, chosen: Sequence[Choice], is_tried: bool = False) -> Group:
+        """What trains some settings side by side; one that is only tried needs no maps."""
+        models = self._read(job, seed) if is_tried else self._pretrained(job, seed)
+        known = {} if is_tried else self._word_order(job, seed, models)
+        task, read = texts.task(job.task, self._config), self._texts.read(job.task, job.pair)
+        return Group(self._config, self._run, job, seed, chosen, task, read, models, known)
 
     def run(self) -> str:
-        """Trains and tests what is missing, writes the report, returns the table.
-
-        Raises:
-          Diverged: no replica has a result.
-          Interrupted: the run was asked to end.
-        """
+        """Trains and tests what is missing, writes the report, returns the table; errors as those
+        of `Run.train`."""
         config, run = self._config, self._run
         of = {
             (job.setting(choice), seed): (job, choice)
@@ -179,29 +159,26 @@ class Experiment:
         groups = run.deal(
             list(of),
             lambda member: (of[member][0], member[1], of[member][1].batch),
-            lambda _, members: checkpoints_of(self._workdir, members),
+            lambda _, members: checkpoints_of(run.workdir, members),
             config.devices.side_by_side,
         )
 
-        def some(members: Sequence[Member]) -> Settings:
-            (job, _), seed = of[members[0]], members[0][1]
-            return Settings(job, seed, [of[member][1] for member in members])
+        def settings(members: Sequence[Member]) -> tuple[Job, int, list[Choice]]:
+            return of[members[0]][0], members[0][1], [of[member][1] for member in members]
 
-        planned = [
-            Planned(f"{own.job.name}, seed {own.seed}", members, partial(self._make, own))
-            for members in groups
-            if members and members[0] in of
-            for own in [some(members)]
-        ]
+        planned = []
+        for members in groups:
+            if members and members[0] in of:
+                job, seed, chosen = settings(members)
+                make = partial(self._make, job, seed, chosen)
+                planned.append(Planned(f"{job.name}, seed {seed}", members, make))
         # What jobs read is tried, with one seed, before the first one binds the workdir: of those
         # that differ by their rows' layers alone, the one that keeps most.
+        waiting = [settings(each.members) for _, each in run.waiting(planned)[1:]]
+        waiting.sort(key=lambda own: own[0].row.base or 0)
         others = {
-            (own.job.pair, own.job.row.models, own.job.task, own.choices[0].batch): own
-            for own in sorted(
-                (some(each.members) for _, each in run.waiting(planned)[1:]),
-                key=lambda own: own.job.row.base or 0,
-            )
+            (x.pair, x.row.models, x.task, own[0].batch): (x, n, own) for x, n, own in waiting
         }
         for own in others.values():
-            self._group(own, self._read(own.job, own.seed), {})
+            self._make(*own, is_tried=True)
         return run.train(planned, LESS_MEMORY, "lower settings.TASK.rates")

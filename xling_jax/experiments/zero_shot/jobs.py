@@ -4,11 +4,11 @@ import dataclasses
 import itertools
 from pathlib import Path
 
-import ml_collections
+from ml_collections import ConfigDict
 
 from xling_jax import descriptions, errors, numerals
-from xling_jax.experiments.bilingual.export import folder_of
 from xling_jax.runs import config_files, fields
+from xling_jax.runs.store import models_of
 
 ALONE = "alone"  # the models that were trained on a language each
 LAYERS = {  # what a row does with the layers of its models
@@ -78,11 +78,9 @@ class Job:
 
     @property
     def name(self) -> str:
-        """For results and messages."""
         return f"{self.pair}/{self.row.name}/{self.task}"
 
     def setting(self, choice: Choice) -> str:
-        """What the result of a setting is called."""
         return f"{self.name}/{choice.batch}/{choice.encoder:g}/{choice.head:g}"
 
     @property
@@ -91,15 +89,14 @@ class Job:
         return tuple(self.pair.split("-"))
 
     def folders(self, seed: int) -> dict[str, Path]:
-        """The folder of each language's model."""
         run, models = Path(self.run).expanduser(), self.row.models
         return {
-            name: folder_of(run, name if models == ALONE else models, seed) / name
+            name: models_of(run, name if models == ALONE else models, seed) / name
             for name in self.languages
         }
 
 
-def jobs(config: ml_collections.ConfigDict) -> list[Job]:
+def jobs(config: ConfigDict) -> list[Job]:
     """The jobs of an experiment, tasks of a row together; ValueError naming a field that means
     nothing, before anything is read."""
     fields.check(config)
@@ -125,7 +122,7 @@ def jobs(config: ml_collections.ConfigDict) -> list[Job]:
     ]
 
 
-def choices(config: ml_collections.ConfigDict, task: str) -> list[Choice]:
+def choices(config: ConfigDict, task: str) -> list[Choice]:
     """The settings that are tried for a task, those of one batch size together."""
     section = config.settings[task]
     return [Choice(batch, *rates) for batch in section.batches for rates in section.rates]

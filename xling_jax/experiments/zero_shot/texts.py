@@ -5,7 +5,7 @@ import functools
 from collections.abc import Mapping
 from typing import Any
 
-import ml_collections
+from ml_collections import ConfigDict
 
 from xling_jax import errors
 from xling_jax.corpora import text as corpora
@@ -34,7 +34,7 @@ class Labelled:
     test: Mapping[str, list[Any]]
 
 
-def task(name: str, config: ml_collections.ConfigDict) -> Task:
+def task(name: str, config: ConfigDict) -> Task:
     """The task of a name, with its options."""
     found = config_files.choose("task", name, TASKS)
     return found(**(config[name] if found.options else {}))
@@ -47,7 +47,7 @@ class LabelledReader:
     or cannot be read.
     """
 
-    def __init__(self, config: ml_collections.ConfigDict, section: str = ""):
+    def __init__(self, config: ConfigDict, section: str = ""):
         """Takes the config, and the section of a larger one that it is; reads nothing yet."""
         self._config, self._section = config, f"{section}." * bool(section)
         self._read: dict[tuple[str, ...], list[Any]] = {}
@@ -59,8 +59,7 @@ class LabelledReader:
         """The files of a task, with hashes; they are read, as they may be wrong."""
         found = []
         first, *others = languages
-        wanted = [(first, part) for part in PARTS] + [(other, "test") for other in others]
-        for language, part in wanted:
+        for language, part in [(first, part) for part in PARTS] + [(x, "test") for x in others]:
             path = self._config.texts[name][language][part]
             field = f"texts.{name}.{language}.{part}"
             if not path:
@@ -74,7 +73,6 @@ class LabelledReader:
         return found
 
     def read(self, name: str, pair: str) -> Labelled:
-        """The examples of a task in a pair's languages."""
         languages = pair.split("-")
         train, dev = (self._part(name, pair, languages[0], part) for part in ("train", "dev"))
         tests = {language: self._part(name, pair, language, "test") for language in languages}
@@ -123,8 +121,8 @@ class LabelledReader:
         own, number = self._config.parallel[language], self._config.sentences.parallel
         languages = pair.split("-")
         if own.second == SYNTHETIC:
-            embedded = of_run(self._config.runs[pair], languages)
-            return embedded.parallel(language, number, SEEDS["parallel"]), None
+            made = of_run(self._config.runs[pair], languages).pair(language)
+            return made.parallel(number, SEEDS["parallel"]), None
         with errors.in_field(f"{self._section}parallel.{language}"):
             first, second = corpora.read_parallel(own.first, own.second, (languages[0], language))
             links = pretrained.read_links(own.links, len(first.sentences)) if own.links else None
