@@ -111,10 +111,8 @@ class Examples:
         labels: Sequence[np.ndarray],
         shape: tuple[int, int] | None = None,
     ) -> "Examples":
-        """Puts examples together, each with labels int32 [things with labels, kinds].
-
-        shape: T and W; what the longest examples need by default.
-        """
+        """Puts examples together, each with labels int32 [things with labels, kinds]. shape: T and
+        W; what the longest examples need by default."""
         rows = [row for example in encoded for row in example.rows]
         lengths = np.array([len(row) for row in rows], np.int32)
         widest = max(len(example.places) for example in encoded)

@@ -31,11 +31,10 @@ class Layout:
     """The shape of a step.
 
     rows: (number of rows, row length) of each block, in all shards together. What a step holds
-      depends on them alone, so any number of shards that divides them computes the same run.
-    sentences: nominal number of sentences a step.
-    shards: parts of a step that are computed apart, one a device of the data axis.
-    attend_padding: one sentence a row, which owns the padding up to the longest of the step
-      (the published behaviour of D&S).
+    depends on them alone, so any number of shards that divides them computes the same run.
+    sentences: nominal number of sentences a step. shards: parts of a step that are computed apart,
+    one a device of the data axis. attend_padding: one sentence a row, which owns the padding up to
+    the longest of the step (the published behaviour of D&S).
     """
 
     rows: Rows
@@ -112,13 +111,10 @@ def _place(lengths: np.ndarray, free: np.ndarray) -> np.ndarray:
 def pack(lengths_GxN: np.ndarray, capacity: int) -> tuple[np.ndarray, np.ndarray]:
     """Best-fit decreasing of many small groups at once, each into rows of its own.
 
-    Args:
-      lengths_GxN: places that each of a group's sentences takes, at most `capacity`; 0: none.
-      capacity: places of a row.
-
-    Returns:
-      The row of each sentence and its first place there, int64 [G, N]. Rows of a group are used
-        from the first on; a sentence of no length has row -1.
+    lengths_GxN: places that each of a group's sentences takes, at most `capacity`; 0: none.
+    capacity: places of a row.
+    Returns the row of each sentence and its first place there, int64 [G, N]. Rows of a group are
+    used from the first on; a sentence of no length has row -1.
     """
     groups, number = lengths_GxN.shape
     every = np.arange(groups)
@@ -228,15 +224,11 @@ def choose_layout(
 ) -> Layout:
     """The layout with the fewest rows into which every tried shuffle of each pass fits.
 
-    Args:
-      lengths: int [S], places each sentence takes.
-      passes: int [n] each, the sentences of every kind of pass over the text that it must serve.
-      sentences, shards, attend_padding: see `Layout`.
-      row_lengths: row lengths to use; one of the longest sentence is added where it is missing.
-      divisor: of the number of rows of each block; the shards divide it.
-
-    Raises:
-      ValueError: a step's sentences cannot be divided among the shards.
+    lengths: int [S], places each sentence takes. passes: int [n] each, the sentences of every kind
+    of pass over the text that it must serve. sentences, shards, attend_padding: see `Layout`.
+    row_lengths: row lengths to use; one of the longest sentence is added where it is missing.
+    divisor: of the number of rows of each block; the shards divide it.
+    ValueError: a step's sentences cannot be divided among the shards.
     """
     if sentences % shards:
         below = sentences - sentences % shards

@@ -12,10 +12,8 @@ ORDERS = 2  # tells these random numbers from others of the same seed
 
 
 def own_parts(sentences: int, languages: int) -> np.ndarray:
-    """The first part of the first language's sentences, the second of the second's, ….
-
-    Of parallel texts, each language's part tells what no other one does (D&S §2.4).
-    """
+    """The first part of the first language's sentences, the second of the second's, …. Of parallel
+    texts, each language's part tells what no other one does (D&S §2.4)."""
     everything = np.arange(sentences).reshape(languages, -1)
     parts = np.array_split(np.arange(everything.shape[1]), languages)
     return np.concatenate([row[part] for row, part in zip(everything, parts, strict=True)])
@@ -27,10 +25,9 @@ class Sampler:
 
     An epoch's plan depends on the seed and the epoch alone, so a run resumes anywhere.
 
-    lengths: int [S], places each sentence takes, language after language.
-    languages: how many.
-    parallel: False trains language k on the k-th part of its sentences only, and passes over
-      that part `languages` times an epoch, so that an epoch has as many updates (D&S §2.4).
+    lengths: int [S], places each sentence takes, language after language. languages: how many.
+    parallel: False trains language k on the k-th part of its sentences only, and passes over that
+    part `languages` times an epoch, so that an epoch has as many updates (D&S §2.4).
     """
 
     lengths: np.ndarray

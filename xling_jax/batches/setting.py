@@ -46,15 +46,13 @@ OF_TRAINING = ("epochs", "learning-rate", *KNN)  # mean nothing for an untrained
 class Setting:
     """The array leaves of one replica's setting.
 
-    seed: uint32, of corruption and dropout.
-    learning_rate: float32, the peak of the schedule.
-    position_offset: int32, language k's first position is k times it.
-    token_type_step: int32, language k's token type is k times it.
-    special_shift: int32, language k's special tokens are shifted by k times it.
-    inverted: bool [languages], whose sentences are reversed.
-    marginals: float32 [4], shares of selected tokens masked, kept, replaced at random and replaced
-      by a neighbour.
-    neighbours: int32 [V, N], pieces of other languages that may replace a piece; -1 is no piece.
+    seed: uint32, of corruption and dropout. learning_rate: float32, the peak of the schedule.
+    position_offset: int32, language k's first position is k times it. token_type_step: int32,
+    language k's token type is k times it. special_shift: int32, language k's special tokens are
+    shifted by k times it. inverted: bool [languages], whose sentences are reversed. marginals:
+    float32 [4], shares of selected tokens masked, kept, replaced at random and replaced by a
+    neighbour. neighbours: int32 [V, N], pieces of other languages that may replace a piece; -1 is
+    no piece.
     """
 
     seed: jax.Array
@@ -183,11 +181,9 @@ def make(
 ) -> Setting:
     """The values of a row.
 
-    Args:
-      learning_rate: peak, where the row does not name its own.
-      max_length: places a sentence may take; what lang-pos offsets positions by.
-      shift: ids between a special token of one language and the next one's own.
-      neighbours: int32 [V, N], see `Setting`.
+    learning_rate: peak, where the row does not name its own. max_length: places a sentence may
+    take; what lang-pos offsets positions by. shift: ids between a special token of one language and
+    the next one's own. neighbours: int32 [V, N], see `Setting`.
     """
     own_positions = "lang-pos" in modifications
     fields: dict[str, Any] = {

@@ -18,7 +18,6 @@ class TokenStore:
     tokens: int32 [total], the pieces of all sentences without special tokens. offsets: int32 [S +
     1], where each sentence begins; the last entry is the total. languages: int32 [S], the language
     of each sentence, as an index. truncated: how many sentences were cut to the model's length.
-
     Language after language, each in the order of its text: in parallel texts of n sentences,
     sentence i of language k has index k * n + i.
     """
@@ -35,8 +34,7 @@ class TokenStore:
         Sentences of more than `max_length` places, [CLS] and [SEP] included, are cut, as D&S (Table
         9) do.
 
-        Raises:
-          ValueError: there is no sentence at all, or more than can be counted.
+        ValueError: there is no sentence at all, or more than can be counted.
         """
         sentences = [sentence for language in ids for sentence in language]
         if not sentences:

@@ -23,10 +23,9 @@ class StreamLayout:
     """The shape of a step.
 
     parts, sequences, length: each part has so many sequences of so many places, [CLS] included.
-    shards: how many devices share a step.
-    microbatch: sequences that go through the model at once, all of one language. Nothing but the
-      order of sums depends on it and on the shards.
-    is_fed: whether a step's plan holds its tokens, instead of where they stand in the store.
+    shards: how many devices share a step. microbatch: sequences that go through the model at once,
+    all of one language. Nothing but the order of sums depends on it and on the shards. is_fed:
+    whether a step's plan holds its tokens, instead of where they stand in the store.
     """
 
     parts: int

@@ -122,10 +122,7 @@ class TaskLayout:
 
 def layout_of(batches_KxB: np.ndarray, examples: Examples, shards: int) -> TaskLayout:
     """The smallest layout that has room for each of these batches; arguments as `plan`'s.
-
-    Raises:
-      ValueError: the shards cannot share a batch evenly.
-    """
+    ValueError: the shards cannot share a batch evenly."""
     *_, row_GxN, _, lengths_GxN = _deal(batches_KxB, examples, shards)
     length = examples.tokens.shape[1]
     packed, _ = packing.pack(lengths_GxN, length)
@@ -137,10 +134,8 @@ def plan(batches_KxB: np.ndarray, examples: Examples, layout: TaskLayout) -> Tas
     """Deals the examples of each batch out to shards, as evenly as may be, and packs their rows,
     longest first.
 
-    Args:
-      batches_KxB: numbers of examples, NONE at filling.
-      examples: that they are.
-      layout: with room for all of them.
+    batches_KxB: numbers of examples, NONE at filling. examples: that they are. layout: with room
+    for all of them.
     """
     *dealt, lengths_GxN = _deal(batches_KxB, examples, layout.shards, layout.rows)
     packed_GxN, begin_GxN = packing.pack(lengths_GxN, layout.length)
@@ -168,9 +163,8 @@ def _deal(
     The longest example of a batch goes to the first shard, the next to the second, and so on, there
     and back again.
 
-    Returns:
-      Of G = K x shards parts of batches the first four fields of a `TaskPlan`, and the places that
-      each row takes, [G, N], 0 at filling.
+    Returns Of G = K x shards parts of batches the first four fields of a `TaskPlan`, and the places
+    that each row takes, [G, N], 0 at filling.
     """
     size = batches_KxB.shape[1]
     if size % shards:

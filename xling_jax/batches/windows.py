@@ -69,10 +69,8 @@ class PieceChoice:
 
 @dataclasses.dataclass(frozen=True)
 class StreamStore:
-    """The streams of all languages, one after the other, in memory.
-
-    tokens: int32 [total]. sizes: tokens of each stream. tables: see `PieceTables`.
-    """
+    """The streams of all languages, one after the other, in memory. tokens: int32 [total]. sizes:
+    tokens of each stream. tables: see `PieceTables`."""
 
     tokens: np.ndarray
     sizes: tuple[int, ...]

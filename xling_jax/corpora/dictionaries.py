@@ -45,9 +45,7 @@ class Dictionary:
 
     def with_capitals(self) -> "Dictionary":
         """Adds each lower-case word capitalised, with capitalised translations, if there is none.
-
-        So a lower-case dictionary serves for the first words of sentences too.
-        """
+        So a lower-case dictionary serves for the first words of sentences too."""
         entries = dict(self.entries)
         for word, translations in self.entries.items():
             if word == word.lower():
@@ -71,9 +69,8 @@ def read(
     skipped, text is put into Unicode NFC. `lowercase` is for the words, not their translations:
     MUSE is lower-case already; others write some words with capitals that running text has not.
 
-    Raises:
-      FileNotFoundError, ValueError: as `sources.lines`; or no pairs, or a line with too few or too
-        many columns or with a weight that is no positive number; file and line are named.
+    FileNotFoundError, ValueError: as `sources.lines`; or no pairs, or a line with too few or too
+    many columns or with a weight that is no positive number; file and line are named.
     """
     lines = [(number, line) for number, text in sources.numbered(path) if (line := text.strip())]
     if not lines:
@@ -98,11 +95,8 @@ def from_pairs(
 
 
 def common_source(dictionaries: Iterable[Dictionary]) -> str:
-    """The source language of several dictionaries.
-
-    Raises:
-      ValueError: there are none or several, or two dictionaries have the same target language.
-    """
+    """The source language of several dictionaries. ValueError: there are none or several, or two
+    dictionaries have the same target language."""
     pairs = [(each.source_language, each.target_language) for each in dictionaries]
     sources, targets = {source for source, _ in pairs}, {target for _, target in pairs}
     if len(sources) != 1 or len(targets) < len(pairs):

@@ -47,16 +47,15 @@ class Examples:
 def examples(source: str) -> Examples:
     """Opens one text feature of a dataset, its examples in the order of the files.
 
-    The dataset is looked for in TFDS_DATA_DIR (default ~/tensorflow_datasets) and prepared there
-    if it is not there yet.
+    The dataset is looked for in TFDS_DATA_DIR (default ~/tensorflow_datasets) and prepared there if
+    it is not there yet.
 
     In "tfds:NAME[/CONFIG][:SPLIT][#FIELD]" SPLIT may be a slice such as train[:1000] (default:
     train). FIELD names a text feature, a nested one with "/" (default: the only text feature, or
     "text"). Two fields of one dataset are parallel.
 
-    Raises:
-      ValueError: the source is not of this form, the dataset is unknown or cannot be prepared
-        here, or it has no such split or field.
+    ValueError: the source is not of this form, the dataset is unknown or cannot be prepared here,
+    or it has no such split or field.
     """
     match = _SOURCE.fullmatch(source)
     if not match:

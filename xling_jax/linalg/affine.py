@@ -13,11 +13,8 @@ from xling_jax.linalg.procrustes import orthogonal_map
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class AffineMap:
-    """x → (x - start) W + end.
-
-    start, end: float32 [d], the mean of what is mapped, and of what it is mapped to. rotation:
-    float32 [d, d].
-    """
+    """x → (x - start) W + end. start, end: float32 [d], the mean of what is mapped, and of what it
+    is mapped to. rotation: float32 [d, d]."""
 
     start: jax.Array
     rotation: jax.Array

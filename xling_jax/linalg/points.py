@@ -10,10 +10,8 @@ import numpy as np
 
 
 def magnitude(x: jax.Array, axis: int | None = None) -> jax.Array:
-    """The power of two not above the largest |x|, along an axis that stays; 1/2 for zeros.
-
-    Dividing by it is exact, and then neither squares nor sums of many overflow or vanish.
-    """
+    """The power of two not above the largest |x|, along an axis that stays; 1/2 for zeros. Dividing
+    by it is exact, and then neither squares nor sums of many overflow or vanish."""
     largest = jax.lax.stop_gradient(jnp.abs(x).max(axis, keepdims=axis is not None, initial=0.0))
     _, exponent = jnp.frexp(largest)
     return jnp.ldexp(jnp.float32(1), jnp.clip(exponent - 1, -126, 127))

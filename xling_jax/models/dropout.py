@@ -21,13 +21,8 @@ def dropout(x: jax.Array, bits: jax.Array, rate: float) -> jax.Array:
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class DropoutBits:
-    """What dropout needs to know of each token.
-
-    token_M: uint32, the hash of (seed, step, sentence, place).
-    place_M: int32, the token's place in its sentence.
-
-    Both are flat, or rows [n, t].
-    """
+    """What dropout needs to know of each token. token_M: uint32, the hash of (seed, step, sentence,
+    place). place_M: int32, the token's place in its sentence. Both are flat, or rows [n, t]."""
 
     token_M: jax.Array
     place_M: jax.Array

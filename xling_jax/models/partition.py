@@ -67,9 +67,7 @@ def _stack(leaves: Sequence[Any]):
 
 def split(models: Sequence[Params], patterns: Iterable[str] = ()) -> Params:
     """The partitioned tree of one plain model a language; what is shared is taken from the first.
-
-    For patterns of what each language has for itself, and the ValueError, see `own_paths`.
-    """
+    For patterns of what each language has for itself, and the ValueError, see `own_paths`."""
     chex.assert_trees_all_equal_shapes(models[0], *models)
     own = own_paths(models[0], patterns)
     divided = [divide(model, own) for model in models]

@@ -14,10 +14,8 @@ Shape = tuple[int, ...]
 
 
 class TensorFile:
-    """A file of tensors, none of which is read before it is asked for.
-
-    path: the file's. shapes: of the tensors, by their names.
-    """
+    """A file of tensors, none of which is read before it is asked for. path: the file's. shapes: of
+    the tensors, by their names."""
 
     def __init__(self, path: Path):
         """Reads the header; ValueError if it is no file of safetensors, or not whole."""

@@ -26,11 +26,8 @@ _UNFINISHED = ".orbax-checkpoint-tmp"  # follows the step in the folder's name
 
 @dataclasses.dataclass(frozen=True)
 class _Record:
-    """What a checkpoint is of.
-
-    files: the hash of each file of the state. evaluations: the steps at which the replicas were
-    evaluated, and the metrics of each; null is what was not finite.
-    """
+    """What a checkpoint is of. files: the hash of each file of the state. evaluations: the steps at
+    which the replicas were evaluated, and the metrics of each; null is what was not finite."""
 
     fingerprint: str
     replicas: list[tuple[str, Count]]

@@ -53,14 +53,8 @@ class StepCompiler:
         replicas: int,
         setting: Any,
     ) -> Compiled:
-        """The compiled function.
-
-        Args:
-          layout: of a step.
-          steps: the length of a call's plan.
-          replicas: how many the function trains.
-          setting: any replica's, for its shapes.
-        """
+        """The compiled function. layout: of a step. steps: the length of a call's plan. replicas:
+        how many the function trains. setting: any replica's, for its shapes."""
         of_setting = tuple((x.shape, str(x.dtype)) for x in jax.tree.leaves(setting))
         key = (program, mesh, layout, steps, replicas, of_setting)
         if key in self._compiled:

@@ -33,10 +33,8 @@ class Diverged(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Replica:
-    """One of the models that are trained side by side, of an experiment.
-
-    `setting` is a tree of arrays.
-    """
+    """One of the models that are trained side by side, of an experiment. `setting` is a tree of
+    arrays."""
 
     row: str
     description: str
@@ -107,18 +105,14 @@ class Training:
     ):
         """Places everything on the devices, from the newest checkpoint where there is one.
 
-        Args:
-          program: the model, the optimiser and the shape of a batch.
-          store: the training text.
-          pipeline: of the replicas, closed when training ends.
-          checkpoints, metrics: where states are saved, and training is logged.
-          evaluate: the metrics of each replica, or nothing, from (step, state, settings), at the
-            schedule's evaluations.
-          interruption: asked after every call whether to end.
-          compiler: of this text, shared with other groups of replicas.
-          initial_state: of a seed; the program's by default.
-          profile: the folder for a trace of one call, the second, for Perfetto or TensorBoard.
-          is_shown: whether a metric, by its name, is said when it is measured.
+        program: the model, the optimiser and the shape of a batch. store: the training text.
+        pipeline: of the replicas, closed when training ends. checkpoints, metrics: where states are
+        saved, and training is logged. evaluate: the metrics of each replica, or nothing, from
+        (step, state, settings), at the schedule's evaluations. interruption: asked after every call
+        whether to end. compiler: of this text, shared with other groups of replicas. initial_state:
+        of a seed; the program's by default. profile: the folder for a trace of one call, the
+        second, for Perfetto or TensorBoard. is_shown: whether a metric, by its name, is said when
+        it is measured.
         """
         self._mesh, self._replicas = mesh, list(replicas)
         self._program, self._pipeline = program, pipeline
@@ -156,10 +150,8 @@ class Training:
         self._plan_steps = min(schedule.call, schedule.epoch)
 
     def run(self) -> State:
-        """Trains to the end of the schedule and returns the final state.
-
-        Interrupted: it was asked to end before, and a checkpoint is saved. Diverged: no replica has
-        a finite loss any more.
+        """Trains to the end of the schedule and returns the final state. Interrupted: it was asked
+        to end before, and a checkpoint is saved. Diverged: no replica has a finite loss any more.
         """
         try:
             self._run()

@@ -25,10 +25,8 @@ class OptimizerConfig:
     decay: str = "linear"  # after the warm-up, to 0; "inverse_sqrt" (W&C §3.1), or "constant"
 
     def schedule(self, step: jax.Array) -> jax.Array:
-        """The share of the peak learning rate at `step` (from 0): linear up, then the decay.
-
-        An inverse square root falls from the peak at the warm-up's end as 1 / sqrt(step).
-        """
+        """The share of the peak learning rate at `step` (from 0): linear up, then the decay. An
+        inverse square root falls from the peak at the warm-up's end as 1 / sqrt(step)."""
         up = step / self.warmup_steps if self.warmup_steps else 1.0
         if self.decay == "constant":
             return jnp.minimum(up, 1.0)

@@ -116,10 +116,8 @@ def taken(
 ) -> State:
     """The state after a step, which changes nothing if loss or gradient are not finite.
 
-    Args:
-      changes: of the parameters, before the learning rate.
-      moments: the new ones.
-      rates: the learning rate of each part of the parameters.
+    changes: of the parameters, before the learning rate. moments: the new ones. rates: the learning
+    rate of each part of the parameters.
     """
     chex.assert_trees_all_equal_shapes_and_dtypes(changes, state.params)
     chex.assert_trees_all_equal_shapes_and_dtypes(moments, state.moments)
@@ -164,13 +162,9 @@ def masked_language_loss(
 ) -> tuple[jax.Array, jax.Array]:
     """The summed cross-entropy (nats) of the selected tokens, and how many they are.
 
-    Args:
-      params: plain.
-      batch: of one shard, P places.
-      corrupted: what is read of it, and what is to be predicted.
-      rows: the shape of the P places.
-      bits: for dropout; None turns it off.
-      candidates: what predictions choose from; None: all pieces.
+    params: plain. batch: of one shard, P places. corrupted: what is read of it, and what is to be
+    predicted. rows: the shape of the P places. bits: for dropout; None turns it off. candidates:
+    what predictions choose from; None: all pieces.
     """
     (hidden_PxD,) = Bert(model).apply(
         {"params": params},
@@ -197,11 +191,8 @@ def masked_language_loss(
 def train_step(
     program: Program, state: State, setting: Setting, store: DeviceStore, plan: StepPlan
 ) -> tuple[State, StepMetrics]:
-    """One update of one replica.
-
-    The loss is a sum over the global batch divided by the global number of selected tokens, so
-    how the batch is divided does not matter.
-    """
+    """One update of one replica. The loss is a sum over the global batch divided by the global
+    number of selected tokens, so how the batch is divided does not matter."""
     batch = assemble(store, plan, setting)
     token_P = hashing.token_hash(setting.seed, state.step, plan.owner, batch.places)
     corrupted = corrupt(batch, token_P, setting.marginals, setting.neighbours, program.pieces)

@@ -13,10 +13,8 @@ from xling_jax.corpora import sources
 
 @dataclasses.dataclass(frozen=True)
 class Vectors:
-    """Vectors of some of a language's pieces or words, the most frequent first.
-
-    words: int32 [n], ids. vectors: float32 [n, d].
-    """
+    """Vectors of some of a language's pieces or words, the most frequent first. words: int32 [n],
+    ids. vectors: float32 [n, d]."""
 
     words: np.ndarray
     vectors: np.ndarray
@@ -45,10 +43,9 @@ class SkipGram:
     learning_rate: at first; it falls to 0 by the end. window: places to either side. min_count:
     rarer words get no vector. negative: wrong words drawn for a right one. sample: words of a
     larger share of the text are thinned out. epochs: passes over the text. min_n, max_n: length of
-    n-grams in characters, ends of the word included; max_n=0:
-    none. buckets: vectors that all n-grams share by their hash; with many more n-grams than
-    buckets, strangers have one vector. threads: with more than one, training again does not give
-    the same bits.
+    n-grams in characters, ends of the word included; max_n=0: none. buckets: vectors that all
+    n-grams share by their hash; with many more n-grams than buckets, strangers have one vector.
+    threads: with more than one, training again does not give the same bits.
     """
 
     dimension: int
@@ -70,13 +67,10 @@ class SkipGram:
 
         Holds `buckets` and the words times `dimension` floats, and no copy of the text.
 
-        Args:
-          sentences: the ids of each sentence; read once for each epoch, and once before.
-          names: the word of every id of the sentences, no two alike.
-          seed: of the initial vectors and of all draws.
-
-        Raises:
-          ValueError: no word occurs `min_count` times.
+        sentences: the ids of each sentence; read once for each epoch, and once before. names: the
+        word of every id of the sentences, no two alike. seed: of the initial vectors and of all
+        draws.
+        ValueError: no word occurs `min_count` times.
         """
         from gensim.models import FastText
 
@@ -117,10 +111,9 @@ def read(path: str | Path, ids: dict[str, int], most: int | None = None) -> Vect
     vectors and of their dimensions. The file's order is taken for the order of frequency; of its
     vectors the first `most` are looked at, all by default.
 
-    Raises:
-      FileNotFoundError, ValueError: as `sources.lines`; or a line has other numbers than the first
-        line says or has, or there are fewer or more lines than it says; with file and line; or no
-        wanted word has a vector.
+    FileNotFoundError, ValueError: as `sources.lines`; or a line has other numbers than the first
+    line says or has, or there are fewer or more lines than it says; with file and line; or no
+    wanted word has a vector.
     """
     found: dict[int, np.ndarray] = {}
     lines = sources.numbered(path)

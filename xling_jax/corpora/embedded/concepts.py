@@ -17,13 +17,10 @@ from xling_jax.corpora.embedded.config import LanguageConfig, SecondConfig
 class NounClass:
     """A meaning class of nouns.
 
-    Attributes:
-      share: of the common nouns, relative to the other classes.
-      adpositions: by which a noun of the class is attached as an adjunct or a modifier.
-      adjectives: classes of the adjectives that it takes.
-      modifiers: classes of the nouns that may modify it.
-      mass: without a plural.
-      entity: type of its proper names, "" if it has none.
+    share: of the common nouns, relative to the other classes. adpositions: by which a noun of the
+    class is attached as an adjunct or a modifier. adjectives: classes of the adjectives that it
+    takes. modifiers: classes of the nouns that may modify it. mass: without a plural. entity: type
+    of its proper names, "" if it has none.
     """
 
     share: float
@@ -38,14 +35,11 @@ class NounClass:
 class VerbClass:
     """A meaning class of verbs.
 
-    Attributes:
-      share: of the verbs, relative to the other classes.
-      subjects, objects, complements: classes of the nouns that may fill the role; without
-        objects the verb is intransitive, without complements it governs no adposition.
-      governed: adpositions, of which each verb governs one.
-      clause: "ccomp" or "xcomp" if it may govern a clause in the place of an object, else "".
-      adjuncts: classes of the nouns that may be adjuncts.
-      adverbs: classes of the adverbs that it takes.
+    share: of the verbs, relative to the other classes. subjects, objects, complements: classes of
+    the nouns that may fill the role; without objects the verb is intransitive, without complements
+    it governs no adposition. governed: adpositions, of which each verb governs one. clause: "ccomp"
+    or "xcomp" if it may govern a clause in the place of an object, else "". adjuncts: classes of
+    the nouns that may be adjuncts. adverbs: classes of the adverbs that it takes.
     """
 
     share: float
@@ -189,12 +183,9 @@ _MANDELBROT = 2.7  # flattens the head of Zipf's law (Mandelbrot 1953)
 class Concept:
     """A dictionary word's meaning.
 
-    Attributes:
-      index: among all concepts of the language.
-      row: among those of its kind (`Concepts`), the row and column of its preferences.
-      category: universal part of speech.
-      meaning: meaning class; of a function word, its English word.
-      topic: number of its topic, -1 if it belongs to none.
+    index: among all concepts of the language. row: among those of its kind (`Concepts`), the row
+    and column of its preferences. category: universal part of speech. meaning: meaning class; of a
+    function word, its English word. topic: number of its topic, -1 if it belongs to none.
     """
 
     index: int
@@ -208,12 +199,10 @@ class Concept:
 class Concepts:
     """All concepts of a language, by kind, each kind from the most to the least frequent.
 
-    Attributes:
-      nouns: common nouns and names of persons, places and groups.
-      verbs, adjectives, adverbs, surnames: the other content words.
-      function: function words by their English words.
-      frequency: by kind, relative frequencies `[concepts of the kind]`, summing to 1.
-      topics: probability of each topic `[topics]`.
+    nouns: common nouns and names of persons, places and groups. verbs, adjectives, adverbs,
+    surnames: the other content words. function: function words by their English words. frequency:
+    by kind, relative frequencies `[concepts of the kind]`, summing to 1. topics: probability of
+    each topic `[topics]`.
     """
 
     nouns: list[Concept]
@@ -234,10 +223,8 @@ class Concepts:
         return [*self.nouns, *self.verbs, *self.adjectives, *self.adverbs, *self.surnames]
 
     def in_domain(self, config: SecondConfig, seed: int) -> "Concepts":
-        """The concepts, spoken of as often as in a second language's domain.
-
-        A kind is then no longer sorted by frequency. The seed is that of the first language.
-        """
+        """The concepts, spoken of as often as in a second language's domain. A kind is then no
+        longer sorted by frequency. The seed is that of the first language."""
         if config.domain == 0:
             return self
         rng = np.random.Generator(np.random.PCG64([seed, config.seed, 2]))

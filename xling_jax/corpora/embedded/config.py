@@ -28,9 +28,7 @@ def _strength(default: float, meaning: str) -> Any:
 
 def _probability(default: float, meaning: str) -> Any:
     """That of a construction at each place where it is possible; below 1, so that sentences end.
-
-    Where a word has habits of its own, it is that of a word with average habits.
-    """
+    Where a word has habits of its own, it is that of a word with average habits."""
     return _number(default, 0, 0.95, f"probability {meaning}")
 
 
@@ -127,10 +125,8 @@ class LanguageConfig(_Knobs):
 
 @dataclasses.dataclass(frozen=True)
 class SecondConfig(_Knobs):
-    """How a second language differs from the first, with which it shares what can be said.
-
-    With the defaults it has other words, and is otherwise the same.
-    """
+    """How a second language differs from the first, with which it shares what can be said. With the
+    defaults it has other words, and is otherwise the same."""
 
     anchors: float = _number(
         0.0,
@@ -196,11 +192,8 @@ EMBEDDED = {
 
 
 def are_embedded(languages: Sequence[str]) -> bool:
-    """Whether languages of a config are embedded ones.
-
-    Raises:
-      ValueError: some are and some are not, or they do not begin with `en`.
-    """
+    """Whether languages of a config are embedded ones. ValueError: some are and some are not, or
+    they do not begin with `en`."""
     if set(languages).isdisjoint(EMBEDDED.keys() - {"en"}):
         return False
     if languages[0] != "en" or not set(languages) <= set(EMBEDDED):

@@ -33,16 +33,12 @@ T = TypeVar("T")
 class Constituent:
     """A node of a derivation, which is what a sentence says before it has words and an order.
 
-    Attributes:
-      concept: of the head.
-      relation: to the constituent it depends on, named as in Universal Dependencies; "root" at
-        the top.
-      features: named as in Universal Dependencies where it has them: Number and Person of nouns
-        and pronouns, PronType (Int, Rel); Tense, Aspect, Polarity, Voice, Mood or VerbForm (Inf)
-        of the head of a clause; Theme of what the sentence starts from.
-      children: the dependents, in no order.
-      entity: PER, LOC or ORG for a proper name (which is the head and its "flat" children),
-        otherwise "".
+    concept: of the head. relation: to the constituent it depends on, named as in Universal
+    Dependencies; "root" at the top. features: named as in Universal Dependencies where it has them:
+    Number and Person of nouns and pronouns, PronType (Int, Rel); Tense, Aspect, Polarity, Voice,
+    Mood or VerbForm (Inf) of the head of a clause; Theme of what the sentence starts from.
+    children: the dependents, in no order. entity: PER, LOC or ORG for a proper name (which is the
+    head and its "flat" children), otherwise "".
     """
 
     concept: Concept
@@ -94,10 +90,8 @@ class Deriver:
     # Random draws.
 
     def draw(self, table: str, row: int) -> Any:
-        """Draws from a row of one of `Preferences.tables`.
-
-        In blocks, since one draw by NumPy costs as much as many.
-        """
+        """Draws from a row of one of `Preferences.tables`. In blocks, since one draw by NumPy costs
+        as much as many."""
         pool = self._pools.setdefault((table, row), [])
         if not pool:
             weights, outcomes = self._preferences.tables[table]

@@ -15,11 +15,8 @@ from xling_jax.corpora.embedded.linearization import Linearizer, Word
 class Language:
     """An embedded language: its concepts, their preferences, and its words.
 
-    Attributes:
-      config: what it was made of.
-      concepts, preferences: what can be said, and how often.
-      lexicon: concept to word.
-      linearizer: puts derivations into words.
+    config: what it was made of. concepts, preferences: what can be said, and how often. lexicon:
+    concept to word. linearizer: puts derivations into words.
     """
 
     def __init__(self, config: LanguageConfig, second: SecondConfig | None = None) -> None:
@@ -47,10 +44,8 @@ class Language:
         return grammar.Deriver(self.config, self.concepts, self.preferences, seed)
 
     def derivations(self, seed: int, sentences: int | None = None) -> Iterator[Constituent]:
-        """Derivations of so many sentences, by default without end.
-
-        ValueError: `sentences` is below 1 or `seed` below 0.
-        """
+        """Derivations of so many sentences, by default without end. ValueError: `sentences` is
+        below 1 or `seed` below 0."""
         if sentences is not None and sentences < 1:
             raise ValueError(f"sentences={sentences}: ask for at least one")
         deriver = self.deriver(seed)
@@ -94,10 +89,8 @@ class Language:
         return [*lines, ""]
 
     def tagged(self, derivation: Constituent) -> tuple[list[str], list[str]]:
-        """The words of a sentence and for each O, or B- or I- and PER, LOC or ORG.
-
-        Tags are those of WikiAnn (Pan et al. 2017). A name is an unbroken span in every order.
-        """
+        """The words of a sentence and for each O, or B- or I- and PER, LOC or ORG. Tags are those
+        of WikiAnn (Pan et al. 2017). A name is an unbroken span in every order."""
         words, tags = self.words(derivation), []
         last: Constituent | None = None
         for _, node, head in words:

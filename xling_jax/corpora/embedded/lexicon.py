@@ -58,11 +58,10 @@ _CASES = {"Nom": ("",), "Acc": ("Acc", ""), "Obl": ("Obl", "Acc", "")}
 class Lexicon:
     """The words of a language.
 
-    Attributes:
-      forms: for each `Concept.index`, the form of each inflection: "" is the dictionary form,
-        which also stands for every inflection not listed. In English nouns and determiners have
-        Plur, pronouns Acc; verbs Pres3Sing, Past and Part, and "be" tense with person and number.
-        For a rich morphology see `_rich`.
+    forms: for each `Concept.index`, the form of each inflection: "" is the dictionary form, which
+    also stands for every inflection not listed. In English nouns and determiners have Plur,
+    pronouns Acc; verbs Pres3Sing, Past and Part, and "be" tense with person and number. For a rich
+    morphology see `_rich`.
     """
 
     forms: list[Forms]

@@ -16,19 +16,16 @@ class Pair:
 
     Its methods raise a ValueError where less than one sentence is asked for or a seed is below 0.
 
-    Attributes:
-      languages: both; `languages[k].text(derivation)` puts a derivation into either, and
-        `languages[0].derivations(seed)` gives those of `parallel`.
+    languages: both; `languages[k].text(derivation)` puts a derivation into either, and
+    `languages[0].derivations(seed)` gives those of `parallel`.
     """
 
     def __init__(self, config: LanguageConfig, second: SecondConfig) -> None:
         self.languages = (Language(config), Language(config, second))
 
     def parallel(self, sentences: int, seed: int) -> tuple[list[str], list[str]]:
-        """Translations: the text `generate(config, sentences, seed)`, and the same in the second.
-
-        A line is the translation of that with the same number; fewer are a prefix of more.
-        """
+        """Translations: the text `generate(config, sentences, seed)`, and the same in the second. A
+        line is the translation of that with the same number; fewer are a prefix of more."""
         first, second = self.languages
         lines = [(first.text(d), second.text(d)) for d in first.derivations(seed, sentences)]
         return [line for line, _ in lines], [line for _, line in lines]
@@ -38,9 +35,8 @@ class Pair:
     ) -> tuple[list[str], list[str]]:
         """Text of each language that translates nothing; the second's is of its own domain.
 
-        The first is `generate(config, first_sentences, seed)`, so held-out text needs another
-        seed; the second has no sentence in common with any text that `parallel` gives, but by
-        chance.
+        The first is `generate(config, first_sentences, seed)`, so held-out text needs another seed;
+        the second has no sentence in common with any text that `parallel` gives, but by chance.
         """
         first, second = self.languages
         return (

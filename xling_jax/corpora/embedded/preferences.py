@@ -31,12 +31,8 @@ _MODALS = {"can": 5, "must": 4, "may": 3, "should": 3}
 
 
 class Table(NamedTuple):
-    """Conditional distributions over the same outcomes.
-
-    Attributes:
-      weights: `[rows, outcomes]`, in every row proportional to the probabilities.
-      outcomes: what the columns stand for.
-    """
+    """Conditional distributions over the same outcomes. weights: `[rows, outcomes]`, in every row
+    proportional to the probabilities. outcomes: what the columns stand for."""
 
     weights: np.ndarray
     outcomes: Sequence[Any]
@@ -46,15 +42,13 @@ class Table(NamedTuple):
 class Preferences:
     """The preferences and habits of a language's words; rows are `Concept.row`.
 
-    Attributes:
-      tables: by name. From a topic: verb, noun. From a verb: subject, object, complement, adjunct
-        (nouns), adverb, tense (with aspect and modal, "" for none). From a noun: subject_of,
-        object_of (verbs, from the same joint distributions), modifier (nouns), adjective, surname
-        (of a name), adposition (that makes it an adjunct or modifier); and Sing, Plur and Mass
-        (determiners by the noun's number, None for none). topic has a single row.
-      subject_share: how much of the time a noun is subject rather than object.
-      governed: the adposition that each verb governs, None where none.
-      habits: each word's probability, by the names of `_NOUN_HABITS` and `_VERB_HABITS`.
+    tables: by name. From a topic: verb, noun. From a verb: subject, object, complement, adjunct
+    (nouns), adverb, tense (with aspect and modal, "" for none). From a noun: subject_of, object_of
+    (verbs, from the same joint distributions), modifier (nouns), adjective, surname (of a name),
+    adposition (that makes it an adjunct or modifier); and Sing, Plur and Mass (determiners by the
+    noun's number, None for none). topic has a single row. subject_share: how much of the time a
+    noun is subject rather than object. governed: the adposition that each verb governs, None where
+    none. habits: each word's probability, by the names of `_NOUN_HABITS` and `_VERB_HABITS`.
     """
 
     tables: dict[str, Table]

@@ -27,18 +27,14 @@ OLD_NAMES = {"gamma": "weight", "beta": "bias"}  # of layer norms in early check
 class Architecture:
     """A masked language model of `transformers`.
 
-    name: of its class.
-    kinds: what its config calls `model_type`; the first is written.
-    head: of our models that are written as this one.
-    sizes: our fields to those that a config must have.
+    name: of its class. kinds: what its config calls `model_type`; the first is written. head: of
+    our models that are written as this one. sizes: our fields to those that a config must have.
     constants: our fields to others; where a config is silent `transformers` takes our defaults.
-    attention_dropout: the field of the rate in the attention.
-    fixed: the only values of fields that our encoder has.
-    modules: ours to those of the tensors, `{n}` being a layer; several where ours are joined along
-      the last axis.
-    bare: how tensors begin that early checkpoints have without the first part of their names.
-    tied: tensors that must be copies, to their originals.
-    unused: matches tensors that a masked language model does not need.
+    attention_dropout: the field of the rate in the attention. fixed: the only values of fields that
+    our encoder has. modules: ours to those of the tensors, `{n}` being a layer; several where ours
+    are joined along the last axis. bare: how tensors begin that early checkpoints have without the
+    first part of their names. tied: tensors that must be copies, to their originals. unused:
+    matches tensors that a masked language model does not need.
     """
 
     name: str
@@ -307,9 +303,7 @@ def architecture_for(config: BertConfig) -> Architecture:
 
 def fields(config: BertConfig) -> dict[str, Any]:
     """The fields that `transformers` reads; `config.dtype` and `config.remat` are not among them.
-
-    The special tokens are those of `vocabulary.pieces`.
-    """
+    The special tokens are those of `vocabulary.pieces`."""
     architecture = architecture_for(config)
     found = {
         "architectures": [architecture.name],

@@ -46,16 +46,11 @@ def load(
     checkpoints that have them are left out. The language embeddings of an XLM are the token types,
     in its order; an XLM without them has one token type, which is zero.
 
-    Args:
-      folder: that `transformers` wrote.
-      language: of a model with language embeddings, keep only this one's, as token type 0; others
-        stay as they are. None: keep all.
-
-    Raises:
-      FileNotFoundError: one of the two files is missing.
-      ValueError: another architecture, a file that cannot be read, a language that the model does
-        not have, or tensors that are missing, unknown, misshapen, not finite in float32 or not what
-        the tied output needs.
+    folder: that `transformers` wrote. language: of a model with language embeddings, keep only this
+    one's, as token type 0; others stay as they are. None: keep all.
+    FileNotFoundError: one of the two files is missing. ValueError: another architecture, a file
+    that cannot be read, a language that the model does not have, or tensors that are missing,
+    unknown, misshapen, not finite in float32 or not what the tied output needs.
     """
     folder = Path(folder)
     described = hugging_face_config.read(folder / CONFIG)

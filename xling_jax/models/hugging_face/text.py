@@ -43,10 +43,8 @@ def require(folder: Path) -> Path:
 
 @dataclasses.dataclass(frozen=True)
 class HuggingFaceModel(TextModel):
-    """A model and its tokenizer, of the package `tokenizers`.
-
-    unknown: the id of what the vocabulary cannot write; None where it has all bytes.
-    """
+    """A model and its tokenizer, of the package `tokenizers`. unknown: the id of what the
+    vocabulary cannot write; None where it has all bytes."""
 
     tokenizer: Any
     unknown: int | None

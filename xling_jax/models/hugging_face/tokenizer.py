@@ -63,10 +63,8 @@ def save(folder: Path, model: StoredModel) -> None:
 
 
 def row_names(model: StoredModel) -> list[str]:
-    """What each row of the token embeddings stands for.
-
-    Rows that are another language's have a name with a blank, which no text can give.
-    """
+    """What each row of the token embeddings stands for. Rows that are another language's have a
+    name with a blank, which no text can give."""
     names = [f"row {number}" for number in range(model.config.vocabulary_size)]
     for name, number in zip(model.pieces.names, model.ids.tolist(), strict=True):
         names[number] = name

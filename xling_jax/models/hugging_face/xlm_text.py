@@ -143,10 +143,8 @@ class XlmModel(TextModel):
 
     @functools.cached_property
     def write(self) -> Callable[[str], str]:
-        """Writes a sentence as Moses does, which XLM was trained on.
-
-        Chinese is segmented, and Moses only puts its punctuation right.
-        """
+        """Writes a sentence as Moses does, which XLM was trained on. Chinese is segmented, and
+        Moses only puts its punctuation right."""
         if rules_for(self.language) != CHINESE:
             return Normalizer(self.language)
         punctuation = Normalizer(self.language, Normalization(tokenize="none"))
