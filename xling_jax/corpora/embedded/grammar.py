@@ -7,7 +7,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from xling_jax.corpora.embedded.concepts import NOUN_CLASSES, VERB_CLASSES, Concept, Concepts
+from xling_jax.corpora.embedded.concepts import (
+    MASS,
+    NOUN_CLASSES,
+    VERB_CLASSES,
+    Concept,
+    Concepts,
+)
 from xling_jax.corpora.embedded.config import LanguageConfig
 from xling_jax.corpora.embedded.preferences import Preferences
 
@@ -311,7 +317,7 @@ class Deriver:
             if self.chance(_SECOND_NAME[noun.meaning]):
                 name.add(self.draw("surname", row), "flat")
             return name
-        if kind.mass:
+        if noun.meaning in MASS:
             number, determiners = "Sing", "Mass"
         else:
             number = determiners = "Plur" if self._inclined("plural", row) else "Sing"
