@@ -26,7 +26,7 @@ def store_of(tokens: np.ndarray, vocabulary_size: int) -> StreamStore:
     vocabulary = LanguageVocabulary("joint", LANGUAGES, (), (ids,) * len(LANGUAGES))
     half = len(tokens) // 2
     tables = PieceTables.of(vocabulary, "anywhere")
-    return StreamStore(tokens, (half, len(tokens) - half), tables)
+    return StreamStore.of([tokens[:half], tokens[half:]], tables)
 
 
 def program_of(model: BertConfig, layout: StreamLayout) -> StreamProgram:
@@ -48,7 +48,9 @@ def main() -> None:
     layout = StreamLayout.choose(
         parts, options["batch"] // parts, length, mesh.shape[devices.DATA], 1
     )
-    samplers = [StreamSampler(store.sizes, (0.5, 0.5), layout, seed, EPOCH) for seed in seeds]
+    samplers = [
+        StreamSampler(tuple(store.sizes), (0.5, 0.5), layout, seed, EPOCH) for seed in seeds
+    ]
     replicas = [
         Replica("default", "default", seed, StreamSetting.of(seed, options["learning_rate"]))
         for seed in seeds

@@ -49,7 +49,7 @@ def assembled(description, text=TEXT, attend_padding=False):
     )
     plan = packing.plan(order, tokens.lengths, layout)
     step = first_step(plan)
-    batch = jax.device_get(assembly.assemble(tokens.to_device(), step, values(description)))
+    batch = jax.device_get(assembly.assemble(tokens, step, values(description)))
     found = {}
     for slot, sentence in enumerate(plan.sentence[0][: len(order)]):
         places = np.flatnonzero(plan.owner[0, 0] == slot)
@@ -117,7 +117,7 @@ def test_unknown_pieces_are_never_masked_and_have_the_languages_own_id():
     tokens = TokenStore.from_languages([ids, [np.where(ids[0] < 5, ids[0], ids[0] + SHIFT)]], 128)
     plan = packing.plan(np.arange(2), tokens.lengths, packing.Layout(((1, 16),), 2))
     for description, unknown in [("original", 1), ("shift-special", 1 + SHIFT)]:
-        batch = assembly.assemble(tokens.to_device(), first_step(plan), values(description))
+        batch = assembly.assemble(tokens, first_step(plan), values(description))
         assert batch.tokens[:10].tolist()[7] == unknown and batch.tokens[2] == 1
         assert batch.is_piece[7] and not batch.is_ordinary[7] and batch.is_ordinary[6]
 
@@ -220,7 +220,7 @@ def corrupted(description, step=0):
     plan = packing.plan(order, tokens.lengths, layout)
     one = first_step(plan)
     row = values(description)
-    batch = assembly.assemble(tokens.to_device(), one, row)
+    batch = assembly.assemble(tokens, one, row)
     token = hashing.token_hash(row.seed, step, one.owner, batch.places)
     result = corruption.corrupt(batch, token, row.marginals, row.neighbours, PIECES)
     return jax.device_get(batch), jax.device_get(result)

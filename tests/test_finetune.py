@@ -71,7 +71,7 @@ def train(one, data=1, steps=24, *, rates=((2e-3, 5e-3),), call=4):
     plain = heads.initial_params(MODEL, 0)
     mesh = devices.make_mesh(len(rates), jax.devices()[:data])
     sampler = TaskSampler(some, BATCH, mesh.shape[devices.DATA], 0, epochs=40)
-    store = TaskStore(DeviceExamples.of(some), divide(plain, one.frozen)[1]).to_device()
+    store = TaskStore(DeviceExamples.of(some), divide(plain, one.frozen)[1])
     states = loop.stack([one.state_of(plain, 0)] * len(rates))
     state = devices.place(states, mesh, state_specs(one))
     settings = loop.stack([TaskSetting.of(0, *x) for x in rates])

@@ -129,7 +129,7 @@ def test_an_exported_model_computes_what_the_pretrained_one_does(prepared, tmp_p
     setting = setting_of(description, vocabulary, made.batches.max_length)
     replica = Replica(row="x", description=description, seed=0, setting=setting)
     export.export(tmp_path, replica, model, params, vocabulary, normalization(made))
-    store, texts = data.train.to_device(), Texts.of_corpora(made.corpora)
+    store, texts = jax.tree.map(jnp.asarray, data.train), Texts.of_corpora(made.corpora)
     for number, name in enumerate(vocabulary.languages):
         own = stored.load(tmp_path / "models" / "rowx_seed0" / name)
         written = sentences(made, texts, name, "train")  # as they were encoded

@@ -73,11 +73,8 @@ def test_models_with_nothing_in_common_train_as_each_does_alone(language):
     params = partition.split([partition.export(initial.params, language, size)])
     text = store()
     first = sum(text.sizes[:language])
-    own = StreamStore(
-        text.tokens[first : first + text.sizes[language]],
-        (text.sizes[language],),
-        PieceTables.of(vocabulary, "inside"),
-    )
+    tokens = text.tokens[first : first + text.sizes[language]]
+    own = StreamStore.of([tokens], PieceTables.of(vocabulary, "inside"))
     present = [one.plan(step, step + 1).language[0, 0] == language for step in range(12)]
     state = alone.state_of(params)
     for step in np.flatnonzero([found.any() for found in present]):
@@ -89,7 +86,7 @@ def test_models_with_nothing_in_common_train_as_each_does_alone(language):
         state, _ = jax.jit(lone.update)(
             state,
             stream_run.StreamSetting.of(0, 1e-2),
-            own.to_device(),
+            own,
             np.zeros((1, mine.sum()), np.int32),
             plan.windows[0][:, mine].astype(np.int32),
             plan.slot[0][:, mine],
@@ -117,7 +114,7 @@ def test_one_compilation_serves_all_languages():
     tested = program(one.layout, SEP_EMB)
     update, traced = jax.jit(dataclasses.replace(tested, axis=None).update), []
     setting = stream_run.StreamSetting.of(0, 1e-2)
-    state, text = jax.tree.map(jnp.asarray, tested.initial_state(0)), store().to_device()
+    state, text = jax.tree.map(jnp.asarray, (tested.initial_state(0), store()))
     for step in range(6):
         plan = one.plan(step, step + 1)
         fields = (plan.language[0], plan.windows[0].astype(np.int32), plan.slot[0])

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from xling_jax.batches.setting import Setting
-from xling_jax.batches.store import DeviceStore
+from xling_jax.batches.store import TokenStore
 from xling_jax.vocabulary.pieces import CLS, MASK, PAD, SEP, SPECIAL_TOKENS
 
 SPECIALS = len(SPECIAL_TOKENS)
@@ -49,7 +49,7 @@ class Batch:
     mirror: jax.Array
 
 
-def assemble(store: DeviceStore, plan: StepPlan, setting: Setting) -> Batch:
+def assemble(store: TokenStore, plan: StepPlan, setting: Setting) -> Batch:
     """Returns the batch that the plan describes. A place that no sentence owns is [PAD], of the
     first language, in the segment -1."""
     chex.assert_rank([plan.sentence, plan.start, plan.owner], 1)

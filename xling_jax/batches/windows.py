@@ -1,6 +1,8 @@
 """Streams on the device: their windows as batches, and what each language's pieces are."""
 
 import dataclasses
+from collections.abc import Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -67,34 +69,22 @@ class PieceChoice:
         return self.ids[(bits % self.size.astype(jnp.uint32)).astype(jnp.int32)]
 
 
-@dataclasses.dataclass(frozen=True)
-class StreamStore:
-    """The streams of all languages, one after the other, in memory. tokens: int32 [total]. sizes:
-    tokens of each stream. tables: see `PieceTables`."""
-
-    tokens: np.ndarray
-    sizes: tuple[int, ...]
-    tables: PieceTables
-
-    def to_device(self) -> "DeviceStreams":
-        firsts = np.cumsum([0, *self.sizes[:-1]])
-        return DeviceStreams(
-            jnp.asarray(self.tokens, jnp.int32),
-            jnp.asarray(firsts, jnp.int32),
-            jnp.asarray(self.sizes, jnp.int32),
-            self.tables,
-        )
-
-
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
-class DeviceStreams:
-    """`StreamStore`'s arrays, and the first token of each stream, [K]."""
+class StreamStore:
+    """The streams of K languages, one after the other: int32 [total], and where each begins and how
+    many tokens it has, int32 [K]; tables: see `PieceTables`."""
 
-    tokens: jax.Array
-    firsts: jax.Array
-    sizes: jax.Array
+    tokens: Any
+    firsts: Any
+    sizes: Any
     tables: PieceTables
+
+    @classmethod
+    def of(cls, streams: Sequence[np.ndarray], tables: PieceTables) -> "StreamStore":
+        sizes = np.array([len(stream) for stream in streams], np.int32)
+        tokens = np.concatenate(streams).astype(np.int32)
+        return cls(tokens, np.cumsum(sizes, dtype=np.int32) - sizes, sizes, tables)
 
     def read(self, language: jax.Array, start_S: jax.Array, window: int) -> jax.Array:
         """Windows [S, window] of a language's stream, which runs on at its beginning."""

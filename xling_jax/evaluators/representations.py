@@ -13,7 +13,7 @@ from xling_jax.batches import packing
 from xling_jax.batches.assembly import Batch, StepPlan, assemble
 from xling_jax.batches.packing import Layout, Plan, Rows
 from xling_jax.batches.setting import Setting
-from xling_jax.batches.store import DeviceStore, TokenStore
+from xling_jax.batches.store import TokenStore
 from xling_jax.models.bert import Bert, BertConfig
 
 ORDERS = 4  # tells these random numbers from others of the same seed
@@ -64,9 +64,9 @@ def placed_plan(text: TokenStore, sentences: np.ndarray, layout: Layout, mesh) -
 
 def placed_text(
     text: TokenStore, sentences: np.ndarray, layout: Layout, mesh
-) -> tuple[DeviceStore, EvaluationPlan]:
+) -> tuple[TokenStore, EvaluationPlan]:
     """A text on the devices, and how those of its sentences are packed into batches."""
-    store = devices.place(text.to_device(), mesh, devices.SHARED)
+    store = devices.place(text, mesh, devices.SHARED)
     return store, placed_plan(text, sentences, layout, mesh)
 
 
@@ -125,7 +125,7 @@ def encode_parallel(
     encoder: Encoder,
     params,
     setting: Setting,
-    store: DeviceStore,
+    store: TokenStore,
     plan: EvaluationPlan,
     layers: tuple[int, ...],
     compare: Callable | None = None,

@@ -53,10 +53,6 @@ class TaskStore:
     examples: DeviceExamples
     frozen: Any
 
-    def to_device(self) -> "TaskStore":
-        """The same where a step can gather from it."""
-        return jax.tree.map(jnp.asarray, self)
-
 
 @dataclasses.dataclass(frozen=True)
 class TaskProgram:

@@ -15,13 +15,6 @@ from xling_jax.training.sharding import state_shapes, state_specs
 from xling_jax.training.step import AnyProgram, train_steps
 
 
-class Store(Protocol):
-    """The training text."""
-
-    def to_device(self) -> Any:
-        """A tree of arrays that a step gathers from."""
-
-
 class StepLayout(Hashable, Protocol):
     """The shape of a step."""
 
@@ -38,9 +31,10 @@ class Compiled:
 
 
 class StepCompiler:
-    """Compiles `train_steps` for a program and a number of replicas, each once."""
+    """Compiles `train_steps` for a program and a number of replicas, each once. `store` is the
+    training text, a tree of arrays that a step gathers from."""
 
-    def __init__(self, store: Store):
+    def __init__(self, store: Any):
         self._store = store
         self._compiled: dict[tuple, Compiled] = {}  # by all that fixes the arguments' shapes
 
@@ -67,7 +61,7 @@ class StepCompiler:
             .lower(
                 devices.abstract(state_shapes(program), mesh, state_specs(program), [replicas]),
                 devices.abstract(setting, mesh, own, [replicas]),
-                devices.abstract(jax.eval_shape(self._store.to_device), mesh, devices.SHARED),
+                devices.abstract(self._store, mesh, devices.SHARED),
                 jax.ShapeDtypeStruct((), np.int32),
                 *(
                     devices.abstract(shape, mesh, spec, plans)

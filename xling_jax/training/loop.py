@@ -17,7 +17,7 @@ from xling_jax import devices
 from xling_jax.records import UNKNOWN, Identity
 from xling_jax.training import sharding
 from xling_jax.training.checkpoints import Checkpoints, Evaluation
-from xling_jax.training.compilation import StepCompiler, Store
+from xling_jax.training.compilation import StepCompiler
 from xling_jax.training.input_pipeline import InputPipeline
 from xling_jax.training.interruption import Interrupted, Interruption
 from xling_jax.training.metrics import MetricsFile, Progress, duration, say
@@ -91,7 +91,7 @@ class Training:
         program: AnyProgram,
         mesh: Mesh,
         replicas: Sequence[Replica],
-        store: Store,
+        store: Any,
         pipeline: InputPipeline,
         schedule: Schedule,
         checkpoints: Checkpoints,
@@ -105,9 +105,10 @@ class Training:
     ):
         """Places everything on the devices, from the newest checkpoint where there is one.
 
-        program: the model, the optimiser and the shape of a batch. store: the training text.
-        pipeline: of the replicas, closed when training ends. checkpoints, metrics: where states are
-        saved, and training is logged. evaluate: the metrics of each replica, or nothing, from
+        program: the model, the optimiser and the shape of a batch. store: the training text, a
+        tree of arrays. pipeline: of the replicas, closed when training ends. checkpoints, metrics:
+        where states are saved, and training is logged. evaluate: the metrics of each replica, or
+        nothing, from
         (step, state, settings), at the schedule's evaluations. interruption: asked after every call
         whether to end. compiler: of this text, shared with other groups of replicas. initial_state:
         of a seed; the program's by default. profile: the folder for a trace of one call, the
@@ -126,7 +127,7 @@ class Training:
         self._stopped: set[int] = set()
         self._memory_limit = devices.memory_limit()
         self.settings = devices.place(stack([r.setting for r in replicas]), mesh, devices.A_REPLICA)
-        self._store = devices.place(store.to_device(), mesh, devices.SHARED)
+        self._store = devices.place(store, mesh, devices.SHARED)
         self._step = 0
         specs, draw = sharding.state_specs(program), initial_state or program.initial_state
         if checkpoints.latest() is None:

@@ -17,7 +17,7 @@ from xling_jax.batches.assembly import Batch, StepPlan, assemble
 from xling_jax.batches.corruption import Corrupted, PieceRange, corrupt
 from xling_jax.batches.packing import Rows
 from xling_jax.batches.setting import Setting
-from xling_jax.batches.store import DeviceStore
+from xling_jax.batches.store import TokenStore
 from xling_jax.models import heads, partition
 from xling_jax.models.bert import Bert, BertConfig
 from xling_jax.models.dropout import DropoutBits
@@ -86,7 +86,7 @@ class Program:
         return State.begin(params, initial_moments(adam(self.optimizer).init, params))
 
     def update(
-        self, state: State, setting: Setting, store: DeviceStore, *plan: jax.Array
+        self, state: State, setting: Setting, store: TokenStore, *plan: jax.Array
     ) -> tuple[State, StepMetrics]:
         """One update by one step of a `packing.Plan`, whose fields lack the leading axis."""
         sentence, start, owner = plan
@@ -189,7 +189,7 @@ def masked_language_loss(
 
 
 def train_step(
-    program: Program, state: State, setting: Setting, store: DeviceStore, plan: StepPlan
+    program: Program, state: State, setting: Setting, store: TokenStore, plan: StepPlan
 ) -> tuple[State, StepMetrics]:
     """One update of one replica. The loss is a sum over the global batch divided by the global
     number of selected tokens, so how the batch is divided does not matter."""

@@ -14,7 +14,7 @@ from xling_jax.batches import hashing
 from xling_jax.batches.corruption import corrupt
 from xling_jax.batches.packing import Rows
 from xling_jax.batches.streams import StreamLayout
-from xling_jax.batches.windows import DeviceStreams, PieceTables, stream_batch
+from xling_jax.batches.windows import PieceTables, StreamStore, stream_batch
 from xling_jax.models import heads, partition
 from xling_jax.models.bert import BertConfig
 from xling_jax.models.dropout import DropoutBits
@@ -97,7 +97,7 @@ class StreamProgram:
         return State.begin(params, partitioned.initial_moments(self.optimizer, params))
 
     def update(
-        self, state: State, setting: StreamSetting, store: DeviceStreams, *plan: jax.Array
+        self, state: State, setting: StreamSetting, store: StreamStore, *plan: jax.Array
     ) -> tuple[State, StepMetrics]:
         """One update by one step of a plan, whose fields lack the leading axis."""
         return train_step(self, state, setting, store, *(field[0] for field in plan))
@@ -106,7 +106,7 @@ class StreamProgram:
 def masked_loss(
     program: StreamProgram,
     plain,
-    store: DeviceStreams,
+    store: StreamStore,
     language: jax.Array,
     windows_SxW: jax.Array,
     token_P: jax.Array,
@@ -133,7 +133,7 @@ def train_step(
     program: StreamProgram,
     state: State,
     setting: StreamSetting,
-    store: DeviceStreams,
+    store: StreamStore,
     language_M: jax.Array,
     windows: jax.Array,
     slot_MxS: jax.Array,

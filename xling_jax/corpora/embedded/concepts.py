@@ -35,13 +35,13 @@ class VerbClass(NamedTuple):
     """
 
     share: float
+    adverbs: str
     subjects: str
     objects: str
     complements: str
     governed: str
     adjuncts: str
     clause: str
-    adverbs: str
 
 
 def _rows(table: str) -> Iterator[list[str]]:
@@ -99,7 +99,7 @@ _STATES = ("emotion", "thought", "desire", "occurrence", "possession", "containm
 
 NOUN_CLASSES = {name: NounClass(float(share), *columns) for name, share, *columns in _rows(_NOUNS)}
 VERB_CLASSES = {
-    name: VerbClass(float(share), *columns, "manner " * (name not in _STATES) + _ADVERBS)
+    name: VerbClass(float(share), "manner " * (name not in _STATES) + _ADVERBS, *columns)
     for name, share, *columns in _rows(_VERBS)
 }
 

@@ -288,8 +288,7 @@ class Preparer:
 
 
 def _in_memory(files: Sequence[TokenFiles], tables: PieceTables) -> StreamStore:
-    every = [each.as_array() for each in files]
-    return StreamStore(np.concatenate(every), tuple(map(len, every)), tables)
+    return StreamStore.of([each.as_array() for each in files], tables)
 
 
 def _counted(files: TokenFiles, size: int) -> np.ndarray:

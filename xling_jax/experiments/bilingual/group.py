@@ -146,8 +146,8 @@ class Group:
         evaluate = self._evaluator(best)
         text = self._data.train
         if text is None or self._pipeline.layout.is_fed:
-            nothing = (1,) * len(self._row.languages)
-            text = StreamStore(np.zeros(len(nothing), np.int32), nothing, self._data.tables)
+            nothing = [np.zeros(1, np.int32)] * len(self._row.languages)
+            text = StreamStore.of(nothing, self._data.tables)
         training = Training(
             self._program,
             self._mesh,

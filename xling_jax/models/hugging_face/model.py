@@ -94,24 +94,6 @@ def _names_in(file: TensorFile, architecture: Architecture) -> dict[str, str]:
     return names
 
 
-def _require_tied(file: TensorFile, names: Mapping[str, str], architecture: Architecture) -> None:
-    """ValueError if the output is not tied to the embeddings."""
-    for copy, original in architecture.tied.items():
-        if copy not in names or names[copy] == names[original]:
-            continue
-        if not np.array_equal(file.read(names[copy]), file.read(names[original])):
-            raise ValueError(
-                f"{file.path}: tensor {copy} differs from {original}, but only tied ones can be "
-                "loaded"
-            )
-
-
-def _part_shape(leaf: Leaf, shape: tuple[int, ...], parts: int) -> tuple[int, ...]:
-    """The shape of each of the tensors that make up a parameter of a shape."""
-    shape = (*shape[:-1], shape[-1] // parts)
-    return shape[::-1] if leaf[-1] == "kernel" else shape
-
-
 def _joined(leaf: Leaf, parts: Iterable[np.ndarray]) -> np.ndarray:
     return np.concatenate([part.T if leaf[-1] == "kernel" else part for part in parts], axis=-1)
 
@@ -119,9 +101,8 @@ def _joined(leaf: Leaf, parts: Iterable[np.ndarray]) -> np.ndarray:
 def _parted(leaf: Leaf, value: np.ndarray, names: list[str]) -> dict[str, np.ndarray]:
     """The tensors that make up a parameter; `_joined` is the way back."""
     parts = np.split(value, len(names), axis=-1)
-    # Safetensors writes the memory as it lies, whatever the strides.
     return {
-        name: np.ascontiguousarray(part.T if leaf[-1] == "kernel" else part)
+        name: part.T if leaf[-1] == "kernel" else part
         for name, part in zip(names, parts, strict=True)
     }
 
@@ -132,7 +113,8 @@ def _require_tensors(
     described: Described,
     shapes: Mapping[Leaf, tuple[int, ...]],
 ) -> None:
-    """ValueError unless a file's tensors make up parameters of these shapes."""
+    """ValueError unless a file's tensors make up parameters of these shapes, of which the output is
+    tied to the embeddings."""
     architecture = described.architecture
     wanted: dict[str, tuple[int, ...]] = {}
     for leaf, (first, *others) in shapes.items():
@@ -140,15 +122,22 @@ def _require_tensors(
             continue
         shape = (first + described.skipped if leaf == POSITIONS else first, *others)
         tensors = architecture.tensors(leaf)
-        part = _part_shape(leaf, shape, len(tensors))
-        wanted |= dict.fromkeys(tensors, part)
-    for copy, original in architecture.tied.items():
-        if copy in names:
-            wanted[copy] = wanted[original]
+        part = (*shape[:-1], shape[-1] // len(tensors))
+        wanted |= dict.fromkeys(tensors, part[::-1] if leaf[-1] == "kernel" else part)
+    tied = {copy: names[copy] for copy in architecture.tied if copy in names}
+    wanted |= {copy: wanted[architecture.tied[copy]] for copy in tied}
     found = {name: file.shapes[stored] for name, stored in names.items()}
     way_out = "A masked language model is needed, as AutoModelForMaskedLM saves it"
     tensor_files.require_shapes(file.path, found, wanted, CONFIG, way_out)
-    _require_tied(file, names, architecture)
+    for copy, stored in tied.items():
+        original = architecture.tied[copy]
+        if stored == names[original]:
+            continue
+        if not np.array_equal(file.read(stored), file.read(names[original])):
+            raise ValueError(
+                f"{file.path}: tensor {copy} differs from {original}, but only tied ones can be "
+                "loaded"
+            )
 
 
 def _number_of(path: Path, described: Described, language: str) -> int:
@@ -205,7 +194,9 @@ def save(folder: str | os.PathLike[str], config: BertConfig, params: Mapping[str
             leaves[TOKEN_TYPES] = types - types[0]
     tensors: dict[str, np.ndarray] = {}
     for leaf, value in leaves.items():
-        tensors |= _parted(leaf, value, architecture.tensors(leaf))
+        parts = _parted(leaf, value, architecture.tensors(leaf))
+        # Safetensors writes the memory as it lies, whatever the strides.
+        tensors |= {name: np.ascontiguousarray(part) for name, part in parts.items()}
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     # Transformers refuses files that do not say which framework's layout they have.

@@ -8,7 +8,7 @@ import dataclasses
 import functools
 import itertools
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -183,16 +183,12 @@ class XlmModel(TextModel):
 
         return ids
 
-    def single_pieces(self, words: Iterable[str] | None = None) -> dict[str, int]:
-        if words is None:
-            names = (name.removesuffix(END) for name in self.vocabulary if name.endswith(END))
-            words = filter(None, names)
-        unknown, found = self.vocabulary[UNKNOWN], {}
-        for word in words:
-            ids = self._ids(word)
-            if len(ids) == 1 and ids[0] != unknown:
-                found[word] = ids[0]
-        return found
+    def words(self) -> list[str]:
+        return [name.removesuffix(END) for name in self.vocabulary if name.endswith(END)]
+
+    @property
+    def textless(self) -> set[int]:
+        return {self.vocabulary[UNKNOWN]}
 
 
 def _without_accents(word: str) -> str:
