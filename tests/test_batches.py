@@ -35,7 +35,7 @@ def values(description):
 
 
 def first_step(plan):
-    return assembly.StepPlan(
+    return packing.Plan(
         jnp.asarray(plan.sentence[0]), jnp.asarray(plan.start[0]), jnp.asarray(plan.owner[0, 0])
     )
 
@@ -222,7 +222,7 @@ def corrupted(description, step=0):
     row = values(description)
     batch = assembly.assemble(tokens, one, row)
     token = hashing.token_hash(row.seed, step, one.owner, batch.places)
-    result = corruption.corrupt(batch, token, row.marginals, row.neighbours, PIECES)
+    result = corruption.corrupt(batch, token, row.marginals, row.neighbours, PIECES.draw)
     return jax.device_get(batch), jax.device_get(result)
 
 
@@ -276,7 +276,9 @@ def test_a_neighbour_is_drawn_evenly_and_a_piece_without_one_is_kept():
     drawn = {10: [], 11: [], 12: []}
     for step in range(20):
         token = hashing.token_hash(0, step, batch.segments, batch.places)
-        result = jax.device_get(corruption.corrupt(batch, token, only_neighbours, table, PIECES))
+        result = jax.device_get(
+            corruption.corrupt(batch, token, only_neighbours, table, PIECES.draw)
+        )
         for place in selected(result):
             if int(batch.tokens[place]) in drawn:
                 drawn[int(batch.tokens[place])].append(int(result.tokens[place]))

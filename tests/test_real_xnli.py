@@ -10,7 +10,8 @@ import pytest
 from small_run import ROOT, config_of
 
 from xling_jax import devices
-from xling_jax.batches.assembly import StepPlan, assemble
+from xling_jax.batches.assembly import assemble
+from xling_jax.batches.packing import Plan
 from xling_jax.batches.setting import make, parse
 from xling_jax.evaluators.text_encoder import TextEncoder
 from xling_jax.experiments.real_xnli import claims, export, report
@@ -135,7 +136,7 @@ def test_an_exported_model_computes_what_the_pretrained_one_does(prepared, tmp_p
         written = sentences(made, texts, name, "train")  # as they were encoded
         first = int(np.flatnonzero(data.train.languages == number)[3])
         length = int(data.train.lengths[first])
-        plan = StepPlan(jnp.array([first]), jnp.array([0]), jnp.zeros(length, jnp.int32))
+        plan = Plan(jnp.array([first]), jnp.array([0]), jnp.zeros(length, jnp.int32))
         batch = assemble(store, plan, setting)
         (expected,) = Bert(model).apply(
             {"params": params},

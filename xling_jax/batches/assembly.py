@@ -6,22 +6,12 @@ import chex
 import jax
 import jax.numpy as jnp
 
+from xling_jax.batches.packing import Plan
 from xling_jax.batches.setting import Setting
 from xling_jax.batches.store import TokenStore
 from xling_jax.vocabulary.pieces import CLS, MASK, PAD, SEP, SPECIAL_TOKENS
 
 SPECIALS = len(SPECIAL_TOKENS)
-
-
-@jax.tree_util.register_dataclass
-@dataclasses.dataclass(frozen=True)
-class StepPlan:
-    """One step of a `packing.Plan` as one shard sees it. sentence, start: int32 [B]; owner: int32
-    [P] (see `packing.Plan`)."""
-
-    sentence: jax.Array
-    start: jax.Array
-    owner: jax.Array
 
 
 @jax.tree_util.register_dataclass
@@ -49,9 +39,9 @@ class Batch:
     mirror: jax.Array
 
 
-def assemble(store: TokenStore, plan: StepPlan, setting: Setting) -> Batch:
-    """Returns the batch that the plan describes. A place that no sentence owns is [PAD], of the
-    first language, in the segment -1."""
+def assemble(store: TokenStore, plan: Plan, setting: Setting) -> Batch:
+    """Returns the batch that the plan of one step describes, as one shard sees it. A place that no
+    sentence owns is [PAD], of the first language, in the segment -1."""
     chex.assert_rank([plan.sentence, plan.start, plan.owner], 1)
     chex.assert_equal_shape([plan.sentence, plan.start])
     owner_P = plan.owner

@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from typing import Protocol
+from collections.abc import Callable
 
 import chex
 import jax
@@ -28,13 +28,6 @@ class PieceRange:
         ordinary = self.shift - SPECIALS
         drawn = (bits % jnp.uint32(self.languages * ordinary)).astype(jnp.int32)
         return drawn // ordinary * self.shift + SPECIALS + drawn % ordinary
-
-
-class Draws(Protocol):
-    """Where random replacements come from."""
-
-    def draw(self, bits: jax.Array) -> jax.Array:
-        """Ids (int32) from uint32 bits."""
 
 
 @jax.tree_util.register_dataclass
@@ -73,7 +66,7 @@ def corrupt(
     token_hash_P: jax.Array,
     marginals: jax.Array,
     neighbours_VxN: jax.Array | None,
-    pieces: Draws,
+    draw: Callable[[jax.Array], jax.Array],
 ) -> Corrupted:
     """Selects 15 % of the pieces and masks, keeps or replaces each.
 
@@ -81,7 +74,7 @@ def corrupt(
     float32 [4], shares (mask, keep, random, neighbour) of the selected tokens, of sum 1. A piece
     that should be replaced by a neighbour and has none is kept. neighbours_VxN: int32, what each
     piece's neighbours are, those it has first; -1 is none. None, if their share is 0, saves the
-    work. pieces: what random replacements are drawn from.
+    work. draw: random replacements, int32 ids from uint32 bits.
     """
     chex.assert_equal_shape([batch.tokens, batch.mask_ids, batch.is_ordinary, token_hash_P])
     chex.assert_shape(marginals, (4,))
@@ -94,7 +87,7 @@ def corrupt(
     if neighbours_VxN is not None:
         cases.append(uniform_P < mask + keep + neighbour)
         changes.append(_neighbours(batch.tokens, piece, neighbours_VxN))
-    changed_P = jnp.select(cases, changes, pieces.draw(piece))
+    changed_P = jnp.select(cases, changes, draw(piece))
     places = batch.tokens.shape[0]
     (selected_C,) = jnp.nonzero(is_selected_P, size=most_selected(places), fill_value=places)
     return Corrupted(

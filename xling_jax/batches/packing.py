@@ -8,7 +8,9 @@ fit into a step goes to the next one; nothing is ever dropped.
 import dataclasses
 import math
 from collections.abc import Iterable, Sequence
+from typing import Any
 
+import jax
 import numpy as np
 
 ROW_MULTIPLE = 8  # the longest row is rounded up to it
@@ -74,6 +76,7 @@ class Layout:
         return np.concatenate(shard), np.concatenate(first)
 
 
+@jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class Plan:
     """Which sentence stands where, for K steps of B sentence slots and P places in all shards.
@@ -83,9 +86,9 @@ class Plan:
     owner: int32 [K, shards, P / shards], the slot that owns a place; -1 for padding.
     """
 
-    sentence: np.ndarray
-    start: np.ndarray
-    owner: np.ndarray
+    sentence: Any
+    start: Any
+    owner: Any
 
     def __len__(self) -> int:
         return len(self.sentence)
@@ -112,9 +115,8 @@ def pack(lengths_GxN: np.ndarray, capacity: int) -> tuple[np.ndarray, np.ndarray
     """Best-fit decreasing of many small groups at once, each into rows of its own.
 
     lengths_GxN: places that each of a group's sentences takes, at most `capacity`; 0: none.
-    capacity: places of a row.
-    Returns the row of each sentence and its first place there, int64 [G, N]. Rows of a group are
-    used from the first on; a sentence of no length has row -1.
+    capacity: places of a row. Returns the row of each sentence and its first place there, int64 [G,
+    N]. Rows of a group are used from the first on; a sentence of no length has row -1.
     """
     groups, number = lengths_GxN.shape
     every = np.arange(groups)

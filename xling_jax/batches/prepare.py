@@ -1,6 +1,5 @@
 """Text of any size to token files, by several processes, which import no JAX."""
 
-import collections
 import contextlib
 import dataclasses
 import functools
@@ -204,36 +203,29 @@ def _limited(
     return shards
 
 
+def _shard(job: Job) -> Shard:
+    """The shard of a job; one on disk is not made again."""
+    return token_files.read_shard(job.path) or make_shard(job)
+
+
 def _in_order(jobs: list[Job], processes: int) -> Generator[Shard, None, None]:
-    """The shards of the jobs, one after the other; those on disk are not made again."""
-    pool = None
-    if min(processes, len(jobs)) > 1:
-        spawn = multiprocessing.get_context("spawn")  # a fork of JAX's threads may hang
-        pool = ProcessPoolExecutor(processes, mp_context=spawn, initializer=_end_with_parent)
-    ahead = 2 * processes if pool else 0
-    waiting: collections.deque[Callable[[], Shard]] = collections.deque()
+    """The shards of the jobs, one after the other."""
+    if min(processes, len(jobs)) <= 1:
+        yield from map(_shard, jobs)
+        return
+    spawn = multiprocessing.get_context("spawn")  # a fork of JAX's threads may hang
+    pool = ProcessPoolExecutor(processes, mp_context=spawn, initializer=_end_with_parent)
     try:
-        for job in jobs:
-            shard = token_files.read_shard(job.path)
-            if shard is not None:
-                waiting.append(functools.partial(lambda shard: shard, shard))
-            elif pool:
-                with _no_main_module():
-                    waiting.append(pool.submit(make_shard, job).result)
-            else:
-                waiting.append(functools.partial(make_shard, job))
-            if len(waiting) > ahead:
-                yield waiting.popleft()()
-        while waiting:
-            yield waiting.popleft()()
+        with _no_main_module():
+            shards = pool.map(_shard, jobs)
+        yield from shards
     except BrokenProcessPool as error:
         raise ValueError(
             f"processes={processes}: one of them was ended from outside, often for want of memory. "
             "Set a lower number and start again; finished files are kept"
         ) from error
     finally:
-        if pool:
-            pool.shutdown(cancel_futures=True)
+        pool.shutdown(cancel_futures=True)
 
 
 @contextlib.contextmanager

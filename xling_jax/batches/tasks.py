@@ -14,23 +14,7 @@ from xling_jax.batches.labelled import NONE, Examples
 EXAMPLES = 21  # tells these random numbers from others of the same seed
 
 
-@jax.tree_util.register_dataclass
-@dataclasses.dataclass(frozen=True)
-class DeviceExamples:
-    """What a step gathers from: `Examples`, and parts [rows], a row's number in its example."""
-
-    tokens: Any
-    types: Any
-    parts: Any
-    places: Any
-    labels: Any
-
-    @classmethod
-    def of(cls, examples: Examples) -> "DeviceExamples":
-        """The same in memory, int32."""
-        parts = np.arange(len(examples.tokens)) - np.repeat(examples.first, examples.count)
-        fields = (examples.tokens, examples.types, parts, examples.places, examples.labels)
-        return cls(*(field.astype(np.int32) for field in fields))
+jax.tree_util.register_dataclass(Examples)  # there, for those who do without JAX
 
 
 @jax.tree_util.register_dataclass
@@ -57,7 +41,7 @@ class TaskBatch:
     labels: jax.Array
 
 
-def gather(store: DeviceExamples, plan: "TaskPlan") -> TaskBatch:
+def gather(store: Examples, plan: "TaskPlan") -> TaskBatch:
     """The examples of one shard's step, whose plan has no leading axes."""
     length = store.tokens.shape[1]
     is_token_P, owner_P = plan.owner >= 0, jnp.maximum(plan.owner, 0)

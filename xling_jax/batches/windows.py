@@ -53,20 +53,10 @@ class PieceTables:
         numbers = np.array([len(ids) for ids in own])
         return cls(*(jnp.asarray(x, jnp.int32) for x in (pieces, sizes, local, random, numbers)))
 
-    def choice(self, language: jax.Array) -> "PieceChoice":
-        return PieceChoice(self.random[language], self.random_sizes[language])
-
-
-@jax.tree_util.register_dataclass
-@dataclasses.dataclass(frozen=True)
-class PieceChoice:
-    """The first `size` of some ids (int32 [M])."""
-
-    ids: jax.Array
-    size: jax.Array
-
-    def draw(self, bits: jax.Array) -> jax.Array:
-        return self.ids[(bits % self.size.astype(jnp.uint32)).astype(jnp.int32)]
+    def draw(self, language: jax.Array, bits: jax.Array) -> jax.Array:
+        """Random replacements in a language, int32 ids from uint32 bits."""
+        size = self.random_sizes[language].astype(jnp.uint32)
+        return self.random[language][(bits % size).astype(jnp.int32)]
 
 
 @jax.tree_util.register_dataclass

@@ -41,9 +41,8 @@ def map_unsupervised(
     source, target: [n, d] and [m, d], vectors of the two languages, at least 20 each. seed: of the
     similarities that are left out at random. cutoff: how many words of each language may enter the
     dictionary. Time grows with its square, memory with 1,024 times it and with the 4,000 words of
-    the first dictionary.
-    Returns float32 [n, d] and [m, d]: the normalised vectors in the common space, to be compared by
-    CSLS. Directions that the dictionary's words do not span are zero.
+    the first dictionary. Returns float32 [n, d] and [m, d]: the normalised vectors in the common
+    space, to be compared by CSLS. Directions that the dictionary's words do not span are zero.
     """
     require_count("cutoff", cutoff)
     if cutoff < FEWEST_WORDS:

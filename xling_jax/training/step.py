@@ -13,9 +13,9 @@ from jax.sharding import PartitionSpec as P
 
 from xling_jax import devices
 from xling_jax.batches import hashing
-from xling_jax.batches.assembly import Batch, StepPlan, assemble
+from xling_jax.batches.assembly import Batch, assemble
 from xling_jax.batches.corruption import Corrupted, PieceRange, corrupt
-from xling_jax.batches.packing import Rows
+from xling_jax.batches.packing import Plan, Rows
 from xling_jax.batches.setting import Setting
 from xling_jax.batches.store import TokenStore
 from xling_jax.models import heads, partition
@@ -90,7 +90,7 @@ class Program:
     ) -> tuple[State, StepMetrics]:
         """One update by one step of a `packing.Plan`, whose fields lack the leading axis."""
         sentence, start, owner = plan
-        return train_step(self, state, setting, store, StepPlan(sentence, start, owner[0]))
+        return train_step(self, state, setting, store, Plan(sentence, start, owner[0]))
 
 
 class AnyProgram(sharding.Sharded, Protocol):
@@ -189,13 +189,13 @@ def masked_language_loss(
 
 
 def train_step(
-    program: Program, state: State, setting: Setting, store: TokenStore, plan: StepPlan
+    program: Program, state: State, setting: Setting, store: TokenStore, plan: Plan
 ) -> tuple[State, StepMetrics]:
     """One update of one replica. The loss is a sum over the global batch divided by the global
     number of selected tokens, so how the batch is divided does not matter."""
     batch = assemble(store, plan, setting)
     token_P = hashing.token_hash(setting.seed, state.step, plan.owner, batch.places)
-    corrupted = corrupt(batch, token_P, setting.marginals, setting.neighbours, program.pieces)
+    corrupted = corrupt(batch, token_P, setting.marginals, setting.neighbours, program.pieces.draw)
     everywhere = partial(sharding.total, axis=program.axis)
     selected = jnp.maximum(everywhere(corrupted.weights.sum()), 1.0)
 

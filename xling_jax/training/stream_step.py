@@ -122,8 +122,8 @@ def masked_loss(
     has_dropout: whether it is on.
     """
     batch = stream_batch(windows_SxW)
-    pieces = store.tables.choice(language)
-    corrupted = corrupt(batch, token_P, jnp.array(marginals), None, pieces)
+    draw = partial(store.tables.draw, language)
+    corrupted = corrupt(batch, token_P, jnp.array(marginals), None, draw)
     bits = DropoutBits(token_P, batch.places) if has_dropout else None
     candidates = program.vocabularies.candidates(store.tables, language)
     return masked_language_loss(program.model, plain, batch, corrupted, rows, bits, candidates)

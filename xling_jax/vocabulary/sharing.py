@@ -94,10 +94,9 @@ def anchors(vocabulary: LanguageVocabulary, counts: Sequence[np.ndarray]) -> Map
     """How much the languages have in common.
 
     vocabulary: of K languages. counts: for each language, how often each id occurs in its training
-    text, [size].
-    Returns `anchors`: ordinary pieces that occur in the text of two languages or more.
-    `anchor_share`: of the ordinary pieces that occur at all. `anchor_tokens_NAME`: the share of a
-    language's tokens that they cover; `anchor_tokens`: the mean over languages.
+    text, [size]. Returns `anchors`: ordinary pieces that occur in the text of two languages or
+    more. `anchor_share`: of the ordinary pieces that occur at all. `anchor_tokens_NAME`: the share
+    of a language's tokens that they cover; `anchor_tokens`: the mean over languages.
     """
     occurs_KxV = np.stack([each > 0 for each in counts])
     occurs_KxV[:, :SPECIALS] = False

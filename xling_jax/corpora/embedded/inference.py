@@ -9,8 +9,7 @@ import numpy as np
 
 from xling_jax.corpora.embedded.concepts import Concept, Concepts
 from xling_jax.corpora.embedded.grammar import Constituent, Deriver
-from xling_jax.corpora.embedded.language import Language
-from xling_jax.corpora.embedded.pair import Pair
+from xling_jax.corpora.embedded.language import Language, Pair
 
 LABELS = ("entailment", "neutral", "contradiction")
 

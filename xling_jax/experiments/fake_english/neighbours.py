@@ -153,15 +153,15 @@ def _vectors(config: ml_collections.ConfigDict, data: Data, is_parallel: bool) -
             for path, pieces in zip(section.vectors, own, strict=True)
         ]
     chosen = np.arange(len(store)) if is_parallel else own_parts(len(store), languages)
-    settings = static_vectors.SkipGram(**section.skip_gram)
-    say(f"training {settings.dimension}-dimensional vectors of {vocabulary.size:,} pieces")
+    settings = section.skip_gram.to_dict()
+    say(f"training {settings['dimension']}-dimensional vectors of {vocabulary.size:,} pieces")
     results: list[Future[Vectors]] = [Future() for _ in range(languages)]
 
     def train(language: int) -> None:
         text = _Text(store, chosen[store.languages[chosen] == language], vocabulary.shift)
         try:
             # The languages' seeds differ: Fake-English has the text of English.
-            found = settings.train(text, own[language], section.seed + language + 1)
+            found = static_vectors.train(settings, text, own[language], section.seed + language + 1)
             results[language].set_result(found)
         except BaseException as error:
             results[language].set_exception(error)

@@ -11,7 +11,7 @@ import numpy as np
 
 from xling_jax import devices
 from xling_jax.batches.labelled import Encoded, Examples
-from xling_jax.batches.tasks import DeviceExamples, TaskSampler
+from xling_jax.batches.tasks import TaskSampler
 from xling_jax.experiments.zero_shot.jobs import Choice, Job
 from xling_jax.experiments.zero_shot.pretrained import Pretrained
 from xling_jax.experiments.zero_shot.texts import Labelled
@@ -143,7 +143,7 @@ class Group:
             self._program,
             self._mesh,
             self._replicas,
-            TaskStore(DeviceExamples.of(self._sampler.examples), self._own(self._job.languages[0])),
+            TaskStore(self._sampler.examples, self._own(self._job.languages[0])),
             ResidentPipeline([self._sampler] * len(self._replicas)),
             self._schedule,
             checkpoints,
