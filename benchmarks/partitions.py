@@ -21,7 +21,7 @@ from xling_jax.batches.windows import PieceTables, StreamStore
 from xling_jax.experiments.bilingual.rows import SEP_EMB
 from xling_jax.models.bert import BertConfig
 from xling_jax.models.partition import EVERYTHING
-from xling_jax.training.input_pipeline import ResidentPipeline
+from xling_jax.training.input_pipeline import InputPipeline
 from xling_jax.training.loop import stack
 from xling_jax.training.optimizer import OptimizerConfig
 from xling_jax.training.step import train_steps
@@ -53,7 +53,7 @@ class Contestant:
         layout = StreamLayout.choose(
             arguments.parts, arguments.sequences, arguments.length, jax.device_count(), 1
         )
-        pipeline = ResidentPipeline([StreamSampler(sizes, (0.5, 0.5), layout, 0, 10**6)])
+        pipeline = InputPipeline([StreamSampler(sizes, (0.5, 0.5), layout, 0, 10**6)])
         model = BertConfig(
             vocabulary_size=arguments.pieces,
             layers=arguments.layers,

@@ -9,10 +9,10 @@ from xling_jax import devices
 from xling_jax.batches.streams import StreamLayout, StreamSampler
 from xling_jax.batches.windows import PieceTables, StreamStore
 from xling_jax.models.bert import BertConfig
-from xling_jax.training.input_pipeline import ResidentPipeline
+from xling_jax.training.input_pipeline import InputPipeline
 from xling_jax.training.loop import Replica, Training
 from xling_jax.training.optimizer import OptimizerConfig
-from xling_jax.training.step import AnyProgram
+from xling_jax.training.sharding import AnyProgram
 from xling_jax.training.stream_step import StreamProgram, StreamSetting, Vocabularies
 from xling_jax.vocabulary.sharing import LanguageVocabulary
 
@@ -71,7 +71,7 @@ def main() -> None:
         mesh,
         replicas,
         store,
-        ResidentPipeline(samplers),
+        InputPipeline(samplers),
         schedule(EPOCH, 1 if jax.default_backend() == "cpu" else CALL),
         NoCheckpoints(),
         metrics,

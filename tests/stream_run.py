@@ -12,7 +12,7 @@ from xling_jax.batches.streams import StreamLayout, StreamSampler, probabilities
 from xling_jax.batches.windows import PieceTables, StreamStore
 from xling_jax.models.bert import BertConfig
 from xling_jax.training import loop
-from xling_jax.training.input_pipeline import ResidentPipeline
+from xling_jax.training.input_pipeline import InputPipeline
 from xling_jax.training.optimizer import OptimizerConfig
 from xling_jax.training.sharding import state_specs
 from xling_jax.training.step import train_steps
@@ -84,7 +84,7 @@ def program(layout, partition=(), way="separate", softmax="language", **changes)
 def run(samplers, one, steps=12, initial=None, pipeline=None, text=None, data=1, call=3):
     """Trains replicas; returns the states before and after and the metrics of every step."""
     mesh = devices.make_mesh(1, jax.devices()[:data])
-    pipeline = pipeline or ResidentPipeline(samplers)
+    pipeline = pipeline or InputPipeline(samplers)
     first = initial or [one.initial_state(s.seed) for s in samplers]
     settings = [StreamSetting.of(s.seed, 1e-2) for s in samplers]
     state = devices.place(loop.stack(first), mesh, state_specs(one))

@@ -15,7 +15,7 @@ from xling_jax.batches.labelled import CLASSIFIER, Examples
 from xling_jax.batches.tasks import TaskSampler
 from xling_jax.corpora.normalize import Normalization
 from xling_jax.experiments.zero_shot.pretrained import Pretrained, learn, link, read_links
-from xling_jax.linalg.affine import AffineMap
+from xling_jax.linalg.procrustes import AffineMap
 from xling_jax.models import heads, stored
 from xling_jax.models.bert import BertConfig
 from xling_jax.models.task_heads import HeadConfig

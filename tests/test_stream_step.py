@@ -13,7 +13,7 @@ from stream_run import OPTIMIZER, SEP_EMB, SIZES, program, run, sampler, store
 
 from xling_jax.batches.windows import PieceTables, StreamStore
 from xling_jax.models import partition
-from xling_jax.training import partitioned
+from xling_jax.training import optimizer
 from xling_jax.training.input_pipeline import StreamingPipeline
 from xling_jax.training.stream_step import StreamProgram, Vocabularies
 from xling_jax.vocabulary.sharing import LanguageVocabulary
@@ -93,7 +93,7 @@ def test_models_with_nothing_in_common_train_as_each_does_alone(language):
         )
     found = jax.tree.map(lambda leaf: leaf[0], states[-1].params)
     close(partition.export(found, language, size), state.params["shared"], atol=2e-5)
-    counts = partitioned.initial_moments(OPTIMIZER, initial.params)["language"][0].count
+    counts = optimizer.partitioned_moments(OPTIMIZER, initial.params)["language"][0].count
     assert counts.shape == (2,)
     assert states[-1].moments["language"][0].count[0, language] == sum(p.any() for p in present)
 
@@ -168,9 +168,9 @@ def test_a_run_cut_in_two_gives_the_same_bits():
         layout = one.layout
 
         def steps(self, start, stop):
-            from xling_jax.training.input_pipeline import ResidentPipeline
+            from xling_jax.training.input_pipeline import InputPipeline
 
-            return ResidentPipeline([sampler()]).steps(start + 6, stop + 6)
+            return InputPipeline([sampler()]).steps(start + 6, stop + 6)
 
     again, _ = run([one], program(one.layout, (*SEP_EMB, "layers/0")), 6, [half], Later())
     chex.assert_trees_all_equal(again[-1], states[-1])

@@ -12,7 +12,7 @@ import pytest
 from xling_jax import devices
 from xling_jax.batches import packing, setting
 from xling_jax.batches.corruption import PieceRange
-from xling_jax.batches.sampling import Sampler
+from xling_jax.batches.packing import Sampler
 from xling_jax.batches.store import TokenStore
 from xling_jax.models import partition
 from xling_jax.models.bert import BertConfig

@@ -2,12 +2,13 @@
 
 A step's sentences are packed, longest first, each into the row that it fits most tightly. Rows
 come in blocks of different lengths, because attention costs the square of the row. What does not
-fit into a step goes to the next one; nothing is ever dropped.
+fit into a step goes to the next one; nothing is ever dropped. A sampler says in which order each
+replica is trained on which sentences.
 """
 
 import dataclasses
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import jax
@@ -15,7 +16,7 @@ import numpy as np
 
 ROW_MULTIPLE = 8  # the longest row is rounded up to it
 SHORTEST_ROW = 4  # [CLS], a piece, [SEP], and room
-LAYOUT_TRIALS = 3  # tells these random numbers from others of the same seed
+ORDERS, LAYOUT_TRIALS = 2, 3  # tell these random numbers from others of the same seed
 SLACK = 1.125  # sentences a step may hold at the most, in units of the nominal number
 ROW_DIVISOR = 8  # the rows of each block divide among so many shards
 SIMULATED, SIMULATED_STEPS = 8, 40  # shuffles on which the number of rows is tried, steps of each
@@ -274,3 +275,50 @@ def choose_layout(
             return layout
         except DoesNotFit:
             margin *= 1.01
+
+
+def own_parts(sentences: int, languages: int) -> np.ndarray:
+    """The first part of the first language's sentences, the second of the second's, …. Of parallel
+    texts, each language's part tells what no other one does (D&S §2.4)."""
+    everything = np.arange(sentences).reshape(languages, -1)
+    parts = np.array_split(np.arange(everything.shape[1]), languages)
+    return np.concatenate([row[part] for row, part in zip(everything, parts, strict=True)])
+
+
+@dataclasses.dataclass(frozen=True)
+class Sampler:
+    """Plans epochs of shuffled sentences of all languages (D&S §2.1: both shuffled together).
+
+    An epoch's plan depends on the seed and the epoch alone, so a run resumes anywhere.
+
+    lengths: int [S], places each sentence takes, language after language. languages: how many.
+    parallel: False trains language k on the k-th part of its sentences only, and passes over that
+    part `languages` times an epoch, so that an epoch has as many updates (D&S §2.4).
+    """
+
+    lengths: np.ndarray
+    languages: int
+    layout: Layout
+    seed: int
+    parallel: bool = True
+
+    @property
+    def sentences(self) -> np.ndarray:
+        """The sentences of one pass, in the order of the store."""
+        number = len(self.lengths)
+        return np.arange(number) if self.parallel else own_parts(number, self.languages)
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """Updates an epoch; the same for every replica of an experiment."""
+        return math.ceil(len(self.lengths) / self.layout.sentences)
+
+    def plan(self, epoch: int) -> Plan:
+        return planned(self._orders(epoch), self.lengths, self.layout)
+
+    def _orders(self, epoch: int) -> Iterator[np.ndarray]:
+        sentences = self.sentences
+        passes = 1 if self.parallel else self.languages
+        for attempt in range(ATTEMPTS):
+            random = np.random.default_rng([ORDERS, self.seed, epoch, attempt])
+            yield np.concatenate([random.permutation(sentences) for _ in range(passes)])

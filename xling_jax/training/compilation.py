@@ -11,8 +11,8 @@ from jax.sharding import Mesh
 
 from xling_jax import devices
 from xling_jax.training.metrics import say
-from xling_jax.training.sharding import state_shapes, state_specs
-from xling_jax.training.step import AnyProgram, train_steps
+from xling_jax.training.sharding import AnyProgram, state_shapes, state_specs
+from xling_jax.training.step import train_steps
 
 
 class StepLayout(Hashable, Protocol):

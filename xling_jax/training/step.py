@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import chex
 import jax
@@ -23,6 +23,7 @@ from xling_jax.models.bert import Bert, BertConfig
 from xling_jax.models.dropout import DropoutBits
 from xling_jax.training import sharding
 from xling_jax.training.optimizer import OptimizerConfig, adam, clipped, initial_moments
+from xling_jax.training.sharding import AnyProgram
 
 RUNNING = -1  # `stopped_at` of a replica that has not diverged
 
@@ -91,15 +92,6 @@ class Program:
         """One update by one step of a `packing.Plan`, whose fields lack the leading axis."""
         sentence, start, owner = plan
         return train_step(self, state, setting, store, Plan(sentence, start, owner[0]))
-
-
-class AnyProgram(sharding.Sharded, Protocol):
-    """What training needs to know of a program: a model, its state and its update."""
-
-    plan_specs: ClassVar[tuple[P, ...]]
-
-    def update(self, state: State, setting, store, *plan: jax.Array) -> tuple[State, StepMetrics]:
-        """One update of one replica."""
 
 
 def direction(config: OptimizerConfig, state: State, gradient, dims, axis: str | None):

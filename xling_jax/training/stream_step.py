@@ -19,7 +19,7 @@ from xling_jax.models import heads, partition
 from xling_jax.models.bert import BertConfig
 from xling_jax.models.dropout import DropoutBits
 from xling_jax.models.partition import LANGUAGE, SHARED
-from xling_jax.training import partitioned, sharding
+from xling_jax.training import optimizer, sharding
 from xling_jax.training.optimizer import OptimizerConfig
 from xling_jax.training.step import Candidates, State, StepMetrics, masked_language_loss, taken
 
@@ -94,7 +94,7 @@ class StreamProgram:
         return self.state_of(partition.split(plain, self.partition))
 
     def state_of(self, params) -> State:
-        return State.begin(params, partitioned.initial_moments(self.optimizer, params))
+        return State.begin(params, optimizer.partitioned_moments(self.optimizer, params))
 
     def update(
         self, state: State, setting: StreamSetting, store: StreamStore, *plan: jax.Array
@@ -188,10 +188,10 @@ def train_step(
     }
     loss, count_K, parts_K = jax.tree.map(partial(sharding.total, axis=program.axis), sums[1:])
 
-    gradient = partitioned.mean_gradient(summed, count_K)
-    norm, norm_K = partitioned.norms(gradient, dims, program.axis)
+    gradient = optimizer.mean_gradient(summed, count_K)
+    norm, norm_K = optimizer.norms(gradient, dims, program.axis)
     rate = setting.learning_rate * program.optimizer.schedule(state.step)
-    changes, moments = partitioned.update(
+    changes, moments = optimizer.partitioned_update(
         program.optimizer, gradient, state.moments, params, parts_K > 0, norm, norm_K
     )
     tokens = jnp.float32(np.prod([layout.parts, layout.sequences, layout.length]))

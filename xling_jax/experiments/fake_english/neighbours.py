@@ -13,7 +13,7 @@ import numpy as np
 
 from xling_jax import errors, processes
 from xling_jax.batches.assembly import SPECIALS
-from xling_jax.batches.sampling import own_parts
+from xling_jax.batches.packing import own_parts
 from xling_jax.batches.setting import Modifications
 from xling_jax.batches.store import TokenStore
 from xling_jax.corpora import sources

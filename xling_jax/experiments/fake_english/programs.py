@@ -12,7 +12,7 @@ from jax.sharding import Mesh
 
 from xling_jax import devices
 from xling_jax.batches import packing, setting
-from xling_jax.batches.sampling import Sampler
+from xling_jax.batches.packing import Sampler
 from xling_jax.evaluators.multilinguality import paper_layers, require_layers
 from xling_jax.experiments.fake_english.data import Data, Evaluator
 from xling_jax.experiments.fake_english.neighbours import Neighbours

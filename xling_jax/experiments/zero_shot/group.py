@@ -30,7 +30,7 @@ from xling_jax.tasks.finetune import (
 from xling_jax.tasks.task import Task
 from xling_jax.training import sharding
 from xling_jax.training.checkpoints import Checkpoints
-from xling_jax.training.input_pipeline import ResidentPipeline
+from xling_jax.training.input_pipeline import InputPipeline
 from xling_jax.training.interruption import Interruption
 from xling_jax.training.loop import Diverged, Replica, Schedule, Training
 from xling_jax.training.metrics import MetricsFile, say
@@ -144,7 +144,7 @@ class Group:
             self._mesh,
             self._replicas,
             TaskStore(self._sampler.examples, self._own(self._job.languages[0])),
-            ResidentPipeline([self._sampler] * len(self._replicas)),
+            InputPipeline([self._sampler] * len(self._replicas)),
             self._schedule,
             checkpoints,
             metrics,
