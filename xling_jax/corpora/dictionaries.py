@@ -148,19 +148,17 @@ def _parse(line: str, blanks_then_weight: bool) -> tuple[str, str, float]:
         raise ValueError(f"an empty column, {line!r}; give a word and its translation")
     if blanks_then_weight and len(columns) == 2:
         raise ValueError(f"no weight, {line!r}; most lines of this file have one behind a tab")
-    return columns[0], columns[1], _weight(columns[2]) if len(columns) == 3 else 1.0
-
-
-def _weight(column: str) -> float:
-    try:
-        weight = numerals.decimal(column)
-    except ValueError:
-        weight = 0.0
-    if not _LEAST <= weight <= _MOST:
-        raise ValueError(
-            f"the weight {column!r} is no positive number from {_LEAST:g} to {_MOST:g}"
-        )
-    return weight
+    weight = 1.0
+    if len(columns) == 3:
+        try:
+            weight = numerals.decimal(columns[2])
+        except ValueError:
+            weight = 0.0
+        if not _LEAST <= weight <= _MOST:
+            raise ValueError(
+                f"the weight {columns[2]!r} is no positive number from {_LEAST:g} to {_MOST:g}"
+            )
+    return columns[0], columns[1], weight
 
 
 def _capitalised(text: str) -> str:

@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,14 +46,6 @@ class Evaluation:
 
     step: int
     metrics: list[dict[str, float]]
-
-
-def _numbers(stored: Mapping[str, float | None]) -> dict[str, float]:
-    return {name: math.nan if value is None else value for name, value in stored.items()}
-
-
-def _to_tree(state: State) -> dict:
-    return {field.name: getattr(state, field.name) for field in dataclasses.fields(state)}
 
 
 def _hashes(folder: Path) -> dict[str, str]:
@@ -137,7 +129,7 @@ class Checkpoints:
         self.wait()
         self._evaluations = [[each.step, list(map(finite, each.metrics))] for each in evaluations]
         with processes.together():
-            is_saved = self._manager.save(step, args=ocp.args.StandardSave(_to_tree(state)))
+            is_saved = self._manager.save(step, args=ocp.args.StandardSave(vars(state)))
         if not is_saved:
             raise ValueError(f"{self._folder} has checkpoints of later steps than {step}")
 
@@ -160,7 +152,7 @@ class Checkpoints:
         if wrong := processes.of_first(lambda: self._wrong(step)):
             raise ValueError(wrong)
         abstract = jax.tree.map(
-            lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=x.sharding), _to_tree(like)
+            lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=x.sharding), vars(like)
         )
         try:
             tree = self._manager.restore(step, args=ocp.args.StandardRestore(abstract))
@@ -176,8 +168,11 @@ class Checkpoints:
         def found() -> Any:
             return read_json(path).get("evaluations", []) if path.exists() else []
 
+        def numbers(values: dict[str, float | None]) -> dict[str, float]:
+            return {name: math.nan if x is None else x for name, x in values.items()}
+
         return [
-            Evaluation(step, [_numbers(values) for values in metrics])
+            Evaluation(step, list(map(numbers, metrics)))
             for step, metrics in processes.of_first(found)
         ]
 
@@ -206,12 +201,9 @@ class Checkpoints:
     def _unreadable(self, step: int, error: Exception) -> str:
         """That a checkpoint cannot be read, and the way out."""
         others = [s for s in self._manager.all_steps() if s != step]
-        way_out = (
-            f"remove that folder to resume from step {max(others)}"
-            if others
-            else "remove that folder to start again"
-        )
-        reason = str(error).strip().splitlines()[0][:200] if str(error).strip() else ""
+        way_out = "remove that folder to "
+        way_out += f"resume from step {max(others)}" if others else "start again"
+        reason = "".join(str(error).strip().splitlines()[:1])[:200]
         return (
             f"checkpoint {self._folder / str(step)} cannot be read "
             f"({type(error).__name__}: {reason}). It is damaged or of another model: {way_out}"
