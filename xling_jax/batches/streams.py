@@ -51,14 +51,9 @@ class StreamLayout:
             raise ValueError(
                 f"batches.accumulate={accumulate}: choose 1 to batches.sequences={sequences}"
             )
-        pieces = next(
-            (
-                n
-                for n in range(accumulate, sequences + 1)
-                if sequences % n == 0 and parts * n % shards == 0
-            ),
-            None,
-        )
+        numbers = range(accumulate, sequences + 1)
+        even = (n for n in numbers if sequences % n == 0 and parts * n % shards == 0)
+        pieces = next(even, None)
         if pieces is None:
             below = sequences - sequences % shards
             nearest = f"{below} or {below + shards}" if below else str(shards)

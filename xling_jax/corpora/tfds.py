@@ -84,9 +84,12 @@ def examples(source: str) -> Examples:
             f"{source}: no split {split!r}; {name} has {', '.join(builder.info.splits)}"
         ) from error
     keys = field.split("/")
+    feature = _at(keys, features)
+    for key in reversed(keys):
+        feature = {key: feature}
     return Examples(
         records=records,
-        parser=tfds.features.FeaturesDict(_nested(keys, _at(keys, features))),
+        parser=tfds.features.FeaturesDict(feature),
         keys=keys,
         identity=f"{builder.info.full_name}:{split}#{field}, {len(records)} examples of "
         f"{builder.info.dataset_size} bytes",
@@ -134,7 +137,3 @@ def _text_features(features: Any, prefix: str = "") -> list[str]:
 
 def _at(keys: list[str], tree: Any) -> Any:
     return functools.reduce(operator.getitem, keys, tree)
-
-
-def _nested(keys: list[str], leaf: Any) -> dict[str, Any]:
-    return {keys[0]: _nested(keys[1:], leaf) if len(keys) > 1 else leaf}

@@ -189,19 +189,14 @@ class Embeddings(nn.Module):
     def __call__(self, tokens_M, positions_M, token_types_M, bits: DropoutBits | None):
         """Returns layer 0, [M, D]."""
         config = self.config
-        sizes = {
-            "tokens": config.vocabulary_size,
-            "positions": config.positions,
-            "token_types": config.token_types,
-        }
-        tables = {
-            name: self.param(name, nn.initializers.zeros, (size, config.hidden))
-            for name, size in sizes.items()
-        }
+
+        def table(name: str, size: int) -> jax.Array:
+            return self.param(name, nn.initializers.zeros, (size, config.hidden))
+
         x_MxD = (
-            tables["tokens"][tokens_M]
-            + tables["positions"][positions_M]
-            + tables["token_types"][token_types_M]
+            table("tokens", config.vocabulary_size)[tokens_M]
+            + table("positions", config.positions)[positions_M]
+            + table("token_types", config.token_types)[token_types_M]
         )
         x_MxD = config.norm("norm")(x_MxD)
         if bits is not None:

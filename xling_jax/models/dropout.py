@@ -36,11 +36,7 @@ class DropoutBits:
 
     def of_rows(self, block: slice, shape: tuple[int, int]) -> "DropoutBits":
         """Of the tokens of a block of rows, shaped (n, t)."""
-        token_NxT, place_NxT = (
-            self.token_M[block].reshape(shape),
-            self.place_M[block].reshape(shape),
-        )
-        return dataclasses.replace(self, token_M=token_NxT, place_M=place_NxT)
+        return DropoutBits(self.token_M[block].reshape(shape), self.place_M[block].reshape(shape))
 
     def pairs(self, heads: int, layer: int) -> jax.Array:
         """Bits [n, heads, t, t] for the attention of rows, see `of_rows`."""

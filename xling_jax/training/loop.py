@@ -4,7 +4,7 @@ import contextlib
 import dataclasses
 import functools
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -259,12 +259,15 @@ class Training:
         began = time.perf_counter()
         stop = self._schedule.next_stop(start)
         self._calls += 1
-        with self._traced():
+        is_traced = self._profile is not None and self._calls == TRACED_CALL
+        with jax.profiler.trace(str(self._profile)) if is_traced else contextlib.nullcontext():
             arguments = self._arguments(start, stop)
             self.state, metrics = compiled(
                 self.state, self.settings, self._store, jnp.int32(stop - start), *arguments
             )
             metrics = jax.tree.map(lambda x: x[:, : stop - start], devices.fetch(metrics))
+        if is_traced:
+            say(f"a trace of this call is in {self._profile}")
         seconds = time.perf_counter() - began
         progress.training += seconds
         self._step = stop
@@ -286,16 +289,6 @@ class Training:
             f"step {stop} of {self._schedule.total}, loss {losses}, {speed:,.0f} tokens/s, "
             f"{duration(progress.left(stop))} left"
         )
-
-    @contextlib.contextmanager
-    def _traced(self) -> Iterator[None]:
-        """Writes a trace of what is inside, if it is the call that is to be traced."""
-        if self._profile is None or self._calls != TRACED_CALL:
-            yield
-            return
-        with jax.profiler.trace(str(self._profile)):
-            yield
-        say(f"a trace of this call is in {self._profile}")
 
     def _require_alive(self) -> None:
         stopped = devices.fetch(self.state.stopped_at)

@@ -1,7 +1,8 @@
 """What words go with: selectional preferences, topics and grammatical habits, as tables."""
 
 import dataclasses
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -102,15 +103,7 @@ def _selectional(
 ) -> dict[str, Table]:
     """What goes with what, by class, topic and word."""
 
-    def joint(rows: str, columns: str, role: str) -> Table:
-        def classes(head: Concept) -> list[str]:
-            if role == "surnames":
-                return ["surname"] if head.category == "PROPN" else []
-            kinds = VERB_CLASSES if rows == "verbs" else NOUN_CLASSES
-            return getattr(kinds[head.meaning], role).split()
-
-        return _joint(config, concepts, rows, columns, classes, rng)
-
+    joint = functools.partial(_joint, config, concepts, rng)
     subject = joint("verbs", "nouns", "subjects")
     object_ = joint("verbs", "nouns", "objects")
     return {
@@ -132,17 +125,24 @@ def _selectional(
 def _joint(
     config: LanguageConfig,
     concepts: Concepts,
+    rng: np.random.Generator,
     rows: str,
     columns: str,
-    classes: Callable[[Concept], Sequence[str]],
-    rng: np.random.Generator,
+    role: str,
 ) -> Table:
     """Joint distribution `[rows, columns]` of two kinds of concepts in one relation.
 
     Log-linear in class, topic and a word-specific preference, with the concepts' frequencies as
     margins (those of columns within their class), so that preferences cost no word its frequency.
-    Rows without `classes` are 0.
+    Rows without classes in the role are 0.
     """
+
+    def classes(head: Concept) -> list[str]:
+        if role == "surnames":
+            return ["surname"] if head.category == "PROPN" else []
+        kinds = VERB_CLASSES if rows == "verbs" else NOUN_CLASSES
+        return getattr(kinds[head.meaning], role).split()
+
     partners = getattr(concepts, columns)
     meanings = list(dict.fromkeys(partner.meaning for partner in partners))
     column_class = np.array([meanings.index(partner.meaning) for partner in partners])
