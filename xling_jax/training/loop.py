@@ -17,12 +17,11 @@ from xling_jax import devices
 from xling_jax.records import UNKNOWN, Identity
 from xling_jax.training import sharding
 from xling_jax.training.checkpoints import Checkpoints, Evaluation
-from xling_jax.training.compilation import StepCompiler
 from xling_jax.training.input_pipeline import InputPipeline
 from xling_jax.training.interruption import Interrupted, Interruption
 from xling_jax.training.metrics import MetricsFile, Progress, duration, say
 from xling_jax.training.sharding import AnyProgram
-from xling_jax.training.step import RUNNING, State
+from xling_jax.training.step import RUNNING, State, StepCompiler
 
 TRACED_CALL = 2  # the first one after the step was compiled and run once
 EVALUATION = "evaluation"  # the kind of a line of the metrics file

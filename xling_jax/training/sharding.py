@@ -39,6 +39,13 @@ class AnyProgram(Hashable, Protocol):
         """One update of one replica, and its `StepMetrics`."""
 
 
+class StepLayout(Hashable, Protocol):
+    """The shape of a step."""
+
+    def step_shapes(self) -> list[tuple[int, ...]]:
+        """The shapes of the fields of one step's plan; all are int32."""
+
+
 def shards_of(devices_section, mesh: Mesh) -> int:
     """Among how many devices a config divides parameters and moments: 1 unless it asks for it;
     ValueError if there are several devices, and none shares a batch with another."""

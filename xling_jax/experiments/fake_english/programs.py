@@ -19,10 +19,9 @@ from xling_jax.experiments.fake_english.neighbours import Neighbours
 from xling_jax.experiments.fake_english.replicas import ReplicaSpec, epochs
 from xling_jax.models.bert import BertConfig
 from xling_jax.training import sharding
-from xling_jax.training.compilation import StepCompiler
 from xling_jax.training.metrics import say
 from xling_jax.training.optimizer import OptimizerConfig
-from xling_jax.training.step import Program
+from xling_jax.training.step import Program, StepCompiler
 
 
 @dataclasses.dataclass(frozen=True)

@@ -22,16 +22,8 @@ from flax import traverse_util
 from xling_jax.files import require_regular, write_beside
 from xling_jax.models import heads, tensor_files
 from xling_jax.models.bert import BertConfig
-from xling_jax.models.hugging_face import config as hugging_face_config
-from xling_jax.models.hugging_face.config import (
-    CONFIG,
-    POSITIONS,
-    TOKEN_TYPES,
-    XLM,
-    Architecture,
-    Described,
-    Leaf,
-)
+from xling_jax.models.hugging_face import config as hf
+from xling_jax.models.hugging_face.config import Architecture, Described, Leaf
 from xling_jax.models.tensor_files import TensorFile
 
 WEIGHTS, PICKLE = "model.safetensors", "pytorch_model.bin"
@@ -53,14 +45,14 @@ def load(
     unknown, misshapen, not finite in float32 or not what the tied output needs.
     """
     folder = Path(folder)
-    described = hugging_face_config.read(folder / CONFIG)
+    described = hf.read(folder / hf.CONFIG)
     architecture, config = described.architecture, described.config
     kept = None
     if language is not None and described.has_languages:
-        kept = _number_of(folder / CONFIG, described, language)
+        kept = _number_of(folder / hf.CONFIG, described, language)
     file = TensorFile(require(folder))
     names = _names_in(file, architecture)
-    file.require_layers(config.layers, CONFIG)
+    file.require_layers(config.layers, hf.CONFIG)
     shapes = _shapes(config)
     _require_tensors(file, names, described, shapes)
     params: dict[Leaf, jax.Array] = {}
@@ -69,9 +61,9 @@ def load(
             params[leaf] = jnp.zeros(shape)
             continue
         value = _joined(leaf, (file.read(names[name]) for name in architecture.tensors(leaf)))
-        params[leaf] = jnp.asarray(value[described.skipped :] if leaf == POSITIONS else value)
+        params[leaf] = jnp.asarray(value[described.skipped :] if leaf == hf.POSITIONS else value)
     if kept is not None:
-        params[TOKEN_TYPES] = params[TOKEN_TYPES][kept : kept + 1]
+        params[hf.TOKEN_TYPES] = params[hf.TOKEN_TYPES][kept : kept + 1]
         config = dataclasses.replace(config, token_types=1)
     return config, traverse_util.unflatten_dict(params)
 
@@ -120,7 +112,7 @@ def _require_tensors(
     for leaf, (first, *others) in shapes.items():
         if described.lacks(leaf):
             continue
-        shape = (first + described.skipped if leaf == POSITIONS else first, *others)
+        shape = (first + described.skipped if leaf == hf.POSITIONS else first, *others)
         tensors = architecture.tensors(leaf)
         part = (*shape[:-1], shape[-1] // len(tensors))
         wanted |= dict.fromkeys(tensors, part[::-1] if leaf[-1] == "kernel" else part)
@@ -128,7 +120,7 @@ def _require_tensors(
     wanted |= {copy: wanted[architecture.tied[copy]] for copy in tied}
     found = {name: file.shapes[stored] for name, stored in names.items()}
     way_out = "A masked language model is needed, as AutoModelForMaskedLM saves it"
-    tensor_files.require_shapes(file.path, found, wanted, CONFIG, way_out)
+    tensor_files.require_shapes(file.path, found, wanted, hf.CONFIG, way_out)
     for copy, stored in tied.items():
         original = architecture.tied[copy]
         if stored == names[original]:
@@ -176,7 +168,7 @@ def save(folder: str | os.PathLike[str], config: BertConfig, params: Mapping[str
 
     ValueError: params are not those of a model of this config, or `transformers` has no such model.
     """
-    architecture = hugging_face_config.architecture_for(config)
+    architecture = hf.architecture_for(config)
     given = traverse_util.flatten_dict(dict(params))
     leaves = {path: np.asarray(leaf, np.float32) for path, leaf in given.items()}
     shapes = _shapes(config)
@@ -187,11 +179,11 @@ def save(folder: str | os.PathLike[str], config: BertConfig, params: Mapping[str
                 f"params/{'/'.join(leaf)} has the shape {have}, but the config wants {want}: "
                 "give the plain params of one model, and the config that it was made with"
             )
-    if architecture is XLM:
-        types = leaves.pop(TOKEN_TYPES)
-        leaves[POSITIONS] = leaves[POSITIONS] + types[0]
+    if architecture is hf.XLM:
+        types = leaves.pop(hf.TOKEN_TYPES)
+        leaves[hf.POSITIONS] = leaves[hf.POSITIONS] + types[0]
         if len(types) > 1:
-            leaves[TOKEN_TYPES] = types - types[0]
+            leaves[hf.TOKEN_TYPES] = types - types[0]
     tensors: dict[str, np.ndarray] = {}
     for leaf, value in leaves.items():
         parts = _parted(leaf, value, architecture.tensors(leaf))
@@ -201,8 +193,8 @@ def save(folder: str | os.PathLike[str], config: BertConfig, params: Mapping[str
     folder.mkdir(parents=True, exist_ok=True)
     # Transformers refuses files that do not say which framework's layout they have.
     write_beside(folder / WEIGHTS, safetensors.numpy.save(tensors, metadata={"format": "pt"}))
-    fields = hugging_face_config.fields(config)
-    write_beside(folder / CONFIG, json.dumps(fields, indent=2) + "\n")
+    fields = hf.fields(config)
+    write_beside(folder / hf.CONFIG, json.dumps(fields, indent=2) + "\n")
 
 
 def _shapes(config: BertConfig) -> dict[Leaf, tuple[int, ...]]:

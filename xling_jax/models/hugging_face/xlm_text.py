@@ -14,14 +14,8 @@ from pathlib import Path
 import numpy as np
 from pydantic import TypeAdapter
 
-from xling_jax.corpora import text
-from xling_jax.corpora.normalize import (
-    CHINESE,
-    Normalization,
-    Normalizer,
-    rules_for,
-    segment_chinese,
-)
+from xling_jax.corpora import normalize, text
+from xling_jax.corpora.normalize import Normalization, Normalizer
 from xling_jax.files import read_json, require_regular
 from xling_jax.models.hugging_face import model as hugging_face
 from xling_jax.models.hugging_face.text import END, RESTORE, TOKENIZER
@@ -145,10 +139,12 @@ class XlmModel(TextModel):
     def write(self) -> Callable[[str], str]:
         """Writes a sentence as Moses does, which XLM was trained on. Chinese is segmented, and
         Moses only puts its punctuation right."""
-        if rules_for(self.language) != CHINESE:
+        if normalize.rules_for(self.language) != normalize.CHINESE:
             return Normalizer(self.language)
         punctuation = Normalizer(self.language, Normalization(tokenize="none"))
-        return lambda sentence: punctuation(" ".join(segment_chinese(text.clean(sentence))))
+        return lambda sentence: punctuation(
+            " ".join(normalize.segment_chinese(text.clean(sentence)))
+        )
 
     def encode(self, sentences: Sequence[str]) -> list[np.ndarray]:
         """Text is composed (Unicode NFC) first, and XLM's steps for Romanian, Japanese and Thai
