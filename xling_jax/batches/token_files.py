@@ -119,8 +119,7 @@ class TokenFiles:
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str]) -> Self:
-        """Opens what `batches.prepare` wrote, without reading the tokens; ValueError if something
-        is missing or damaged."""
+        """Opens what `batches.prepare` wrote; ValueError if something is missing or damaged."""
         path = Path(folder) / INDEX
         try:
             index = read_json(path)
@@ -136,8 +135,7 @@ class TokenFiles:
 
     @classmethod
     def open_unchanged(cls, folder: Path) -> Self | None:
-        """Opens it if every byte is what was written, else None. Reads every file, once in a
-        process, at about a GB a second."""
+        """Opens it if every byte is what was written, else None; reads a file once a process."""
         try:
             files = cls.open(folder)
             for shard in files.shards:

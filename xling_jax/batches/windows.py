@@ -34,8 +34,7 @@ class PieceTables:
 
     @classmethod
     def of(cls, vocabulary: LanguageVocabulary, random_pieces: str) -> "PieceTables":
-        """The tables of a vocabulary; ValueError for pieces from ANYWHERE where ids mean nothing
-        outside their language."""
+        """The tables of a vocabulary; ValueError for pieces from ANYWHERE if ids are separate."""
         if vocabulary.way == "separate" and random_pieces == ANYWHERE:
             raise ValueError(
                 f"random_pieces={ANYWHERE!r}: languages with token embeddings of their "

@@ -95,8 +95,7 @@ def from_pairs(
 
 
 def common_source(dictionaries: Iterable[Dictionary]) -> str:
-    """The source language of several dictionaries. ValueError: there are none or several, or two
-    dictionaries have the same target language."""
+    """The one source language of dictionaries of several targets; ValueError otherwise."""
     pairs = [(each.source_language, each.target_language) for each in dictionaries]
     sources, targets = {source for source, _ in pairs}, {target for _, target in pairs}
     if len(sources) != 1 or len(targets) < len(pairs):

@@ -68,8 +68,7 @@ def require_count(name: str, value: int, most: int | None = None) -> None:
 
 
 def row_pairs(name: str, pairs: np.ndarray, sizes: tuple[int, int]) -> np.ndarray:
-    """Pairs (i, j) of row numbers of two matrices, [n, 2]; ValueError if there is none, or a row
-    number that is no integer or does not exist."""
+    """Pairs (i, j) of row numbers, [n, 2]; ValueError if there is none, or one does not exist."""
     pairs = np.asarray(pairs)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or not len(pairs):
         raise ValueError(f"{name} {pairs.shape}: give at least one row (i, j) of row numbers")

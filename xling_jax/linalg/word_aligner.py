@@ -112,8 +112,7 @@ def _shares(batch: _Batch, probability_P, tension) -> jax.Array:
 
 @functools.partial(jax.jit, donate_argnums=(2,))
 def _expect(batch: _Batch, probability_P, counts_P, tension):
-    """Adds the expected counts of pairs; the links to words of each target place and their sum of
-    distances."""
+    """Adds expected counts of pairs; the links of each target place, and their sum of distances."""
     share = _shares(batch, probability_P, tension)
     counts_P = counts_P.at[batch.pair_BxMxN].add(share, mode="drop")
     distance, is_place = _distances(batch)

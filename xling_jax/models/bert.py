@@ -122,8 +122,7 @@ def attend(config: BertConfig, layer: int, rows) -> jax.Array:
 
 
 def by_rows(function: Callable[[Any], jax.Array], rows, scores: int) -> jax.Array:
-    """What a function gives for rows, of which each has so many scores; for some rows at a time
-    where all have more than SCORES_AT_ONCE."""
+    """A function of rows with so many scores each, of some at a time if they are too many."""
     n = len(jax.tree.leaves(rows)[0])
     count = math.ceil(n / max(SCORES_AT_ONCE // scores, 1))
     if count == 1:

@@ -73,8 +73,7 @@ class TextModel(abc.ABC):
 
 
 def require_rows(path: Path, ids: Mapping[str, int], rows: int) -> None:
-    """ValueError unless every piece has a row of its own among the token embeddings; `path` gave
-    the ids to the pieces."""
+    """ValueError unless every piece has a row of its own; `path` gave the ids to the pieces."""
     names: dict[int, str] = {}
     for name, number in ids.items():
         if not 0 <= number < rows:

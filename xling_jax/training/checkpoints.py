@@ -54,8 +54,7 @@ def _hashes(folder: Path) -> dict[str, str]:
 
 
 def _require_unchanged(folder: Path) -> _Record | None:
-    """The record of a checkpoint, of which every file is as it was written, or a ValueError; a
-    checkpoint of an older version has none."""
+    """A checkpoint's record (older ones have none); ValueError unless files are as written."""
     path = folder / RECORD
     if not path.exists():
         return None

@@ -27,8 +27,7 @@ def _fields(plans: Sequence[Any]) -> list[np.ndarray]:
 
 
 class InputPipeline:
-    """Says what stands in each step of replicas, of text that lies on the device: by samplers whose
-    plans of some steps need none of earlier ones."""
+    """What stands in each step, by samplers, one a replica; the text lies on the device."""
 
     def __init__(self, samplers: Sequence[Any]):
         self.layout, self._samplers = samplers[0].layout, samplers

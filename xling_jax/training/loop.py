@@ -33,8 +33,7 @@ class Diverged(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Replica:
-    """One of the models that are trained side by side, of an experiment. `setting` is a tree of
-    arrays."""
+    """One of the models that are trained side by side; `setting` is a tree of arrays."""
 
     row: str
     description: str

@@ -98,8 +98,7 @@ def parameter_dimensions(program: AnyProgram):
 
 
 def gather(parts, dims, axis: str | None):
-    """Whole leaves from each device's parts, divided in `dimensions` along an axis of the mesh; the
-    gradient of a part is summed over the devices."""
+    """Whole leaves from the devices' parts; the gradient of a part is summed over the devices."""
 
     def whole(leaf, d):
         return leaf if d == WHOLE else jax.lax.all_gather(leaf, axis, axis=d, tiled=True)

@@ -14,8 +14,7 @@ from xling_jax.corpora import sources
 
 @dataclasses.dataclass(frozen=True)
 class Vectors:
-    """Vectors of some of a language's pieces or words, the most frequent first. words: int32 [n],
-    ids. vectors: float32 [n, d]."""
+    """Vectors, float32 [n, d], of words or pieces, int32 ids [n], the most frequent first."""
 
     words: np.ndarray
     vectors: np.ndarray

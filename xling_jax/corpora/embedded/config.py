@@ -139,8 +139,7 @@ EMBEDDED = {
 
 
 def are_embedded(languages: Sequence[str]) -> bool:
-    """Whether languages of a config are embedded ones; ValueError: some are and some are not, or
-    they do not begin with `en`."""
+    """Whether languages are embedded ones; ValueError: some are not, or `en` is not the first."""
     if set(languages).isdisjoint(EMBEDDED.keys() - {"en"}):
         return False
     if languages[0] != "en" or not set(languages) <= set(EMBEDDED):

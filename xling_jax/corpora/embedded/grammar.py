@@ -96,8 +96,7 @@ class Deriver:
     # Random draws.
 
     def draw(self, table: str, row: int) -> Any:
-        """Draws from a row of one of `Preferences.tables`. In blocks, since one draw by NumPy costs
-        as much as many."""
+        """Draws from a row of one of `Preferences.tables`, in blocks, which NumPy makes faster."""
         pool = self._pools.setdefault((table, row), [])
         if not pool:
             weights, outcomes = self._preferences.tables[table]

@@ -46,8 +46,7 @@ class Language:
         return grammar.Deriver(self.config, self.concepts, self.preferences, seed)
 
     def derivations(self, seed: int, sentences: int | None = None) -> Iterator[Constituent]:
-        """Derivations of so many sentences, by default without end. ValueError: `sentences` is
-        below 1 or `seed` below 0."""
+        """Derivations of so many sentences, by default without end; ValueError if below 1."""
         if sentences is not None and sentences < 1:
             raise ValueError(f"sentences={sentences}: ask for at least one")
         deriver = self.deriver(seed)

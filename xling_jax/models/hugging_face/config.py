@@ -66,8 +66,7 @@ class Architecture:
 
 
 def _modules(table: str, base: str, head: str = "") -> dict[str, list[str]]:
-    """Lines of a module of ours and the tensors' modules, in which B and L stand for the model and
-    a layer of it, and H for its head."""
+    """Our modules and the tensors': B, L and H stand for the model, a layer and the head."""
     places = {"B": base, "L": f"{base}.encoder.layer.{{n}}", "H": head}
     written = re.sub(r"\b[BLH]\b", lambda place: places[place[0]], table)
     return {ours: theirs for ours, *theirs in map(str.split, written.strip().splitlines())}
@@ -289,8 +288,7 @@ def architecture_for(config: BertConfig) -> Architecture:
 
 
 def fields(config: BertConfig) -> dict[str, Any]:
-    """The fields that `transformers` reads; `config.dtype` and `config.remat` are not among them.
-    The special tokens are those of `vocabulary.pieces`."""
+    """The fields that `transformers` reads, with the special tokens of `vocabulary.pieces`."""
     architecture = architecture_for(config)
     found = {
         "architectures": [architecture.name],

@@ -105,8 +105,7 @@ def _require_tensors(
     described: Described,
     shapes: Mapping[Leaf, tuple[int, ...]],
 ) -> None:
-    """ValueError unless a file's tensors make up parameters of these shapes, of which the output is
-    tied to the embeddings."""
+    """ValueError unless a file's tensors have these shapes and the output is tied."""
     architecture = described.architecture
     wanted: dict[str, tuple[int, ...]] = {}
     for leaf, (first, *others) in shapes.items():
