@@ -71,7 +71,7 @@ def measure(group: Group, data, config, repeats: int) -> None:
     replica = devices.A_REPLICA
     state = devices.place(stack([program.initial_state(0)]), mesh, replica)
     settings = devices.place(stack([r.setting for r in group._replicas]), mesh, replica)
-    store = devices.place(data.train.to_device(), mesh, devices.SHARED)
+    store = devices.place(data.train, mesh, devices.SHARED)
     kept = [state]
 
     def a_step() -> float:

@@ -10,7 +10,7 @@ from turns import TOTAL, Referee
 from xling_jax import devices
 from xling_jax.batches import packing, setting
 from xling_jax.batches.corruption import PieceRange
-from xling_jax.batches.sampling import Sampler
+from xling_jax.batches.packing import Sampler
 from xling_jax.batches.store import SPECIAL_PLACES, TokenStore
 from xling_jax.models.bert import BertConfig
 from xling_jax.training.input_pipeline import SentencePipeline

@@ -21,7 +21,7 @@ from xling_jax.batches.windows import PieceTables, StreamStore
 from xling_jax.experiments.bilingual.rows import SEP_EMB
 from xling_jax.models.bert import BertConfig
 from xling_jax.models.partition import EVERYTHING
-from xling_jax.training.input_pipeline import ResidentPipeline
+from xling_jax.training.input_pipeline import InputPipeline
 from xling_jax.training.loop import stack
 from xling_jax.training.optimizer import OptimizerConfig
 from xling_jax.training.step import train_steps
@@ -47,12 +47,13 @@ class Contestant:
         ids = np.arange(arguments.pieces, dtype=np.int32)
         vocabulary = LanguageVocabulary("separate", ("a", "b"), (), (ids, ids))  # type: ignore
         tokens = random.integers(5, arguments.pieces, 2 * TOKENS)
-        store = StreamStore(tokens, (TOKENS, TOKENS), PieceTables.of(vocabulary, "inside"))
+        sizes = (TOKENS, TOKENS)
+        store = StreamStore.of(np.split(tokens, 2), PieceTables.of(vocabulary, "inside"))
         mesh = devices.make_mesh(1)
         layout = StreamLayout.choose(
             arguments.parts, arguments.sequences, arguments.length, jax.device_count(), 1
         )
-        pipeline = ResidentPipeline([StreamSampler(store.sizes, (0.5, 0.5), layout, 0, 10**6)])
+        pipeline = InputPipeline([StreamSampler(sizes, (0.5, 0.5), layout, 0, 10**6)])
         model = BertConfig(
             vocabulary_size=arguments.pieces,
             layers=arguments.layers,
@@ -72,7 +73,7 @@ class Contestant:
         self._state = devices.place(stack([program.initial_state(0)]), mesh, devices.A_REPLICA)
         setting = stack([StreamSetting.of(0, 1e-4)])
         self._setting = devices.place(setting, mesh, devices.A_REPLICA)
-        self._store = devices.place(store.to_device(), mesh, devices.SHARED)
+        self._store = devices.place(store, mesh, devices.SHARED)
         self._function = train_steps(program, mesh)
         self()
 

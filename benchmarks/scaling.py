@@ -26,7 +26,7 @@ from xling_jax.batches.packing import ROW_DIVISOR
 from xling_jax.batches.streams import StreamLayout
 from xling_jax.models import heads
 from xling_jax.models.bert import BertConfig
-from xling_jax.training.compilation import StepCompiler
+from xling_jax.training.step import StepCompiler
 from xling_jax.training.stream_step import StreamSetting
 
 UTILISATION = 0.4

@@ -9,10 +9,10 @@ from xling_jax import devices
 from xling_jax.batches.streams import StreamLayout, StreamSampler
 from xling_jax.batches.windows import PieceTables, StreamStore
 from xling_jax.models.bert import BertConfig
-from xling_jax.training.input_pipeline import ResidentPipeline
+from xling_jax.training.input_pipeline import InputPipeline
 from xling_jax.training.loop import Replica, Training
 from xling_jax.training.optimizer import OptimizerConfig
-from xling_jax.training.step import AnyProgram
+from xling_jax.training.sharding import AnyProgram
 from xling_jax.training.stream_step import StreamProgram, StreamSetting, Vocabularies
 from xling_jax.vocabulary.sharing import LanguageVocabulary
 
@@ -26,7 +26,7 @@ def store_of(tokens: np.ndarray, vocabulary_size: int) -> StreamStore:
     vocabulary = LanguageVocabulary("joint", LANGUAGES, (), (ids,) * len(LANGUAGES))
     half = len(tokens) // 2
     tables = PieceTables.of(vocabulary, "anywhere")
-    return StreamStore(tokens, (half, len(tokens) - half), tables)
+    return StreamStore.of([tokens[:half], tokens[half:]], tables)
 
 
 def program_of(model: BertConfig, layout: StreamLayout) -> StreamProgram:
@@ -48,7 +48,9 @@ def main() -> None:
     layout = StreamLayout.choose(
         parts, options["batch"] // parts, length, mesh.shape[devices.DATA], 1
     )
-    samplers = [StreamSampler(store.sizes, (0.5, 0.5), layout, seed, EPOCH) for seed in seeds]
+    samplers = [
+        StreamSampler(tuple(store.sizes), (0.5, 0.5), layout, seed, EPOCH) for seed in seeds
+    ]
     replicas = [
         Replica("default", "default", seed, StreamSetting.of(seed, options["learning_rate"]))
         for seed in seeds
@@ -69,7 +71,7 @@ def main() -> None:
         mesh,
         replicas,
         store,
-        ResidentPipeline(samplers),
+        InputPipeline(samplers),
         schedule(EPOCH, 1 if jax.default_backend() == "cpu" else CALL),
         NoCheckpoints(),
         metrics,

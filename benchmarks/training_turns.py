@@ -6,8 +6,8 @@ from collections.abc import Callable
 import jax
 from turns import TOTAL, Referee
 
-from xling_jax.training.compilation import StepCompiler
 from xling_jax.training.loop import Schedule
+from xling_jax.training.step import StepCompiler
 
 
 class NoCheckpoints:

@@ -12,7 +12,7 @@ from xling_jax.batches.streams import StreamLayout, StreamSampler, probabilities
 from xling_jax.batches.windows import PieceTables, StreamStore
 from xling_jax.models.bert import BertConfig
 from xling_jax.training import loop
-from xling_jax.training.input_pipeline import ResidentPipeline
+from xling_jax.training.input_pipeline import InputPipeline
 from xling_jax.training.optimizer import OptimizerConfig
 from xling_jax.training.sharding import state_specs
 from xling_jax.training.step import train_steps
@@ -60,17 +60,13 @@ def store(way="separate", random_pieces="inside"):
             count = 5 + (random.integers(size - 5) + np.arange(random.integers(4, 14))) % (size - 5)
             stream += [*ids[count], SEP]
         streams.append(np.array(stream, np.int32))
-    return StreamStore(
-        np.concatenate(streams),
-        tuple(map(len, streams)),
-        PieceTables.of(vocabulary(way), random_pieces),
-    )
+    return StreamStore.of(streams, PieceTables.of(vocabulary(way), random_pieces))
 
 
 def sampler(shards=1, seed=0, accumulate=1, draws=None):
     draws = probabilities(SENTENCES, 0.7) if draws is None else draws
     layout = StreamLayout.choose(PARTS, SEQUENCES, LENGTH, shards, accumulate)
-    return StreamSampler(store().sizes, tuple(draws), layout, seed, EPOCH)
+    return StreamSampler(tuple(store().sizes), tuple(draws), layout, seed, EPOCH)
 
 
 def program(layout, partition=(), way="separate", softmax="language", **changes):
@@ -88,12 +84,12 @@ def program(layout, partition=(), way="separate", softmax="language", **changes)
 def run(samplers, one, steps=12, initial=None, pipeline=None, text=None, data=1, call=3):
     """Trains replicas; returns the states before and after and the metrics of every step."""
     mesh = devices.make_mesh(1, jax.devices()[:data])
-    pipeline = pipeline or ResidentPipeline(samplers)
+    pipeline = pipeline or InputPipeline(samplers)
     first = initial or [one.initial_state(s.seed) for s in samplers]
     settings = [StreamSetting.of(s.seed, 1e-2) for s in samplers]
     state = devices.place(loop.stack(first), mesh, state_specs(one))
     settings = devices.place(loop.stack(settings), mesh, devices.A_REPLICA)
-    text = devices.place((text or store()).to_device(), mesh, devices.SHARED)
+    text = devices.place(text or store(), mesh, devices.SHARED)
     function, collected, states = train_steps(one, mesh), [], []
     for start in range(0, steps, call):
         arguments = [

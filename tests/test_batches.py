@@ -35,7 +35,7 @@ def values(description):
 
 
 def first_step(plan):
-    return assembly.StepPlan(
+    return packing.Plan(
         jnp.asarray(plan.sentence[0]), jnp.asarray(plan.start[0]), jnp.asarray(plan.owner[0, 0])
     )
 
@@ -49,7 +49,7 @@ def assembled(description, text=TEXT, attend_padding=False):
     )
     plan = packing.plan(order, tokens.lengths, layout)
     step = first_step(plan)
-    batch = jax.device_get(assembly.assemble(tokens.to_device(), step, values(description)))
+    batch = jax.device_get(assembly.assemble(tokens, step, values(description)))
     found = {}
     for slot, sentence in enumerate(plan.sentence[0][: len(order)]):
         places = np.flatnonzero(plan.owner[0, 0] == slot)
@@ -117,7 +117,7 @@ def test_unknown_pieces_are_never_masked_and_have_the_languages_own_id():
     tokens = TokenStore.from_languages([ids, [np.where(ids[0] < 5, ids[0], ids[0] + SHIFT)]], 128)
     plan = packing.plan(np.arange(2), tokens.lengths, packing.Layout(((1, 16),), 2))
     for description, unknown in [("original", 1), ("shift-special", 1 + SHIFT)]:
-        batch = assembly.assemble(tokens.to_device(), first_step(plan), values(description))
+        batch = assembly.assemble(tokens, first_step(plan), values(description))
         assert batch.tokens[:10].tolist()[7] == unknown and batch.tokens[2] == 1
         assert batch.is_piece[7] and not batch.is_ordinary[7] and batch.is_ordinary[6]
 
@@ -220,9 +220,9 @@ def corrupted(description, step=0):
     plan = packing.plan(order, tokens.lengths, layout)
     one = first_step(plan)
     row = values(description)
-    batch = assembly.assemble(tokens.to_device(), one, row)
+    batch = assembly.assemble(tokens, one, row)
     token = hashing.token_hash(row.seed, step, one.owner, batch.places)
-    result = corruption.corrupt(batch, token, row.marginals, row.neighbours, PIECES)
+    result = corruption.corrupt(batch, token, row.marginals, row.neighbours, PIECES.draw)
     return jax.device_get(batch), jax.device_get(result)
 
 
@@ -276,7 +276,9 @@ def test_a_neighbour_is_drawn_evenly_and_a_piece_without_one_is_kept():
     drawn = {10: [], 11: [], 12: []}
     for step in range(20):
         token = hashing.token_hash(0, step, batch.segments, batch.places)
-        result = jax.device_get(corruption.corrupt(batch, token, only_neighbours, table, PIECES))
+        result = jax.device_get(
+            corruption.corrupt(batch, token, only_neighbours, table, PIECES.draw)
+        )
         for place in selected(result):
             if int(batch.tokens[place]) in drawn:
                 drawn[int(batch.tokens[place])].append(int(result.tokens[place]))

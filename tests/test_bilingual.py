@@ -208,7 +208,7 @@ def test_random_words_of_rows_with_separate_parameters_are_of_the_language(
         assert len(own[0] & own[1]) > 10 and own[0] - own[1] and own[1] - own[0]
     bits = jnp.arange(2**16, dtype=jnp.uint32) * jnp.uint32(2654435761)
     for language, ids in enumerate(own):
-        drawn, counts = np.unique(data.tables.choice(language).draw(bits), return_counts=True)
+        drawn, counts = np.unique(data.tables.draw(language, bits), return_counts=True)
         assert set(drawn.tolist()) == (ids if is_inside else own[0] | own[1])
         assert counts.max() < 2 * counts.min()
 

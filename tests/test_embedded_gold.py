@@ -10,7 +10,7 @@ from xling_jax.corpora.embedded import inference
 from xling_jax.corpora.embedded.config import EMBEDDED, LanguageConfig, SecondConfig
 from xling_jax.corpora.embedded.grammar import Constituent
 from xling_jax.corpora.embedded.inference import Edits, is_plain
-from xling_jax.corpora.embedded.pair import Pair
+from xling_jax.corpora.embedded.language import Pair
 
 CONFIG = LanguageConfig(word_types=600)
 SECONDS = {

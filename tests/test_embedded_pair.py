@@ -9,8 +9,7 @@ import pytest
 
 from xling_jax.corpora.embedded.concepts import FUNCTION_WORDS
 from xling_jax.corpora.embedded.config import EMBEDDED, LanguageConfig, SecondConfig
-from xling_jax.corpora.embedded.language import generate
-from xling_jax.corpora.embedded.pair import Pair, pair_of
+from xling_jax.corpora.embedded.language import Pair, generate, pair_of
 
 NEAR, FAR = EMBEDDED["near"], EMBEDDED["far"]
 CONFIG = LanguageConfig(word_types=600)

@@ -11,7 +11,7 @@ import pytest
 from xling_jax import devices
 from xling_jax.batches import labelled, tasks
 from xling_jax.batches.labelled import CLASSIFIER, PARSER, Examples
-from xling_jax.batches.tasks import DeviceExamples, TaskSampler
+from xling_jax.batches.tasks import TaskSampler
 from xling_jax.models import heads, task_heads
 from xling_jax.models.bert import BertConfig
 from xling_jax.models.task_heads import HeadConfig
@@ -71,7 +71,7 @@ def train(one, data=1, steps=24, *, rates=((2e-3, 5e-3),), call=4):
     plain = heads.initial_params(MODEL, 0)
     mesh = devices.make_mesh(len(rates), jax.devices()[:data])
     sampler = TaskSampler(some, BATCH, mesh.shape[devices.DATA], 0, epochs=40)
-    store = TaskStore(DeviceExamples.of(some), divide(plain, one.frozen)[1]).to_device()
+    store = TaskStore(some, divide(plain, one.frozen)[1])
     states = loop.stack([one.state_of(plain, 0)] * len(rates))
     state = devices.place(states, mesh, state_specs(one))
     settings = loop.stack([TaskSetting.of(0, *x) for x in rates])
@@ -189,7 +189,7 @@ def test_states_of_words_do_not_depend_on_other_examples_or_filling():
         layout = tasks.layout_of(chosen, some, 1)
         plan = tasks.plan(chosen, some, layout)
         plan = dataclasses.replace(plan, **{k: v[0, 0] for k, v in vars(plan).items()})
-        batch = tasks.gather(jax.tree.map(jnp.asarray, DeviceExamples.of(some)), plan)
+        batch = tasks.gather(jax.tree.map(jnp.asarray, some), plan)
         found = word_states(one, divide(plain, frozenset())[0], batch, layout.length, None)
         return {int(number): np.asarray(x)[np.asarray(is_word)] for number, x, is_word in
                 zip(plan.example, found, batch.is_word, strict=True)}  # fmt: skip

@@ -12,10 +12,10 @@ from flax import traverse_util
 from xling_jax import devices
 from xling_jax.batches import labelled
 from xling_jax.batches.labelled import CLASSIFIER, Examples
-from xling_jax.batches.tasks import DeviceExamples, TaskSampler
+from xling_jax.batches.tasks import TaskSampler
 from xling_jax.corpora.normalize import Normalization
 from xling_jax.experiments.zero_shot.pretrained import Pretrained, learn, link, read_links
-from xling_jax.linalg.affine import AffineMap
+from xling_jax.linalg.procrustes import AffineMap
 from xling_jax.models import heads, stored
 from xling_jax.models.bert import BertConfig
 from xling_jax.models.task_heads import HeadConfig
@@ -128,7 +128,7 @@ def test_new_layers_learn_on_frozen_ones_and_read_another_model_through_its_map(
     state = program.state_of(both.first.params, 0)
     assert set(state.params[ENCODER]) == {ADDED} and set(state.params[ENCODER][ADDED]) == {"0", "1"}
     before = jax.tree.leaves(state.params)
-    store = TaskStore(DeviceExamples.of(some), both.own("en")).to_device()
+    store = TaskStore(some, both.own("en"))
     plan = TaskSampler(some, 8, 1, 0, epochs=4).plan(0, 15)
     function = train_steps(program, mesh)
     state = devices.place(loop.stack([state]), mesh, devices.A_REPLICA)

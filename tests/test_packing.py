@@ -1,10 +1,10 @@
-"""batches.packing and batches.sampling: every sentence once an epoch, with little padding."""
+"""batches.packing: every sentence once an epoch, with little padding."""
 
 import numpy as np
 import pytest
 
 from xling_jax.batches import packing
-from xling_jax.batches.sampling import Sampler
+from xling_jax.batches.packing import Sampler
 
 
 @pytest.fixture(scope="module")

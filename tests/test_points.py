@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 from xling_jax.linalg import cka, csls, procrustes, retrieval, vecmap
-from xling_jax.linalg.affine import AffineMap
-from xling_jax.linalg.normalization import iterative_normalize, unit_center_unit
+from xling_jax.linalg.procrustes import AffineMap, iterative_normalize, unit_center_unit
 
 N, D = 30, 4
 GOOD = np.random.default_rng(0).normal(size=(N, D)).astype(np.float32)

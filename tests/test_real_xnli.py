@@ -10,7 +10,8 @@ import pytest
 from small_run import ROOT, config_of
 
 from xling_jax import devices
-from xling_jax.batches.assembly import StepPlan, assemble
+from xling_jax.batches.assembly import assemble
+from xling_jax.batches.packing import Plan
 from xling_jax.batches.setting import make, parse
 from xling_jax.evaluators.text_encoder import TextEncoder
 from xling_jax.experiments.real_xnli import claims, report
@@ -130,13 +131,13 @@ def test_an_exported_model_computes_what_the_pretrained_one_does(prepared, tmp_p
     replica = Replica(row="x", description=description, seed=0, setting=setting)
     texts = Texts.of_corpora(made.corpora)
     export(tmp_path, replica, model, params, vocabulary, texts.normalization)
-    store = data.train.to_device()
+    store = jax.tree.map(jnp.asarray, data.train)
     for number, name in enumerate(vocabulary.languages):
         own = stored.load(tmp_path / "models" / "rowx_seed0" / name)
         written = sentences(made, texts, name, "train")  # as they were encoded
         first = int(np.flatnonzero(data.train.languages == number)[3])
         length = int(data.train.lengths[first])
-        plan = StepPlan(jnp.array([first]), jnp.array([0]), jnp.zeros(length, jnp.int32))
+        plan = Plan(jnp.array([first]), jnp.array([0]), jnp.zeros(length, jnp.int32))
         batch = assemble(store, plan, setting)
         (expected,) = Bert(model).apply(
             {"params": params},

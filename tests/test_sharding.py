@@ -11,7 +11,7 @@ from stream_run import SEP_EMB, program, sampler, store
 from xling_jax import devices
 from xling_jax.training import loop, sharding
 from xling_jax.training.checkpoints import Checkpoints
-from xling_jax.training.compilation import StepCompiler
+from xling_jax.training.step import StepCompiler
 from xling_jax.training.stream_step import StreamSetting
 
 

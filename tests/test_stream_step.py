@@ -13,7 +13,7 @@ from stream_run import OPTIMIZER, SEP_EMB, SIZES, program, run, sampler, store
 
 from xling_jax.batches.windows import PieceTables, StreamStore
 from xling_jax.models import partition
-from xling_jax.training import partitioned
+from xling_jax.training import optimizer
 from xling_jax.training.input_pipeline import StreamingPipeline
 from xling_jax.training.stream_step import StreamProgram, Vocabularies
 from xling_jax.vocabulary.sharing import LanguageVocabulary
@@ -73,11 +73,8 @@ def test_models_with_nothing_in_common_train_as_each_does_alone(language):
     params = partition.split([partition.export(initial.params, language, size)])
     text = store()
     first = sum(text.sizes[:language])
-    own = StreamStore(
-        text.tokens[first : first + text.sizes[language]],
-        (text.sizes[language],),
-        PieceTables.of(vocabulary, "inside"),
-    )
+    tokens = text.tokens[first : first + text.sizes[language]]
+    own = StreamStore.of([tokens], PieceTables.of(vocabulary, "inside"))
     present = [one.plan(step, step + 1).language[0, 0] == language for step in range(12)]
     state = alone.state_of(params)
     for step in np.flatnonzero([found.any() for found in present]):
@@ -89,14 +86,14 @@ def test_models_with_nothing_in_common_train_as_each_does_alone(language):
         state, _ = jax.jit(lone.update)(
             state,
             stream_run.StreamSetting.of(0, 1e-2),
-            own.to_device(),
+            own,
             np.zeros((1, mine.sum()), np.int32),
             plan.windows[0][:, mine].astype(np.int32),
             plan.slot[0][:, mine],
         )
     found = jax.tree.map(lambda leaf: leaf[0], states[-1].params)
     close(partition.export(found, language, size), state.params["shared"], atol=2e-5)
-    counts = partitioned.initial_moments(OPTIMIZER, initial.params)["language"][0].count
+    counts = optimizer.partitioned_moments(OPTIMIZER, initial.params)["language"][0].count
     assert counts.shape == (2,)
     assert states[-1].moments["language"][0].count[0, language] == sum(p.any() for p in present)
 
@@ -117,7 +114,7 @@ def test_one_compilation_serves_all_languages():
     tested = program(one.layout, SEP_EMB)
     update, traced = jax.jit(dataclasses.replace(tested, axis=None).update), []
     setting = stream_run.StreamSetting.of(0, 1e-2)
-    state, text = jax.tree.map(jnp.asarray, tested.initial_state(0)), store().to_device()
+    state, text = jax.tree.map(jnp.asarray, (tested.initial_state(0), store()))
     for step in range(6):
         plan = one.plan(step, step + 1)
         fields = (plan.language[0], plan.windows[0].astype(np.int32), plan.slot[0])
@@ -171,9 +168,9 @@ def test_a_run_cut_in_two_gives_the_same_bits():
         layout = one.layout
 
         def steps(self, start, stop):
-            from xling_jax.training.input_pipeline import ResidentPipeline
+            from xling_jax.training.input_pipeline import InputPipeline
 
-            return ResidentPipeline([sampler()]).steps(start + 6, stop + 6)
+            return InputPipeline([sampler()]).steps(start + 6, stop + 6)
 
     again, _ = run([one], program(one.layout, (*SEP_EMB, "layers/0")), 6, [half], Later())
     chex.assert_trees_all_equal(again[-1], states[-1])
@@ -183,13 +180,13 @@ def test_only_the_languages_own_pieces_can_be_predicted_or_put_in():
     tables = PieceTables.of(stream_run.vocabulary("prefixed"), "inside")
     bits = jnp.arange(4000, dtype=jnp.uint32) * jnp.uint32(2654435761)
     for language, ids in enumerate(stream_run.vocabulary("prefixed").ids):
-        assert set(np.asarray(tables.choice(language).draw(bits)).tolist()) == set(ids[5:].tolist())
+        assert set(np.asarray(tables.draw(language, bits)).tolist()) == set(ids[5:].tolist())
         found = Vocabularies(2, False, "language").candidates(tables, language)
         assert set(np.asarray(found.ids[: found.size]).tolist()) == set(ids.tolist())
         np.testing.assert_array_equal(found.ids[found.local[ids]], ids)
     anywhere = PieceTables.of(stream_run.vocabulary("prefixed"), "anywhere")
     every = set(range(5, sum(SIZES) - 5))
-    assert set(np.asarray(anywhere.choice(0).draw(bits)).tolist()) == every
+    assert set(np.asarray(anywhere.draw(0, bits)).tolist()) == every
 
 
 def test_a_softmax_over_the_language_equals_one_over_all_with_the_others_left_out():

@@ -102,9 +102,8 @@ def test_seeds_give_different_orders():
 
 def test_windows_run_across_sentences_and_round_the_end():
     store = stream_run.store()
-    device = store.to_device()
     size = store.sizes[1]
-    found = np.asarray(device.read(1, np.array([3, size - 2]), 15))
+    found = np.asarray(store.read(1, np.array([3, size - 2]), 15))
     own = store.tokens[store.sizes[0] :]
     np.testing.assert_array_equal(found[0], own[3:18])
     np.testing.assert_array_equal(found[1], np.concatenate([own[-2:], own[:13]]))

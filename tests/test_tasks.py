@@ -9,7 +9,7 @@ import pytest
 
 from xling_jax.batches import labelled, tasks
 from xling_jax.batches.labelled import Examples
-from xling_jax.batches.tasks import DeviceExamples, TaskPlan, TaskSampler
+from xling_jax.batches.tasks import TaskPlan, TaskSampler
 
 FRAME = (2, 3)
 LONGEST = 10
@@ -86,7 +86,7 @@ def test_an_epoch_takes_every_example_once_with_all_its_rows(shards):
     all_of_them = Examples.of(encoded, labels)
     sampler = TaskSampler(all_of_them, batch=4, shards=shards, seed=0, epochs=2)
     assert sampler.steps_per_epoch == 4
-    store = jax.tree.map(jnp.asarray, DeviceExamples.of(all_of_them))
+    store = jax.tree.map(jnp.asarray, all_of_them)
     seen = []
     plan = sampler.plan(4, 8)
     for step, shard in np.ndindex(4, shards):

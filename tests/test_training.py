@@ -12,7 +12,7 @@ import pytest
 from xling_jax import devices
 from xling_jax.batches import packing, setting
 from xling_jax.batches.corruption import PieceRange
-from xling_jax.batches.sampling import Sampler
+from xling_jax.batches.packing import Sampler
 from xling_jax.batches.store import TokenStore
 from xling_jax.models import partition
 from xling_jax.models.bert import BertConfig
@@ -92,7 +92,7 @@ def train(descriptions, mesh, steps=12, seeds=(0,), model=MODEL, shards=1):
         loop.stack([one.initial_state(r.seed) for r in replicas]), mesh, state_specs(one)
     )
     settings = devices.place(loop.stack([r.setting for r in replicas]), mesh, devices.A_REPLICA)
-    store = devices.place(text().to_device(), mesh, devices.SHARED)
+    store = devices.place(text(), mesh, devices.SHARED)
     run, collected = train_steps(one, mesh), []
     epoch = replicas[0].sampler.steps_per_epoch
     for start in range(0, steps, epoch):
@@ -187,7 +187,7 @@ def test_a_diverged_replica_is_frozen_and_takes_no_other_along():
     state, metrics = train_steps(one, mesh)(
         state,
         settings,
-        text().to_device(),
+        text(),
         jnp.int32(3),
         *(np.stack([getattr(p, n) for p in plans]) for n in ("sentence", "start", "owner")),
     )

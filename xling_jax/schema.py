@@ -12,6 +12,7 @@ import difflib
 import functools
 import operator
 import re
+import textwrap
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -136,7 +137,7 @@ def each_of(meaning: str, *parts: Field) -> Field:
     return Field(meaning, tuple[tuple(part.kind for part in parts)])  # type: ignore[misc]
 
 
-def table(lines: str, known: Mapping[str, Any]) -> dict[str, Any]:
+def table(lines: str, known: Mapping[str, Any] = {}) -> dict[str, Any]:
     """The section that lines of a name, a type and a meaning describe, two blanks between them.
 
     A name may have a section's before it, as `skip_gram.window`. A type is `1..9` or `0.0..0.9`
@@ -144,17 +145,18 @@ def table(lines: str, known: Mapping[str, Any]) -> dict[str, Any]:
     followed by `?` where the text may be empty. `*`, `+`, `{2}` or `{2,}` behind it make a tuple of
     any number, of one or more, of two, or of two or more, and `!` says that each stands there once.
     `=models` is what `known` has of this name, and `=models.dropout` a field of it; behind a name
-    that ends in a point its fields stand among others.
+    that ends in a point its fields stand among others. A line that is indented goes on with the one
+    above.
     """
     found: dict[str, Any] = {}
-    for line in filter(None, lines.splitlines()):
-        name, kind, *meaning = re.split(" {2,}", line.strip(), maxsplit=2)
+    for line in re.sub(r"\n +", " " * 2, textwrap.dedent(lines).strip()).splitlines():
+        name, kind, *meaning = re.split(" {2,}", line, maxsplit=2)
         *above, last = name.removeprefix(".").split(".")
         section = found
         for part in above:
             section = section.setdefault(part, {})
         if not kind.startswith("="):
-            section[last] = _field(kind, meaning[0])
+            section[last] = _field(kind, " ".join(meaning[0].split()))
             continue
         given = functools.reduce(operator.getitem, kind[1:].split("."), known)
         section.update({last: given} if last else given)

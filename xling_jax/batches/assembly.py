@@ -6,8 +6,9 @@ import chex
 import jax
 import jax.numpy as jnp
 
+from xling_jax.batches.packing import Plan
 from xling_jax.batches.setting import Setting
-from xling_jax.batches.store import DeviceStore
+from xling_jax.batches.store import TokenStore
 from xling_jax.vocabulary.pieces import CLS, MASK, PAD, SEP, SPECIAL_TOKENS
 
 SPECIALS = len(SPECIAL_TOKENS)
@@ -15,29 +16,15 @@ SPECIALS = len(SPECIAL_TOKENS)
 
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
-class StepPlan:
-    """One step of a `packing.Plan` as one shard sees it.
-
-    sentence, start: int32 [B]; owner: int32 [P] (see `packing.Plan`).
-    """
-
-    sentence: jax.Array
-    start: jax.Array
-    owner: jax.Array
-
-
-@jax.tree_util.register_dataclass
-@dataclasses.dataclass(frozen=True)
 class Batch:
     """The tokens of a step, flat, all [P].
 
-    tokens: int32 ids. positions, token_types: int32 rows of the embedding tables.
-    segments: int32, equal for tokens that may attend to each other (within a row); None: all may.
-    places: int32, the token's place in its sentence, [CLS] being 0.
-    mask_ids: int32, the id of the [MASK] of the token's language.
-    is_token: bool, no padding. is_piece: bool, a token of the text, not [CLS] or [SEP].
-    is_ordinary: bool, a piece that is not [UNK]: what may be masked.
-    mirror: int32, the place of its sentence at which the token stands in the text's own order.
+    tokens: int32 ids. positions, token_types: int32 rows of the embedding tables. segments: int32,
+    equal for tokens that may attend to each other (within a row); None: all may. places: int32, the
+    token's place in its sentence, [CLS] being 0. mask_ids: int32, the id of the [MASK] of the
+    token's language. is_token: bool, no padding. is_piece: bool, a token of the text, not [CLS] or
+    [SEP]. is_ordinary: bool, a piece that is not [UNK]: what may be masked. mirror: int32, the
+    place of its sentence at which the token stands in the text's own order.
     """
 
     tokens: jax.Array
@@ -52,11 +39,9 @@ class Batch:
     mirror: jax.Array
 
 
-def assemble(store: DeviceStore, plan: StepPlan, setting: Setting) -> Batch:
-    """Returns the batch that the plan describes.
-
-    A place that no sentence owns is [PAD], of the first language, in the segment -1.
-    """
+def assemble(store: TokenStore, plan: Plan, setting: Setting) -> Batch:
+    """Returns the batch that the plan of one step describes, as one shard sees it. A place that no
+    sentence owns is [PAD], of the first language, in the segment -1."""
     chex.assert_rank([plan.sentence, plan.start, plan.owner], 1)
     chex.assert_equal_shape([plan.sentence, plan.start])
     owner_P = plan.owner

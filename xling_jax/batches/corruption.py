@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from typing import Protocol
+from collections.abc import Callable
 
 import chex
 import jax
@@ -18,10 +18,8 @@ SPREAD = 6.0  # standard deviations of room for the number selected
 
 @dataclasses.dataclass(frozen=True)
 class PieceRange:
-    """The ids that a random replacement draws from: the ordinary pieces of every language.
-
-    Language k's are k * shift + SPECIALS .. (k + 1) * shift - 1.
-    """
+    """The ids that a random replacement draws from: the ordinary pieces of every language. Language
+    k's are k * shift + SPECIALS .. (k + 1) * shift - 1."""
 
     languages: int
     shift: int
@@ -32,22 +30,14 @@ class PieceRange:
         return drawn // ordinary * self.shift + SPECIALS + drawn % ordinary
 
 
-class Draws(Protocol):
-    """Where random replacements come from."""
-
-    def draw(self, bits: jax.Array) -> jax.Array:
-        """Ids (int32) from uint32 bits."""
-
-
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class Corrupted:
     """What the model sees and must predict.
 
-    tokens: int32 [P], the input.
-    selected: int32 [C], places to predict, in order; P where fewer were selected.
-    targets: int32 [C], the original ids there.
-    weights: float32 [C], 1 for a selected place, 0 for filling.
+    tokens: int32 [P], the input. selected: int32 [C], places to predict, in order; P where fewer
+    were selected. targets: int32 [C], the original ids there. weights: float32 [C], 1 for a
+    selected place, 0 for filling.
     """
 
     tokens: jax.Array
@@ -57,10 +47,8 @@ class Corrupted:
 
 
 def most_selected(places: int) -> int:
-    """Room for selected tokens: the mean for `places` pieces and six standard deviations.
-
-    Beyond it (about once in 10^9 steps) the last selected tokens are not predicted.
-    """
+    """Room for selected tokens: the mean for `places` pieces and six standard deviations. Beyond it
+    (about once in 10^9 steps) the last selected tokens are not predicted."""
     spread = SPREAD * math.sqrt(places * SHARE * (1 - SHARE))
     return min(places, math.ceil((places * SHARE + spread) / 16) * 16)
 
@@ -78,17 +66,15 @@ def corrupt(
     token_hash_P: jax.Array,
     marginals: jax.Array,
     neighbours_VxN: jax.Array | None,
-    pieces: Draws,
+    draw: Callable[[jax.Array], jax.Array],
 ) -> Corrupted:
     """Selects 15 % of the pieces and masks, keeps or replaces each.
 
-    Args:
-      token_hash_P: uint32 [P], the hash of (seed, step, sentence, position) of each token.
-      marginals: float32 [4], shares (mask, keep, random, neighbour) of the selected tokens, of
-        sum 1. A piece that should be replaced by a neighbour and has none is kept.
-      neighbours_VxN: int32, what each piece's neighbours are, those it has first; -1 is none.
-        None, if their share is 0, saves the work.
-      pieces: what random replacements are drawn from.
+    token_hash_P: uint32 [P], the hash of (seed, step, sentence, position) of each token. marginals:
+    float32 [4], shares (mask, keep, random, neighbour) of the selected tokens, of sum 1. A piece
+    that should be replaced by a neighbour and has none is kept. neighbours_VxN: int32, what each
+    piece's neighbours are, those it has first; -1 is none. None, if their share is 0, saves the
+    work. draw: random replacements, int32 ids from uint32 bits.
     """
     chex.assert_equal_shape([batch.tokens, batch.mask_ids, batch.is_ordinary, token_hash_P])
     chex.assert_shape(marginals, (4,))
@@ -101,7 +87,7 @@ def corrupt(
     if neighbours_VxN is not None:
         cases.append(uniform_P < mask + keep + neighbour)
         changes.append(_neighbours(batch.tokens, piece, neighbours_VxN))
-    changed_P = jnp.select(cases, changes, pieces.draw(piece))
+    changed_P = jnp.select(cases, changes, draw(piece))
     places = batch.tokens.shape[0]
     (selected_C,) = jnp.nonzero(is_selected_P, size=most_selected(places), fill_value=places)
     return Corrupted(

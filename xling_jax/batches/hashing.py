@@ -14,9 +14,7 @@ GOLDEN = 0x9E3779B9  # 2^32 / golden ratio, odd: successive multiples are spread
 
 def mix(x: jax.Array) -> jax.Array:
     """Returns `x` (uint32, any shape) mixed by a bijection in which every bit reaches every bit.
-
-    Three shifts and two multiplications, with the low-bias constants found by C. Wellons (2018).
-    """
+    Three shifts and two multiplications, with the low-bias constants found by C. Wellons (2018)."""
     x = x ^ (x >> 16)
     x = x * jnp.uint32(0x7FEB352D)
     x = x ^ (x >> 15)
@@ -30,10 +28,8 @@ def combine(state: jax.Array, value: jax.Array | int) -> jax.Array:
 
 
 def count(state: jax.Array, counter: jax.Array) -> jax.Array:
-    """Returns bits for each pair of a well-mixed state and a small counter; shapes broadcast.
-
-    Half the work of `combine`, for the many elements of one token.
-    """
+    """Returns bits for each pair of a well-mixed state and a small counter; shapes broadcast. Half
+    the work of `combine`, for the many elements of one token."""
     return mix(state + counter.astype(jnp.uint32) * jnp.uint32(GOLDEN))
 
 

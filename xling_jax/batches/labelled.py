@@ -89,8 +89,9 @@ class Examples:
     """N examples in one array of rows.
 
     tokens, types: int32 [rows, T]. lengths: int32 [rows]. first, count: int32 [N], which rows an
-    example has. places: int32 [N, W], of what has labels, counted from the begin of the example's
-    first row; NONE behind the last. labels: int32 [N, W, kinds].
+    example has. parts: int32 [rows], a row's number in its example. places: int32 [N, W], of what
+    has labels, counted from the begin of the example's first row; NONE behind the last. labels:
+    int32 [N, W, kinds].
     """
 
     tokens: np.ndarray
@@ -98,6 +99,7 @@ class Examples:
     lengths: np.ndarray
     first: np.ndarray
     count: np.ndarray
+    parts: np.ndarray
     places: np.ndarray
     labels: np.ndarray
 
@@ -111,10 +113,8 @@ class Examples:
         labels: Sequence[np.ndarray],
         shape: tuple[int, int] | None = None,
     ) -> "Examples":
-        """Puts examples together, each with labels int32 [things with labels, kinds].
-
-        shape: T and W; what the longest examples need by default.
-        """
+        """Puts examples together, each with labels int32 [things with labels, kinds]. shape: T and
+        W; what the longest examples need by default."""
         rows = [row for example in encoded for row in example.rows]
         lengths = np.array([len(row) for row in rows], np.int32)
         widest = max(len(example.places) for example in encoded)
@@ -132,6 +132,7 @@ class Examples:
             lengths,
             np.cumsum(count, dtype=np.int32) - count,
             count,
+            np.concatenate([np.arange(n, dtype=np.int32) for n in count]),
             places,
             known,
         )

@@ -2,18 +2,21 @@
 
 A step's sentences are packed, longest first, each into the row that it fits most tightly. Rows
 come in blocks of different lengths, because attention costs the square of the row. What does not
-fit into a step goes to the next one; nothing is ever dropped.
+fit into a step goes to the next one; nothing is ever dropped. A sampler says in which order each
+replica is trained on which sentences.
 """
 
 import dataclasses
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
+import jax
 import numpy as np
 
 ROW_MULTIPLE = 8  # the longest row is rounded up to it
 SHORTEST_ROW = 4  # [CLS], a piece, [SEP], and room
-LAYOUT_TRIALS = 3  # tells these random numbers from others of the same seed
+ORDERS, LAYOUT_TRIALS = 2, 3  # tell these random numbers from others of the same seed
 SLACK = 1.125  # sentences a step may hold at the most, in units of the nominal number
 ROW_DIVISOR = 8  # the rows of each block divide among so many shards
 SIMULATED, SIMULATED_STEPS = 8, 40  # shuffles on which the number of rows is tried, steps of each
@@ -31,11 +34,10 @@ class Layout:
     """The shape of a step.
 
     rows: (number of rows, row length) of each block, in all shards together. What a step holds
-      depends on them alone, so any number of shards that divides them computes the same run.
-    sentences: nominal number of sentences a step.
-    shards: parts of a step that are computed apart, one a device of the data axis.
-    attend_padding: one sentence a row, which owns the padding up to the longest of the step
-      (the published behaviour of D&S).
+    depends on them alone, so any number of shards that divides them computes the same run.
+    sentences: nominal number of sentences a step. shards: parts of a step that are computed apart,
+    one a device of the data axis. attend_padding: one sentence a row, which owns the padding up to
+    the longest of the step (the published behaviour of D&S).
     """
 
     rows: Rows
@@ -75,6 +77,7 @@ class Layout:
         return np.concatenate(shard), np.concatenate(first)
 
 
+@jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class Plan:
     """Which sentence stands where, for K steps of B sentence slots and P places in all shards.
@@ -84,9 +87,9 @@ class Plan:
     owner: int32 [K, shards, P / shards], the slot that owns a place; -1 for padding.
     """
 
-    sentence: np.ndarray
-    start: np.ndarray
-    owner: np.ndarray
+    sentence: Any
+    start: Any
+    owner: Any
 
     def __len__(self) -> int:
         return len(self.sentence)
@@ -112,13 +115,9 @@ def _place(lengths: np.ndarray, free: np.ndarray) -> np.ndarray:
 def pack(lengths_GxN: np.ndarray, capacity: int) -> tuple[np.ndarray, np.ndarray]:
     """Best-fit decreasing of many small groups at once, each into rows of its own.
 
-    Args:
-      lengths_GxN: places that each of a group's sentences takes, at most `capacity`; 0: none.
-      capacity: places of a row.
-
-    Returns:
-      The row of each sentence and its first place there, int64 [G, N]. Rows of a group are used
-        from the first on; a sentence of no length has row -1.
+    lengths_GxN: places that each of a group's sentences takes, at most `capacity`; 0: none.
+    capacity: places of a row. Returns the row of each sentence and its first place there, int64 [G,
+    N]. Rows of a group are used from the first on; a sentence of no length has row -1.
     """
     groups, number = lengths_GxN.shape
     every = np.arange(groups)
@@ -228,15 +227,11 @@ def choose_layout(
 ) -> Layout:
     """The layout with the fewest rows into which every tried shuffle of each pass fits.
 
-    Args:
-      lengths: int [S], places each sentence takes.
-      passes: int [n] each, the sentences of every kind of pass over the text that it must serve.
-      sentences, shards, attend_padding: see `Layout`.
-      row_lengths: row lengths to use; one of the longest sentence is added where it is missing.
-      divisor: of the number of rows of each block; the shards divide it.
-
-    Raises:
-      ValueError: a step's sentences cannot be divided among the shards.
+    lengths: int [S], places each sentence takes. passes: int [n] each, the sentences of every kind
+    of pass over the text that it must serve. sentences, shards, attend_padding: see `Layout`.
+    row_lengths: row lengths to use; one of the longest sentence is added where it is missing.
+    divisor: of the number of rows of each block; the shards divide it.
+    ValueError: a step's sentences cannot be divided among the shards.
     """
     if sentences % shards:
         below = sentences - sentences % shards
@@ -280,3 +275,50 @@ def choose_layout(
             return layout
         except DoesNotFit:
             margin *= 1.01
+
+
+def own_parts(sentences: int, languages: int) -> np.ndarray:
+    """The first part of the first language's sentences, the second of the second's, …. Of parallel
+    texts, each language's part tells what no other one does (D&S §2.4)."""
+    everything = np.arange(sentences).reshape(languages, -1)
+    parts = np.array_split(np.arange(everything.shape[1]), languages)
+    return np.concatenate([row[part] for row, part in zip(everything, parts, strict=True)])
+
+
+@dataclasses.dataclass(frozen=True)
+class Sampler:
+    """Plans epochs of shuffled sentences of all languages (D&S §2.1: both shuffled together).
+
+    An epoch's plan depends on the seed and the epoch alone, so a run resumes anywhere.
+
+    lengths: int [S], places each sentence takes, language after language. languages: how many.
+    parallel: False trains language k on the k-th part of its sentences only, and passes over that
+    part `languages` times an epoch, so that an epoch has as many updates (D&S §2.4).
+    """
+
+    lengths: np.ndarray
+    languages: int
+    layout: Layout
+    seed: int
+    parallel: bool = True
+
+    @property
+    def sentences(self) -> np.ndarray:
+        """The sentences of one pass, in the order of the store."""
+        number = len(self.lengths)
+        return np.arange(number) if self.parallel else own_parts(number, self.languages)
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """Updates an epoch; the same for every replica of an experiment."""
+        return math.ceil(len(self.lengths) / self.layout.sentences)
+
+    def plan(self, epoch: int) -> Plan:
+        return planned(self._orders(epoch), self.lengths, self.layout)
+
+    def _orders(self, epoch: int) -> Iterator[np.ndarray]:
+        sentences = self.sentences
+        passes = 1 if self.parallel else self.languages
+        for attempt in range(ATTEMPTS):
+            random = np.random.default_rng([ORDERS, self.seed, epoch, attempt])
+            yield np.concatenate([random.permutation(sentences) for _ in range(passes)])

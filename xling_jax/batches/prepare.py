@@ -1,6 +1,5 @@
 """Text of any size to token files, by several processes, which import no JAX."""
 
-import collections
 import contextlib
 import dataclasses
 import functools
@@ -39,12 +38,10 @@ _SAY_SECONDS = 30
 class Encoding:
     """What becomes of a line of text.
 
-    language: the name whose rules normalise it.
-    normalization: see `corpora.normalize`.
-    pieces: the vocabulary that cuts it.
-    split: cuts lines into sentences first, None if each is one.
-    ids: int [pieces.size], the id in the stream of each piece, where it is not the same. [SEP]
-      after a sentence stays `pieces.SEP`.
+    language: the name whose rules normalise it. normalization: see `corpora.normalize`. pieces: the
+    vocabulary that cuts it. split: cuts lines into sentences first, None if each is one. ids: int
+    [pieces.size], the id in the stream of each piece, where it is not the same. [SEP] after a
+    sentence stays `pieces.SEP`.
     """
 
     language: str
@@ -119,23 +116,16 @@ def prepare(
     """Makes the token files of a language, or opens them if they are there and unchanged.
 
     They lie in a folder of their own below `folder`, named by everything that decides them. A run
-    that was stopped goes on where it was; one process at a time may prepare a language. The
-    files are the same whatever the number of processes. Memory holds, in each process, about the
+    that was stopped goes on where it was; one process at a time may prepare a language. The files
+    are the same whatever the number of processes. Memory holds, in each process, about the
     vocabulary, the dictionaries of normalisation, and some thousand sentences.
 
-    Args:
-      given: the text, one source after the other.
-      encoding: what becomes of it.
-      folder: where prepared texts are.
-      limit: keep the first `limit` sentences (counted as `encoding` cuts them).
-      processes: how many work at once.
-      chunk_bytes: text that becomes one file. A compressed source is one file as a whole.
-      say: takes a line of progress now and then.
-
-    Raises:
-      FileNotFoundError: a source is no file.
-      ValueError: no text, fewer sentences than `limit`, a source that cannot be read (see
-        `corpora.sources`), or a process ended from outside.
+    given: the text, one source after the other. encoding: what becomes of it. folder: where
+    prepared texts are. limit: keep the first `limit` sentences (counted as `encoding` cuts them).
+    processes: how many work at once. chunk_bytes: text that becomes one file. A compressed source
+    is one file as a whole. say: takes a line of progress now and then.
+    FileNotFoundError: a source is no file. ValueError: no text, fewer sentences than `limit`, a
+    source that cannot be read (see `corpora.sources`), or a process ended from outside.
     """
     key = _key(given, encoding, limit, chunk_bytes)
     own = Path(folder) / f"{re.sub('[^a-zA-Z0-9-]', '_', encoding.language)}-{key[:16]}"
@@ -213,36 +203,29 @@ def _limited(
     return shards
 
 
+def _shard(job: Job) -> Shard:
+    """The shard of a job; one on disk is not made again."""
+    return token_files.read_shard(job.path) or make_shard(job)
+
+
 def _in_order(jobs: list[Job], processes: int) -> Generator[Shard, None, None]:
-    """The shards of the jobs, one after the other; those on disk are not made again."""
-    pool = None
-    if min(processes, len(jobs)) > 1:
-        spawn = multiprocessing.get_context("spawn")  # a fork of JAX's threads may hang
-        pool = ProcessPoolExecutor(processes, mp_context=spawn, initializer=_end_with_parent)
-    ahead = 2 * processes if pool else 0
-    waiting: collections.deque[Callable[[], Shard]] = collections.deque()
+    """The shards of the jobs, one after the other."""
+    if min(processes, len(jobs)) <= 1:
+        yield from map(_shard, jobs)
+        return
+    spawn = multiprocessing.get_context("spawn")  # a fork of JAX's threads may hang
+    pool = ProcessPoolExecutor(processes, mp_context=spawn, initializer=_end_with_parent)
     try:
-        for job in jobs:
-            shard = token_files.read_shard(job.path)
-            if shard is not None:
-                waiting.append(functools.partial(lambda shard: shard, shard))
-            elif pool:
-                with _no_main_module():
-                    waiting.append(pool.submit(make_shard, job).result)
-            else:
-                waiting.append(functools.partial(make_shard, job))
-            if len(waiting) > ahead:
-                yield waiting.popleft()()
-        while waiting:
-            yield waiting.popleft()()
+        with _no_main_module():
+            shards = pool.map(_shard, jobs)
+        yield from shards
     except BrokenProcessPool as error:
         raise ValueError(
             f"processes={processes}: one of them was ended from outside, often for want of memory. "
             "Set a lower number and start again; finished files are kept"
         ) from error
     finally:
-        if pool:
-            pool.shutdown(cancel_futures=True)
+        pool.shutdown(cancel_futures=True)
 
 
 @contextlib.contextmanager

@@ -46,15 +46,13 @@ OF_TRAINING = ("epochs", "learning-rate", *KNN)  # mean nothing for an untrained
 class Setting:
     """The array leaves of one replica's setting.
 
-    seed: uint32, of corruption and dropout.
-    learning_rate: float32, the peak of the schedule.
-    position_offset: int32, language k's first position is k times it.
-    token_type_step: int32, language k's token type is k times it.
-    special_shift: int32, language k's special tokens are shifted by k times it.
-    inverted: bool [languages], whose sentences are reversed.
-    marginals: float32 [4], shares of selected tokens masked, kept, replaced at random and replaced
-      by a neighbour.
-    neighbours: int32 [V, N], pieces of other languages that may replace a piece; -1 is no piece.
+    seed: uint32, of corruption and dropout. learning_rate: float32, the peak of the schedule.
+    position_offset: int32, language k's first position is k times it. token_type_step: int32,
+    language k's token type is k times it. special_shift: int32, language k's special tokens are
+    shifted by k times it. inverted: bool [languages], whose sentences are reversed. marginals:
+    float32 [4], shares of selected tokens masked, kept, replaced at random and replaced by a
+    neighbour. neighbours: int32 [V, N], pieces of other languages that may replace a piece; -1 is
+    no piece.
     """
 
     seed: jax.Array
@@ -116,7 +114,8 @@ def parse(description: str, languages: Sequence[str]) -> Modifications:
     found = descriptions.parts(description, known, NEED_ARGUMENT, MAY_HAVE_ARGUMENT)
     descriptions.only_once(found, *NEED_ARGUMENT)
     names, inverted = {part.name for part in found}, set[str]()
-    epochs, are_times, learning_rate = None, False, None
+    epochs: float | None = None
+    are_times, learning_rate = False, None
     if ORIGINAL in names and len(found) > 1:
         raise ValueError(f"{ORIGINAL} stands alone, for no modification")
     for part in found:
@@ -129,7 +128,12 @@ def parse(description: str, languages: Sequence[str]) -> Modifications:
                 raise ValueError(f"{part.text!r}: {language} is inverted twice")
             inverted.add(language)
         elif part.name == "epochs":
-            epochs, are_times = _epochs(part)
+            are_times = part.argument.endswith("x")
+            epochs = _number(part, part.argument.removesuffix("x"))
+            if not are_times and not epochs.is_integer():
+                raise ValueError(
+                    f"{part.text!r}: give a whole number of epochs, or a multiple such as 2.5x"
+                )
         elif part.name == "learning-rate":
             learning_rate = _number(part, part.argument)
     for readings in ONE_READING:
@@ -149,28 +153,6 @@ def _number(part: Part, text: str) -> float:
         raise ValueError(f"{part.text!r}: {error}") from error
 
 
-def _epochs(part: Part) -> tuple[float, bool]:
-    """The number of epochs, and whether it is a multiple of the config's."""
-    number = _number(part, part.argument.removesuffix("x"))
-    is_times = part.argument.endswith("x")
-    if not is_times and not number.is_integer():
-        raise ValueError(
-            f"{part.text!r}: give a whole number of epochs, or a multiple such as 2.5x"
-        )
-    return number, is_times
-
-
-def _marginals(modifications: Modifications) -> np.ndarray:
-    """Shares (mask, keep, random, neighbour), float32 [4]."""
-    shares = list(MARGINALS)
-    for name in KNN:
-        shares = list(KNN[name]) if name in modifications else shares
-    for name, takes in NO_RANDOM.items():
-        if name in modifications:
-            shares[takes], shares[RANDOM] = shares[takes] + shares[RANDOM], 0.0
-    return np.array(shares, np.float32)
-
-
 def make(
     modifications: Modifications,
     languages: Sequence[str],
@@ -183,13 +165,16 @@ def make(
 ) -> Setting:
     """The values of a row.
 
-    Args:
-      learning_rate: peak, where the row does not name its own.
-      max_length: places a sentence may take; what lang-pos offsets positions by.
-      shift: ids between a special token of one language and the next one's own.
-      neighbours: int32 [V, N], see `Setting`.
+    learning_rate: peak, where the row does not name its own. max_length: places a sentence may
+    take; what lang-pos offsets positions by. shift: ids between a special token of one language and
+    the next one's own. neighbours: int32 [V, N], see `Setting`.
     """
     own_positions = "lang-pos" in modifications
+    knn = [KNN[name] for name in KNN if name in modifications]
+    marginals = list(knn[-1] if knn else MARGINALS)
+    for name, takes in NO_RANDOM.items():
+        if name in modifications:
+            marginals[takes], marginals[RANDOM] = marginals[takes] + marginals[RANDOM], 0.0
     fields: dict[str, Any] = {
         "seed": np.uint32(seed),
         "learning_rate": np.float32(modifications.learning_rate or learning_rate),
@@ -197,7 +182,7 @@ def make(
         "token_type_step": np.int32(own_positions),
         "special_shift": np.int32(shift if "shift-special" in modifications else 0),
         "inverted": np.array([name in modifications.inverted for name in languages]),
-        "marginals": _marginals(modifications),
+        "marginals": np.array(marginals, np.float32),
         "neighbours": neighbours,
     }
     return Setting(**fields)

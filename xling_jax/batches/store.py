@@ -1,24 +1,23 @@
-"""The token ids of a corpus, on the host and on the device."""
+"""The token ids of a corpus."""
 
 import dataclasses
 from collections.abc import Sequence
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 MOST_TOKENS = 2**31 - 1
 SPECIAL_PLACES = 2  # [CLS] before and [SEP] after every sentence
 
 
+@jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class TokenStore:
-    """Sentences of several languages as one flat array.
+    """Sentences of several languages as one flat array, a tree that a step gathers from.
 
     tokens: int32 [total], the pieces of all sentences without special tokens. offsets: int32 [S +
     1], where each sentence begins; the last entry is the total. languages: int32 [S], the language
     of each sentence, as an index. truncated: how many sentences were cut to the model's length.
-
     Language after language, each in the order of its text: in parallel texts of n sentences,
     sentence i of language k has index k * n + i.
     """
@@ -26,7 +25,7 @@ class TokenStore:
     tokens: np.ndarray
     offsets: np.ndarray
     languages: np.ndarray
-    truncated: int = 0
+    truncated: int = dataclasses.field(default=0, metadata={"static": True})
 
     @classmethod
     def from_languages(cls, ids: Sequence[Sequence[np.ndarray]], max_length: int) -> "TokenStore":
@@ -35,8 +34,7 @@ class TokenStore:
         Sentences of more than `max_length` places, [CLS] and [SEP] included, are cut, as D&S (Table
         9) do.
 
-        Raises:
-          ValueError: there is no sentence at all, or more than can be counted.
+        ValueError: there is no sentence at all, or more than can be counted.
         """
         sentences = [sentence for language in ids for sentence in language]
         if not sentences:
@@ -69,19 +67,3 @@ class TokenStore:
     def lengths(self) -> np.ndarray:
         """Places each sentence takes, [CLS] and [SEP] included: int32 [S]."""
         return np.diff(self.offsets) + SPECIAL_PLACES
-
-    def to_device(self) -> "DeviceStore":
-        """The same arrays where the step can gather from them."""
-        return DeviceStore(
-            jnp.asarray(self.tokens), jnp.asarray(self.offsets), jnp.asarray(self.languages)
-        )
-
-
-@jax.tree_util.register_dataclass
-@dataclasses.dataclass(frozen=True)
-class DeviceStore:
-    """`TokenStore`'s arrays as a pytree."""
-
-    tokens: jax.Array
-    offsets: jax.Array
-    languages: jax.Array

@@ -23,10 +23,9 @@ class StreamLayout:
     """The shape of a step.
 
     parts, sequences, length: each part has so many sequences of so many places, [CLS] included.
-    shards: how many devices share a step.
-    microbatch: sequences that go through the model at once, all of one language. Nothing but the
-      order of sums depends on it and on the shards.
-    is_fed: whether a step's plan holds its tokens, instead of where they stand in the store.
+    shards: how many devices share a step. microbatch: sequences that go through the model at once,
+    all of one language. Nothing but the order of sums depends on it and on the shards. is_fed:
+    whether a step's plan holds its tokens, instead of where they stand in the store.
     """
 
     parts: int
@@ -52,14 +51,9 @@ class StreamLayout:
             raise ValueError(
                 f"batches.accumulate={accumulate}: choose 1 to batches.sequences={sequences}"
             )
-        pieces = next(
-            (
-                n
-                for n in range(accumulate, sequences + 1)
-                if sequences % n == 0 and parts * n % shards == 0
-            ),
-            None,
-        )
+        numbers = range(accumulate, sequences + 1)
+        even = (n for n in numbers if sequences % n == 0 and parts * n % shards == 0)
+        pieces = next(even, None)
         if pieces is None:
             below = sequences - sequences % shards
             nearest = f"{below} or {below + shards}" if below else str(shards)

@@ -14,23 +14,7 @@ from xling_jax.batches.labelled import NONE, Examples
 EXAMPLES = 21  # tells these random numbers from others of the same seed
 
 
-@jax.tree_util.register_dataclass
-@dataclasses.dataclass(frozen=True)
-class DeviceExamples:
-    """What a step gathers from: `Examples`, and parts [rows], a row's number in its example."""
-
-    tokens: Any
-    types: Any
-    parts: Any
-    places: Any
-    labels: Any
-
-    @classmethod
-    def of(cls, examples: Examples) -> "DeviceExamples":
-        """The same in memory, int32."""
-        parts = np.arange(len(examples.tokens)) - np.repeat(examples.first, examples.count)
-        fields = (examples.tokens, examples.types, parts, examples.places, examples.labels)
-        return cls(*(field.astype(np.int32) for field in fields))
+jax.tree_util.register_dataclass(Examples)  # there, for those who do without JAX
 
 
 @jax.tree_util.register_dataclass
@@ -57,7 +41,7 @@ class TaskBatch:
     labels: jax.Array
 
 
-def gather(store: DeviceExamples, plan: "TaskPlan") -> TaskBatch:
+def gather(store: Examples, plan: "TaskPlan") -> TaskBatch:
     """The examples of one shard's step, whose plan has no leading axes."""
     length = store.tokens.shape[1]
     is_token_P, owner_P = plan.owner >= 0, jnp.maximum(plan.owner, 0)
@@ -122,10 +106,7 @@ class TaskLayout:
 
 def layout_of(batches_KxB: np.ndarray, examples: Examples, shards: int) -> TaskLayout:
     """The smallest layout that has room for each of these batches; arguments as `plan`'s.
-
-    Raises:
-      ValueError: the shards cannot share a batch evenly.
-    """
+    ValueError: the shards cannot share a batch evenly."""
     *_, row_GxN, _, lengths_GxN = _deal(batches_KxB, examples, shards)
     length = examples.tokens.shape[1]
     packed, _ = packing.pack(lengths_GxN, length)
@@ -137,10 +118,8 @@ def plan(batches_KxB: np.ndarray, examples: Examples, layout: TaskLayout) -> Tas
     """Deals the examples of each batch out to shards, as evenly as may be, and packs their rows,
     longest first.
 
-    Args:
-      batches_KxB: numbers of examples, NONE at filling.
-      examples: that they are.
-      layout: with room for all of them.
+    batches_KxB: numbers of examples, NONE at filling. examples: that they are. layout: with room
+    for all of them.
     """
     *dealt, lengths_GxN = _deal(batches_KxB, examples, layout.shards, layout.rows)
     packed_GxN, begin_GxN = packing.pack(lengths_GxN, layout.length)
@@ -168,9 +147,8 @@ def _deal(
     The longest example of a batch goes to the first shard, the next to the second, and so on, there
     and back again.
 
-    Returns:
-      Of G = K x shards parts of batches the first four fields of a `TaskPlan`, and the places that
-      each row takes, [G, N], 0 at filling.
+    Returns Of G = K x shards parts of batches the first four fields of a `TaskPlan`, and the places
+    that each row takes, [G, N], 0 at filling.
     """
     size = batches_KxB.shape[1]
     if size % shards:

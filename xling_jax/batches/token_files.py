@@ -44,10 +44,8 @@ def token_type(size: int) -> np.dtype[Any]:
 
 
 def write_tokens(path: Path, parts: Iterable[np.ndarray], dtype: np.dtype[Any]) -> int:
-    """Writes arrays one after the other as one flat .npy file, whole or not at all.
-
-    Returns the number of tokens. Holds one part in memory.
-    """
+    """Writes arrays one after the other as one flat .npy file, whole or not at all. Returns the
+    number of tokens. Holds one part in memory."""
 
     def write_header(total: int) -> None:
         header = {"descr": dtype.str, "fortran_order": False, "shape": (total,)}
@@ -73,11 +71,8 @@ def write_shard(
 ) -> Shard:
     """Writes a file of the stream, and beside it what `read_shard` compares it with.
 
-    Args:
-      path: of the file.
-      parts, dtype: see `write_tokens`.
-      text: hashes the text; asked, as is `counts`, when all parts are written.
-      counts: sentences, words and unknown.
+    path: of the file. parts, dtype: see `write_tokens`. text: hashes the text; asked, as is
+    `counts`, when all parts are written. counts: sentences, words and unknown.
     """
     tokens = write_tokens(path, parts, dtype)
     size, digest = path.stat().st_size, sha256(path)
@@ -124,8 +119,7 @@ class TokenFiles:
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str]) -> Self:
-        """Opens what `batches.prepare` wrote, without reading the tokens; ValueError if something
-        is missing or damaged."""
+        """Opens what `batches.prepare` wrote; ValueError if something is missing or damaged."""
         path = Path(folder) / INDEX
         try:
             index = read_json(path)
@@ -141,10 +135,7 @@ class TokenFiles:
 
     @classmethod
     def open_unchanged(cls, folder: Path) -> Self | None:
-        """Opens it if every byte is what was written, else None.
-
-        Reads every file, once in a process, at about a GB a second.
-        """
+        """Opens it if every byte is what was written, else None; reads a file once a process."""
         try:
             files = cls.open(folder)
             for shard in files.shards:
@@ -160,10 +151,8 @@ class TokenFiles:
         return type(self).open, (str(self.folder),)
 
     def read(self, start: int, length: int) -> np.ndarray:
-        """The tokens from place `start` on: int32 [length].
-
-        The stream has no end: after its last token comes its first one again.
-        """
+        """The tokens from place `start` on: int32 [length]. The stream has no end: after its last
+        token comes its first one again."""
         tokens = np.empty(length, np.int32)
         done = 0
         while done < length:

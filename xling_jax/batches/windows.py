@@ -1,6 +1,8 @@
 """Streams on the device: their windows as batches, and what each language's pieces are."""
 
 import dataclasses
+from collections.abc import Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -32,8 +34,7 @@ class PieceTables:
 
     @classmethod
     def of(cls, vocabulary: LanguageVocabulary, random_pieces: str) -> "PieceTables":
-        """The tables of a vocabulary; ValueError for pieces from ANYWHERE where ids mean nothing
-        outside their language."""
+        """The tables of a vocabulary; ValueError for pieces from ANYWHERE if ids are separate."""
         if vocabulary.way == "separate" and random_pieces == ANYWHERE:
             raise ValueError(
                 f"random_pieces={ANYWHERE!r}: languages with token embeddings of their "
@@ -51,52 +52,28 @@ class PieceTables:
         numbers = np.array([len(ids) for ids in own])
         return cls(*(jnp.asarray(x, jnp.int32) for x in (pieces, sizes, local, random, numbers)))
 
-    def choice(self, language: jax.Array) -> "PieceChoice":
-        return PieceChoice(self.random[language], self.random_sizes[language])
+    def draw(self, language: jax.Array, bits: jax.Array) -> jax.Array:
+        """Random replacements in a language, int32 ids from uint32 bits."""
+        size = self.random_sizes[language].astype(jnp.uint32)
+        return self.random[language][(bits % size).astype(jnp.int32)]
 
 
 @jax.tree_util.register_dataclass
-@dataclasses.dataclass(frozen=True)
-class PieceChoice:
-    """The first `size` of some ids (int32 [M])."""
-
-    ids: jax.Array
-    size: jax.Array
-
-    def draw(self, bits: jax.Array) -> jax.Array:
-        return self.ids[(bits % self.size.astype(jnp.uint32)).astype(jnp.int32)]
-
-
 @dataclasses.dataclass(frozen=True)
 class StreamStore:
-    """The streams of all languages, one after the other, in memory.
+    """The streams of K languages, one after the other: int32 [total], and where each begins and how
+    many tokens it has, int32 [K]; tables: see `PieceTables`."""
 
-    tokens: int32 [total]. sizes: tokens of each stream. tables: see `PieceTables`.
-    """
-
-    tokens: np.ndarray
-    sizes: tuple[int, ...]
+    tokens: Any
+    firsts: Any
+    sizes: Any
     tables: PieceTables
 
-    def to_device(self) -> "DeviceStreams":
-        firsts = np.cumsum([0, *self.sizes[:-1]])
-        return DeviceStreams(
-            jnp.asarray(self.tokens, jnp.int32),
-            jnp.asarray(firsts, jnp.int32),
-            jnp.asarray(self.sizes, jnp.int32),
-            self.tables,
-        )
-
-
-@jax.tree_util.register_dataclass
-@dataclasses.dataclass(frozen=True)
-class DeviceStreams:
-    """`StreamStore`'s arrays, and the first token of each stream, [K]."""
-
-    tokens: jax.Array
-    firsts: jax.Array
-    sizes: jax.Array
-    tables: PieceTables
+    @classmethod
+    def of(cls, streams: Sequence[np.ndarray], tables: PieceTables) -> "StreamStore":
+        sizes = np.array([len(stream) for stream in streams], np.int32)
+        tokens = np.concatenate(streams).astype(np.int32)
+        return cls(tokens, np.cumsum(sizes, dtype=np.int32) - sizes, sizes, tables)
 
     def read(self, language: jax.Array, start_S: jax.Array, window: int) -> jax.Array:
         """Windows [S, window] of a language's stream, which runs on at its beginning."""

@@ -45,9 +45,7 @@ class Dictionary:
 
     def with_capitals(self) -> "Dictionary":
         """Adds each lower-case word capitalised, with capitalised translations, if there is none.
-
-        So a lower-case dictionary serves for the first words of sentences too.
-        """
+        So a lower-case dictionary serves for the first words of sentences too."""
         entries = dict(self.entries)
         for word, translations in self.entries.items():
             if word == word.lower():
@@ -71,9 +69,8 @@ def read(
     skipped, text is put into Unicode NFC. `lowercase` is for the words, not their translations:
     MUSE is lower-case already; others write some words with capitals that running text has not.
 
-    Raises:
-      FileNotFoundError, ValueError: as `sources.lines`; or no pairs, or a line with too few or too
-        many columns or with a weight that is no positive number; file and line are named.
+    FileNotFoundError, ValueError: as `sources.lines`; or no pairs, or a line with too few or too
+    many columns or with a weight that is no positive number; file and line are named.
     """
     lines = [(number, line) for number, text in sources.numbered(path) if (line := text.strip())]
     if not lines:
@@ -98,11 +95,7 @@ def from_pairs(
 
 
 def common_source(dictionaries: Iterable[Dictionary]) -> str:
-    """The source language of several dictionaries.
-
-    Raises:
-      ValueError: there are none or several, or two dictionaries have the same target language.
-    """
+    """The one source language of dictionaries of several targets; ValueError otherwise."""
     pairs = [(each.source_language, each.target_language) for each in dictionaries]
     sources, targets = {source for source, _ in pairs}, {target for _, target in pairs}
     if len(sources) != 1 or len(targets) < len(pairs):
@@ -154,19 +147,17 @@ def _parse(line: str, blanks_then_weight: bool) -> tuple[str, str, float]:
         raise ValueError(f"an empty column, {line!r}; give a word and its translation")
     if blanks_then_weight and len(columns) == 2:
         raise ValueError(f"no weight, {line!r}; most lines of this file have one behind a tab")
-    return columns[0], columns[1], _weight(columns[2]) if len(columns) == 3 else 1.0
-
-
-def _weight(column: str) -> float:
-    try:
-        weight = numerals.decimal(column)
-    except ValueError:
-        weight = 0.0
-    if not _LEAST <= weight <= _MOST:
-        raise ValueError(
-            f"the weight {column!r} is no positive number from {_LEAST:g} to {_MOST:g}"
-        )
-    return weight
+    weight = 1.0
+    if len(columns) == 3:
+        try:
+            weight = numerals.decimal(columns[2])
+        except ValueError:
+            weight = 0.0
+        if not _LEAST <= weight <= _MOST:
+            raise ValueError(
+                f"the weight {columns[2]!r} is no positive number from {_LEAST:g} to {_MOST:g}"
+            )
+    return columns[0], columns[1], weight
 
 
 def _capitalised(text: str) -> str:

@@ -18,9 +18,8 @@ class Normalization:
     """How the sentences of a text are normalised.
 
     punctuation: one form for quotes, dashes, full-width marks and digits; invisible characters
-      (Unicode category C) removed.
-    tokenize: "moses" puts blanks between words and punctuation, and between Chinese words; "none"
-      leaves them as they are.
+    (Unicode category C) removed. tokenize: "moses" puts blanks between words and punctuation, and
+    between Chinese words; "none" leaves them as they are.
     """
 
     punctuation: bool = True

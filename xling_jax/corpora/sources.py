@@ -52,8 +52,7 @@ Source = str | Lines
 
 @dataclasses.dataclass(frozen=True)
 class Chunk:
-    """A part of a source, in whole lines: bytes of a file or examples of a TFDS name, to the end if
-    `stop` is None."""
+    """Whole lines of a source: bytes of a file or examples of a TFDS name; None: to the end."""
 
     source: Source
     start: int = 0

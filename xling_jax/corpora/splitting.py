@@ -24,13 +24,12 @@ _WINDOW = 2**12  # characters looked at at once: sentencex's time grows with the
 class Splitter:
     """Cuts a line into sentences, which keep all of its characters but blanks at their ends.
 
-    The rules are those of sentencex (Wikimedia): abbreviations, initials, and what stands in
-    quotes or brackets do not end a sentence. Moses' list of words that a full stop does not end
-    (Koehn et al. 2007, from sacremoses) adds abbreviations, and German ordinals. The danda and the
-    full-width marks always end one. D&S took NLTK's Punkt, which is trained on text instead.
-
-    language: its name; see `normalize.rules_for` for the rules that it has.
-    clauses: cut behind ; and : and ； too.
+    The rules are those of sentencex (Wikimedia): abbreviations, initials, and what stands in quotes
+    or brackets do not end a sentence. Moses' list of words that a full stop does not end (Koehn et
+    al. 2007, from sacremoses) adds abbreviations, and German ordinals. The danda and the full-width
+    marks always end one. D&S took NLTK's Punkt, which is trained on text instead.
+    language: its name; see `normalize.rules_for` for the rules that it has. clauses: cut behind ;
+    and : and ； too.
     """
 
     language: str
@@ -67,11 +66,7 @@ class Splitter:
 
 
 def of_config(corpora: Any, language: str) -> Splitter | None:
-    """How the section of a config asks to cut the lines of a language, None for not at all.
-
-    Raises:
-      ValueError: clauses without sentences.
-    """
+    """How a config's section cuts lines, None: not at all; ValueError: clauses alone."""
     if corpora.split_clauses and not corpora.split_sentences:
         raise ValueError(
             "corpora.split_clauses=True cuts sentences further: set corpora.split_sentences=True "
@@ -89,10 +84,7 @@ def _cut(ends: re.Pattern[str], text: str) -> Iterator[str]:
 
 
 def _segments(code: str, text: str) -> Iterator[tuple[str, bool]]:
-    """The sentences that sentencex finds, of long texts window by window.
-
-    Each comes with whether it ends: one that fills its window goes on behind it.
-    """
+    """The sentences that sentencex finds, window by window, and whether each ends in its own."""
     import sentencex  # imported late, as sacremoses below: most runs split nothing
 
     start = 0
@@ -109,8 +101,7 @@ def _segments(code: str, text: str) -> Iterator[tuple[str, bool]]:
 
 @functools.cache
 def _prefixes(code: str) -> dict[str, bool]:
-    """Words that a full stop behind them does not end, and whether only before a number; those of
-    English for unknown languages."""
+    """Words that a full stop does not end, and whether only before a number; English by default."""
     from sacremoses.corpus import NonbreakingPrefixes
 
     lines = NonbreakingPrefixes().words(code)

@@ -23,10 +23,8 @@ Split = Callable[[str], Iterable[str]]  # a line to its sentences, see `corpora.
 
 @dataclasses.dataclass(frozen=True)
 class Text:
-    """The sentences of one language, and where they came from.
-
-    sentences: non-empty lines, see `clean`. source: as given to `read`.
-    """
+    """The sentences of one language, and where they came from. sentences: non-empty lines, see
+    `clean`. source: as given to `read`."""
 
     language: str
     sentences: list[str]
@@ -47,14 +45,9 @@ def read(
 ) -> Text:
     """Reads a text without its blank lines, or its first `limit` sentences.
 
-    Args:
-      source: see `sources.Source`; a file has a sentence or verse a line.
-      language: its name.
-      split: cuts every line into sentences.
-      limit: counted after the cut.
-
-    Raises:
-      FileNotFoundError, ValueError: as `sources.lines`; or no text, or less than `limit`.
+    source: see `sources.Source`; a file has a sentence or verse a line. language: its name. split:
+    cuts every line into sentences. limit: counted after the cut.
+    FileNotFoundError, ValueError: as `sources.lines`; or no text, or less than `limit`.
     """
     sentences = list(stream([source], split))
     if limit is not None and sentences and limit > len(sentences):
@@ -67,10 +60,7 @@ def read(
 
 def read_parallel(first: str, second: str, languages: tuple[str, str]) -> tuple[Text, Text]:
     """Reads two texts whose lines translate each other, without those that are blank in both.
-
-    Raises:
-      FileNotFoundError, ValueError: as `read`; or a line has text in one of them alone.
-    """
+    FileNotFoundError, ValueError: as `read`; or a line has text in one of them alone."""
     given = first, second
     sides: tuple[list[str], list[str]] = ([], [])
     lines = [sources.lines(sources.Chunk(source)) for source in given]

@@ -47,16 +47,15 @@ class Examples:
 def examples(source: str) -> Examples:
     """Opens one text feature of a dataset, its examples in the order of the files.
 
-    The dataset is looked for in TFDS_DATA_DIR (default ~/tensorflow_datasets) and prepared there
-    if it is not there yet.
+    The dataset is looked for in TFDS_DATA_DIR (default ~/tensorflow_datasets) and prepared there if
+    it is not there yet.
 
     In "tfds:NAME[/CONFIG][:SPLIT][#FIELD]" SPLIT may be a slice such as train[:1000] (default:
     train). FIELD names a text feature, a nested one with "/" (default: the only text feature, or
     "text"). Two fields of one dataset are parallel.
 
-    Raises:
-      ValueError: the source is not of this form, the dataset is unknown or cannot be prepared
-        here, or it has no such split or field.
+    ValueError: the source is not of this form, the dataset is unknown or cannot be prepared here,
+    or it has no such split or field.
     """
     match = _SOURCE.fullmatch(source)
     if not match:
@@ -85,9 +84,12 @@ def examples(source: str) -> Examples:
             f"{source}: no split {split!r}; {name} has {', '.join(builder.info.splits)}"
         ) from error
     keys = field.split("/")
+    feature = _at(keys, features)
+    for key in reversed(keys):
+        feature = {key: feature}
     return Examples(
         records=records,
-        parser=tfds.features.FeaturesDict(_nested(keys, _at(keys, features))),
+        parser=tfds.features.FeaturesDict(feature),
         keys=keys,
         identity=f"{builder.info.full_name}:{split}#{field}, {len(records)} examples of "
         f"{builder.info.dataset_size} bytes",
@@ -135,7 +137,3 @@ def _text_features(features: Any, prefix: str = "") -> list[str]:
 
 def _at(keys: list[str], tree: Any) -> Any:
     return functools.reduce(operator.getitem, keys, tree)
-
-
-def _nested(keys: list[str], leaf: Any) -> dict[str, Any]:
-    return {keys[0]: _nested(keys[1:], leaf) if len(keys) > 1 else leaf}

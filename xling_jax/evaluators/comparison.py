@@ -15,9 +15,8 @@ from xling_jax.batches.assembly import Batch
 from xling_jax.batches.packing import Rows
 from xling_jax.evaluators.registry import CUTOFFS
 from xling_jax.linalg import cka, csls
-from xling_jax.linalg.normalization import iterative_normalize
 from xling_jax.linalg.points import points
-from xling_jax.linalg.procrustes import orthogonal_map
+from xling_jax.linalg.procrustes import iterative_normalize, orthogonal_map
 from xling_jax.linalg.retrieval import counterpart_ranks, unit_length
 from xling_jax.models.bert import blocks
 

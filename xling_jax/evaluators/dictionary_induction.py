@@ -10,9 +10,8 @@ import numpy as np
 from xling_jax.corpora.dictionaries import Dictionary
 from xling_jax.evaluators.registry import CUTOFFS
 from xling_jax.linalg import csls
-from xling_jax.linalg.normalization import iterative_normalize
 from xling_jax.linalg.points import points, row_pairs
-from xling_jax.linalg.procrustes import orthogonal_map
+from xling_jax.linalg.procrustes import iterative_normalize, orthogonal_map
 
 
 @dataclasses.dataclass(frozen=True)

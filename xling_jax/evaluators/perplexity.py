@@ -12,7 +12,7 @@ from xling_jax.batches import hashing, packing
 from xling_jax.batches.assembly import assemble
 from xling_jax.batches.corruption import PieceRange, corrupt
 from xling_jax.batches.setting import Setting
-from xling_jax.batches.store import DeviceStore, TokenStore
+from xling_jax.batches.store import TokenStore
 from xling_jax.batches.streams import beginnings, nearest_beginning, sentence_starts
 from xling_jax.batches.windows import StreamStore
 from xling_jax.evaluators.representations import (
@@ -34,7 +34,7 @@ def perplexities(
     encoder: Encoder,
     params,
     setting: Setting,
-    store: DeviceStore,
+    store: TokenStore,
     plan: EvaluationPlan,
     pieces: PieceRange,
 ) -> dict[str, jax.Array]:
@@ -50,7 +50,7 @@ def perplexities(
         batch = assemble(store, step, setting)
         sentence_P = step.sentence[jnp.maximum(step.owner, 0)]
         token_P = hashing.token_hash(jnp.uint32(SEED), 0, sentence_P, batch.places)
-        corrupted = corrupt(batch, token_P, jnp.array(ALL_MASKED), setting.neighbours, pieces)
+        corrupted = corrupt(batch, token_P, jnp.array(ALL_MASKED), setting.neighbours, pieces.draw)
         found = masked_language_loss(encoder.model, params, batch, corrupted, encoder.rows)
         loss, count = jax.lax.psum(found, encoder.axis)
         return jnp.stack([loss, count, loss / jnp.maximum(count, 1.0), (count > 0) * 1.0])
@@ -76,7 +76,7 @@ class HeldOutPerplexity:
     ):
         """Plans the batches, which are as in training, and puts the text on the devices."""
         self._languages, self._pieces = tuple(languages), pieces
-        self._store = devices.place(text.to_device(), mesh, devices.SHARED)
+        self._store = devices.place(text, mesh, devices.SHARED)
         self._inputs: list[EvaluationPlan] = []
         self._encoders = []
         shards = mesh.shape[devices.DATA]
@@ -136,7 +136,7 @@ class StreamPerplexity:
         """
         layout = program.layout
         self._program, self._languages = program, languages
-        self._text = devices.place(dev.to_device(), mesh, devices.SHARED)
+        self._text = devices.place(dev, mesh, devices.SHARED)
         shards = mesh.shape[devices.DATA]
         windows = np.array([size // layout.window for size in dev.sizes])
         for name, size in zip(languages, dev.sizes, strict=True):

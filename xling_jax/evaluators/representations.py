@@ -10,10 +10,10 @@ import numpy as np
 
 from xling_jax import devices
 from xling_jax.batches import packing
-from xling_jax.batches.assembly import Batch, StepPlan, assemble
+from xling_jax.batches.assembly import Batch, assemble
 from xling_jax.batches.packing import Layout, Plan, Rows
 from xling_jax.batches.setting import Setting
-from xling_jax.batches.store import DeviceStore, TokenStore
+from xling_jax.batches.store import TokenStore
 from xling_jax.models.bert import Bert, BertConfig
 
 ORDERS = 4  # tells these random numbers from others of the same seed
@@ -40,10 +40,10 @@ class EvaluationPlan:
         names = (field.name for field in dataclasses.fields(cls))
         return cls(*(devices.place(getattr(plan, n), mesh, getattr(specs, n)) for n in names))
 
-    def step(self, i: jax.Array, first_sentence: jax.Array | int = 0) -> StepPlan:
+    def step(self, i: jax.Array, first_sentence: jax.Array | int = 0) -> Plan:
         """Step i, its sentences counted from `first_sentence` of the store."""
         sentence = jnp.where(self.sentence[i] < 0, -1, self.sentence[i] + first_sentence)
-        return StepPlan(sentence, self.start[i], self.owner[i, 0])
+        return Plan(sentence, self.start[i], self.owner[i, 0])
 
     def accumulate(self, function: Callable, initial):
         """The sum over this shard's steps of `function(i)`, a tree like `initial`."""
@@ -64,9 +64,9 @@ def placed_plan(text: TokenStore, sentences: np.ndarray, layout: Layout, mesh) -
 
 def placed_text(
     text: TokenStore, sentences: np.ndarray, layout: Layout, mesh
-) -> tuple[DeviceStore, EvaluationPlan]:
+) -> tuple[TokenStore, EvaluationPlan]:
     """A text on the devices, and how those of its sentences are packed into batches."""
-    store = devices.place(text.to_device(), mesh, devices.SHARED)
+    store = devices.place(text, mesh, devices.SHARED)
     return store, placed_plan(text, sentences, layout, mesh)
 
 
@@ -98,7 +98,7 @@ class Encoder:
         return cast(list[jax.Array], states)
 
 
-def sentence_means(states_P: jax.Array, batch: Batch, plan: StepPlan, sentences: int) -> jax.Array:
+def sentence_means(states_P: jax.Array, batch: Batch, plan: Plan, sentences: int) -> jax.Array:
     """Mean vectors of the pieces of each sentence, in the places of the sentences.
 
     Special tokens do not count (D&S §2.2.1).
@@ -125,7 +125,7 @@ def encode_parallel(
     encoder: Encoder,
     params,
     setting: Setting,
-    store: DeviceStore,
+    store: TokenStore,
     plan: EvaluationPlan,
     layers: tuple[int, ...],
     compare: Callable | None = None,

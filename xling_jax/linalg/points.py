@@ -10,10 +10,8 @@ import numpy as np
 
 
 def magnitude(x: jax.Array, axis: int | None = None) -> jax.Array:
-    """The power of two not above the largest |x|, along an axis that stays; 1/2 for zeros.
-
-    Dividing by it is exact, and then neither squares nor sums of many overflow or vanish.
-    """
+    """The power of two not above the largest |x|, along an axis that stays; 1/2 for zeros. Dividing
+    by it is exact, and then neither squares nor sums of many overflow or vanish."""
     largest = jax.lax.stop_gradient(jnp.abs(x).max(axis, keepdims=axis is not None, initial=0.0))
     _, exponent = jnp.frexp(largest)
     return jnp.ldexp(jnp.float32(1), jnp.clip(exponent - 1, -126, 127))
@@ -70,8 +68,7 @@ def require_count(name: str, value: int, most: int | None = None) -> None:
 
 
 def row_pairs(name: str, pairs: np.ndarray, sizes: tuple[int, int]) -> np.ndarray:
-    """Pairs (i, j) of row numbers of two matrices, [n, 2]; ValueError if there is none, or a row
-    number that is no integer or does not exist."""
+    """Pairs (i, j) of row numbers, [n, 2]; ValueError if there is none, or one does not exist."""
     pairs = np.asarray(pairs)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or not len(pairs):
         raise ValueError(f"{name} {pairs.shape}: give at least one row (i, j) of row numbers")

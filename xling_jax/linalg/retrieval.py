@@ -45,11 +45,8 @@ def map_blocks(function: Callable, x: Any, block: int) -> Any:
 def nearest(
     x_NxD: jax.Array, y_MxD: jax.Array, k: int, block: int = BLOCK
 ) -> tuple[jax.Array, jax.Array]:
-    """The k most similar y of each x, both of unit length, by their products.
-
-    Returns:
-      float32 and int32 [n, min(k, m)]: products and row numbers of y, the highest first.
-    """
+    """The k most similar y of each x, both of unit length, by their products. Returns float32 and
+    int32 [n, min(k, m)]: products and row numbers of y, the highest first."""
     k = min(k, len(y_MxD))
     return map_blocks(lambda x_BxD: jax.lax.top_k(similarities(x_BxD, y_MxD), k), x_NxD, block)
 
@@ -59,17 +56,11 @@ def top_k(
 ) -> tuple[jax.Array, jax.Array]:
     """The k nearest keys of every query by cosine.
 
-    Args:
-      queries, keys: [n, d] and [m, d], of any length.
-      block: queries compared with all keys at a time: no n x m matrix is made.
-
-    Returns:
-      float32 [n, k], the cosines, highest first, and int32 [n, k], the keys' row numbers. Of equal
-      ones the lower number comes first. The cosine with a zero row is 0.
-
-    Raises:
-      ValueError: the two are no matrices of points of one space, or not finite; or there are no k
-        keys.
+    queries, keys: [n, d] and [m, d], of any length. block: queries compared with all keys at a.
+    time: no n x m matrix is made. Returns float32 [n, k], the cosines, highest first, and int32 [n,
+    k], the keys' row numbers. Of equal ones the lower number comes first. The cosine with a zero
+    row is 0. ValueError: the two are no matrices of points of one space, or not finite; or there
+    are no k keys.
     """
     queries, keys = points(one_space=True, queries=queries, keys=keys)
     require_count("k", k, len(keys))
@@ -88,15 +79,12 @@ def counterpart_ranks(
     """How many points of the other side are nearer than the counterpart, in both directions.
 
     Row i of x and row i of y are each other's counterparts. With rank r the counterpart is among
-    the k nearest if r < k. Of equally near points the one with the lower index counts as nearer,
-    as an argmax has it. Works on `block` rows of x at a time: no n x n matrix is made.
+    the k nearest if r < k. Of equally near points the one with the lower index counts as nearer, as
+    an argmax has it. Works on `block` rows of x at a time: no n x n matrix is made.
 
-    Returns:
-      int32 [n] twice: the rank of y[i] seen from x[i], and of x[i] seen from y[i]. Inside a
-      compiled program, where values are not checked, a point with a NaN ranks behind all others.
-
-    Raises:
-      ValueError: the two are no matrices of the same shape, or not finite.
+    Returns int32 [n] twice: the rank of y[i] seen from x[i], and of x[i] seen from y[i]. Inside a
+    compiled program, where values are not checked, a point with a NaN ranks behind all others.
+    ValueError: the two are no matrices of the same shape, or not finite.
     """
     x, y = points(one_space=True, counterparts=True, x=x, y=y)
     require_count("block", block)

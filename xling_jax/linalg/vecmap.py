@@ -14,9 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from xling_jax.linalg.csls import NEIGHBOURS
-from xling_jax.linalg.normalization import unit_center_unit
 from xling_jax.linalg.points import points, require_count
-from xling_jax.linalg.procrustes import orthogonal_map
+from xling_jax.linalg.procrustes import orthogonal_map, unit_center_unit
 from xling_jax.linalg.retrieval import BLOCK, in_blocks, nearest, similarities
 
 CUTOFF = 20_000  # most frequent words among which the dictionary is sought (§3.3)
@@ -38,16 +37,11 @@ def map_unsupervised(
     Rows are words from the most to the least frequent: the dictionary is sought among the first
     ones, and the map it gives applies to all. The same seed gives the same bits on one machine.
     Where the vectors are too poor or too different, the result is arbitrary, and nothing tells.
-
-    Args:
-      source, target: [n, d] and [m, d], vectors of the two languages, at least 20 each.
-      seed: of the similarities that are left out at random.
-      cutoff: how many words of each language may enter the dictionary. Time grows with its
-        square, memory with 1,024 times it and with the 4,000 words of the first dictionary.
-
-    Returns:
-      float32 [n, d] and [m, d]: the normalised vectors in the common space, to be compared by
-        CSLS. Directions that the dictionary's words do not span are zero.
+    source, target: [n, d] and [m, d], vectors of the two languages, at least 20 each. seed: of the
+    similarities that are left out at random. cutoff: how many words of each language may enter the
+    dictionary. Time grows with its square, memory with 1,024 times it and with the 4,000 words of
+    the first dictionary. Returns float32 [n, d] and [m, d]: the normalised vectors in the common
+    space, to be compared by CSLS. Directions that the dictionary's words do not span are zero.
     """
     require_count("cutoff", cutoff)
     if cutoff < FEWEST_WORDS:
@@ -127,10 +121,9 @@ def induce(
 
     Takes n and m points of unit length, and compares `block` rows of x with all of y at a time.
 
-    Returns:
-      int32 [n + m, 2], the row numbers (i, j): the nearest y of every x, then the nearest x of
-        every y. And the mean cosine of all points with their nearest, over both directions and with
-        nothing left out, so that it can be compared between different shares.
+    Returns int32 [n + m, 2], the row numbers (i, j): the nearest y of every x, then the nearest x
+    of every y. And the mean cosine of all points with their nearest, over both directions and with
+    nothing left out, so that it can be compared between different shares.
     """
     n, m = len(x_NxD), len(y_MxD)
     block = min(block, n)

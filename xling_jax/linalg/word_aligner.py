@@ -8,7 +8,6 @@ fits the expected links best. Both directions are put together by grow-diag-fina
 al. 2003).
 """
 
-import dataclasses
 import functools
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -41,20 +40,6 @@ class _Batch(NamedTuple):
     sizes_Bx2: jax.Array
 
 
-@dataclasses.dataclass(frozen=True)
-class _Problem:
-    """One direction.
-
-    batches, numbers: candidate links, and which sentences each row is. source_P: the source word
-    of each pair of words, 0 for no word. kinds_V: with how many target words each is paired.
-    """
-
-    batches: list[_Batch]
-    numbers: list[np.ndarray]
-    source_P: jax.Array
-    kinds_V: jax.Array
-
-
 def numbered(sentences: Sequence[Sequence[str]]) -> list[np.ndarray]:
     """Sentences as numbers of words from 1; 0 stands for no word."""
     known: dict[str, int] = {}
@@ -65,14 +50,14 @@ def numbered(sentences: Sequence[Sequence[str]]) -> list[np.ndarray]:
 
 
 def _padded(size: int) -> int:
-    length = SHORTEST
-    while length < size:
-        length *= 2
-    return length
+    return max(SHORTEST, 1 << (size - 1).bit_length())
 
 
-def _problem(sources: list[np.ndarray], targets: list[np.ndarray]) -> _Problem:
-    """Numbers the pairs of words, and puts sentences of about equal length together."""
+def _problem(
+    sources: list[np.ndarray], targets: list[np.ndarray]
+) -> tuple[list[tuple[np.ndarray, _Batch]], jax.Array]:
+    """Numbers the pairs of words, and puts sentences of about equal length together: which ones
+    each row of a batch is, and the batch; and the source word of each pair, 0 for no word."""
     keys = [
         np.append(0, source)[None, :] << 32 | target[:, None]
         for source, target in zip(sources, targets, strict=True)
@@ -83,7 +68,7 @@ def _problem(sources: list[np.ndarray], targets: list[np.ndarray]) -> _Problem:
     for number, key in enumerate(keys):
         shape = _padded(key.shape[0]), _padded(key.shape[1])
         buckets.setdefault(shape, []).append(number)
-    batches, numbers = [], []
+    batches = []
     for (m, n), members in sorted(buckets.items()):
         rows = max(1, PLACES // (m * n))
         for first in range(0, len(members), rows):
@@ -95,10 +80,8 @@ def _problem(sources: list[np.ndarray], targets: list[np.ndarray]) -> _Problem:
                 values = inverse[ends[number] - keys[number].size : ends[number]]
                 pair[row, : own[0], : own[1]] = values.reshape(own)
                 sizes[row] = own[0], own[1] - 1
-            batches.append(_Batch(jnp.asarray(pair), jnp.asarray(sizes)))
-            numbers.append(some)
-    source = (known >> 32).astype(np.int32)
-    return _Problem(batches, numbers, jnp.asarray(source), jnp.bincount(jnp.asarray(source)))
+            batches.append((some, _Batch(jnp.asarray(pair), jnp.asarray(sizes))))
+    return batches, jnp.asarray((known >> 32).astype(np.int32))
 
 
 def _distances(batch: _Batch) -> tuple[jax.Array, jax.Array]:
@@ -129,8 +112,7 @@ def _shares(batch: _Batch, probability_P, tension) -> jax.Array:
 
 @functools.partial(jax.jit, donate_argnums=(2,))
 def _expect(batch: _Batch, probability_P, counts_P, tension):
-    """Adds the expected counts of pairs; the links to words of each target place and their sum of
-    distances."""
+    """Adds expected counts of pairs; the links of each target place, and their sum of distances."""
     share = _shares(batch, probability_P, tension)
     counts_P = counts_P.at[batch.pair_BxMxN].add(share, mode="drop")
     distance, is_place = _distances(batch)
@@ -171,20 +153,22 @@ def directed(
     sources: list[np.ndarray], targets: list[np.ndarray], iterations: int
 ) -> list[np.ndarray]:
     """For each target word the place of its source word, or NO_WORD."""
-    problem = _problem(sources, targets)
+    numbered_batches, source_P = _problem(sources, targets)
+    batches = [batch for _, batch in numbered_batches]
+    kinds_V = jnp.bincount(source_P)  # with how many target words each source word is paired
     # Before anything is known, a word is as likely a translation of one word as of another.
-    probability_P = jnp.ones(len(problem.source_P))
+    probability_P = jnp.ones(len(source_P))
     tension = TENSION
     for _ in range(iterations):
         counts_P, links, observed = jnp.zeros(len(probability_P)), [], 0.0
-        for batch in problem.batches:
+        for batch in batches:
             counts_P, own, distance = _expect(batch, probability_P, counts_P, tension)
             links.append(own)
             observed += float(distance)
-        probability_P = _maximize(counts_P, problem.source_P, problem.kinds_V)
-        tension = _best_tension(problem.batches, links, observed, tension)
+        probability_P = _maximize(counts_P, source_P, kinds_V)
+        tension = _best_tension(batches, links, observed, tension)
     found = [np.full(len(target), NO_WORD) for target in targets]
-    for batch, numbers in zip(problem.batches, problem.numbers, strict=True):
+    for numbers, batch in numbered_batches:
         best = np.asarray(_shares(batch, probability_P, tension).argmax(axis=2)) - 1
         for row, number in enumerate(numbers.tolist()):
             found[number] = best[row, : len(targets[number])]

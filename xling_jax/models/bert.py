@@ -109,13 +109,8 @@ def segment_bias(segments: jax.Array | None, rows: Rows) -> list[jax.Array | Non
 def attend(config: BertConfig, layer: int, rows) -> jax.Array:
     """Scaled dot-product attention of some rows.
 
-    Args:
-      config, layer: for dropout.
-      rows: queries, keys and values, [N, T, H, K] each; the bias, [N, 1, T, T] or None; and bits of
-        the rows, or None.
-
-    Returns:
-      [N, T, H, K].
+    config, layer: for dropout. rows: queries, keys and values, [N, T, H, K] each; the bias, [N, 1,
+    T, T] or None; and bits of the rows, or None. Returns [N, T, H, K].
     """
     q, k, v, bias, bits = rows
     scores = jnp.einsum("nqhd,nkhd->nhqk", q * (1.0 / math.sqrt(q.shape[-1])), k)
@@ -127,8 +122,7 @@ def attend(config: BertConfig, layer: int, rows) -> jax.Array:
 
 
 def by_rows(function: Callable[[Any], jax.Array], rows, scores: int) -> jax.Array:
-    """What a function gives for rows, of which each has so many scores; for some rows at a time
-    where all have more than SCORES_AT_ONCE."""
+    """A function of rows with so many scores each, of some at a time if they are too many."""
     n = len(jax.tree.leaves(rows)[0])
     count = math.ceil(n / max(SCORES_AT_ONCE // scores, 1))
     if count == 1:
@@ -194,19 +188,14 @@ class Embeddings(nn.Module):
     def __call__(self, tokens_M, positions_M, token_types_M, bits: DropoutBits | None):
         """Returns layer 0, [M, D]."""
         config = self.config
-        sizes = {
-            "tokens": config.vocabulary_size,
-            "positions": config.positions,
-            "token_types": config.token_types,
-        }
-        tables = {
-            name: self.param(name, nn.initializers.zeros, (size, config.hidden))
-            for name, size in sizes.items()
-        }
+
+        def table(name: str, size: int) -> jax.Array:
+            return self.param(name, nn.initializers.zeros, (size, config.hidden))
+
         x_MxD = (
-            tables["tokens"][tokens_M]
-            + tables["positions"][positions_M]
-            + tables["token_types"][token_types_M]
+            table("tokens", config.vocabulary_size)[tokens_M]
+            + table("positions", config.positions)[positions_M]
+            + table("token_types", config.token_types)[token_types_M]
         )
         x_MxD = config.norm("norm")(x_MxD)
         if bits is not None:
@@ -233,11 +222,8 @@ class Stack(nn.Module):
 
 
 class Bert(nn.Module):
-    """The encoder.
-
-    Its parameters are `embeddings` (`tokens`, `positions`, `token_types`, `norm`) and `layers`
-    (`0`, `1`, …).
-    """
+    """The encoder. Its parameters are `embeddings` (`tokens`, `positions`, `token_types`, `norm`)
+    and `layers` (`0`, `1`, …)."""
 
     config: BertConfig
 
@@ -255,18 +241,12 @@ class Bert(nn.Module):
     ) -> list[jax.Array]:
         """Returns the hidden states after the given layers.
 
-        Args:
-          tokens: int32 ids, [N, T], or flat [M] with `rows`.
-          positions, token_types: int32, like tokens: rows of the tables.
-          segments: int32, like tokens. Tokens attend to tokens of their row with the same
-            segment; None: to all of their row.
-          rows: the blocks of rows that flat tokens consist of.
-          bits: dropout's bits of each token, flat; None turns dropout off.
-          layers: which states to return, 0 being the embeddings; all by default. Layers above the
-            highest are not computed.
-
-        Returns:
-          A list of [N, T, D] (or flat [M, D]) in the config's dtype.
+        tokens: int32 ids, [N, T], or flat [M] with `rows`. positions, token_types: int32, like.
+        tokens: rows of the tables. segments: int32, like tokens. Tokens attend to tokens of their
+        row with the same segment; None: to all of their row. rows: the blocks of rows that flat
+        tokens consist of. bits: dropout's bits of each token, flat; None turns dropout off. layers:
+        which states to return, 0 being the embeddings; all by default. Layers above the highest are
+        not computed. Returns a list of [N, T, D] (or flat [M, D]) in the config's dtype.
         """
         chex.assert_equal_shape([tokens, positions, token_types])
         config = self.config

@@ -21,13 +21,8 @@ def dropout(x: jax.Array, bits: jax.Array, rate: float) -> jax.Array:
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class DropoutBits:
-    """What dropout needs to know of each token.
-
-    token_M: uint32, the hash of (seed, step, sentence, place).
-    place_M: int32, the token's place in its sentence.
-
-    Both are flat, or rows [n, t].
-    """
+    """What dropout needs to know of each token. token_M: uint32, the hash of (seed, step, sentence,
+    place). place_M: int32, the token's place in its sentence. Both are flat, or rows [n, t]."""
 
     token_M: jax.Array
     place_M: jax.Array
@@ -41,11 +36,7 @@ class DropoutBits:
 
     def of_rows(self, block: slice, shape: tuple[int, int]) -> "DropoutBits":
         """Of the tokens of a block of rows, shaped (n, t)."""
-        token_NxT, place_NxT = (
-            self.token_M[block].reshape(shape),
-            self.place_M[block].reshape(shape),
-        )
-        return dataclasses.replace(self, token_M=token_NxT, place_M=place_NxT)
+        return DropoutBits(self.token_M[block].reshape(shape), self.place_M[block].reshape(shape))
 
     def pairs(self, heads: int, layer: int) -> jax.Array:
         """Bits [n, heads, t, t] for the attention of rows, see `of_rows`."""

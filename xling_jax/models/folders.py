@@ -7,6 +7,7 @@ from xling_jax.files import sha256
 from xling_jax.models import stored
 from xling_jax.models.hugging_face import model as hugging_face
 from xling_jax.models.hugging_face import text, xlm_text
+from xling_jax.models.hugging_face.config import CONFIG
 from xling_jax.models.hugging_face.text import HuggingFaceModel
 from xling_jax.models.hugging_face.xlm_text import XlmModel
 from xling_jax.models.text_model import TextModel
@@ -15,9 +16,9 @@ from xling_jax.models.text_model import TextModel
 def files(folder: Path) -> list[Path]:
     """The files of a model; FileNotFoundError if the folder holds neither a stored model nor one of
     `transformers` with its tokenizer, ValueError if its weights are a pickle."""
-    if not (folder / hugging_face.CONFIG).exists():
+    if not (folder / CONFIG).exists():
         return stored.files(folder)
-    found = [folder / hugging_face.CONFIG, hugging_face.require(folder)]
+    found = [folder / CONFIG, hugging_face.require(folder)]
     if xlm_text.is_in(folder):
         return found + xlm_text.files(folder)
     return [*found, text.require(folder)]
@@ -32,7 +33,7 @@ def manifest(folder: Path) -> list[dict[str, Any]]:
 
 def load(folder: Path, language: str) -> TextModel:
     """The model, which is to read a language; ValueError if it is damaged or of another one."""
-    if (folder / hugging_face.CONFIG).exists():
+    if (folder / CONFIG).exists():
         kind = XlmModel if xlm_text.is_in(folder) else HuggingFaceModel
         return kind.load(folder, language)
     model = stored.load(folder)

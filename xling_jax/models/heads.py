@@ -19,10 +19,8 @@ NEVER = -1e30  # the logit of a piece that is not to be chosen
 
 
 class MaskedLanguageHead(nn.Module):
-    """BERT's MLM head: dense, GELU, layer norm, then the token embeddings (tied) and a bias.
-
-    Of a "linear" head only the last two are there.
-    """
+    """BERT's MLM head: dense, GELU, layer norm, then the token embeddings (tied) and a bias. Of a
+    "linear" head only the last two are there."""
 
     config: BertConfig
 
@@ -63,12 +61,9 @@ def cross_entropy(
 ) -> jax.Array:
     """The negative log-probability (nats) of P targets, float32 [P].
 
-    Args:
-      config, params: a whole model.
-      hidden_PxD: last states.
-      target_P: int32, a target's place among what is chosen from.
-      ids_N: the pieces to choose from; None: all.
-      size: how many of them count, the first ones; None: all.
+    config, params: a whole model. hidden_PxD: last states. target_P: int32, a target's place among
+    what is chosen from. ids_N: the pieces to choose from; None: all. size: how many of them count,
+    the first ones; None: all.
     """
     x_PxD, bias_V = _head(config, params, hidden_PxD)
     table_VxD = params["embeddings"]["tokens"]

@@ -60,21 +60,19 @@ def own_paths(plain: Params, patterns: Iterable[str]) -> frozenset[str]:
     return frozenset(own)
 
 
-def _stack(leaves: Sequence[Any]):
-    numpy = all(isinstance(leaf, np.ndarray) for leaf in leaves)
-    return np.stack(leaves) if numpy else jnp.stack(leaves)
-
-
 def split(models: Sequence[Params], patterns: Iterable[str] = ()) -> Params:
     """The partitioned tree of one plain model a language; what is shared is taken from the first.
-
-    For patterns of what each language has for itself, and the ValueError, see `own_paths`.
-    """
+    For patterns of what each language has for itself, and the ValueError, see `own_paths`."""
     chex.assert_trees_all_equal_shapes(models[0], *models)
     own = own_paths(models[0], patterns)
     divided = [divide(model, own) for model in models]
+
+    def stacked(*leaves):
+        is_host = all(isinstance(leaf, np.ndarray) for leaf in leaves)
+        return (np if is_host else jnp).stack(leaves)
+
     each = [part for _, part in divided]
-    return {SHARED: divided[0][0], LANGUAGE: jax.tree.map(lambda *x: _stack(x), *each)}
+    return {SHARED: divided[0][0], LANGUAGE: jax.tree.map(stacked, *each)}
 
 
 def divide(tree: Params, paths: Iterable[str]) -> tuple[Params, Params]:

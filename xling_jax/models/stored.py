@@ -11,7 +11,7 @@ import hashlib
 import io
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -75,17 +75,12 @@ class StoredModel(TextModel):
             found.append((self._ordered(self.ids[pieces]), self._ordered(number)))
         return found
 
-    def single_pieces(self, words: Iterable[str] | None = None) -> dict[str, int]:
-        if words is None:
-            names = (name.removeprefix(BLANK) for name in self.pieces.names if name[:1] == BLANK)
-            words = filter(None, names)
-        given = list(words)
-        encoded = self.pieces.encode(given)
-        return {
-            word: int(self.ids[pieces[0]])
-            for word, pieces in zip(given, encoded, strict=True)
-            if len(pieces) == 1 and pieces[0] >= len(SPECIAL_TOKENS)
-        }
+    def words(self) -> list[str]:
+        return [name.removeprefix(BLANK) for name in self.pieces.names if name[:1] == BLANK]
+
+    @functools.cached_property
+    def textless(self) -> set[int]:
+        return set(self.ids[: len(SPECIAL_TOKENS)].tolist())
 
 
 def save(

@@ -62,22 +62,16 @@ class Classifier(nn.Module):
 
 
 class Biaffine(nn.Module):
-    """The scores [x; 1] U [y; 1] of pairs, for each output.
-
-    Without `of_both` only x has a 1: where a softmax over all y follows, what depends on x alone
-    would change nothing.
-    """
+    """The scores [x; 1] U [y; 1] of pairs, for each output. Without `of_both` only x has a 1: where
+    a softmax over all y follows, what depends on x alone would change nothing."""
 
     outputs: int
     of_both: bool = True
 
     @nn.compact
     def __call__(self, x: jax.Array, y: jax.Array, is_paired: bool = False) -> jax.Array:
-        """Scores of dependents x [B, W, D] with heads y.
-
-        Returns:
-          [B, W, V, outputs] for y [B, V, D]; if they are paired, [B, W, outputs] for y [B, W, D].
-        """
+        """Scores of dependents x [B, W, D] with heads y. Returns [B, W, V, outputs] for y [B, V,
+        D]; if they are paired, [B, W, outputs] for y [B, W, D]."""
 
         def with_one(z):
             return jnp.concatenate([z, jnp.ones((*z.shape[:-1], 1), z.dtype)], axis=-1)

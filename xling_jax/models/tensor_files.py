@@ -14,10 +14,7 @@ Shape = tuple[int, ...]
 
 
 class TensorFile:
-    """A file of tensors, none of which is read before it is asked for.
-
-    path: the file's. shapes: of the tensors, by their names.
-    """
+    """Tensors in a file at `path`, with `shapes` by name; none is read before it is asked for."""
 
     def __init__(self, path: Path):
         """Reads the header; ValueError if it is no file of safetensors, or not whole."""

@@ -53,14 +53,27 @@ class TextModel(abc.ABC):
         """
 
     @abc.abstractmethod
+    def words(self) -> Iterable[str]:
+        """The words that one piece of the vocabulary writes."""
+
+    @property
+    @abc.abstractmethod
+    def textless(self) -> set[int]:
+        """The ids that stand for no text: special tokens, and what the vocabulary cannot write."""
+
     def single_pieces(self, words: Iterable[str] | None = None) -> dict[str, int]:
         """Those of some words, or of all that the vocabulary has, that are one piece; its id. Words
         that the vocabulary cannot write are none of them."""
+        given = list(filter(None, self.words() if words is None else words))
+        return {
+            word: int(ids[0])
+            for word, (ids, _) in zip(given, self.encode_words(given), strict=True)
+            if len(ids) == 1 and int(ids[0]) not in self.textless
+        }
 
 
 def require_rows(path: Path, ids: Mapping[str, int], rows: int) -> None:
-    """ValueError unless every piece has a row of its own among the token embeddings; `path` gave
-    the ids to the pieces."""
+    """ValueError unless every piece has a row of its own; `path` gave the ids to the pieces."""
     names: dict[int, str] = {}
     for name, number in ids.items():
         if not 0 <= number < rows:

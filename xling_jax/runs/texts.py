@@ -16,8 +16,7 @@ from xling_jax.corpora import dictionaries, splitting, tfds
 from xling_jax.corpora import text as corpora
 from xling_jax.corpora.dictionaries import Dictionary
 from xling_jax.corpora.embedded.config import LanguageConfig, SecondConfig
-from xling_jax.corpora.embedded.language import generate
-from xling_jax.corpora.embedded.pair import Pair, pair_of
+from xling_jax.corpora.embedded.language import Pair, generate, pair_of
 from xling_jax.corpora.normalize import Normalization, Normalizer
 from xling_jax.corpora.sources import SYNTHETIC, Lines, Source
 from xling_jax.runs import results, store

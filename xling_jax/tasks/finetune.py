@@ -13,8 +13,8 @@ from jax.sharding import PartitionSpec as P
 
 from xling_jax import devices
 from xling_jax.batches import hashing, labelled, tasks
-from xling_jax.batches.labelled import CLASSIFIER, KINDS, Encoded
-from xling_jax.batches.tasks import DeviceExamples, TaskBatch, TaskPlan
+from xling_jax.batches.labelled import CLASSIFIER, KINDS, Encoded, Examples
+from xling_jax.batches.tasks import TaskBatch, TaskPlan
 from xling_jax.models import heads, partition, task_heads
 from xling_jax.models.bert import Bert, BertConfig, Stack, segment_bias
 from xling_jax.models.dropout import DropoutBits
@@ -50,11 +50,8 @@ class TaskStore:
     """What a step reads: the examples, and the encoder's leaves that do not change, a tree as
     `divide` gives it."""
 
-    examples: DeviceExamples
+    examples: Examples
     frozen: Any
-
-    def to_device(self) -> "TaskStore":
-        return jax.tree.map(jnp.asarray, self)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -219,7 +216,7 @@ class Predictor:
             packed = min(rows, -(-layout.packed // ROUNDED) * ROUNDED)
             layout = dataclasses.replace(layout, rows=rows, packed=packed)
             plan = tasks.plan(chosen, examples, layout)
-            store = devices.place(DeviceExamples.of(examples), mesh, devices.SHARED)
+            store = devices.place(examples, mesh, devices.SHARED)
             widths = (examples.places >= 0).sum(axis=1)
             for step in range(len(chosen)):
                 fields = [

@@ -13,7 +13,7 @@ from xling_jax.batches import labelled
 from xling_jax.batches.labelled import Encoded
 from xling_jax.corpora import sources
 from xling_jax.corpora.embedded import inference
-from xling_jax.corpora.embedded.pair import Pair
+from xling_jax.corpora.embedded.language import Pair
 from xling_jax.tasks.task import Predictions, Scores, Task, by_frequency, numbered
 
 if TYPE_CHECKING:

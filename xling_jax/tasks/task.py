@@ -14,8 +14,7 @@ import numpy as np
 from xling_jax.batches import labelled
 from xling_jax.batches.labelled import Encoded
 from xling_jax.corpora.embedded.grammar import Constituent
-from xling_jax.corpora.embedded.language import Language
-from xling_jax.corpora.embedded.pair import Pair
+from xling_jax.corpora.embedded.language import Language, Pair
 from xling_jax.schema import Field
 
 if TYPE_CHECKING:  # a report reads what tasks are called, and needs no JAX

@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +26,8 @@ _UNFINISHED = ".orbax-checkpoint-tmp"  # follows the step in the folder's name
 
 @dataclasses.dataclass(frozen=True)
 class _Record:
-    """What a checkpoint is of.
-
-    files: the hash of each file of the state. evaluations: the steps at which the replicas were
-    evaluated, and the metrics of each; null is what was not finite.
-    """
+    """What a checkpoint is of. files: the hash of each file of the state. evaluations: the steps at
+    which the replicas were evaluated, and the metrics of each; null is what was not finite."""
 
     fingerprint: str
     replicas: list[tuple[str, Count]]
@@ -51,22 +48,13 @@ class Evaluation:
     metrics: list[dict[str, float]]
 
 
-def _numbers(stored: Mapping[str, float | None]) -> dict[str, float]:
-    return {name: math.nan if value is None else value for name, value in stored.items()}
-
-
-def _to_tree(state: State) -> dict:
-    return {field.name: getattr(state, field.name) for field in dataclasses.fields(state)}
-
-
 def _hashes(folder: Path) -> dict[str, str]:
     every = sorted(path for path in folder.rglob("*") if path.is_file())
     return {path.relative_to(folder).as_posix(): sha256(path) for path in every}
 
 
 def _require_unchanged(folder: Path) -> _Record | None:
-    """The record of a checkpoint, of which every file is as it was written, or a ValueError; a
-    checkpoint of an older version has none."""
+    """A checkpoint's record (older ones have none); ValueError unless files are as written."""
     path = folder / RECORD
     if not path.exists():
         return None
@@ -140,7 +128,7 @@ class Checkpoints:
         self.wait()
         self._evaluations = [[each.step, list(map(finite, each.metrics))] for each in evaluations]
         with processes.together():
-            is_saved = self._manager.save(step, args=ocp.args.StandardSave(_to_tree(state)))
+            is_saved = self._manager.save(step, args=ocp.args.StandardSave(vars(state)))
         if not is_saved:
             raise ValueError(f"{self._folder} has checkpoints of later steps than {step}")
 
@@ -163,7 +151,7 @@ class Checkpoints:
         if wrong := processes.of_first(lambda: self._wrong(step)):
             raise ValueError(wrong)
         abstract = jax.tree.map(
-            lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=x.sharding), _to_tree(like)
+            lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=x.sharding), vars(like)
         )
         try:
             tree = self._manager.restore(step, args=ocp.args.StandardRestore(abstract))
@@ -179,8 +167,11 @@ class Checkpoints:
         def found() -> Any:
             return read_json(path).get("evaluations", []) if path.exists() else []
 
+        def numbers(values: dict[str, float | None]) -> dict[str, float]:
+            return {name: math.nan if x is None else x for name, x in values.items()}
+
         return [
-            Evaluation(step, [_numbers(values) for values in metrics])
+            Evaluation(step, list(map(numbers, metrics)))
             for step, metrics in processes.of_first(found)
         ]
 
@@ -209,12 +200,9 @@ class Checkpoints:
     def _unreadable(self, step: int, error: Exception) -> str:
         """That a checkpoint cannot be read, and the way out."""
         others = [s for s in self._manager.all_steps() if s != step]
-        way_out = (
-            f"remove that folder to resume from step {max(others)}"
-            if others
-            else "remove that folder to start again"
-        )
-        reason = str(error).strip().splitlines()[0][:200] if str(error).strip() else ""
+        way_out = "remove that folder to "
+        way_out += f"resume from step {max(others)}" if others else "start again"
+        reason = "".join(str(error).strip().splitlines()[:1])[:200]
         return (
             f"checkpoint {self._folder / str(step)} cannot be read "
             f"({type(error).__name__}: {reason}). It is damaged or of another model: {way_out}"

@@ -7,16 +7,12 @@ time it is read, the tokens. Both give the same order.
 import dataclasses
 from collections.abc import Callable, Sequence, Set
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any
 
 import numpy as np
 
-from xling_jax.batches.packing import Plan
-from xling_jax.batches.sampling import Sampler
+from xling_jax.batches.packing import Sampler
 from xling_jax.batches.streams import StreamSampler
-from xling_jax.training.compilation import StepLayout
-
-L = TypeVar("L", bound=StepLayout, covariant=True)
 
 THREADS, BUFFERED = 4, 32  # that read, and steps read ahead
 
@@ -30,33 +26,33 @@ def _fields(plans: Sequence[Any]) -> list[np.ndarray]:
     return [np.stack([getattr(plan, name) for plan in plans]) for name in names]
 
 
-class InputPipeline(Protocol):
-    """Says what stands in each step."""
+class InputPipeline:
+    """What stands in each step, by samplers, one a replica; the text lies on the device."""
 
-    @property
-    def layout(self) -> StepLayout: ...
+    def __init__(self, samplers: Sequence[Any]):
+        self.layout, self._samplers = samplers[0].layout, samplers
 
-    def steps(self, start: int, stop: int) -> Sequence[np.ndarray]:
+    def steps(self, start: int, stop: int) -> list[np.ndarray]:
         """The fields of the plan of updates start..stop-1, of one epoch: [R, stop - start, …]."""
+        return _fields([sampler.plan(start, stop) for sampler in self._samplers])
 
     def close(self) -> None: ...
 
 
-class SentencePipeline:
+class SentencePipeline(InputPipeline):
     """Plans the epochs of all replicas, one ahead, in a thread of its own."""
 
     def __init__(self, samplers: Sequence[Sampler]):
-        self.layout, self._epoch = samplers[0].layout, samplers[0].steps_per_epoch
-        self._samplers = samplers
+        super().__init__(samplers)
+        self._epoch = samplers[0].steps_per_epoch
         self._thread = ThreadPoolExecutor(1)
         self._plans: dict[int, Future[list[np.ndarray]]] = {}
 
     def _plan(self, epoch: int) -> list[np.ndarray]:
-        plans: list[Plan] = [sampler.plan(epoch) for sampler in self._samplers]
-        return _fields(plans)
+        return _fields([sampler.plan(epoch) for sampler in self._samplers])
 
     def steps(self, start: int, stop: int) -> list[np.ndarray]:
-        """See `InputPipeline`; begins with the next epoch's plan."""
+        """Begins with the next epoch's plan."""
         epoch, first = divmod(start, self._epoch)
         for number in (epoch, epoch + 1):
             if number not in self._plans:
@@ -70,30 +66,7 @@ class SentencePipeline:
         self._thread.shutdown(cancel_futures=True)
 
 
-class PlansSteps(Protocol[L]):
-    """A sampler whose plans of some steps need none of earlier ones."""
-
-    @property
-    def layout(self) -> L: ...
-
-    def plan(self, first: int, stop: int, /) -> Any:
-        """The plan of updates first..stop-1, of one epoch."""
-
-
-class ResidentPipeline(Generic[L]):
-    """Plans of text that lies on the device."""
-
-    def __init__(self, samplers: Sequence[PlansSteps[L]]):
-        self.layout: L = samplers[0].layout
-        self._samplers = samplers
-
-    def steps(self, start: int, stop: int) -> list[np.ndarray]:
-        return _fields([sampler.plan(start, stop) for sampler in self._samplers])
-
-    def close(self) -> None: ...
-
-
-class StreamingPipeline:
+class StreamingPipeline(InputPipeline):
     """Plans with their tokens, read ahead by Grain in threads."""
 
     def __init__(self, samplers: Sequence[StreamSampler], read: Read, total: int, shards: Set[int]):

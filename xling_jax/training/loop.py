@@ -4,7 +4,7 @@ import contextlib
 import dataclasses
 import functools
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,11 @@ from xling_jax import devices
 from xling_jax.records import UNKNOWN, Identity
 from xling_jax.training import sharding
 from xling_jax.training.checkpoints import Checkpoints, Evaluation
-from xling_jax.training.compilation import StepCompiler, Store
 from xling_jax.training.input_pipeline import InputPipeline
 from xling_jax.training.interruption import Interrupted, Interruption
 from xling_jax.training.metrics import MetricsFile, Progress, duration, say
-from xling_jax.training.step import RUNNING, AnyProgram, State
+from xling_jax.training.sharding import AnyProgram
+from xling_jax.training.step import RUNNING, State, StepCompiler
 
 TRACED_CALL = 2  # the first one after the step was compiled and run once
 EVALUATION = "evaluation"  # the kind of a line of the metrics file
@@ -33,10 +33,7 @@ class Diverged(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Replica:
-    """One of the models that are trained side by side, of an experiment.
-
-    `setting` is a tree of arrays.
-    """
+    """One of the models that are trained side by side; `setting` is a tree of arrays."""
 
     row: str
     description: str
@@ -93,7 +90,7 @@ class Training:
         program: AnyProgram,
         mesh: Mesh,
         replicas: Sequence[Replica],
-        store: Store,
+        store: Any,
         pipeline: InputPipeline,
         schedule: Schedule,
         checkpoints: Checkpoints,
@@ -107,18 +104,14 @@ class Training:
     ):
         """Places everything on the devices, from the newest checkpoint where there is one.
 
-        Args:
-          program: the model, the optimiser and the shape of a batch.
-          store: the training text.
-          pipeline: of the replicas, closed when training ends.
-          checkpoints, metrics: where states are saved, and training is logged.
-          evaluate: the metrics of each replica, or nothing, from (step, state, settings), at the
-            schedule's evaluations.
-          interruption: asked after every call whether to end.
-          compiler: of this text, shared with other groups of replicas.
-          initial_state: of a seed; the program's by default.
-          profile: the folder for a trace of one call, the second, for Perfetto or TensorBoard.
-          is_shown: whether a metric, by its name, is said when it is measured.
+        program: the model, the optimiser and the shape of a batch. store: the training text, a tree
+        of arrays. pipeline: of the replicas, closed when training ends. checkpoints, metrics: where
+        states are saved, and training is logged. evaluate: the metrics of each replica, or nothing,
+        from (step, state, settings), at the schedule's evaluations. interruption: asked after every
+        call whether to end. compiler: of this text, shared with other groups of replicas.
+        initial_state: of a seed; the program's by default. profile: the folder for a trace of one
+        call, the second, for Perfetto or TensorBoard. is_shown: whether a metric, by its name, is
+        said when it is measured.
         """
         self._mesh, self._replicas = mesh, list(replicas)
         self._program, self._pipeline = program, pipeline
@@ -132,7 +125,7 @@ class Training:
         self._stopped: set[int] = set()
         self._memory_limit = devices.memory_limit()
         self.settings = devices.place(stack([r.setting for r in replicas]), mesh, devices.A_REPLICA)
-        self._store = devices.place(store.to_device(), mesh, devices.SHARED)
+        self._store = devices.place(store, mesh, devices.SHARED)
         self._step = 0
         specs, draw = sharding.state_specs(program), initial_state or program.initial_state
         if checkpoints.latest() is None:
@@ -156,10 +149,8 @@ class Training:
         self._plan_steps = min(schedule.call, schedule.epoch)
 
     def run(self) -> State:
-        """Trains to the end of the schedule and returns the final state.
-
-        Interrupted: it was asked to end before, and a checkpoint is saved. Diverged: no replica has
-        a finite loss any more.
+        """Trains to the end of the schedule and returns the final state. Interrupted: it was asked
+        to end before, and a checkpoint is saved. Diverged: no replica has a finite loss any more.
         """
         try:
             self._run()
@@ -266,12 +257,15 @@ class Training:
         began = time.perf_counter()
         stop = self._schedule.next_stop(start)
         self._calls += 1
-        with self._traced():
+        is_traced = self._profile is not None and self._calls == TRACED_CALL
+        with jax.profiler.trace(str(self._profile)) if is_traced else contextlib.nullcontext():
             arguments = self._arguments(start, stop)
             self.state, metrics = compiled(
                 self.state, self.settings, self._store, jnp.int32(stop - start), *arguments
             )
             metrics = jax.tree.map(lambda x: x[:, : stop - start], devices.fetch(metrics))
+        if is_traced:
+            say(f"a trace of this call is in {self._profile}")
         seconds = time.perf_counter() - began
         progress.training += seconds
         self._step = stop
@@ -293,16 +287,6 @@ class Training:
             f"step {stop} of {self._schedule.total}, loss {losses}, {speed:,.0f} tokens/s, "
             f"{duration(progress.left(stop))} left"
         )
-
-    @contextlib.contextmanager
-    def _traced(self) -> Iterator[None]:
-        """Writes a trace of what is inside, if it is the call that is to be traced."""
-        if self._profile is None or self._calls != TRACED_CALL:
-            yield
-            return
-        with jax.profiler.trace(str(self._profile)):
-            yield
-        say(f"a trace of this call is in {self._profile}")
 
     def _require_alive(self) -> None:
         stopped = devices.fetch(self.state.stopped_at)

@@ -56,10 +56,8 @@ class MetricsFile:
 
 @dataclasses.dataclass
 class Progress:
-    """Speed and time left of one group's training, from step `start` to `total`.
-
-    evaluations: those to come. training, evaluating: seconds. evaluated: how often.
-    """
+    """Speed and time left of one group's training, from step `start` to `total`. evaluations: those
+    to come. training, evaluating: seconds. evaluated: how often."""
 
     start: int
     total: int

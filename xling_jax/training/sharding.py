@@ -11,11 +11,12 @@ step for parameters of single languages. Each of the replicas that share devices
 
 import functools
 from collections.abc import Hashable
-from typing import Protocol
+from typing import Any, ClassVar, Protocol
 
 import jax
 import jax.numpy as jnp
 from jax.sharding import Mesh
+from jax.sharding import PartitionSpec as P
 
 from xling_jax import devices
 from xling_jax.models.partition import LANGUAGE
@@ -23,14 +24,26 @@ from xling_jax.models.partition import LANGUAGE
 WHOLE = -1  # in place of a dimension: every device has all of the leaf
 
 
-class Sharded(Hashable, Protocol):
-    """A program of which the state may be divided."""
+class AnyProgram(Hashable, Protocol):
+    """What training needs to know of a program: a model, its state, which may be divided among some
+    devices (`shards`), and its update."""
+
+    plan_specs: ClassVar[tuple[P, ...]]
 
     @property
-    def shards(self) -> int:
-        """Among how many devices a replica's state is divided."""
+    def shards(self) -> int: ...
 
-    def initial_state(self, seed: int): ...
+    def initial_state(self, seed: int) -> Any: ...
+
+    def update(self, state, setting, store, *plan: jax.Array) -> tuple[Any, Any]:
+        """One update of one replica, and its `StepMetrics`."""
+
+
+class StepLayout(Hashable, Protocol):
+    """The shape of a step."""
+
+    def step_shapes(self) -> list[tuple[int, ...]]:
+        """The shapes of the fields of one step's plan; all are int32."""
 
 
 def shards_of(devices_section, mesh: Mesh) -> int:
@@ -47,7 +60,7 @@ def shards_of(devices_section, mesh: Mesh) -> int:
 
 
 @functools.lru_cache(maxsize=64)
-def state_shapes(program: Sharded):
+def state_shapes(program: AnyProgram):
     """The shapes and types of a replica's whole state."""
     return jax.eval_shape(lambda: program.initial_state(0))
 
@@ -67,7 +80,7 @@ def dimensions(tree, shards: int):
     return jax.tree.map_with_path(dimension, tree)
 
 
-def state_specs(program: Sharded):
+def state_specs(program: AnyProgram):
     """How each leaf of the replicas' states, with a replica axis in front, lies on the mesh;
     ValueError if the state is to be divided, and no leaf can be."""
     found = dimensions(state_shapes(program), program.shards)
@@ -79,14 +92,13 @@ def state_specs(program: Sharded):
     return jax.tree.map(lambda d: devices.a_replica_and_part(None if d == WHOLE else d), found)
 
 
-def parameter_dimensions(program: Sharded):
+def parameter_dimensions(program: AnyProgram):
     """`dimensions` of the program's parameters."""
     return dimensions(state_shapes(program).params, program.shards)
 
 
 def gather(parts, dims, axis: str | None):
-    """Whole leaves from each device's parts, divided in `dimensions` along an axis of the mesh; the
-    gradient of a part is summed over the devices."""
+    """Whole leaves from the devices' parts; the gradient of a part is summed over the devices."""
 
     def whole(leaf, d):
         return leaf if d == WHOLE else jax.lax.all_gather(leaf, axis, axis=d, tiled=True)

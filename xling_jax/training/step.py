@@ -1,28 +1,32 @@
 """The state and the pure training step of one replica, and many steps in one compiled call."""
 
 import dataclasses
+import time
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import chex
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.sharding import Mesh
 from jax.sharding import PartitionSpec as P
 
 from xling_jax import devices
 from xling_jax.batches import hashing
-from xling_jax.batches.assembly import Batch, StepPlan, assemble
+from xling_jax.batches.assembly import Batch, assemble
 from xling_jax.batches.corruption import Corrupted, PieceRange, corrupt
-from xling_jax.batches.packing import Rows
+from xling_jax.batches.packing import Plan, Rows
 from xling_jax.batches.setting import Setting
-from xling_jax.batches.store import DeviceStore
+from xling_jax.batches.store import TokenStore
 from xling_jax.models import heads, partition
 from xling_jax.models.bert import Bert, BertConfig
 from xling_jax.models.dropout import DropoutBits
 from xling_jax.training import sharding
+from xling_jax.training.metrics import say
 from xling_jax.training.optimizer import OptimizerConfig, adam, clipped, initial_moments
+from xling_jax.training.sharding import AnyProgram, StepLayout, state_shapes, state_specs
 
 RUNNING = -1  # `stopped_at` of a replica that has not diverged
 
@@ -86,20 +90,11 @@ class Program:
         return State.begin(params, initial_moments(adam(self.optimizer).init, params))
 
     def update(
-        self, state: State, setting: Setting, store: DeviceStore, *plan: jax.Array
+        self, state: State, setting: Setting, store: TokenStore, *plan: jax.Array
     ) -> tuple[State, StepMetrics]:
         """One update by one step of a `packing.Plan`, whose fields lack the leading axis."""
         sentence, start, owner = plan
-        return train_step(self, state, setting, store, StepPlan(sentence, start, owner[0]))
-
-
-class AnyProgram(sharding.Sharded, Protocol):
-    """What training needs to know of a program: a model, its state and its update."""
-
-    plan_specs: ClassVar[tuple[P, ...]]
-
-    def update(self, state: State, setting, store, *plan: jax.Array) -> tuple[State, StepMetrics]:
-        """One update of one replica."""
+        return train_step(self, state, setting, store, Plan(sentence, start, owner[0]))
 
 
 def direction(config: OptimizerConfig, state: State, gradient, dims, axis: str | None):
@@ -116,10 +111,8 @@ def taken(
 ) -> State:
     """The state after a step, which changes nothing if loss or gradient are not finite.
 
-    Args:
-      changes: of the parameters, before the learning rate.
-      moments: the new ones.
-      rates: the learning rate of each part of the parameters.
+    changes: of the parameters, before the learning rate. moments: the new ones. rates: the learning
+    rate of each part of the parameters.
     """
     chex.assert_trees_all_equal_shapes_and_dtypes(changes, state.params)
     chex.assert_trees_all_equal_shapes_and_dtypes(moments, state.moments)
@@ -164,13 +157,9 @@ def masked_language_loss(
 ) -> tuple[jax.Array, jax.Array]:
     """The summed cross-entropy (nats) of the selected tokens, and how many they are.
 
-    Args:
-      params: plain.
-      batch: of one shard, P places.
-      corrupted: what is read of it, and what is to be predicted.
-      rows: the shape of the P places.
-      bits: for dropout; None turns it off.
-      candidates: what predictions choose from; None: all pieces.
+    params: plain. batch: of one shard, P places. corrupted: what is read of it, and what is to be
+    predicted. rows: the shape of the P places. bits: for dropout; None turns it off. candidates:
+    what predictions choose from; None: all pieces.
     """
     (hidden_PxD,) = Bert(model).apply(
         {"params": params},
@@ -195,16 +184,13 @@ def masked_language_loss(
 
 
 def train_step(
-    program: Program, state: State, setting: Setting, store: DeviceStore, plan: StepPlan
+    program: Program, state: State, setting: Setting, store: TokenStore, plan: Plan
 ) -> tuple[State, StepMetrics]:
-    """One update of one replica.
-
-    The loss is a sum over the global batch divided by the global number of selected tokens, so
-    how the batch is divided does not matter.
-    """
+    """One update of one replica. The loss is a sum over the global batch divided by the global
+    number of selected tokens, so how the batch is divided does not matter."""
     batch = assemble(store, plan, setting)
     token_P = hashing.token_hash(setting.seed, state.step, plan.owner, batch.places)
-    corrupted = corrupt(batch, token_P, setting.marginals, setting.neighbours, program.pieces)
+    corrupted = corrupt(batch, token_P, setting.marginals, setting.neighbours, program.pieces.draw)
     everywhere = partial(sharding.total, axis=program.axis)
     selected = jnp.maximum(everywhere(corrupted.weights.sum()), 1.0)
 
@@ -242,7 +228,72 @@ def train_steps(program: AnyProgram, mesh: Mesh) -> jax.stages.Wrapped:
 
         return jax.lax.fori_loop(0, count, body, (state, metrics))
 
-    state, replica, shared = sharding.state_specs(program), devices.A_REPLICA, devices.SHARED
+    state, replica, shared = state_specs(program), devices.A_REPLICA, devices.SHARED
     inputs = [state, replica, shared, shared, *program.plan_specs]
     mapped = devices.per_replica(steps, mesh, inputs, (state, replica))
     return jax.jit(mapped, donate_argnums=0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Compiled:
+    """A compiled `train_steps`, and the bytes that it takes on each device (0: not known)."""
+
+    function: jax.stages.Compiled
+    bytes_needed: int
+
+
+class StepCompiler:
+    """Compiles `train_steps` for a program and a number of replicas, each once. `store` is the
+    training text, a tree of arrays that a step gathers from."""
+
+    def __init__(self, store: Any):
+        self._store = store
+        self._compiled: dict[tuple, Compiled] = {}  # by all that fixes the arguments' shapes
+
+    def __call__(
+        self,
+        program: AnyProgram,
+        mesh: Mesh,
+        layout: StepLayout,
+        steps: int,
+        replicas: int,
+        setting: Any,
+    ) -> Compiled:
+        """The compiled function. layout: of a step. steps: the length of a call's plan. replicas:
+        how many the function trains. setting: any replica's, for its shapes."""
+        of_setting = tuple((x.shape, str(x.dtype)) for x in jax.tree.leaves(setting))
+        key = (program, mesh, layout, steps, replicas, of_setting)
+        if key in self._compiled:
+            return self._compiled[key]
+        began = time.perf_counter()
+        own, plans = devices.A_REPLICA, (replicas, steps)
+        shapes = [jax.ShapeDtypeStruct(shape, np.int32) for shape in layout.step_shapes()]
+        compiled = (
+            train_steps(program, mesh)
+            .lower(
+                devices.abstract(state_shapes(program), mesh, state_specs(program), [replicas]),
+                devices.abstract(setting, mesh, own, [replicas]),
+                devices.abstract(self._store, mesh, devices.SHARED),
+                jax.ShapeDtypeStruct((), np.int32),
+                *(
+                    devices.abstract(shape, mesh, spec, plans)
+                    for shape, spec in zip(shapes, program.plan_specs, strict=True)
+                ),
+            )
+            .compile()
+        )
+        memory = compiled.memory_analysis()
+        needed = 0
+        if memory is not None:
+            needed = memory.temp_size_in_bytes + memory.argument_size_in_bytes
+            needed += memory.output_size_in_bytes - memory.alias_size_in_bytes
+        say(
+            f"training step of {replicas} replicas compiled in "
+            f"{time.perf_counter() - began:.0f} s"
+            + (f", {needed / 2**20:,.0f} MiB a device" if needed else "")
+        )
+        self._compiled[key] = Compiled(compiled, needed)
+        return self._compiled[key]
+
+    def discard(self, compiled: Compiled) -> None:
+        self._compiled = {k: kept for k, kept in self._compiled.items() if kept is not compiled}

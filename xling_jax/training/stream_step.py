@@ -14,12 +14,12 @@ from xling_jax.batches import hashing
 from xling_jax.batches.corruption import corrupt
 from xling_jax.batches.packing import Rows
 from xling_jax.batches.streams import StreamLayout
-from xling_jax.batches.windows import DeviceStreams, PieceTables, stream_batch
+from xling_jax.batches.windows import PieceTables, StreamStore, stream_batch
 from xling_jax.models import heads, partition
 from xling_jax.models.bert import BertConfig
 from xling_jax.models.dropout import DropoutBits
 from xling_jax.models.partition import LANGUAGE, SHARED
-from xling_jax.training import partitioned, sharding
+from xling_jax.training import optimizer, sharding
 from xling_jax.training.optimizer import OptimizerConfig
 from xling_jax.training.step import Candidates, State, StepMetrics, masked_language_loss, taken
 
@@ -94,10 +94,10 @@ class StreamProgram:
         return self.state_of(partition.split(plain, self.partition))
 
     def state_of(self, params) -> State:
-        return State.begin(params, partitioned.initial_moments(self.optimizer, params))
+        return State.begin(params, optimizer.partitioned_moments(self.optimizer, params))
 
     def update(
-        self, state: State, setting: StreamSetting, store: DeviceStreams, *plan: jax.Array
+        self, state: State, setting: StreamSetting, store: StreamStore, *plan: jax.Array
     ) -> tuple[State, StepMetrics]:
         """One update by one step of a plan, whose fields lack the leading axis."""
         return train_step(self, state, setting, store, *(field[0] for field in plan))
@@ -106,7 +106,7 @@ class StreamProgram:
 def masked_loss(
     program: StreamProgram,
     plain,
-    store: DeviceStreams,
+    store: StreamStore,
     language: jax.Array,
     windows_SxW: jax.Array,
     token_P: jax.Array,
@@ -116,18 +116,14 @@ def masked_loss(
 ) -> tuple[jax.Array, jax.Array]:
     """The summed loss (nats) of sequences of one language, and over how many tokens.
 
-    Args:
-      plain: the language's parameters.
-      store: for its tables of pieces.
-      windows_SxW: of the language's stream.
-      token_P: uint32, what all random choices for a place start from.
-      rows: the shape of the S sequences.
-      marginals: shares of the selected tokens masked, kept, replaced.
-      has_dropout: whether it is on.
+    plain: the language's parameters. store: for its tables of pieces. windows_SxW: of the
+    language's stream. token_P: uint32, what all random choices for a place start from. rows: the
+    shape of the S sequences. marginals: shares of the selected tokens masked, kept, replaced.
+    has_dropout: whether it is on.
     """
     batch = stream_batch(windows_SxW)
-    pieces = store.tables.choice(language)
-    corrupted = corrupt(batch, token_P, jnp.array(marginals), None, pieces)
+    draw = partial(store.tables.draw, language)
+    corrupted = corrupt(batch, token_P, jnp.array(marginals), None, draw)
     bits = DropoutBits(token_P, batch.places) if has_dropout else None
     candidates = program.vocabularies.candidates(store.tables, language)
     return masked_language_loss(program.model, plain, batch, corrupted, rows, bits, candidates)
@@ -137,7 +133,7 @@ def train_step(
     program: StreamProgram,
     state: State,
     setting: StreamSetting,
-    store: DeviceStreams,
+    store: StreamStore,
     language_M: jax.Array,
     windows: jax.Array,
     slot_MxS: jax.Array,
@@ -147,10 +143,8 @@ def train_step(
     Sums over the global batch are divided by global counts at the end, so it does not matter how
     the batch is divided.
 
-    Args:
-      language_M: of each microbatch.
-      windows: where each begins, [M, S], or its tokens, [M, S, window], as the layout says.
-      slot_MxS: a sequence's number in the global batch.
+    language_M: of each microbatch. windows: where each begins, [M, S], or its tokens, [M, S,
+    window], as the layout says. slot_MxS: a sequence's number in the global batch.
     """
     layout, languages = program.layout, program.vocabularies.languages
     rows = ((layout.microbatch, layout.length),)
@@ -194,10 +188,10 @@ def train_step(
     }
     loss, count_K, parts_K = jax.tree.map(partial(sharding.total, axis=program.axis), sums[1:])
 
-    gradient = partitioned.mean_gradient(summed, count_K)
-    norm, norm_K = partitioned.norms(gradient, dims, program.axis)
+    gradient = optimizer.mean_gradient(summed, count_K)
+    norm, norm_K = optimizer.norms(gradient, dims, program.axis)
     rate = setting.learning_rate * program.optimizer.schedule(state.step)
-    changes, moments = partitioned.update(
+    changes, moments = optimizer.partitioned_update(
         program.optimizer, gradient, state.moments, params, parts_K > 0, norm, norm_K
     )
     tokens = jnp.float32(np.prod([layout.parts, layout.sequences, layout.length]))

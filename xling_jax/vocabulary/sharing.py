@@ -18,11 +18,8 @@ WAYS = ("joint", "union", "prefixed", "separate")
 
 @dataclasses.dataclass(frozen=True)
 class LanguageVocabulary:
-    """The pieces of each language as ids.
-
-    way: see `make`. languages: their names. pieces: each language's vocabulary.
-    ids: int32 [pieces] for each language, the id of each of its pieces.
-    """
+    """The pieces of each language as ids. way: see `make`. languages: their names. pieces: each
+    language's vocabulary. ids: int32 [pieces] for each language, the id of each of its pieces."""
 
     way: str
     languages: tuple[str, ...]
@@ -68,15 +65,10 @@ class LanguageVocabulary:
 def make(way: str, languages: Sequence[str], pieces: Sequence[Pieces]) -> LanguageVocabulary:
     """Gives ids to pieces.
 
-    Args:
-      way: "joint", one vocabulary of all languages' text, or a vocabulary for each language:
-        "union", equal pieces have one id; "prefixed", no id is in two of them; "separate", ids
-        mean nothing outside the language.
-      languages: their names.
-      pieces: the one vocabulary, or each language's.
-
-    Raises:
-      ValueError: an unknown way, or another number of vocabularies.
+    way: "joint", one vocabulary of all languages' text, or a vocabulary for each language: "union",
+    equal pieces have one id; "prefixed", no id is in two of them; "separate", ids mean nothing
+    outside the language. languages: their names. pieces: the one vocabulary, or each language's.
+    ValueError: an unknown way, or another number of vocabularies.
     """
     if way not in WAYS:
         raise ValueError(f"vocabulary.sharing={way!r}: choose from {', '.join(WAYS)}")
@@ -101,15 +93,10 @@ def make(way: str, languages: Sequence[str], pieces: Sequence[Pieces]) -> Langua
 def anchors(vocabulary: LanguageVocabulary, counts: Sequence[np.ndarray]) -> Mapping[str, float]:
     """How much the languages have in common.
 
-    Args:
-      vocabulary: of K languages.
-      counts: for each language, how often each id occurs in its training text, [size].
-
-    Returns:
-      `anchors`: ordinary pieces that occur in the text of two languages or more.
-      `anchor_share`: of the ordinary pieces that occur at all.
-      `anchor_tokens_NAME`: the share of a language's tokens that they cover; `anchor_tokens`: the
-      mean over languages.
+    vocabulary: of K languages. counts: for each language, how often each id occurs in its training
+    text, [size]. Returns `anchors`: ordinary pieces that occur in the text of two languages or
+    more. `anchor_share`: of the ordinary pieces that occur at all. `anchor_tokens_NAME`: the share
+    of a language's tokens that they cover; `anchor_tokens`: the mean over languages.
     """
     occurs_KxV = np.stack([each > 0 for each in counts])
     occurs_KxV[:, :SPECIALS] = False

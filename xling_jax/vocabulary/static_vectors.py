@@ -4,6 +4,7 @@ import dataclasses
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -13,10 +14,7 @@ from xling_jax.corpora import sources
 
 @dataclasses.dataclass(frozen=True)
 class Vectors:
-    """Vectors of some of a language's pieces or words, the most frequent first.
-
-    words: int32 [n], ids. vectors: float32 [n, d].
-    """
+    """Vectors, float32 [n, d], of words or pieces, int32 ids [n], the most frequent first."""
 
     words: np.ndarray
     vectors: np.ndarray
@@ -37,77 +35,48 @@ class _Written:
             yield [self.names[word] for word in sentence.tolist()]
 
 
-@dataclasses.dataclass(frozen=True)
-class SkipGram:
-    """How skip-gram vectors are trained: as by fastText (Bojanowski et al. 2017).
+# What gensim calls the settings of `train`, where it has other names.
+GENSIM = {
+    "dimension": "vector_size",
+    "learning_rate": "alpha",
+    "buckets": "bucket",
+    "threads": "workers",
+}
 
-    dimension: of a vector, the mean of a word's own vector and those of its character n-grams.
-    learning_rate: at first; it falls to 0 by the end. window: places to either side. min_count:
-    rarer words get no vector. negative: wrong words drawn for a right one. sample: words of a
-    larger share of the text are thinned out. epochs: passes over the text. min_n, max_n: length of
-    n-grams in characters, ends of the word included; max_n=0:
-    none. buckets: vectors that all n-grams share by their hash; with many more n-grams than
-    buckets, strangers have one vector. threads: with more than one, training again does not give
-    the same bits.
+
+def train(
+    settings: Mapping[str, Any],
+    sentences: Iterable[np.ndarray],
+    names: Mapping[int, str],
+    seed: int,
+) -> Vectors:
+    """Trains skip-gram vectors as fastText does (Bojanowski et al. 2017), with gensim: in one
+    thread the same text and seed give the same bits.
+
+    A vector is the mean of a word's own and those of its character n-grams. Holds the buckets and
+    the words times the dimension floats, and no copy of the text.
+
+    settings: the fields `vocabulary.neighbours.skip_gram` of a config. sentences: the ids of each;
+    read once for each epoch, and once before. names: the word of every id of the sentences, no two
+    alike. seed: of the initial vectors and of all draws.
+    ValueError: no word occurs `min_count` times.
     """
+    from gensim.models import FastText
 
-    dimension: int
-    learning_rate: float
-    window: int
-    min_count: int
-    negative: int
-    sample: float
-    epochs: int
-    min_n: int
-    max_n: int
-    buckets: int
-    threads: int
-
-    def train(
-        self, sentences: Iterable[np.ndarray], names: Mapping[int, str], seed: int
-    ) -> Vectors:
-        """Trains vectors with gensim: in one thread the same text and seed give the same bits.
-
-        Holds `buckets` and the words times `dimension` floats, and no copy of the text.
-
-        Args:
-          sentences: the ids of each sentence; read once for each epoch, and once before.
-          names: the word of every id of the sentences, no two alike.
-          seed: of the initial vectors and of all draws.
-
-        Raises:
-          ValueError: no word occurs `min_count` times.
-        """
-        from gensim.models import FastText
-
-        text = _Written(sentences, names)
-        model = FastText(
-            vector_size=self.dimension,
-            alpha=self.learning_rate,
-            min_alpha=0.0,
-            window=self.window,
-            min_count=self.min_count,
-            negative=self.negative,
-            ns_exponent=0.5,  # fastText's, where word2vec has 0.75
-            sample=self.sample,
-            epochs=self.epochs,
-            min_n=self.min_n,
-            max_n=self.max_n,
-            bucket=self.buckets,
-            sg=1,
-            workers=self.threads,
-            seed=seed,
-        )
-        try:
-            model.build_vocab(text)
-        except RuntimeError:  # gensim's own word for a text without words
-            pass
-        if not len(model.wv):
-            raise ValueError(f"min_count={self.min_count}: nothing occurs so often in this text")
-        model.train(text, total_examples=model.corpus_count, epochs=self.epochs)
-        ids = {name: word for word, name in names.items()}
-        words = np.array([ids[name] for name in model.wv.index_to_key], np.int32)
-        return Vectors(words, np.asarray(model.wv.vectors, np.float32))
+    text = _Written(sentences, names)
+    own = {GENSIM.get(name, name): value for name, value in settings.items()}
+    # fastText's exponent, where word2vec has 0.75
+    model = FastText(min_alpha=0.0, ns_exponent=0.5, sg=1, seed=seed, **own)
+    try:
+        model.build_vocab(text)
+    except RuntimeError:  # gensim's own word for a text without words
+        pass
+    if not len(model.wv):
+        raise ValueError(f"min_count={settings['min_count']}: nothing occurs so often in this text")
+    model.train(text, total_examples=model.corpus_count, epochs=settings["epochs"])
+    ids = {name: word for word, name in names.items()}
+    words = np.array([ids[name] for name in model.wv.index_to_key], np.int32)
+    return Vectors(words, np.asarray(model.wv.vectors, np.float32))
 
 
 def read(path: str | Path, ids: dict[str, int], most: int | None = None) -> Vectors:
@@ -117,10 +86,9 @@ def read(path: str | Path, ids: dict[str, int], most: int | None = None) -> Vect
     vectors and of their dimensions. The file's order is taken for the order of frequency; of its
     vectors the first `most` are looked at, all by default.
 
-    Raises:
-      FileNotFoundError, ValueError: as `sources.lines`; or a line has other numbers than the first
-        line says or has, or there are fewer or more lines than it says; with file and line; or no
-        wanted word has a vector.
+    FileNotFoundError, ValueError: as `sources.lines`; or a line has other numbers than the first
+    line says or has, or there are fewer or more lines than it says; with file and line; or no
+    wanted word has a vector.
     """
     found: dict[int, np.ndarray] = {}
     lines = sources.numbered(path)

@@ -4,7 +4,8 @@ Meaning classes are the same for every language; which concepts they have is dra
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,150 +14,93 @@ from xling_jax.corpora.embedded.config import LanguageConfig, SecondConfig
 # Below, lists of classes and words are strings, of names separated by spaces.
 
 
-@dataclasses.dataclass(frozen=True)
-class NounClass:
-    """A meaning class of nouns.
-
-    Attributes:
-      share: of the common nouns, relative to the other classes.
-      adpositions: by which a noun of the class is attached as an adjunct or a modifier.
-      adjectives: classes of the adjectives that it takes.
-      modifiers: classes of the nouns that may modify it.
-      mass: without a plural.
-      entity: type of its proper names, "" if it has none.
-    """
+class NounClass(NamedTuple):
+    """A meaning class of nouns: its share of the common nouns, relative to the other classes;
+    adpositions by which a noun of it is attached as an adjunct or a modifier; classes of the
+    adjectives and nouns that may modify it; and the type of its proper names, "" without any."""
 
     share: float
     adpositions: str
     adjectives: str
     modifiers: str
-    mass: bool = False
-    entity: str = ""
+    entity: str
 
 
-@dataclasses.dataclass(frozen=True)
-class VerbClass:
-    """A meaning class of verbs.
+class VerbClass(NamedTuple):
+    """A meaning class of verbs: its share, as of nouns; and classes of the nouns that may fill a
+    role: without objects a verb is intransitive, without complements it governs no adposition.
 
-    Attributes:
-      share: of the verbs, relative to the other classes.
-      subjects, objects, complements: classes of the nouns that may fill the role; without
-        objects the verb is intransitive, without complements it governs no adposition.
-      governed: adpositions, of which each verb governs one.
-      clause: "ccomp" or "xcomp" if it may govern a clause in the place of an object, else "".
-      adjuncts: classes of the nouns that may be adjuncts.
-      adverbs: classes of the adverbs that it takes.
+    governed: adpositions, of which each verb governs one. adjuncts: classes of the nouns that may
+    be adjuncts. clause: "ccomp" or "xcomp" if a verb may govern a clause in the place of an object.
     """
 
     share: float
+    adverbs: str
     subjects: str
-    objects: str = ""
-    complements: str = ""
-    governed: str = ""
-    clause: str = ""
-    adjuncts: str = "time place building"
-    adverbs: str = "manner frequency certainty time"
+    objects: str
+    complements: str
+    governed: str
+    adjuncts: str
+    clause: str
 
 
-_WITHOUT_MANNER = "frequency certainty time"
+def _rows(table: str) -> Iterator[list[str]]:
+    for line in table.strip().splitlines():
+        yield [column.strip() for column in line.split("|")]
 
-NOUN_CLASSES = {
-    "person": NounClass(
-        24,
-        "with for without",
-        "human age size evaluation",
-        "place building group event",
-        entity="PER",
-    ),
-    "animal": NounClass(7, "with near like", "size colour age human", "place person"),
-    "plant": NounClass(7, "under behind near", "size colour age", "place"),
-    "food": NounClass(5, "with for without", "taste colour evaluation", "plant place"),
-    "substance": NounClass(3, "with in from", "colour taste texture", "place plant", mass=True),
-    "tool": NounClass(8, "with without", "size texture age", "person substance"),
-    "vehicle": NounClass(3, "by in on", "size colour age evaluation", "person group"),
-    "garment": NounClass(3.5, "in under", "colour texture size", "person substance"),
-    "building": NounClass(9, "in near at behind", "size age evaluation", "place person group"),
-    "place": NounClass(
-        10, "in near through across from", "size climate evaluation", "place plant", entity="LOC"
-    ),
-    "body": NounClass(3, "on under with", "size colour texture", "person animal"),
-    "document": NounClass(5, "in from about", "abstract age evaluation", "idea event person"),
-    "event": NounClass(6, "during after before", "abstract evaluation", "place person group"),
-    "idea": NounClass(5, "about for against", "abstract evaluation", "person event idea"),
-    "group": NounClass(8, "with for against", "size age evaluation", "place", entity="ORG"),
-    "time": NounClass(4.5, "during until after before", "abstract climate", "event place"),
-}
 
+_NOUNS = """
+person    | 24  | with for without | human age size evaluation | place building group event | PER
+animal    | 7   | with near like | size colour age human | place person |
+plant     | 7   | under behind near | size colour age | place |
+food      | 5   | with for without | taste colour evaluation | plant place |
+substance | 3   | with in from | colour taste texture | place plant |
+tool      | 8   | with without | size texture age | person substance |
+vehicle   | 3   | by in on | size colour age evaluation | person group |
+garment   | 3.5 | in under | colour texture size | person substance |
+building  | 9   | in near at behind | size age evaluation | place person group |
+place     | 10  | in near through across from | size climate evaluation | place plant | LOC
+body      | 3   | on under with | size colour texture | person animal |
+document  | 5   | in from about | abstract age evaluation | idea event person |
+event     | 6   | during after before | abstract evaluation | place person group |
+idea      | 5   | about for against | abstract evaluation | person event idea |
+group     | 8   | with for against | size age evaluation | place | ORG
+time      | 4.5 | during until after before | abstract climate | event place |
+"""
+_VERBS = """
+motion      | 10 | person animal vehicle | | place building | to from into through across \
+  | vehicle time person animal |
+consumption | 6 | person animal | food plant | | | tool building time |
+creation    | 7 | person group | tool food building document garment | | | tool substance time |
+perception  | 6 | person animal | person animal vehicle event place plant \
+  | | | time place building |
+emotion     | 5 | person | person idea animal event food | | | event time |
+attention   | 6 | person group | | idea event document person | about for of at \
+  | building time person |
+speech      | 6 | person group | idea document | | | building event | ccomp
+thought     | 6 | person | idea event | | | time | ccomp
+desire      | 5 | person animal | food tool garment vehicle | | | event time | xcomp
+transfer    | 7 | person group | tool food document garment animal | person group | to for \
+  | building time |
+placement   | 6 | person | tool food garment document substance | building tool body plant vehicle \
+  | in on under behind | time person |
+change      | 7 | plant animal body substance vehicle | | | | time place building |
+occurrence  | 5 | event time idea | | | | time place building |
+damage      | 6 | person animal event vehicle | building tool vehicle body plant | | | tool event |
+possession  | 5 | person group | building animal tool vehicle garment document \
+  | | | time place building |
+company     | 8 | person group | person group | | | event building place |
+containment | 4 | place building document | person plant idea substance | | | time place building |
+handling    | 6 | person | tool substance garment body vehicle | | | tool body building |
+"""
+MASS = ("substance",)  # classes of nouns without a plural
+_ADVERBS = "frequency certainty time"  # those of every verb; states have no manner
+_STATES = ("emotion", "thought", "desire", "occurrence", "possession", "containment")
+
+NOUN_CLASSES = {name: NounClass(float(share), *columns) for name, share, *columns in _rows(_NOUNS)}
 VERB_CLASSES = {
-    "motion": VerbClass(
-        10,
-        "person animal vehicle",
-        "",
-        "place building",
-        "to from into through across",
-        adjuncts="vehicle time person animal",
-    ),
-    "consumption": VerbClass(6, "person animal", "food plant", adjuncts="tool building time"),
-    "creation": VerbClass(
-        7, "person group", "tool food building document garment", adjuncts="tool substance time"
-    ),
-    "perception": VerbClass(6, "person animal", "person animal vehicle event place plant"),
-    "emotion": VerbClass(
-        5, "person", "person idea animal event food", adjuncts="event time", adverbs=_WITHOUT_MANNER
-    ),
-    "attention": VerbClass(
-        6,
-        "person group",
-        "",
-        "idea event document person",
-        "about for of at",
-        adjuncts="building time person",
-    ),
-    "speech": VerbClass(
-        6, "person group", "idea document", clause="ccomp", adjuncts="building event"
-    ),
-    "thought": VerbClass(
-        6, "person", "idea event", clause="ccomp", adjuncts="time", adverbs=_WITHOUT_MANNER
-    ),
-    "desire": VerbClass(
-        5,
-        "person animal",
-        "food tool garment vehicle",
-        clause="xcomp",
-        adjuncts="event time",
-        adverbs=_WITHOUT_MANNER,
-    ),
-    "transfer": VerbClass(
-        7,
-        "person group",
-        "tool food document garment animal",
-        "person group",
-        "to for",
-        adjuncts="building time",
-    ),
-    "placement": VerbClass(
-        6,
-        "person",
-        "tool food garment document substance",
-        "building tool body plant vehicle",
-        "in on under behind",
-        adjuncts="time person",
-    ),
-    "change": VerbClass(7, "plant animal body substance vehicle"),
-    "occurrence": VerbClass(5, "event time idea", adverbs=_WITHOUT_MANNER),
-    "damage": VerbClass(
-        6, "person animal event vehicle", "building tool vehicle body plant", adjuncts="tool event"
-    ),
-    "possession": VerbClass(
-        5, "person group", "building animal tool vehicle garment document", adverbs=_WITHOUT_MANNER
-    ),
-    "company": VerbClass(8, "person group", "person group", adjuncts="event building place"),
-    "containment": VerbClass(
-        4, "place building document", "person plant idea substance", adverbs=_WITHOUT_MANNER
-    ),
-    "handling": VerbClass(
-        6, "person", "tool substance garment body vehicle", adjuncts="tool body building"
-    ),
+    name: VerbClass(float(share), "manner " * (name not in _STATES) + _ADVERBS, *columns)
+    for name, share, *columns in _rows(_VERBS)
 }
 
 # Adjectives and adverbs: class to share of the words of its kind.
@@ -189,12 +133,9 @@ _MANDELBROT = 2.7  # flattens the head of Zipf's law (Mandelbrot 1953)
 class Concept:
     """A dictionary word's meaning.
 
-    Attributes:
-      index: among all concepts of the language.
-      row: among those of its kind (`Concepts`), the row and column of its preferences.
-      category: universal part of speech.
-      meaning: meaning class; of a function word, its English word.
-      topic: number of its topic, -1 if it belongs to none.
+    index: among all concepts of the language. row: among those of its kind (`Concepts`), the row
+    and column of its preferences. category: universal part of speech. meaning: meaning class; of a
+    function word, its English word. topic: number of its topic, -1 if it belongs to none.
     """
 
     index: int
@@ -208,12 +149,10 @@ class Concept:
 class Concepts:
     """All concepts of a language, by kind, each kind from the most to the least frequent.
 
-    Attributes:
-      nouns: common nouns and names of persons, places and groups.
-      verbs, adjectives, adverbs, surnames: the other content words.
-      function: function words by their English words.
-      frequency: by kind, relative frequencies `[concepts of the kind]`, summing to 1.
-      topics: probability of each topic `[topics]`.
+    nouns: common nouns and names of persons, places and groups. verbs, adjectives, adverbs,
+    surnames: the other content words. function: function words by their English words. frequency:
+    by kind, relative frequencies `[concepts of the kind]`, summing to 1. topics: probability of
+    each topic `[topics]`.
     """
 
     nouns: list[Concept]
@@ -234,10 +173,8 @@ class Concepts:
         return [*self.nouns, *self.verbs, *self.adjectives, *self.adverbs, *self.surnames]
 
     def in_domain(self, config: SecondConfig, seed: int) -> "Concepts":
-        """The concepts, spoken of as often as in a second language's domain.
-
-        A kind is then no longer sorted by frequency. The seed is that of the first language.
-        """
+        """The concepts, spoken of as often as in a second language's domain. A kind is then no
+        longer sorted by frequency. The seed is that of the first language."""
         if config.domain == 0:
             return self
         rng = np.random.Generator(np.random.PCG64([seed, config.seed, 2]))

@@ -7,7 +7,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from xling_jax.corpora.embedded.concepts import NOUN_CLASSES, VERB_CLASSES, Concept, Concepts
+from xling_jax.corpora.embedded.concepts import (
+    MASS,
+    NOUN_CLASSES,
+    VERB_CLASSES,
+    Concept,
+    Concepts,
+)
 from xling_jax.corpora.embedded.config import LanguageConfig
 from xling_jax.corpora.embedded.preferences import Preferences
 
@@ -33,16 +39,12 @@ T = TypeVar("T")
 class Constituent:
     """A node of a derivation, which is what a sentence says before it has words and an order.
 
-    Attributes:
-      concept: of the head.
-      relation: to the constituent it depends on, named as in Universal Dependencies; "root" at
-        the top.
-      features: named as in Universal Dependencies where it has them: Number and Person of nouns
-        and pronouns, PronType (Int, Rel); Tense, Aspect, Polarity, Voice, Mood or VerbForm (Inf)
-        of the head of a clause; Theme of what the sentence starts from.
-      children: the dependents, in no order.
-      entity: PER, LOC or ORG for a proper name (which is the head and its "flat" children),
-        otherwise "".
+    concept: of the head. relation: to the constituent it depends on, named as in Universal
+    Dependencies; "root" at the top. features: named as in Universal Dependencies where it has them:
+    Number and Person of nouns and pronouns, PronType (Int, Rel); Tense, Aspect, Polarity, Voice,
+    Mood or VerbForm (Inf) of the head of a clause; Theme of what the sentence starts from.
+    children: the dependents, in no order. entity: PER, LOC or ORG for a proper name (which is the
+    head and its "flat" children), otherwise "".
     """
 
     concept: Concept
@@ -94,10 +96,7 @@ class Deriver:
     # Random draws.
 
     def draw(self, table: str, row: int) -> Any:
-        """Draws from a row of one of `Preferences.tables`.
-
-        In blocks, since one draw by NumPy costs as much as many.
-        """
+        """Draws from a row of one of `Preferences.tables`, in blocks, which NumPy makes faster."""
         pool = self._pools.setdefault((table, row), [])
         if not pool:
             weights, outcomes = self._preferences.tables[table]
@@ -317,7 +316,7 @@ class Deriver:
             if self.chance(_SECOND_NAME[noun.meaning]):
                 name.add(self.draw("surname", row), "flat")
             return name
-        if kind.mass:
+        if noun.meaning in MASS:
             number, determiners = "Sing", "Mass"
         else:
             number = determiners = "Plur" if self._inclined("plural", row) else "Sing"

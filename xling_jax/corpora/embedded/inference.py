@@ -9,8 +9,7 @@ import numpy as np
 
 from xling_jax.corpora.embedded.concepts import Concept, Concepts
 from xling_jax.corpora.embedded.grammar import Constituent, Deriver
-from xling_jax.corpora.embedded.language import Language
-from xling_jax.corpora.embedded.pair import Pair
+from xling_jax.corpora.embedded.language import Language, Pair
 
 LABELS = ("entailment", "neutral", "contradiction")
 
@@ -66,14 +65,13 @@ def pairs(pair: Pair, number: int, seed: int) -> list[Example]:
     A hypothesis is made from the premise by edits that make it weaker, stronger, opposite or
     another statement (see `Edits`), by negation, and by changes that mean nothing: from active to
     passive, or without the sentence that it was coordinated with. Some neutral ones are another
-    sentence on the same topic. What is the opposite of what belongs to the language, not to
-    `seed`, and can only be learned from examples.
+    sentence on the same topic. What is the opposite of what belongs to the language, not to `seed`,
+    and can only be learned from examples.
 
     Fewer are a prefix of more. The premises are sentences of `pair.parallel` with this seed, but
     for their negation.
 
-    Raises:
-      ValueError: `number` or `seed` is too small, or the grammar has too little for a label.
+    ValueError: `number` or `seed` is too small, or the grammar has too little for a label.
     """
     if number < 1:
         raise ValueError(f"number={number}: ask for at least one")
@@ -170,9 +168,8 @@ class Edits:
     With the last argument `positive` false they only make changes whose effect is known under a
     negation too.
 
-    Attributes:
-      antonyms: of verbs and adjectives, by `Concept.index`: of two opposites of one meaning class
-        not both can be true. The same for a language at all times.
+    antonyms: of verbs and adjectives, by `Concept.index`: of two opposites of one meaning class not
+    both can be true. The same for a language at all times.
     """
 
     def __init__(self, language: Language, deriver: Deriver) -> None:

@@ -1,5 +1,7 @@
-"""An embedded language: what it says, in words, and the gold trees and names of that."""
+"""An embedded language, what it says, in words, with gold trees and names; and two of them:
+translations, texts that are none, and a dictionary."""
 
+import collections
 import functools
 import itertools
 from collections.abc import Iterator
@@ -15,11 +17,8 @@ from xling_jax.corpora.embedded.linearization import Linearizer, Word
 class Language:
     """An embedded language: its concepts, their preferences, and its words.
 
-    Attributes:
-      config: what it was made of.
-      concepts, preferences: what can be said, and how often.
-      lexicon: concept to word.
-      linearizer: puts derivations into words.
+    config: what it was made of. concepts, preferences: what can be said, and how often. lexicon:
+    concept to word. linearizer: puts derivations into words.
     """
 
     def __init__(self, config: LanguageConfig, second: SecondConfig | None = None) -> None:
@@ -47,10 +46,7 @@ class Language:
         return grammar.Deriver(self.config, self.concepts, self.preferences, seed)
 
     def derivations(self, seed: int, sentences: int | None = None) -> Iterator[Constituent]:
-        """Derivations of so many sentences, by default without end.
-
-        ValueError: `sentences` is below 1 or `seed` below 0.
-        """
+        """Derivations of so many sentences, by default without end; ValueError if below 1."""
         if sentences is not None and sentences < 1:
             raise ValueError(f"sentences={sentences}: ask for at least one")
         deriver = self.deriver(seed)
@@ -94,10 +90,8 @@ class Language:
         return [*lines, ""]
 
     def tagged(self, derivation: Constituent) -> tuple[list[str], list[str]]:
-        """The words of a sentence and for each O, or B- or I- and PER, LOC or ORG.
-
-        Tags are those of WikiAnn (Pan et al. 2017). A name is an unbroken span in every order.
-        """
+        """The words of a sentence and for each O, or B- or I- and PER, LOC or ORG. Tags are those
+        of WikiAnn (Pan et al. 2017). A name is an unbroken span in every order."""
         words, tags = self.words(derivation), []
         last: Constituent | None = None
         for _, node, head in words:
@@ -120,3 +114,61 @@ def generate(config: LanguageConfig, sentences: int, seed: int) -> list[str]:
 
 # The last language is kept: training and held-out text are usually asked for in turn.
 _language = functools.lru_cache(maxsize=1)(Language)
+
+_COUNTED = 5000  # sentences that tell the frequency of a word
+# Added to a seed, it gives derivations that no usual seed gives.
+_SECOND_TEXT = 1 << 32
+
+
+class Pair:
+    """A language and a second one derived from it.
+
+    Its methods raise a ValueError where less than one sentence is asked for or a seed is below 0.
+
+    languages: both; `languages[k].text(derivation)` puts a derivation into either, and
+    `languages[0].derivations(seed)` gives those of `parallel`.
+    """
+
+    def __init__(self, config: LanguageConfig, second: SecondConfig) -> None:
+        self.languages = (Language(config), Language(config, second))
+
+    def parallel(self, sentences: int, seed: int) -> tuple[list[str], list[str]]:
+        """Translations: the text `generate(config, sentences, seed)`, and the same in the second. A
+        line is the translation of that with the same number; fewer are a prefix of more."""
+        first, second = self.languages
+        lines = [(first.text(d), second.text(d)) for d in first.derivations(seed, sentences)]
+        return [line for line, _ in lines], [line for _, line in lines]
+
+    def texts(
+        self, first_sentences: int, second_sentences: int, seed: int
+    ) -> tuple[list[str], list[str]]:
+        """Text of each language that translates nothing; the second's is of its own domain.
+
+        The first is `generate(config, first_sentences, seed)`, so held-out text needs another seed;
+        the second has no sentence in common with any text that `parallel` gives, but by chance.
+        """
+        first, second = self.languages
+        return (
+            [first.text(d) for d in first.derivations(seed, first_sentences)],
+            [second.text(d) for d in second.derivations(seed + _SECOND_TEXT, second_sentences)],
+        )
+
+    @functools.cached_property
+    def _entries(self) -> list[tuple[str, str]]:
+        first, second = self.languages
+        derivations = first.derivations(0, _COUNTED)
+        counts = collections.Counter(node.concept.index for d in derivations for node in d.nodes())
+        content = sorted(first.concepts.content(), key=lambda concept: -counts[concept.index])
+        return [(first.lexicon.form(c), second.lexicon.form(c)) for c in content]
+
+    def dictionary(self) -> list[tuple[str, str]]:
+        """The content words, names included, as (first, second) dictionary forms.
+
+        Each concept is there once, from the most to the least frequent in the first language's
+        text. A word and its translation are lower-case even if `LanguageConfig.capitals` is 1.
+        """
+        return list(self._entries)
+
+
+# The pair of a `LanguageConfig` and a `SecondConfig`, kept for the next call.
+pair_of = functools.lru_cache(maxsize=2)(Pair)

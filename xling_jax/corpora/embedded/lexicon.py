@@ -29,24 +29,20 @@ _SUFFIXES = [vowel + consonant for vowel in "aeiou" for consonant in "dgklmnrtvz
 # One letter for each, so that a word is as long, and as much like others, in either script.
 _CYRILLIC = str.maketrans("abcdefghijklmnopqrstuvwxyz", "абцдефгхийклмнопюрстувщэыз")
 
+_IRREGULAR_FORMS = """
+be Pres1Sing=am Pres3Sing=is PresPlur=are Past1Sing=was Past3Sing=was PastPlur=were Part=been
+have Pres3Sing=has Past=had Part=had
+do Pres3Sing=does Past=did Part=done
+this Plur=these
+i Acc=me
+he Acc=him
+she Acc=her
+we Acc=us
+they Acc=them
+"""
 _IRREGULAR = {
-    "be": {
-        "Pres1Sing": "am",
-        "Pres3Sing": "is",
-        "PresPlur": "are",
-        "Past1Sing": "was",
-        "Past3Sing": "was",
-        "PastPlur": "were",
-        "Part": "been",
-    },
-    "have": {"Pres3Sing": "has", "Past": "had", "Part": "had"},
-    "do": {"Pres3Sing": "does", "Past": "did", "Part": "done"},
-    "this": {"Plur": "these"},
-    "i": {"Acc": "me"},
-    "he": {"Acc": "him"},
-    "she": {"Acc": "her"},
-    "we": {"Acc": "us"},
-    "they": {"Acc": "them"},
+    word: dict(form.split("=") for form in forms)
+    for word, *forms in map(str.split, _IRREGULAR_FORMS.strip().splitlines())
 }
 
 # The forms that may express a case, the best first: a word lacks those of its language's cases
@@ -58,11 +54,10 @@ _CASES = {"Nom": ("",), "Acc": ("Acc", ""), "Obl": ("Obl", "Acc", "")}
 class Lexicon:
     """The words of a language.
 
-    Attributes:
-      forms: for each `Concept.index`, the form of each inflection: "" is the dictionary form,
-        which also stands for every inflection not listed. In English nouns and determiners have
-        Plur, pronouns Acc; verbs Pres3Sing, Past and Part, and "be" tense with person and number.
-        For a rich morphology see `_rich`.
+    forms: for each `Concept.index`, the form of each inflection: "" is the dictionary form, which
+    also stands for every inflection not listed. In English nouns and determiners have Plur,
+    pronouns Acc; verbs Pres3Sing, Past and Part, and "be" tense with person and number. For a rich
+    morphology see `_rich`.
     """
 
     forms: list[Forms]

@@ -46,9 +46,8 @@ class _Dependent(NamedTuple):
 class Linearizer:
     """Puts derivations into words, with the function words and agreement of the language.
 
-    Attributes:
-      order: places of dependents: the negative ones stand before their head, the positive ones
-        after it, from the smallest to the largest.
+    order: places of dependents: the negative ones stand before their head, the positive ones after
+    it, from the smallest to the largest.
     """
 
     def __init__(

@@ -1,7 +1,8 @@
 """What words go with: selectional preferences, topics and grammatical habits, as tables."""
 
 import dataclasses
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,12 +32,8 @@ _MODALS = {"can": 5, "must": 4, "may": 3, "should": 3}
 
 
 class Table(NamedTuple):
-    """Conditional distributions over the same outcomes.
-
-    Attributes:
-      weights: `[rows, outcomes]`, in every row proportional to the probabilities.
-      outcomes: what the columns stand for.
-    """
+    """Conditional distributions over the same outcomes. weights: `[rows, outcomes]`, in every row
+    proportional to the probabilities. outcomes: what the columns stand for."""
 
     weights: np.ndarray
     outcomes: Sequence[Any]
@@ -46,15 +43,13 @@ class Table(NamedTuple):
 class Preferences:
     """The preferences and habits of a language's words; rows are `Concept.row`.
 
-    Attributes:
-      tables: by name. From a topic: verb, noun. From a verb: subject, object, complement, adjunct
-        (nouns), adverb, tense (with aspect and modal, "" for none). From a noun: subject_of,
-        object_of (verbs, from the same joint distributions), modifier (nouns), adjective, surname
-        (of a name), adposition (that makes it an adjunct or modifier); and Sing, Plur and Mass
-        (determiners by the noun's number, None for none). topic has a single row.
-      subject_share: how much of the time a noun is subject rather than object.
-      governed: the adposition that each verb governs, None where none.
-      habits: each word's probability, by the names of `_NOUN_HABITS` and `_VERB_HABITS`.
+    tables: by name. From a topic: verb, noun. From a verb: subject, object, complement, adjunct
+    (nouns), adverb, tense (with aspect and modal, "" for none). From a noun: subject_of, object_of
+    (verbs, from the same joint distributions), modifier (nouns), adjective, surname (of a name),
+    adposition (that makes it an adjunct or modifier); and Sing, Plur and Mass (determiners by the
+    noun's number, None for none). topic has a single row. subject_share: how much of the time a
+    noun is subject rather than object. governed: the adposition that each verb governs, None where
+    none. habits: each word's probability, by the names of `_NOUN_HABITS` and `_VERB_HABITS`.
     """
 
     tables: dict[str, Table]
@@ -108,15 +103,7 @@ def _selectional(
 ) -> dict[str, Table]:
     """What goes with what, by class, topic and word."""
 
-    def joint(rows: str, columns: str, role: str) -> Table:
-        def classes(head: Concept) -> list[str]:
-            if role == "surnames":
-                return ["surname"] if head.category == "PROPN" else []
-            kinds = VERB_CLASSES if rows == "verbs" else NOUN_CLASSES
-            return getattr(kinds[head.meaning], role).split()
-
-        return _joint(config, concepts, rows, columns, classes, rng)
-
+    joint = functools.partial(_joint, config, concepts, rng)
     subject = joint("verbs", "nouns", "subjects")
     object_ = joint("verbs", "nouns", "objects")
     return {
@@ -138,17 +125,24 @@ def _selectional(
 def _joint(
     config: LanguageConfig,
     concepts: Concepts,
+    rng: np.random.Generator,
     rows: str,
     columns: str,
-    classes: Callable[[Concept], Sequence[str]],
-    rng: np.random.Generator,
+    role: str,
 ) -> Table:
     """Joint distribution `[rows, columns]` of two kinds of concepts in one relation.
 
     Log-linear in class, topic and a word-specific preference, with the concepts' frequencies as
     margins (those of columns within their class), so that preferences cost no word its frequency.
-    Rows without `classes` are 0.
+    Rows without classes in the role are 0.
     """
+
+    def classes(head: Concept) -> list[str]:
+        if role == "surnames":
+            return ["surname"] if head.category == "PROPN" else []
+        kinds = VERB_CLASSES if rows == "verbs" else NOUN_CLASSES
+        return getattr(kinds[head.meaning], role).split()
+
     partners = getattr(concepts, columns)
     meanings = list(dict.fromkeys(partner.meaning for partner in partners))
     column_class = np.array([meanings.index(partner.meaning) for partner in partners])

@@ -31,7 +31,7 @@ from xling_jax.evaluators.translations import Translated
 from xling_jax.experiments.bilingual.rows import ONCE, Row
 from xling_jax.experiments.bilingual.switching import switch_once
 from xling_jax.runs.texts import Manifest, Texts
-from xling_jax.training.input_pipeline import ResidentPipeline, StreamingPipeline
+from xling_jax.training.input_pipeline import InputPipeline, StreamingPipeline
 from xling_jax.training.metrics import say
 from xling_jax.vocabulary import pieces, sharing
 from xling_jax.vocabulary.pieces import UNK, Pieces
@@ -85,12 +85,12 @@ class Data:
 
     def pipeline(
         self, config: ConfigDict, of: Sequence[StreamSampler], until: int, mesh: Mesh
-    ) -> ResidentPipeline | StreamingPipeline:
+    ) -> InputPipeline | StreamingPipeline:
         """What says what stands in each step before `until`: places on the device, or tokens from
         the host."""
         window, section = of[0].layout.window, config.code_switch
         if self.train is not None and not self.switch:
-            return ResidentPipeline(of)
+            return InputPipeline(of)
 
         def read(language: int, start: int, step: int, slot: int) -> np.ndarray:
             files = self.files[language]
@@ -263,8 +263,7 @@ class Preparer:
 
 
 def _in_memory(files: Sequence[TokenFiles], tables: PieceTables) -> StreamStore:
-    every = [each.as_array() for each in files]
-    return StreamStore(np.concatenate(every), tuple(map(len, every)), tables)
+    return StreamStore.of([each.as_array() for each in files], tables)
 
 
 def _counted(files: TokenFiles, size: int) -> np.ndarray:

@@ -107,8 +107,8 @@ class Group(group.Group[StreamProgram]):
     def _text(self) -> StreamStore:
         text = self._data.train
         if text is None or self._program.layout.is_fed:
-            nothing = (1,) * len(self._row.languages)
-            return StreamStore(np.zeros(len(nothing), np.int32), nothing, self._data.tables)
+            nothing = [np.zeros(1, np.int32)] * len(self._row.languages)
+            return StreamStore.of(nothing, self._data.tables)
         return text
 
     def _is_shown(self, name: str) -> bool:

@@ -12,7 +12,7 @@ from ml_collections import ConfigDict
 
 from xling_jax import errors, processes
 from xling_jax.batches.assembly import SPECIALS
-from xling_jax.batches.sampling import own_parts
+from xling_jax.batches.packing import own_parts
 from xling_jax.batches.setting import Modifications
 from xling_jax.corpora import sources
 from xling_jax.experiments.fake_english.data import Data
@@ -127,8 +127,8 @@ def _vectors(config: ConfigDict, data: Data, is_parallel: bool) -> list[Vectors]
             for path, pieces in zip(section.vectors, own, strict=True)
         ]
     chosen = np.arange(len(store)) if is_parallel else own_parts(len(store), languages)
-    settings = static_vectors.SkipGram(**section.skip_gram)
-    say(f"training {settings.dimension}-dimensional vectors of {vocabulary.size:,} pieces")
+    settings = section.skip_gram.to_dict()
+    say(f"training {settings['dimension']}-dimensional vectors of {vocabulary.size:,} pieces")
     results: list[Future[Vectors]] = [Future() for _ in range(languages)]
 
     class Text:
@@ -143,7 +143,8 @@ def _vectors(config: ConfigDict, data: Data, is_parallel: bool) -> list[Vectors]
 
     def train(language: int) -> None:
         try:  # the languages' seeds differ: Fake-English has the text of English
-            found = settings.train(Text(language), own[language], section.seed + language + 1)
+            seed = section.seed + language + 1
+            found = static_vectors.train(settings, Text(language), own[language], seed)
             results[language].set_result(found)
         except BaseException as error:
             results[language].set_exception(error)

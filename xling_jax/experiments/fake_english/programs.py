@@ -14,7 +14,7 @@ from ml_collections import ConfigDict
 
 from xling_jax import devices
 from xling_jax.batches import packing, setting
-from xling_jax.batches.sampling import Sampler
+from xling_jax.batches.packing import Sampler
 from xling_jax.evaluators.multilinguality import paper_layers, require_layers
 from xling_jax.experiments.fake_english.data import Data, Evaluator
 from xling_jax.experiments.fake_english.neighbours import Neighbours
@@ -22,9 +22,8 @@ from xling_jax.models.bert import BertConfig
 from xling_jax.runs import config_files
 from xling_jax.runs.group import optimizer
 from xling_jax.training import sharding
-from xling_jax.training.compilation import StepCompiler
 from xling_jax.training.metrics import say
-from xling_jax.training.step import Program
+from xling_jax.training.step import Program, StepCompiler
 
 LESS_MEMORY = devices.less_memory(
     "lower batches.sentences or the model's size, choose models.dtype=bfloat16"

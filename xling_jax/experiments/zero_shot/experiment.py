@@ -14,7 +14,7 @@ from xling_jax.experiments.zero_shot import pretrained, report, texts
 from xling_jax.experiments.zero_shot.group import Group, checkpoints_of
 from xling_jax.experiments.zero_shot.jobs import ALONE, Choice, Job, choices, jobs
 from xling_jax.experiments.zero_shot.pretrained import Parallel, Pretrained
-from xling_jax.linalg.affine import AffineMap
+from xling_jax.linalg.procrustes import AffineMap
 from xling_jax.linalg.word_aligner import Links
 from xling_jax.models import folders
 from xling_jax.runs import results, store

@@ -11,7 +11,7 @@ from ml_collections import ConfigDict
 
 from xling_jax import devices
 from xling_jax.batches.labelled import Examples
-from xling_jax.batches.tasks import DeviceExamples, TaskSampler
+from xling_jax.batches.tasks import TaskSampler
 from xling_jax.experiments.zero_shot.jobs import Choice, Job
 from xling_jax.experiments.zero_shot.pretrained import Pretrained
 from xling_jax.experiments.zero_shot.texts import Labelled
@@ -22,7 +22,7 @@ from xling_jax.runs.run import Run
 from xling_jax.tasks.finetune import ENCODER, Predictor, TaskProgram, TaskSetting, TaskStore, divide
 from xling_jax.tasks.task import Task
 from xling_jax.training import sharding
-from xling_jax.training.input_pipeline import ResidentPipeline
+from xling_jax.training.input_pipeline import InputPipeline
 from xling_jax.training.loop import Schedule, Training
 from xling_jax.training.metrics import say
 from xling_jax.training.step import RUNNING, State
@@ -73,7 +73,7 @@ class Group(group.Group[TaskProgram]):
         examples = Examples.of(encoded, task.targets(texts.train, self._labels))
         shards = self._mesh.shape[devices.DATA]
         self._sampler = TaskSampler(examples, batch, shards, seed, section.epochs, section.examples)
-        self._pipeline = ResidentPipeline([self._sampler] * len(replicas))
+        self._pipeline = InputPipeline([self._sampler] * len(replicas))
         per_epoch = self._sampler.steps_per_epoch
         total = section.epochs * per_epoch
         self._schedule = Schedule(
@@ -103,7 +103,7 @@ class Group(group.Group[TaskProgram]):
 
     def _text(self) -> TaskStore:
         own = self._own(self._job.languages[0])
-        return TaskStore(DeviceExamples.of(self._sampler.examples), own)
+        return TaskStore(self._sampler.examples, own)
 
     def _initial_state(self, seed: int) -> State:
         return self._program.state_of(self._pretrained.first.params, seed)

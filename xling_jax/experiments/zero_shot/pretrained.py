@@ -15,7 +15,7 @@ from xling_jax import errors, numerals
 from xling_jax.corpora import sources
 from xling_jax.evaluators.text_encoder import TextEncoder
 from xling_jax.linalg import word_aligner
-from xling_jax.linalg.affine import AffineMap
+from xling_jax.linalg.procrustes import AffineMap
 from xling_jax.linalg.word_aligner import Links
 from xling_jax.models import folders
 from xling_jax.models.bert import BertConfig

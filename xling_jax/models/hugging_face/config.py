@@ -21,41 +21,33 @@ POSITIONS: Leaf = ("embeddings", "positions")
 TOKEN_TYPES: Leaf = ("embeddings", "token_types")
 LEAVES = {"kernel": "weight", "scale": "weight", "bias": "bias"}
 OLD_NAMES = {"gamma": "weight", "beta": "bias"}  # of layer norms in early checkpoints
+SIZES = ("vocabulary_size", "layers", "hidden", "intermediate", "heads")
 
 
 @dataclasses.dataclass(frozen=True)
 class Architecture:
     """A masked language model of `transformers`.
 
-    name: of its class.
-    kinds: what its config calls `model_type`; the first is written.
-    head: of our models that are written as this one.
-    sizes: our fields to those that a config must have.
-    constants: our fields to others; where a config is silent `transformers` takes our defaults.
-    attention_dropout: the field of the rate in the attention.
-    fixed: the only values of fields that our encoder has.
+    name: of its class. kinds: what its config calls `model_type`; the first is written. head: of
+    our models that are written as this one. names: our fields to its own; a config must have the
+    `SIZES`, and where it is silent of others `transformers` takes our defaults. attention_dropout:
+    the field of the rate in the attention. fixed: the only values of fields that our encoder has.
     modules: ours to those of the tensors, `{n}` being a layer; several where ours are joined along
-      the last axis.
-    bare: how tensors begin that early checkpoints have without the first part of their names.
-    tied: tensors that must be copies, to their originals.
-    unused: matches tensors that a masked language model does not need.
+    the last axis. bare: how tensors begin that early checkpoints have without the first part of
+    their names. tied: tensors that must be copies, to their originals. unused: matches tensors that
+    a masked language model does not need.
     """
 
     name: str
     kinds: tuple[str, ...]
     head: str
-    sizes: Mapping[str, str]
-    constants: Mapping[str, str]
+    names: Mapping[str, str]
     attention_dropout: str
     fixed: Mapping[str, Any]
-    modules: Mapping[str, tuple[str, ...]]
+    modules: Mapping[str, list[str]]
     bare: tuple[str, ...]
     tied: Mapping[str, str]
     unused: re.Pattern[str]
-
-    @property
-    def names(self) -> dict[str, str]:
-        return {**self.sizes, **self.constants}
 
     def tensors(self, leaf: Leaf) -> list[str]:
         module, kind = (leaf[:-1], LEAVES[leaf[-1]]) if leaf[-1] in LEAVES else (leaf, "weight")
@@ -73,40 +65,36 @@ class Architecture:
         return f"{module}.{OLD_NAMES.get(leaf, leaf)}"
 
 
-def _bert_modules(base: str, head: str, transform: str, norm: str) -> dict[str, tuple[str, ...]]:
-    embeddings, layer = f"{base}.embeddings", f"{base}.encoder.layer.{{n}}"
-    attention = f"{layer}.attention"
-    return {
-        "embeddings/tokens": (f"{embeddings}.word_embeddings",),
-        "embeddings/positions": (f"{embeddings}.position_embeddings",),
-        "embeddings/token_types": (f"{embeddings}.token_type_embeddings",),
-        "embeddings/norm": (f"{embeddings}.LayerNorm",),
-        "attention/query_key_value": tuple(
-            f"{attention}.self.{part}" for part in ("query", "key", "value")
-        ),
-        "attention/output": (f"{attention}.output.dense",),
-        "attention_norm": (f"{attention}.output.LayerNorm",),
-        "intermediate": (f"{layer}.intermediate.dense",),
-        "output": (f"{layer}.output.dense",),
-        "output_norm": (f"{layer}.output.LayerNorm",),
-        "mlm/dense": (f"{head}.{transform}",),
-        "mlm/norm": (f"{head}.{norm}",),
-        "mlm": (head,),
-    }
+def _modules(table: str, base: str, head: str = "") -> dict[str, list[str]]:
+    """Our modules and the tensors': B, L and H stand for the model, a layer and the head."""
+    places = {"B": base, "L": f"{base}.encoder.layer.{{n}}", "H": head}
+    written = re.sub(r"\b[BLH]\b", lambda place: places[place[0]], table)
+    return {ours: theirs for ours, *theirs in map(str.split, written.strip().splitlines())}
 
 
+_BERT_MODULES = """
+embeddings/tokens B.embeddings.word_embeddings
+embeddings/positions B.embeddings.position_embeddings
+embeddings/token_types B.embeddings.token_type_embeddings
+embeddings/norm B.embeddings.LayerNorm
+attention/query_key_value L.attention.self.query L.attention.self.key L.attention.self.value
+attention/output L.attention.output.dense
+attention_norm L.attention.output.LayerNorm
+intermediate L.intermediate.dense
+output L.output.dense
+output_norm L.output.LayerNorm
+mlm H
+"""
 BERT = Architecture(
     name="BertForMaskedLM",
     kinds=("bert",),
     head="bert",
-    sizes={
+    names={
         "vocabulary_size": "vocab_size",
         "layers": "num_hidden_layers",
         "hidden": "hidden_size",
         "intermediate": "intermediate_size",
         "heads": "num_attention_heads",
-    },
-    constants={
         "positions": "max_position_embeddings",
         "token_types": "type_vocab_size",
         "dropout": "hidden_dropout_prob",
@@ -121,7 +109,11 @@ BERT = Architecture(
         "add_cross_attention": False,
         "tie_word_embeddings": True,
     },
-    modules=_bert_modules("bert", "cls.predictions", "transform.dense", "transform.LayerNorm"),
+    modules=_modules(
+        _BERT_MODULES + "mlm/dense H.transform.dense\nmlm/norm H.transform.LayerNorm",
+        "bert",
+        "cls.predictions",
+    ),
     bare=("embeddings.", "encoder.", "pooler."),
     tied={
         "cls.predictions.decoder.weight": "bert.embeddings.word_embeddings.weight",
@@ -135,7 +127,9 @@ ROBERTA = dataclasses.replace(
     BERT,
     name="XLMRobertaForMaskedLM",
     kinds=("roberta", "xlm-roberta"),
-    modules=_bert_modules("roberta", "lm_head", "dense", "layer_norm"),
+    modules=_modules(
+        _BERT_MODULES + "mlm/dense H.dense\nmlm/norm H.layer_norm", "roberta", "lm_head"
+    ),
     tied={
         "lm_head.decoder.weight": "roberta.embeddings.word_embeddings.weight",
         "lm_head.decoder.bias": "lm_head.bias",
@@ -145,17 +139,28 @@ ROBERTA = dataclasses.replace(
 
 # Lample & Conneau 2019: a row of `lang_embeddings` a language, where there are any. A table of
 # sinusoidal positions is stored as one that is learned.
+_XLM_MODULES = """
+embeddings/tokens B.embeddings
+embeddings/positions B.position_embeddings
+embeddings/token_types B.lang_embeddings
+embeddings/norm B.layer_norm_emb
+attention/query_key_value B.attentions.{n}.q_lin B.attentions.{n}.k_lin B.attentions.{n}.v_lin
+attention/output B.attentions.{n}.out_lin
+attention_norm B.layer_norm1.{n}
+intermediate B.ffns.{n}.lin1
+output B.ffns.{n}.lin2
+output_norm B.layer_norm2.{n}
+mlm pred_layer.proj
+"""
 XLM = Architecture(
     name="XLMWithLMHeadModel",
     kinds=("xlm",),
     head="linear",
-    sizes={
+    names={
         "vocabulary_size": "vocab_size",
         "layers": "n_layers",
         "hidden": "emb_dim",
         "heads": "n_heads",
-    },
-    constants={
         "positions": "max_position_embeddings",
         "dropout": "dropout",
         "norm_epsilon": "layer_norm_eps",
@@ -169,21 +174,7 @@ XLM = Architecture(
         "is_encoder": True,
         "tie_word_embeddings": True,
     },
-    modules={
-        "embeddings/tokens": ("transformer.embeddings",),
-        "embeddings/positions": ("transformer.position_embeddings",),
-        "embeddings/token_types": ("transformer.lang_embeddings",),
-        "embeddings/norm": ("transformer.layer_norm_emb",),
-        "attention/query_key_value": tuple(
-            f"transformer.attentions.{{n}}.{part}_lin" for part in "qkv"
-        ),
-        "attention/output": ("transformer.attentions.{n}.out_lin",),
-        "attention_norm": ("transformer.layer_norm1.{n}",),
-        "intermediate": ("transformer.ffns.{n}.lin1",),
-        "output": ("transformer.ffns.{n}.lin2",),
-        "output_norm": ("transformer.layer_norm2.{n}",),
-        "mlm": ("pred_layer.proj",),
-    },
+    modules=_modules(_XLM_MODULES, "transformer"),
     bare=(),
     tied={"pred_layer.proj.weight": "transformer.embeddings.weight"},
     unused=re.compile(r"transformer\.position_ids$"),
@@ -195,12 +186,9 @@ WRITTEN = (BERT, XLM)
 
 @dataclasses.dataclass(frozen=True)
 class Described:
-    """What a config says.
-
-    architecture: the model's. config: its size; it computes in float32.
-    skipped: how many rows of the table of positions no token has.
-    has_languages: whether a token type is a language. languages: their numbers, as far as named.
-    """
+    """What a config says: of which architecture a model is, and its size (it computes in float32);
+    how many rows of the table of positions no token has; whether a token type is a language, and
+    the languages' numbers, as far as named."""
 
     architecture: Architecture
     config: BertConfig
@@ -219,18 +207,14 @@ class _Roberta:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Xlm:
+class _Languages:
     n_langs: Size = 1
     use_lang_emb: bool = True
-
-
-@dataclasses.dataclass(frozen=True)
-class _Languages:
     lang2id: dict[str, Count] | None = None
 
 
 _OBJECT, _BERT = TypeAdapter(dict[str, Any]), TypeAdapter(BertConfig)
-_ROBERTA, _XLM, _LANGUAGES = TypeAdapter(_Roberta), TypeAdapter(_Xlm), TypeAdapter(_Languages)
+_ROBERTA, _LANGUAGES = TypeAdapter(_Roberta), TypeAdapter(_Languages)
 _RATES = TypeAdapter(dict[str, Annotated[float, Field(ge=0, lt=1)]])
 _WAY_OUT = "mend the file, or save the model again by transformers"
 
@@ -242,11 +226,11 @@ def read(path: Path) -> Described:
         raise FileNotFoundError(f"{path}: no such file; give a folder that transformers wrote")
     values = typed(_OBJECT, read_json(path), str(path), _WAY_OUT)
     architecture = _architecture(path, values)
-    names = architecture.names
+    names = dict(architecture.names)
     if names["vocabulary_size"] not in values and OLD_VOCABULARY in values:
         names["vocabulary_size"] = OLD_VOCABULARY
-    for ours in architecture.sizes:
-        if names[ours] not in values:
+    for ours in names:
+        if ours in SIZES and names[ours] not in values:
             raise ValueError(f"{path}: {names[ours]} is missing; {_WAY_OUT}")
     own = {ours: values[name] for ours, name in names.items() if name in values}
     config = typed(_BERT, own | {"head": architecture.head}, str(path), _WAY_OUT, names)
@@ -257,7 +241,7 @@ def read(path: Path) -> Described:
             f"{path}: {names['dropout']}={config.dropout} and {attention}={rate}, but a model here "
             "has one rate: make them equal in the file"
         )
-    skipped, has_languages = 0, False
+    said, skipped, has_languages = typed(_LANGUAGES, values, str(path), _WAY_OUT), 0, False
     if architecture is ROBERTA:
         skipped = typed(_ROBERTA, values, str(path), _WAY_OUT).pad_token_id + 1
         if skipped > config.positions - 3:
@@ -267,15 +251,13 @@ def read(path: Path) -> Described:
             )
         config = dataclasses.replace(config, positions=config.positions - skipped)
     if architecture is XLM:
-        found = typed(_XLM, values, str(path), _WAY_OUT)
-        has_languages = found.use_lang_emb and found.n_langs > 1
+        has_languages = said.use_lang_emb and said.n_langs > 1
         config = dataclasses.replace(
             config,
-            token_types=found.n_langs if has_languages else 1,
+            token_types=said.n_langs if has_languages else 1,
             intermediate=XLM_INTERMEDIATE * config.hidden,
         )
-    languages = typed(_LANGUAGES, values, str(path), _WAY_OUT).lang2id or {}
-    return Described(architecture, config, skipped, has_languages, languages)
+    return Described(architecture, config, skipped, has_languages, said.lang2id or {})
 
 
 def _architecture(path: Path, values: Mapping[str, Any]) -> Architecture:
@@ -306,10 +288,7 @@ def architecture_for(config: BertConfig) -> Architecture:
 
 
 def fields(config: BertConfig) -> dict[str, Any]:
-    """The fields that `transformers` reads; `config.dtype` and `config.remat` are not among them.
-
-    The special tokens are those of `vocabulary.pieces`.
-    """
+    """The fields that `transformers` reads, with the special tokens of `vocabulary.pieces`."""
     architecture = architecture_for(config)
     found = {
         "architectures": [architecture.name],

@@ -22,16 +22,8 @@ from flax import traverse_util
 from xling_jax.files import require_regular, write_beside
 from xling_jax.models import heads, tensor_files
 from xling_jax.models.bert import BertConfig
-from xling_jax.models.hugging_face import config as hugging_face_config
-from xling_jax.models.hugging_face.config import (
-    CONFIG,
-    POSITIONS,
-    TOKEN_TYPES,
-    XLM,
-    Architecture,
-    Described,
-    Leaf,
-)
+from xling_jax.models.hugging_face import config as hf
+from xling_jax.models.hugging_face.config import Architecture, Described, Leaf
 from xling_jax.models.tensor_files import TensorFile
 
 WEIGHTS, PICKLE = "model.safetensors", "pytorch_model.bin"
@@ -46,26 +38,21 @@ def load(
     checkpoints that have them are left out. The language embeddings of an XLM are the token types,
     in its order; an XLM without them has one token type, which is zero.
 
-    Args:
-      folder: that `transformers` wrote.
-      language: of a model with language embeddings, keep only this one's, as token type 0; others
-        stay as they are. None: keep all.
-
-    Raises:
-      FileNotFoundError: one of the two files is missing.
-      ValueError: another architecture, a file that cannot be read, a language that the model does
-        not have, or tensors that are missing, unknown, misshapen, not finite in float32 or not what
-        the tied output needs.
+    folder: that `transformers` wrote. language: of a model with language embeddings, keep only this
+    one's, as token type 0; others stay as they are. None: keep all.
+    FileNotFoundError: one of the two files is missing. ValueError: another architecture, a file
+    that cannot be read, a language that the model does not have, or tensors that are missing,
+    unknown, misshapen, not finite in float32 or not what the tied output needs.
     """
     folder = Path(folder)
-    described = hugging_face_config.read(folder / CONFIG)
+    described = hf.read(folder / hf.CONFIG)
     architecture, config = described.architecture, described.config
     kept = None
     if language is not None and described.has_languages:
-        kept = _number_of(folder / CONFIG, described, language)
+        kept = _number_of(folder / hf.CONFIG, described, language)
     file = TensorFile(require(folder))
     names = _names_in(file, architecture)
-    file.require_layers(config.layers, CONFIG)
+    file.require_layers(config.layers, hf.CONFIG)
     shapes = _shapes(config)
     _require_tensors(file, names, described, shapes)
     params: dict[Leaf, jax.Array] = {}
@@ -74,9 +61,9 @@ def load(
             params[leaf] = jnp.zeros(shape)
             continue
         value = _joined(leaf, (file.read(names[name]) for name in architecture.tensors(leaf)))
-        params[leaf] = jnp.asarray(value[described.skipped :] if leaf == POSITIONS else value)
+        params[leaf] = jnp.asarray(value[described.skipped :] if leaf == hf.POSITIONS else value)
     if kept is not None:
-        params[TOKEN_TYPES] = params[TOKEN_TYPES][kept : kept + 1]
+        params[hf.TOKEN_TYPES] = params[hf.TOKEN_TYPES][kept : kept + 1]
         config = dataclasses.replace(config, token_types=1)
     return config, traverse_util.unflatten_dict(params)
 
@@ -99,24 +86,6 @@ def _names_in(file: TensorFile, architecture: Architecture) -> dict[str, str]:
     return names
 
 
-def _require_tied(file: TensorFile, names: Mapping[str, str], architecture: Architecture) -> None:
-    """ValueError if the output is not tied to the embeddings."""
-    for copy, original in architecture.tied.items():
-        if copy not in names or names[copy] == names[original]:
-            continue
-        if not np.array_equal(file.read(names[copy]), file.read(names[original])):
-            raise ValueError(
-                f"{file.path}: tensor {copy} differs from {original}, but only tied ones can be "
-                "loaded"
-            )
-
-
-def _part_shape(leaf: Leaf, shape: tuple[int, ...], parts: int) -> tuple[int, ...]:
-    """The shape of each of the tensors that make up a parameter of a shape."""
-    shape = (*shape[:-1], shape[-1] // parts)
-    return shape[::-1] if leaf[-1] == "kernel" else shape
-
-
 def _joined(leaf: Leaf, parts: Iterable[np.ndarray]) -> np.ndarray:
     return np.concatenate([part.T if leaf[-1] == "kernel" else part for part in parts], axis=-1)
 
@@ -124,9 +93,8 @@ def _joined(leaf: Leaf, parts: Iterable[np.ndarray]) -> np.ndarray:
 def _parted(leaf: Leaf, value: np.ndarray, names: list[str]) -> dict[str, np.ndarray]:
     """The tensors that make up a parameter; `_joined` is the way back."""
     parts = np.split(value, len(names), axis=-1)
-    # Safetensors writes the memory as it lies, whatever the strides.
     return {
-        name: np.ascontiguousarray(part.T if leaf[-1] == "kernel" else part)
+        name: part.T if leaf[-1] == "kernel" else part
         for name, part in zip(names, parts, strict=True)
     }
 
@@ -137,23 +105,30 @@ def _require_tensors(
     described: Described,
     shapes: Mapping[Leaf, tuple[int, ...]],
 ) -> None:
-    """ValueError unless a file's tensors make up parameters of these shapes."""
+    """ValueError unless a file's tensors have these shapes and the output is tied."""
     architecture = described.architecture
     wanted: dict[str, tuple[int, ...]] = {}
     for leaf, (first, *others) in shapes.items():
         if described.lacks(leaf):
             continue
-        shape = (first + described.skipped if leaf == POSITIONS else first, *others)
+        shape = (first + described.skipped if leaf == hf.POSITIONS else first, *others)
         tensors = architecture.tensors(leaf)
-        part = _part_shape(leaf, shape, len(tensors))
-        wanted |= dict.fromkeys(tensors, part)
-    for copy, original in architecture.tied.items():
-        if copy in names:
-            wanted[copy] = wanted[original]
+        part = (*shape[:-1], shape[-1] // len(tensors))
+        wanted |= dict.fromkeys(tensors, part[::-1] if leaf[-1] == "kernel" else part)
+    tied = {copy: names[copy] for copy in architecture.tied if copy in names}
+    wanted |= {copy: wanted[architecture.tied[copy]] for copy in tied}
     found = {name: file.shapes[stored] for name, stored in names.items()}
     way_out = "A masked language model is needed, as AutoModelForMaskedLM saves it"
-    tensor_files.require_shapes(file.path, found, wanted, CONFIG, way_out)
-    _require_tied(file, names, architecture)
+    tensor_files.require_shapes(file.path, found, wanted, hf.CONFIG, way_out)
+    for copy, stored in tied.items():
+        original = architecture.tied[copy]
+        if stored == names[original]:
+            continue
+        if not np.array_equal(file.read(stored), file.read(names[original])):
+            raise ValueError(
+                f"{file.path}: tensor {copy} differs from {original}, but only tied ones can be "
+                "loaded"
+            )
 
 
 def _number_of(path: Path, described: Described, language: str) -> int:
@@ -192,7 +167,7 @@ def save(folder: str | os.PathLike[str], config: BertConfig, params: Mapping[str
 
     ValueError: params are not those of a model of this config, or `transformers` has no such model.
     """
-    architecture = hugging_face_config.architecture_for(config)
+    architecture = hf.architecture_for(config)
     given = traverse_util.flatten_dict(dict(params))
     leaves = {path: np.asarray(leaf, np.float32) for path, leaf in given.items()}
     shapes = _shapes(config)
@@ -203,20 +178,22 @@ def save(folder: str | os.PathLike[str], config: BertConfig, params: Mapping[str
                 f"params/{'/'.join(leaf)} has the shape {have}, but the config wants {want}: "
                 "give the plain params of one model, and the config that it was made with"
             )
-    if architecture is XLM:
-        types = leaves.pop(TOKEN_TYPES)
-        leaves[POSITIONS] = leaves[POSITIONS] + types[0]
+    if architecture is hf.XLM:
+        types = leaves.pop(hf.TOKEN_TYPES)
+        leaves[hf.POSITIONS] = leaves[hf.POSITIONS] + types[0]
         if len(types) > 1:
-            leaves[TOKEN_TYPES] = types - types[0]
+            leaves[hf.TOKEN_TYPES] = types - types[0]
     tensors: dict[str, np.ndarray] = {}
     for leaf, value in leaves.items():
-        tensors |= _parted(leaf, value, architecture.tensors(leaf))
+        parts = _parted(leaf, value, architecture.tensors(leaf))
+        # Safetensors writes the memory as it lies, whatever the strides.
+        tensors |= {name: np.ascontiguousarray(part) for name, part in parts.items()}
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     # Transformers refuses files that do not say which framework's layout they have.
     write_beside(folder / WEIGHTS, safetensors.numpy.save(tensors, metadata={"format": "pt"}))
-    fields = hugging_face_config.fields(config)
-    write_beside(folder / CONFIG, json.dumps(fields, indent=2) + "\n")
+    fields = hf.fields(config)
+    write_beside(folder / hf.CONFIG, json.dumps(fields, indent=2) + "\n")
 
 
 def _shapes(config: BertConfig) -> dict[Leaf, tuple[int, ...]]:

@@ -8,7 +8,7 @@ import dataclasses
 import functools
 import importlib.util
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,10 +43,8 @@ def require(folder: Path) -> Path:
 
 @dataclasses.dataclass(frozen=True)
 class HuggingFaceModel(TextModel):
-    """A model and its tokenizer, of the package `tokenizers`.
-
-    unknown: the id of what the vocabulary cannot write; None where it has all bytes.
-    """
+    """A model and its tokenizer, of the package `tokenizers`. unknown: the id of what the
+    vocabulary cannot write; None where it has all bytes."""
 
     tokenizer: Any
     unknown: int | None
@@ -81,25 +79,16 @@ class HuggingFaceModel(TextModel):
             for each in found
         ]
 
-    def single_pieces(self, words: Iterable[str] | None = None) -> dict[str, int]:
-        names, special = self.tokenizer.get_vocab(), self._special
-        if words is None:
-            if any(name.startswith(BLANK) for name in names):
-                words = [name.removeprefix(BLANK) for name in names if name.startswith(BLANK)]
-            elif any(name.endswith(END) for name in names):
-                words = [name.removesuffix(END) for name in names if name.endswith(END)]
-            else:
-                words = [name for name in names if not name.startswith(CONTINUED)]
-        given = [word for word in words if word]
-        return {
-            word: int(ids[0])
-            for word, (ids, _) in zip(given, self.encode_words(given), strict=True)
-            if len(ids) == 1 and int(ids[0]) not in special
-        }
+    def words(self) -> list[str]:
+        names = self.tokenizer.get_vocab()
+        if any(name.startswith(BLANK) for name in names):
+            return [name.removeprefix(BLANK) for name in names if name.startswith(BLANK)]
+        if any(name.endswith(END) for name in names):
+            return [name.removesuffix(END) for name in names if name.endswith(END)]
+        return [name for name in names if not name.startswith(CONTINUED)]
 
     @functools.cached_property
-    def _special(self) -> set[int]:
-        """The ids that stand for no text: special tokens, and what the vocabulary cannot write."""
+    def textless(self) -> set[int]:
         added = {n for n, x in self.tokenizer.get_added_tokens_decoder().items() if x.special}
         return added if self.unknown is None else added | {self.unknown}
 

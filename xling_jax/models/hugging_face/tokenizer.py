@@ -63,10 +63,8 @@ def save(folder: Path, model: StoredModel) -> None:
 
 
 def row_names(model: StoredModel) -> list[str]:
-    """What each row of the token embeddings stands for.
-
-    Rows that are another language's have a name with a blank, which no text can give.
-    """
+    """What each row of the token embeddings stands for. Rows that are another language's have a
+    name with a blank, which no text can give."""
     names = [f"row {number}" for number in range(model.config.vocabulary_size)]
     for name, number in zip(model.pieces.names, model.ids.tolist(), strict=True):
         names[number] = name
@@ -92,16 +90,8 @@ def merges(pieces: Pieces) -> list[tuple[str, str]]:
 
 
 def _tokenizer(model: StoredModel, names: list[str]) -> Any:
-    from tokenizers import (  # imported late: few runs need it
-        AddedToken,
-        Regex,
-        Tokenizer,
-        decoders,
-        models,
-        normalizers,
-        pre_tokenizers,
-        processors,
-    )
+    import tokenizers  # imported late: few runs need it
+    from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
     pieces = model.pieces
     if pieces.is_bpe:
@@ -117,10 +107,10 @@ def _tokenizer(model: StoredModel, names: list[str]) -> Any:
             scores[number] = score
         vocabulary = list(zip(names, scores, strict=True))
         algorithm = models.Unigram(vocabulary, unk_id=int(model.ids[UNK]), byte_fallback=False)
-    tokenizer = Tokenizer(algorithm)
+    tokenizer = tokenizers.Tokenizer(algorithm)
     # SentencePiece joins blanks, and leaves out those at both ends.
     tokenizer.normalizer = normalizers.Sequence(
-        [normalizers.Replace(Regex("^ +| +$"), ""), normalizers.Replace(Regex(" {2,}"), " ")]
+        [normalizers.Replace(tokenizers.Regex(x), y) for x, y in (("^ +| +$", ""), (" {2,}", " "))]
     )
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(BLANK, prepend_scheme="always")
     tokenizer.decoder = decoders.Metaspace(BLANK, prepend_scheme="always")
@@ -132,6 +122,9 @@ def _tokenizer(model: StoredModel, names: list[str]) -> Any:
     )
     special = [names[number] for number in model.ids[:SPECIALS]]
     tokenizer.add_special_tokens(
-        [AddedToken(name, normalized=False) for name in dict.fromkeys([*special, first, last])]
+        [
+            tokenizers.AddedToken(name, normalized=False)
+            for name in dict.fromkeys([*special, first, last])
+        ]
     )
     return tokenizer

@@ -8,20 +8,14 @@ import dataclasses
 import functools
 import itertools
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 from pydantic import TypeAdapter
 
-from xling_jax.corpora import text
-from xling_jax.corpora.normalize import (
-    CHINESE,
-    Normalization,
-    Normalizer,
-    rules_for,
-    segment_chinese,
-)
+from xling_jax.corpora import normalize, text
+from xling_jax.corpora.normalize import Normalization, Normalizer
 from xling_jax.files import read_json, require_regular
 from xling_jax.models.hugging_face import model as hugging_face
 from xling_jax.models.hugging_face.text import END, RESTORE, TOKENIZER
@@ -143,14 +137,14 @@ class XlmModel(TextModel):
 
     @functools.cached_property
     def write(self) -> Callable[[str], str]:
-        """Writes a sentence as Moses does, which XLM was trained on.
-
-        Chinese is segmented, and Moses only puts its punctuation right.
-        """
-        if rules_for(self.language) != CHINESE:
+        """Writes a sentence as Moses does, which XLM was trained on. Chinese is segmented, and
+        Moses only puts its punctuation right."""
+        if normalize.rules_for(self.language) != normalize.CHINESE:
             return Normalizer(self.language)
         punctuation = Normalizer(self.language, Normalization(tokenize="none"))
-        return lambda sentence: punctuation(" ".join(segment_chinese(text.clean(sentence))))
+        return lambda sentence: punctuation(
+            " ".join(normalize.segment_chinese(text.clean(sentence)))
+        )
 
     def encode(self, sentences: Sequence[str]) -> list[np.ndarray]:
         """Text is composed (Unicode NFC) first, and XLM's steps for Romanian, Japanese and Thai
@@ -185,16 +179,12 @@ class XlmModel(TextModel):
 
         return ids
 
-    def single_pieces(self, words: Iterable[str] | None = None) -> dict[str, int]:
-        if words is None:
-            names = (name.removesuffix(END) for name in self.vocabulary if name.endswith(END))
-            words = filter(None, names)
-        unknown, found = self.vocabulary[UNKNOWN], {}
-        for word in words:
-            ids = self._ids(word)
-            if len(ids) == 1 and ids[0] != unknown:
-                found[word] = ids[0]
-        return found
+    def words(self) -> list[str]:
+        return [name.removesuffix(END) for name in self.vocabulary if name.endswith(END)]
+
+    @property
+    def textless(self) -> set[int]:
+        return {self.vocabulary[UNKNOWN]}
 
 
 def _without_accents(word: str) -> str:
