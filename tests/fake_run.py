@@ -26,7 +26,7 @@ def fake_metrics(row: str, seed: int, share: float) -> dict[str, float]:
     """Plausible numbers at a share of the training: the paper's scores, approached late."""
     random = np.random.default_rng([seed, sum(map(ord, row)), round(100 * share)])
     paper = published.find(published.EXPERIMENT, "0" if row in published.SEARCH else row)
-    ends = {name: value.mean for name, value in paper.metrics.items()} if paper else {"mu": 0.5}
+    ends = {name: value.mean for name, value in paper.cells.items()} if paper else {"mu": 0.5}
     worse = how_much_worse(row)
     risen = 1 / (1 + np.exp(-10 * (share - 0.35))) / worse
     metrics = {}

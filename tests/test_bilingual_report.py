@@ -162,7 +162,7 @@ def test_the_table_has_means_and_standard_deviations_over_seeds(ended: Path) -> 
 
 def test_a_row_keeps_its_colour_whatever_rows_there_are(going: Path) -> None:
     run = read_run(going)
-    numbers = {line.label: line.number for line in bilingual.over_training(run)}
+    numbers = {line.label: line.number for line in bilingual.over_training(run, "{}")}
     assert numbers == {"default": 0, "no_anchors": 2, "sep_emb": 3}
     layers = bilingual.over_layers(run)
     assert list(layers) == ["far", "near"]

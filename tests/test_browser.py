@@ -117,7 +117,9 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     for path in (many / "arrays").iterdir():
         path.unlink()
     going = fake_run(folder / "going", ["0", LONG], [0, 42], {"0": 1.0, LONG: 0.25})
-    return {run.name: page.write(run) for run in (many, going)}
+    for run in (many, going):
+        page.write(run)
+    return {run.name: run / "report" / "report.html" for run in (many, going)}
 
 
 @pytest.mark.parametrize(("width", "dark"), [(390, True), (1440, False)], ids=["narrow", "wide"])

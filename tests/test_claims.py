@@ -20,7 +20,6 @@ from xling_jax.report.claims import (
     HELD,
     NOT_HELD,
     NOT_RUN,
-    ON_TABLES,
     UNDECIDED,
     Check,
     Claim,
@@ -35,30 +34,26 @@ from xling_jax.report.frame import decoded, measured, read_run
 from xling_jax.runs import results
 
 BY_NAME = {claim.id: claim for claim in CLAIMS}
-BY_TABLES = [claim for claim in CLAIMS if claim.basis == ON_TABLES]
+# The printed numbers; where tables repeat a row, the first one counts.
+PAPER = Evidence({line.row: RowEvidence(line.cells) for line in reversed(published.LINES)})
+BY_TABLES = [claim for claim in CLAIMS if claim.decide(PAPER).outcome != NOT_RUN]
 POINTS = (5, 10, 20, 40, 60, 80, 95, 100)
 
 
 def paper_but(row: str, metric: str, mean: float) -> Evidence:
     """The paper's means with another one in one place, all without a spread."""
-    paper = claims.of_paper()
-    metrics = {n: {m: Measure(v.mean) for m, v in x.metrics.items()} for n, x in paper.rows.items()}
+    metrics = {n: {m: Measure(v.mean) for m, v in x.metrics.items()} for n, x in PAPER.rows.items()}
     metrics[row][metric] = Measure(mean)
-    return replace(paper, rows={n: replace(x, metrics=metrics[n]) for n, x in paper.rows.items()})
+    return Evidence({name: RowEvidence(own) for name, own in metrics.items()})
 
 
 def outcomes(evidence: Evidence) -> dict[str, str]:
-    return {decided.claim.id: decided.outcome for decided in claims.decide(evidence)}
+    return {claim.id: claim.decide(evidence).outcome for claim in CLAIMS}
 
 
 def test_the_papers_numbers_support_every_claim_that_they_can_decide() -> None:
-    decided = claims.decide(claims.of_paper())
-    assert [each.claim for each in decided] == list(CLAIMS)
-    for each in decided:
-        if each.claim.basis == ON_TABLES:
-            assert each.outcome == HELD, each
-        else:
-            assert each.outcome == NOT_RUN and "prints no numbers" in each.numbers
+    for claim in BY_TABLES:
+        assert claim.decide(PAPER).outcome == HELD, claim
     assert len(BY_TABLES) >= 18 and len(CLAIMS) - len(BY_TABLES) >= 8
 
 
@@ -71,10 +66,9 @@ def test_claims_are_named_and_worded_for_a_list() -> None:
 
 @pytest.mark.parametrize("claim", BY_TABLES, ids=lambda claim: claim.id)
 def test_a_claim_fails_with_any_of_its_checks(claim: Claim) -> None:
-    paper = claims.of_paper()
     for check in claim.checks:
         row, name = check.left.row, check.left.name
-        metric = next(m for m in paper.rows[row].metrics if decoded(m).in_words == name)
+        metric = next(m for m in PAPER.rows[row].metrics if decoded(m).in_words == name)
         worse = 9e4 if check.sign in "<≤" else -9e4
         decided = claim.decide(paper_but(row, metric, worse))
         assert decided.outcome == NOT_HELD and check.in_words() in decided.numbers
@@ -101,7 +95,6 @@ def test_checks_are_read_as_they_are_written() -> None:
 
 
 def test_rows_that_are_all_alike_support_only_what_does_not_tell_them_apart() -> None:
-    paper = claims.of_paper()
     for row, expected in {
         "0": "original-is-multilingual alignment-is-easy layers-differ the-others-harm-little "
         "fit-is-kept inv-order-fits",
@@ -110,7 +103,7 @@ def test_rows_that_are_all_alike_support_only_what_does_not_tell_them_apart() ->
         "18": "alignment-is-easy the-others-harm-little fit-is-kept inv-order inv-order-fits "
         "all-four-for-long",
     }.items():
-        alike = outcomes(replace(paper, rows=dict.fromkeys(paper.rows, paper.rows[row])))
+        alike = outcomes(Evidence(dict.fromkeys(PAPER.rows, PAPER.rows[row])))
         held = {name for name, outcome in alike.items() if outcome == HELD}
         assert held == set(expected.split()), row
 
@@ -137,11 +130,10 @@ def test_thresholds_are_those_of_the_statements(
 
 
 def test_a_claim_is_not_run_without_any_of_its_rows() -> None:
-    known = replace(claims.of_paper(), printed=False)
     for claim in CLAIMS:
         for row in claim.rows:
-            rest = {name: each for name, each in known.rows.items() if name != row}
-            decided = claim.decide(replace(known, rows=rest))
+            rest = {name: each for name, each in PAPER.rows.items() if name != row}
+            decided = claim.decide(Evidence(rest))
             assert decided.outcome == NOT_RUN and decided.numbers.endswith(f"row {row}")
 
 
@@ -152,7 +144,7 @@ def stored(folder: Path, scales: Sequence[float], diverged: Sequence[str] = ()) 
         line = published.find(published.EXPERIMENT, row)
         for seed, scale in enumerate(scales):
             if line:
-                found = {k.replace("_deep", "_3"): v.mean for k, v in line.metrics.items()}
+                found = {k.replace("_deep", "_3"): v.mean for k, v in line.cells.items()}
                 found["mu"] *= scale
                 at = 1 if f"{row} {seed}" in diverged else None
                 ended.append(replica(row, seed, {} if at else found, diverged=at))
@@ -231,7 +223,7 @@ def test_the_claims_are_about_one_experiment(tmp_path: Path) -> None:
     ended = results.read_results(tmp_path / "results.json")
     ended = [replace(replica, experiment="bilingual") for replica in ended]
     results.write_results(tmp_path / "results.json", ended)
-    assert set(outcomes(of_run(tmp_path)).values()) == {NOT_RUN}
+    assert claims.of(read_run(tmp_path)) == []
 
 
 def test_a_number_that_overflowed_decides_nothing(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from fake_run import WORDS, fake_arrays, fake_run
 from matplotlib.figure import Figure
 
 from xling_jax.experiments.fake_english import figures as embeddings
-from xling_jax.experiments.fake_english import published, report, search
+from xling_jax.experiments.fake_english import published, report
 from xling_jax.report import figures, frame
 from xling_jax.report.figures import Gallery, Line
 from xling_jax.runs import results
@@ -125,7 +125,7 @@ def test_the_rows_that_the_paper_sets_beside_each_other_are_chosen(tmp_path: Pat
 
 
 def test_a_search_is_drawn_from_three_values_on(mixed: frame.Run, tmp_path: Path) -> None:
-    trials = search.series(mixed)
+    trials = published.trials(mixed)
     values = {name: [trial.value for trial in of] for name, of in trials.items()}
     assert values == {"learning-rate": [1e-4, 2e-3, 2e-2], "epochs": [10, 100]}
     (card,) = report._searched(mixed, Gallery(tmp_path))

@@ -91,6 +91,7 @@ def test_a_report_stands_in_a_frame_of_its_own(tmp_path):
     workdir = fake_run(tmp_path / "run", ["0"], (0,))
     with pytest.raises(FileNotFoundError, match="report.html: no such file; run the experiment"):
         notebook.report(workdir)
-    text = report.write(workdir).read_text("utf-8")
+    report.write(workdir)
+    text = (workdir / "report" / "report.html").read_text("utf-8")
     (framed,) = re.findall(r'srcdoc="([^"]*)"', notebook.report(workdir).data)
     assert html.unescape(framed).replace(notebook._WITHIN, "</head>") == text

@@ -57,7 +57,7 @@ def test_reports_need_no_jax():
 
 @pytest.mark.parametrize(
     ("run", "function", "write", "found", "column", "figure"),
-    [(fake_run, "fake_metrics", fake_english.report, {"mrr_0": 0.25, "mrr_3": 0.5}, "mrr_deep",
+    [(fake_run, "fake_metrics", fake_english.write, {"mrr_0": 0.25, "mrr_3": 0.5}, "mrr_deep",
       "curves_row0"),
      (test_bilingual_report, "metrics_of", bilingual.write, {"mrr": 0.5, "mrr_far_2": 0.5}, "mrr",
       "layers_far")],

@@ -26,6 +26,11 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return workdir
 
 
+def page_of(workdir: Path) -> str:
+    page.write(workdir)
+    return (workdir / "report" / "report.html").read_text()
+
+
 def test_arrays_come_back_as_written(tmp_path: Path) -> None:
     content = fake_arrays("1", 8, 4, 4) | {"token_counts": None, "language_names": ("en", "fake")}
     stored = results.Arrays(**content)
@@ -66,7 +71,7 @@ def test_nothing_a_user_wrote_becomes_markup(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps(config))
     add_line(tmp_path, kind="evaluation", row=evil, seed=0, step=1, metrics={evil: 1.0})
     add_line(tmp_path, kind="train", row=evil, seed=0, step=1, loss=1.0)
-    text = page.write(tmp_path).read_text()
+    text = page_of(tmp_path)
     assert "script" not in Page(text).tags and "&lt;script&gt;" in text
     assert "<script" not in (tmp_path / "report" / "tables" / "results.md").read_text()
 
@@ -77,21 +82,21 @@ def test_the_table_of_many_running_replicas_is_folded(
 ) -> None:
     for seed in range(seeds):
         add_line(tmp_path, kind="train", row="0", seed=seed, step=1, loss=1.0)
-    text = page.write(tmp_path).read_text()
+    text = page_of(tmp_path)
     assert (f"<details><summary>The {seeds} replicas in training" in text) == folded
     assert text.count("<td>1</td>") >= seeds - 1
 
 
 def test_an_empty_workdir_gives_a_page_and_none_an_error(tmp_path: Path) -> None:
-    assert "Nothing has been logged yet" in page.write(tmp_path).read_text()
+    assert "Nothing has been logged yet" in page_of(tmp_path)
     with pytest.raises(ValueError, match="nowhere is not a folder"):
-        page.report(tmp_path / "nowhere")
+        page.write(tmp_path / "nowhere")
 
 
 def test_arrays_that_cannot_be_read_do_not_hide_the_rest(tmp_path: Path) -> None:
     fake_run(tmp_path, ["0"], [0])
     (tmp_path / "arrays" / "row0_seed0.npz").write_bytes(b"half")
-    text = page.write(tmp_path).read_text()
+    text = page_of(tmp_path)
     assert "row0_seed0.npz: not an npz file" in text and "curves_row0.svg" in text
 
 

@@ -45,20 +45,20 @@ def fine_tuned(folder: Path, rows: list[str]) -> Path:
 
 
 RUNS: dict[str, tuple[Callable[[Path], Path], Callable[[Path], str]]] = {
-    "fake_english-ended": (fake_english_run.fake_run, fake_english.report),
+    "fake_english-ended": (fake_english_run.fake_run, fake_english.write),
     "fake_english-search": (
         lambda folder: fake_english_run.fake_run(
             folder, ("0", "15", "17-250", "21", "lr1e-4", "lr2e-3", "lr2e-2", "ep10", "99"),
             diverged={"lr2e-2": (0, 42), "15": (42,)},
         ),
-        fake_english.report,
+        fake_english.write,
     ),
     "fake_english-begun": (
         lambda folder: fake_english_run.fake_run(folder, ["0", "1"], share={"0": 0.25, "1": 0.0}),
-        fake_english.report,
+        fake_english.write,
     ),
     "fake_english-logged": (
-        lambda folder: fake_english_run.fake_run(folder, ["0"], share=0.03), fake_english.report,
+        lambda folder: fake_english_run.fake_run(folder, ["0"], share=0.03), fake_english.write,
     ),
     "bilingual-ended": (bilingual_run.fake_run, bilingual.write),
     "bilingual-going": (bilingual_run.going_run, bilingual.write),

@@ -24,23 +24,23 @@ ENTRY = {"experiment": "e", "row": "0", "description": "", "seed": 0, "step": 1}
 def test_the_papers_mu_is_the_mean_of_its_four_scores() -> None:
     for line in published.LINES:
         four = [
-            line.metrics[f"{n}_{k}"].mean for n in ("retrieval", "translation") for k in (0, "deep")
+            line.cells[f"{n}_{k}"].mean for n in ("retrieval", "translation") for k in (0, "deep")
         ]
-        assert abs(np.mean(four) - line.metrics["mu"].mean) <= 0.0101, line.row
+        assert abs(np.mean(four) - line.cells["mu"].mean) <= 0.0101, line.row
 
 
 def test_a_row_has_a_paper_line_only_in_the_papers_experiment() -> None:
     line = published.find("fake_english", "0")
-    assert line is not None and line.table == 1 and line.metrics["retrieval_0"].sd == 0.02
+    assert line is not None and line.more["table"] == 1 and line.cells["retrieval_0"].sd == 0.02
     assert published.find("bilingual", "0") is None and published.find("fake_english", "99") is None
     of_table_1, long = (
         published.find("fake_english", "17"),
         published.find("fake_english", "17-250"),
     )
-    assert of_table_1 is not None and of_table_1.metrics["perplexity_dev"] == frame.Measure(
+    assert of_table_1 is not None and of_table_1.cells["perplexity_dev"] == frame.Measure(
         307, 7.7, 5
     )
-    assert long is not None and long.metrics["perplexity_dev"].mean == 1111
+    assert long is not None and long.cells["perplexity_dev"].mean == 1111
 
 
 def test_rows_mean_in_the_config_what_they_mean_in_the_paper() -> None:

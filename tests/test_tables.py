@@ -33,7 +33,7 @@ def by_title(run: frame.Run) -> dict[str, Table]:
 
 
 def terminal(workdir: Path) -> str:
-    return report.terminal(frame.read_run(workdir, published.ORDER))
+    return report.write(workdir)
 
 
 def ours(table: Table) -> list[str]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from IPython.display import HTML, DisplayHandle, Image
 
+from xling_jax.report import figures
 from xling_jax.report.figures import Line, house_style, side_by_side
 from xling_jax.report.frame import read_run
 
@@ -102,14 +103,7 @@ def _as_code(text: str) -> HTML:
 
 def training(workdir: Path) -> list[Line]:
     """Every row of a run, ended or not, with its metrics over training steps."""
-    if not workdir.is_dir():
-        return []
-    run = read_run(workdir)
-    found = []
-    for number, name in enumerate(run.row_names):
-        if own := run.curves(name):
-            found.append(Line(f"row {name}", number, own))
-    return found
+    return figures.over_training(read_run(workdir), "row {}") if workdir.is_dir() else []
 
 
 def over_training(lines: Sequence[Line], shown: Mapping[str, str]) -> Figure:

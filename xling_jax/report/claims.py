@@ -19,9 +19,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import pandas as pd
 
@@ -30,14 +30,10 @@ from xling_jax.records import UNKNOWN, Identity
 from xling_jax.report import table
 from xling_jax.report.frame import Curve, Measure, decoded, minus
 from xling_jax.report.prose import cut, plural
-from xling_jax.report.published import Printed
 
 # Outcomes; undecided: a difference within its standard error over seeds; not run: something that
 # the claim needs is not there.
 HELD, NOT_HELD, UNDECIDED, NOT_RUN = "held", "not held", "undecided", "not run"
-# What a claim is decided on; the paper prints numbers for the tables alone.
-ON_TABLES, ON_CURVES, ON_POSITIONS = "tables", "curves", "position embeddings"
-
 _SIGNS = {"<": operator.lt, "≤": operator.le, ">": operator.gt, "≥": operator.ge}
 _CHECK = re.compile(
     r"(?P<left>.+?\[.+?\]) (?P<sign>[<≤>≥]) (?:(?P<factor>[\d./]+) × )?"
@@ -71,24 +67,23 @@ class RowEvidence:
 class Evidence:
     """What is known of rows; `unusable` says why one cannot be used, `elsewhere` why all others.
 
-    `arrays` maps a row to a seed and its file, of the experiment `identity`. `printed` marks a
-    paper's tables.
+    `arrays` maps a row to a seed and its file, of the experiment `identity`.
     """
 
     rows: Mapping[str, RowEvidence]
     unusable: Mapping[str, str] = field(default_factory=dict)
     elsewhere: str = "not in this run"
     arrays: Mapping[str, tuple[int, Path]] = field(default_factory=dict)
-    printed: bool = False
     identity: Identity = UNKNOWN
 
     def usable(self, *names: str) -> list[RowEvidence]:
         """Rows that have ended; raises `Missing` naming those that have not, and why."""
-        wrong = {n: self.unusable.get(n, self.elsewhere) for n in names if n not in self.rows}
+        wrong: dict[str, list[str]] = {}
+        for name in names:
+            if name not in self.rows:
+                wrong.setdefault(self.unusable.get(name, self.elsewhere), []).append(name)
         if wrong:
-            by_reason = {why: [n for n in wrong if wrong[n] == why] for why in wrong.values()}
-            texts = [f"{why}: {plural('row', rows)}" for why, rows in by_reason.items()]
-            raise Missing("; ".join(texts))
+            raise Missing("; ".join(f"{why}: {plural('row', rows)}" for why, rows in wrong.items()))
         return [self.rows[name] for name in names]
 
     def metric(self, row: str, metric: str) -> Measure:
@@ -99,17 +94,11 @@ class Evidence:
         return metrics[metric]
 
 
-def of_paper(lines: Sequence[Printed]) -> Evidence:
-    """The printed numbers; where tables repeat a row, the first one counts."""
-    rows = {line.row: RowEvidence(line.metrics) for line in reversed(lines)}
-    return Evidence(rows, elsewhere="in none of the paper's tables", printed=True)
-
-
 def score(value: float) -> str:
     """A score or a share with three digits, the third left out if it is 0: .314, .70."""
     if not math.isfinite(value):
         return "never" if value > 0 else "undefined"
-    return re.sub(r"^(-?)0\.", r"\1.", f"{value:.3f}".removesuffix("0"))
+    return table.share(value).removesuffix("0")
 
 
 def _perplexity(value: float) -> str:
@@ -123,14 +112,11 @@ class Quantity:
     name: str
     row: str
     read: Callable[[Evidence], Measure]
-    basis: str = ON_TABLES
     others: tuple[str, ...] = ()
-    shown: Callable[[float], str] = score
+    shown: table.Format = score
 
 
-def metric(
-    name: str, row: str, words: str = "", shown: Callable[[float], str] | None = None
-) -> Quantity:
+def metric(name: str, row: str, words: str = "", shown: table.Format | None = None) -> Quantity:
     """A metric of a row at the end of training, `deep` in its name for the deeper layer."""
     key = decoded(name)
     is_perplexity = key.evaluator and key.evaluator.unit == "perplexity"
@@ -138,16 +124,12 @@ def metric(
     return Quantity(words or key.in_words, row, lambda e: e.metric(row, name), shown=shown)
 
 
-def above(
-    name: str, first: Quantity, second: Quantity, row: str, shown: Callable[[float], str] = score
+def surplus(
+    name: str, first: Quantity, second: Quantity, row: str, shown: table.Format = score
 ) -> Quantity:
     """What the first of two quantities is above the second; it is said of one of their rows."""
-
-    def read(evidence: Evidence) -> Measure:
-        return minus(first.read(evidence), second.read(evidence))
-
     others = tuple(each.row for each in (first, second) if each.row != row)
-    return Quantity(name, row, read, others=others, shown=shown)
+    return Quantity(name, row, lambda e: minus(first.read(e), second.read(e)), others, shown)
 
 
 @dataclass(frozen=True)
@@ -190,11 +172,6 @@ class Check:
         return f"{start}{factor}row {self.right.row}'s{name}{plus}"
 
 
-def read(path: Path) -> list[dict[str, str]]:
-    """The lines of a file of claims, by the names of its columns."""
-    return pd.read_csv(path, dtype=str, keep_default_na=False).to_dict("records")
-
-
 def choices(each: str) -> list[dict[str, str]]:
     """Every choice of values for names in braces, given as `row=1 2; layer=0 deep`."""
     values = dict(part.split("=") for part in each.split("; ") if part)
@@ -224,7 +201,6 @@ def checks_of(
       bindings: the values of names in braces.
       quantities: makes those that are no metrics, of what stands in their brackets.
     """
-
     found: dict[object, Check] = {}
     for check in text.split("; "):
         match = _CHECK.fullmatch(check)
@@ -265,17 +241,10 @@ class Claim:
         needed = (row for each in self.quantities for row in (each.row, *each.others))
         return tuple(dict.fromkeys(needed))
 
-    @property
-    def basis(self) -> str:
-        """Tables, if they have all that is needed."""
-        return next((each.basis for each in self.quantities if each.basis != ON_TABLES), ON_TABLES)
-
     def decide(self, evidence: Evidence) -> Decided:
         """The verdict, with the numbers that decide it."""
         if self.missing:
             return Decided(self, NOT_RUN, self.missing)
-        if evidence.printed and self.basis != ON_TABLES:
-            return Decided(self, NOT_RUN, "the paper prints no numbers for this")
         try:
             found = evidence.usable(*self.rows)
             parts = self._numbers(evidence)
@@ -293,8 +262,7 @@ class Claim:
 
     def _numbers(self, evidence: Evidence) -> list[str]:
         """Each name once, with its rows: `mu: row 1 .314 ±.05, row 2 .64 ±.02 (3 seeds)`."""
-        by_name: dict[str, dict[str, str]] = {}
-        numbers = set()
+        by_name, numbers = dict[str, dict[str, str]](), set[int]()
         for each in self.quantities:
             found = each.read(evidence)
             spread = "" if found.sd is None else f" ±{each.shown(found.sd)}"
@@ -309,28 +277,40 @@ class Claim:
         return parts
 
 
-def load(module: str, quantities: Mapping[str, Callable[..., Quantity]]) -> tuple[Claim, ...]:
-    """The claims of `claims.csv` beside a module's file, where that names their rows."""
-    return tuple(
-        Claim(line["id"], line["source"], line["scope"], line["statement"],
-              checks_of(line["checks"], choices(line["each"]), quantities))
-        for line in read(Path(module).with_name("claims.csv"))
-    )  # fmt: skip
+class Filled(NamedTuple):
+    """What a run makes of a claim: where it holds, the values for names in braces, one list after
+    the other, and why there are none."""
+
+    scope: str
+    bindings: Sequence[Sequence[Mapping[str, str]]] = ()
+    missing: str = ""
 
 
-@dataclass(frozen=True)
-class Decided:
+def _as_written(line: Mapping[str, str]) -> Filled:
+    return Filled(line["scope"], [choices(line["each"])])
+
+
+def load(
+    module: str, quantities: Mapping[str, Callable[..., Quantity]],
+    fill: Callable[[Mapping[str, str]], Filled] = _as_written,
+) -> list[Claim]:  # fmt: skip
+    """The claims of `claims.csv` beside a module's file, which names their rows or leaves that to
+    `fill`, given a line by the names of its columns."""
+    path, found = Path(module).with_name("claims.csv"), []
+    for line in pd.read_csv(path, dtype=str, keep_default_na=False).to_dict("records"):
+        scope, bindings, missing = fill(line)
+        made = (checks_of(line["checks"], each, quantities) for each in bindings)
+        found.append(Claim(line["id"], line["source"], scope, line["statement"],
+                           tuple(chain.from_iterable(made)), missing))  # fmt: skip
+    return found
+
+
+class Decided(NamedTuple):
     """A claim's verdict; `numbers` are those that decide it, or what is missing."""
 
     claim: Claim
     outcome: str
     numbers: str
-
-    @property
-    def cells(self) -> list[str]:
-        """What the tables say of it."""
-        claim = self.claim
-        return [claim.id, self.outcome, claim.statement, self.numbers, claim.source, claim.scope]
 
 
 @dataclass(frozen=True)
@@ -339,7 +319,6 @@ class Verdicts:
 
     decided: Sequence[Decided]
     kind: ClassVar = "claims"
-    header: ClassVar = _HEADER
 
     @property
     def run(self) -> list[Decided]:
@@ -376,7 +355,8 @@ class Verdicts:
         """Writes the claims as Markdown, CSV and LaTeX, if there are any."""
         if not self.decided:
             return
-        rows = [each.cells for each in self.decided]
+        rows = [(of.id, outcome, of.statement, numbers, of.source, of.scope)
+                for of, outcome, numbers in self.decided]  # fmt: skip
         safe = [[table.markdown_text(text) for text in row] for row in rows]
         text = table.markdown(_HEADER, safe, names=len(_HEADER))
         write_beside(folder / "claims.md", f"### Claims\n\n{_RULE}\n\n{text}")

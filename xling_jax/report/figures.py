@@ -15,8 +15,8 @@ import json
 import re
 import textwrap
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from xling_jax.files import write_beside
-from xling_jax.report.frame import Curve, Measure, Row, decoded
+from xling_jax.report.frame import Curve, Measure, Row, Run, decoded, named_deep
 from xling_jax.report.prose import diverged_at
 
 if TYPE_CHECKING:
@@ -114,12 +114,6 @@ def new_figure(width: float, height: float) -> Figure:
     return Figure(figsize=size, dpi=DPI, layout="constrained", facecolor="white")
 
 
-def line_style(number: int) -> tuple[str, str]:
-    """The colour and the dashes of one among many lines."""
-    colours = len(COLOURS)
-    return COLOURS[number % colours], ("-", "--", ":", "-.")[number // colours % 4]
-
-
 class Line(NamedTuple):
     """One line of each panel: its name, its number, which decides its colour, and its curves."""
 
@@ -128,19 +122,16 @@ class Line(NamedTuple):
     curves: Mapping[str, Curve]
 
 
-def draw_line(axes: Axes, curve: Curve, label: str, colour: str, style: str = "-") -> None:
-    """A mean over training with its standard deviation as a band."""
-    mean, sd = np.array(curve.mean), np.array(curve.sd)
-    marker = "o" if len(mean) < 25 else None
-    axes.plot(curve.steps, mean, style, color=colour, label=label, marker=marker, ms=2.5, lw=1.4)
-    if sd.any():
-        axes.fill_between(curve.steps, mean - sd, mean + sd, color=colour, alpha=0.18, lw=0)
-
-
-def score_axis(axes: Axes, top: float = 1.0) -> None:
-    """The axis from 0 to 1, or to a lower `top`, that all scores share."""
-    axes.set_ylim(-0.02 * top, 1.02 * top)
-    axes.grid(axis="y", color=GRID, lw=0.6)
+def over_training(run: Run, label: str, shown: Collection[str] = ()) -> list[Line]:
+    """Every row of a run that has metrics during training, ended or not: those `shown`, or all;
+    `label` is filled with the row's name."""
+    found = []
+    for number, row in enumerate(run.row_names):
+        every = run.curves(row).items()
+        own = {name: curve for name, curve in every if not shown or name in shown}
+        if own:
+            found.append(Line(label.format(row), number, own))
+    return found
 
 
 def perplexity_axis(
@@ -243,14 +234,21 @@ def side_by_side(
 def _panel(
     axes: Axes, lines: Sequence[Line], name: str, top: float, limits: tuple[float, float] | None
 ) -> None:
-    """One metric of every line that has it."""
+    """One metric of every line that has it: its mean, with its standard deviation as a band."""
     from matplotlib.ticker import MaxNLocator
 
     found = [line for line in lines if name in line.curves]
     for line in found:
-        draw_line(axes, line.curves[name], line.label, *line_style(line.number))
+        steps, means, sds = map(np.array, line.curves[name])
+        turn, place = divmod(line.number, len(COLOURS))
+        axes.plot(steps, means, ("-", "--", ":", "-.")[turn % 4], color=COLOURS[place], lw=1.4,
+                  label=line.label, marker="o" if len(means) < 25 else None, ms=2.5)  # fmt: skip
+        if sds.any():
+            axes.fill_between(steps, means - sds, means + sds, color=COLOURS[place], alpha=0.18,
+                              lw=0)  # fmt: skip
     if _kind(name) == "score":
-        score_axis(axes, top)
+        axes.set_ylim(-0.02 * top, 1.02 * top)
+        axes.grid(axis="y", color=GRID, lw=0.6)
     elif _kind(name) == "perplexity":
         values = (value for line in found for value in line.curves[name].mean)
         perplexity_axis(axes, limits or round_limits(values))
@@ -266,13 +264,22 @@ class Entry(NamedTuple):
     message: str = ""
 
 
-def row_entry(row: Row, ours: Mapping[str, Measure], paper: Mapping[str, Measure]) -> Entry:
-    """A run's row, with its description, or the step at which it diverged."""
-    message = "" if ours or not row.diverged else diverged_at(row.diverged)
-    return Entry(row_label(row), ours, paper, message)
+def entries(
+    run: Run, names: Sequence[str], printed: Mapping[str, Mapping[str, Measure]] | None = None
+) -> list[Entry]:
+    """Those of a run's rows that have some metrics, and the paper's beside them; a row without any
+    says at which step it diverged, if it did."""
+    found = []
+    for row in run.rows.values():
+        ours, paper = ({name: value for name, value in named_deep(of).items() if name in names}
+                       for of in (row.metrics, (printed or {}).get(row.name, {})))  # fmt: skip
+        message = diverged_at(row.diverged) if row.diverged and not row.metrics else ""
+        if ours or message:
+            found.append(Entry(_row_label(row), ours, paper, message))
+    return found
 
 
-def row_label(row: Row) -> str:
+def _row_label(row: Row) -> str:
     """A row's name and what it changes, on a few short lines; the step of one that still trains."""
     description = "" if row.description == row.name else row.description.replace(";", "; ")
     text = f"{row.name}: {description}" if description else row.name
@@ -303,8 +310,7 @@ def bars(
     perplexity that has a panel of its own.
     """
     if top is None:
-        ours = [each for entry in shown for each in entry.ours.values()]
-        top = _top(each.mean + (each.sd or 0.0) for each in ours)
+        top = _top(x.mean + (x.sd or 0.0) for entry in shown for x in entry.ours.values())
     with house_style():
         figure = new_figure(8.6, 1.1 + 0.15 * bool(beside) + 0.4 * len(shown))
         ratios = (3, 1) if beside else (1,)
@@ -340,23 +346,20 @@ def _draw(
 ) -> None:
     """A number of every row with whiskers, and the paper's value as a hollow diamond: bars beside
     the rows' middle, or dots in it."""
-    at, middle = (0.0, True) if place is None else (place, False)
-    ours, paper = (
-        [(n + at, found[name]) for n, found in enumerate(of) if name in found]
-        for of in ([entry.ours for entry in shown], [entry.paper for entry in shown])
-    )
-    for n, found in ours:
-        if middle:
-            axes.scatter([found.mean], [n], s=12, color=colour, zorder=3)
-        else:
-            axes.barh([n], [found.mean], 0.9 * _BAR, color=colour, zorder=2)
-        if found.sd:
-            axes.errorbar([found.mean], [n], xerr=[found.sd], fmt="none", ecolor="#D55E00",
-                          elinewidth=0.9, capsize=1.5, zorder=3)  # fmt: skip
-    for n, found in paper:  # a face in white can be seen on a dark bar
-        face, size = ("none", 36) if middle else ("white", 13)
-        axes.scatter([found.mean], [n], s=size, marker="D", facecolors=face, edgecolors="black",
-                     lw=0.8, zorder=4, clip_on=False)  # fmt: skip
+    for number, entry in enumerate(shown):
+        n = number + (place or 0.0)
+        if found := entry.ours.get(name):
+            if place is None:
+                axes.scatter([found.mean], [n], s=12, color=colour, zorder=3)
+            else:
+                axes.barh([n], [found.mean], 0.9 * _BAR, color=colour, zorder=2)
+            if found.sd:
+                axes.errorbar([found.mean], [n], xerr=[found.sd], fmt="none", ecolor="#D55E00",
+                              elinewidth=0.9, capsize=1.5, zorder=3)  # fmt: skip
+        if found := entry.paper.get(name):  # a face in white can be seen on a dark bar
+            face, size = ("none", 36) if place is None else ("white", 13)
+            axes.scatter([found.mean], [n], s=size, marker="D", facecolors=face,
+                         edgecolors="black", lw=0.8, zorder=4, clip_on=False)  # fmt: skip
 
 
 def _legend(figure: Figure, shown: Sequence[Entry], scores: Sequence[Score], beside: str) -> None:
@@ -399,22 +402,20 @@ def digest(content: bytes) -> str:
 @cache
 def _programs(module: str) -> str:
     """What stands for everything but the numbers that a figure depends on."""
-    sources = [Path(each).read_bytes() for each in (__file__, module)]
-    versions = [version(name) for name in ("matplotlib", "numpy", "pillow")]
-    return digest(b"".join(sources) + " ".join(versions).encode())
+    sources = b"".join(Path(each).read_bytes() for each in (__file__, module))
+    versions = " ".join(map(version, ("matplotlib", "numpy", "pillow")))
+    return digest(sources + versions.encode())
 
 
 class Gallery:
-    """The figures in a folder, and what they were drawn from."""
+    """The figures in a folder, and what each was drawn from."""
 
     def __init__(self, folder: Path) -> None:
         """Reads the folder's record; one that is missing or damaged means that all is drawn."""
         self._folder = folder
-        try:
-            record = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            record = {}
-        self._record: dict[str, Any] = record if isinstance(record, dict) else {}
+        self._record: dict[str, str] = {}
+        with suppress(OSError, ValueError, TypeError):
+            self._record.update(json.loads((folder / _RECORD).read_text(encoding="utf-8")))
 
     def card(
         self, name: str, alt: str, draw: Callable[..., Figure | None], *inputs: Any,
@@ -431,24 +432,24 @@ class Gallery:
         if not can_draw():
             return []
         name = file_name(name)
+        paths = {end: self._folder / f"{name}.{end}" for end in ("svg", "png")}
         numbers = json.dumps(inputs if key is None else key, sort_keys=True, default=vars)
-        wanted = digest((_programs(inspect.getfile(draw)) + numbers).encode())
-        known = self._record.get(name)
-        if not isinstance(known, dict) or known.get("from") != wanted or (
-            known.get("files") not in ({}, self._files(name))
-        ):  # fmt: skip
-            figure = draw(*inputs)
-            if figure is not None:
+        source = (_programs(inspect.getfile(draw)) + numbers).encode()
+        if self._record.get(name) != _stamp(source, paths.values()):
+            if (figure := draw(*inputs)) is not None:
                 save(figure, self._folder, name)
-            known = {"from": wanted, "files": self._files(name) if figure is not None else {}}
-            self._record[name] = known
+            else:
+                for path in paths.values():
+                    path.unlink(missing_ok=True)
+            self._record[name] = _stamp(source, paths.values())
             record = json.dumps(self._record, indent=1, sort_keys=True)
             write_beside(self._folder / _RECORD, record)
-        if not known["files"]:
+        if not paths[kind].exists():
             return []
         mime = {"svg": "image/svg+xml", "png": "image/png"}[kind]
-        data = base64.b64encode((self._folder / f"{name}.{kind}").read_bytes()).decode()
-        return [Card(alt, f"data:{mime};base64,{data}", (f"{name}.svg", f"{name}.png"), wide)]
+        data = base64.b64encode(paths[kind].read_bytes()).decode()
+        files = tuple(path.name for path in paths.values())
+        return [Card(alt, f"data:{mime};base64,{data}", files, wide)]
 
     def curves(
         self, name: str, alt: str, lines: Sequence[Line], shown: Mapping[str, str], below: str
@@ -456,14 +457,10 @@ class Gallery:
         """A card with some lines `side_by_side`, those metrics that any of them has."""
         present = {metric for line in lines for metric in line.curves}
         shown = {metric: title for metric, title in shown.items() if metric in present}
-        if not shown:
-            return []
-        return self.card(name, alt, side_by_side, lines, shown, below, wide=len(shown) > 1)
+        wide = len(shown) > 1
+        return self.card(name, alt, side_by_side, lines, shown, below, wide=wide) if shown else []
 
-    def _files(self, name: str) -> dict[str, str] | None:
-        """What the folder has under a name; None if a file is missing."""
-        paths = [self._folder / f"{name}.{kind}" for kind in ("svg", "png")]
-        try:
-            return {path.name: digest(path.read_bytes()) for path in paths}
-        except OSError:
-            return None
+
+def _stamp(source: bytes, paths: Iterable[Path]) -> str:
+    """What stands for a figure's files and all that they were drawn from."""
+    return digest(source + b"".join(path.read_bytes() for path in paths if path.exists()))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
@@ -155,20 +155,22 @@ def measured(by_seed: Mapping[int, float], mean: float | None = None) -> Measure
     return Measure(mean, float(np.std(values)) if spread else None, len(values), by_seed)
 
 
-def mean_of(measures: Sequence[Measure]) -> Measure:
-    """The mean of at least one number, with the spread of it over seeds that all have."""
-    mean = fmean(each.mean for each in measures)
+def _joined(number: Callable[[list[float]], float], measures: Sequence[Measure]) -> Measure:
+    """A number made of several, with the spread of it over seeds that all have."""
+    mean = number([each.mean for each in measures])
     seeds = set.intersection(*(set(each.by_seed) for each in measures))
-    by_seed = {seed: fmean(each.by_seed[seed] for each in measures) for seed in sorted(seeds)}
+    by_seed = {seed: number([each.by_seed[seed] for each in measures]) for seed in sorted(seeds)}
     return measured(by_seed, mean) if by_seed else Measure(mean)
+
+
+def mean_of(measures: Sequence[Measure]) -> Measure:
+    """The mean of at least one number."""
+    return _joined(fmean, measures)
 
 
 def minus(first: Measure, second: Measure) -> Measure:
-    """A difference, with the spread of it over seeds that both have."""
-    seeds = [seed for seed in first.by_seed if seed in second.by_seed]
-    by_seed = {seed: first.by_seed[seed] - second.by_seed[seed] for seed in seeds}
-    mean = first.mean - second.mean
-    return measured(by_seed, mean) if by_seed else Measure(mean)
+    """A difference."""
+    return _joined(lambda both: both[0] - both[1], (first, second))
 
 
 class Curve(NamedTuple):

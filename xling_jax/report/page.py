@@ -1,7 +1,7 @@
 """A run's report as one HTML page that needs no other file; the template escapes everything.
 
-A page has sections, a section parts: a text, a list of notes, a `Table`, a `Grid`, `Verdicts` or a
-list of figures' cards. `page.html.j2` says how each of them looks.
+A page has sections, a section parts: a text, a list of notes, a `Table`, a `Grid`, `Verdicts` or
+`Figures`. `page.html.j2` says how each of them looks.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ from typing import Any, ClassVar
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from xling_jax.files import write_beside
+from xling_jax.report import table
+from xling_jax.report.claims import Verdicts
 from xling_jax.report.figures import Card, can_draw
 from xling_jax.report.frame import Row, Run
 from xling_jax.report.prose import plural
-from xling_jax.report.table import ABSENT, kind_of
+from xling_jax.report.table import ABSENT, Table, kind_of
 from xling_jax.runs.results import Record
 
 FOLDED = 12  # a table of more replicas than this is folded away
@@ -40,20 +42,15 @@ class Grid:
 
 
 @dataclass(frozen=True)
-class Notes:
-    """A list of sentences."""
-
-    texts: Sequence[str]
-    kind: ClassVar = "notes"
-
-
-@dataclass(frozen=True)
 class Figures:
     """Cards under what there is to say of them."""
 
     explanation: Sequence[str]
     cards: Sequence[Card]
     kind: ClassVar = "figures"
+
+    def __bool__(self) -> bool:
+        return bool(self.cards)
 
 
 @cache
@@ -67,13 +64,19 @@ def _template() -> Template:
     return environment.get_template("page.html.j2")
 
 
-def write(run: Run, state: str, sections: Mapping[str, Sequence[Any]]) -> Path:
-    """Writes `report/report.html`; returns its path.
+def write(
+    run: Run, state: str, sections: Mapping[str, Sequence[Any]], tables: Sequence[Table],
+    claims: Verdicts | None = None,
+) -> str:  # fmt: skip
+    """Writes `report/report.html` and the files of tables and claims; returns these as text.
 
-    `state` says how far the run is, and of what. Sections have their parts by heading; figures
-    without a card, and sections without any part are left out.
+    `state` says how far the run is, and of what. Sections have their parts by heading; parts that
+    are empty, and sections without any other are left out.
     """
-    drawn = {heading: list(filter(_is_there, parts)) for heading, parts in sections.items()}
+    folder, claims = run.workdir / "report", claims or Verdicts(())
+    table.write(tables, folder / "tables")
+    claims.write(folder / "tables")
+    drawn = {heading: list(filter(None, parts)) for heading, parts in sections.items()}
     if not can_draw():
         drawn["Figures"] = [NO_MATPLOTLIB]
     text = _template().render(
@@ -82,14 +85,8 @@ def write(run: Run, state: str, sections: Mapping[str, Sequence[Any]]) -> Path:
         running=in_training(run),
         sections={heading: parts for heading, parts in drawn.items() if parts},
     )
-    return write_beside(run.workdir / "report" / "report.html", text)
-
-
-def _is_there(part: Any) -> bool:
-    """Whether a part has anything to show."""
-    if isinstance(part, Figures | Notes):
-        return bool(part.cards if isinstance(part, Figures) else part.texts)
-    return bool(part)
+    write_beside(folder / "report.html", text)
+    return "\n".join(filter(None, [*map(table.to_terminal, tables), claims.to_terminal()]))
 
 
 def progress(run: Run) -> str:

@@ -6,8 +6,8 @@ The CSV keeps six digits; everything else has the digits of the papers.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from html import escape
 from itertools import groupby
 from pathlib import Path
@@ -33,32 +33,21 @@ _LATEX = {
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
 }  # fmt: skip
 _GREEK = {"mu": r"$\mu$", "align. F1": r"align. $F_1$"}
+Format = Callable[[float], str]
+
+whole: Format = "{:.0f}".format  # a number of things: 1000
+layer: Format = "L{:.0f}".format  # L8
+percent: Format = "{:.1f}".format  # 73.6
+
+
+def share(value: float, digits: str = ".3f") -> str:
+    """A score with three digits: .712, 1.000, -.050."""
+    return re.sub(r"^(-?)0\.", r"\1.", format(value, digits))
 
 
 def score(value: float) -> str:
-    """A score as the papers print it: .70, 1.00, -.05."""
-    sign, digits = "-" if value < 0 else "", f"{abs(value):.2f}"
-    return ".00" if digits == "0.00" else sign + digits.removeprefix("0")
-
-
-def share(value: float) -> str:
-    """A score with three digits: .712, 1.000, -.050."""
-    return re.sub(r"^(-?)0\.", r"\1.", f"{value:.3f}")
-
-
-def whole(value: float) -> str:
-    """A number of things: 1000."""
-    return f"{value:.0f}"
-
-
-def layer(value: float) -> str:
-    """A layer: L8."""
-    return f"L{value:.0f}"
-
-
-def percent(value: float) -> str:
-    """A score in percent: 73.6."""
-    return f"{value:.1f}"
+    """A score as the papers print it: .70, 1.00, -.05; never -.00."""
+    return share(value, "z.2f")
 
 
 def difference(value: float) -> str:
@@ -78,44 +67,36 @@ def perplexity_sd(value: float) -> str:
 
 
 # As the registry and files of tables name them.
-FORMATS = {
+FORMATS: dict[str, Format] = {
     "score": score, "share": share, "perplexity": perplexity, "whole": whole, "layer": layer,
 }  # fmt: skip
 
 
 class Column(NamedTuple):
-    """A column of numbers: the metric, how its means and standard deviations are written.
-
-    `short` is the title on the terminal.
-    """
+    """A column of numbers: the metric, how it is written, and `short`, the terminal's title."""
 
     title: str
     metric: str
-    show: Callable[[float], str] = score
+    show: Format = score
     group: str = ""
     short: str = ""
-    show_sd: Callable[[float], str] | None = None
 
     @classmethod
     def of(
         cls, name: str, group: str = "", title: str = "", short: str = "",
-        show: Callable[[float], str] | None = None,
+        show: Format | None = None,
     ) -> Column:  # fmt: skip
         """The column of a metric, with what the registry says of it where nothing else is said."""
         found = EVALUATORS[decoded(name).name]
-        show, sd = show or FORMATS[found.format], None
-        if found.unit == "perplexity":
-            sd = perplexity_sd
-        if not title:
-            title, short = found.heading, found.short
-        return cls(title, name, show, group or found.group, short, sd)
+        titles = (title, short) if title else (found.heading, found.short)
+        return cls(titles[0], name, show or FORMATS[found.format], group or found.group, titles[1])
 
     def texts(self, line: Line) -> tuple[str, str]:
         """Mean and standard deviation; an absent one is a dash, an absent sd empty."""
         found = line.cells.get(self.metric)
         if found is None:
             return ABSENT, ""
-        show_sd = self.show_sd or self.show
+        show_sd = perplexity_sd if self.show is perplexity else self.show
         return self.show(found.mean), "" if found.sd is None else show_sd(found.sd)
 
 
@@ -169,6 +150,23 @@ class Line:
         return [(kind_of(row), row), ("name", "" if description == row else description)]
 
 
+def published(module: str, source: str) -> tuple[Line, ...]:
+    """A paper's tables, from `published.csv` beside a module's file, whose columns are row,
+    description, table (its number, in `more`), perhaps seeds, and for each metric its name and
+    perhaps `NAME_sd`."""
+    frame = pd.read_csv(Path(module).with_name("published.csv"), dtype={"row": str})
+    names = [name for name in frame.columns[3:] if name != "seeds" and not name.endswith("_sd")]
+    found = []
+    for line in frame.astype(object).to_dict("records"):
+        present = {name: value for name, value in line.items() if not pd.isna(value)}
+        seeds = int(present["seeds"]) if "seeds" in present else None
+        cells = {name: Measure(present[name], present.get(f"{name}_sd"), seeds)
+                 for name in names if name in present}  # fmt: skip
+        found.append(Line(line["row"], line["description"], cells, source,
+                          str(seeds or ABSENT), more={"table": line["table"]}))  # fmt: skip
+    return tuple(found)
+
+
 @dataclass(frozen=True)
 class Table:
     """Columns, lines in the order of rows, and what a reader must know to read them.
@@ -191,11 +189,6 @@ class Table:
         return f"{self.title}: {self.caption}" if self.caption else self.title
 
     @property
-    def has_numbers(self) -> bool:
-        """Whether anything in it was measured."""
-        return any(line.cells for line in self.lines)
-
-    @property
     def groups(self) -> list[tuple[str, list[Column]]]:
         """Neighbouring columns with the same heading above them."""
         return [(name, list(own)) for name, own in groupby(self.columns, lambda c: c.group)]
@@ -203,15 +196,32 @@ class Table:
     @property
     def ends(self) -> list[str]:
         """What stands behind the numbers: the candidates and the seeds, where lines have them."""
-        return [name for name in ("candidates", "seeds") if any(
-            getattr(line, name) for line in self.lines)]  # fmt: skip
+        names = ("candidates", "seeds")
+        return [name for name in names if any(getattr(line, name) for line in self.lines)]
 
     def those_present(self, notes: Sequence[str] = ()) -> Table:
         """The same with those columns that any line has a number for, all while none has, and
         with notes."""
         names = {name for line in self.lines for name in line.cells}
         columns = [column for column in self.columns if column.metric in names or not names]
-        return Table(self.name, self.title, self.caption, columns, self.lines, notes)
+        return replace(self, columns=columns, notes=notes)
+
+    def rows(
+        self, escape: Callable[[str], str], number: Callable[[str, str, bool], str], span: str
+    ) -> Iterator[list[str]]:
+        """The cells of every line in a format.
+
+        Args:
+          escape: makes a text the format's.
+          number: makes mean, standard deviation and whether it is the best one the format's.
+          span: a message in place of that many numbers; filled with `number` and `text`.
+        """
+        for line in self.lines:
+            cells = [number(*c.texts(line), c.metric in line.best) for c in self.columns]
+            if line.message:
+                cells = [span.format(number=len(cells), text=escape(line.message))]
+            ends = [escape(getattr(line, name)) for name in self.ends]
+            yield [*map(escape, line.names), *cells, *ends]
 
 
 def row_line(run: Run, row: Row) -> Line:
@@ -257,14 +267,15 @@ def to_terminal(table: Table) -> str:
     numbers = ["   ".join(row) for row in zip(*groups, strict=True)] or ["", ""]
     above, title, *numbers = numbers
     numbers = [line.message or text for line, text in zip(lines, numbers, strict=True)]
-    names = [[f"  {line.source}" if table.is_stacked else plain(line.row) for line in lines]]
-    titles = ["" if table.is_stacked else "row"]
-    if not table.is_stacked:
-        names.append([plain(line.names[1]) for line in lines])
-        titles.append("what")
-    ends = [[getattr(line, name) for line in lines] for name in table.ends]
-    titles += [title, *("cand." if name == "candidates" else name for name in table.ends)]
-    grid = [[name, *cells] for name, cells in zip(titles, [*names, numbers, *ends], strict=True)]
+    if table.is_stacked:
+        grid = [["", *(f"  {line.source}" for line in lines)]]
+    else:
+        grid = [["row", *(plain(line.row) for line in lines)],
+                ["what", *(plain(line.names[1]) for line in lines)]]  # fmt: skip
+    grid.append([title, *numbers])
+    for name in table.ends:
+        short = "cand." if name == "candidates" else name
+        grid.append([short, *(getattr(line, name) for line in lines)])
     wide = [max(map(len, column)) for column in grid]
     head, *texts = ["  ".join(map(str.ljust, row, wide)) for row in zip(*grid, strict=True)]
     output = [table.heading, " " * (wide[0] + 2) + above if table.is_stacked else None, head]
@@ -290,20 +301,12 @@ def markdown(header: Sequence[str], rows: Iterable[Sequence[str]], names: int) -
 def to_markdown(table: Table) -> str:
     """Heading, table and notes."""
 
-    def number(column: Column, line: Line) -> str:
-        mean, sd = column.texts(line)
-        mean = f"**{mean}**" if column.metric in line.best else mean
-        return f"{mean} ±{sd}" if sd else mean
+    def number(mean: str, sd: str, is_best: bool) -> str:
+        return (f"**{mean}**" if is_best else mean) + (f" ±{sd}" if sd else "")
 
-    rows = []
-    for line in table.lines:
-        numbers = [number(column, line) for column in table.columns]
-        if line.message:
-            numbers = [line.message] + [""] * (len(table.columns) - 1)
-        ends = [getattr(line, name) for name in table.ends]
-        rows.append([*map(markdown_text, line.names), *numbers, *ends])
     titles = [f"{c.title} ({c.group})" if c.group else c.title for c in table.columns]
     header = ["row", "description", *map(markdown_text, titles), *table.ends]
+    rows = table.rows(markdown_text, number, "{text}" + " | " * (len(titles) - 1))
     notes = "".join(f"* {markdown_text(note)}\n" for note in table.notes)
     heading = markdown_text(table.heading)
     return f"### {heading}\n\n{markdown(header, rows, names=2)}" + (f"\n{notes}" if notes else "")
@@ -320,13 +323,11 @@ def to_csv(table: Table) -> str:
     for line in table.lines:
         row: dict[str, object] = {"row": line.row, "description": line.description}
         row |= {"source": line.source, **line.more}
-        for column in table.columns:
-            found = line.cells.get(column.metric)
-            row[column.metric] = found and f"{found.mean:.6g}"
+        for name in (column.metric for column in table.columns):
+            found = line.cells.get(name)
+            row[name] = found and f"{found.mean:.6g}"
             if has_seeds:
-                row[f"{column.metric}_sd"] = (
-                    None if found is None or found.sd is None else f"{found.sd:.6g}"
-                )
+                row[f"{name}_sd"] = f"{found.sd:.6g}" if found and found.sd is not None else None
         if "candidates" in table.ends:
             row["candidates"] = "" if line.candidates == ABSENT else line.candidates
         if has_seeds:
@@ -361,15 +362,13 @@ def latex(title: str, columns: str, head: Sequence[str], rows: Iterable[Sequence
     return "\n".join(lines) + "\n"
 
 
-def _latex_number(column: Column, line: Line) -> str:
-    """The mean, and its standard deviation below the line."""
-    mean, sd = column.texts(line)
-    mean = rf"\textbf{{{mean}}}" if column.metric in line.best else latex_text(mean)
-    return f"{mean}$_{{{sd}}}$" if sd else mean
-
-
 def to_latex(table: Table) -> str:
     """A `tabular` with the groups above the columns; the notes follow as comments."""
+
+    def number(mean: str, sd: str, is_best: bool) -> str:
+        mean = rf"\textbf{{{mean}}}" if is_best else latex_text(mean)
+        return f"{mean}$_{{{sd}}}$" if sd else mean
+
     above, rules, place = ["", ""], "", 3
     for group, own in table.groups:
         last = place + len(own) - 1
@@ -377,18 +376,11 @@ def to_latex(table: Table) -> str:
         title = rf"\multicolumn{{{len(own)}}}{{c}}{{{latex_text(group)}}}"
         above += [title] if group else [""] * len(own)
         place = last + 1
-    above += [""] * len(table.ends)
     titles = [_GREEK.get(column.title, latex_text(column.title)) for column in table.columns]
     head = [" & ".join(["row", "description", *titles, *table.ends]) + r" \\"]
     if rules:
-        head = [" & ".join(above) + r" \\", rules, *head]
-    rows = []
-    for line in table.lines:
-        numbers = [_latex_number(column, line) for column in table.columns]
-        if line.message:
-            numbers = [rf"\multicolumn{{{len(numbers)}}}{{l}}{{{latex_text(line.message)}}}"]
-        ends = [latex_text(getattr(line, name)) for name in table.ends]
-        rows.append([*map(latex_text, line.names), *numbers, *ends])
+        head = [" & ".join(above + [""] * len(table.ends)) + r" \\", rules, *head]
+    rows = table.rows(latex_text, number, r"\multicolumn{{{number}}}{{l}}{{{text}}}")
     columns = "ll" + "r" * (len(table.columns) + len(table.ends))
     text = latex(table.heading, columns, head, rows)
     return text + "".join(f"% {plain(note)}\n" for note in table.notes)
@@ -396,7 +388,7 @@ def to_latex(table: Table) -> str:
 
 def write(tables: Iterable[Table], folder: Path) -> None:
     """Writes tables as Markdown, CSV and LaTeX."""
+    formats = {"md": to_markdown, "csv": to_csv, "tex": to_latex}
     for table in tables:
-        write_beside(folder / f"{table.name}.md", to_markdown(table))
-        write_beside(folder / f"{table.name}.csv", to_csv(table))
-        write_beside(folder / f"{table.name}.tex", to_latex(table))
+        for kind, written in formats.items():
+            write_beside(folder / f"{table.name}.{kind}", written(table))

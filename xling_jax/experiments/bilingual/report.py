@@ -10,28 +10,17 @@ from typing import Any
 
 from xling_jax.corpora.sources import SYNTHETIC
 from xling_jax.evaluators.registry import DICTIONARY, EVALUATORS, SENTENCES, names
-from xling_jax.report import page, table
-from xling_jax.report.figures import COLOURS, Card, Gallery, Line, Score, bars, row_entry
-from xling_jax.report.frame import (
-    Curve,
-    Measure,
-    Row,
-    Run,
-    by_language,
-    by_layer,
-    curve_of,
-    decoded,
-    explained,
-    read_run,
-)
+from xling_jax.report import figures, frame, page, table
+from xling_jax.report.figures import Card, Gallery, Line, Score
+from xling_jax.report.frame import Curve, Measure, Run, by_language
 from xling_jax.report.prose import listed, plural, spread, written
-from xling_jax.report.table import Column, Table, share, whole
+from xling_jax.report.table import Column, Table
 
 TASKS = {name: EVALUATORS[name].title for name in names(SENTENCES, DICTIONARY)}
 PERPLEXITY = "perplexity_dev"
 SCORES = (
-    Score("retrieval", TASKS["retrieval"], COLOURS[0]),
-    Score("words", TASKS["words"], COLOURS[5]),
+    Score("retrieval", TASKS["retrieval"], figures.COLOURS[0]),
+    Score("words", TASKS["words"], figures.COLOURS[5]),
 )
 
 
@@ -40,19 +29,18 @@ def write(workdir: Path) -> str:
 
     Raises `ValueError` naming file and line where a stored result cannot be read.
     """
-    run = read_run(workdir)
+    run = frame.read_run(workdir)
     said, gallery = _texts_of(run), Gallery(workdir / "report" / "figures")
     shown, texts = result(run, said["Notes"]), said.get("Texts", [])
-    table.write([shown], workdir / "report" / "tables")
     sections: dict[str, list[Any]] = {
         "Overview": [page.Figures(said["Overview"], _overview(run, gallery))],
-        "Results": [shown, page.Notes(shown.notes), page.all_metrics(run)],
+        "Results": [shown, shown.notes, page.all_metrics(run)],
         "By layer": [page.Figures(said["By layer"], _by_layer(run, gallery))],
         "Training": [page.Figures(said["Training"], _training(run, gallery))],
         "What was run": page.settings(run, run.field("vocabulary"), without_texts=" ".join(texts)),
     }
-    page.write(run, " ".join([page.progress(run), *said.get("Setting", ()), *texts]), sections)
-    return table.to_terminal(shown)
+    state = " ".join([page.progress(run), *said.get("Setting", ()), *texts])
+    return page.write(run, state, sections, [shown])
 
 
 def result(run: Run, notes: Sequence[str]) -> Table:
@@ -62,23 +50,20 @@ def result(run: Run, notes: Sequence[str]) -> Table:
         for name in languages(run)
     ]
     columns += map(Column.of, TASKS)
-    columns += [
-        Column("pieces", "anchors", whole, "anchors", "anchors"),
-        Column("tokens", "anchor_tokens", share, "anchors", "their tokens"),
-    ]
-    lines = [_line(run, row) for row in run.rows.values()]
+    columns.append(Column.of("anchors", "anchors", "pieces", "anchors"))
+    columns.append(Column.of("anchor_tokens", "anchors", "tokens", "their tokens"))
+    lines = []
+    for row in run.rows.values():
+        line = table.row_line(run, row)
+        more = f" ({len(row.diverged)} diverged)" if row.diverged else ""
+        more += " (in training)" if row.is_so_far else ""
+        lines.append(replace(line, seeds=line.seeds + more))
     caption = "held-out perplexity, translations found, anchors"
     return Table("table1", "Rows", caption, columns, lines).those_present(notes)
 
 
 def _perplexity(value: float) -> str:
     return f"{value:.2f}" if value < 99.995 else table.perplexity(value)
-
-
-def _line(run: Run, row: Row) -> table.Line:
-    line = table.row_line(run, row)
-    diverged = f" ({len(row.diverged)} diverged)" if row.diverged else ""
-    return replace(line, seeds=line.seeds + diverged + " (in training)" * row.is_so_far)
 
 
 def languages(run: Run) -> list[str]:
@@ -90,24 +75,19 @@ def languages(run: Run) -> list[str]:
 def curves_by_layer(metrics: Mapping[str, Measure]) -> dict[str, dict[str, Curve]]:
     """For each other language, the scores of a row over layers: `{language: {task: curve}}`."""
     found: dict[str, dict[str, Curve]] = {}
-    for task, language in dict.fromkeys((m.name, m.language) for m in map(decoded, metrics)):
-        values = by_layer(metrics, task, language)
+    for task, language in dict.fromkeys((m.name, m.language) for m in map(frame.decoded, metrics)):
+        values = frame.by_layer(metrics, task, language)
         if task in TASKS and language and values:
-            found.setdefault(language, {})[task] = curve_of(values)
+            found.setdefault(language, {})[task] = frame.curve_of(values)
     return found
 
 
 def _overview(run: Run, gallery: Gallery) -> list[Card]:
-    shown = []
-    for row in run.rows.values():
-        ours = {score.name: row.metrics[score.name] for score in SCORES
-                if score.name in row.metrics}  # fmt: skip
-        if ours or (row.diverged and not row.metrics):
-            shown.append(row_entry(row, ours, {}))
+    shown = figures.entries(run, [score.name for score in SCORES])
     if not any(entry.ours for entry in shown):
         return []
-    alt = "Every row: sentence retrieval and word translation"
-    return gallery.card("rows", alt, bars, shown, SCORES, "score, mean over layers", wide=True)
+    alt, below = "Every row: sentence retrieval and word translation", "score, mean over layers"
+    return gallery.card("rows", alt, figures.bars, shown, SCORES, below, wide=True)
 
 
 def over_layers(run: Run) -> dict[str, list[Line]]:
@@ -130,20 +110,10 @@ def _by_layer(run: Run, gallery: Gallery) -> list[Card]:
     return cards
 
 
-def over_training(run: Run) -> list[Line]:
-    """The metrics of every row over training steps."""
-    every = [(number, name, run.curves(name)) for number, name in enumerate(run.row_names)]
-    return [Line(name, number, own) for number, name, own in every if own]
-
-
 def _training(run: Run, gallery: Gallery) -> list[Card]:
-    shown = {f"{PERPLEXITY}_{name}": f"held-out perplexity, {name}" for name in languages(run)}
-    shown = TASKS | shown
-    lines = [
-        line._replace(curves={name: curve for name, curve in line.curves.items() if name in shown})
-        for line in over_training(run)
-    ]
-    lines = [line for line in lines if line.curves]
+    shown = TASKS | {f"{PERPLEXITY}_{name}": f"held-out perplexity, {name}"
+                     for name in languages(run)}  # fmt: skip
+    lines = figures.over_training(run, "{}", shown)
     return gallery.curves("training", "Every row over training", lines, shown, "training step")
 
 
@@ -160,10 +130,13 @@ def _texts_of(run: Run) -> dict[str, list[str]]:
             scored.append(f"{row} {at}{f' of {total:,}' if total else ''}")
         if any(r.scored_at is None for r in ended):
             older.append(row)
+    seeds, scale = sorted({seed for _, seed in run.planned}), run.config.get("scale")
+    setting = (seeds and plural("seed", seeds), scale and f"scale {scale}",
+               named and plural("language", named))  # fmt: skip
     found = written(
         __file__,
         names={name for row in rows for name in row.metrics},
-        notes=explained(name for row in rows for name in row.metrics),
+        notes=frame.explained(name for row in rows for name in row.metrics),
         seeds=max((len(row.seeds) for row in rows), default=0),
         languages=named,
         over=["both directions", _layers(run), *["all languages"] * (len(named) > 2)],
@@ -171,7 +144,7 @@ def _texts_of(run: Run) -> dict[str, list[str]]:
         cut=[f"{100 * share:.0f} % ({name})" for name, share in cut.items() if share],
         scored=scored,
         older=older,
-        setting=_setting(run),
+        setting=list(filter(None, setting)),
         **_sources(run),
     )
     return found | {"Notes": [*found["Notes"], *page.row_notes(rows)]}
@@ -211,14 +184,6 @@ def _among(run: Run, task: str, things: str) -> str:
     if len(set(map(frozenset, found.values()))) == 1:
         each = [f"{spread(next(iter(found.values())))} {things}"]
     return f", among {listed(each)} (chance: about {1 / least:.2g})"
-
-
-def _setting(run: Run) -> list[str]:
-    """Seeds, scale and languages."""
-    seeds, found = sorted({seed for _, seed in run.planned}), languages(run)
-    parts = [plural("seed", seeds)] if seeds else []
-    parts += [f"scale {scale}"] if (scale := run.config.get("scale")) else []
-    return parts + ([plural("language", found)] if found else [])
 
 
 def _sources(run: Run) -> dict[str, Any]:

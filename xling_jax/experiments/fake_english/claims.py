@@ -8,23 +8,14 @@ the mean of retrieval and translation at both layers. Curves count mu as 0 befor
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from xling_jax.experiments.fake_english import published
 from xling_jax.experiments.fake_english.figures import position_similarities
 from xling_jax.report import claims
-from xling_jax.report.claims import (
-    ON_CURVES,
-    ON_POSITIONS,
-    Curves,
-    Decided,
-    Evidence,
-    Missing,
-    Quantity,
-    RowEvidence,
-)
+from xling_jax.report.claims import Curves, Decided, Evidence, Missing, Quantity, RowEvidence
 from xling_jax.report.frame import Curve, Measure, Run, decoded, measured, named_deep
 from xling_jax.runs.results import array_files, read_arrays
 
@@ -48,7 +39,12 @@ def _on_curves(
         seeds = {s: number(evidence, c) for s, c in found.seed_curves.items() if usable(c)}
         return measured(seeds, number(evidence, found.curves))
 
-    return Quantity(name, row, read, ON_CURVES, others)
+    return Quantity(name, row, read, others)
+
+
+def _mu_at(curves: Curves, step: float) -> float:
+    """Mu on a straight line between evaluations."""
+    return float(np.interp(step, curves["mu"].steps, curves["mu"].mean))
 
 
 def _reached(curve: Curve, target: float) -> float:
@@ -70,28 +66,24 @@ def half_way(row: str, of: str = "") -> Quantity:
         return _reached(mu, final / 2) / mu.steps[-1]
 
     whose = f"the final mu of row {of}" if of else "its final mu"
-    others = (of,) if of else ()
-    return _on_curves(f"share of training until half of {whose}", row, ("mu",), number, *others)
+    name = f"share of training until half of {whose}"
+    return _on_curves(name, row, ("mu",), number, *filter(None, [of]))
 
 
 def mu_after(row: str, part: str) -> Quantity:
-    """Mu after a share of training, on a straight line between evaluations."""
+    """Mu after a share of training."""
     share = float(part)
-
-    def number(_: Evidence, curves: Curves) -> float:
-        mu = curves["mu"]
-        return float(np.interp(share * mu.steps[-1], mu.steps, mu.mean))
-
-    return _on_curves(f"mu after {100 * share:g} % of training", row, ("mu",), number)
+    return _on_curves(f"mu after {100 * share:g} % of training", row, ("mu",),
+                      lambda _, curves: _mu_at(curves, share * curves["mu"].steps[-1]))  # fmt: skip
 
 
 def mu_at_best_dev(row: str) -> Quantity:
     """The part of its final mu that a row has at the evaluation with the lowest dev perplexity."""
 
     def number(_: Evidence, curves: Curves) -> float:
-        dev, mu = curves["perplexity_dev"], curves["mu"]
-        best = float(np.interp(dev.steps[int(np.argmin(dev.mean))], mu.steps, mu.mean))
-        return best / mu.mean[-1] if mu.mean[-1] > 0 else math.nan
+        dev, final = curves["perplexity_dev"], curves["mu"].mean[-1]
+        best = _mu_at(curves, dev.steps[int(np.argmin(dev.mean))])
+        return best / final if final > 0 else math.nan
 
     name = "part of its final mu at its lowest dev perplexity"
     return _on_curves(name, row, ("mu", "perplexity_dev"), number)
@@ -134,38 +126,23 @@ def matching_positions(row: str, start: str, end: str) -> Quantity:
         near = np.abs(cosines.argmax(axis=1) - np.arange(first, last + 1)) <= 1
         return measured({seed: float(near.mean())})
 
-    return Quantity(f"share of positions {first} to {last} that match", row, read, ON_POSITIONS)
+    return Quantity(f"share of positions {first} to {last} that match", row, read)
 
 
-QUANTITIES: Mapping[str, Callable[..., Quantity]] = {
-    "half_way": half_way,
-    "mu_after": mu_after,
-    "mu_at_best_dev": mu_at_best_dev,
-    "fit_at_half_way": fit_at_half_way,
-    "matching_positions": matching_positions,
-}
-CLAIMS = claims.load(__file__, QUANTITIES)
-
-
-def decide(evidence: Evidence) -> list[Decided]:
-    """Every claim's verdict, always in the same order."""
-    return [claim.decide(evidence) for claim in CLAIMS]
+_QUANTITIES = (half_way, mu_after, mu_at_best_dev, fit_at_half_way, matching_positions)
+CLAIMS = claims.load(__file__, {each.__name__: each for each in _QUANTITIES})
 
 
 def of(run: Run) -> list[Decided]:
     """Every claim with its verdict on a run; none for a run of another experiment."""
-    return decide(of_run(run)) if run.experiment == published.EXPERIMENT else []
-
-
-def of_paper() -> Evidence:
-    """The printed numbers."""
-    return claims.of_paper(published.LINES)
+    if run.experiment != published.EXPERIMENT:
+        return []
+    evidence = of_run(run)
+    return [claim.decide(evidence) for claim in CLAIMS]
 
 
 def of_run(run: Run) -> Evidence:
     """A run's rows that have ended; one with a seed still to come decides nothing."""
-    if run.experiment != published.EXPERIMENT:
-        return Evidence({}, elsewhere=f"not a run of {published.EXPERIMENT}")
     found, unusable = {}, {}
     for name, row in run.rows.items():
         planned = run.seeds_planned(name)

@@ -23,7 +23,7 @@ class Experiment:
         config: ml_collections.ConfigDict,
         workdir: Path,
         source: Callable[[ml_collections.ConfigDict], Source] = read,
-        report: Callable[[Path], str] = report.report,
+        report: Callable[[Path], str] = report.write,
     ):
         """Reads the texts, and opens the workdir or refuses it; stores nothing unless all is well.
 

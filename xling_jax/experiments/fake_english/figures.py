@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from xling_jax.experiments.fake_english import published
-from xling_jax.experiments.fake_english.search import CRITERIA, Trial
+from xling_jax.experiments.fake_english.published import CRITERIA, Trial
 from xling_jax.records import Identity
 from xling_jax.report.figures import COLOURS, SHARED, Line, house_style, new_figure, side_by_side
 from xling_jax.report.frame import curve_of

@@ -8,11 +8,13 @@ that is evaluated: `deep` in the names of metrics.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
-from xling_jax.report import published
-from xling_jax.report.published import Printed
+from xling_jax.evaluators.registry import EVALUATORS
+from xling_jax.report import table
+from xling_jax.report.frame import Row, Run
+from xling_jax.report.table import Line
 
 SOURCE = "D&S 2020"
 TITLE = "Dufter & Schütze 2020"
@@ -22,11 +24,14 @@ SEEDS = (0, 42, 43, 100, 101)
 CANDIDATES = 10_000
 TRAINING_SENTENCES = 17_178
 EXPERIMENT = "fake_english"
-LINES = published.read(Path(__file__).with_name("published.csv"))
-METRICS = tuple(LINES[0].metrics)
+LINES = tuple(
+    replace(line, candidates=str(CANDIDATES), more={**line.more, "deep_layer": DEEP_LAYER})
+    for line in table.published(__file__, SOURCE)
+)
+METRICS = tuple(LINES[0].cells)
 
-# The search of appendix C.3 (criterion: perplexity), of which the paper prints no figures: what was
-# tried, by the modification that sets it, and what was chosen.
+# The search of appendix C.3, of which the paper prints no figures: what was tried, by the
+# modification that sets it, what was chosen, and by which metrics.
 LEARNING_RATE, EPOCHS = "learning-rate", "epochs"
 TRIED = {
     LEARNING_RATE: {
@@ -37,6 +42,7 @@ TRIED = {
 }  # fmt: skip
 CHOSEN = {LEARNING_RATE: 2e-3, EPOCHS: 100.0}
 SEARCH = {row: f"{name}[{value}]" for name, by in TRIED.items() for row, value in by.items()}
+CRITERIA = ("perplexity_train", "perplexity_dev")
 
 
 @dataclass(frozen=True)
@@ -57,14 +63,14 @@ class Layout:
         """The title as part of a file's name."""
         return self.title.lower().replace(" ", "")
 
-    def find(self, row: str) -> Printed | None:
+    def find(self, row: str) -> Line | None:
         """The printed line of a row in this table."""
-        found = (line for line in LINES if (line.table, line.row) == (self.number, row))
+        found = (line for line in LINES if (line.more["table"], line.row) == (self.number, row))
         return next(found, None)
 
 
 _FIRST, _SECOND, _LONG = (
-    tuple(line.row for line in LINES if line.table == number) for number in (1, 2, 10)
+    tuple(line.row for line in LINES if line.more["table"] == number) for number in (1, 2, 10)
 )
 LAYOUTS = (
     Layout("Table 1", "Architecture, word order, model size", _FIRST, _FIRST, 1),
@@ -76,6 +82,15 @@ LAYOUTS = (
 ORDER = tuple(dict.fromkeys(row for layout in LAYOUTS for row in layout.rows))
 
 
+def find(experiment: str, row: str) -> Line | None:
+    """The paper's line for a row of an experiment, or None.
+
+    Where tables repeat a row, the first of Tables 1, 2 and 10 counts.
+    """
+    lines = LINES if experiment == EXPERIMENT else ()
+    return next((line for line in lines if line.row == row), None)
+
+
 def tried(description: str) -> tuple[str, float] | None:
     """What a row that differs in one hyperparameter alone tries, as `("epochs", 20.0)`, or None."""
     match = re.fullmatch(rf"({LEARNING_RATE}|{EPOCHS})\[(.+)\]", description.strip())
@@ -85,10 +100,41 @@ def tried(description: str) -> tuple[str, float] | None:
         return None
 
 
-def find(experiment: str, row: str) -> Printed | None:
-    """The paper's line for a row of an experiment, or None.
+class Trial(NamedTuple):
+    """A value that was tried, and the row that tried it."""
 
-    Where tables repeat a row, the first of Tables 1, 2 and 10 counts.
+    value: float
+    row: Row
+
+
+def trials(run: Run) -> dict[str, list[Trial]]:
+    """The trials of each hyperparameter that has any, in the order of their values.
+
+    The original row is one of them, at the config's own value, unless another row tries that.
     """
-    lines = LINES if experiment == EXPERIMENT else ()
-    return next((line for line in lines if line.row == row), None)
+    rows, found = run.rows.values(), {}
+    every = [(tried(row.description or SEARCH.get(row.name, "")), row) for row in rows]
+    for name, field in {LEARNING_RATE: "learning_rate", EPOCHS: "epochs"}.items():
+        own = [Trial(what[1], row) for what, row in every if what and what[0] == name]
+        usual = run.setting("training", field)
+        if own and usual is not None and usual not in {trial.value for trial in own}:
+            own += [Trial(usual, row) for row in rows if row.description == "original"]
+        if own:
+            found[name] = sorted(own, key=lambda trial: trial.value)
+    return found
+
+
+def best(run: Run) -> dict[str, frozenset[str]]:
+    """The metrics in which a row is the best of the values tried, by row.
+
+    Only rows that have ended are compared, and at least two of them.
+    """
+    marks: dict[str, frozenset[str]] = {}
+    for own in trials(run).values():
+        for metric in CRITERIA:
+            known = [t.row for t in own if not t.row.running and metric in t.row.metrics]
+            if len(known) > 1:
+                better = max if EVALUATORS[metric].more_is_better else min
+                best = better(known, key=lambda row: row.metrics[metric].mean)
+                marks[best.name] = marks.get(best.name, frozenset()) | {metric}
+    return marks

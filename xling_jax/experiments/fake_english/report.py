@@ -13,34 +13,18 @@ from pathlib import Path
 from typing import Any
 
 from xling_jax.evaluators.registry import EVALUATORS, PIECES, SENTENCES, TOKENS, names
-from xling_jax.experiments.fake_english import claims, figures, published, search
-from xling_jax.experiments.fake_english.published import Layout, Printed
+from xling_jax.experiments.fake_english import claims, published
+from xling_jax.experiments.fake_english.figures import (
+    over_values,
+    position_similarity,
+    token_embeddings,
+)
+from xling_jax.experiments.fake_english.published import Layout
 from xling_jax.files import write_beside
-from xling_jax.report import page, table
+from xling_jax.report import figures, frame, page, table
 from xling_jax.report.claims import Verdicts
-from xling_jax.report.figures import (
-    COLOURS,
-    Card,
-    Gallery,
-    Line,
-    Score,
-    bars,
-    digest,
-    round_limits,
-    row_entry,
-    side_by_side,
-    thinned,
-)
-from xling_jax.report.frame import (
-    DEEP,
-    Curve,
-    Run,
-    decoded,
-    deep_layer,
-    explained,
-    named_deep,
-    read_run,
-)
+from xling_jax.report.figures import Card, Gallery, Line, Score
+from xling_jax.report.frame import Curve, Run
 from xling_jax.report.prose import written
 from xling_jax.report.table import ABSENT, Column, Table
 from xling_jax.runs.results import array_files
@@ -53,13 +37,13 @@ _SEARCH = published.LAYOUTS[-1]
 _OTHERS = Layout("Other rows", "", (), ())
 _WHOLE = Layout("Results", "", (), ())
 _SCORES = (
-    Score(f"retrieval_{DEEP}", "retrieval", COLOURS[0]),
-    Score(f"translation_{DEEP}", "translation", COLOURS[5]),
+    Score(f"retrieval_{frame.DEEP}", "retrieval", figures.COLOURS[0]),
+    Score(f"translation_{frame.DEEP}", "translation", figures.COLOURS[5]),
     Score("mu", "mu", "#333333"),
 )
 _MEASURED = names(SENTENCES, PIECES, TOKENS)  # at layers
 _PRINTED = [
-    name for name in dict.fromkeys(decoded(each).name for each in published.METRICS)
+    name for name in dict.fromkeys(frame.decoded(each).name for each in published.METRICS)
     if name in _MEASURED
 ]  # fmt: skip
 # The lines of a row's own curves: metric and the number of its colour, the deeper layer's lines
@@ -69,64 +53,42 @@ _CURVES = {
     **{
         f"{name}_{layer}": dashes + number % 3 + 12 * (number // 3)
         for number, name in enumerate(_MEASURED)
-        for layer, dashes in ((DEEP, 0), ("0", 6))
+        for layer, dashes in ((frame.DEEP, 0), ("0", 6))
     },
 }
-_FITS = ("perplexity_train", "perplexity_dev")
+_FITS = published.CRITERIA
 
 
-def write(workdir: Path) -> Path:
+def write(workdir: Path) -> str:
     """Writes `report/report.html`, `report/tables/` and `report/figures/` of a run, ended or not.
 
-    Only figures whose numbers changed are drawn anew. Returns the page's path. Raises `ValueError`
-    naming file and line where a stored result cannot be read; arrays that cannot are named on the
-    page.
+    Only figures whose numbers changed are drawn anew. Returns the tables, what became of the
+    claims, and the notes as text. Raises `ValueError` naming file and line where a stored result
+    cannot be read; arrays that cannot are named on the page.
     """
-    return _write(read_run(workdir, published.ORDER))
-
-
-def report(workdir: Path) -> str:
-    """Writes the report of a run; returns its tables, their notes and what became of the claims."""
-    run = read_run(workdir, published.ORDER)
-    _write(run)
-    return terminal(run)
-
-
-def terminal(run: Run) -> str:
-    """The tables of a run, what became of the claims, and the notes, for the terminal."""
-    notes = [
-        textwrap.fill(note, table.WIDTH, subsequent_indent="  ") for note in whole_table(run).notes
-    ]
-    parts = [*map(table.to_terminal, tables(run)), Verdicts(claims.of(run)).to_terminal()]
-    return "\n".join([*filter(None, parts), "\n".join([*notes, ""])])
-
-
-def _write(run: Run) -> Path:
-    folder, gallery = run.workdir / "report", Gallery(run.workdir / "report" / "figures")
-    shown, verdicts = tables(run), Verdicts(claims.of(run))
-    table.write(shown, folder / "tables")
-    write_beside(folder / "tables" / "results.csv", table.to_csv(whole_table(run)))
-    verdicts.write(folder / "tables")
-    notes = whole_table(run).notes if shown else ()
-    training = [*_together(run, gallery), *_curves(run, gallery), *_loss(run, gallery)]
-    overview, said = _overview(run, gallery), _texts(run)
+    run = frame.read_run(workdir, published.ORDER)
+    gallery = Gallery(workdir / "report" / "figures")
+    shown, whole, said = tables(run), whole_table(run), _texts(run)
+    verdicts = Verdicts(claims.of(run))
+    write_beside(workdir / "report" / "tables" / "results.csv", table.to_csv(whole))
+    overview = page.Figures(said["Overview"], _overview(run, gallery))
     sections: dict[str, list[Any]] = {
-        "Overview": [
-            page.Figures(said["Overview"], overview) if overview else "Nothing to draw yet."
-        ],
-        "Results": [*shown, page.Notes(notes), page.all_metrics(run)],
+        "Overview": [overview or "Nothing to draw yet."],
+        "Results": [*shown, list(whole.notes if shown else ()), page.all_metrics(run)],
         "Claims": [verdicts] if verdicts.decided else [],
         "Search": [page.Figures(said["Search"], _searched(run, gallery))],
-        "Training": [page.Figures(said["Training"], training)],
-        "Token embeddings": _stored(
-            run, gallery, "tokens", figures.token_embeddings, said["Token embeddings"]
-        ),
-        "Position similarities": _stored(
-            run, gallery, "positions", figures.position_similarity, said["Position similarities"]
-        ),
-        "What was run": page.settings(run, run.config.get("vocabulary")),
+        "Training": [page.Figures(said["Training"], _training(run, gallery))],
     }
-    return page.write(run, page.progress(run), sections)
+    for heading, name, draw in (
+        ("Token embeddings", "tokens", token_embeddings),
+        ("Position similarities", "positions", position_similarity),
+    ):
+        cards, errors = _stored(run, gallery, name, draw)
+        sections[heading] = [page.Figures(said[heading], cards), *errors]
+    sections["What was run"] = page.settings(run, run.config.get("vocabulary"))
+    text = page.write(run, page.progress(run), sections, shown, verdicts)
+    notes = [textwrap.fill(note, table.WIDTH, subsequent_indent="  ") for note in whole.notes]
+    return "\n".join([*filter(None, [text]), *notes, ""])
 
 
 def tables(run: Run) -> list[Table]:
@@ -135,7 +97,7 @@ def tables(run: Run) -> list[Table]:
     if run.experiment != published.EXPERIMENT:
         return [_table(run, _WHOLE, trained)] if trained else []
     rest = [name for name in trained if name not in published.ORDER]
-    tried = [name for name in rest if search.is_trial(name, run.description(name))]
+    tried = [name for name in rest if published.tried(run.description(name))]
     found = []
     for layout in published.LAYOUTS:
         more = tried if layout is _SEARCH else []
@@ -154,49 +116,40 @@ def whole_table(run: Run) -> Table:
 
 def _by_value(run: Run, names: Sequence[str]) -> list[str]:
     """The rows of the search: the original, then learning rates, then epochs, ascending."""
-    sets = [trial.row.name for trials in search.series(run).values() for trial in trials]
-    others = [name for name in names if not search.is_trial(name, run.description(name))]
+    sets = [trial.row.name for own in published.trials(run).values() for trial in own]
+    others = [name for name in names if not (
+        name in published.SEARCH or published.tried(run.description(name)))]  # fmt: skip
     return list(dict.fromkeys([*others, *(name for name in sets if name in names), *names]))
 
 
 def _table(run: Run, layout: Layout, names: Sequence[str]) -> Table:
-    best = search.best(run) if layout in (_SEARCH, _WHOLE) else {}
+    best = published.best(run) if layout in (_SEARCH, _WHOLE) else {}
     layouts: Sequence[Layout] = published.LAYOUTS if layout is _WHOLE else (layout,)
     if run.experiment != published.EXPERIMENT:
         layouts = ()
     lines = []
     for name in names:
-        lines.append(replace(_our_line(run, name), best=best.get(name, frozenset())))
-        lines += [_paper_line(line) for each in layouts if (line := each.find(name))]
+        row = run.rows[name]
+        among = row.metrics.get("retrieval_candidates")
+        lines.append(
+            replace(
+                table.row_line(run, row),
+                cells=frame.named_deep(row.metrics),
+                candidates=f"{among.mean:.0f}" if among else ABSENT,
+                best=best.get(name, frozenset()),
+                more={"table": "", "deep_layer": frame.deep_layer(row.metrics) or ""},
+            )
+        )
+        lines += [line for each in layouts if (line := each.find(name))]
     columns = _columns(lines, run.layers)
     notes = _texts(run, names, lines)["Notes"]
     return Table(layout.name, layout.title, layout.caption, columns, lines, notes, is_stacked=True)
 
 
-def _our_line(run: Run, name: str) -> table.Line:
-    row = run.rows[name]
-    among = row.metrics.get("retrieval_candidates")
-    return replace(
-        table.row_line(run, row),
-        cells=named_deep(row.metrics),
-        candidates=f"{among.mean:.0f}" if among else ABSENT,
-        more={"table": "", "deep_layer": deep_layer(row.metrics) or ""},
-    )
-
-
-def _paper_line(paper: Printed) -> table.Line:
-    return table.Line(
-        paper.row, paper.description, paper.metrics, published.SOURCE,
-        seeds=str(paper.metrics["mu"].number or ABSENT), candidates=str(published.CANDIDATES),
-        more={"table": paper.table, "deep_layer": published.DEEP_LAYER},
-    )  # fmt: skip
-
-
 def _layers(lines: Sequence[table.Line]) -> list[int]:
     """The deeper layers of our lines."""
-    return sorted(
-        {int(str(x.more["deep_layer"])) for x in lines if x.ours and x.more["deep_layer"]}
-    )
+    layers = {line.more["deep_layer"] for line in lines if line.ours}
+    return sorted(layer for layer in layers if layer)
 
 
 def _columns(lines: Sequence[table.Line], depth: float | None) -> list[Column]:
@@ -205,7 +158,7 @@ def _columns(lines: Sequence[table.Line], depth: float | None) -> list[Column]:
     deep = f"layer {' or '.join(map(str, layers))}" if layers else "deeper layer"
     deep += f" of {depth:.0f}" if layers and depth else ""
     columns = [Column("mu", "mu")]
-    for group, layer in (("layer 0", "0"), (deep, DEEP)):
+    for group, layer in (("layer 0", "0"), (deep, frame.DEEP)):
         columns += [
             Column.of(f"{name}_{layer}", group, *EVALUATORS[name].paper, show=table.score)
             for name in dict.fromkeys([*_PRINTED, *_MEASURED])
@@ -231,7 +184,7 @@ def _texts(
     found = written(
         __file__,
         paper=published,
-        notes=explained(name for line in lines for name in line.cells),
+        notes=frame.explained(name for line in lines for name in line.cells),
         has_best=any(line.best for line in lines),
         seeds=max((len(row.seeds) for row in rows), default=0),
         differences=differences,
@@ -244,30 +197,22 @@ def _texts(
 
 
 def _overview(run: Run, gallery: Gallery) -> list[Card]:
-    names = {*(score.name for score in _SCORES), _FITS[0]}
-    entries = []
-    for row in run.rows.values():
-        printed = published.find(run.experiment, row.name)
-        ours, paper = (
-            {name: value for name, value in named_deep(metrics).items() if name in names}
-            for metrics in (row.metrics, printed.metrics if printed else {})
-        )
-        if ours or row.diverged:
-            entries.append(row_entry(row, ours, paper))
-    if not entries:
-        return []
-    layer = deep_layer(name for row in run.rows.values() for name in row.metrics)
+    printed = {row: line.cells for row in run.row_names
+               if (line := published.find(run.experiment, row))}  # fmt: skip
+    shown = figures.entries(run, [*(score.name for score in _SCORES), _FITS[0]], printed)
+    layer = frame.deep_layer(name for row in run.rows.values() for name in row.metrics)
     below = "score" + (f" (retrieval and translation: layer {layer})" if layer else "")
+    inputs = shown, _SCORES, below, _FITS[0], 1.0
     alt = "Every row: scores and train perplexity"
-    return gallery.card("overview", alt, bars, entries, _SCORES, below, _FITS[0], 1.0, wide=True)
+    return gallery.card("overview", alt, figures.bars, *inputs, wide=True) if shown else []
 
 
 def _searched(run: Run, gallery: Gallery) -> list[Card]:
     cards = []
-    for name, trials in search.series(run).items():
-        if len(trials) >= FEWEST_TRIALS and any(trial.row.metrics for trial in trials):
+    for name, own in published.trials(run).items():
+        if len(own) >= FEWEST_TRIALS and any(trial.row.metrics for trial in own):
             alt = f"Perplexities and mu over {name.replace('-', ' ')}"
-            cards += gallery.card(f"search_{name}", alt, figures.over_values, name, trials)
+            cards += gallery.card(f"search_{name}", alt, over_values, name, own)
     return cards
 
 
@@ -279,7 +224,7 @@ def compared_rows(run: Run) -> list[Line]:
     """
     found = {}
     for number, row in enumerate(run.row_names):
-        by_name = named_deep(run.curves(row))
+        by_name = frame.named_deep(run.curves(row))
         if (total := run.steps_of(row)) and by_name:
             shares = {
                 name: Curve([100 * step / total for step in c.steps], c.mean, c.sd)
@@ -292,26 +237,24 @@ def compared_rows(run: Run) -> list[Line]:
     return [found[row] for row in chosen] if len(chosen) > 1 else []
 
 
-def _together(run: Run, gallery: Gallery) -> list[Card]:
-    deep = deep_layer(run.evaluations["name"])
+def _training(run: Run, gallery: Gallery) -> list[Card]:
+    """Some rows beside each other, D&S Figure 6 for each row, and the losses; the perplexities of
+    Figure 6 have one axis."""
+    deep = frame.deep_layer(run.evaluations["name"])
     shown = {
         "mu": "mu",
-        f"retrieval_{DEEP}": f"retrieval, layer {deep}",
-        f"translation_{DEEP}": f"translation, layer {deep}",
+        f"retrieval_{frame.DEEP}": f"retrieval, layer {deep}",
+        f"translation_{frame.DEEP}": f"translation, layer {deep}",
         **{name: EVALUATORS[name].title for name in _FITS},
     }
     lines = compared_rows(run)
     alt = f"Rows {', '.join(line.label.split(':')[0] for line in lines)} over training"
-    return gallery.curves("training", alt, lines, shown, "% of training")
-
-
-def _curves(run: Run, gallery: Gallery) -> list[Card]:
-    """D&S Figure 6 for each row; their perplexities have one axis."""
-    by_row = {row: named_deep(run.curves(row)) for row in run.row_names if run.steps_of(row) != 0}
+    cards = gallery.curves("training", alt, lines, shown, "% of training")
+    by_row = {
+        row: frame.named_deep(run.curves(row)) for row in run.row_names if run.steps_of(row) != 0
+    }
     fits = [own[name] for own in by_row.values() for name in _FITS if name in own]
-    limits = round_limits(value for curve in fits for value in curve.mean)
-    deep = deep_layer(run.evaluations["name"])
-    cards = []
+    limits = figures.round_limits(value for curve in fits for value in curve.mean)
     for row, own in by_row.items():
         lines = [Line(_label(name, deep), number, {"score": own[name]})
                  for name, number in _CURVES.items() if name in own]  # fmt: skip
@@ -320,25 +263,19 @@ def _curves(run: Run, gallery: Gallery) -> list[Card]:
         if lines:
             shown = {"score": "score", "perplexity": "perplexity"}
             alt = f"Row {row}: scores and perplexities over training"
-            cards += gallery.card(f"curves_row{row}", alt, side_by_side, lines, shown,
+            cards += gallery.card(f"curves_row{row}", alt, figures.side_by_side, lines, shown,
                                   "training step", 1, _title(run, row), 1.0, limits)  # fmt: skip
-    return cards
+    every = {row: run.curves(row, run.training) for row in run.row_names}
+    lines = [Line(f"row {row}", number, {"loss": figures.thinned(own["loss"])})
+             for number, (row, own) in enumerate(every.items()) if "loss" in own]  # fmt: skip
+    alt, shown = "Training loss of every row", {"loss": "training loss"}
+    return cards + gallery.curves("training_loss", alt, lines, shown, "training step")
 
 
 def _label(name: str, deep: int | None) -> str:
-    metric = decoded(name)
-    where = {0: ", layer 0", DEEP: f", layer {deep}"}.get(metric.layer, "")
+    metric = frame.decoded(name)
+    where = {0: ", layer 0", frame.DEEP: f", layer {deep}"}.get(metric.layer, "")
     return metric.name.removesuffix("_f1") + where
-
-
-def _loss(run: Run, gallery: Gallery) -> list[Card]:
-    lines = []
-    for number, row in enumerate(run.row_names):
-        own = run.curves(row, run.training)
-        if "loss" in own:
-            lines.append(Line(f"row {row}", number, {"loss": thinned(own["loss"])}))
-    alt, shown = "Training loss of every row", {"loss": "training loss"}
-    return gallery.curves("training_loss", alt, lines, shown, "training step")
 
 
 def _title(run: Run, row: str, end: str = "") -> str:
@@ -349,24 +286,22 @@ def _title(run: Run, row: str, end: str = "") -> str:
 
 
 def _stored(
-    run: Run, gallery: Gallery, name: str, draw: Callable[..., Any], explanation: Sequence[str]
-) -> list[Any]:
-    """A card for each row that stored arrays; what is wrong with those that cannot be read."""
+    run: Run, gallery: Gallery, name: str, draw: Callable[..., Any]
+) -> tuple[list[Card], list[str]]:
+    """A card for each row that stored arrays, and what is wrong with those that cannot be read."""
     files = array_files(run.workdir / "arrays")
     languages = list(dict.fromkeys(str(t["language"]) for t in run.texts if t.get("language")))
-    cards: list[Card] = []
-    errors = []
-    for row in run.row_names:
-        if row in files:
-            seed, path = files[row]
-            title = _title(run, row, f" (seed\u00a0{seed})")
-            alt = f"Row {row}, seed {seed}: {name.rstrip('s')} embeddings"
-            try:
-                # A scatter of thousands of points and an image are smaller as png.
-                cards += gallery.card(
-                    f"{name}_row{row}", alt, draw, path, run.identity, title, languages,
-                    key=[digest(path.read_bytes()), title, languages], kind="png",
-                )  # fmt: skip
-            except ValueError as error:
-                errors.append(str(error))
-    return [page.Figures(explanation, cards), *errors]
+    cards, errors = list[Card](), list[str]()
+    for row in (row for row in run.row_names if row in files):
+        seed, path = files[row]
+        title = _title(run, row, f" (seed\u00a0{seed})")
+        alt = f"Row {row}, seed {seed}: {name.rstrip('s')} embeddings"
+        try:
+            # A scatter of thousands of points and an image are smaller as png.
+            cards += gallery.card(
+                f"{name}_row{row}", alt, draw, path, run.identity, title, languages,
+                key=[figures.digest(path.read_bytes()), title, languages], kind="png",
+            )  # fmt: skip
+        except ValueError as error:
+            errors.append(str(error))
+    return cards, errors

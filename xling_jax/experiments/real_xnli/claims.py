@@ -7,30 +7,15 @@ inverts.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
+from functools import partial
 
-from xling_jax.report import claims, published
-from xling_jax.report.claims import Evidence, Quantity, RowEvidence
+from xling_jax.report import claims, table
 
 SOURCE = "D&S 2020"
 LANGUAGES = {"en": "English", "de": "German", "hi": "Hindi"}
-LINES = published.read(Path(__file__).with_name("published.csv"))
+LINES = table.published(__file__, SOURCE)
 ROLES = tuple(f"accuracy in the {n} language" for n in ("first", "second", "third"))
 
 
-def of_paper() -> Evidence:
-    """The printed numbers."""
-    found = {
-        line.row: RowEvidence(dict(zip(ROLES, line.metrics.values(), strict=True)))
-        for line in LINES
-    }
-    return Evidence(found, printed=True)
-
-
-def _accuracy(role: str) -> Callable[[str], Quantity]:
-    return lambda row: claims.metric(role, row)
-
-
 # "Little effect" and "significantly" have no threshold in the text; .02 and .1 are ours.
-CLAIMS = claims.load(__file__, {role.split()[3]: _accuracy(role) for role in ROLES})
+CLAIMS = claims.load(__file__, {role.split()[3]: partial(claims.metric, role) for role in ROLES})

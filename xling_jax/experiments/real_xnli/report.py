@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,9 @@ from xling_jax.experiments.real_xnli import claims
 from xling_jax.experiments.zero_shot import scores
 from xling_jax.experiments.zero_shot.scores import BASELINES, Board
 from xling_jax.files import plain_name
-from xling_jax.report import page, table
+from xling_jax.report import page
 from xling_jax.report.claims import Decided, Evidence, RowEvidence, Verdicts
-from xling_jax.report.frame import Measure, Row, Run, read_run
+from xling_jax.report.frame import Measure, Run, read_run
 from xling_jax.report.prose import diverged_at
 from xling_jax.report.table import ABSENT, Column, Line, Table
 from xling_jax.runs import results
@@ -29,16 +30,12 @@ def write(workdir: Path) -> str:
     """
     run, tuned = read_run(workdir), board(workdir)
     shown, verdicts = result(run, tuned), Verdicts(decide(run, tuned))
-    folder = run.workdir / "report" / "tables"
-    table.write([shown], folder)
-    verdicts.write(folder)
     sections: dict[str, list[Any]] = {
-        "Results": [shown, page.Notes(shown.notes), page.all_metrics(run)],
+        "Results": [shown, shown.notes, page.all_metrics(run)],
         "Claims": [verdicts],
         "What was run": page.settings(run, run.config.get("vocabulary")),
     }
-    page.write(run, page.progress(run), sections)
-    return "\n".join(filter(None, [table.to_terminal(shown), verdicts.to_terminal()]))
+    return page.write(run, page.progress(run), sections, [shown], verdicts)
 
 
 def board(workdir: Path) -> Board:
@@ -64,20 +61,19 @@ def _printed_as(run: Run) -> list[str]:
 def result(run: Run, tuned: Board) -> Table:
     """A line a row, and the paper's beneath it."""
     names = languages(run)
-    columns = [
-        Column(name, f"perplexity_dev_{name}", table.perplexity, "perplexity", f"ppl {name}",
-               table.perplexity_sd)
-        for name in names
-    ]  # fmt: skip
+    columns = [Column.of(f"perplexity_dev_{name}", "perplexity", name, f"ppl {name}")
+               for name in names]  # fmt: skip
     columns += [Column(name, name, group="accuracy") for name in names]
     printed, lines = {line.row: line for line in claims.LINES}, []
     for name, row in run.rows.items():
-        lines.append(_line(row, _accuracies(tuned, name)))
+        cells = {**row.metrics, **_accuracies(tuned, name)}
+        message = "" if cells else diverged_at(row.diverged) if row.diverged else "not begun"
+        lines.append(Line(name, row.description, cells, seeds=str(len(row.seeds)),
+                          message=message, diverged=row.diverged))  # fmt: skip
         if line := printed.get(name):
-            places = dict(zip(_printed_as(run), line.metrics.values(), strict=False))
+            places = dict(zip(_printed_as(run), line.cells.values(), strict=False))
             cells = {name: places[name] for name in names if name in places}
-            seeds = str(next(iter(line.metrics.values())).number)
-            lines.append(Line(name, claims.SOURCE, cells, claims.SOURCE, seeds=seeds))
+            lines.append(replace(line, description=claims.SOURCE, cells=cells, more={}))
     for which in BASELINES:
         known = {place[1]: value for place, value in tuned.baselines(TASK, which).items()}
         if known:
@@ -97,13 +93,6 @@ def _accuracies(tuned: Board, row: str) -> dict[str, Measure]:
     """What the models of a row reach, by language, as a share."""
     job = next(iter(tuned.of(plain_name(row), TASK)), None)
     return {name: value.times(0.01) for name, value in (job.scores if job else {}).items()}
-
-
-def _line(row: Row, accuracies: dict[str, Measure]) -> Line:
-    cells = {**row.metrics, **accuracies}
-    message = "" if cells else diverged_at(row.diverged) if row.diverged else "not begun"
-    return Line(row.name, row.description, cells, seeds=str(len(row.seeds)), message=message,
-                diverged=row.diverged)  # fmt: skip
 
 
 def decide(run: Run, tuned: Board) -> list[Decided]:

@@ -2,38 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from xling_jax.evaluators.registry import CUTOFFS
-from xling_jax.experiments.similarity import claims
-from xling_jax.experiments.similarity.rows import (
-    BILINGUAL,
-    MONOLINGUAL,
-    OTHER_SEED,
-    RANDOM,
-    Pair,
-    best,
-    by_kind,
-    languages,
-    pairs,
-)
-from xling_jax.report import page, table
+from xling_jax.experiments.similarity import claims, rows
+from xling_jax.experiments.similarity.rows import Pair
+from xling_jax.report import figures, page, table
 from xling_jax.report.claims import Verdicts
-from xling_jax.report.figures import (
-    COLOURS,
-    Card,
-    Entry,
-    Gallery,
-    Line,
-    Score,
-    bars,
-    house_style,
-    new_figure,
-)
+from xling_jax.report.figures import Card, Entry, Gallery, Line, Score
 from xling_jax.report.frame import Curve, Measure, Run, read_run
 from xling_jax.report.prose import cut, plural, written
 from xling_jax.report.table import ABSENT, Column, Table, score, share
@@ -46,13 +26,13 @@ _LABEL = 26
 _CELL, _CELL_HEIGHT = 0.56, 0.3  # inches
 _TURNED = 8  # labels with more characters are turned
 _SCORES = (
-    Score("words", "embeddings of single-piece words", COLOURS[0]),
-    Score("static", "static vectors of the same words", COLOURS[5]),
+    Score("words_p1", "embeddings of single-piece words", figures.COLOURS[0]),
+    Score("static_p1", "static vectors of the same words", figures.COLOURS[5]),
 )
 _KINDS = {
-    BILINGUAL: "bilingual: one model reads both languages",
-    MONOLINGUAL: "monolingual: each language has a model of its own",
-    RANDOM: "random: the other language's encoder has random weights, as a lower bound",
+    rows.BILINGUAL: "bilingual: one model reads both languages",
+    rows.MONOLINGUAL: "monolingual: each language has a model of its own",
+    rows.RANDOM: "random: the other language's encoder has random weights, as a lower bound",
 }
 _SIZES = {
     "learned": "pairs of sentences for CKA and maps",
@@ -68,15 +48,13 @@ def write(workdir: Path) -> str:
     stored result cannot be read.
     """
     run = read_run(workdir)
-    found, order = pairs(run), languages(run)
+    found, order = rows.pairs(run), rows.languages(run)
     verdicts = Verdicts(claims.decide(found, order))
     shown, said = summary(found), _texts(found)
-    by_layer = [each for each in layer_tables(found) if each.has_numbers]
+    by_layer = [each for each in layer_tables(found) if any(line.cells for line in each.lines)]
     below = {each.name: each for each in by_layer}
-    folder, gallery = run.workdir / "report", Gallery(run.workdir / "report" / "figures")
-    table.write([shown, *by_layer], folder / "tables")
-    verdicts.write(folder / "tables")
-    kinds = by_kind(found, order)
+    gallery = Gallery(workdir / "report" / "figures")
+    kinds = rows.by_kind(found, order)
     retrieval = lines(kinds, {"": ("sentences", ""), ", no map": ("unmapped", "")})
     drawn = {
         "Similarity of layers": _heat(kinds, gallery),
@@ -85,7 +63,7 @@ def write(workdir: Path) -> str:
     }
     names = (("cka",), ("sentences",), ("words", "words_by_layer"))
     sections: dict[str, list[Any]] = {
-        "Results": [shown, page.Notes(shown.notes), page.all_metrics(run)],
+        "Results": [shown, shown.notes, page.all_metrics(run)],
         "Claims": [verdicts] if found else [],
         **{
             heading: [page.Figures(said[heading], cards), *(below.get(name) for name in own)]
@@ -93,14 +71,14 @@ def write(workdir: Path) -> str:
         },
         "What was run": page.settings(run),
     }
-    page.write(run, _state(run), sections)
-    return "\n".join(filter(None, [table.to_terminal(shown), verdicts.to_terminal()]))
+    table.write(by_layer, workdir / "report" / "tables")
+    return page.write(run, _state(run), sections, [shown], verdicts)
 
 
 def _state(run: Run) -> str:
     """How far the run is, of what languages, and how much text is read at most."""
     parts = [page.progress(run)]
-    if found := languages(run):
+    if found := rows.languages(run):
         parts.append(f"{plural('Language', found)}.")
     sizes = [f"{number:,.0f} {what}" for name, what in _SIZES.items()
              if (number := run.setting("sentences", name)) is not None]  # fmt: skip
@@ -112,7 +90,7 @@ def _texts(found: Sequence[Pair]) -> dict[str, list[str]]:
     return written(
         __file__,
         kinds=[text for kind, text in _KINDS.items() if any(p.kind == kind for p in found)],
-        has_other_seed=any(pair.row == OTHER_SEED for pair in found),
+        has_other_seed=any(pair.row == rows.OTHER_SEED for pair in found),
         measures={name.split("_")[0] for pair in found for name in pair.metrics},
         empty=[pair.row for pair in found if pair.has_ended and not pair.metrics],
     )
@@ -135,35 +113,26 @@ def summary(found: Sequence[Pair]) -> Table:
 
 
 def _summarised(pair: Pair) -> dict[str, float]:
-    names = ("cka", "cka_0", "words_p1", "static_p1", "pearson")
-    values = {name: pair.metrics[name].mean for name in names if name in pair.metrics}
+    values = _means(pair, ("cka", "cka_0", "words_p1", "static_p1", "pearson"))
     if layers := pair.layers("cka"):
         values["cka_last"] = layers[max(layers)]
     for name, end in (("sentences", ""), ("unmapped", ""), ("context", "p1")):
-        if highest := best(pair.layers(name, end)):
-            values[f"{name}_best_layer"], values[f"{name}_best"] = highest
+        if own := pair.layers(name, end):
+            values[f"{name}_best_layer"], values[f"{name}_best"] = rows.best(own)
     return values
 
 
 def layer_tables(found: Sequence[Pair]) -> list[Table]:
     """What was measured of each layer, and of single-piece words (W&C Figures 7, 6, 4a, 4b)."""
-    cka = []
-    for pair in found:
-        mean = {"mean": pair.metrics["cka"].mean} if "cka" in pair.metrics else {}
-        cka.append(_line(pair, _by_layer(pair, "cka") | mean))
-    retrieval = _measures(
-        found, {"with a map": ("sentences", ""), "without a map": ("unmapped", "")}
-    )
+    cka = [_line(pair, _cka(pair)) for pair in found]
+    maps = {"with a map": ("sentences", ""), "without a map": ("unmapped", "")}
+    retrieval = _measures(found, maps)
     context = _measures(found, {f"P@{k}": ("context", f"p{k}") for k in CUTOFFS})
     columns = table.columns(__file__, "words")
-    words = [
-        _line(pair, {c.metric: pair.metrics[c.metric].mean for c in columns
-                     if c.metric in pair.metrics})
-        for pair in found
-    ]  # fmt: skip
-    what = "Word translation"
+    words = [_line(pair, _means(pair, [column.metric for column in columns])) for pair in found]
+    what, mean = "Word translation", Column("mean", "mean", share)
     return [
-        Table("cka", "CKA", "by layer", [*_columns(cka), Column("mean", "mean", share)], cka),
+        Table("cka", "CKA", "by layer", [*_columns(cka), mean], cka),
         Table("sentences", "Sentence retrieval", "P@1 by layer, mean of both directions",
               _columns(retrieval), retrieval),
         Table("words", what, "words that are one piece", columns, words).those_present(),
@@ -171,14 +140,28 @@ def layer_tables(found: Sequence[Pair]) -> list[Table]:
     ]  # fmt: skip
 
 
+def _means(pair: Pair, names: Iterable[str]) -> dict[str, float]:
+    return {name: pair.metrics[name].mean for name in names if name in pair.metrics}
+
+
 def _by_layer(pair: Pair, start: str, end: str = "") -> dict[str, float]:
     return {table.layer(layer): value for layer, value in pair.layers(start, end).items()}
 
 
+def _cka(pair: Pair) -> dict[str, float]:
+    """CKA by `L0`, `L1`, … and their `mean`."""
+    mean = {"mean": pair.metrics["cka"].mean} if "cka" in pair.metrics else {}
+    return _by_layer(pair, "cka") | mean
+
+
+def _layers(every: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The layers of which any has a value, in order."""
+    return sorted({n for each in every for n in each} - {"mean"}, key=lambda n: int(n[1:]))
+
+
 def _columns(lines: Sequence[table.Line]) -> list[Column]:
     """A column for each layer."""
-    names = {name for line in lines for name in line.cells if name.startswith("L")}
-    return [Column(name, name, share) for name in sorted(names, key=lambda name: int(name[1:]))]
+    return [Column(name, name, share) for name in _layers(line.cells for line in lines)]
 
 
 def _measures(found: Sequence[Pair], measures: Mapping[str, tuple[str, str]]) -> list[table.Line]:
@@ -191,35 +174,20 @@ def _measures(found: Sequence[Pair], measures: Mapping[str, tuple[str, str]]) ->
     return lines
 
 
-class Cells(NamedTuple):
-    """A column of the heat table: a pair's label, and its values by `L0`, `L1`, … and `mean`."""
-
-    label: str
-    values: Mapping[str, float]
-
-
-def blocks(kinds: Mapping[str, Sequence[Pair]]) -> dict[str, list[Cells]]:
-    """CKA of every pair of each kind; empty if none was measured."""
-    found: dict[str, list[Cells]] = {}
-    for kind, own in kinds.items():
-        for pair in own:
-            mean = {"mean": pair.metrics["cka"].mean} if "cka" in pair.metrics else {}
-            cells = Cells(pair.label, _by_layer(pair, "cka") | mean)
-            found.setdefault(kind or OTHERS, []).append(cells)
-    return found if any(cells.values for own in found.values() for cells in own) else {}
+Cells = tuple[str, Mapping[str, float]]  # of a pair: its label, and `_cka`
 
 
 def heat(shown: Mapping[str, Sequence[Cells]]) -> Figure:
     """W&C Figure 7: layers and their mean over pairs of models, a block for each kind of pair."""
     every = [cells for own in shown.values() for cells in own]
-    layers = sorted(
-        {n for cells in every for n in cells.values} - {"mean"}, key=lambda n: int(n[1:])
-    )
-    longest = max(len(cut(cells.label, _LABEL)) for cells in every)
+    layers = _layers(values for _, values in every)
+    longest = max(len(cut(label, _LABEL)) for label, _ in every)
     turned = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"} if longest > _TURNED else {}
-    with house_style():
+    with figures.house_style():
         height = 1.1 + _CELL_HEIGHT * len(layers) + 0.05 * longest * bool(turned)
-        figure = new_figure(max(4.2, 0.9 + _CELL * (len(every) + 0.25 * len(shown))), height)
+        figure = figures.new_figure(
+            max(4.2, 0.9 + _CELL * (len(every) + 0.25 * len(shown))), height
+        )
         grid = figure.subplots(
             2, len(shown), squeeze=False, sharex="col", sharey="row",
             width_ratios=[len(own) for own in shown.values()],
@@ -227,9 +195,9 @@ def heat(shown: Mapping[str, Sequence[Cells]]) -> Figure:
         )  # fmt: skip
         for (kind, own), column in zip(shown.items(), grid.T, strict=True):
             column[0].set_title(kind, fontweight="bold")
-            labels = [cut(cells.label, _LABEL) for cells in own]
+            labels = [cut(label, _LABEL) for label, _ in own]
             for axes, names in zip(column, (layers, ["mean"]), strict=True):
-                values = np.array([[cells.values.get(n, np.nan) for cells in own] for n in names])
+                values = np.array([[found.get(n, np.nan) for _, found in own] for n in names])
                 values = values.reshape(len(names), len(own))
                 axes.pcolormesh(np.ma.masked_invalid(values), cmap="Blues", vmin=0, vmax=1,
                                 edgecolors="white", lw=0.8)  # fmt: skip
@@ -246,9 +214,10 @@ def heat(shown: Mapping[str, Sequence[Cells]]) -> Figure:
 
 
 def _heat(kinds: Mapping[str, Sequence[Pair]], gallery: Gallery) -> list[Card]:
-    shown = blocks(kinds)
-    wide = sum(map(len, shown.values())) > 6
-    return gallery.card("cka", "CKA of every layer", heat, shown, wide=wide) if shown else []
+    shown = {kind or OTHERS: [(p.label, _cka(p)) for p in own] for kind, own in kinds.items()}
+    every = [values for own in shown.values() for _, values in own]
+    wide = len(every) > 6
+    return gallery.card("cka", "CKA of every layer", heat, shown, wide=wide) if any(every) else []
 
 
 def lines(
@@ -272,7 +241,7 @@ def lines(
                 if pair.label == label and (values := pair.layers(start, end))
             }
             if curves:
-                colour = place % len(COLOURS) + number * len(COLOURS)
+                colour = place % len(figures.COLOURS) + number * len(figures.COLOURS)
                 found.append(Line(f"{label}{said}", colour, curves))
     return found
 
@@ -285,14 +254,12 @@ def _curves(gallery: Gallery, name: str, alt: str, found: Sequence[Line]) -> lis
 def _words(
     found: Sequence[Pair], kinds: Mapping[str, Sequence[Pair]], gallery: Gallery
 ) -> list[Card]:
-    entries = []
-    for pair in found:
-        ours = {each.name: Measure(pair.metrics[f"{each.name}_p1"].mean) for each in _SCORES
-                if f"{each.name}_p1" in pair.metrics}  # fmt: skip
-        if ours:
-            entries.append(Entry(cut(pair.row, _LABEL), ours))
+    scores = [score.name for score in _SCORES]
+    values = {pair.row: _means(pair, scores) for pair in found}
+    entries = [Entry(cut(row, _LABEL), {name: Measure(value) for name, value in own.items()})
+               for row, own in values.items() if own]  # fmt: skip
     alt, cards = "Translation of words that are one piece", list[Card]()
     if entries:
-        cards += gallery.card("words", alt, bars, entries, _SCORES, "P@1", wide=True)
+        cards += gallery.card("words", alt, figures.bars, entries, _SCORES, "P@1", wide=True)
     alt = "Translation of words in context by layer"
     return cards + _curves(gallery, "words_by_layer", alt, lines(kinds, {"": ("context", "p1")}))

@@ -38,9 +38,9 @@ class Pair:
         return {layer: each.mean for layer, each in found.items()}
 
 
-def best(values: Mapping[int, float]) -> tuple[int, float] | None:
-    """The layer with the highest value, the lowest of several, and the value; None without any."""
-    return max(values.items(), key=lambda item: (item[1], -item[0])) if values else None
+def best(values: Mapping[int, float]) -> tuple[int, float]:
+    """The layer with the highest value, the lowest of several, and the value."""
+    return max(values.items(), key=lambda item: (item[1], -item[0]))
 
 
 def languages(run: Run) -> list[str]:
@@ -62,24 +62,18 @@ def pairs(run: Run) -> list[Pair]:
     found = []
     for name, row in run.rows.items():
         language = _language(row.description)
-        kind = _kind(name, language, first)
-        # Two models of one language, or text of it and its paraphrases: en′ in the paper.
-        label = f"{first}–{language}" + ("′" if language == first else "")
+        named = {f"{kind}_{language}": kind for kind in KINDS if language}
+        if language and language == first:
+            named[OTHER_SEED] = MONOLINGUAL
+        kind = named.get(name, "")
         if (kind, language) in seen:
             kind = ""
         seen.add((kind, language))
-        label = label if kind else name
-        pair = Pair(name, row.description, kind, language, label, row.metrics, name in ended)
-        found.append(pair)
+        # Two models of one language, or text of it and its paraphrases: en′ in the paper.
+        label = f"{first}–{language}" + ("′" if language == first else "")
+        found.append(Pair(name, row.description, kind, language, label if kind else name,
+                          row.metrics, name in ended))  # fmt: skip
     return found
-
-
-def _kind(row: str, language: str, first: str) -> str:
-    if not language:
-        return ""
-    if row == OTHER_SEED and language == first:
-        return MONOLINGUAL
-    return next((kind for kind in KINDS if row == f"{kind}_{language}"), "")
 
 
 def by_kind(every: Sequence[Pair], order: Sequence[str]) -> dict[str, list[Pair]]:

@@ -8,41 +8,20 @@ are averaged.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from itertools import pairwise, product
-from pathlib import Path
 
 from xling_jax.experiments.similarity.claims import BY_DISTANCE, FROM
-from xling_jax.experiments.zero_shot.scores import (
-    BASELINES,
-    DEFAULT,
-    LANGUAGES,
-    LINES,
-    MEAN,
-    Board,
-    printed,
-    settings_ended,
-)
-from xling_jax.report import claims as checks
-from xling_jax.report.claims import (
-    Check,
-    Claim,
-    Decided,
-    Evidence,
-    Quantity,
-    RowEvidence,
-    metric,
-)
-from xling_jax.report.claims import above as above_other
+from xling_jax.experiments.zero_shot import scores
+from xling_jax.experiments.zero_shot.scores import MEAN, Board, Place
+from xling_jax.report import claims
+from xling_jax.report.claims import Decided, Evidence, Filled, Quantity, RowEvidence
 from xling_jax.report.frame import Measure, mean_of
 from xling_jax.report.prose import listed
 from xling_jax.report.table import difference, percent
 from xling_jax.tasks import PAPER
 
 AVERAGE = "average"
-_FILE = Path(__file__).with_name("claims.csv")
-# XNLI has as many pairs of each of three labels; the paper prints no baselines of the others.
-_CHANCE = {"nli": 100 / 3}
 
 
 def _in(language: str) -> str:
@@ -56,30 +35,30 @@ def _as_row(place: str) -> str:
 
 def score(place: str, language: str = MEAN) -> Quantity:
     """The score on TASK/ROW, the mean over target languages or that of one."""
-    return metric(language, _as_row(place), f"score{_in(language)}", percent)
+    return claims.metric(language, _as_row(place), f"score{_in(language)}", percent)
 
 
 def average(row: str) -> Quantity:
     """The mean over tasks of the means over target languages."""
-    return metric(AVERAGE, row, AVERAGE, percent)
+    return claims.metric(AVERAGE, row, AVERAGE, percent)
 
 
 def above(place: str, language: str) -> Quantity:
     """How much the score on TASK/ROW in a language is above the better baseline."""
     name = f"points above baselines{_in(language)}"
-    return metric(f"above_{language}", _as_row(place), name, difference)
+    return claims.metric(f"above_{language}", _as_row(place), name, difference)
 
 
 def gain(place: str, since: str, language: str = MEAN) -> Quantity:
     """How much the score on TASK/ROW is above that of another row."""
     both = score(place, language), score(f"{place.partition('/')[0]}/{since}", language)
-    return above_other(f"gain{_in(language)} over {since}", *both, both[0].row, difference)
+    return claims.surplus(f"gain{_in(language)} over {since}", *both, both[0].row, difference)
 
 
 def cost(place: str, language: str = MEAN) -> Quantity:
     """How much the score of row `DEFAULT` is above that on TASK/ROW."""
-    both = score(f"{place.partition('/')[0]}/{DEFAULT}", language), score(place, language)
-    return above_other(f"cost{_in(language)}", *both, both[1].row, percent)
+    both = score(f"{place.partition('/')[0]}/{scores.DEFAULT}", language), score(place, language)
+    return claims.surplus(f"cost{_in(language)}", *both, both[1].row, percent)
 
 
 QUANTITIES: Mapping[str, Callable[..., Quantity]] = {
@@ -87,117 +66,76 @@ QUANTITIES: Mapping[str, Callable[..., Quantity]] = {
 }
 
 
-def _evidence(
-    scores: Mapping[tuple[str, str], Mapping[str, Measure]],
-    baselines: Mapping[tuple[str, str], float],
-    tasks: Sequence[str],
-    unusable: Mapping[str, str],
-    printed: bool = False,
-) -> Evidence:
-    """What is known of rows on tasks, and of rows that have all of them.
-
-    scores are of a row and a task, by target language, baselines of a task and a language;
-    `unusable` says why there is none, by `ROW/TASK`.
-    """
-    found, lacking = {}, dict(unusable)
-    for (row, task), own in scores.items():
-        over = {
-            f"above_{language}": Measure(value.mean - known, value.sd, value.number)
-            for language, value in own.items()
-            if (known := baselines.get((task, language))) is not None
-        }
-        found[f"{row}/{task}"] = RowEvidence({**own, **over, MEAN: mean_of(list(own.values()))})
-    for row in dict.fromkeys(row for row, _ in scores):
-        parts = [found[name] for task in tasks if (name := f"{row}/{task}") in found]
-        if len(parts) == len(tasks):
-            found[row] = RowEvidence({AVERAGE: mean_of([part.metrics[MEAN] for part in parts])})
-    for row in (name.rpartition("/")[0] for name in unusable):
-        if row not in found:
-            lacking.setdefault(row, "not ended on every task")
-    return Evidence(found, lacking, printed=printed)
-
-
 def of_run(board: Board) -> Evidence:
-    """The jobs on the paper's tasks that have ended with all settings, of every pair."""
+    """The jobs on the paper's tasks that have ended with all settings, of every pair, as ROW/TASK,
+    and the rows that have all tasks."""
     tasks = [task for task in board.tasks if task in PAPER]
-    scores: dict[tuple[str, str], dict[str, Measure]] = {}
-    unusable = {}
+    found, unusable = dict[str, RowEvidence](), dict[str, str]()
     for row, task in product(board.rows, tasks):
-        own, found = board.of(row, task), board.scores(row, task, board.targets)
+        own, reached = board.of(row, task), board.scores(row, task, board.targets)
         if not own:
             continue
         if not all(job.has_ended for job in own) or len(own) < len(board.sources):
-            unusable[f"{row}/{task}"] = f"not ended ({settings_ended(own)} settings have)"
-        elif len(found) < len(board.targets):
+            unusable[f"{row}/{task}"] = f"not ended ({scores.settings_ended(own)} settings have)"
+        elif len(reached) < len(board.targets):
             unusable[f"{row}/{task}"] = "diverged with every setting"
         else:
-            pairs: dict[str, list[Measure]] = {}  # that test a language
-            for (_, language), value in found.items():
-                pairs.setdefault(language, []).append(value)
-            scores[row, task] = {name: mean_of(values) for name, values in pairs.items()}
-    better: dict[tuple[str, str], float] = {}
-    for task, which in product(tasks, BASELINES):
+            found[f"{row}/{task}"] = RowEvidence(_by_language(board, task, reached))
+    for row in board.rows:
+        parts = [found[name] for task in tasks if (name := f"{row}/{task}") in found]
+        if parts and len(parts) == len(tasks):
+            found[row] = RowEvidence({AVERAGE: mean_of([part.metrics[MEAN] for part in parts])})
+        elif any(f"{row}/{task}" in unusable for task in tasks):
+            unusable[row] = "not ended on every task"
+    return Evidence(found, unusable)
+
+
+def _by_language(board: Board, task: str, found: Mapping[Place, Measure]) -> dict[str, Measure]:
+    """The scores in target languages, over the pairs that test them, and their mean; those above
+    the better baseline as `above_LANGUAGE`."""
+    pairs: dict[str, list[Measure]] = {}
+    for (_, language), value in found.items():
+        pairs.setdefault(language, []).append(value)
+    means = {language: mean_of(values) for language, values in pairs.items()}
+    better: dict[str, float] = {}
+    for which in scores.BASELINES:
         for (_, language), known in board.baselines(task, which).items():
-            better[task, language] = max(known, better.get((task, language), 0.0))
-    return _evidence(scores, better, tasks, unusable)
-
-
-def of_paper() -> Evidence:
-    """The printed numbers."""
-    scores = {
-        (line.row, task): {name: printed(line.row, task)[name] for name in LANGUAGES}
-        for line, task in product(LINES, PAPER)
-    }
-    chance = {(task, name): _CHANCE.get(task, 0.0) for task in PAPER for name in LANGUAGES}
-    return _evidence(scores, chance, PAPER, {}, printed=True)
-
-
-def by_distance(sources: Iterable[str], languages: Iterable[str]) -> list[str]:
-    """The languages from near to far, as far as their distances from the source are known."""
-    if set(sources) != {FROM}:
-        return []
-    names = set(languages)
-    return max(([name for name in order if name in names] for order in BY_DISTANCE), key=len)
+            better[language] = max(known, better.get(language, 0.0))
+    over = {f"above_{language}": Measure(value.mean - better[language], value.sd, value.number)
+            for language, value in means.items() if language in better}  # fmt: skip
+    return {**means, **over, MEAN: mean_of(list(means.values()))}
 
 
 def decide(board: Board) -> list[Decided]:
-    """Every claim's verdict on a run, always in the same order."""
-    languages = list(dict.fromkeys(name for _, name in board.targets))
-    order = by_distance((name for _, name in board.sources), languages)
-    evidence = of_run(board)
-    return [claim.decide(evidence) for claim in claims(board.tasks, languages, order)]
+    """Every claim's verdict on a run, always in the same order.
 
-
-def claims(tasks: Sequence[str], languages: Sequence[str], order: Sequence[str]) -> list[Claim]:
-    """The paper's claims on some tasks and target languages; `order` has those languages whose
-    distance is known, from near to far."""
-    return [_claim(line, tasks, languages, order) for line in checks.read(_FILE)]
-
-
-def _claim(
-    line: Mapping[str, str], tasks: Sequence[str], languages: Sequence[str], order: Sequence[str]
-) -> Claim:
-    """A claim on those of its tasks that there are.
-
-    One that needs them together has all or none, one that needs distances two languages of a known
-    order; it is on them, the others are on the mean over languages.
+    One that needs its tasks together has all or none, one that needs distances two languages whose
+    order by distance from the source is known; it is on them, the others are on the mean over
+    languages.
     """
-    own, wanted = [task for task in line["tasks"].split() if task in tasks], line["tasks"].split()
-    lacking = [task for task in wanted if task not in tasks]
-    by_distance, missing = line["needs"] == "distances", ""
-    if lacking and (line["needs"] == "together" or not own):
-        missing = f"not in this run: task{'s' if len(lacking) > 1 else ''} {listed(lacking)}"
-    elif by_distance and len(order) < 2:
-        missing = f"2 languages whose order by distance is known are needed, not {len(order)}"
-    named = order if by_distance else languages
-    scope = f"Tasks {listed(own)}" if len(own) > 1 else f"Task {(own or wanted)[0]}"
-    scope += f", transfer to {listed(named)}" if named else ""
-    made: tuple[Check, ...] = ()
-    for task in (own if "{task}" in line["checks"] else own[:1]) if not missing else ():
-        bindings = [{"task": task, **each} for each in checks.choices(line["each"])]
+    languages = list(dict.fromkeys(name for _, name in board.targets))
+    orders = [[name for name in order if name in languages] for order in BY_DISTANCE]
+    order = max(orders, key=len) if {name for _, name in board.sources} == {FROM} else []
+
+    def filled(line: Mapping[str, str]) -> Filled:
+        wanted, by_distance = line["tasks"].split(), line["needs"] == "distances"
+        own = [task for task in wanted if task in board.tasks]
+        named = order if by_distance else languages
+        scope = f"Tasks {listed(own)}" if len(own) > 1 else f"Task {(own or wanted)[0]}"
+        scope += f", transfer to {listed(named)}" if named else ""
+        lacking = [task for task in wanted if task not in own]
+        if lacking and (line["needs"] == "together" or not own):
+            what = f"task{'s' if len(lacking) > 1 else ''} {listed(lacking)}"
+            return Filled(scope, missing=f"not in this run: {what}")
+        chosen = claims.choices(line["each"])
         if by_distance:
-            ends = {"nearest": order[0], "farthest": order[-1]}
-            bindings = [{**ends, "nearer": near, "farther": far, **each}
-                        for each in bindings for near, far in pairwise(order)]  # fmt: skip
-        made += checks.checks_of(line["checks"], bindings, QUANTITIES)
-    return Claim(line["id"], line["source"], scope, line["statement"], made, missing)
+            if len(order) < 2:
+                missing = "2 languages whose order by distance is known are needed, not "
+                return Filled(scope, missing=f"{missing}{len(order)}")
+            chosen = [{"nearest": order[0], "farthest": order[-1], "nearer": near, "farther": far,
+                       **each} for each in chosen for near, far in pairwise(order)]  # fmt: skip
+        each_task = own if "{task}" in line["checks"] else own[:1]
+        return Filled(scope, [[{"task": task, **each} for each in chosen] for task in each_task])
+
+    evidence = of_run(board)
+    return [claim.decide(evidence) for claim in claims.load(__file__, QUANTITIES, filled)]

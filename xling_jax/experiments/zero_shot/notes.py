@@ -7,21 +7,14 @@ from collections.abc import Mapping, Sequence
 from statistics import StatisticsError, correlation, fmean
 from typing import Any
 
-from xling_jax.experiments.zero_shot.scores import (
-    DEV,
-    MAJORITY,
-    Board,
-    Place,
-    best_of,
-    job_of,
-    printed,
-    settings_ended,
-)
+from xling_jax.experiments.zero_shot import scores
+from xling_jax.experiments.zero_shot.scores import Board, Place
 from xling_jax.report.frame import Run
 from xling_jax.report.prose import listed, plural, spread, written
 from xling_jax.tasks import TASKS
 
 _LEAST = 3  # points of a correlation
+_CHOSEN_BY = f"examples_{scores.DEV}"  # not tested on
 
 
 def label(place: Place, places: Sequence[Place]) -> str:
@@ -38,14 +31,14 @@ def texts(run: Run, board: Board) -> dict[str, list[str]]:
         __file__,
         counted=[f"{TASKS[task].title}: {TASKS[task].described(run.field(task) or {})}."
                  for task in board.tasks],
-        sizes=_sizes(board),
+        sizes=[f"{title} {listed(own)}" for title, own in _most(board, "examples_", "of {}")],
         choice=_choice(run, board),
         is_partial=any(0 < number < len(board.targets) for number in numbers),
         seeds=len({each.seed for job in board.jobs for each in job.chosen}),
         below=_below(board),
-        has_paper=any(printed(row, task) for row in board.rows for task in board.tasks),
+        has_paper=any(scores.printed(row, task) for row in board.rows for task in board.tasks),
         **_word_order(board),
-        cut=_cut(board),
+        cut=dict(_most(board, "cut_", "({})")),
         epochs=list(filter(None, (_epochs(run, board, task) for task in board.tasks))),
         last=[TASKS[task].title for task in board.tasks
               if run.field("settings", task, "select") == "last"],
@@ -62,30 +55,25 @@ def _epochs(run: Run, board: Board, task: str) -> str:
     return f"{TASKS[task].title} {spread(found)}{of}" if found else ""
 
 
-def _greatest(board: Board, task: str, start: str) -> dict[str, float]:
-    """The greatest value of `start` + NAME among the chosen settings of a task, by name."""
-    found: dict[str, float] = {}
-    for metrics in (replica.metrics for job in board.of_task(task) for replica in job.chosen):
-        for name in (name for name in metrics if name.startswith(start)):
-            own = name.removeprefix(start)
-            found[own] = max(metrics[name], found.get(own, 0.0))
-    return found
-
-
-def _sizes(board: Board) -> list[str]:
-    """How many examples each language was tested on, which the results say, by task."""
-    each = []
+def _most(board: Board, start: str, name: str) -> list[tuple[str, list[str]]]:
+    """By task, the greatest values of `start` + LANGUAGE among the chosen settings, each before the
+    language as `name` has it."""
+    every = []
     for task in board.tasks:
-        sizes = _greatest(board, task, "examples_")
-        if own := [f"{number:,.0f} of {name}" for name, number in sizes.items() if name != DEV]:
-            each.append(f"{TASKS[task].title} {listed(own)}")
-    return each
+        found: dict[str, float] = {}
+        for metrics in (replica.metrics for job in board.of_task(task) for replica in job.chosen):
+            for own in (own for own in metrics if own.startswith(start) and own != _CHOSEN_BY):
+                found[own] = max(metrics[own], found.get(own, 0.0))
+        texts = [f"{value:,.0f} {name.format(own.removeprefix(start))}"
+                 for own, value in found.items() if value]  # fmt: skip
+        every.append((TASKS[task].title, texts))
+    return [(title, texts) for title, texts in every if texts]
 
 
 def _choice(run: Run, board: Board) -> str:
     """Which of the settings the scores are of."""
-    tried = Counter(job_of(name) for name in {name for name, _ in run.planned})
-    most, number = max((tried[job.name] for job in board.jobs), default=1), best_of(run)
+    tried = Counter(scores.job_of(name) for name in {name for name, _ in run.planned})
+    most, number = max((tried[job.name] for job in board.jobs), default=1), scores.best_of(run)
     if most < 2:
         return "the one setting that is tried"
     if number == 1:
@@ -97,7 +85,7 @@ def _below(board: Board) -> dict[str, list[str]]:
     """Which target scores are not above the majority baseline, by task."""
     found = {}
     for task in board.tasks:
-        known = board.baselines(task, MAJORITY)
+        known = board.baselines(task, scores.MAJORITY)
         found[TASKS[task].title] = [
             f"{row} ({label(place, board.targets)})"
             for row in board.rows
@@ -140,14 +128,6 @@ def _pearson(points: Sequence[tuple[float, float]]) -> str:
         return "not defined"
 
 
-def _cut(board: Board) -> dict[str, list[str]]:
-    """How many pieces did not fit in a model, at most of all rows, by task."""
-    most = {TASKS[task].title: _greatest(board, task, "cut_") for task in board.tasks}
-    cut = {title: [f"{number:,.0f} ({name})" for name, number in own.items() if number]
-           for title, own in most.items()}  # fmt: skip
-    return {title: names for title, names in cut.items() if names}
-
-
 def _missing(board: Board) -> dict[str, list[str]]:
     """What has not begun, is in training or diverged."""
     return {
@@ -173,7 +153,7 @@ def state(run: Run, board: Board) -> str:
         done = sum(job.has_ended for job in jobs)
         text = (
             f"{'Ended' if done == len(jobs) else 'Not finished'}: {done} of {len(jobs)} rows and "
-            f"tasks done, {settings_ended(jobs)} settings."
+            f"tasks done, {scores.settings_ended(jobs)} settings."
         )
     named: Mapping[str, Sequence[object]] = {
         "Task": board.tasks,

@@ -10,23 +10,9 @@ from typing import Any
 
 import pandas as pd
 
-from xling_jax.experiments.zero_shot import claims, notes
+from xling_jax.experiments.zero_shot import claims, notes, scores
 from xling_jax.experiments.zero_shot.notes import label
-from xling_jax.experiments.zero_shot.scores import (
-    BASELINES,
-    DELTA,
-    DEV,
-    LANGUAGES,
-    MEAN,
-    SOURCE,
-    Board,
-    Job,
-    Place,
-    job_of,
-    printed,
-    read,
-    settings_ended,
-)
+from xling_jax.experiments.zero_shot.scores import DELTA, DEV, MEAN, Board, Job, Place
 from xling_jax.report import page, table
 from xling_jax.report.claims import Verdicts
 from xling_jax.report.figures import COLOURS, Card, Entry, Gallery, Line, Score, bars
@@ -49,24 +35,22 @@ def write(workdir: Path) -> str:
     stored result cannot be read.
     """
     run = read_run(workdir)
-    board = read(run)
+    board = scores.read(run)
     verdicts = Verdicts(claims.decide(board))
     said = notes.texts(run, board)
     shown = tables(board, said["Notes"])
-    folder, gallery = run.workdir / "report", Gallery(run.workdir / "report" / "figures")
-    table.write(shown, folder / "tables")
-    verdicts.write(folder / "tables")
+    gallery = Gallery(workdir / "report" / "figures")
     jobs = list(run.config.get("rows", ()))  # the settings that were tried are many
+    kept, epochs = _curves(run, board, gallery)
     sections: dict[str, list[Any]] = {
-        "Results": [*shown, page.Notes(said["Notes"] if shown else ()), *_settings(run, board)],
+        "Results": [*shown, said["Notes"] if shown else [], *_settings(run, board)],
         "Claims": [verdicts] if board.jobs else [],
         "Rows": [page.Figures(said["Rows"], _bars(board, gallery))],
-        "Layers kept": [page.Figures(said["Layers kept"], _by_layers(board, gallery))],
-        "Over epochs": [page.Figures(said["Over epochs"], _by_epochs(run, board, gallery))],
+        "Layers kept": [page.Figures(said["Layers kept"], kept)],
+        "Over epochs": [page.Figures(said["Over epochs"], epochs)],
         "What was run": page.settings(run, rows=jobs),
     }
-    page.write(run, notes.state(run, board), sections)
-    return "\n".join(filter(None, [*map(table.to_terminal, shown), verdicts.to_terminal()]))
+    return page.write(run, notes.state(run, board), sections, shown, verdicts)
 
 
 def tables(board: Board, said: Sequence[str]) -> list[Table]:
@@ -83,9 +67,9 @@ def _of_task(board: Board, task: str, said: Sequence[str]) -> Table:
         own = board.scores(row, task, names)
         cells = {names[place]: value for place, value in own.items()}
         lines.append(_line(row, board.of(row, task), cells | _means(board, row, task)))
-        if paper := printed(row, task):
-            lines.append(table.Line(row, SOURCE, paper, SOURCE, seeds=ABSENT))
-    for which in BASELINES:
+        if paper := scores.printed(row, task):
+            lines.append(table.Line(row, scores.SOURCE, paper, scores.SOURCE, seeds=ABSENT))
+    for which in scores.BASELINES:
         if known := board.baselines(task, which):
             cells = {names[place]: Measure(value) for place, value in known.items()}
             targets = [Measure(known[place]) for place in board.targets if place in known]
@@ -101,11 +85,14 @@ def _columns(board: Board, task: str) -> tuple[list[Column], dict[Place, str]]:
     """The columns of a task's table, and the name of every place's."""
     targets, sources = board.targets, board.sources
     names = {place: label(place, targets) for place in targets}
-    paper = LANGUAGES if any(printed(row, task) for row in board.rows) else ()
+    paper = scores.LANGUAGES if any(scores.printed(row, task) for row in board.rows) else ()
     group = "target languages"
     columns = [Column(name, name, percent, group)
                for name in dict.fromkeys([*names.values(), *paper])]  # fmt: skip
-    columns += [Column("mean", MEAN, percent, group), Column("Δ", DELTA, difference, group, DELTA)]
+    columns += [
+        Column("mean", MEAN, percent, group),
+        Column("Δ", DELTA, difference, group, DELTA),
+    ]
     for place in sources:
         short = label(place, sources)
         names[place] = f"source {short}"
@@ -131,8 +118,8 @@ def _summary(board: Board, said: Sequence[str]) -> Table:
         jobs = [job for task in board.tasks for job in board.of(row, task)]
         own = _averaged({task: _means(board, row, task) for task in board.tasks})
         lines.append(_line(row, jobs, own))
-        if paper := _averaged({task: printed(row, task) for task in board.tasks}):
-            lines.append(table.Line(row, SOURCE, paper, SOURCE, seeds=ABSENT))
+        if paper := _averaged({task: scores.printed(row, task) for task in board.tasks}):
+            lines.append(table.Line(row, scores.SOURCE, paper, scores.SOURCE, seeds=ABSENT))
     return Table(SUMMARY, "All tasks", "means over target languages", columns, lines, said)
 
 
@@ -146,27 +133,23 @@ def _averaged(by_task: Mapping[str, Mapping[str, Measure]]) -> dict[str, Measure
 
 
 def _line(row: str, jobs: Sequence[Job], cells: Mapping[str, Measure]) -> table.Line:
-    """Our line of some jobs, or what there is in the place of numbers."""
+    """Our line of some jobs, or what there is in the place of numbers; with how many seeds are in
+    the means, and how many settings ended while some have not."""
     diverged: dict[int, int] = {}
     for replica in (replica for job in jobs for replica in job.lost):
         diverged[replica.seed] = max(replica.diverged_at or 0, diverged.get(replica.seed, 0))
+    seeds = str(len({replica.seed for job in jobs for replica in job.chosen}))
+    if any(len(job.ended) < job.planned for job in jobs):
+        seeds += f" ({scores.settings_ended(jobs)} settings ended)"
+    if lost := sum(len(job.lost) for job in jobs):
+        seeds += f" ({lost} diverged)"
     message = "not measured" if any(job.has_ended for job in jobs) else "not begun"
     message = diverged_at(diverged) if diverged else message
     if any(job.has_begun and not job.has_ended for job in jobs):
         message = "in training"
     described = next((job.description for job in jobs if job.description != row), "")
-    return table.Line(row, described or table.OURS, cells, seeds=_seeds(jobs),
+    return table.Line(row, described or table.OURS, cells, seeds=seeds,
                       message="" if cells else message, diverged=diverged)  # fmt: skip
-
-
-def _seeds(jobs: Sequence[Job]) -> str:
-    """How many seeds are in the means, and how many settings ended while some have not."""
-    text = str(len({replica.seed for job in jobs for replica in job.chosen}))
-    if any(len(job.ended) < job.planned for job in jobs):
-        text += f" ({settings_ended(jobs)} settings ended)"
-    if lost := sum(len(job.lost) for job in jobs):
-        text += f" ({lost} diverged)"
-    return text
 
 
 def _settings(run: Run, board: Board) -> list[Any]:
@@ -176,7 +159,7 @@ def _settings(run: Run, board: Board) -> list[Any]:
         jobs = board.of_task(task)
         chosen = {(each.row, each.seed) for job in jobs for each in job.chosen}
         names = {job.name for job in jobs}
-        ended = [replica for replica in run.replicas if job_of(replica.row) in names]
+        ended = [replica for replica in run.replicas if scores.job_of(replica.row) in names]
         metrics = list(dict.fromkeys(name for replica in ended for name in replica.metrics))
         lines = []
         for replica in ended:
@@ -206,20 +189,20 @@ def _bars(board: Board, gallery: Gallery) -> list[Card]:
         title, measure = TASKS[task].title, TASKS[task].measure
         for number, places in enumerate(blocks(board)):
             names = [label(place, board.targets) for place in places]
-            scores = [Score(name, name, colour)
+            kinds = [Score(name, name, colour)
                       for name, colour in zip(names, COLOURS, strict=False)]  # fmt: skip
             entries = []
             for row in board.rows:
                 own = board.scores(row, task, places)
                 ours = {label(at, board.targets): x.times(0.01) for at, x in own.items()}
-                paper = {name: x.times(0.01) for name, x in printed(row, task).items()
+                paper = {name: x.times(0.01) for name, x in scores.printed(row, task).items()
                          if name in ours}  # fmt: skip
                 if ours:
                     entries.append(Entry(cut(row, _LABEL), ours, paper))
             if entries:
                 name = f"rows_{task}" + (f"_{number + 1}" if number else "")
                 alt = f"Every row: {title}"
-                cards += gallery.card(name, alt, bars, entries, scores, measure, wide=True)
+                cards += gallery.card(name, alt, bars, entries, kinds, measure, wide=True)
     return cards
 
 
@@ -254,7 +237,7 @@ def by_epoch(run: Run) -> pd.DataFrame:
     frame = run.evaluations.dropna(subset="epoch")
     frame = frame[~pd.MultiIndex.from_frame(frame[["row", "seed"]]).isin(lost)]
     epochs = frame["epoch"].astype(float).round().astype(int)
-    return frame.assign(row=frame["row"].map(job_of), step=epochs)
+    return frame.assign(row=frame["row"].map(scores.job_of), step=epochs)
 
 
 def over_epochs(frame: pd.DataFrame, board: Board, pair: str, task: str) -> list[Line]:
@@ -268,22 +251,16 @@ def over_epochs(frame: pd.DataFrame, board: Board, pair: str, task: str) -> list
     return found
 
 
-def _by_layers(board: Board, gallery: Gallery) -> list[Card]:
-    cards = []
-    for task, (pair, _) in product(board.tasks, board.sources):
-        lines = over_layers(board, pair, task)
-        shown = {name: name for line in lines for name in line.curves}
-        alt = f"{TASKS[task].title} by layers kept, {pair}"
-        cards += gallery.curves(f"layers_{task}_{pair}", alt, lines, shown, "layers kept")
-    return cards
-
-
-def _by_epochs(run: Run, board: Board, gallery: Gallery) -> list[Card]:
-    cards, frame = [], by_epoch(run)
+def _curves(run: Run, board: Board, gallery: Gallery) -> tuple[list[Card], list[Card]]:
+    """Of every task and pair the curves over layers that are kept, and over epochs."""
+    kept, epochs, frame = list[Card](), list[Card](), by_epoch(run)
     for task, (pair, source) in product(board.tasks, board.sources):
+        title, lines = TASKS[task].title, over_layers(board, pair, task)
+        shown = {name: name for line in lines for name in line.curves}
+        alt = f"{title} by layers kept, {pair}"
+        kept += gallery.curves(f"layers_{task}_{pair}", alt, lines, shown, "layers kept")
         others = {name: name for name in pair.split("-")[1:]}
         shown = {DEV: f"{source}, to choose by", source: source, **others}
-        alt = f"{TASKS[task].title} over epochs, {pair}"
-        lines = over_epochs(frame, board, pair, task)
-        cards += gallery.curves(f"epochs_{task}_{pair}", alt, lines, shown, "epoch")
-    return cards
+        lines, alt = over_epochs(frame, board, pair, task), f"{title} over epochs, {pair}"
+        epochs += gallery.curves(f"epochs_{task}_{pair}", alt, lines, shown, "epoch")
+    return kept, epochs

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from functools import cached_property
+from itertools import groupby, islice
 from statistics import fmean
 
-from xling_jax.report import published
+from xling_jax.report import table
 from xling_jax.report.frame import Measure, Run, mean_of, measured, minus
 from xling_jax.runs.results import Replica
 from xling_jax.tasks import TASKS
@@ -30,7 +31,7 @@ _BEST = 2  # where the config does not say it
 # most, six of NER (Wiki-CC, No anchors, Extra anchors, Sep L1-3, Sep L1-6, Sep Emb + L1-3) and one
 # of parsing (Wiki-CC).
 SOURCE = "W&C 2020"
-LINES = published.read(Path(__file__).with_name("published.csv"))
+LINES = table.published(__file__, SOURCE)
 LANGUAGES = ("fr", "ru", "zh")
 
 Place = tuple[str, str]  # a pair, and one of its languages
@@ -39,7 +40,7 @@ Place = tuple[str, str]  # a pair, and one of its languages
 def printed(row: str, task: str) -> dict[str, Measure]:
     """What the paper prints of a row and a task: by language, their `MEAN`, and `DELTA`, the
     difference to row `DEFAULT`; empty if it does not have them."""
-    column, found = TASKS[task].column, [line.metrics for line in LINES if line.row == row]
+    column, found = TASKS[task].column, [line.cells for line in LINES if line.row == row]
     if not column or not found:
         return {}
     scores = {name: found[0][f"{column}_{name}"] for name in LANGUAGES}
@@ -107,25 +108,24 @@ class Board:
 
     jobs: Sequence[Job]
 
-    @property
+    @cached_property
     def rows(self) -> list[str]:
         return list(dict.fromkeys(job.row for job in self.jobs))
 
-    @property
+    @cached_property
     def tasks(self) -> list[str]:
         return list(dict.fromkeys(job.task for job in self.jobs))
 
-    @property
+    @cached_property
     def sources(self) -> list[Place]:
         """Each pair with the language that is learned from."""
         return list(dict.fromkeys((job.pair, job.languages[0]) for job in self.jobs))
 
-    @property
+    @cached_property
     def targets(self) -> list[Place]:
         """Each pair with the languages that are not learned from."""
-        return list(
-            dict.fromkeys((job.pair, name) for job in self.jobs for name in job.languages[1:])
-        )
+        every = ((job.pair, name) for job in self.jobs for name in job.languages[1:])
+        return list(dict.fromkeys(every))
 
     def of(self, row: str, task: str) -> list[Job]:
         """The jobs of a row and a task, one a pair."""
@@ -136,12 +136,9 @@ class Board:
 
     def scores(self, row: str, task: str, places: Iterable[Place]) -> dict[Place, Measure]:
         """Those scores that are known."""
-        by_pair = {job.pair: job.scores for job in self.of(row, task)}
-        return {
-            (pair, language): by_pair[pair][language]
-            for pair, language in places
-            if language in by_pair.get(pair, {})
-        }
+        known = {(job.pair, name): value for job in self.of(row, task)
+                 for name, value in job.scores.items()}  # fmt: skip
+        return {place: known[place] for place in places if place in known}
 
     def mean(self, row: str, task: str) -> Measure | None:
         """The mean over target languages; None unless all of them have a score."""
@@ -176,7 +173,7 @@ def read(run: Run) -> Board:
     for replica in run.replicas:
         ended.setdefault(job_of(replica.row), []).append(replica)
     logged = {(r.row, r.seed) for own in run.records.values() for r in own}
-    best, found = best_of(run), []
+    found = []
     for name in dict.fromkeys([*run.config.get("rows", ()), *ended, *sorted(planned)]):
         pair, _, rest = name.partition("/")
         row, _, task = rest.rpartition("/")
@@ -184,7 +181,7 @@ def read(run: Run) -> Board:
             continue
         own, replicas = planned.get(name, set()), ended.get(name, [])
         described = run.description(name) or next((r.description for r in replicas), "")
-        chosen = _chosen(replicas, f"{TASKS[task].metric}_{DEV}", best)
+        chosen = _chosen(replicas, f"{TASKS[task].metric}_{DEV}", best_of(run))
         scores = _scores(chosen, f"{TASKS[task].metric}_")
         has_begun = bool(replicas or own & logged)
         found.append(Job(pair, row, task, described, len(own), replicas, has_begun, chosen, scores))
@@ -194,11 +191,9 @@ def read(run: Run) -> Board:
 def _chosen(ended: Sequence[Replica], dev: str, best: int) -> list[Replica]:
     """Of each seed the settings with the highest scores on the examples to choose by."""
     good = [r for r in ended if r.diverged_at is None and dev in r.metrics]
-    found = []
-    for seed in sorted({replica.seed for replica in good}):
-        own = [replica for replica in good if replica.seed == seed]
-        found += sorted(own, key=lambda replica: -replica.metrics[dev])[:best]
-    return found
+    good.sort(key=lambda replica: (replica.seed, -replica.metrics[dev]))
+    by_seed = groupby(good, key=lambda replica: replica.seed)
+    return [replica for _, own in by_seed for replica in islice(own, best)]
 
 
 def _scores(chosen: Sequence[Replica], start: str) -> dict[str, Measure]:
@@ -209,7 +204,5 @@ def _scores(chosen: Sequence[Replica], start: str) -> dict[str, Measure]:
             if name.startswith(start):
                 of_seeds = values.setdefault(name.removeprefix(start), {})
                 of_seeds.setdefault(replica.seed, []).append(100 * value)
-    return {
-        language: measured({seed: fmean(each) for seed, each in own.items()})
-        for language, own in values.items()
-    }
+    return {language: measured({seed: fmean(each) for seed, each in own.items()})
+            for language, own in values.items()}  # fmt: skip
