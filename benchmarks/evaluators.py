@@ -27,7 +27,7 @@ from xling_jax.evaluators.translations import Translations
 from xling_jax.experiments.bilingual import experiment
 from xling_jax.experiments.bilingual.data import Preparer
 from xling_jax.experiments.bilingual.group import Group
-from xling_jax.records import UNKNOWN
+from xling_jax.runs.run import Run
 from xling_jax.training.loop import stack
 from xling_jax.training.step import train_steps
 
@@ -61,7 +61,7 @@ def main() -> None:
     (row,) = experiment.rows(config)
     with tempfile.TemporaryDirectory() as folder:
         data = Preparer(config, Path(folder))(row)
-        group = Group(config, Path(folder), row, [0], data, UNKNOWN)
+        group = Group(config, Run(Path(folder), str), row, [0], data)
         measure(group, data, config, arguments.repeats)
 
 

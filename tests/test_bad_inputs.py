@@ -10,7 +10,7 @@ from absl import flags
 from small_run import ROOT, config_of
 
 from xling_jax import devices, errors, main, processes, schema
-from xling_jax.runs.experiments import of_name
+from xling_jax.runs.fields import of_name
 
 OPTIONS = {  # of each config, as small as it goes
     "fake_english": "row=0",
@@ -84,7 +84,7 @@ def cases():
     for name, options in OPTIONS.items():
         file = ROOT / "configs" / f"{name}.py"
         values = config_of(file, options, {})
-        section = of_name(values.name).fields
+        section = of_name(values.name)
         for path, _, field in schema.described(values.to_dict(), section):
             if path.split(".")[0] not in ("rows", "sets"):  # in which commands set nothing
                 for word in refused(field)[:2]:

@@ -12,7 +12,7 @@ from weights import TOLERANCE, difference, logits_alone, randomized
 
 from xling_jax import export
 from xling_jax.corpora.normalize import Normalization
-from xling_jax.experiments.bilingual import export as bilingual
+from xling_jax.experiments.bilingual import group as bilingual
 from xling_jax.experiments.bilingual.rows import parse
 from xling_jax.models import partition, stored
 from xling_jax.models.bert import BertConfig

@@ -9,7 +9,7 @@ from small_run import ROOT, config_of
 
 from xling_jax import schema
 from xling_jax.runs import fields
-from xling_jax.runs.experiments import EXPERIMENTS, of_name
+from xling_jax.runs.fields import EXPERIMENTS, of_name
 
 CONFIGS = [
     ("fake_english", "row=all,scale=paper"),
@@ -63,7 +63,7 @@ def test_every_config_is_what_its_fields_may_be(name, options):
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_no_field_takes_what_means_nothing(name):
     values = made(name).to_dict()
-    section = of_name(values["name"]).fields
+    section = of_name(values["name"])
     every = list(paths(values))
     assert len(every) > 20
     for path in every:
@@ -122,7 +122,7 @@ def test_a_field_that_means_nothing_is_named_with_what_it_may_be(name, field, va
 
 def test_fields_that_lack_or_that_nobody_knows_are_named():
     values = made("fake_english").to_dict()
-    section = of_name("fake_english").fields
+    section = of_name("fake_english")
     lacking = {**values, "training": {k: v for k, v in values["training"].items() if k != "clip"}}
     with pytest.raises(ValueError, match="training.clip is missing from the config: give a number"):
         schema.check(lacking, section)
@@ -139,8 +139,8 @@ def test_every_package_of_an_experiment_is_registered_and_has_a_config():
         path.parent.name for path in (ROOT / "xling_jax/experiments").glob("*/experiment.py")
     }
     assert packages == set(EXPERIMENTS) == {path.stem for path in (ROOT / "configs").glob("*.py")}
-    for registered in EXPERIMENTS.values():
-        assert callable(registered.experiment.run)
+    for name in EXPERIMENTS:
+        assert callable(fields.experiment(name).run)
 
 
 def test_the_page_of_the_documentation_lists_them():

@@ -11,7 +11,7 @@ from xling_jax import devices
 from xling_jax.experiments.fake_english import experiment
 from xling_jax.experiments.fake_english.experiment import Experiment
 from xling_jax.experiments.fake_english.group import Group
-from xling_jax.experiments.fake_english.replicas import replica_specs
+from xling_jax.experiments.fake_english.programs import replica_specs
 from xling_jax.runs.run import Run
 from xling_jax.training.loop import Diverged
 

@@ -82,7 +82,7 @@ def test_what_a_run_that_fails_said_last_is_shown(tmp_path):
 def test_rows_are_drawn_over_training(tmp_path):
     lines = notebook.training(fake_run(tmp_path / "run", ["0", "3"], (0, 42)))
     assert [line.label for line in lines] == ["row 0", "row 3"]
-    figure = notebook.over_training(lines, SHOWN)
+    figure = notebook.side_by_side(lines, SHOWN, "training step")
     assert [len(axes.lines) for axes in figure.axes] == [2, 2]
     assert notebook.training(tmp_path / "nowhere") == []
 

@@ -14,7 +14,7 @@ from xling_jax.batches.assembly import StepPlan, assemble
 from xling_jax.batches.setting import make, parse
 from xling_jax.evaluators.text_encoder import TextEncoder
 from xling_jax.experiments.real_xnli import claims, export, report
-from xling_jax.experiments.real_xnli.data import normalization, read, sentences
+from xling_jax.experiments.real_xnli.data import read, sentences
 from xling_jax.experiments.real_xnli.experiment import Experiment
 from xling_jax.experiments.zero_shot import experiment as fine_tuning
 from xling_jax.experiments.zero_shot import group
@@ -128,8 +128,9 @@ def test_an_exported_model_computes_what_the_pretrained_one_does(prepared, tmp_p
     params = heads.initial_params(model, 0)
     setting = setting_of(description, vocabulary, made.batches.max_length)
     replica = Replica(row="x", description=description, seed=0, setting=setting)
-    export.export(tmp_path, replica, model, params, vocabulary, normalization(made))
-    store, texts = data.train.to_device(), Texts.of_corpora(made.corpora)
+    texts = Texts.of_corpora(made.corpora)
+    export.export(tmp_path, replica, model, params, vocabulary, texts.normalization)
+    store = data.train.to_device()
     for number, name in enumerate(vocabulary.languages):
         own = stored.load(tmp_path / "models" / "rowx_seed0" / name)
         written = sentences(made, texts, name, "train")  # as they were encoded

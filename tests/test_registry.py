@@ -13,7 +13,7 @@ from xling_jax.experiments.bilingual import report as bilingual
 from xling_jax.experiments.fake_english import report as fake_english
 from xling_jax.report.frame import Metric, by_language, by_layer, decoded, named_deep
 from xling_jax.report.table import FORMATS
-from xling_jax.runs.experiments import EXPERIMENTS
+from xling_jax.runs.fields import EXPERIMENTS
 
 EVIL = "<a>|_$\n9"
 

@@ -27,7 +27,7 @@ def test_a_field_names_one_file_or_several_joined_by_a_plus(tmp_path):
     assert texts.sources("fr", "train") == (f"{tmp_path}/one.txt", f"{tmp_path}/two.txt")
     assert texts.sources("fr", "dev", True) == (f"{tmp_path}/a+b.txt",)
     assert texts.sources("fr", "train", True) == (f"{tmp_path}/one.txt",)
-    manifest = texts.manifest([("fr", "train"), ("fr", "test"), ("fr", "dev")])
+    manifest = texts.manifest("fr", ("train", "test", "dev"), False)
     assert [(entry["language"], entry["field"]) for entry in manifest] == [
         ("fr", "train"),
         ("fr", "train"),
@@ -40,7 +40,10 @@ def test_what_is_wrong_is_named_by_its_field(tmp_path):
     texts = given(tmp_path, test="one.txt", test_first="none.txt", dictionary="words.txt", dev="")
     texts._section.fr.train = "none.txt"
     for call, message in [
-        (lambda: texts.manifest([("fr", "train")]), r"^corpora\.fr\.train: none\.txt: no such"),
+        (
+            lambda: texts.manifest("fr", ["train"], False),
+            r"^corpora\.fr\.train: none\.txt: no such",
+        ),
         (lambda: texts.parallel("fr", "test", 9), r"^corpora\.fr\.test_first, corpora\.fr\.test: "),
         (lambda: texts.dictionary("fr", "dictionary"), r"^corpora\.fr\.dictionary: .*line 2"),
         (lambda: texts.sources("fr", "dev"), r"^corpora\.fr\.dev is empty: give a file"),

@@ -12,7 +12,7 @@ from bilingual_run import run as train
 from small_run import ROOT, config_of
 
 from xling_jax import records
-from xling_jax.experiments.similarity import measures, pairs, words
+from xling_jax.experiments.similarity import measures, pairs
 from xling_jax.experiments.similarity.experiment import Experiment
 from xling_jax.experiments.similarity.texts import TextReader
 from xling_jax.models import stored
@@ -92,7 +92,7 @@ def test_files_serve_as_texts_and_vectors_are_compared_on_the_same_words(
 ):
     far = stored.load(trained / "models/rowfar_seed0/far")
     en = stored.load(trained / "models/rowen_seed0/en")
-    known = [list(words.single_pieces(model, None)) for model in (en, far)]
+    known = [list(measures.single_pieces(model, None)) for model in (en, far)]
     number = min(20, *map(len, known))
     fields = {}
     for name, own in zip(("en", "far"), known, strict=True):

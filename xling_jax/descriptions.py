@@ -28,13 +28,9 @@ def parts(
 ) -> list[Part]:
     """Reads a description such as `lang-pos;inv-order[fake]`: parts joined by `;`.
 
-    Args:
-      known: the names there are, and what each means.
-      needed, optional: the names that must or may have an argument; the others have none.
-
-    Raises:
-      ValueError: a part is empty, unknown or there twice, or lacks an argument or has one too
-        many.
+    `known` has the names there are, and what each means; those of `needed` and `optional` must or
+    may have an argument. ValueError: a part is empty, unknown or there twice, or lacks an argument
+    or has one too many.
     """
     found: list[Part] = []
     for text in (text.strip() for text in description.split(";")):

@@ -18,10 +18,8 @@ from xling_jax.errors import OUT_OF_MEMORY
 
 TUNABLES = "GLIBC_TUNABLES"
 CPU_SHARE = 0.7  # of the machine's memory, that programs may plan with
-CONTAINER_LIMITS = (  # of a control group, old and new
-    Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
-    Path("/sys/fs/cgroup/memory.max"),
-)
+# Of a control group, old and new.
+CONTAINER_LIMITS = "/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory.max"
 ACCELERATOR_SHARE = 0.9  # of an accelerator's: evaluators and the library's buffers need the rest
 REPLICA, DATA = "replica", "data"
 SHARED = P()  # the same everywhere
@@ -36,11 +34,11 @@ def a_replica_and_part(dimension: int | None) -> P:
 
 
 def set_cpu_devices(count: int) -> None:
-    """Splits the CPU into `count` devices; before any computation.
+    """Splits the CPU into `count` devices; before any computation. 0: the largest power of two that
+    is no more than the cores, and at most 8.
 
     One device a core lets replicas, or parts of a batch, run side by side: XLA spreads the small
-    operations of one device badly over several cores. 0 takes the largest power of two that is
-    no more than the cores, and at most 8.
+    operations of one device badly over several cores.
     """
     if not count:
         affinity = getattr(os, "sched_getaffinity", None)  # Linux only
@@ -94,21 +92,15 @@ def _own_memory_limit() -> float:
     """What this process knows of its devices; infinity where it knows nothing."""
     device = jax.local_devices()[0]
     if device.platform != "cpu":
-        stats = device.memory_stats() or {}
-        limit = stats.get("bytes_limit")
+        limit = (device.memory_stats() or {}).get("bytes_limit")
         return limit * ACCELERATOR_SHARE if limit else math.inf
-    names = ("SC_PAGE_SIZE", "SC_PHYS_PAGES")
-    limits = [int(text) for path in CONTAINER_LIMITS if (text := _first_line(path)).isdigit()]
-    if set(names) <= set(getattr(os, "sysconf_names", ())):
-        limits.append(math.prod(map(os.sysconf, names)))
+    limits = []
+    for path in CONTAINER_LIMITS:
+        with contextlib.suppress(OSError, ValueError):  # not there, or "max"
+            limits.append(int(Path(path).read_text()))
+    with contextlib.suppress(AttributeError, ValueError):  # a system that does not say it
+        limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     return min(limits) * CPU_SHARE / jax.local_device_count() if limits else math.inf
-
-
-def _first_line(path: Path) -> str:
-    try:
-        return path.read_text().strip()
-    except OSError:
-        return ""
 
 
 def less_memory(smaller: str) -> str:
@@ -218,14 +210,6 @@ def fetch(tree):
         return jax.device_get(jax.tree.map(near, tree))
 
 
-def _has_replicas(specs) -> bool:
-    """Whether a spec, or all of a tree of them, begins with the replica axis."""
-    found = {bool(spec) and spec[0] == REPLICA for spec in jax.tree.leaves(specs)}
-    if len(found) > 1:
-        raise ValueError("of a tree of specs all or none must begin with the replica axis")
-    return found == {True}
-
-
 def per_replica(
     function: Callable, mesh: Mesh, inputs: Sequence[Any], outputs: Any, one_by_one: bool = False
 ) -> Callable:
@@ -234,7 +218,6 @@ def per_replica(
     Args:
       function: its arguments lack the replica axis; sharded ones keep their shard axis, of size
         1. It may use collectives over `DATA`.
-      mesh: see `make_mesh`.
       inputs, outputs: how each argument, and the results, lie on the mesh: a spec, or a tree of
         them, of which all or none begin with the replica axis.
       one_by_one: whether a device works on its replicas one after the other, to save memory.
@@ -243,17 +226,20 @@ def per_replica(
       A function of global arrays. Where a device holds one replica the axis is dropped, since
         `vmap` over a single one costs a quarter of the speed on CPUs; several are vectorised.
     """
-    replicated = [_has_replicas(spec) for spec in inputs]
+    replicated = []
+    for specs in inputs:
+        found = {bool(spec) and spec[0] == REPLICA for spec in jax.tree.leaves(specs)}
+        if len(found) > 1:
+            raise ValueError("of a tree of specs all or none must begin with the replica axis")
+        replicated.append(found == {True})
 
     def local(*args):
         own = [a for a, is_own in zip(args, replicated, strict=True) if is_own]
 
         def one(own):
             given = iter(own)
-            merged = [
-                next(given) if is_own else a for a, is_own in zip(args, replicated, strict=True)
-            ]
-            return function(*merged)
+            pairs = zip(args, replicated, strict=True)
+            return function(*(next(given) if is_own else a for a, is_own in pairs))
 
         if jax.tree.leaves(own)[0].shape[0] == 1:
             result = one(jax.tree.map(lambda x: x[0], own))

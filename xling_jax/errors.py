@@ -60,12 +60,8 @@ _PACKAGE = Path(__file__).parent
 
 @contextlib.contextmanager
 def in_one_line(status: int = 1) -> Iterator[None]:
-    """Ends the program where something goes wrong inside, with a status and one line, and no
-    traceback.
-
-    Where several processes compute a run it ends all of them. With `XLING_JAX_TRACEBACK` in the
-    environment the traceback is printed instead.
-    """
+    """Ends the program where something goes wrong inside, with a status and one line, or with the
+    traceback if `XLING_JAX_TRACEBACK` is in the environment; of several processes it ends all."""
     is_whole = bool(os.environ.get(TRACEBACK))
     in_background: list[threading.ExceptHookArgs] = []
     hooks = threading.excepthook, sys.unraisablehook
@@ -137,7 +133,7 @@ def explain(error: Exception) -> str:
         isinstance(error, MemoryError)
         or any(words in said for words in _NO_MEMORY)
         or isinstance(error, ImportError | SystemError)
-        and _memory_is_limited()
+        and resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
     ):
         return f"the memory does not suffice ({short or type(error).__name__}): {LESS_MEMORY}"
     if _raiser(error).endswith("ml_collections/config_dict/config_dict.py"):
@@ -146,10 +142,6 @@ def explain(error: Exception) -> str:
         f"{type(error).__name__} at {_place(error)}: {short}. This is a fault of the program: "
         f"{TRACEBACK}=1 shows where it comes from; nothing that was stored is lost"
     )
-
-
-def _memory_is_limited() -> bool:
-    return resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
 
 
 def _of_system(number: int, path: str | bytes | None) -> str:
@@ -180,7 +172,6 @@ def in_field(field: str) -> Iterator[None]:
     """Puts the name of a field in front of what goes wrong while its file is read."""
     try:
         yield
-    except FileNotFoundError as error:
-        raise FileNotFoundError(f"{field}: {error}") from error
-    except ValueError as error:
-        raise ValueError(f"{field}: {error}") from error
+    except (FileNotFoundError, ValueError) as error:
+        kind = FileNotFoundError if isinstance(error, FileNotFoundError) else ValueError
+        raise kind(f"{field}: {error}") from error

@@ -23,11 +23,8 @@ TO = flags.DEFINE_string("to", None, "The folder that is written.")
 
 
 def export(folder: Path, to: Path) -> stored.StoredModel:
-    """Reads a stored model and writes its weights and its tokenizer; returns the model.
-
-    ValueError, besides those of reading: `transformers` has no such model or tokenizer, or the
-    folder that is to be written holds a stored model.
-    """
+    """Reads a stored model and writes its weights and its tokenizer; returns the model. ValueError
+    also where `transformers` has no such model or tokenizer, or `to` holds a stored model."""
     if (to / stored.CONFIG).exists():
         raise ValueError(f"--to={to}: the folder holds a model of ours; choose another one")
     model = stored.load(folder)

@@ -24,10 +24,8 @@ def plain_name(text: str) -> str:
 
 @contextlib.contextmanager
 def _renamed(path: Path) -> Iterator[Path]:
-    """A place beside a path for a file that then takes the path; nothing is left where it fails.
-
-    Folders above it are made.
-    """
+    """A place beside a path, whose folders are made, for a file that then takes the path; nothing
+    is left where it fails."""
     path.parent.mkdir(parents=True, exist_ok=True)
     other = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -79,11 +77,8 @@ def sha256(path: Path) -> str:
 
 
 def require_regular(path: Path) -> None:
-    """Raises an error unless a path leads to a file that has an end.
-
-    FileNotFoundError if there is nothing; ValueError for a folder, or a pipe, a socket or a device,
-    for which a reader might wait for ever.
-    """
+    """Raises FileNotFoundError if there is nothing, and ValueError for a folder, or a pipe, a
+    socket or a device, for which a reader might wait for ever."""
     mode = path.stat().st_mode
     if stat.S_ISDIR(mode):
         raise ValueError(f"{path} is a folder: put a file in its place, or give another path")
@@ -122,9 +117,9 @@ def parse_json(content: bytes, name: str) -> Any:
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in found:
-            raise ValueError(f"an object has {name!r} twice")
-        found[name] = value
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"an object has {twice!r} twice")
     return found

@@ -37,17 +37,20 @@ class Lock:
                 break
             os.close(file)  # the process that had it has just removed it
         weakref.finalize(self, _release, file, path, os.getpid())
+        said = {
+            "host": socket.gethostname(),
+            "process": os.getpid(),
+            "since": time.strftime("%Y-%m-%d %H:%M:%S %z"),
+            "command": shlex.join(sys.orig_argv)[:1000],  # so that all of it is read
+        }
         with contextlib.suppress(OSError):  # a full disk: the lock holds without words
             os.ftruncate(file, 0)
-            os.pwrite(file, _this_process(), 0)
+            os.pwrite(file, json.dumps(said).encode(), 0)
 
 
 def _is_locked(file: int, path: Path) -> bool:
-    """Whether an open file could be locked; False where there are no locks.
-
-    Raises:
-      ValueError: another process has locked it.
-    """
+    """Whether an open file could be locked; False where there are no locks, ValueError where
+    another process has locked it."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
@@ -72,26 +75,13 @@ _held: "weakref.WeakValueDictionary[Path, Lock]" = weakref.WeakValueDictionary()
 
 
 def take(folder: Path) -> Lock:
-    """The lock of a folder; within a process all that ask share it.
-
-    Raises:
-      ValueError: another process has it, which is named.
-    """
+    """The lock of a folder, which all share that ask within a process; ValueError naming another
+    process that has it."""
     path = folder.resolve() / NAME
     lock = _held.get(path)
     if lock is None:
         lock = _held[path] = Lock(path)
     return lock
-
-
-def _this_process() -> bytes:
-    said = {
-        "host": socket.gethostname(),
-        "process": os.getpid(),
-        "since": time.strftime("%Y-%m-%d %H:%M:%S %z"),
-        "command": shlex.join(sys.orig_argv)[:1000],  # so that all of it is read
-    }
-    return json.dumps(said).encode()
 
 
 def _in_words(holder: bytes) -> str:

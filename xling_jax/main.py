@@ -11,7 +11,6 @@ from ml_collections import ConfigDict, config_flags
 
 from xling_jax import errors, processes
 from xling_jax.runs import config_files, fields
-from xling_jax.runs.experiments import of_name
 
 # The rest is imported where it is used: what fails there, as for want of memory, is said as well.
 
@@ -56,7 +55,7 @@ def run() -> int:
 
     devices.set_cpu_devices(config.devices.cpu)
     processes.start()
-    kind = of_name(config.name).experiment
+    kind = fields.experiment(config.name)
     if PREPARE.value and not hasattr(kind, "prepare"):
         raise ValueError(f"--prepare: {config.name} reads its texts when it runs")
     try:

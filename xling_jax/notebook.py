@@ -32,21 +32,13 @@ _WITHIN = (
 
 
 def run(arguments: Sequence[str], workdir: Path, shown: Mapping[str, str]) -> str:
-    """Runs an experiment to its end, its last line and its curves below the cell meanwhile.
+    """Runs an experiment to its end, its last line and its curves below the cell meanwhile; returns
+    what the command prints, the table.
 
-    It is the command `python -m xling_jax.main`, so that memory and accelerator are free again when
-    it ends. A cell that is interrupted ends it at a checkpoint; run again, it goes on.
-
-    Args:
-      arguments: of the command, but for --workdir.
-      workdir: of the run.
-      shown: the metrics to draw over training, with their titles.
-
-    Returns:
-      What the command prints: the table.
-
-    Raises:
-      RuntimeError: it failed; what it said last is in the message.
+    It is the command `python -m xling_jax.main` with these arguments, so that memory and
+    accelerator are free again when it ends. A cell that is interrupted ends it at a checkpoint; run
+    again, it goes on. `shown` are the metrics to draw over training, with their titles.
+    RuntimeError: it failed; what it said last is in the message.
     """
     command = [sys.executable, "-m", "xling_jax.main", *arguments, f"--workdir={workdir}"]
     with tempfile.TemporaryDirectory() as folder:
@@ -92,7 +84,7 @@ class _View:
             self._line.update(_as_code(last))
         lines = training(self._workdir) if self._shown else []
         if lines != self._drawn:
-            image = picture(over_training(lines, self._shown))
+            image = picture(side_by_side(lines, self._shown, "training step"))
             (self._curves.update if self._drawn else self._curves.display)(image)
             self._drawn = lines
 

@@ -48,13 +48,9 @@ class _Place:
 
 
 def start() -> None:
-    """Joins the other processes of the run, if the flags or the environment tell of some.
-
-    Before any computation. Ends this process where they do not find each other within `JOINING`.
-
-    Raises:
-      ValueError: flags that are wrong, or do not fit each other.
-    """
+    """Joins the other processes of the run, if the flags or the environment tell of some, before
+    any computation; ValueError for flags that are wrong, or do not fit each other. Ends this
+    process where they do not find each other within `JOINING`."""
     tasks = os.environ.get("SLURM_STEP_NUM_TASKS", "")
     count = COUNT.value or (AUTO if tasks.isdecimal() and int(tasks) > 1 else "")
     is_placed = bool(COORDINATOR.value) or INDEX.value is not None
@@ -62,12 +58,14 @@ def start() -> None:
         return
     import jax
 
+    patience: dict[str, Any] = {
+        "heartbeat_timeout_seconds": HEARTBEAT,
+        "initialization_timeout": 2 * JOINING,
+    }
     if count == AUTO and not is_placed:
         with _joining(""):
             try:
-                jax.distributed.initialize(
-                    heartbeat_timeout_seconds=HEARTBEAT, initialization_timeout=2 * JOINING
-                )
+                jax.distributed.initialize(**patience)
             except ValueError as error:
                 raise ValueError(
                     f"--processes={AUTO}: this is no TPU pod, Slurm step or Open MPI job "
@@ -87,15 +85,20 @@ def start() -> None:
             )
         port = _require_address(COORDINATOR.value)
         if INDEX.value == 0:
-            _require_free(port)
+            try:
+                socket.create_server(("", port)).close()
+            except OSError as error:
+                raise ValueError(
+                    f"--coordinator: the first process cannot listen at port {port} "
+                    f"({os.strerror(error.errno or 0)}); choose another one"
+                ) from error
         with _joining(f" at {COORDINATOR.value}"):
             jax.distributed.initialize(
                 COORDINATOR.value,
                 int(count),
                 INDEX.value,
                 cluster_detection_method="deactivate",
-                heartbeat_timeout_seconds=HEARTBEAT,
-                initialization_timeout=2 * JOINING,
+                **patience,
             )
     _Place.index, _Place.count = jax.process_index(), jax.process_count()
 
@@ -134,17 +137,6 @@ def _require_address(text: str) -> int:
     return int(found[2])
 
 
-def _require_free(port: int) -> None:
-    """Raises ValueError unless this process can listen at a port."""
-    try:
-        socket.create_server(("", port)).close()
-    except OSError as error:
-        raise ValueError(
-            f"--coordinator: the first process cannot listen at port {port} "
-            f"({os.strerror(error.errno or 0)}); choose another one"
-        ) from error
-
-
 def are_several() -> bool:
     """Whether more than one process computes the run."""
     return _Place.count > 1
@@ -156,11 +148,8 @@ def is_first() -> bool:
 
 
 def end_if_abandoned(error: BaseException) -> None:
-    """Ends this process where an error says that another one is gone.
-
-    At once, and without cleaning up, which would wait for the other. Checkpoints are whole or not
-    there, so nothing is lost.
-    """
+    """Ends this process where an error says that another one is gone, at once, without cleaning up,
+    which would wait for the other. Checkpoints are whole or not there, so nothing is lost."""
     if not are_several():
         return
     import jax
@@ -231,11 +220,6 @@ def of_all(value: float) -> list[float]:
         return multihost_utils.process_allgather(np.array([value])).ravel().tolist()
 
 
-def any_of(answer: bool) -> bool:
-    """Whether any process says yes; all must ask."""
-    return any(of_all(answer))
-
-
 def by_first(report: Callable[[], str]) -> str:
     """What a function returns in the first process; "" in the others, which wait for it."""
     text = report() if is_first() else ""
@@ -245,10 +229,8 @@ def by_first(report: Callable[[], str]) -> str:
 
 @contextlib.contextmanager
 def first_before_others() -> Iterator[None]:
-    """The first process does what is inside before the others, which find what it has written.
-
-    One within another does nothing more.
-    """
+    """The first process does what is inside before the others, which find what it has written; one
+    within another does nothing more."""
     if _Place.is_preparing:
         yield
         return

@@ -15,19 +15,22 @@ SEAL = "sha256"
 RESTORE = "put back a copy of it, or choose another --workdir"
 
 
-def _is_finite(value: Any) -> bool:
-    return value is not None and not (isinstance(value, float) and not math.isfinite(value))
+def finite(value: Any) -> Any:
+    """Numbers as JSON has them: what is not finite becomes None."""
+    if isinstance(value, dict):
+        return {name: finite(inner) for name, inner in value.items()}
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _finite(values: Any) -> Any:
+def _without_nulls(values: Any) -> Any:
     if not isinstance(values, dict):
         return values
-    return {name: value for name, value in values.items() if _is_finite(value)}
+    return {name: value for name, value in values.items() if finite(value) is not None}
 
 
 Count = Annotated[int, Field(ge=0, le=2**63 - 1)]
 # Named numbers; null and what is not finite (a loss that overflowed) are left out.
-Numbers = Annotated[Mapping[str, float], BeforeValidator(_finite)]
+Numbers = Annotated[Mapping[str, float], BeforeValidator(_without_nulls)]
 
 
 def typed(
@@ -39,15 +42,8 @@ def typed(
 ) -> T:
     """A value of JSON as a type; nothing is taken for something else, as 1 for true.
 
-    Args:
-      kind: the type.
-      value: as `files.read_json` gives it.
-      where: the file, for errors.
-      way_out: what to do where the value is not of the type.
-      names: what fields of the type are called in the file, if not the same.
-
-    Raises:
-      ValueError: it names the file, the first field that is wrong, and its value.
+    `names` says what fields of the type are called in the file, if not the same. ValueError names
+    the file (`where`), the first field that is wrong, its value, and the way out.
     """
     try:
         return kind.validate_json(json.dumps(value), strict=True)
@@ -84,12 +80,9 @@ def _sha256(record: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Identity:
-    """Identifies the experiment that stored something.
-
-    experiment: its name. fingerprint: a hash of what decides its numbers, "" if it is not known.
-    earlier: the fingerprints that it had before its table grew. is_sealed: whether all that it
-    stores is, as older runs' is not.
-    """
+    """Identifies the experiment that stored something: its name, a hash of what decides its
+    numbers, "" if it is not known, the hashes before its table grew, and whether all that it stores
+    is sealed, as older runs' is not."""
 
     experiment: str = ""
     fingerprint: str = ""
@@ -117,3 +110,12 @@ class Identity:
 
 
 UNKNOWN = Identity()  # accepts any fingerprint
+
+
+def known(kind: TypeAdapter[T], value: Any, where: str, identity: Identity = UNKNOWN) -> T:
+    """A sealed record of JSON as a type with a `fingerprint`; ValueError if it was changed or
+    damaged, or is of another experiment."""
+    require_unchanged(value, where)
+    record = typed(kind, value, where)
+    identity.require(getattr(record, "fingerprint", ""), where)
+    return record

@@ -6,6 +6,7 @@ under `EACH`. Imports nothing of ours, so that every module may say what its fie
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import difflib
 import functools
@@ -54,18 +55,16 @@ class Field:
         return _in_words(self._adapter.json_schema())
 
     def accepts(self, value: Any) -> bool:
-        try:
+        with contextlib.suppress(ValidationError):
             self._adapter.validate_python(value)
-        except ValidationError:
-            return False
-        return True
+            return True
+        return False
 
 
 Section = Mapping[str, "Field | Section"]
 
 
 def _in_words(kind: Mapping[str, Any]) -> str:
-    """A JSON schema in words."""
     match kind:
         case {"description": said}:
             return said
@@ -100,15 +99,9 @@ def seed(meaning: str) -> Field:
     return whole(meaning, 0, 2**32 - 1)
 
 
-def number(meaning: str, least: float, most: float, *, above: bool = False) -> Field:
-    """A number within a range, its ends included; with `above` it is a little above the least."""
-    least = max(least, SMALLEST) if above else least
+def number(meaning: str, least: float, most: float) -> Field:
+    """A number within a range, its ends included."""
     return Field(meaning, Annotated[float, Strict(), pydantic.Field(ge=least, le=most)])
-
-
-def share(meaning: str) -> Field:
-    """A share of a whole."""
-    return number(meaning, 0, 1)
 
 
 def flag(meaning: str) -> Field:
@@ -169,7 +162,6 @@ def table(lines: str) -> dict[str, Any]:
 
 
 def _field(kind: str, meaning: str) -> Field:
-    """The field of a type as a `table` has it."""
     match = re.fullmatch(r"(.+?)(?:([*+])|\{(\d+)\})?(!)?", kind)
     assert match, kind
     base, many, count, once = match.groups()
@@ -177,11 +169,13 @@ def _field(kind: str, meaning: str) -> Field:
         least = int(count or many == "+")
         most = int(count) if count else None
         return several(meaning, _field(base, ""), least, most, apart=bool(once))
+    if base == "share":
+        return number(meaning, 0, 1)
     if limits := re.fullmatch(r"(>?)(\d+\.\d+)\.\.([\d.e]+)", base):
-        return number(meaning, float(limits[2]), float(limits[3]), above=bool(limits[1]))
+        return number(meaning, SMALLEST if limits[1] else float(limits[2]), float(limits[3]))
     if limits := re.fullmatch(r"(\d+)\.\.(\d*)", base):
         return whole(meaning, int(limits[1]), int(limits[2] or MOST))
-    if simple := {"seed": seed, "share": share, "flag": flag}.get(base):
+    if simple := {"seed": seed, "flag": flag}.get(base):
         return simple(meaning)
     if "|" in base:
         return choice(meaning, *base.split("|"))
@@ -189,13 +183,8 @@ def _field(kind: str, meaning: str) -> Field:
 
 
 def check(values: Any, section: Section, path: str = "") -> None:
-    """Raises ValueError, naming the field and what it may be, unless all values fit a section.
-
-    Args:
-      values: nested, as a config holds them.
-      section: what they may be.
-      path: of the section in the config, for errors.
-    """
+    """Raises ValueError, naming the field and what it may be, unless all values, nested as a config
+    holds them, fit a section; `path` is where the section stands in the config."""
     if not isinstance(values, Mapping):
         raise ValueError(f"{path}={_shown(values)}: fields belong there: {', '.join(section)}")
     for name, field in section.items():
@@ -222,12 +211,8 @@ def listed(
 ) -> Iterator[tuple[str, Field | str]]:
     """Every field of a section with its whole name, in the order of the section.
 
-    In the place of a section that was listed before stands the name that it had then.
-
-    Args:
-      section: the fields.
-      known: the sections listed before, by identity; this one's are added.
-      path: of the section, from the root that `known` names sections by.
+    In the place of a section that was listed before stands the name that it had then: `known` has
+    these by identity, and this one's are added. `path` is the section's, from the same root.
     """
     for name, field in section.items():
         own = _joined(path, name)

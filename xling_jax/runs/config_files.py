@@ -74,7 +74,6 @@ def load_config(path: str, argument: str | None = None) -> ml_collections.Config
 
 
 def _no_config(path: Path) -> str:
-    """Why a path is no config file, and which may be meant."""
     if path.is_dir():
         found = ", ".join(map(str, sorted(path.glob("*.py"))))
         return "a folder; name a file in it" + (f": {found}" if found else "")
@@ -123,15 +122,16 @@ def chosen_rows(config: ml_collections.ConfigDict, parse: Callable[[str, str], T
     is itself a description. ValueError for no row, a row or seed named twice, rows whose folders
     would be the same, or a row that `parse` refuses.
     """
+    rows, sets = ", ".join(config.rows), ", ".join(config.sets)
     asked = config.row.split("+")
     if not all(name.strip() for name in asked):
         raise ValueError(
-            f"row={config.row!r} has an empty name: join names by one + each; a row: "
-            f"{', '.join(config.rows)}; a set of rows: {', '.join(config.sets)}"
+            f"row={config.row!r} has an empty name: join names by one + each; a row: {rows}; a set "
+            f"of rows: {sets}"
         )
     names = [x for name in asked for x in config.sets.get(name, (name,))]
     if not names:
-        raise ValueError(f"row={config.row}: there is none; a row: {', '.join(config.rows)}")
+        raise ValueError(f"row={config.row}: there is none; a row: {rows}")
     for kind, given in (("row", names), ("seed", list(config.seeds))):
         if twice := sorted({each for each in given if given.count(each) > 1}):
             listed = ", ".join(map(str, twice))
@@ -147,8 +147,7 @@ def chosen_rows(config: ml_collections.ConfigDict, parse: Callable[[str, str], T
         except ValueError as error:
             meant = f" ({description})" if description != name else ""
             raise ValueError(
-                f"row={name!r}{meant}: {error}; or a row: {', '.join(config.rows)}; or a set of "
-                f"rows: {', '.join(config.sets)}"
+                f"row={name!r}{meant}: {error}; or a row: {rows}; or a set of rows: {sets}"
             ) from error
     return found
 
@@ -197,20 +196,19 @@ def choose(name: str, value: str, choices: Mapping[str, Any]) -> Any:
     return choices[value]
 
 
-def integers(name: str, value: str) -> tuple[int, ...]:
+def integers(name: str, value: str, way_out: str = "numbers joined by +, as 0+42") -> tuple:
     """Reads `0+42` as (0, 42); ValueError naming the option."""
     try:
         return tuple(map(numerals.whole, value.split("+")))
     except ValueError:
-        raise ValueError(f"{name}={value!r}: write whole numbers joined by +, as 0+42") from None
+        raise ValueError(f"{name}={value!r}: write {way_out}") from None
 
 
 def integer(name: str, value: str) -> int:
     """Reads `20` as 20; ValueError naming the option."""
-    try:
-        return numerals.whole(value)
-    except ValueError:
-        raise ValueError(f"{name}={value!r}: write one whole number") from None
+    if "+" in value:
+        raise ValueError(f"{name}={value!r}: write one whole number")
+    return integers(name, value, "one whole number")[0]
 
 
 def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

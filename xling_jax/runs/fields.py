@@ -1,16 +1,21 @@
-"""The fields that configs have in common; those of one experiment are in its `fields.py`.
+"""The experiments by name, and the fields that their configs have in common; those of one
+experiment are in its `fields.py`.
 
 `python -m xling_jax.runs.fields > docs/fields.md` writes the page of the documentation.
 """
 
+import importlib
 from collections.abc import Iterator
+from typing import Any
 
 import ml_collections
 
 from xling_jax import schema
 from xling_jax.evaluators import registry
-from xling_jax.runs.experiments import EXPERIMENTS, of_name
 from xling_jax.schema import Section, table
+
+# Each is a package below `xling_jax/experiments/`, and its config file has the same name.
+EXPERIMENTS = ("fake_english", "bilingual", "similarity", "zero_shot", "real_xnli")
 
 COMMON = table("""
     name     name          of the experiment
@@ -125,6 +130,25 @@ SENTENCES = table("""
 """)
 
 
+def _of_experiment(name: object, module: str) -> Any:
+    """A module of an experiment, imported when it is asked for, so that reports and the help of the
+    command come quickly; ValueError if there is no such experiment."""
+    if name not in EXPERIMENTS:
+        raise ValueError(f"config.name={name!r}: choose from {', '.join(EXPERIMENTS)}")
+    return importlib.import_module(f"xling_jax.experiments.{name}.{module}")
+
+
+def of_name(name: object) -> Section:
+    """What the config of an experiment may be."""
+    return _of_experiment(name, "fields").FIELDS
+
+
+def experiment(name: object) -> Any:
+    """The class that runs an experiment: made from a config and a workdir; `run` returns the
+    tables."""
+    return _of_experiment(name, "experiment").Experiment
+
+
 def check(config: ml_collections.ConfigDict) -> None:
     """Raises ValueError, naming the field and what it may be, unless a config can be used.
 
@@ -132,7 +156,7 @@ def check(config: ml_collections.ConfigDict) -> None:
     the experiment.
     """
     values = config.to_dict()
-    schema.check(values, of_name(values.get("name")).fields)
+    schema.check(values, of_name(values.get("name")))
     for name in ("models", "overparam"):
         section = values.get(name, {})
         if "heads" in section and section["hidden"] % section["heads"]:
@@ -150,7 +174,7 @@ def check(config: ml_collections.ConfigDict) -> None:
 
 def described(config: ml_collections.ConfigDict) -> Iterator[str]:
     """A line for every field of a config: its name and value, what it may be, what it means."""
-    section = of_name(config.get("name")).fields
+    section = of_name(config.get("name"))
     for name, value, field in schema.described(config.to_dict(), section):
         yield f"--config.{name}={value}\n    {field.meaning} ({field.form})"
 
@@ -165,9 +189,9 @@ def page() -> str:
         "the fields of a config with their values.",
     ]
     known: dict[int, str] = {}
-    for name, experiment in EXPERIMENTS.items():
+    for name in EXPERIMENTS:
         lines += ["", f"## {name}", "", "| field | what it may be | meaning |", "|---|---|---|"]
-        for path, field in schema.listed(experiment.fields, known, name):
+        for path, field in schema.listed(of_name(name), known, name):
             own = path.removeprefix(f"{name}.")
             if isinstance(field, str):
                 lines.append(f"| `{own}.…` | | the fields of `{field}` |")

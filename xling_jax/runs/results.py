@@ -1,4 +1,4 @@
-"""What a run stored, read back and checked, and its means over seeds.
+"""What a run stored, read back and checked.
 
 A run's workdir holds `config.json`, `metrics.jsonl`, `results.json` and `arrays/*.npz`. Every
 reader raises `ValueError` naming the file and the line (or entry); a missing file reads as empty,
@@ -7,9 +7,9 @@ since a report may be asked for while the run is going.
 
 from __future__ import annotations
 
+import collections
 import io
 import json
-import math
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -49,8 +49,7 @@ class Replica:
     fingerprint: str = ""
 
 
-@dataclass(frozen=True)
-class Record:
+class Record(NamedTuple):
     """One line of `metrics.jsonl`; `values` are its numbers, non-finite ones left out."""
 
     row: str
@@ -58,6 +57,13 @@ class Record:
     step: int
     epoch: float | None
     values: Mapping[str, float]
+
+
+class Metrics(NamedTuple):
+    """`metrics.jsonl` by kind, each sorted by row, seed and step."""
+
+    training: list[Record]
+    evaluations: list[Record]
 
 
 @dataclass(frozen=True)
@@ -116,11 +122,8 @@ class _Config:
     prepared: dict[str, _Prepared] = field(default_factory=dict)
 
 
-class Metrics(NamedTuple):
-    """`metrics.jsonl` by kind, each sorted by row, seed and step."""
-
-    training: list[Record]
-    evaluations: list[Record]
+_REPLICA, _CONFIG, _NUMBERS = TypeAdapter(Replica), TypeAdapter(_Config), TypeAdapter(Numbers)
+_LINE, _REPLICA_LINE = TypeAdapter(_Line), TypeAdapter(_ReplicaLine)
 
 
 @dataclass(frozen=True)
@@ -141,10 +144,6 @@ class Arrays:
     language_names: tuple[str, ...]
 
 
-_REPLICA, _CONFIG, _NUMBERS = TypeAdapter(Replica), TypeAdapter(_Config), TypeAdapter(Numbers)
-_LINE, _REPLICA_LINE = TypeAdapter(_Line), TypeAdapter(_ReplicaLine)
-
-
 def _is_there(path: Path) -> bool:
     """Whether there is a file; ValueError for a link that leads nowhere."""
     if os.path.islink(path) and not path.exists():
@@ -163,24 +162,21 @@ def read_results(path: Path, identity: Identity = UNKNOWN) -> list[Replica]:
         raise ValueError(f"{path}: expected a list of replicas, got {kind}: {records.RESTORE}")
     replicas = []
     for number, entry in enumerate(entries, 1):
-        where = f"{path}, entry {number}"
-        records.require_unchanged(entry, where)
-        replica = records.typed(_REPLICA, entry, where)
-        identity.require(replica.fingerprint, where)
+        replica = records.known(_REPLICA, entry, f"{path}, entry {number}", identity)
         replicas.append(replica)
     _check_once(replicas, path)
     return replicas
 
 
 def _check_once(replicas: Sequence[Replica], path: Path) -> None:
-    seen: set[tuple[str, int]] = set()
+    counts = collections.Counter[tuple[str, int]]()
     for number, replica in enumerate(replicas, 1):
-        if (replica.row, replica.seed) in seen:
+        counts[replica.row, replica.seed] += 1
+        if counts[replica.row, replica.seed] > 1:
             raise ValueError(
                 f"{path}, entry {number}: row {replica.row}, seed {replica.seed} is there twice; "
                 "remove one of the two"
             )
-        seen.add((replica.row, replica.seed))
 
 
 def write_results(path: Path, replicas: Sequence[Replica]) -> Path:
@@ -188,10 +184,8 @@ def write_results(path: Path, replicas: Sequence[Replica]) -> Path:
     _check_once(replicas, path)
     entries = []
     for replica in replicas:
-        entry = asdict(replica)
-        entry["metrics"] = {
-            k: float(v) if math.isfinite(v) else None for k, v in replica.metrics.items()
-        }
+        metrics = {name: float(value) for name, value in replica.metrics.items()}
+        entry = asdict(replica) | {"metrics": records.finite(metrics)}
         for name in ("diverged_at", "scored_at"):
             if entry[name] is None:
                 del entry[name]
@@ -203,20 +197,6 @@ def add_result(path: Path, replica: Replica) -> Path:
     """Adds a replica that ended; it takes the place of an earlier one of its row and seed."""
     others = [r for r in read_results(path) if (r.row, r.seed) != (replica.row, replica.seed)]
     return write_results(path, [*others, replica])
-
-
-def _record(entry: Any, where: str, identity: Identity) -> tuple[str, Record] | None:
-    records.require_unchanged(entry, where)
-    kind = records.typed(_LINE, entry, where).kind
-    if kind not in ("train", "evaluation"):
-        return None
-    line = records.typed(_REPLICA_LINE, entry, where)
-    identity.require(line.fingerprint, where)
-    values = line.metrics
-    if kind == "train":
-        named = {name: value for name, value in entry.items() if name not in _NO_MEASUREMENT}
-        values = records.typed(_NUMBERS, named, where)
-    return kind, Record(line.row, line.seed, line.step, line.epoch, values)
 
 
 def read_metrics(path: Path, identity: Identity = UNKNOWN) -> Metrics:
@@ -231,21 +211,27 @@ def read_metrics(path: Path, identity: Identity = UNKNOWN) -> Metrics:
     if _is_there(path):
         files.require_regular(path)
         lines = path.read_bytes().split(b"\n")
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
+    for number, content in enumerate(lines, 1):
+        if not content.strip():
             continue
         where = f"{path}, line {number}"
         try:
-            entry = files.parse_json(line, where)
+            entry = files.parse_json(content, where)
         except ValueError:
             if number == len(lines):
                 break
             raise
-        if record := _record(entry, where, identity):
-            kind, value = record
-            found[kind][value.row, value.seed, value.step] = value
-    training, evaluations = ([by[key] for key in sorted(by)] for by in found.values())
-    return Metrics(training, evaluations)
+        records.require_unchanged(entry, where)
+        if (kind := records.typed(_LINE, entry, where).kind) not in found:
+            continue
+        line = records.known(_REPLICA_LINE, entry, where, identity)
+        values = line.metrics
+        if kind == "train":
+            named = {name: value for name, value in entry.items() if name not in _NO_MEASUREMENT}
+            values = records.typed(_NUMBERS, named, where)
+        record = Record(line.row, line.seed, line.step, line.epoch, values)
+        found[kind][line.row, line.seed, line.step] = record
+    return Metrics(*([by[key] for key in sorted(by)] for by in found.values()))
 
 
 def read_config(path: Path) -> dict[str, Any]:
@@ -264,8 +250,7 @@ def array_files(folder: Path) -> dict[str, tuple[int, Path]]:
     for path in sorted(folder.glob("row*_seed*.npz")):
         if match := _ARRAYS.fullmatch(path.name):
             row, seed = match[1], int(match[2])
-            if row not in found or seed < found[row][0]:
-                found[row] = (seed, path)
+            found[row] = min((seed, path), found.get(row, (seed, path)))
     return found
 
 
@@ -275,7 +260,6 @@ def write_arrays(path: Path, arrays: Arrays, fingerprint: str = "") -> Path:
     content = io.BytesIO()
     fields = {name: value for name, value in vars(arrays).items() if value is not None}
     np.savez(content, fingerprint=np.array(fingerprint), **fields)
-    path.parent.mkdir(parents=True, exist_ok=True)
     return write_beside(path, content.getvalue())
 
 
@@ -297,12 +281,7 @@ def read_arrays(path: Path, identity: Identity = UNKNOWN) -> Arrays:
     for name in ("token_languages", "token_names", "token_counts"):
         if name in content and content[name].shape != (tokens,):
             raise ValueError(f"{path}: {name} must be [{tokens}], got {content[name].shape}")
-    return Arrays(
-        content["token_embeddings"],
-        content["token_languages"],
-        content["token_names"],
-        content.get("token_counts"),
-        content["position_embeddings"],
-        int(content.get("position_offset", 0)),
-        tuple(str(name) for name in content.get("language_names", ())),
-    )
+    offset = int(content.get("position_offset", 0))
+    languages = tuple(str(name) for name in content.get("language_names", ()))
+    named = {name: content.get(name) for name in Arrays.__dataclass_fields__}
+    return Arrays(**{**named, "position_offset": offset, "language_names": languages})

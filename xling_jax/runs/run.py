@@ -19,8 +19,8 @@ from xling_jax.training.step import RUNNING
 Member = tuple[str, int]  # a replica's row and seed
 
 
-class Group(Protocol):
-    """Replicas that are trained side by side."""
+class Runs(Protocol):
+    """What a group of replicas does."""
 
     def run(self, metrics: MetricsFile, interruption: Interruption) -> None:
         """Trains, evaluates and stores them; raises Diverged or Interrupted."""
@@ -28,53 +28,12 @@ class Group(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class Planned:
-    """A group of a run.
-
-    name: for messages. members: its replicas. make: reads what it needs, and lays it out.
-    """
+    """A group of a run: its name for messages, its replicas, and what reads what it needs and lays
+    it out."""
 
     name: str
     members: Sequence[Member]
-    make: Callable[[], Group]
-
-
-def _done(path: Path) -> set[Member]:
-    found = processes.of_first(lambda: [[r.row, r.seed] for r in results.read_results(path)])
-    return {(row, seed) for row, seed in found}
-
-
-def store_result(
-    workdir: Path,
-    replica: Replica,
-    total: int,
-    stopped_at: int,
-    metrics: Mapping[str, float],
-    scored_at: int | None = None,
-) -> None:
-    """Adds a replica to `results.json`.
-
-    Args:
-      total: the updates of its schedule.
-      stopped_at: the step at which it diverged, or RUNNING.
-      metrics: of its last evaluation, or of the one selected; none of one that diverged.
-      scored_at: the step of that evaluation, by default the last.
-    """
-    has_ended = stopped_at == RUNNING
-    results.add_result(
-        workdir / results.RESULTS,
-        results.Replica(
-            experiment=replica.identity.experiment,
-            fingerprint=replica.identity.fingerprint,
-            row=replica.row,
-            description=replica.description,
-            seed=replica.seed,
-            step=total if has_ended else stopped_at,
-            metrics=metrics,
-            diverged_at=None if has_ended else stopped_at,
-            scored_at=(total if scored_at is None else scored_at) if has_ended else None,
-        ),
-    )
-    processes.wait("a stored result")
+    make: Callable[[], Runs]
 
 
 class Run:
@@ -84,6 +43,7 @@ class Run:
         """Makes the workdir and locks it, see `store.lock`; `report` writes the report of a
         workdir, and returns its tables."""
         self.workdir, self._report = workdir, report
+        self._path = workdir / results.RESULTS
         self._lock = store.lock(workdir)
         self.stored: dict[str, Any] = {}
         self.was_interrupted = False  # in the last group, when nothing is left to do
@@ -105,6 +65,15 @@ class Run:
     @property
     def identity(self) -> Identity:
         return Identity.of(self.stored)
+
+    def replica(self, row: str, description: str, seed: int, setting: Any) -> Replica:
+        return Replica(row, description, seed, setting, identity=self.identity)
+
+    def _done(self) -> set[Member]:
+        found = processes.of_first(
+            lambda: [[each.row, each.seed] for each in results.read_results(self._path)]
+        )
+        return {(row, seed) for row, seed in found}
 
     def deal(
         self,
@@ -128,14 +97,11 @@ class Run:
         """
         found = [[(row, seed) for row, seed in group] for group in self.stored.get("groups", [])]
         if found and side_by_side and side_by_side != max(map(len, found)):
-            done = _done(self._path)
+            done = self._done()
             for number, group in enumerate(found):
-                is_asked = bool(group) and set(group) <= set(wanted)
-                if (
-                    is_asked
-                    and done.isdisjoint(group)
-                    and not has_checkpoint(folder(number, group))
-                ):
+                is_asked = bool(group) and set(group) <= set(wanted) and done.isdisjoint(group)
+                own = folder(number, group)
+                if is_asked and not processes.of_first(lambda own=own: any(own.glob("[0-9]*"))):
                     found[number] = []
             while found and not found[-1]:
                 found.pop()
@@ -156,12 +122,43 @@ class Run:
 
     def waiting(self, planned: Sequence[Planned]) -> list[tuple[int, Planned]]:
         """The groups that are not stored yet, each with its number, from 1."""
-        done = _done(self._path)
+        done = self._done()
         return [(n, each) for n, each in enumerate(planned, 1) if not set(each.members) <= done]
 
     def store(self) -> None:
         """Writes `config.json`: from now on the workdir is this experiment's."""
         store.write(self.workdir, self.stored)
+
+    def store_result(
+        self,
+        replica: Replica,
+        total: int,
+        stopped_at: int,
+        metrics: Mapping[str, float],
+        scored_at: int | None = None,
+    ) -> None:
+        """Adds a replica to `results.json`.
+
+        Args:
+          total: the updates of its schedule.
+          stopped_at: the step at which it diverged, or RUNNING.
+          metrics: of its last evaluation, or of the one selected; none of one that diverged.
+          scored_at: the step of that evaluation, by default the last.
+        """
+        has_ended = stopped_at == RUNNING
+        entry = results.Replica(
+            experiment=replica.identity.experiment,
+            fingerprint=replica.identity.fingerprint,
+            row=replica.row,
+            description=replica.description,
+            seed=replica.seed,
+            step=total if has_ended else stopped_at,
+            metrics=metrics,
+            diverged_at=None if has_ended else stopped_at,
+            scored_at=(total if scored_at is None else scored_at) if has_ended else None,
+        )
+        results.add_result(self._path, entry)
+        processes.wait("a stored result")
 
     def train(self, planned: Sequence[Planned], less_memory: str = "", advice: str = "") -> str:
         """Trains and stores what is missing, writes the report, returns the tables.
@@ -202,14 +199,5 @@ class Run:
             raise Diverged(f"every replica diverged: {advice}")
         return table
 
-    @property
-    def _path(self) -> Path:
-        return self.workdir / results.RESULTS
-
     def report(self) -> str:
         return processes.by_first(lambda: self._report(self.workdir))
-
-
-def has_checkpoint(folder: Path) -> bool:
-    """Whether a folder of checkpoints has any."""
-    return processes.of_first(lambda: any(folder.glob("[0-9]*")))

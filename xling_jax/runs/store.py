@@ -14,7 +14,7 @@ import ml_collections
 from xling_jax import errors, processes, records
 from xling_jax import lock as locks
 from xling_jax.corpora import sources
-from xling_jax.files import write_beside
+from xling_jax.files import plain_name, write_beside
 from xling_jax.lock import Lock
 from xling_jax.records import Identity
 from xling_jax.runs.config_files import flatten, require_own_folders
@@ -64,6 +64,11 @@ def hashed(source: str, language: str, field: str, where: str) -> dict[str, str]
     return {"source": source, "language": language, "field": field, "sha256": digest}
 
 
+def models_of(workdir: Path, row: str, seed: int) -> Path:
+    """The folder of the models of a row and seed, with one named by each language in it."""
+    return workdir / "models" / f"row{plain_name(row)}_seed{seed}"
+
+
 def lock(workdir: Path) -> Lock | None:
     """Makes the folder and its lock, which whoever writes there keeps; None but for the first
     process. ValueError: nothing can be written there, or another process, which is named, writes
@@ -84,7 +89,6 @@ def lock(workdir: Path) -> Lock | None:
 
 
 def _differences(stored: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """The fields, rows and texts in which two experiments differ."""
     before, now = _with_effect(stored["config"]), _with_effect(new["config"])
     lines = [
         f"{name}: {before.get(name)} there, {now.get(name)} now"
@@ -100,12 +104,11 @@ def _differences(stored: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]
     hashes: dict[tuple[str, ...], set[str]] = {}
     for entry in stored.get("texts", []):  # one file may serve twice, cut at different places
         hashes.setdefault(_text(entry), set()).add(entry["sha256"])
-    lines += [
+    return lines + [
         f"the content of {entry['source']} ({entry['language']})"
         for entry in new["texts"]
         if entry["sha256"] not in hashes.get(_text(entry), {entry["sha256"]})
     ]
-    return lines
 
 
 def _text(entry: Mapping[str, Any]) -> tuple[str, ...]:
@@ -124,26 +127,24 @@ def _widened(stored: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any
     return {**stored, **more, "fingerprint": now}
 
 
-def _version(name: str) -> str | None:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return None
-
-
 def describe(
     config: ml_collections.ConfigDict, texts: Sequence[Mapping[str, Any]], rows: Mapping[str, str]
 ) -> dict[str, Any]:
     """What `config.json` says of an experiment: its checked config, the manifest of the texts that
     it was given to read, and the descriptions of the chosen rows."""
     fields = config.to_dict()
+    versions: dict[str, str | None] = {"python": platform.python_version()}
+    for name in VERSIONS_OF:
+        try:
+            versions[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            versions[name] = None
     return {
         "experiment": config.name,
         "fingerprint": fingerprint(fields, texts, rows),
         "earlier_fingerprints": [],
         "scale": config.get("scale", ""),
-        "versions": {"python": platform.python_version()}
-        | {name: _version(name) for name in VERSIONS_OF},
+        "versions": versions,
         "texts": list(texts),
         "rows": dict(rows),
         "config": fields,
@@ -159,7 +160,6 @@ def begun(
     nothing may be replaced by any other.
 
     Args:
-      workdir: of the run.
       description: of the experiment, see `describe`.
       needed: what it stores besides that before it trains.
 
@@ -209,19 +209,14 @@ def _begun(
     return found
 
 
-def profile_folder(config: ml_collections.ConfigDict, workdir: Path) -> Path | None:
-    """Where traces of a run go, if the config asks for some."""
-    return workdir / "profile" if config.profile else None
-
-
 def write(workdir: Path, description: Mapping[str, Any]) -> None:
     """Writes `config.json`."""
     write_beside(workdir / CONFIG, json.dumps(records.sealed(description), indent=1) + "\n")
 
 
-def require_same_vocabulary(found: Mapping[str, Any] | None, new: Mapping[str, Any]) -> None:
+def require_same_vocabulary(found: Mapping[str, Any], new: Mapping[str, Any]) -> None:
     """Raises ValueError if the pieces are not those that the stored run began with."""
-    if found and found["vocabulary"].get("sha256") != new["sha256"]:
+    if found["vocabulary"].get("sha256") != new["sha256"]:
         was = found.get("versions", {}).get("sentencepiece")
         raise ValueError(
             "the vocabulary trained now is not the one that this run began with: install "

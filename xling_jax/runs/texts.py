@@ -18,6 +18,7 @@ from xling_jax.corpora.dictionaries import Dictionary
 from xling_jax.corpora.embedded.config import LanguageConfig, SecondConfig
 from xling_jax.corpora.embedded.language import generate
 from xling_jax.corpora.embedded.pair import Pair, pair_of
+from xling_jax.corpora.normalize import Normalization, Normalizer
 from xling_jax.corpora.sources import SYNTHETIC, Lines, Source
 from xling_jax.runs import results, store
 
@@ -38,7 +39,6 @@ class Embedded:
 
     @property
     def fingerprint(self) -> str:
-        """A hash of what describes them."""
         return store.fingerprint({"corpora": self.section.to_dict()}, (), {})
 
     def pair(self, language: str, is_other_domain: bool = False) -> Pair:
@@ -59,10 +59,6 @@ class Embedded:
             return Lines(name, tuple(generate(self._first, number, seed)))
         return Lines(name, tuple(self.pair(language, is_other_domain).texts(1, number, seed)[1]))
 
-    def parallel(self, language: str, number: int, seed: int) -> tuple[list[str], list[str]]:
-        """Sentences of the first language and their translations."""
-        return self.pair(language).parallel(number, seed)
-
     def dictionary(self, language: str, purpose: str) -> Dictionary:
         """From the first language to this one; "test_dictionary" has what "dictionary" has not."""
         entries = [
@@ -77,7 +73,8 @@ class Texts:
     """The texts that a section of a config gives, each by its language and what it is for.
 
     A field is empty or holds a file, several joined by +, a TFDS name, or "synthetic" for a text of
-    the embedded languages. Parallel text is in two fields, of which one ends in `_first`.
+    the embedded languages. Parallel text is in two fields, of which one ends in `_first`. What
+    reads them raises ValueError or FileNotFoundError, naming the field.
     """
 
     def __init__(
@@ -94,11 +91,8 @@ class Texts:
 
     @classmethod
     def of_corpora(cls, section: ml_collections.ConfigDict) -> "Texts":
-        """The texts of a section `corpora`, all of embedded languages or none.
-
-        Raises:
-          ValueError: some are and some are not.
-        """
+        """The texts of a section `corpora`; ValueError if some are of embedded languages and some
+        are not."""
         given = {name: section[name].train for name in section.languages}
         is_made = {train == SYNTHETIC for train in given.values()}
         if len(is_made) > 1:
@@ -115,8 +109,16 @@ class Texts:
         return f"{self._name}.{own}{purpose}"
 
     def given(self, language: str, purpose: str) -> str:
-        """What a field holds."""
         return self._section.get(language, self._section).get(purpose, "")
+
+    @property
+    def normalization(self) -> Normalization:
+        """How the section has text written."""
+        return Normalization(self._section.punctuation, self._section.tokenize)
+
+    @functools.cache  # noqa: B019
+    def normalizer(self, language: str) -> Normalizer:
+        return Normalizer(language, self.normalization)
 
     def _made(self, language: str, purpose: str) -> Embedded | None:
         """The embedded languages if a text is theirs, as are all of a `corpora` or none."""
@@ -140,39 +142,28 @@ class Texts:
         is_one = given.startswith(tfds.PREFIX) or Path(given).is_file()
         return [given] if is_one else given.split("+") if given else []
 
-    def manifest(self, wanted: Iterable[tuple[str, str]]) -> Manifest:
-        """The sources of some languages and purposes, with hashes of their content.
-
-        Raises:
-          ValueError, FileNotFoundError: one cannot be read; its field is named.
-        """
-        return [
-            store.hashed(source, language, purpose, self.field(language, purpose))
-            for language, purpose in wanted
-            for source in self._files(language, purpose)
-            if source != SYNTHETIC
-        ]
-
     def split(self, language: str) -> splitting.Splitter | None:
         """What cuts the lines of a language into sentences; see `splitting.of_config`."""
         return splitting.of_config(self._section, language)
 
-    def split_manifest(self, language: str) -> Manifest:
-        """The rules that cut a language's sentences, with their hash, if any do."""
-        split = None if self.embedded else self.split(language)
-        if not split:
-            return []
-        digest = hashlib.sha256(split.identity.encode()).hexdigest()
-        rules = "the rules that cut sentences"
-        return [{"source": rules, "language": language, "field": "split", "sha256": digest}]
+    def manifest(self, language: str, purposes: Iterable[str], has_rules: bool = True) -> Manifest:
+        """The sources of a language, with hashes of their content, and of the rules that cut its
+        sentences, if any do."""
+        found = [
+            store.hashed(source, language, purpose, self.field(language, purpose))
+            for purpose in purposes
+            for source in self._files(language, purpose)
+            if source != SYNTHETIC
+        ]
+        if has_rules and not self.embedded and (split := self.split(language)):
+            digest = hashlib.sha256(split.identity.encode()).hexdigest()
+            rules = {"source": "the rules that cut sentences", "language": language}
+            found.append({**rules, "field": "split", "sha256": digest})
+        return found
 
     def read(self, language: str, purpose: str, usual: int) -> corpora.Text:
         """A text in memory: as many sentences as the section says, or else all of a file, and
-        `usual` of an embedded language.
-
-        Raises:
-          ValueError, FileNotFoundError: it cannot be read, or is shorter; its fields are named.
-        """
+        `usual` of an embedded language; ValueError also where it is shorter."""
         name = f"{purpose}_sentences"
         number = self._section[name]
         if made := self._made(language, purpose):
@@ -186,10 +177,7 @@ class Texts:
         self, language: str, purpose: str, is_other_domain: bool = False
     ) -> tuple[Source, ...]:
         """The sources of a text; to train on another domain, what the field `other` names.
-
-        Raises:
-          ValueError: the field is empty, or says not how many sentences of an embedded language.
-        """
+        ValueError where the field is empty, or does not say how much of an embedded language."""
         if made := self._made(language, purpose):
             name = "dev_sentences" if purpose == "dev" else "train_sentences"
             if not (number := made.section[name]):
@@ -211,30 +199,22 @@ class Texts:
         self, language: str, purpose: str, number: int
     ) -> tuple[list[str], list[str]] | None:
         """The first sentences of the first language and their translations; None if not given, as
-        of the first embedded language itself.
-
-        Raises:
-          ValueError, FileNotFoundError: they cannot be read; the fields are named.
-        """
+        of the first embedded language itself."""
         fields = f"{purpose}_first", purpose
         one, other = (self.given(language, field) for field in fields)
         if made := self._made(language, purpose):
             is_empty = not number or language == self.languages[0]
-            return None if is_empty else made.parallel(language, number, SEEDS[purpose])
+            return None if is_empty else made.pair(language).parallel(number, SEEDS[purpose])
         if not number or not one or not other:
             return None
         with errors.in_field(", ".join(self.field(language, field) for field in fields)):
             first, second = corpora.read_parallel(one, other, (self.languages[0], language))
         return first.sentences[:number], second.sentences[:number]
 
-    @functools.cache  # noqa: B019 - there are few
+    @functools.cache  # noqa: B019
     def dictionary(self, language: str, purpose: str) -> Dictionary | None:
         """A dictionary from the first language to another one; None if not given, as of the first
-        embedded language itself.
-
-        Raises:
-          ValueError, FileNotFoundError: it cannot be read; its field is named.
-        """
+        embedded language itself."""
         if made := self._made(language, purpose):
             return made.dictionary(language, purpose) if language != self.languages[0] else None
         if not (path := self.given(language, purpose)):
@@ -244,11 +224,8 @@ class Texts:
 
 
 def of_run(run: str, languages: Sequence[str]) -> Embedded:
-    """The embedded languages that a run was trained on.
-
-    Raises:
-      ValueError: there is no run on them; how to make one is said.
-    """
+    """The embedded languages that a run was trained on; ValueError, with how to make one, if there
+    is no run on them."""
     path = Path(run).expanduser() / results.CONFIG
     found = results.read_config(path)
     if found.get("experiment") not in ("bilingual", "real_xnli", "natural"):

@@ -54,7 +54,6 @@ class TaskStore:
     frozen: Any
 
     def to_device(self) -> "TaskStore":
-        """The same where a step can gather from it."""
         return jax.tree.map(jnp.asarray, self)
 
 
@@ -63,9 +62,9 @@ class TaskProgram:
     """What a compiled program fixes.
 
     frozen: paths of the encoder's leaves that do not change (W&C §4.3: a language's own). added:
-    how many new layers stand on the encoder's first `base`, all of which are frozen (W&C §5.1.2);
-    0: the encoder is used as it is. axis: the mesh axis that the batch is divided over, None
-    outside one. shards: among how many of its devices what is trained is divided (`sharding`).
+    how many new layers stand on the encoder's first `base`, which are frozen (W&C §5.1.2); 0: the
+    encoder is used as it is. axis: of the mesh, that the batch is divided over, None outside one.
+    shards: among how many of its devices what is trained is divided (`sharding`).
     """
 
     model: BertConfig
@@ -81,7 +80,6 @@ class TaskProgram:
     plan_specs: ClassVar[tuple[P, ...]] = (devices.A_REPLICA_AND_SHARD,) * 6
 
     def initial_state(self, seed: int) -> State:
-        """The state of a replica with a random encoder."""
         return self.state_of(heads.initial_params(self.model, seed), seed)
 
     def state_of(self, plain, seed: int) -> State:
@@ -180,8 +178,6 @@ def train_step(
 
 @functools.lru_cache
 def _step(program: TaskProgram, mesh: Mesh):
-    """The compiled prediction of one batch."""
-
     def one(params, frozen, store, *fields):
         batch = tasks.gather(store, TaskPlan(*(field[0, 0] for field in fields)))
         encoder = partition.merge(frozen, params[ENCODER])
@@ -230,12 +226,8 @@ class Predictor:
                     devices.place(field[step : step + 1], mesh, devices.A_SHARD)
                     for field in vars(plan).values()
                 ]
-                own = plan.example[step].ravel()
-                whose = [
-                    (place, int(numbers[example]), int(widths[example]))
-                    for place, example in enumerate(own.tolist())
-                    if example >= 0
-                ]
+                own = enumerate(plan.example[step].ravel().tolist())
+                whose = [(place, int(numbers[x]), int(widths[x])) for place, x in own if x >= 0]
                 self._batches.append((store, fields, whose))
 
     def __call__(self, params) -> list[list[tuple[np.ndarray, ...]]]:
@@ -252,13 +244,8 @@ class Predictor:
             flat = devices.fetch(list(results))
             flat = [x.reshape(replicas, -1, *x.shape[4:]) for x in flat]
             for place, number, width in whose:
-                for replica in range(replicas):
-                    found[replica][number] = tuple(
-                        _cut(field[replica, place], width) for field in flat
-                    )
+                without_filling = slice(width), slice(1 + width)
+                for replica, own in enumerate(found):
+                    values = (field[replica, place] for field in flat)
+                    own[number] = tuple(x[without_filling[: x.ndim]] for x in values)
         return found
-
-
-def _cut(values: np.ndarray, width: int) -> np.ndarray:
-    """Without filling: [width], or [width, 1 + width]."""
-    return values[:width] if values.ndim == 1 else values[:width, : 1 + width]

@@ -46,9 +46,8 @@ def read(path: str | os.PathLike[str]) -> list[Tagged]:
     """Reads sentences with a word a line and blank lines between them.
 
     A line is a word and its tag with a tab between (PAN-X, WikiAnn), or columns between blanks of
-    which the first is the word and the last the tag (CoNLL 2002 and 2003); all lines of a file
-    have as many columns. A language before the word, as WikiAnn writes `fr:Paris`, is taken off
-    where every word of the file has the same.
+    which the first is the word and the last the tag (CoNLL 2002 and 2003). A language before the
+    word, as WikiAnn writes `fr:Paris`, is taken off where every word of the file has the same.
 
     Raises:
       FileNotFoundError: there is no such file.
@@ -96,11 +95,8 @@ def _without_language(sentences: list[Tagged], path: str | os.PathLike[str]) -> 
 
 
 def repair(tags: Sequence[str]) -> list[str]:
-    """Tags that are valid spans (W&C §3.2).
-
-    An `I` that follows nothing begins a span, and the last type of a span is the type of all of
-    it: `O I-X` becomes `O B-X`, and `B-X I-Y I-Z` becomes `B-Z I-Z I-Z`.
-    """
+    """Tags that are valid spans (W&C §3.2): an `I` that follows nothing begins a span, and the last
+    type of a span is the type of all of it, as in `B-Z I-Z I-Z` for `B-X I-Y I-Z`."""
     repaired = list(tags)
     end = len(repaired)
     while end:
@@ -116,10 +112,8 @@ def repair(tags: Sequence[str]) -> list[str]:
 
 
 def spans(tags: Sequence[str]) -> list[Span]:
-    """The entities of tags, as conlleval counts them.
-
-    A span ends before `O`, before a `B`, and before an `I` of another type, which begins one.
-    """
+    """The entities of tags, as conlleval counts them: one ends before `O`, before a `B`, and before
+    an `I` of another type, which begins one."""
     found: list[Span] = []
     start, kind = 0, ""
     for place, tag in enumerate([*tags, OUTSIDE]):
@@ -133,10 +127,8 @@ def spans(tags: Sequence[str]) -> list[Span]:
 
 
 def span_f1(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> dict[str, float]:
-    """`precision`, `recall` and `f1` of whole entities over all sentences, as conlleval gives them.
-
-    From 0 to 1; 0 where there is nothing to divide by. ValueError: sentences of other lengths.
-    """
+    """`precision`, `recall` and `f1` of whole entities over all sentences, as conlleval gives them,
+    0 where there is nothing to divide by. ValueError: sentences of other lengths."""
     right = wanted = found = 0
     for one, other in zip(gold, predicted, strict=True):
         if len(one) != len(other):
@@ -149,10 +141,8 @@ def span_f1(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -
 
 
 class TaggedWords(NamedTuple):
-    """A sentence as the file has it, and what the model reads.
-
-    sizes: how many of the file's words each word of the model is.
-    """
+    """A sentence as the file has it, and the words that the model reads, of which each is so many
+    (`sizes`) of the file's."""
 
     gold: Tagged
     words: list[str]
@@ -165,10 +155,8 @@ def whole(sentence: Tagged) -> TaggedWords:
 
 
 def segmented(sentence: Tagged) -> TaggedWords:
-    """A sentence of characters as words of a segmenter.
-
-    A word ends where one of the segmenter's and one of the file's do.
-    """
+    """A sentence of characters as words of a segmenter; a word ends where one of the segmenter's
+    and one of the file's do."""
     text = "".join(sentence.words)
     found = normalize.segment_chinese(text)
     if "".join(found) != text:  # the segmenter drops blanks
@@ -182,24 +170,17 @@ def segmented(sentence: Tagged) -> TaggedWords:
 
 
 def of_words(item: TaggedWords) -> tuple[list[str], int]:
-    """A tag for each of the model's words, and for how many words their parts disagree.
-
-    A word has the tag of its first part. Parts disagree if another begins an entity, or one ends
-    before the word does.
-    """
-    tags, conflicts, start = [], 0, 0
-    for size in item.sizes:
-        own = item.gold.tags[start : start + size]
-        inside = OUTSIDE if own[0] == OUTSIDE else f"I-{own[0][2:]}"
-        conflicts += own[1:] != [inside] * (size - 1)
-        tags.append(own[0])
-        start += size
-    return tags, conflicts
+    """The tag of the first part of each of the model's words, and for how many words their parts
+    disagree: another begins an entity, or one ends before the word does."""
+    every = iter(item.gold.tags)
+    parts = [list(itertools.islice(every, size)) for size in item.sizes]
+    conflicts = sum(own != of_parts(own[:1], [len(own)]) for own in parts)
+    return [own[0] for own in parts], conflicts
 
 
 def of_parts(tags: Sequence[str], sizes: Sequence[int]) -> list[str]:
     """The tags of words given back to their parts."""
-    found = []
+    found: list[str] = []
     for tag, size in zip(tags, sizes, strict=True):
         inside = OUTSIDE if tag == OUTSIDE else f"I-{tag[2:]}"
         found += [tag, *[inside] * (size - 1)]

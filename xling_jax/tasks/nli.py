@@ -41,10 +41,9 @@ class Inference(NamedTuple):
 def read(path: str | os.PathLike[str], language: str = "") -> list[Inference]:
     """Reads pairs with tabs between premise, hypothesis and label, a pair a line.
 
-    A first line may name the columns: `premise`, `hypothesis`, `label` in any order, or
-    `sentence1`, `sentence2`, `gold_label`, `hypo` as XNLI's own files have them; where such a file
-    has a column `language` only the lines of the given one are taken. Pairs without an agreed
-    label (`-`) are left out.
+    A first line may name the columns, in any order, also as XNLI's own files have them; where such
+    a file has a column `language` only the lines of the given one are taken. Pairs without an
+    agreed label (`-`) are left out.
 
     Raises:
       FileNotFoundError: there is no such file.
@@ -69,10 +68,17 @@ def read(path: str | os.PathLike[str], language: str = "") -> list[Inference]:
                 )
             if language and "language" in columns and cells[columns["language"]] != language:
                 continue
-            own = _pair([cells[columns[name]].strip() for name in _COLUMNS])
+            premise, hypothesis, label = (cells[columns[name]].strip() for name in _COLUMNS)
+            label = _ALIASES.get(label, label)
+            if label == "-":
+                continue
+            if label not in LABELS:
+                raise ValueError(f"{label!r} is none of {', '.join(LABELS)}")
+            if not premise or not hypothesis:
+                raise ValueError(f"the {'hypothesis' if premise else 'premise'} is empty")
         except ValueError as error:
             raise sources.wrong(path, number, error) from error
-        found += own
+        found.append(Inference(premise, hypothesis, label))
     if not found:
         raise ValueError(f"{path} has no pairs" + (f" of {language}" if language else ""))
     return found
@@ -86,19 +92,6 @@ def _header(cells: Sequence[str]) -> dict[str, int]:
     if twice := [name for name in (*_COLUMNS, "language") if names.count(name) > 1]:
         raise ValueError(f"the column {twice[0]} is there twice: leave one of them out")
     return numbered(names)
-
-
-def _pair(cells: Sequence[str]) -> list[Inference]:
-    """The pair of a line; none if it has no agreed label."""
-    premise, hypothesis, label = cells
-    label = _ALIASES.get(label, label)
-    if label == "-":
-        return []
-    if label not in LABELS:
-        raise ValueError(f"{label!r} is none of {', '.join(LABELS)}")
-    if not premise or not hypothesis:
-        raise ValueError(f"the {'hypothesis' if premise else 'premise'} is empty")
-    return [Inference(premise, hypothesis, label)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,11 +113,9 @@ class NaturalLanguageInference(Task[Inference]):
         return first, second
 
     def labels(self, items: Sequence[Inference]) -> tuple[str, ...]:
-        """All three, whatever the examples have."""
         return LABELS
 
     def encode(self, items: Sequence[Inference], model: TextModel, longest: int) -> list[Encoded]:
-        """Pairs that are too long are cut."""
         premises = model.encode([item.premise for item in items])
         hypotheses = model.encode([item.hypothesis for item in items])
         has_types = model.config.token_types > 1
@@ -140,7 +131,6 @@ class NaturalLanguageInference(Task[Inference]):
     def scores(
         self, items: Sequence[Inference], predictions: Sequence[Prediction], labels: Sequence[str]
     ) -> dict[str, float]:
-        """`accuracy`."""
         right = [
             labels[int(found[0])] == item.label
             for item, (found,) in zip(items, predictions, strict=True)

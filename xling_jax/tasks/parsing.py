@@ -18,14 +18,12 @@ from xling_jax.corpora.embedded.language import Language
 from xling_jax.tasks.task import Prediction, WordTask, numbered
 
 SEED = 0  # of the heads that are drawn by chance
-
 ROOT = 0  # the head of a sentence's root; words count from 1
 PUNCTUATION = "PUNCT"
 _COLUMNS = 10
 NOTHING = "_"  # of an empty column
 _RANGE = re.compile(r"(\d{1,6})-(\d{1,6})", re.ASCII)  # of words that are written as one
 _EMPTY_NODE = re.compile(r"\d{1,6}\.\d{1,6}", re.ASCII)  # a word that is not there
-
 
 Attachments = Sequence[tuple[int, str]]  # the head and the relation of each word
 
@@ -40,7 +38,6 @@ class Tree(NamedTuple):
 
     @property
     def arcs(self) -> Attachments:
-        """The head of each word, and its relation to it."""
         return list(zip(self.heads, self.relations, strict=True))
 
 
@@ -51,10 +48,8 @@ def gold(language: Language, derivation: Constituent) -> Tree:
 
 
 def read(path: str | os.PathLike[str]) -> list[Tree]:
-    """Reads a treebank in CoNLL-U.
-
-    Multiword tokens stand for their words, which have lines of their own; empty nodes are left
-    out. Both are checked.
+    """Reads a treebank in CoNLL-U. Multiword tokens stand for their words, which have lines of
+    their own; empty nodes are left out.
 
     Raises:
       FileNotFoundError: there is no such file.
@@ -95,8 +90,14 @@ def _trees(sentence: Sequence[tuple[int, str]], path: str | os.PathLike[str]) ->
         if line.startswith("#") and not tree.words:
             continue
         try:
-            columns = _columns(line)
-            name, words = columns[0], len(tree.words)
+            columns, words = line.split("\t"), len(tree.words)
+            if len(columns) != _COLUMNS:
+                raise ValueError(
+                    f"{len(columns)} columns and not {_COLUMNS} with tabs: {line[:60]!r}"
+                )
+            if not all(column.strip() for column in columns):
+                raise ValueError(f"an empty column, where CoNLL-U writes _: {line[:60]!r}")
+            name = columns[0]
             if match := _RANGE.fullmatch(name):
                 start, last = int(match[1]), int(match[2])
                 if not end < start == words + 1 <= last:
@@ -126,15 +127,6 @@ def _trees(sentence: Sequence[tuple[int, str]], path: str | os.PathLike[str]) ->
     except ValueError as error:
         raise sources.wrong(path, sentence[0][0], f"the sentence from here on: {error}") from error
     return [tree]
-
-
-def _columns(line: str) -> list[str]:
-    columns = line.split("\t")
-    if len(columns) != _COLUMNS:
-        raise ValueError(f"{len(columns)} columns and not {_COLUMNS} with tabs: {line[:60]!r}")
-    if not all(column.strip() for column in columns):
-        raise ValueError(f"an empty column, where CoNLL-U writes _: {line[:60]!r}")
-    return columns
 
 
 def _add_word(tree: Tree, columns: Sequence[str]) -> None:
@@ -172,8 +164,8 @@ def _require_tree(heads: Sequence[int]) -> None:
 def best_tree(scores_NxN: np.ndarray) -> list[int]:
     """The heads of the tree of highest score that has one root (Chu & Liu 1965, Edmonds 1967).
 
-    scores_NxN, [1 + words, 1 + words], is the score of each word i having head j, such as a
-    log-probability; word 0 is the root. ValueError unless it is square and finite.
+    scores_NxN, [1 + words, 1 + words], is the score of each word i having head j; word 0 is the
+    root. ValueError unless it is square and finite.
     """
     from ufal.chu_liu_edmonds import chu_liu_edmonds  # imported late: only parsing needs it
 
@@ -187,15 +179,13 @@ def best_tree(scores_NxN: np.ndarray) -> list[int]:
     scores[0] = np.nan
     heads = chu_liu_edmonds(scores)[0]
     if sum(head == ROOT for head in heads[1:]) > 1:
-        best = -np.inf
+        found = []
         for root in range(1, size):
             one = scores.copy()
             one[1:, 0] = np.nan
             one[root, 0] = scores[root, 0]
-            found = chu_liu_edmonds(one)[0]
-            value = sum(scores[word, found[word]] for word in range(1, size))
-            if value > best:
-                best, heads = value, found
+            found.append(chu_liu_edmonds(one)[0])
+        heads = max(found, key=lambda own: sum(scores[word, own[word]] for word in range(1, size)))
     return [int(head) for head in heads[1:]]
 
 
@@ -208,28 +198,22 @@ def attachment_scores(
 ) -> dict[str, float]:
     """`uas` and `las`: the share of words with the right head, and the right relation to it too.
 
-    Args:
-      gold, predicted: the sentences.
-      counted: which words count; all by default. `not_punctuation` leaves out punctuation.
-      with_subtypes: whether `nsubj:pass` is another relation than `nsubj`.
-
-    Raises:
-      ValueError: sentences of different numbers or lengths, or no word counts.
+    `counted` says which words count, by default all; `with_subtypes`, whether `nsubj:pass` is
+    another relation than `nsubj`. ValueError: sentences of different numbers or lengths, or no word
+    counts.
     """
 
-    def kind(relation: str) -> str:
-        return relation if with_subtypes else relation.split(":")[0]
-
-    words = heads = both = 0
+    heads, both = [], []
     for number, (one, other) in enumerate(zip(gold, predicted, strict=True)):
-        for place, ((head, relation), (guess, name)) in enumerate(zip(one, other, strict=True)):
+        for place, ((head, *names), (guess, *guesses)) in enumerate(zip(one, other, strict=True)):
             if counted is None or counted[number][place]:
-                words += 1
-                heads += head == guess
-                both += head == guess and kind(relation) == kind(name)
-    if not words:
+                if not with_subtypes:
+                    names, guesses = ([x.split(":")[0] for x in some] for some in (names, guesses))
+                heads.append(head == guess)
+                both.append(head == guess and names == guesses)
+    if not heads:
         raise ValueError("no word counts")
-    return {"uas": heads / words, "las": both / words}
+    return {"uas": sum(heads) / len(heads), "las": sum(both) / len(both)}
 
 
 def not_punctuation(trees: Sequence[Tree]) -> list[list[bool]]:
@@ -255,9 +239,8 @@ class DependencyParsing(WordTask[Tree]):
     @classmethod
     def described(cls, options: Mapping[str, Any]) -> str:
         relations = "relations with subtypes" if options.get("subtypes") else "universal relations"
-        counted = options.get("punctuation")
-        punctuation = f", punctuation is {'' if counted else 'not '}counted"
-        return f"{cls.note}; {relations}{'' if counted is None else punctuation}"
+        said = {None: "", True: ", punctuation is counted", False: ", punctuation is not counted"}
+        return f"{cls.note}; {relations}{said[options.get('punctuation')]}"
 
     def read(self, path: str, language: str) -> list[Tree]:
         return read(path)
@@ -269,7 +252,6 @@ class DependencyParsing(WordTask[Tree]):
         return name if self.subtypes else name.split(":")[0]
 
     def labels(self, items: Sequence[Tree]) -> tuple[str, ...]:
-        """The relations."""
         return tuple(sorted({self._relation(name) for tree in items for name in tree.relations}))
 
     def targets(self, items: Sequence[Tree], labels: Sequence[str]) -> list[np.ndarray]:
@@ -285,12 +267,8 @@ class DependencyParsing(WordTask[Tree]):
         """`uas` and `las` of the trees of highest score."""
         predicted = []
         for arcs, relations in predictions:
-            square = np.zeros((arcs.shape[1], arcs.shape[1]))
-            square[1:] = arcs
-            heads = best_tree(square)
-            predicted.append(
-                [(head, labels[relations[word, head]]) for word, head in enumerate(heads)]
-            )
+            heads = enumerate(best_tree(np.pad(arcs, [(1, 0), (0, 0)])))
+            predicted.append([(head, labels[relations[word, head]]) for word, head in heads])
         return self._scores(items, predicted)
 
     def _scores(self, items: Sequence[Tree], predicted: Sequence[Attachments]) -> dict[str, float]:
@@ -313,11 +291,8 @@ class DependencyParsing(WordTask[Tree]):
         constant = [[(word + step, most) for word in range(1, size + 1)] for size in sizes]
         random = np.random.default_rng(SEED)
         drawn = [
-            [
-                (int(random.integers(size + 1)), pool[int(random.integers(len(pool)))])
-                for _ in range(size)
-            ]
-            for size in sizes
+            [(int(random.integers(n + 1)), pool[random.integers(len(pool))]) for _ in range(n)]
+            for n in sizes
         ]
         return {
             "majority": self._scores(items, constant)["las"],

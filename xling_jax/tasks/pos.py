@@ -36,7 +36,6 @@ class PartsOfSpeech(WordTask[Tree]):
         return parsing.gold(language, derivation)
 
     def labels(self, items: Sequence[Tree]) -> tuple[str, ...]:
-        """The tags."""
         return tuple(sorted({tag for tree in items for tag in tree.tags}))
 
     def targets(self, items: Sequence[Tree], labels: Sequence[str]) -> list[np.ndarray]:
@@ -46,7 +45,6 @@ class PartsOfSpeech(WordTask[Tree]):
     def scores(
         self, items: Sequence[Tree], predictions: Sequence[Prediction], labels: Sequence[str]
     ) -> dict[str, float]:
-        """`accuracy`, over all words."""
         right = [
             labels[number] == tag
             for tree, (found,) in zip(items, predictions, strict=True)

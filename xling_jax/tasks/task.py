@@ -30,12 +30,9 @@ class Task(abc.ABC, Generic[Item]):
     """Examples of a kind: how they are read, encoded and scored, and what reports call them.
 
     An instance's fields are its options: `options` says what each may be, and the config has them
-    in a section of the task's name.
-
-    name: in configs and results. title: in reports. head: its kind, see `labelled.KINDS`. metric:
-    the main score, a share, by which epochs and settings are chosen. measure: what reports call
-    it. note: what it counts. column: what W&C's Table 1 has of it, in `published.csv`; empty:
-    nothing.
+    in a section of the task's name. head: its kind, see `labelled.KINDS`. metric: the main score, a
+    share, by which epochs and settings are chosen. measure: what reports call it. note: what it
+    counts. column: what W&C's Table 1 has of it, in `published.csv`; empty: nothing.
     """
 
     name: ClassVar[str]
@@ -114,11 +111,9 @@ def numbered(names: Sequence[str]) -> dict[str, int]:
 
 
 def pieces_of_words(model: TextModel, sentences: Sequence[Sequence[str]]) -> list[list[np.ndarray]]:
-    """The ids of each word of sentences; every word has at least one.
-
-    A word is written as the model's text is, by itself, so that words stay those of the labels. Of
-    one that cannot be written at all, such as a zero-width blank, the id behind a sentence stands.
-    """
+    """The ids of each word of sentences, written as the model's text is, by itself, so that words
+    stay those of the labels. Of one that cannot be written at all, such as a zero-width blank, the
+    id behind a sentence stands."""
     words = sorted({word for sentence in sentences for word in sentence})
     nothing = np.array(model.special_ids[1:], np.int32)
     encoded = model.encode(words)

@@ -29,4 +29,4 @@ class Interruption:
 
     def was_asked(self) -> bool:
         """Whether any process was asked to end; all processes must ask this together."""
-        return processes.any_of(self._is_noted)
+        return any(processes.of_all(self._is_noted))

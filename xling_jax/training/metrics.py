@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import math
 import sys
 import time
 from collections.abc import Callable
@@ -11,7 +10,7 @@ from typing import Any
 
 from xling_jax import processes, records
 from xling_jax.files import parse_json, write_beside
-from xling_jax.records import UNKNOWN, Identity
+from xling_jax.records import UNKNOWN, Identity, finite
 
 
 def say(message: str) -> None:
@@ -25,13 +24,6 @@ def duration(seconds: float) -> str:
     minutes, seconds = divmod(round(max(0.0, seconds)), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
-
-
-def finite(value: Any) -> Any:
-    """Numbers as JSON has them: what is not finite becomes None."""
-    if isinstance(value, dict):
-        return {name: finite(inner) for name, inner in value.items()}
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 class MetricsFile:

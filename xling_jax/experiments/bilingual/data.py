@@ -26,7 +26,7 @@ from xling_jax.batches.streams import (
 from xling_jax.batches.token_files import TokenFiles
 from xling_jax.batches.windows import PieceTables, StreamStore
 from xling_jax.corpora.dictionaries import Dictionary
-from xling_jax.corpora.normalize import Normalization, Normalizer
+from xling_jax.corpora.normalize import Normalization
 from xling_jax.evaluators.translations import Translated
 from xling_jax.experiments.bilingual.rows import ONCE, Row
 from xling_jax.experiments.bilingual.switching import switch_once
@@ -35,6 +35,7 @@ from xling_jax.training.input_pipeline import ResidentPipeline, StreamingPipelin
 from xling_jax.training.metrics import say
 from xling_jax.vocabulary import pieces, sharing
 from xling_jax.vocabulary.pieces import UNK, Pieces
+from xling_jax.vocabulary.sharing import LanguageVocabulary
 
 _BLOCK = 2**22  # tokens counted at once
 
@@ -43,13 +44,14 @@ _BLOCK = 2**22  # tokens counted at once
 class Data:
     """A row's text.
 
-    vocabulary: of its languages. files: each language's training text on disk. train: the same in
-    memory, None if it does not fit. switch: by language's number, translations of the words to
-    replace anew each time. dev: held-out text. items: translations to find. found:
-    numbers that say how much the languages have in common.
+    files: each language's training text on disk. train: the same in memory, None if it does not
+    fit. switch: by language's number, translations of the words to replace anew each time. dev:
+    held-out text. items: translations to find. found: numbers that say how much the languages have
+    in common.
     """
 
-    vocabulary: sharing.LanguageVocabulary
+    vocabulary: LanguageVocabulary
+    normalization: Normalization
     files: list[TokenFiles]
     train: StreamStore | None
     tables: PieceTables
@@ -65,17 +67,13 @@ class Data:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Tokens of each language's stream."""
         return tuple(each.total for each in self.files)
 
     def samplers(
         self, config: ml_collections.ConfigDict, seeds: Sequence[int], shards: int
     ) -> list[StreamSampler]:
-        """What says which windows stand in each step that so many devices share, for each seed.
-
-        Raises:
-          ValueError: the devices cannot share the sequences, or a language has too little text.
-        """
+        """What says which windows stand in each step that so many devices share, for each seed;
+        ValueError if they cannot share the sequences, or a language has too little text."""
         batches, epoch = config.batches, config.training.steps_per_epoch
         shape = batches.parts, batches.sequences, batches.length
         layout = StreamLayout.choose(*shape, shards, batches.accumulate)
@@ -86,11 +84,7 @@ class Data:
         return [StreamSampler(self.sizes, draws, layout, seed, epoch, begin) for seed in seeds]
 
     def pipeline(
-        self,
-        config: ml_collections.ConfigDict,
-        of: Sequence[StreamSampler],
-        until: int,
-        mesh: Mesh,
+        self, config: ml_collections.ConfigDict, of: Sequence[StreamSampler], until: int, mesh: Mesh
     ) -> ResidentPipeline | StreamingPipeline:
         """What says what stands in each step before `until`: places on the device, or tokens from
         the host."""
@@ -116,19 +110,17 @@ class Data:
 
 
 class Preparer:
-    """Prepares the text of one row after the other; what rows share is made once."""
+    """Prepares the text of one row after the other; what rows share is made once. For errors see
+    `Texts`."""
 
     def __init__(self, config: ml_collections.ConfigDict, workdir: Path):
         """Raises ValueError for half of a parallel text, or embedded languages and others."""
         self._config, self._workdir = config, workdir
         self._texts = Texts.of_corpora(config.corpora)
         self._texts.require_both_sides("test")
-        section = config.corpora
-        self._normalization = Normalization(section.punctuation, section.tokenize)
 
     def manifest(self, rows: Sequence[Row]) -> Manifest:
-        """Every source that the rows read, with a hash of its content, and what cuts sentences;
-        errors as those of `Texts.manifest`."""
+        """Every source that the rows read, with a hash of its content, and what cuts sentences."""
         found = []
         for name in self._texts.languages:
             if own := [row for row in rows if name in row.languages]:
@@ -136,16 +128,10 @@ class Preparer:
                 purposes = ["dev", "test", "test_first", "test_dictionary"]
                 purposes += ["other"] * (True in domains) + ["train"] * (False in domains)
                 purposes += ["dictionary"] * any(row.code_switch for row in own)
-                found += self._texts.manifest((name, purpose) for purpose in purposes)
-                found += self._texts.split_manifest(name)
+                found += self._texts.manifest(name, purposes)
         return found
 
     def __call__(self, row: Row) -> Data:
-        """The data of a row.
-
-        Raises:
-          ValueError, FileNotFoundError: a text cannot be used; its field is named.
-        """
         vocabulary = self._vocabulary(row)
         train, dev = (
             [self._files(row, vocabulary, k, purpose) for k in range(len(row.languages))]
@@ -156,7 +142,7 @@ class Preparer:
             section, folder = self._config.code_switch, self._workdir / "tokens"
             for k, words in switch.items():
                 chances = section.probability, section.most
-                train[k] = switch_once(train[k], words, (section.seed, k), *chances, folder, say)
+                train[k] = switch_once(train[k], words, (section.seed, k), *chances, folder)
             switch = {}
         tables = PieceTables.of(vocabulary, row.random_pieces)
         total = sum(each.total for each in train)
@@ -168,6 +154,7 @@ class Preparer:
         counts = [_counted(each, vocabulary.size) for each in train]
         return Data(
             vocabulary=vocabulary,
+            normalization=self._texts.normalization,
             files=train,
             train=streams,
             tables=tables,
@@ -182,25 +169,18 @@ class Preparer:
         return row.is_other_domain and name != self._texts.languages[0]
 
     @functools.cache  # noqa: B019 - there are few
-    def _normalizer(self, language: str) -> Normalizer:
-        return Normalizer(language, self._normalization)
-
-    @functools.cache  # noqa: B019
     def _dictionary(self, language: str, purpose: str) -> Dictionary | None:
         """A dictionary whose words are written as in the text."""
         found = self._texts.dictionary(language, purpose)
         names = self._texts.languages[0], language
-        return found and found.map(*map(self._normalizer, names))
+        return found and found.map(*map(self._texts.normalizer, names))
 
     @functools.cache  # noqa: B019
     def _sample(self, language: str, is_other: bool) -> list[str]:
-        """Sentences to train a vocabulary on."""
-        lines = itertools.islice(
-            self._texts.stream(language, "train", is_other),
-            self._limit(language, "train", is_other),
-        )
-        drawn = pieces.sample(lines, self._config.vocabulary.sentences)
-        return list(filter(None, map(self._normalizer(language), drawn)))
+        lines = self._texts.stream(language, "train", is_other)
+        taken = itertools.islice(lines, self._limit(language, "train", is_other))
+        drawn = pieces.sample(taken, self._config.vocabulary.sentences)
+        return list(filter(None, map(self._texts.normalizer(language), drawn)))
 
     def _limit(self, language: str, purpose: str, is_other: bool) -> int | None:
         """How many sentences of a text to take, None for all; of another domain, as many as the
@@ -212,25 +192,23 @@ class Preparer:
             limit = sum(1 for _ in self._texts.stream(language, purpose))
         return limit or None
 
-    def _vocabulary(self, row: Row) -> sharing.LanguageVocabulary:
-        section = self._config.vocabulary
+    def _vocabulary(self, row: Row) -> LanguageVocabulary:
+        section, folder = self._config.vocabulary, self._workdir / "vocabulary"
 
         def train(field: str, sentences: list[str]) -> Pieces:
             with errors.in_field(f"vocabulary.{field}"):
-                return pieces.train(
-                    sentences, section[field], self._workdir / "vocabulary", section.model_type
-                )
+                return pieces.train(sentences, section[field], folder, section.model_type)
 
         texts = map(row.text_of, row.languages)
         samples = [self._sample(text, self._is_other(row, text)) for text in texts]
         if row.sharing == "joint" and len(samples) > 1:
-            made = [train("joint_size", [line for lines in samples for line in lines])]
+            made = [train("joint_size", list(itertools.chain(*samples)))]
         else:
             made = [train("own_size", lines) for lines in samples]
         return sharing.make(row.sharing, row.languages, made)
 
     def _files(
-        self, row: Row, vocabulary: sharing.LanguageVocabulary, number: int, purpose: str
+        self, row: Row, vocabulary: LanguageVocabulary, number: int, purpose: str
     ) -> TokenFiles:
         text = row.text_of(row.languages[number])
         is_other = self._is_other(row, text)
@@ -239,50 +217,47 @@ class Preparer:
         with errors.in_field(self._texts.field(text, purpose)):
             return prepare(
                 given,
-                Encoding(text, self._normalization, *own),
+                Encoding(text, self._texts.normalization, *own),
                 self._workdir / "tokens",
                 limit=self._limit(text, purpose, is_other),
                 processes=self._config.corpora.processes,
                 say=say,
             )
 
-    def _switched(
-        self, row: Row, vocabulary: sharing.LanguageVocabulary
-    ) -> dict[int, PieceDictionary]:
+    def _switched(self, row: Row, vocabulary: LanguageVocabulary) -> dict[int, PieceDictionary]:
         """For each language's number, the translations of its words."""
-        given: dict[str, Dictionary] = {}
+        given: list[Dictionary] = []
         for name in row.languages[1:]:
             if (found := self._dictionary(name, "dictionary")) is None:
                 raise ValueError(
                     f"{self._texts.field(name, 'dictionary')} is empty: row {row.name} replaces "
                     "words by the translations of a dictionary from the first language to this one"
                 )
-            given[name] = found
+            given.append(found)
         encode: dict[str, Callable[..., Any]] = {
             name: (lambda words, k=k: vocabulary.encode(k, list(words)))
             for k, name in enumerate(row.languages)
         }
-        of = [list(given.values()), *([found.reverse()] for found in given.values())]
         return {
             k: PieceDictionary.build(own, encode, code_switch.word_starts(vocabulary.names(k)))
-            for k, own in enumerate(of)
+            for k, own in enumerate([given, *([found.reverse()] for found in given)])
             if own
         }
 
-    def _items(self, row: Row, vocabulary: sharing.LanguageVocabulary) -> Iterator[Translated]:
+    def _items(self, row: Row, vocabulary: LanguageVocabulary) -> Iterator[Translated]:
         """Sentences and words of the first language to find the translations of."""
         for number, name in enumerate(row.languages[1:], 1):
             text = row.text_of(name)
-            both = self._normalizer(row.languages[0]), self._normalizer(text)
+            both = map(self._texts.normalizer, (row.languages[0], text))
             sides = self._texts.parallel(text, "test", self._config.corpora.test_sentences)
             if sides is not None:
                 written = (map(write, side) for write, side in zip(both, sides, strict=True))
                 kept = [pair for pair in zip(*written, strict=True) if all(pair)]
-                ids = [
+                first, second = (
                     vocabulary.encode(k, [pair[side] for pair in kept])
                     for side, k in enumerate((0, number))
-                ]
-                yield Translated(name, (0, number), (ids[0], ids[1]))
+                )
+                yield Translated(name, (0, number), (first, second))
             if (found := self._dictionary(text, "test_dictionary")) is not None:
                 yield _words(vocabulary, number, found)
 
@@ -293,7 +268,6 @@ def _in_memory(files: Sequence[TokenFiles], tables: PieceTables) -> StreamStore:
 
 
 def _counted(files: TokenFiles, size: int) -> np.ndarray:
-    """How often each id occurs."""
     counts = np.zeros(size, np.int64)
     for start in range(0, files.total, _BLOCK):
         part = files.read(start, min(_BLOCK, files.total - start))
@@ -301,24 +275,21 @@ def _counted(files: TokenFiles, size: int) -> np.ndarray:
     return counts
 
 
-def _words(
-    vocabulary: sharing.LanguageVocabulary, number: int, dictionary: Dictionary
-) -> Translated:
+def _words(vocabulary: LanguageVocabulary, number: int, dictionary: Dictionary) -> Translated:
     """Words of a dictionary that the vocabularies have, and which translate which."""
     known: list[dict[str, int]] = [{}, {}]
     ids: list[list[np.ndarray]] = [[], []]
     gold: dict[int, list[int]] = {}
-    for word, translations in dictionary.entries.items():
-        for translation, _ in translations:
-            pair = word, translation
-            found = [vocabulary.encode(k, [x])[0] for k, x in zip((0, number), pair, strict=True)]
-            if any(UNK in x or not len(x) for x in found):
-                continue
-            for text, own, places, every in zip(pair, found, known, ids, strict=True):
-                if text not in places:
-                    places[text] = len(every)
-                    every.append(own)
-            gold.setdefault(known[0][word], []).append(known[1][translation])
+    for word, translation, _ in dictionary.triples:
+        pair = word, translation
+        found = [vocabulary.encode(k, [x])[0] for k, x in zip((0, number), pair, strict=True)]
+        if any(UNK in x or not len(x) for x in found):
+            continue
+        for text, own, places, every in zip(pair, found, known, ids, strict=True):
+            if text not in places:
+                places[text] = len(every)
+                every.append(own)
+        gold.setdefault(known[0][word], []).append(known[1][translation])
     name = vocabulary.languages[number]
     if not gold:
         raise ValueError(f"corpora.{name}.test_dictionary: the vocabularies have none of it")

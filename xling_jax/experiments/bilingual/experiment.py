@@ -34,8 +34,16 @@ class Experiment:
           ValueError, FileNotFoundError: the config or a text cannot be used, or the workdir holds
             another experiment.
         """
-        check(config)
-        self._config, self._workdir, self._rows = config, workdir, rows(config)
+        fields.check(config)
+        length, positions = config.batches.length, config.models.positions
+        if not 2 <= length <= positions:
+            raise ValueError(
+                f"batches.length={length}: choose 2 to models.positions={positions}, or more "
+                "positions"
+            )
+        if config.evaluators.layers:
+            require_layers(config.evaluators.layers, config.models.layers)
+        self._config, self._rows = config, rows(config)
         # Sizes of vocabularies do not matter here: no path names a row of a table.
         plain = heads.param_shapes(BertConfig(vocabulary_size=1, **config.models))
         for row in self._rows:
@@ -68,41 +76,36 @@ class Experiment:
             say(f"row {row.name} ({row.description})")
             self._require_same_text(row, self._data(row))
         self._run.store()
-        return f"Prepared: {self._workdir / 'tokens'}"
+        return f"Prepared: {self._run.workdir / 'tokens'}"
+
+    def _make(self, row: Row, seeds: list[int]) -> Group:
+        with processes.first_before_others():
+            data = self._data(row)
+        self._require_same_text(row, data)
+        group = Group(self._config, self._run, row, seeds, data)
+        group.check()
+        return group
 
     def run(self) -> str:
-        """Trains and evaluates what is missing, writes the report, returns the table.
-
-        Raises:
-          Diverged: no replica has a result.
-          Interrupted: the run was asked to end.
-        """
-        run = self._run
+        """Trains and evaluates what is missing, writes the report, returns the table; errors as
+        those of `Run.train`."""
+        run, config = self._run, self._config
         rows = {row.name: row for row in self._rows}
-        wanted = [(name, seed) for name in rows for seed in self._config.seeds]
+        wanted = [(name, seed) for name in rows for seed in config.seeds]
         groups = run.deal(
             wanted,
             lambda member: member[0],
-            lambda _, members: checkpoints_of(self._workdir, members),
-            self._config.devices.side_by_side,
+            lambda _, members: checkpoints_of(run.workdir, members),
+            config.devices.side_by_side,
         )
-        steps = self._config.training.epochs * self._config.training.steps_per_epoch
+        steps = config.training.epochs * config.training.steps_per_epoch
         run.stored["steps"] = {name: steps for name in run.stored["rows"]}
-
-        def made(row: Row, seeds: list[int]) -> Group:
-            with processes.first_before_others():
-                data = self._data(row)
-            self._require_same_text(row, data)
-            group = Group(self._config, self._workdir, row, seeds, data, run.identity)
-            group.check()
-            return group
-
         planned = []
         for members in groups:
             if not set(wanted).isdisjoint(members):
                 row, seeds = rows[members[0][0]], [seed for _, seed in members]
                 name = f"row {row.name} ({row.description}), seeds {', '.join(map(str, seeds))}"
-                planned.append(Planned(name, members, partial(made, row, seeds)))
+                planned.append(Planned(name, members, partial(self._make, row, seeds)))
         # All rows are tried before the first one, which is made below, binds the workdir.
         others = {each.members[0][0]: each for _, each in run.waiting(planned)}
         for each in list(others.values())[1:]:
@@ -111,31 +114,12 @@ class Experiment:
             planned,
             LESS_MEMORY,
             "lower training.learning_rate or raise training.warmup_steps; their last good "
-            f"parameters are in {self._workdir}",
+            f"parameters are in {run.workdir}",
         )
-
-
-def check(config: ml_collections.ConfigDict) -> None:
-    """Raises ValueError for a field that means nothing, before anything is read."""
-    fields.check(config)
-    batches = config.batches
-    if not 2 <= batches.length <= config.models.positions:
-        raise ValueError(
-            f"batches.length={batches.length}: choose 2 to models.positions="
-            f"{config.models.positions}, or more positions"
-        )
-    if config.evaluators.layers:
-        require_layers(config.evaluators.layers, config.models.layers)
 
 
 def rows(config: ml_collections.ConfigDict) -> list[Row]:
-    """The rows that the config asks for.
-
-    Raises:
-      ValueError: an unknown row or modification, or something named twice.
-    """
-
-    def read(name: str, description: str) -> Row:
-        return parse(name, description, config.corpora.languages)
-
-    return config_files.chosen_rows(config, read)
+    """The rows that the config asks for; ValueError for an unknown row or modification, or
+    something named twice."""
+    languages = config.corpora.languages
+    return config_files.chosen_rows(config, partial(parse, languages=languages))

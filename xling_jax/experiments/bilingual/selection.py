@@ -21,6 +21,19 @@ from xling_jax.training.step import State
 RECORD = "best.json"
 
 
+@dataclasses.dataclass(frozen=True)
+class _Record:
+    """Which checkpoint is the best one."""
+
+    step: Count
+    perplexity_dev: float
+    vocabulary: str
+    fingerprint: str = ""
+
+
+_RECORD = TypeAdapter(_Record)
+
+
 class Best:
     """Keeps each replica's state at its lowest held-out perplexity, apart from the latest."""
 
@@ -47,7 +60,7 @@ class Best:
         """
         near: State | None = None
         for number, (folder, checkpoints, value, best) in enumerate(
-            zip(self._folders, self._checkpoints, perplexities, self._read(), strict=True)
+            zip(self._folders, self._checkpoints, perplexities, self.read(), strict=True)
         ):
             if not math.isfinite(value) or best and not value < best[1] and best[0] <= step:
                 continue
@@ -60,64 +73,30 @@ class Best:
             content = json.dumps(records.sealed(dataclasses.asdict(record)))
             write_beside(folder / RECORD, content + "\n")
 
-    def _read(self) -> list:
+    def read(self) -> list:
         """The step and perplexity of each replica's best, None without one."""
-        return processes.of_first(
-            lambda: [read(folder, self._identity) for folder in self._folders]
-        )
-
-    def found(self) -> list[dict[str, float]]:
-        """`best_step` and `best_perplexity` of each replica."""
-        return [
-            {} if found is None else {"best_step": found[0], "best_perplexity": found[1]}
-            for found in self._read()
-        ]
-
-    def steps(self) -> list[int | None]:
-        """The step of each replica's best, None without one."""
-        return [best[0] if best else None for best in self._read()]
+        return processes.of_first(lambda: [read(own, self._identity) for own in self._folders])
 
     def parameters(self) -> list:
         """The parameters of each replica's best checkpoint, None where it has none."""
         return [
             read_parameters(folder, best[0]) if best else None
-            for folder, best in zip(self._folders, self._read(), strict=True)
+            for folder, best in zip(self._folders, self.read(), strict=True)
         ]
 
     def close(self) -> None:
-        """Releases the folders."""
         for checkpoints in self._checkpoints:
             checkpoints.close()
 
 
-@dataclasses.dataclass(frozen=True)
-class _Record:
-    """Which checkpoint is the best one."""
-
-    step: Count
-    perplexity_dev: float
-    vocabulary: str
-    fingerprint: str = ""
-
-
-_RECORD = TypeAdapter(_Record)
-
-
 def _record(folder: Path, identity: Identity = UNKNOWN) -> _Record:
     path = folder / RECORD
-    content = read_json(path)
-    records.require_unchanged(content, str(path))
-    record = records.typed(_RECORD, content, str(path))
-    identity.require(record.fingerprint, str(path))
-    return record
+    return records.known(_RECORD, read_json(path), str(path), identity)
 
 
 def read(folder: Path, identity: Identity = UNKNOWN) -> tuple[int, float] | None:
-    """The step and the perplexity of a replica's best checkpoint, None without one.
-
-    Raises:
-      ValueError: its record is damaged, or of another experiment.
-    """
+    """The step and the perplexity of a replica's best checkpoint, None without one; ValueError if
+    its record is damaged, or of another experiment."""
     if not os.path.lexists(folder / RECORD):
         return None
     record = _record(folder, identity)

@@ -3,7 +3,7 @@
 import hashlib
 import itertools
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from xling_jax.batches import code_switch, token_files
 from xling_jax.batches.code_switch import PieceDictionary
 from xling_jax.batches.token_files import Shard, TokenFiles
+from xling_jax.training.metrics import say
 from xling_jax.vocabulary.pieces import SEP, UNK
 
 FORMAT = 1  # of the files; a new one makes all anew
@@ -37,7 +38,6 @@ def switch_once(
     probability: float,
     most: float,
     folder: Path,
-    say: Callable[[str], None],
 ) -> TokenFiles:
     """Makes the token files of a text with words replaced, or opens them if they are there.
 
@@ -45,7 +45,11 @@ def switch_once(
     `code_switch.switch`; `seed_parts` are the seed and the number of the language, `folder` is
     where prepared texts are.
     """
-    key = _key(files, words, [*seed_parts, probability, most])
+    entries = hashlib.sha256()
+    for word, (translations, sums) in sorted(words.entries.items()):
+        entries.update(b"|".join([word, *translations]) + repr(sums).encode())
+    decides = [FORMAT, files.key, entries.hexdigest(), BLOCK, *seed_parts, probability, most]
+    key = hashlib.sha256(json.dumps(decides).encode()).hexdigest()
     own = folder / f"{files.folder.name.rpartition('-')[0]}-switched-{key[:16]}"
     if made := TokenFiles.open_unchanged(own):
         return made
@@ -76,11 +80,3 @@ def switch_once(
     say(f"{files.manifest['language']}: {changed:,} of {number:,} words replaced by translations")
     manifest = {**files.manifest, "words": number, "tokens": tokens, "switched": changed}
     return token_files.write_index(own, key, manifest, shards)
-
-
-def _key(files: TokenFiles, words: PieceDictionary, numbers: list) -> str:
-    entries = hashlib.sha256()
-    for word, (translations, sums) in sorted(words.entries.items()):
-        entries.update(b"|".join([word, *translations]) + repr(sums).encode())
-    decides = [FORMAT, files.key, entries.hexdigest(), BLOCK, *numbers]
-    return hashlib.sha256(json.dumps(decides).encode()).hexdigest()

@@ -10,6 +10,7 @@ import ml_collections
 import numpy as np
 from jax.sharding import Mesh
 
+from xling_jax import errors
 from xling_jax.batches.assembly import SPECIALS
 from xling_jax.batches.corruption import PieceRange
 from xling_jax.batches.store import TokenStore
@@ -34,10 +35,9 @@ Evaluator = Callable[[Any, Any], tuple[list[dict[str, float]], np.ndarray]]
 class Data:
     """Texts as ids.
 
-    vocabulary: of all languages. piece_range: what random replacements are drawn from. train: to
-    train on, language after language. is_parallel: whether sentence i of every language says the
-    same, and piece p the same as p of every other language. described: a line about each text.
-    evaluator: makes what evaluates replicas of a size on a mesh at some layers.
+    piece_range: what random replacements are drawn from. train: language after language.
+    is_parallel: whether sentence i, and piece p, says the same in every language. described: a line
+    about each text. evaluator: makes what evaluates replicas of a size on a mesh at some layers.
     keep: writes into a workdir what is kept of a replica of a size: plain parameters, and its
     evaluator's vectors.
     """
@@ -78,10 +78,8 @@ def read(config: ml_collections.ConfigDict) -> Source:
 def _prepare(config: ml_collections.ConfigDict, texts: Sequence[corpora.Text], cache: Path) -> Data:
     """Trains the vocabulary and encodes both texts; the second language shifts the ids."""
     section, languages = config.vocabulary, tuple(config.corpora.languages)
-    try:
+    with errors.in_field("vocabulary.size, vocabulary.model_type"):
         own = pieces.train(texts[0].sentences, section.size, cache, section.model_type)
-    except ValueError as error:
-        raise ValueError(f"vocabulary.size, vocabulary.model_type: {error}") from error
     vocabulary = ShiftedVocabulary(languages, (own,) * len(languages), is_fake=True)
 
     def stored(ids: Sequence[np.ndarray], first: int = SPECIALS) -> TokenStore:

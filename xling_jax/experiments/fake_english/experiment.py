@@ -7,9 +7,13 @@ import ml_collections
 
 from xling_jax.experiments.fake_english import neighbours, report
 from xling_jax.experiments.fake_english.data import Source, read
-from xling_jax.experiments.fake_english.group import Group, checkpoints_of
-from xling_jax.experiments.fake_english.programs import LESS_MEMORY, Programs
-from xling_jax.experiments.fake_english.replicas import replica_specs, with_their_groups
+from xling_jax.experiments.fake_english.group import Group
+from xling_jax.experiments.fake_english.programs import (
+    LESS_MEMORY,
+    Programs,
+    replica_specs,
+    with_their_groups,
+)
 from xling_jax.runs import fields, store
 from xling_jax.runs.run import Member, Planned, Run
 from xling_jax.training.metrics import say
@@ -28,8 +32,7 @@ class Experiment:
         """Reads the texts, and opens the workdir or refuses it; stores nothing unless all is well.
 
         Args:
-          config: the experiment.
-          workdir: where it is stored.
+          config, workdir: the experiment, and where it is stored.
           source: its texts.
           report: writes the report of a workdir, and returns the table.
 
@@ -53,23 +56,27 @@ class Experiment:
             "languages": list(data.vocabulary.languages),
             "sha256": data.vocabulary.sha256,
         }
-        store.require_same_vocabulary(run.stored if has_begun else None, vocabulary)
         if has_begun:
+            store.require_same_vocabulary(run.stored, vocabulary)
             wanted = with_their_groups(wanted, run.stored, tuple(config.corpora.languages))
         hashes = run.stored.get("neighbours", {})
         programs = Programs(config, data, wanted, workdir / "vocabulary", hashes)
         of = {(spec.row, spec.seed): spec for spec in wanted}
+
+        def folder(number: int, _: Sequence[Member] = ()) -> Path:
+            return workdir / "checkpoints" / f"group{number}"
+
         groups = run.deal(
             list(of),
             lambda member: programs.kind(of[member]),
-            lambda number, _: checkpoints_of(workdir, number),
+            folder,
             config.devices.side_by_side,
             lambda members: programs.at_most([of[member] for member in members]),
         )
 
         def planned(number: int, members: Sequence[Member]) -> Planned:
             specs = [of[member] for member in members]
-            group = Group(config, workdir, data, programs, specs, number, run.identity)
+            group = Group(config, run, data, programs, specs, folder(number))
             run.stored.setdefault("steps", {}).update({spec.row: group.steps for spec in specs})
             name = ", ".join(f"row {x.row} ({x.description}) seed {x.seed}" for x in specs)
             return Planned(name, members, lambda: group)
@@ -91,12 +98,8 @@ class Experiment:
         return self._run.was_interrupted
 
     def run(self) -> str:
-        """Trains and evaluates what is missing, writes the report, returns the table.
-
-        Raises:
-          Diverged: no replica has a result.
-          Interrupted: the run was asked to end.
-        """
+        """Trains and evaluates what is missing, writes the report, returns the table; errors as
+        those of `Run.train`."""
         return self._run.train(
             self._planned,
             LESS_MEMORY,

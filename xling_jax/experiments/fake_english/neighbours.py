@@ -1,6 +1,5 @@
 """The neighbour tables of an experiment's knn-replace rows (D&S §4)."""
 
-import dataclasses
 import hashlib
 import io
 import threading
@@ -15,7 +14,6 @@ from xling_jax import errors, processes
 from xling_jax.batches.assembly import SPECIALS
 from xling_jax.batches.sampling import own_parts
 from xling_jax.batches.setting import Modifications
-from xling_jax.batches.store import TokenStore
 from xling_jax.corpora import sources
 from xling_jax.experiments.fake_english.data import Data
 from xling_jax.files import require_regular, write_beside
@@ -42,14 +40,9 @@ class Neighbours:
         folder: Path,
         stored: Mapping[str, str],
     ):
-        """Takes the tables of a stored run, or makes those that the rows need.
+        """Takes the tables of a stored run from a folder, or makes those that the rows need.
 
-        Args:
-          config: the experiment.
-          data: its texts.
-          rows: what is to be trained.
-          folder: where tables are kept.
-          stored: the hash of each table that the run began with; empty for a new run.
+        `stored` has the hash of each table that the run began with, and is empty for a new run.
 
         Raises:
           ValueError, FileNotFoundError: a field of vocabulary.neighbours cannot be used; or a
@@ -70,7 +63,6 @@ class Neighbours:
         self._none = neighbours.nothing(data.vocabulary.size, width)
 
     def of(self, row: Modifications) -> np.ndarray:
-        """The table of a row, int32 [V, N]."""
         return self._tables[row.is_parallel] if row.needs_neighbours else self._none
 
     def quality(self, row: Modifications) -> Mapping[str, float]:
@@ -123,20 +115,6 @@ def _table(
     return table
 
 
-@dataclasses.dataclass(frozen=True)
-class _Text:
-    """The ordinary pieces of some sentences, read from the store in every pass."""
-
-    store: TokenStore
-    numbers: np.ndarray
-    shift: int
-
-    def __iter__(self) -> Iterator[np.ndarray]:
-        for number in self.numbers:
-            sentence = self.store.sentence(number)
-            yield sentence[sentence % self.shift >= SPECIALS]
-
-
 def _vectors(config: ml_collections.ConfigDict, data: Data, is_parallel: bool) -> list[Vectors]:
     """Vectors of each language's pieces: from the files that the config names, or else skip-gram,
     from the text that its rows are trained on.
@@ -157,11 +135,19 @@ def _vectors(config: ml_collections.ConfigDict, data: Data, is_parallel: bool) -
     say(f"training {settings.dimension}-dimensional vectors of {vocabulary.size:,} pieces")
     results: list[Future[Vectors]] = [Future() for _ in range(languages)]
 
+    class Text:
+        """The ordinary pieces of a language's sentences, read from the store in every pass."""
+
+        def __init__(self, language: int):
+            self._numbers = chosen[store.languages[chosen] == language]
+
+        def __iter__(self) -> Iterator[np.ndarray]:
+            for sentence in map(store.sentence, self._numbers):
+                yield sentence[sentence % vocabulary.shift >= SPECIALS]
+
     def train(language: int) -> None:
-        text = _Text(store, chosen[store.languages[chosen] == language], vocabulary.shift)
-        try:
-            # The languages' seeds differ: Fake-English has the text of English.
-            found = settings.train(text, own[language], section.seed + language + 1)
+        try:  # the languages' seeds differ: Fake-English has the text of English
+            found = settings.train(Text(language), own[language], section.seed + language + 1)
             results[language].set_result(found)
         except BaseException as error:
             results[language].set_exception(error)
@@ -172,11 +158,8 @@ def _vectors(config: ml_collections.ConfigDict, data: Data, is_parallel: bool) -
 
 
 def manifest(config: ml_collections.ConfigDict) -> list[dict[str, str]]:
-    """The `.vec` files that the config names, with their hashes.
-
-    Raises:
-      ValueError, FileNotFoundError: there is not one for each language, or one cannot be read.
-    """
+    """The `.vec` files that the config names, with their hashes; ValueError or FileNotFoundError
+    where there is not one for each language, or one cannot be read."""
     paths, languages = tuple(config.vocabulary.neighbours.vectors), tuple(config.corpora.languages)
     if paths and len(paths) != len(languages):
         raise ValueError(f"{FIELD}.vectors={paths}: give a .vec file for each of {languages}")
@@ -191,9 +174,8 @@ def manifest(config: ml_collections.ConfigDict) -> list[dict[str, str]]:
 def quality(data: Data, table: np.ndarray) -> dict[str, float]:
     """How many pieces have a neighbour, and how many of these the right one first.
 
-    Parallel texts tell which is right, as Fake-English does: the same piece in the other language.
-    `_frequent` is over the pieces that occur at least `FREQUENT` times. A share of nothing is left
-    out.
+    Parallel texts tell which is right: the same piece in the other language. `_frequent` is over
+    the pieces that occur at least `FREQUENT` times. A share of nothing is left out.
     """
     vocabulary = data.vocabulary
     ids = np.arange(vocabulary.size)

@@ -1,4 +1,5 @@
-"""What the groups of one experiment share: kinds of models, compiled steps, evaluators."""
+"""The replicas of an experiment, and what the groups of those that share a program have in common:
+kinds of models, compiled steps, evaluators."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -16,13 +17,62 @@ from xling_jax.batches.sampling import Sampler
 from xling_jax.evaluators.multilinguality import paper_layers, require_layers
 from xling_jax.experiments.fake_english.data import Data, Evaluator
 from xling_jax.experiments.fake_english.neighbours import Neighbours
-from xling_jax.experiments.fake_english.replicas import ReplicaSpec, epochs
 from xling_jax.models.bert import BertConfig
+from xling_jax.runs import config_files
+from xling_jax.runs.group import optimizer
 from xling_jax.training import sharding
 from xling_jax.training.compilation import StepCompiler
 from xling_jax.training.metrics import say
-from xling_jax.training.optimizer import OptimizerConfig
 from xling_jax.training.step import Program
+
+LESS_MEMORY = devices.less_memory(
+    "lower batches.sentences or the model's size, choose models.dtype=bfloat16"
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class ReplicaSpec:
+    """A row of the table and a seed: what becomes a replica."""
+
+    row: str
+    description: str
+    seed: int
+    modifications: setting.Modifications
+
+
+def replica_specs(config: ml_collections.ConfigDict) -> list[ReplicaSpec]:
+    """The replicas that the config asks for; errors as those of `config_files.chosen_rows`,
+    `setting.parse` and `Modifications.epochs_of`."""
+
+    def parse(name: str, description: str) -> list[ReplicaSpec]:
+        modifications = setting.parse(description, config.corpora.languages)
+        _epochs(config, modifications)
+        return [ReplicaSpec(name, description, seed, modifications) for seed in config.seeds]
+
+    return [spec for row in config_files.chosen_rows(config, parse) for spec in row]
+
+
+def _epochs(config: ml_collections.ConfigDict, modifications: setting.Modifications) -> int:
+    is_large = "overparam" in modifications and "overparam" in config
+    own = config.overparam.epochs if is_large else 0
+    return modifications.epochs_of(own or config.training.epochs)
+
+
+def with_their_groups(
+    wanted: Sequence[ReplicaSpec], stored: Mapping[str, Any], languages: Sequence[str]
+) -> list[ReplicaSpec]:
+    """Replicas, and those with which some of them share a group of a stored experiment."""
+    found = {(spec.row, spec.seed): spec for spec in wanted}
+    asked = set(found)
+    for group in stored["groups"]:
+        if asked.isdisjoint((row, seed) for row, seed in group):
+            continue
+        for row, seed in group:
+            if not (description := stored["rows"].get(row)):
+                raise ValueError(f"config.json is damaged: its groups have an unknown row {row!r}")
+            modifications = setting.parse(description, languages)
+            found.setdefault((row, seed), ReplicaSpec(row, description, seed, modifications))
+    return list(found.values())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,11 +81,6 @@ class ProgramKind:
 
     model: BertConfig
     epochs: int
-
-
-LESS_MEMORY = devices.less_memory(
-    "lower batches.sentences or the model's size, choose models.dtype=bfloat16"
-)
 
 
 class Programs:
@@ -51,15 +96,7 @@ class Programs:
     ):
         """Checks the specs and finds the neighbours that they need; compiles nothing yet.
 
-        Args:
-          config: the experiment.
-          data: its texts.
-          specs: its replicas.
-          folder: for tables of neighbours.
-          stored: the hash of each table that the run began with; empty for a new run.
-
-        Raises:
-          ValueError: fields that do not go together, each named with the way out.
+        For folder and stored see `Neighbours`; ValueError names fields that do not go together.
         """
         self._config, self._data = config, data
         for spec in specs:
@@ -76,45 +113,35 @@ class Programs:
         self._evaluators: dict[tuple[BertConfig, Mesh], Evaluator] = {}
 
     def kind(self, spec: ReplicaSpec) -> ProgramKind:
-        """The kind of a spec.
-
-        Raises:
-          ValueError: the model has no layer that is to be evaluated, or its tables no rows for
-            the longest sentence or a language.
-        """
+        """The kind of a spec; ValueError where the model has no layer that is to be evaluated, or
+        its tables no rows for the longest sentence or a language."""
         sizes: dict[str, Any] = self._config.models.to_dict()
         if "overparam" in spec.modifications:
             large = self._config.overparam
             sizes |= {name: large[name] for name in ("hidden", "intermediate", "heads")}
         model = BertConfig(vocabulary_size=self._data.vocabulary.size, **sizes)
-        require_layers(self.layers(model), model.layers)
-        self._require_positions(model, spec)
-        return ProgramKind(model, epochs(self._config, spec.modifications))
-
-    def layers(self, model: BertConfig) -> tuple[int, ...]:
-        """The layers that are evaluated."""
-        return tuple(self._config.evaluators.get("layers", ())) or paper_layers(model.layers)
-
-    def _require_positions(self, model: BertConfig, spec: ReplicaSpec) -> None:
-        """Refuses sentences or languages that the model's tables have no rows for."""
+        require_layers(self._layers(model), model.layers)
         length = self._config.batches.max_length
         kinds = len(self._data.vocabulary.languages) if "lang-pos" in spec.modifications else 1
+        row = f"row {spec.row} ({spec.description})"
         if model.positions < kinds * length:
             raise ValueError(
-                f"models.positions={model.positions}, but row {spec.row} ({spec.description}) "
-                f"needs {kinds} x batches.max_length={length}: raise the one or lower the other"
+                f"models.positions={model.positions}, but {row} needs {kinds} x "
+                f"batches.max_length={length}: raise the one or lower the other"
             )
         if model.token_types < kinds:
             raise ValueError(
-                f"models.token_types={model.token_types}, but row {spec.row} ({spec.description}) "
-                f"needs one for each of {kinds} languages: raise it"
+                f"models.token_types={model.token_types}, but {row} needs one for each of {kinds} "
+                "languages: raise it"
             )
+        return ProgramKind(model, _epochs(self._config, spec.modifications))
+
+    def _layers(self, model: BertConfig) -> tuple[int, ...]:
+        return tuple(self._config.evaluators.get("layers", ())) or paper_layers(model.layers)
 
     def layout(self, mesh: Mesh) -> packing.Layout:
-        """One layout for rows that are trained in parallel or not.
-
-        It does not depend on the rows that are trained, so neither do a row's numbers.
-        """
+        """One layout for rows that are trained in parallel or not; it does not depend on the rows
+        that are trained, so neither do a row's numbers."""
         section, store = self._config.batches, self._data.train
         shards = mesh.shape[devices.DATA]
         if shards not in self._layouts:
@@ -134,11 +161,9 @@ class Programs:
         return Sampler(self._data.train.lengths, languages, layout, seed, is_parallel)
 
     def sampler(self, spec: ReplicaSpec, mesh: Mesh) -> Sampler:
-        """The order of a spec's training."""
         return self._sampler(spec.modifications.is_parallel, self.layout(mesh), spec.seed)
 
     def setting(self, spec: ReplicaSpec) -> setting.Setting:
-        """The values of a spec."""
         vocabulary, is_large = self._data.vocabulary, "overparam" in spec.modifications
         section = self._config.overparam if is_large else self._config.training
         return setting.make(
@@ -151,36 +176,25 @@ class Programs:
             neighbours=self.neighbours.of(spec.modifications),
         )
 
-    def steps(self, kind: ProgramKind, mesh: Mesh) -> tuple[int, int]:
-        """Updates of the whole training, and of an epoch."""
+    def steps(self, kind: ProgramKind, mesh: Mesh) -> tuple[int, int, int]:
+        """Updates of the whole training, of an epoch, and of one compiled call: equal parts of an
+        epoch."""
         epoch = self._sampler(True, self.layout(mesh)).steps_per_epoch
-        return kind.epochs * epoch, epoch
-
-    def steps_per_call(self, epoch: int) -> int:
-        """Updates in one compiled call: equal parts of an epoch."""
-        return int(np.ceil(epoch / np.ceil(epoch / self._config.training.steps_per_call)))
+        calls = np.ceil(epoch / self._config.training.steps_per_call)
+        return kind.epochs * epoch, epoch, int(np.ceil(epoch / calls))
 
     def program(self, kind: ProgramKind, mesh: Mesh) -> Program:
-        """What the compiled step of a kind fixes."""
-        section = self._config.training
         return Program(
             model=kind.model,
-            optimizer=OptimizerConfig(
-                total_steps=max(1, self.steps(kind, mesh)[0]),
-                warmup_steps=section.warmup_steps,
-                weight_decay=section.weight_decay,
-                epsilon=section.epsilon,
-                clip=section.clip,
-            ),
+            optimizer=optimizer(self._config.training, max(1, self.steps(kind, mesh)[0])),
             pieces=self._data.piece_range,
             rows=self.layout(mesh).shard_rows,
             shards=sharding.shards_of(self._config.devices, mesh),
         )
 
     def evaluator(self, model: BertConfig, mesh: Mesh) -> Evaluator:
-        """The evaluator of a model size on a mesh."""
         if (model, mesh) not in self._evaluators:
-            found = self._data.evaluator(model, mesh, self.layers(model))
+            found = self._data.evaluator(model, mesh, self._layers(model))
             self._evaluators[model, mesh] = found
         return self._evaluators[model, mesh]
 
@@ -207,7 +221,7 @@ class Programs:
         """What so many replicas take on a device; more than the limit if they do not compile."""
         mesh = devices.make_mesh(number, at_most=self._config.devices.replica_axis_at_most)
         program, layout = self.program(kind, mesh), self.layout(mesh)
-        steps = self.steps_per_call(self.steps(kind, mesh)[1])
+        steps = self.steps(kind, mesh)[2]
         try:
             compiled = self.compiler(program, mesh, layout, steps, number, self.setting(spec))
         except jax.errors.JaxRuntimeError as error:

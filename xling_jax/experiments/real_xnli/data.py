@@ -12,16 +12,8 @@ from jax.sharding import Mesh
 from xling_jax import errors
 from xling_jax.batches.corruption import PieceRange
 from xling_jax.batches.store import TokenStore
-from xling_jax.corpora import text as corpora
-from xling_jax.corpora.normalize import Normalization, Normalizer
 from xling_jax.evaluators.perplexity import HeldOutPerplexity
-from xling_jax.experiments.fake_english.data import (
-    Data,
-    Evaluator,
-    Params,
-    Source,
-    batch_options,
-)
+from xling_jax.experiments.fake_english.data import Data, Evaluator, Params, Source, batch_options
 from xling_jax.experiments.real_xnli import export
 from xling_jax.models.bert import BertConfig
 from xling_jax.runs.texts import Texts
@@ -35,35 +27,19 @@ PURPOSES = ("dev", "train")
 def read(config: ml_collections.ConfigDict) -> Source:
     """The texts of all languages, not yet read; errors as those of `Texts`."""
     texts = Texts.of_corpora(config.corpora)
-    manifest = [
-        entry
-        for name in texts.languages
-        for entry in (
-            *texts.manifest((name, purpose) for purpose in PURPOSES),
-            *texts.split_manifest(name),
-        )
-    ]
+    manifest = [each for name in texts.languages for each in texts.manifest(name, PURPOSES)]
     return manifest, partial(prepare, config, texts)
-
-
-def normalization(config: ml_collections.ConfigDict) -> Normalization:
-    """How texts are written."""
-    return Normalization(config.corpora.punctuation, config.corpora.tokenize)
 
 
 def sentences(
     config: ml_collections.ConfigDict, texts: Texts, language: str, purpose: str
 ) -> list[str]:
-    """The first sentences of a text, as many as the config says, normalised.
-
-    Raises:
-      ValueError, FileNotFoundError: there are none, or they cannot be read; the field is named.
-    """
-    normalize = Normalizer(language, normalization(config))
+    """The first sentences of a text, as many as the config says, normalised; ValueError, naming the
+    field, if there are none."""
+    normalize = texts.normalizer(language)
     limit = 0 if texts.embedded else config.corpora[f"{purpose}_sentences"]
     with errors.in_field(texts.field(language, purpose)):
-        lines = corpora.stream(texts.sources(language, purpose), texts.split(language))
-        found = (written for line in lines if (written := normalize(line)))
+        found = filter(None, map(normalize, texts.stream(language, purpose)))
         if not (taken := list(itertools.islice(found, limit or None))):
             raise ValueError("the text is empty")
     return taken
@@ -90,7 +66,6 @@ def prepare(config: ml_collections.ConfigDict, texts: Texts, cache: Path) -> Dat
         )
         for purpose in PURPOSES
     )
-
     piece_range = PieceRange(len(languages), vocabulary.shift)
     options = batch_options(config)
 
@@ -99,7 +74,7 @@ def prepare(config: ml_collections.ConfigDict, texts: Texts, cache: Path) -> Dat
         return HeldOutPerplexity(model, dev, languages, piece_range, mesh, **options)
 
     def keep(workdir: Path, replica: Replica, model: BertConfig, params: Params, _: object) -> None:
-        export.export(workdir, replica, model, params, vocabulary, normalization(config))
+        export.export(workdir, replica, model, params, vocabulary, texts.normalization)
 
     described = []
     for number, name in enumerate(languages):

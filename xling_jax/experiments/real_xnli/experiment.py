@@ -5,9 +5,8 @@ from pathlib import Path
 import ml_collections
 
 from xling_jax import errors, processes
-from xling_jax.experiments.bilingual.export import folder_of
 from xling_jax.experiments.fake_english import experiment as pretraining
-from xling_jax.experiments.fake_english.replicas import replica_specs
+from xling_jax.experiments.fake_english.programs import replica_specs
 from xling_jax.experiments.real_xnli import report
 from xling_jax.experiments.real_xnli.data import read
 from xling_jax.experiments.zero_shot import experiment as fine_tuning
@@ -15,6 +14,7 @@ from xling_jax.experiments.zero_shot import jobs
 from xling_jax.experiments.zero_shot.texts import LabelledReader
 from xling_jax.files import plain_name
 from xling_jax.runs import fields
+from xling_jax.runs.store import models_of
 from xling_jax.training.interruption import Interrupted
 from xling_jax.training.metrics import say
 
@@ -59,8 +59,7 @@ class Experiment:
         """The rows that have models and the seeds of these, rows with the same seeds together."""
         trained: dict[str, list[int]] = {}
         for spec in self._cells:
-            folder = folder_of(self._workdir, spec.row, spec.seed)
-            if processes.of_first(folder.exists):
+            if processes.of_first(models_of(self._workdir, spec.row, spec.seed).exists):
                 trained.setdefault(plain_name(spec.row), []).append(spec.seed)
             else:
                 say(f"row {spec.row}, seed {spec.seed} diverged, and is not fine-tuned")
@@ -70,12 +69,8 @@ class Experiment:
         return list(alike.values())
 
     def run(self) -> str:
-        """Does what is missing, writes the report, returns the table.
-
-        Raises:
-          Diverged: no replica has a result.
-          Interrupted: the run was asked to end.
-        """
+        """Does what is missing, writes the report, returns the table; errors as those of
+        `Run.train`."""
         table = self._pretraining.run()
         if not self._transfer.tasks:
             return table

@@ -10,36 +10,13 @@ import ml_collections
 from xling_jax import errors, processes
 from xling_jax.experiments.similarity import measures, pairs, report
 from xling_jax.experiments.similarity.pairs import ModelPair
-from xling_jax.experiments.similarity.texts import LanguageTexts, TextReader
+from xling_jax.experiments.similarity.texts import TextReader
 from xling_jax.models import folders as model_folders
-from xling_jax.models.text_model import TextModel
 from xling_jax.runs import config_files, fields
-from xling_jax.runs.run import Planned, Run, store_result
+from xling_jax.runs.run import Planned, Run
 from xling_jax.training.interruption import Interruption
-from xling_jax.training.loop import Replica
 from xling_jax.training.metrics import MetricsFile
 from xling_jax.training.step import RUNNING
-
-
-@dataclasses.dataclass(frozen=True)
-class Comparison:
-    """A pair of models, and the texts that they read."""
-
-    config: ml_collections.ConfigDict
-    pair: ModelPair
-    seed: int
-    models: list[TextModel]
-    texts: LanguageTexts
-    is_translated: bool
-    of: Run
-
-    def run(self, metrics: MetricsFile, interruption: Interruption) -> None:
-        """Compares the models, and stores what is found."""
-        found = measures.compare(self.models, self.texts, self.is_translated, self.config)
-        replica = Replica(
-            self.pair.name, self.pair.description, self.seed, None, identity=self.of.identity
-        )
-        store_result(self.of.workdir, replica, 0, RUNNING, found)
 
 
 class Experiment:
@@ -55,20 +32,16 @@ class Experiment:
         fields.check(config)
         if processes.are_several():
             raise ValueError("--processes: one process compares models; start it without")
-        self._config, self._workdir = config, workdir
-
-        def parse(name: str, description: str) -> ModelPair:
-            return pairs.parse(name, description, config.models, config.languages)
-
+        self._config, models = config, config.models
+        parse = partial(pairs.parse, models=models, languages=config.languages)
         self._pairs = config_files.chosen_rows(config, parse)
-        self._folders = pairs.folders(config.models, config.seeds)
+        self._folders = pairs.folders(models, config.seeds)
         self._run = Run(workdir, report.write)
         self._texts = TextReader(config)
         described = {pair.name: pair.description for pair in self._pairs}
         self._run.open(config, self._texts.manifest() + self._manifest(), described)
 
     def _manifest(self) -> list[dict[str, Any]]:
-        """The files of the pairs' models, with their hashes."""
         found = []
         for name in dict.fromkeys(side.model for pair in self._pairs for side in pair.sides):
             with errors.in_field(f"models.{name}"):
@@ -76,31 +49,23 @@ class Experiment:
                     found += model_folders.manifest(Path(path).expanduser())
         return found
 
-    def _read(self, pair: ModelPair, seed: int) -> tuple[list[TextModel], LanguageTexts]:
-        """The models of a pair, with the layers that are compared, and its texts."""
+    def _comparison(self, pair: ModelPair, seed: int) -> "Comparison":
+        """A pair with its models, which have the layers that are compared, and its texts."""
         languages = self._config.languages[0], pair.language
         models = [
             pairs.load(side, place, self._folders[seed], language, seed)
             for place, (side, language) in enumerate(zip(pair.sides, languages, strict=True))
         ]
         measures.layers_of(models, self._config)
-        return models, self._texts.read(pair.language)
-
-    def _comparison(self, pair: ModelPair, seed: int) -> Comparison:
-        is_translated = pair.language != self._config.languages[0]
-        read = self._read(pair, seed)
-        return Comparison(self._config, pair, seed, *read, is_translated, self._run)
+        given = models, self._texts.read(pair.language), languages[0] != languages[1], self._config
+        return Comparison(self._run, pair, seed, partial(measures.compare, *given))
 
     def run(self) -> str:
-        """Compares what is missing, writes the report, returns the table.
-
-        Raises:
-          ValueError: a model or a text cannot be used.
-          Interrupted: the run was asked to end.
-        """
-        config, run = self._config, self._run
-        of = {(pair.name, seed): pair for seed in config.seeds for pair in self._pairs}
-        run.deal(list(of), lambda member: member, lambda *_: self._workdir / "checkpoints", 1)
+        """Compares what is missing, writes the report, returns the table; errors as those of
+        `Run.train`, and ValueError where a model or a text cannot be used."""
+        run = self._run
+        of = {(pair.name, seed): pair for seed in self._config.seeds for pair in self._pairs}
+        run.deal(list(of), lambda member: member, lambda *_: run.workdir / "checkpoints", 1)
         planned = [
             Planned(
                 f"{pair.name} ({pair.description}), seed {seed}",
@@ -112,3 +77,18 @@ class Experiment:
         for _, each in run.waiting(planned)[1:]:  # all are tried before one binds the workdir
             each.make()
         return run.train(planned)
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+    """A pair of models, and what compares them."""
+
+    of: Run
+    pair: ModelPair
+    seed: int
+    measured: partial
+
+    def run(self, metrics: MetricsFile, interruption: Interruption) -> None:
+        """Compares the models, and stores what is found."""
+        replica = self.of.replica(self.pair.name, self.pair.description, self.seed, None)
+        self.of.store_result(replica, 0, RUNNING, self.measured())

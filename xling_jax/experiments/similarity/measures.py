@@ -1,18 +1,30 @@
-"""Everything that is measured of one pair of models (W&C §5)."""
+"""Everything that is measured of one pair of models (W&C §5).
 
+Words are lower-case throughout, as MUSE's dictionaries are: a capitalised one in text, or a
+capitalised piece where there is no other, stands for the lower-case one.
+"""
+
+import collections
 import math
 from collections.abc import Mapping, Sequence
 
+import jax.numpy as jnp
 import ml_collections
+import numpy as np
 
+from xling_jax.corpora.dictionaries import Dictionary
+from xling_jax.evaluators.dictionary_induction import Pairs, induce
 from xling_jax.evaluators.similarity import layer_cka, layer_correlation, sentence_translation
 from xling_jax.evaluators.text_encoder import TextEncoder
-from xling_jax.experiments.similarity import words
 from xling_jax.experiments.similarity.texts import LanguageTexts
 from xling_jax.models.text_model import TextModel
 from xling_jax.training.metrics import say
+from xling_jax.vocabulary import static_vectors
 
 CKA, SENTENCES, UNMAPPED = "cka", "sentences", "unmapped"
+STATIC = 200_000  # vectors of a file that are looked at (W&C §5.1.1)
+
+Counts = collections.Counter[str]
 
 
 def _sentences(encoders: Sequence[TextEncoder], texts: LanguageTexts) -> dict[str, float]:
@@ -28,6 +40,92 @@ def _sentences(encoders: Sequence[TextEncoder], texts: LanguageTexts) -> dict[st
     return metrics
 
 
+def _translate(
+    prefix: str,
+    words: Sequence[Sequence[str]],
+    vectors: Sequence[np.ndarray],
+    train: Dictionary,
+    test: Dictionary,
+) -> dict[str, float]:
+    """Word translation by vectors of these words: `PREFIX_p1`, …, see
+    `dictionary_induction.induce`, also for errors."""
+    rows = [{word: n for n, word in enumerate(own)} for own in words]
+    first, second = map(jnp.asarray, vectors)
+    found = induce(first, second, Pairs.of(train, *rows), Pairs.of(test, *rows))
+    return {f"{prefix}_{name}": value for name, value in found.items()}
+
+
+def single_pieces(model: TextModel, known: Counts | None) -> dict[str, int]:
+    """The words that are one piece, with its id; only those that occur, if `known` tells which."""
+    found: dict[str, int] = {}
+    # Lower-case pieces first: they are what their words are written with.
+    for word, piece in sorted(model.single_pieces().items(), key=lambda x: x[0] != x[0].lower()):
+        if known is None or word.lower() in known:
+            found.setdefault(word.lower(), piece)
+    return found
+
+
+def _by_embeddings(
+    models: Sequence[TextModel],
+    known: Sequence[Counts] | None,
+    train: Dictionary,
+    test: Dictionary,
+    vectors: Sequence[str] | None,
+) -> dict[str, float]:
+    """Translates words that are one piece, and occur, by the models' embeddings (W&C §5.1.1):
+    `words_p1`, …; `words_first` and `words_second`, how many words of each language there are.
+
+    With `.vec` files of both languages only words count that have a vector, and `static_p1`, … is
+    what these give for the same words. For errors see `_translate`.
+    """
+    found = [single_pieces(m, known[k] if known else None) for k, m in enumerate(models)]
+    words, static = [list(own) for own in found], None
+    if vectors is not None:
+        read = [
+            static_vectors.read(path, {word: n for n, word in enumerate(own)}, STATIC)
+            for path, own in zip(vectors, words, strict=True)
+        ]
+        words = [[own[n] for n in r.words] for own, r in zip(words, read, strict=True)]
+        static = [r.vectors for r in read]
+    rows = [
+        np.asarray(model.params["embeddings"]["tokens"])[[own[word] for word in some]]
+        for model, own, some in zip(models, found, words, strict=True)
+    ]
+    metrics = _translate("words", words, rows, train, test)
+    metrics |= {"words_first": float(len(words[0])), "words_second": float(len(words[1]))}
+    if static is not None:
+        metrics |= _translate("static", words, static, train, test)
+    return metrics
+
+
+def _in_context(
+    encoders: Sequence[TextEncoder],
+    written: Sequence[Sequence[str]],
+    known: Sequence[Counts],
+    most: int,
+    train: Dictionary,
+    test: Dictionary,
+) -> dict[str, float]:
+    """Translates words by the means of their states in the written text, `context_L_p1`, … for each
+    layer L (W&C §5.1.1): the `most` most frequent ones, and those of the dictionaries."""
+    words, states = [], []
+    for side, encoder in enumerate(encoders):
+        chosen = dict.fromkeys(word for word, _ in known[side].most_common(most))
+        for dictionary in (train, test):
+            for word, translations in dictionary.entries.items():
+                chosen |= dict.fromkeys([word] if side == 0 else [t for t, _ in translations])
+        own = [word for word in chosen if word in known[side]]
+        vectors, number = encoder.words(written[side], own)
+        there = number > 0
+        words.append([word for word, is_there in zip(own, there, strict=True) if is_there])
+        states.append(vectors[:, there])
+    metrics: dict[str, float] = {}
+    for n, layer in enumerate(encoders[0].layers):
+        of_layer = [found[n] for found in states]
+        metrics |= _translate(f"context_{layer}", words, of_layer, train, test)
+    return metrics
+
+
 def _words(
     models: Sequence[TextModel],
     encoders: Sequence[TextEncoder],
@@ -39,22 +137,22 @@ def _words(
     A measure for which no word of a dictionary is covered is left out.
     """
     assert texts.train is not None and texts.test is not None
-    train, test = (words.as_written(each, models) for each in (texts.train, texts.test))
+    write, translate = ((lambda text, m=model: m.write(text).lower()) for model in models)
+    train, test = (each.map(write, translate) for each in (texts.train, texts.test))
     written, known = None, None
     if texts.contexts:
-        written = [
-            list(map(model.write, side)) for model, side in zip(models, texts.contexts, strict=True)
-        ]
-        known = [words.counts(side) for side in written]
+        sides = zip(models, texts.contexts, strict=True)
+        written = [list(map(model.write, side)) for model, side in sides]
+        known = [Counts(x for text in side for x in text.lower().split()) for side in written]
         say(f"words in {len(written[0]):,} and {len(written[1]):,} sentences")
     metrics: dict[str, float] = {}
     try:
-        metrics |= words.by_embeddings(models, known, train, test, texts.vectors)
+        metrics |= _by_embeddings(models, known, train, test, texts.vectors)
     except ValueError as error:
         say(f"word translation by embeddings left out: {error}")
     if written and known:
         try:
-            metrics |= words.in_context(encoders, written, known, config.words.most, train, test)
+            metrics |= _in_context(encoders, written, known, config.words.most, train, test)
         except ValueError as error:
             say(f"word translation in context left out: {error}")
     return metrics
@@ -73,11 +171,8 @@ def _say_cut(encoders: Sequence[TextEncoder], texts: LanguageTexts) -> None:
 
 
 def layers_of(models: Sequence[TextModel], config: ml_collections.ConfigDict) -> list[list[int]]:
-    """The layers of two models that are compared, 0 the embeddings.
-
-    Raises:
-      ValueError: a model lacks one, or has another number of them than the other.
-    """
+    """The layers of two models that are compared, 0 the embeddings; ValueError if a model lacks
+    one, or has another number of them than the other."""
     depths = [model.config.layers for model in models]
     found = [list(config.layers) or list(range(depth + 1)) for depth in depths]
     for layers, depth in zip(found, depths, strict=True):

@@ -34,14 +34,9 @@ class ModelPair:
 def parse(
     name: str, description: str, models: Iterable[str], languages: Iterable[str]
 ) -> ModelPair:
-    """Reads a description such as `en|random[fr] @fr`.
-
-    It names two models joined by `|`, either of them in `random[…]` for a random encoder of its
-    size and vocabulary, and the language of the text after an `@`.
-
-    Raises:
-      ValueError: it cannot be read, or names a model or language that there is not.
-    """
+    """Reads a description such as `en|random[fr] @fr`: two models joined by `|`, either of them in
+    `random[…]` for a random encoder of its size and vocabulary, and the language of the text after
+    an `@`; ValueError where it names a model or language that there is not."""
     both, _, language = (part.strip() for part in description.partition("@"))
     found = [_SIDE.fullmatch(part.strip()) for part in both.split("|")]
     if len(found) != 2 or None in found or not language:
@@ -72,12 +67,8 @@ def folders(models: Mapping[str, str], seeds: Sequence[int]) -> dict[int, dict[s
 
 def load(side: Side, place: int, models: Mapping[str, str], language: str, seed: int) -> TextModel:
     """The model of a side, 0 or 1, of a pair; a random encoder, drawn with the seed, has the pieces
-    and the size of the trained one.
-
-    Raises:
-      FileNotFoundError, ValueError: there is none, or it is damaged or of another language; its
-        field is named.
-    """
+    and the size of the trained one. FileNotFoundError or ValueError, naming the field, where there
+    is none, or it is damaged or of another language."""
     folder = Path(models[side.model]).expanduser()
     with errors.in_field(f"models.{side.model}"):
         model = model_folders.load(folder, language)

@@ -28,21 +28,18 @@ class LanguageTexts:
 
     learned: Sentences | None
     tested: Sentences | None
-    contexts: tuple[list[str], list[str]] | None
+    contexts: tuple[list[str], ...] | None
     train: Dictionary | None
     test: Dictionary | None
-    vectors: tuple[str, str] | None
+    vectors: tuple[str, ...] | None
 
 
 class TextReader:
     """Reads the texts of the languages of an experiment."""
 
     def __init__(self, config: ml_collections.ConfigDict):
-        """Checks that what belongs together is given together.
-
-        Raises:
-          ValueError: half of a parallel text, or embedded languages without the run they are of.
-        """
+        """Raises ValueError for half of what belongs together, or embedded languages without the
+        run they are of."""
         self._numbers, self.languages = config.sentences, tuple(config.languages)
         self._given = given = texts.Texts(config.texts, "texts", self.languages)
         given.require_both_sides(*PARALLEL)
@@ -69,11 +66,11 @@ class TextReader:
             given.embedded = texts.of_run(config.run, self.languages)
 
     def _wanted(self) -> list[tuple[str, str]]:
-        """Every language and purpose."""
         sides = [f"{what}{end}" for what in PARALLEL for end in ("", "_first")]
         others = ("contexts", "dictionary", "test_dictionary", "vectors")
-        return [(x, side) for x in self.languages for side in sides] + [
-            (x, purpose) for x in self.languages for purpose in others
+        return [
+            *itertools.product(self.languages, sides),
+            *itertools.product(self.languages, others),
         ]
 
     def manifest(self) -> Manifest:
@@ -83,29 +80,28 @@ class TextReader:
         if self._given.embedded:
             digest = self._given.embedded.fingerprint
             found.append({"source": "run", "language": "", "field": "run", "sha256": digest})
-        return found + self._given.manifest(self._wanted())
+        for language, purpose in self._wanted():
+            found += self._given.manifest(language, [purpose], has_rules=False)
+        return found
 
     @functools.cache  # noqa: B019 - there are few
     def read(self, language: str) -> LanguageTexts:
-        """The texts of a language with those of the first.
+        """The texts of a language with those of the first; errors as those of `Texts`.
 
         The first language itself is read with a text of its own, such as a back-translation, or
         else with the same sentences that another language is read with.
-
-        Raises:
-          ValueError, FileNotFoundError: one of them cannot be read; its field is named.
         """
         given, is_first = self._given, language == self.languages[0]
-        both = self.languages[0], language
-        contexts = [] if is_first else [self._contexts(name) for name in both]
-        vectors = [] if is_first else [given.given(name, "vectors") for name in both]
+        both = () if is_first else (self.languages[0], language)
+        contexts = tuple(map(self._contexts, both))
+        vectors = tuple(given.given(name, "vectors") for name in both)
         return LanguageTexts(
             learned=self._parallel(language, "learned"),
             tested=self._parallel(language, "tested"),
-            contexts=(contexts[0], contexts[1]) if any(contexts) else None,
+            contexts=contexts if any(contexts) else None,
             train=None if is_first else given.dictionary(language, "dictionary"),
             test=None if is_first else given.dictionary(language, "test_dictionary"),
-            vectors=(vectors[0], vectors[1]) if any(vectors) else None,
+            vectors=vectors if any(vectors) else None,
         )
 
     def _parallel(self, language: str, purpose: str) -> Sentences | None:
@@ -117,7 +113,6 @@ class TextReader:
         return found and list(zip(*found, strict=True))
 
     def _contexts(self, language: str) -> list[str]:
-        """Sentences of a language; none if none are given."""
         if not self._given.given(language, "contexts"):
             return []
         with errors.in_field(self._given.field(language, "contexts")):

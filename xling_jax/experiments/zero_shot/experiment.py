@@ -18,7 +18,6 @@ from xling_jax.linalg.affine import AffineMap
 from xling_jax.linalg.word_aligner import Links
 from xling_jax.models import folders
 from xling_jax.runs import results, store
-from xling_jax.runs.results import read_config
 from xling_jax.runs.run import Member, Planned, Run
 from xling_jax.training.metrics import say
 
@@ -32,16 +31,14 @@ class Experiment:
         """Reads what describes texts and models, and opens the workdir or refuses it.
 
         Args:
-          config: the experiment.
-          workdir: where it is stored.
+          config, workdir: the experiment, and where it is stored.
           section: what a larger config that has this one calls it.
 
         Raises:
           ValueError, FileNotFoundError: the config, a text or a model cannot be used, or the
             workdir holds another experiment.
         """
-        self._config, self._workdir = config, workdir
-        self._jobs = jobs(config)
+        self._config, self._jobs = config, jobs(config)
         self._hashed = cache(folders.manifest)
         self._texts = texts.LabelledReader(config, section)
         self._run = Run(workdir, report.write)
@@ -61,7 +58,7 @@ class Experiment:
     def _pretrainings(self) -> Iterator[dict[str, Any]]:
         """What the runs computed that the models are of, wherever they lie."""
         for pair, run in self._config.runs.items():
-            found = read_config(Path(run).expanduser() / results.CONFIG).get("config")
+            found = results.read_config(Path(run).expanduser() / results.CONFIG).get("config")
             if isinstance(found, dict):
                 digest = store.fingerprint(found, (), {})
                 yield {"source": pair, "language": "", "field": "runs", "sha256": digest}
@@ -74,8 +71,7 @@ class Experiment:
                 try:
                     for entry in self._hashed(folder):
                         parts = folder.parent.name, folder.name, Path(entry["source"]).name
-                        name = "/".join([job.pair, *parts])
-                        yield {**entry, "source": name, "field": "runs"}
+                        yield {**entry, "source": "/".join([job.pair, *parts]), "field": "runs"}
                 except FileNotFoundError as error:
                     raise FileNotFoundError(
                         f"runs.{job.pair}: {folder} holds no model. Train it with python -m "
@@ -88,14 +84,6 @@ class Experiment:
         """Whether the run was asked to end in the last group, when nothing is left to do here."""
         return self._run.was_interrupted
 
-    def _pretrained(self, job: Job, seed: int) -> Pretrained:
-        """The models of a job's row and seed, with their maps; the last are kept."""
-        key = (job.pair, job.row, seed)
-        if key != self._kept[0]:
-            found = self._read(job, seed)
-            self._kept = key, found if job.row.base is None else self._frozen(job, found)
-        return self._kept[1]
-
     @staticmethod
     def _read(job: Job, seed: int) -> Pretrained:
         """The models of a job's row and seed, without maps."""
@@ -106,19 +94,26 @@ class Experiment:
             raise ValueError(f"row={job.row.name}: first[{base}] of a model of {depth} layers")
         return found
 
-    def _frozen(self, job: Job, found: Pretrained) -> Pretrained:
-        """Models whose first layers new ones are put on, with the maps between their states."""
-        base, maps = job.row.base, {}
-        if job.row.is_mapped:
-            assert base is not None
-            first, *others = job.languages
-            maps[first] = AffineMap.identity(found.config.hidden)
-            for language in others:
-                say(f"learning the map of layer {base} of {language}")
-                sentences, links = self._parallel(job, found, language)
-                target = found.models[language]
-                maps[language] = pretrained.learn(target, found.first, base, sentences, links)
-        return found.all_frozen(maps)
+    def _pretrained(self, job: Job, seed: int) -> Pretrained:
+        """The models of a job's row and seed, the last of which are kept; where new layers are put
+        on their first ones, with the maps between the states of these."""
+        key = (job.pair, job.row, seed)
+        if key == self._kept[0]:
+            return self._kept[1]
+        found, base = self._read(job, seed), job.row.base
+        if base is not None:
+            maps = {}
+            if job.row.is_mapped:
+                first, *others = job.languages
+                maps[first] = AffineMap.identity(found.config.hidden)
+                for language in others:
+                    say(f"learning the map of layer {base} of {language}")
+                    parallel = self._parallel(job, found, language)
+                    model = found.models[language]
+                    maps[language] = pretrained.learn(model, found.first, base, *parallel)
+            found = found.all_frozen(maps)
+        self._kept = key, found
+        return found
 
     def _parallel(self, job: Job, found: Pretrained, language: str) -> tuple[Parallel, list[Links]]:
         """Parallel sentences of a language, and the links between their words."""
@@ -152,23 +147,17 @@ class Experiment:
         return self._orders.get(key, {})
 
     def _group(self, some: Settings, models: Pretrained, known: Mapping[str, float]) -> Group:
-        """What trains some settings side by side; for `known` see `Group`."""
         task = texts.task(some.job.task, self._config)
         read = self._texts.read(some.job.task, some.job.pair)
-        identity = self._run.identity
-        return Group(self._config, self._workdir, some, task, read, models, known, identity)
+        return Group(self._config, self._run, some, task, read, models, known)
 
     def _make(self, some: Settings) -> Group:
         models = self._pretrained(some.job, some.seed)
         return self._group(some, models, self._word_order(some.job, some.seed, models))
 
     def run(self) -> str:
-        """Trains and tests what is missing, writes the report, returns the table.
-
-        Raises:
-          Diverged: no replica has a result.
-          Interrupted: the run was asked to end.
-        """
+        """Trains and tests what is missing, writes the report, returns the table; errors as those
+        of `Run.train`."""
         config, run = self._config, self._run
         of = {
             (job.setting(choice), seed): (job, choice)
@@ -179,7 +168,7 @@ class Experiment:
         groups = run.deal(
             list(of),
             lambda member: (of[member][0], member[1], of[member][1].batch),
-            lambda _, members: checkpoints_of(self._workdir, members),
+            lambda _, members: checkpoints_of(run.workdir, members),
             config.devices.side_by_side,
         )
 

@@ -10,31 +10,21 @@ import ml_collections
 import numpy as np
 
 from xling_jax import devices
-from xling_jax.batches.labelled import Encoded, Examples
+from xling_jax.batches.labelled import Examples
 from xling_jax.batches.tasks import DeviceExamples, TaskSampler
 from xling_jax.experiments.zero_shot.jobs import Choice, Job
 from xling_jax.experiments.zero_shot.pretrained import Pretrained
 from xling_jax.experiments.zero_shot.texts import Labelled
 from xling_jax.models.task_heads import HeadConfig
-from xling_jax.records import Identity
-from xling_jax.runs import store
-from xling_jax.runs.run import store_result
-from xling_jax.tasks.finetune import (
-    ENCODER,
-    Predictor,
-    TaskProgram,
-    TaskSetting,
-    TaskStore,
-    divide,
-)
+from xling_jax.runs import group
+from xling_jax.runs.group import Evaluate, Result, optimizer
+from xling_jax.runs.run import Run
+from xling_jax.tasks.finetune import ENCODER, Predictor, TaskProgram, TaskSetting, TaskStore, divide
 from xling_jax.tasks.task import Task
 from xling_jax.training import sharding
-from xling_jax.training.checkpoints import Checkpoints
 from xling_jax.training.input_pipeline import ResidentPipeline
-from xling_jax.training.interruption import Interruption
-from xling_jax.training.loop import Diverged, Replica, Schedule, Training
-from xling_jax.training.metrics import MetricsFile, say
-from xling_jax.training.optimizer import OptimizerConfig
+from xling_jax.training.loop import Schedule, Training
+from xling_jax.training.metrics import say
 from xling_jax.training.step import RUNNING, State
 
 DEV = "dev"
@@ -49,27 +39,23 @@ class Settings:
     choices: Sequence[Choice]
 
 
-class Group:
+class Group(group.Group[TaskProgram]):
     """Fine-tunes some settings, and tests them on all languages."""
 
     def __init__(
         self,
         config: ml_collections.ConfigDict,
-        workdir: Path,
+        run: Run,
         settings: Settings,
         task: Task,
         texts: Labelled,
         pretrained: Pretrained,
         known: Mapping[str, float],
-        identity: Identity,
     ):
-        """Encodes the examples; compiles nothing yet.
-
-        A batch that not all devices can share is divided among fewer. What is `known` of the job
-        is stored with its results.
-        """
+        """Encodes the examples. A batch that not all devices can share is divided among fewer. What
+        is `known` of the job is stored with its results."""
         job, seed, chosen = settings.job, settings.seed, settings.choices
-        self._config, self._workdir, self._job, self._task = config, workdir, job, task
+        self._job, self._task = job, task
         self._texts, self._pretrained, self._known = texts, pretrained, known
         self._section = section = config.settings[job.task]
         sizes, batch = config.models, chosen[0].batch
@@ -77,24 +63,24 @@ class Group:
         self._keeps_own = not sizes.train_own
         self._longest = min(sizes.length, pretrained.config.positions)
         self._labels = task.labels(texts.train)
-        at_most = config.devices.replica_axis_at_most
-        sharing = _sharing(job.task, batch, len(chosen), at_most)
-        self._mesh = devices.make_mesh(len(chosen), sharing, at_most)
-        self._replicas = [
-            Replica(
-                row=job.setting(choice),
-                description=job.row.description,
-                seed=seed,
-                setting=TaskSetting.of(seed, choice.encoder, choice.head),
-                identity=identity,
+        replicas = [
+            run.replica(
+                job.setting(choice),
+                job.row.description,
+                seed,
+                TaskSetting.of(seed, choice.encoder, choice.head),
             )
             for choice in chosen
         ]
+        among = _sharing(job.task, batch, len(chosen), config.devices.replica_axis_at_most)
+        folder = checkpoints_of(run.workdir, [(replica.row, seed) for replica in replicas])
+        super().__init__(config, run, replicas, folder, among)
         encoded = task.encode(texts.train, pretrained.first, self._longest)
         self._cut = {"train": sum(each.cut for each in encoded)}
         examples = Examples.of(encoded, task.targets(texts.train, self._labels))
         shards = self._mesh.shape[devices.DATA]
         self._sampler = TaskSampler(examples, batch, shards, seed, section.epochs, section.examples)
+        self._pipeline = ResidentPipeline([self._sampler] * len(replicas))
         per_epoch = self._sampler.steps_per_epoch
         total = section.epochs * per_epoch
         self._schedule = Schedule(
@@ -104,6 +90,7 @@ class Group:
             save_every=per_epoch,
             call=min(config.training.steps_per_call, per_epoch),
         )
+        warmup = round(section.warmup * total)
         self._program = TaskProgram(
             dataclasses.replace(pretrained.config, dropout=sizes.dropout, remat=sizes.remat),
             HeadConfig(
@@ -114,62 +101,32 @@ class Group:
                 relations=sizes.relations,
                 parser_dropout=sizes.parser_dropout,
             ),
-            OptimizerConfig(
-                total_steps=total,
-                warmup_steps=round(section.warmup * total),
-                decay=section.decay,
-                **{name: config.training[name] for name in ("weight_decay", "epsilon", "clip")},
-            ),
+            optimizer(config.training, total, warmup_steps=warmup, decay=section.decay),
             pretrained.frozen if self._keeps_own else frozenset(),
             base=job.row.base or 0,
             added=0 if job.row.base is None else sizes.added,
             shards=sharding.shards_of(config.devices, self._mesh),
         )
 
-    def run(self, metrics: MetricsFile, interruption: Interruption) -> None:
-        """Trains, evaluates and stores the replicas' results.
+    def _text(self) -> TaskStore:
+        own = self._own(self._job.languages[0])
+        return TaskStore(DeviceExamples.of(self._sampler.examples), own)
 
-        Raises:
-          Diverged: none of them has a finite loss any more; that is stored as their result.
-          Interrupted: the run was asked to end.
-        """
-        evaluate = self._evaluator()
-        self._describe()
-        members = [(replica.row, replica.seed) for replica in self._replicas]
-        folder = checkpoints_of(self._workdir, members)
-        identity = self._replicas[0].identity
-        checkpoints = Checkpoints(folder, identity=identity, replicas=members)
-        training = Training(
-            self._program,
-            self._mesh,
-            self._replicas,
-            TaskStore(DeviceExamples.of(self._sampler.examples), self._own(self._job.languages[0])),
-            ResidentPipeline([self._sampler] * len(self._replicas)),
-            self._schedule,
-            checkpoints,
-            metrics,
-            evaluate,
-            interruption,
-            initial_state=lambda seed: self._program.state_of(self._pretrained.first.params, seed),
-            profile=store.profile_folder(self._config, self._workdir),
-            is_shown=lambda name: name.startswith(f"{self._task.metric}_"),
-        )
-        try:
-            training.run()
-        except Diverged:
-            self._store(training, folder)
-            raise
-        finally:
-            checkpoints.close()
-        self._store(training, folder)
+    def _initial_state(self, seed: int) -> State:
+        return self._program.state_of(self._pretrained.first.params, seed)
+
+    def _is_shown(self, name: str) -> bool:
+        return name.startswith(f"{self._task.metric}_")
 
     def _own(self, language: str) -> Any:
         """A language's leaves that are not trained: none of the first one's, if all is."""
         is_trained = language == self._job.languages[0] and not self._keeps_own
         return {} if is_trained else self._pretrained.own(language)
 
-    def _predictor(self, language: str, encoded: Sequence[Encoded]) -> Callable[[Any], list]:
-        """Predicts for examples of a language, with what it has for itself."""
+    def _predictor(self, name: str, language: str, items: list[Any]) -> Callable[[Any], list]:
+        """Predicts for a set of examples of a language, with what it has for itself."""
+        encoded = self._task.encode(items, self._pretrained.models[language], self._longest)
+        self._cut[name] = sum(each.cut for each in encoded)
         own = self._own(language)
         frozen = self._pretrained.frozen if own else frozenset()
         program = dataclasses.replace(self._program, frozen=frozen)
@@ -179,7 +136,6 @@ class Group:
         return lambda params: predict(params | {ENCODER: divide(params[ENCODER], frozen)[0]})
 
     def _describe(self) -> None:
-        """Says what is trained on what, and how many pieces were cut off."""
         texts, batch = self._texts, self._sampler.batch
         frozen = ", ".join(sorted({"/".join(x.split("/")[:2]) for x in self._program.frozen}))
         tested = ", ".join(f"{len(items):,} of {name}" for name, items in texts.test.items())
@@ -193,16 +149,11 @@ class Group:
         if cut := [f"{number:,} of {name}" for name, number in self._cut.items() if number]:
             say(f"the model has {self._longest} places: pieces cut off: {', '.join(cut)}")
 
-    def _evaluator(self):
-        """What the loop calls with (step, state, settings)."""
-        task, tests = self._task, self._texts.test
-        sets = {DEV: (self._job.languages[0], self._texts.dev)}
-        sets |= {language: (language, items) for language, items in tests.items()}
-        predictors = {}
-        for name, (language, items) in sets.items():
-            encoded = task.encode(items, self._pretrained.models[language], self._longest)
-            self._cut[name] = sum(each.cut for each in encoded)
-            predictors[name] = self._predictor(language, encoded)
+    def _evaluator(self) -> Evaluate:
+        task, texts = self._task, self._texts
+        sets = {DEV: (self._job.languages[0], texts.dev)}
+        sets |= {language: (language, items) for language, items in texts.test.items()}
+        predictors = {name: self._predictor(name, *own) for name, own in sets.items()}
 
         def evaluate(step: int, state: State, settings: Any) -> list[dict[str, float]]:
             found: list[dict[str, float]] = [{} for _ in self._replicas]
@@ -216,34 +167,29 @@ class Group:
 
         return evaluate
 
-    def _store(self, training: Training, folder: Path) -> None:
-        """Adds the replicas to `results.json`, each with its last epoch, or with the one that is
-        best on the first language's examples to choose by."""
+    def _results(self, training: Training, running: Sequence[int]) -> list[Result]:
+        """The last epoch, or the one that is best on the first language's examples to choose by."""
         task, texts, schedule = self._task, self._texts, self._schedule
         fixed = {f"examples_{name}": float(len(items)) for name, items in texts.test.items()}
         for language, items in texts.test.items():
             told = task.baselines(texts.train, items) | task.counted(items)
             fixed |= {f"{name}_{language}": value for name, value in told.items()}
         fixed |= {f"cut_{name}": float(number) for name, number in self._cut.items()}
-        is_last = self._section.select == "last"
-        stopped_at = devices.fetch(training.state.stopped_at).tolist()
-        for number, (replica, at) in enumerate(zip(self._replicas, stopped_at, strict=True)):
-            values: dict[str, float] = {}
-            step = None
-            if at == RUNNING:
-                own = {each.step: each.metrics[number] for each in training.evaluations}
-                needed = {schedule.total} if is_last else {*schedule.evaluations}
-                if lost := needed - own.keys():
-                    raise ValueError(
-                        f"the checkpoints in {folder} lack the evaluation of {replica.name} at "
-                        f"step {min(lost)}, which its result needs: remove them to train again"
-                    )
-                dev = f"{task.metric}_{DEV}"
-                step = max(own) if is_last else max(own, key=lambda step: own[step][dev])
-                values = {**own[step], **fixed, **self._known}
-                if not is_last:
-                    values["best_epoch"] = step / schedule.epoch
-            store_result(self._workdir, replica, schedule.total, at, values, step)
+        is_last, dev = self._section.select == "last", f"{task.metric}_{DEV}"
+        found: list[Result] = []
+        for number in running:
+            own = {each.step: each.metrics[number] for each in training.evaluations}
+            needed = {schedule.total} if is_last else {*schedule.evaluations}
+            if lost := needed - own.keys():
+                raise ValueError(
+                    f"the checkpoints in {self._folder} lack the evaluation of "
+                    f"{self._replicas[number].name} at step {min(lost)}, which its result needs: "
+                    "remove them to train again"
+                )
+            step = max(own) if is_last else max(own, key=lambda step: own[step][dev])
+            best = {} if is_last else {"best_epoch": step / schedule.epoch}
+            found.append(({**own[step], **fixed, **self._known, **best}, step))
+        return found
 
 
 def _sharing(task: str, batch: int, replicas: int, at_most: int) -> list[jax.Device]:

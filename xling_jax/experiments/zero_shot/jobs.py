@@ -7,8 +7,8 @@ from pathlib import Path
 import ml_collections
 
 from xling_jax import descriptions, errors, numerals
-from xling_jax.experiments.bilingual.export import folder_of
 from xling_jax.runs import config_files, fields
+from xling_jax.runs.store import models_of
 
 ALONE = "alone"  # the models that were trained on a language each
 LAYERS = {  # what a row does with the layers of its models
@@ -78,11 +78,9 @@ class Job:
 
     @property
     def name(self) -> str:
-        """For results and messages."""
         return f"{self.pair}/{self.row.name}/{self.task}"
 
     def setting(self, choice: Choice) -> str:
-        """What the result of a setting is called."""
         return f"{self.name}/{choice.batch}/{choice.encoder:g}/{choice.head:g}"
 
     @property
@@ -91,10 +89,9 @@ class Job:
         return tuple(self.pair.split("-"))
 
     def folders(self, seed: int) -> dict[str, Path]:
-        """The folder of each language's model."""
         run, models = Path(self.run).expanduser(), self.row.models
         return {
-            name: folder_of(run, name if models == ALONE else models, seed) / name
+            name: models_of(run, name if models == ALONE else models, seed) / name
             for name in self.languages
         }
 

@@ -29,9 +29,9 @@ Parallel = tuple[Sequence[str], Sequence[str]]  # of the first language, and the
 class Pretrained:
     """The models of one row and seed, by language; the first is that which is fine-tuned on.
 
-    frozen: the paths of leaves that the models do not share, as those of a language's partition:
-    they stay as they are while the first language is learned, and each language is tested with its
-    own (W&C §4.3). maps: of each language's states, if they are mapped.
+    frozen: the paths of leaves that the models do not share: they stay as they are while the first
+    language is learned, and each language is tested with its own (W&C §4.3). maps: of each
+    language's states, if they are mapped.
     """
 
     models: Mapping[str, TextModel]
@@ -40,12 +40,10 @@ class Pretrained:
 
     @property
     def first(self) -> TextModel:
-        """The model that is fine-tuned."""
         return next(iter(self.models.values()))
 
     @property
     def config(self) -> BertConfig:
-        """The first model's size."""
         return self.first.config
 
     def own(self, language: str) -> Any:
@@ -113,10 +111,8 @@ def read_links(path: str | os.PathLike[str], number: int) -> list[Links]:
 
 def _written(first: TextModel, target: TextModel, sentences: Parallel) -> list[list[str]]:
     """Translations as the two models write them."""
-    return [
-        [model.write(text) for text in texts]
-        for model, texts in zip((first, target), sentences, strict=True)
-    ]
+    both = zip((first, target), sentences, strict=True)
+    return [list(map(model.write, texts)) for model, texts in both]
 
 
 def link(first: TextModel, target: TextModel, sentences: Parallel) -> list[Links]:

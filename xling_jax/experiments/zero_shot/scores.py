@@ -78,7 +78,6 @@ class Job:
 
     @property
     def name(self) -> str:
-        """As the config has it."""
         return f"{self.pair}/{self.row}/{self.task}"
 
     @property
@@ -88,12 +87,10 @@ class Job:
 
     @property
     def lost(self) -> list[Replica]:
-        """The settings that diverged."""
         return [replica for replica in self.ended if replica.diverged_at is not None]
 
     @property
     def has_ended(self) -> bool:
-        """Whether every setting has."""
         return 0 < self.planned <= len(self.ended)
 
 
@@ -128,7 +125,6 @@ class Board:
         return list(dict.fromkeys(every))
 
     def of(self, row: str, task: str) -> list[Job]:
-        """The jobs of a row and a task, one a pair."""
         return [job for job in self.of_task(task) if job.row == row]
 
     def of_task(self, task: str) -> list[Job]:

@@ -59,8 +59,7 @@ class LabelledReader:
         """The files of a task, with hashes; they are read, as they may be wrong."""
         found = []
         first, *others = languages
-        wanted = [(first, part) for part in PARTS] + [(other, "test") for other in others]
-        for language, part in wanted:
+        for language, part in [(first, part) for part in PARTS] + [(x, "test") for x in others]:
             path = self._config.texts[name][language][part]
             field = f"texts.{name}.{language}.{part}"
             if not path:
@@ -74,7 +73,6 @@ class LabelledReader:
         return found
 
     def read(self, name: str, pair: str) -> Labelled:
-        """The examples of a task in a pair's languages."""
         languages = pair.split("-")
         train, dev = (self._part(name, pair, languages[0], part) for part in ("train", "dev"))
         tests = {language: self._part(name, pair, language, "test") for language in languages}
@@ -123,8 +121,8 @@ class LabelledReader:
         own, number = self._config.parallel[language], self._config.sentences.parallel
         languages = pair.split("-")
         if own.second == SYNTHETIC:
-            embedded = of_run(self._config.runs[pair], languages)
-            return embedded.parallel(language, number, SEEDS["parallel"]), None
+            made = of_run(self._config.runs[pair], languages).pair(language)
+            return made.parallel(number, SEEDS["parallel"]), None
         with errors.in_field(f"{self._section}parallel.{language}"):
             first, second = corpora.read_parallel(own.first, own.second, (languages[0], language))
             links = pretrained.read_links(own.links, len(first.sentences)) if own.links else None
