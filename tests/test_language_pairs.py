@@ -7,8 +7,8 @@ import pytest
 from test_similarity import WORDS, model, states_of, text
 
 from xling_jax import evaluate
-from xling_jax.evaluators import language_pairs
-from xling_jax.evaluators.word_links import GoldLinks
+from xling_jax.corpora.word_links import GoldLinks
+from xling_jax.evaluators import word_alignment
 from xling_jax.models import heads, stored
 from xling_jax.models.bert import Bert
 from xling_jax.vocabulary.pieces import CLS, MASK, SEP
@@ -240,7 +240,7 @@ def test_words_are_linked_that_are_each_others_nearest():
 
 def test_gold_links_count_as_och_and_ney_have_it():
     counts = np.array([[3.0, 4.0, 2.0, 5.0]])
-    assert language_pairs.f1(counts)[0] == pytest.approx(2 * 0.75 * 0.4 / (0.75 + 0.4))
+    assert word_alignment.f1(counts)[0] == pytest.approx(2 * 0.75 * 0.4 / (0.75 + 0.4))
 
 
 def test_folders_are_read_one_language_at_a_time(tmp_path):

@@ -25,6 +25,7 @@ import pandas as pd
 
 from xling_jax.corpora import dictionaries as dictionary_files
 from xling_jax.corpora.dictionaries import Dictionary
+from xling_jax.corpora.word_links import GoldLinks
 from xling_jax.evaluators import registry
 from xling_jax.evaluators.comparison import (
     Parallel,
@@ -37,7 +38,7 @@ from xling_jax.evaluators.comparison import (
 from xling_jax.evaluators.dictionary_induction import Pairs, hits
 from xling_jax.evaluators.multilinguality import paper_layers
 from xling_jax.evaluators.text_encoder import TextEncoder
-from xling_jax.evaluators.word_links import GoldLinks, f1, link_counts
+from xling_jax.evaluators.word_alignment import f1, link_counts
 from xling_jax.linalg import cka
 from xling_jax.models import folders
 from xling_jax.models.text_model import TextModel
@@ -47,7 +48,7 @@ INTERVAL = 2.5, 97.5  # percent
 MASKED_EVERY = 7  # pieces, about the share that BERT is trained with
 MOST_RESAMPLED = 5000  # sentences, for an interval of CKA takes matrices of n x n
 COLUMNS = ("metric", "languages", "layer", "part", "value", "low", "high")
-NAMES = ("mu", *(name for name, each in registry.EVALUATORS.items() if each.of))
+NAMES = registry.OF_ENCODERS
 
 RANKS: Mapping[str, Callable[[Parallel], Ranks]] = {
     "retrieval": lambda pair: pair.ranks,
@@ -58,7 +59,7 @@ RANKS: Mapping[str, Callable[[Parallel], Ranks]] = {
 
 Pair = tuple[str, str]
 Model = str | os.PathLike[str] | TextModel
-Models = Model | Mapping[str, Model]
+Models = Model | Mapping[str, Model] | Callable[[str], TextModel]
 States = Mapping[str, np.ndarray]
 Words = Dictionary | str | os.PathLike[str] | Iterable[tuple[str, str]]
 
@@ -229,9 +230,14 @@ class _Reader:
         if isinstance(given, TextModel):
             return given
         if language not in self._last:
-            folder = Path(str(given).replace("{language}", language)).expanduser()
-            self._last = {language: folders.load(folder, language)}
+            self._last = {}  # before the next one is read
+            self._last[language] = given(language) if callable(given) else load(given, language)
         return self._last[language]
+
+
+def load(folder: str | os.PathLike[str], language: str) -> TextModel:
+    """The model in a folder whose name may have `{language}` in it; errors as `folders.load`."""
+    return folders.load(Path(str(folder).replace("{language}", language)).expanduser(), language)
 
 
 def _require(texts: Mapping[str, Sequence], names: Sequence[str]) -> None:
@@ -310,8 +316,8 @@ def evaluate(
 
     Args:
       model: the folder of a model, ours or of `transformers`, where `{language}` stands for the
-        language that a model reads; or a model or folder for each language; or, without texts,
-        the vectors of each language's sentences, [layers, n, d].
+        language that a model reads; or a model or folder for each language, or a function that
+        gives it; or, without texts, the vectors of each language's sentences, [layers, n, d].
       texts: n sentences of each of at least two languages; those with the same number translate
         each other.
       names: what is measured, in `evaluators.registry`.

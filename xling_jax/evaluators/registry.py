@@ -123,6 +123,10 @@ EVALUATORS = {
 }  # fmt: skip
 
 
+# What is measured of any encoder.
+OF_ENCODERS = ("mu", *(name for name, each in EVALUATORS.items() if each.of))
+
+
 def names(*of: str) -> tuple[str, ...]:
     """Those that compare such vectors, in the registry's order."""
     return tuple(name for name, each in EVALUATORS.items() if each.of in of)

@@ -15,7 +15,7 @@ from xling_jax.evaluators import registry
 from xling_jax.schema import Section, table
 
 # Each is a package below `xling_jax/experiments/`, and its config file has the same name.
-EXPERIMENTS = ("fake_english", "bilingual", "similarity", "zero_shot", "real_xnli")
+EXPERIMENTS = ("fake_english", "bilingual", "similarity", "zero_shot", "real_xnli", "evaluate")
 
 COMMON = table("""
     name     name          of the experiment

@@ -4,24 +4,14 @@ The experiments of D&S count links between pieces that are known to be each othe
 (`comparison.count_links`); here words are linked by hand.
 """
 
-import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
 
+from xling_jax.corpora.word_links import GoldLinks, Links
 from xling_jax.evaluators.text_encoder import TextEncoder
-from xling_jax.linalg.word_aligner import Links
 
 AT_ONCE = 128  # sentences whose words' states are in memory at all layers
-
-
-@dataclasses.dataclass(frozen=True)
-class GoldLinks:
-    """The links of a sentence, (word, word) as its words stand between blanks: those that a good
-    alignment has to have, and those that it may have."""
-
-    sure: Links
-    possible: Links = dataclasses.field(default_factory=list)
 
 
 def mutual_argmax(first_NxD: np.ndarray, second_MxD: np.ndarray) -> Links:
