@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from xling_jax.linalg import cka, csls, procrustes, retrieval, vecmap
-from xling_jax.linalg.procrustes import AffineMap, iterative_normalize, unit_center_unit
+from xling_jax.linalg.normalization import iterative_normalize, unit_center_unit
+from xling_jax.linalg.procrustes import AffineMap
 
 N, D = 30, 4
 GOOD = np.random.default_rng(0).normal(size=(N, D)).astype(np.float32)

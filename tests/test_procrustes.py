@@ -4,7 +4,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from xling_jax.linalg.procrustes import iterative_normalize, orthogonal_map, unit_center_unit
+from xling_jax.linalg.normalization import iterative_normalize, unit_center_unit
+from xling_jax.linalg.procrustes import orthogonal_map
 from xling_jax.linalg.retrieval import unit_length
 
 

@@ -15,12 +15,14 @@ from xling_jax.batches.assembly import Batch
 from xling_jax.batches.packing import Rows
 from xling_jax.evaluators.registry import CUTOFFS
 from xling_jax.linalg import cka, csls
+from xling_jax.linalg.normalization import center, iterative_normalize
 from xling_jax.linalg.points import points
-from xling_jax.linalg.procrustes import iterative_normalize, orthogonal_map
+from xling_jax.linalg.procrustes import orthogonal_map
 from xling_jax.linalg.retrieval import counterpart_ranks, unit_length
 from xling_jax.models.bert import blocks
 
 Numbers = dict[str, jax.Array]
+Ranks = tuple[jax.Array, jax.Array]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,18 +33,18 @@ class Parallel:
     second_NxD: jax.Array
 
     @functools.cached_property
-    def ranks(self) -> tuple[jax.Array, jax.Array]:
+    def ranks(self) -> Ranks:
         """See `counterpart_ranks`."""
         return counterpart_ranks(self.first_NxD, self.second_NxD)
 
 
-def retrieval(pair: Parallel) -> Numbers:
-    """The share whose counterpart is among the k nearest by cosine (D&S §2.2.1).
+def precision(ranks: Ranks) -> Numbers:
+    """The share whose counterpart is among the k nearest.
 
     Returns p@1 as `""`, its two directions as `_forward` and `_backward`, p@k as `_pk`; all but
     the directions are means of both directions.
     """
-    forward, backward = pair.ranks
+    forward, backward = ranks
     found = {}
     for k in CUTOFFS:
         both = jnp.mean(forward < k), jnp.mean(backward < k)
@@ -50,6 +52,11 @@ def retrieval(pair: Parallel) -> Numbers:
         if k == 1:
             found["_forward"], found["_backward"] = both
     return found
+
+
+def retrieval(pair: Parallel) -> Numbers:
+    """See `precision`, by cosine (D&S §2.2.1)."""
+    return precision(pair.ranks)
 
 
 def mean_reciprocal_rank(pair: Parallel) -> Numbers:
@@ -79,10 +86,26 @@ def map_learned_on(pair: Parallel, learned: int) -> Parallel:
     return Parallel(mapped, y[learned:])
 
 
+def map_learned_on_half(pair: Parallel) -> Parallel:
+    """The second half, after a map learned on the first."""
+    return map_learned_on(pair, len(pair.first_NxD) // 2)
+
+
 def mapped(pair: Parallel) -> Numbers:
     """P@1 of the second half after a map learned on the first; nothing of a single sentence."""
-    number = len(pair.first_NxD)
-    return {"": retrieval(map_learned_on(pair, number // 2))[""]} if number > 1 else {}
+    is_enough = len(pair.first_NxD) > 1
+    return {"": retrieval(map_learned_on_half(pair))[""]} if is_enough else {}
+
+
+def centred_ranks(pair: Parallel) -> Ranks:
+    """After each language's mean is taken off its vectors: what tells languages apart does not
+    count (Libovický et al. 2020)."""
+    return Parallel(center(pair.first_NxD), center(pair.second_NxD)).ranks
+
+
+def csls_ranks(pair: Parallel) -> Ranks:
+    """By CSLS instead of the cosine (Conneau et al. 2017)."""
+    return csls.counterpart_ranks(pair.first_NxD, pair.second_NxD)
 
 
 COMPARISONS: Mapping[str, Callable[[Parallel], Numbers]] = {
@@ -90,6 +113,8 @@ COMPARISONS: Mapping[str, Callable[[Parallel], Numbers]] = {
     "mrr": mean_reciprocal_rank,
     "translation": retrieval,
     "mapped": mapped,
+    "centred": lambda pair: precision(centred_ranks(pair)),
+    "csls": lambda pair: precision(csls_ranks(pair)),
     "cka": lambda pair: {"": cka.linear_cka(pair.first_NxD, pair.second_NxD)},
 }
 

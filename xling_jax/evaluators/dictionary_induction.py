@@ -10,8 +10,9 @@ import numpy as np
 from xling_jax.corpora.dictionaries import Dictionary
 from xling_jax.evaluators.registry import CUTOFFS
 from xling_jax.linalg import csls
+from xling_jax.linalg.normalization import iterative_normalize
 from xling_jax.linalg.points import points, row_pairs
-from xling_jax.linalg.procrustes import iterative_normalize, orthogonal_map
+from xling_jax.linalg.procrustes import orthogonal_map
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,6 +58,17 @@ class Pairs:
         words = len(np.unique(turned[:, 0]))
         return Pairs(turned, words, words)
 
+    def one_to_one(self) -> "Pairs":
+        """Those whose words are in no pair before."""
+        seen: tuple[set[int], set[int]] = (set(), set())
+        kept = []
+        for one, other in self.rows.tolist():
+            if one not in seen[0] and other not in seen[1]:
+                kept.append((one, other))
+                seen[0].add(one)
+                seen[1].add(other)
+        return Pairs(np.array(kept, np.int32), self.words, len(kept))
+
     def gold(self) -> tuple[np.ndarray, np.ndarray]:
         """The different words [n], and a table [n, G] of their translations, filled up with -1."""
         order = np.argsort(self.rows[:, 0], kind="stable")
@@ -69,13 +81,13 @@ class Pairs:
         return words, table
 
 
-def precisions(
+def hits(
     queries_QxD: jax.Array,
     keys_MxD: jax.Array,
     gold: tuple[np.ndarray, np.ndarray],
     neighbours: int = csls.NEIGHBOURS,
-) -> dict[str, float]:
-    """The share of words with a translation among the k nearest by CSLS: `p1`, `p5`, `p10`.
+) -> dict[int, np.ndarray]:
+    """Whether each word has a translation among the k nearest by CSLS: bool [n] for each k.
 
     Args:
       queries_QxD: all words of the one language, mapped into the other's space; keys_MxD: all of
@@ -89,8 +101,8 @@ def precisions(
     _, nearest = csls.top_k(
         queries_QxD[words], keys_MxD, k=most, neighbours=neighbours, sources=queries_QxD
     )
-    hits = (np.asarray(nearest)[:, :, None] == table[:, None, :]).any(axis=2)
-    return {f"p{k}": float(hits[:, :k].any(axis=1).mean()) for k in CUTOFFS}
+    is_right = (np.asarray(nearest)[:, :, None] == table[:, None, :]).any(axis=2)
+    return {k: is_right[:, :k].any(axis=1) for k in CUTOFFS}
 
 
 def induce(
@@ -125,9 +137,10 @@ def induce(
         rotation = orthogonal_map(source[one], target[other])
         mapped = jnp.matmul(source, rotation, precision=jax.lax.Precision.HIGHEST)
         turned = jnp.matmul(target, rotation.T, precision=jax.lax.Precision.HIGHEST)
-    forward = precisions(mapped, target, test.gold())
-    backward = precisions(turned, source, test.reverse().gold())
-    metrics = {f"forward_{k}": value for k, value in forward.items()}
-    metrics |= {f"backward_{k}": value for k, value in backward.items()}
-    metrics |= {k: (forward[k] + backward[k]) / 2 for k in forward}
+    forward = hits(mapped, target, test.gold())
+    backward = hits(turned, source, test.reverse().gold())
+    metrics: dict[str, float] = {}
+    for k in CUTOFFS:
+        both = float(forward[k].mean()), float(backward[k].mean())
+        metrics |= {f"forward_p{k}": both[0], f"backward_p{k}": both[1], f"p{k}": sum(both) / 2}
     return metrics | {"words": float(test.words), "covered": float(test.covered)}

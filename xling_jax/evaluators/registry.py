@@ -9,10 +9,12 @@ their kinds, which evaluators compute by themselves.
 
 from dataclasses import dataclass
 
-# What vectors are compared of.
+# What vectors are compared of; and text, for what is measured without comparing.
 SENTENCES, PIECES, TOKENS, DICTIONARY = "sentences", "pieces", "tokens", "dictionary"
+TEXT = "text"
 CUTOFFS = (1, 5, 10)  # of the nearest, among which a translation is looked for
-_BOTH_WAYS = ("forward", "backward", *(f"p{k}" for k in CUTOFFS[1:]))
+_LIMITS = ("low", "high")  # of an interval
+_BOTH_WAYS = ("forward", "backward", *(f"p{k}" for k in CUTOFFS[1:]), *_LIMITS)
 _INDUCED = tuple(f"{way}p{k}" for way in ("", "forward_", "backward_") for k in CUTOFFS)
 
 
@@ -57,32 +59,51 @@ def _number(title: str, *, languages: bool = False, format: str = "whole") -> Ev
 
 _FOUND = "translations found"
 EVALUATORS = {
-    "mu": Evaluator("multilinguality score", format="score", layers=False),
+    "mu": Evaluator(
+        "multilinguality score", format="score", layers=False, languages=True, parts=_LIMITS
+    ),
     "perplexity_train": _perplexity("train"),
     "perplexity_dev": _perplexity("dev", languages=True),
+    "pseudo_perplexity": Evaluator(
+        "pseudo-perplexity", TEXT, "pseudo-perplexity", unit="perplexity", format="perplexity",
+        more_is_better=False, layers=False, languages=True, parts=_LIMITS,
+    ),
     "retrieval": Evaluator(
         "sentence retrieval", SENTENCES, "sentences", group=_FOUND, paper=("retrieval", "retr."),
         languages=True, parts=_BOTH_WAYS,
     ),
     "translation": Evaluator(
-        "word translation", PIECES, "words", paper=("translation", "transl."), parts=_BOTH_WAYS
+        "word translation", PIECES, "words", paper=("translation", "transl."), languages=True,
+        parts=_BOTH_WAYS,
     ),
     "alignment_f1": Evaluator(
-        "word alignment", TOKENS, "alignment", paper=("align. F1", "F1"), format="score"
+        "word alignment", TOKENS, "alignment", paper=("align. F1", "F1"), format="score",
+        languages=True, parts=_LIMITS,
     ),
     "mrr": Evaluator(
         "mean reciprocal rank of sentences", SENTENCES, "MRR", group=_FOUND, languages=True,
         note="MRR: the mean reciprocal rank of a sentence's translation among all sentences of the "
         "other language, by cosine as in retrieval; mean of both directions.",
+        parts=_LIMITS,
     ),
     "mapped": Evaluator(
         "sentence retrieval after a map", SENTENCES, "after a map", "mapped", _FOUND,
-        languages=True,
+        languages=True, parts=_BOTH_WAYS,
     ),
-    "cka": Evaluator("CKA of translations", SENTENCES, "CKA", group="similarity", languages=True),
+    "centred": Evaluator(
+        "sentence retrieval without the languages' means", SENTENCES, "centred", group=_FOUND,
+        languages=True, parts=_BOTH_WAYS,
+    ),
+    "csls": Evaluator(
+        "sentence retrieval by CSLS", SENTENCES, "CSLS", group=_FOUND, languages=True,
+        parts=_BOTH_WAYS,
+    ),
+    "cka": Evaluator(
+        "CKA of translations", SENTENCES, "CKA", group="similarity", languages=True, parts=_LIMITS
+    ),
     "words": Evaluator(
         "word translation", DICTIONARY, "words", group=_FOUND, languages=True,
-        parts=(*_INDUCED, "words", "covered", "first", "second"),
+        parts=(*_INDUCED, "words", "covered", "first", "second", *_BOTH_WAYS),
     ),
     "retrieval_candidates": _number("sentences to choose among", languages=True),
     "words_candidates": _number("words to choose among", languages=True),
@@ -100,6 +121,10 @@ EVALUATORS = {
     # Of training.
     "loss": Evaluator("training loss", unit="loss", more_is_better=False, layers=False),
 }  # fmt: skip
+
+
+# What is measured of any encoder.
+OF_ENCODERS = ("mu", *(name for name, each in EVALUATORS.items() if each.of))
 
 
 def names(*of: str) -> tuple[str, ...]:

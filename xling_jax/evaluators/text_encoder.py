@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from xling_jax.models.bert import Bert, BertConfig
+from xling_jax.models.heads import cross_entropy
 from xling_jax.models.text_model import NO_WORD, TextModel
 
 SHORTEST = 16  # places of the shortest rows; longer ones are twice as long, and so on
@@ -47,6 +48,23 @@ def _add_words(config, layers, params, tokens_RxT, lengths_R, sums_LxWxD, slot_R
     weighted = states * share_RxT[..., None]
     flat = weighted.reshape(len(layers), -1, states.shape[-1])
     return sums_LxWxD.at[:, slot_RxT.reshape(-1)].add(flat, mode="drop")
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def _masked_losses(config, every: int, params, tokens_RxT, lengths_R, first_R, mask_id):
+    """One pass of `TextEncoder.masked_losses`, from these pieces on: sums and numbers [R]."""
+    most = -(-(tokens_RxT.shape[1] - SPECIAL) // every)
+    place_RxM = 1 + first_R[:, None] + every * jnp.arange(most)
+    is_there = place_RxM < lengths_R[:, None] - 1
+    place_RxM = jnp.where(is_there, place_RxM, 0)
+    row_Rx1 = jnp.arange(len(tokens_RxT))[:, None]
+    masked = tokens_RxT.at[row_Rx1, jnp.where(is_there, place_RxM, tokens_RxT.shape[1])].set(
+        mask_id, mode="drop"
+    )
+    last = _states(config, (config.layers,), params, masked, lengths_R)[0]
+    hidden_PxD = last[row_Rx1, place_RxM].reshape(-1, config.hidden)
+    loss_P = cross_entropy(config, params, hidden_PxD, tokens_RxT[row_Rx1, place_RxM].reshape(-1))
+    return jnp.where(is_there, loss_P.reshape(is_there.shape), 0.0).sum(1), is_there.sum(1)
 
 
 class TextEncoder:
@@ -103,12 +121,54 @@ class TextEncoder:
         Special tokens do not count (W&C §5.3). A sentence without a piece is zero; what is longer
         than the model is cut.
         """
-        found = np.zeros((len(self.layers), len(texts), self._config.hidden), np.float32)
-        ids = self.model.encode(texts)
+        return self.means(self.model.encode(texts))
+
+    def means(self, ids: Sequence[np.ndarray]) -> np.ndarray:
+        """As `sentences`, of sentences as ids."""
+        found = np.zeros((len(self.layers), len(ids), self._config.hidden), np.float32)
         for numbers, tokens, lengths in self._batches(ids):
             means = _sentence_means(self._config, self.layers, self._params, tokens, lengths)
             found[:, numbers] = np.asarray(means)[:, : len(numbers)]
         return found
+
+    @property
+    def has_head(self) -> bool:
+        """Whether the model can tell what is masked."""
+        return "mlm" in self._params and self.model.mask_id is not None
+
+    def masked_losses(
+        self, texts: Sequence[str], every: int, passes: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """How badly the model tells what is masked, where every so many pieces one is.
+
+        In a pass, every `every`-th piece of a sentence is masked, beginning with one that differs
+        from sentence to sentence and from pass to pass; with as many passes each piece is masked
+        once. Where `every` is at least a sentence's length, its pieces are masked one at a time, as
+        for Salazar et al. 2020.
+
+        Returns:
+          The sum of negative log-probabilities (nats) over the masked pieces of each sentence,
+          float64 [n], and how many there are, int64 [n].
+
+        Raises:
+          ValueError: the model has no head, or no piece to mask with.
+        """
+        if not self.has_head:
+            raise ValueError("the model cannot tell what is masked: it has no head, or no [MASK]")
+        losses, counts = np.zeros(len(texts)), np.zeros(len(texts), np.int64)
+        ids = self.model.encode(texts)
+        for numbers, tokens, lengths in self._batches(ids):
+            first = np.zeros(len(tokens), np.int32)
+            for number in range(passes):
+                first[: len(numbers)] = (numbers + number) % every
+                if (first >= lengths - SPECIAL).all():
+                    continue
+                loss, count = _masked_losses(
+                    self._config, every, self._params, tokens, lengths, first, self.model.mask_id
+                )
+                losses[numbers] += np.asarray(loss)[: len(numbers)]
+                counts[numbers] += np.asarray(count)[: len(numbers)]
+        return losses, counts
 
     def _slots(
         self, word_of: np.ndarray, numbers: Sequence[int], none: int

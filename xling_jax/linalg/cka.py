@@ -6,6 +6,7 @@ import math
 import jax
 import jax.numpy as jnp
 
+from xling_jax.linalg.normalization import center
 from xling_jax.linalg.points import magnitude, points
 
 BLOCK = 4096  # rows at a time
@@ -146,3 +147,40 @@ def _linear_cka(x_NxD: jax.Array, y_NxE: jax.Array) -> jax.Array:
 
     nothing = Moments.nothing(x_NxD.shape[1], y_NxE.shape[1])
     return jax.lax.fori_loop(0, blocks, one, nothing).cka()
+
+
+def resampled_cka(x: jax.Array, y: jax.Array, counts: jax.Array) -> jax.Array:
+    """Linear CKA of samples of the items, [S].
+
+    Args:
+      x, y: [n, d] and [n, e]; n x n matrices are made of them.
+      counts: [S, n], how often each item is in each of S samples, of n items each.
+    """
+    return _resampled_cka(*points(counterparts=True, x=x, y=y, counts=counts.T))
+
+
+@jax.jit
+def _resampled_cka(x_NxD: jax.Array, y_NxE: jax.Array, counts_NxS: jax.Array) -> jax.Array:
+    n = len(x_NxD)
+
+    def product(a, b):
+        return jnp.matmul(a, b, precision=jax.lax.Precision.HIGHEST)
+
+    def gram(x):
+        x = center(x)  # by the mean of all, so that little is left for a sample's own
+        x = x / magnitude(x)
+        x_NxN = product(x, x.T)
+        return x_NxN / magnitude(x_NxN)
+
+    def alignment(x_NxN, y_NxN):
+        """The inner product of both in each sample, centred by its own means, [S]."""
+        of_x_NxS, of_y_NxS = product(x_NxN, counts_NxS), product(y_NxN, counts_NxS)
+        by_item_NxS = product(x_NxN * y_NxN, counts_NxS) - 2 * of_x_NxS * of_y_NxS / n
+        means_S = (counts_NxS * of_x_NxS).sum(0) * (counts_NxS * of_y_NxS).sum(0) / n**2
+        return (counts_NxS * by_item_NxS).sum(0) + means_S
+
+    x_NxN, y_NxN = gram(x_NxD), gram(y_NxE)
+    within = alignment(x_NxN, x_NxN) * alignment(y_NxN, y_NxN)
+    is_none = within <= 0
+    value = alignment(x_NxN, y_NxN) / jnp.sqrt(jnp.where(is_none, 1.0, within))
+    return jnp.where(is_none, 0.0, jnp.clip(value, 0.0, 1.0))

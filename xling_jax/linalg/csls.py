@@ -5,7 +5,14 @@ import functools
 import jax
 
 from xling_jax.linalg.points import points, require_count
-from xling_jax.linalg.retrieval import BLOCK, map_blocks, nearest, similarities, unit_length
+from xling_jax.linalg.retrieval import (
+    BLOCK,
+    map_blocks,
+    nearest,
+    penalized_ranks,
+    similarities,
+    unit_length,
+)
 
 NEIGHBOURS = 10  # Conneau et al. 2017 §2.3: results hardly depend on it
 
@@ -54,3 +61,21 @@ def _top_k(
 
     scores, indices = map_blocks(best, query_NxD, block)
     return scores, indices
+
+
+def counterpart_ranks(
+    x: jax.Array, y: jax.Array, neighbours: int = NEIGHBOURS, block: int = BLOCK
+) -> tuple[jax.Array, jax.Array]:
+    """As `retrieval.counterpart_ranks`, but by CSLS instead of the cosine."""
+    x, y = points(one_space=True, counterparts=True, x=x, y=y)
+    require_count("neighbours", neighbours)
+    require_count("block", block)
+    return _counterpart_ranks(x, y, neighbours, block)
+
+
+@functools.partial(jax.jit, static_argnames=("neighbours", "block"))
+def _counterpart_ranks(x_NxD, y_NxD, neighbours: int, block: int) -> tuple[jax.Array, jax.Array]:
+    x_NxD, y_NxD = unit_length(x_NxD), unit_length(y_NxD)
+    density_x_N = nearest(x_NxD, y_NxD, neighbours, block)[0].mean(1)
+    density_y_N = nearest(y_NxD, x_NxD, neighbours, block)[0].mean(1)
+    return penalized_ranks(x_NxD, y_NxD, density_x_N / 2, density_y_N / 2, block)

@@ -93,10 +93,24 @@ def counterpart_ranks(
 
 @functools.partial(jax.jit, static_argnames="block")
 def _counterpart_ranks(x_NxD, y_NxD, block: int) -> tuple[jax.Array, jax.Array]:
-    n = x_NxD.shape[0]
-    x_NxD, y_NxD = unit_length(x_NxD), unit_length(y_NxD)
+    no_penalty_N = jnp.zeros(len(x_NxD))
+    return penalized_ranks(
+        unit_length(x_NxD), unit_length(y_NxD), no_penalty_N, no_penalty_N, block
+    )
+
+
+def penalized_ranks(
+    x_NxD: jax.Array,
+    y_NxD: jax.Array,
+    penalty_x_N: jax.Array,
+    penalty_y_N: jax.Array,
+    block: int = BLOCK,
+) -> tuple[jax.Array, jax.Array]:
+    """As `counterpart_ranks`, of points of unit length, where each point has a penalty that its
+    cosines are lowered by when it is looked for."""
+    n = len(x_NxD)
     own = jnp.arange(n)
-    padded = jnp.pad(x_NxD, ((0, -n % block), (0, 0))).reshape(-1, block, x_NxD.shape[1])
+    padded, penalty_x_BxN = in_blocks((x_NxD, penalty_x_N), block)
     starts = jnp.arange(padded.shape[0]) * block
 
     def diagonal(carry, item):
@@ -107,21 +121,26 @@ def _counterpart_ranks(x_NxD, y_NxD, block: int) -> tuple[jax.Array, jax.Array]:
         )[:, 0]
 
     gold_N = jax.lax.scan(diagonal, 0, (padded, starts))[1].reshape(-1)[:n]
+    forward_gold_N, backward_gold_N = gold_N - penalty_y_N, gold_N - penalty_x_N
 
     def compare(backward_N, item):
-        x_BxD, start = item
+        x_BxD, penalty_B, start = item
         row = start + jnp.arange(block)
         similarity = jnp.where((row < n)[:, None], similarities(x_BxD, y_NxD), -jnp.inf)
-        gold_B = gold_N[jnp.minimum(row, n - 1)]
+        gold_B = forward_gold_N[jnp.minimum(row, n - 1)]
         is_own = own[None, :] == row[:, None]  # products of two shapes may round differently
-        tied = similarity == gold_B[:, None]
-        nearer = (similarity > gold_B[:, None]) | (tied & (own[None, :] < row[:, None]))
+        seen = similarity - penalty_y_N
+        tied = seen == gold_B[:, None]
+        nearer = (seen > gold_B[:, None]) | (tied & (own[None, :] < row[:, None]))
         forward_B = (nearer & ~is_own).sum(1, dtype=jnp.int32)
-        tied = similarity == gold_N[None, :]
-        nearer = (similarity > gold_N[None, :]) | (tied & (row[:, None] < own[None, :]))
+        seen = similarity - penalty_B[:, None]
+        tied = seen == backward_gold_N[None, :]
+        nearer = (seen > backward_gold_N[None, :]) | (tied & (row[:, None] < own[None, :]))
         return backward_N + (nearer & ~is_own).sum(0, dtype=jnp.int32), forward_B
 
-    backward_N, forward = jax.lax.scan(compare, jnp.zeros(n, jnp.int32), (padded, starts))
+    backward_N, forward = jax.lax.scan(
+        compare, jnp.zeros(n, jnp.int32), (padded, penalty_x_BxN, starts)
+    )
     is_number = jnp.isfinite(gold_N)
     return (
         jnp.where(is_number, forward.reshape(-1)[:n], n),

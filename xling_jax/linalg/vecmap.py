@@ -14,8 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from xling_jax.linalg.csls import NEIGHBOURS
+from xling_jax.linalg.normalization import unit_center_unit
 from xling_jax.linalg.points import points, require_count
-from xling_jax.linalg.procrustes import orthogonal_map, unit_center_unit
+from xling_jax.linalg.procrustes import orthogonal_map
 from xling_jax.linalg.retrieval import BLOCK, in_blocks, nearest, similarities
 
 CUTOFF = 20_000  # most frequent words among which the dictionary is sought (§3.3)

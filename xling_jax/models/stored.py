@@ -27,7 +27,7 @@ from xling_jax.models import heads, tensor_files
 from xling_jax.models.bert import BertConfig
 from xling_jax.models.text_model import BLANK, NO_WORD, Encoded, TextModel, require_rows
 from xling_jax.records import Count
-from xling_jax.vocabulary.pieces import CLS, SEP, SPECIAL_TOKENS, Pieces
+from xling_jax.vocabulary.pieces import CLS, MASK, SEP, SPECIAL_TOKENS, Pieces
 
 CONFIG, WEIGHTS, PIECES, IDS = "model.json", "model.safetensors", "pieces.model", "ids.npy"
 FORMAT = 4
@@ -179,14 +179,16 @@ def load(folder: str | os.PathLike[str]) -> StoredModel:
             f"{path}: frame={list(said.frame)}: the model has ids from 0 to {rows - 1}"
         )
     pieces = Pieces.load(folder / PIECES)
+    ids = _ids(folder, pieces, said.model)
     return StoredModel(
         config=said.model,
         params=traverse_util.unflatten_dict(_leaves(folder, said.model), sep="/"),
         language=said.language,
         pieces=pieces,
-        ids=_ids(folder, pieces, said.model),
+        ids=ids,
         normalization=said.normalization,
         special_ids=said.frame,
+        mask_id=int(ids[MASK]),
         inverted=said.inverted,
         own=said.own,
     )

@@ -23,15 +23,17 @@ class TextModel(abc.ABC):
     """An encoder of a language and how text becomes its tokens.
 
     config: its size. params: plain, see `heads.initial_params`. special_ids: those before and
-    behind a sentence, such as those of [CLS] and [SEP]. inverted: whether the ids of a sentence
-    are given in reversed order. own: the paths of parameters that its language has for itself;
-    None where nobody wrote them down, and they are told by comparing models.
+    behind a sentence, such as those of [CLS] and [SEP]. mask_id: that of [MASK]; None without one.
+    inverted: whether the ids of a sentence are given in reversed order. own: the paths of
+    parameters that its language has for itself; None where nobody wrote them down, and they are
+    told by comparing models.
     """
 
     config: BertConfig
     params: Mapping[str, Any]
     language: str
     special_ids: tuple[int, int] = dataclasses.field(default=(CLS, SEP), kw_only=True)
+    mask_id: int | None = dataclasses.field(default=None, kw_only=True)
     inverted: bool = dataclasses.field(default=False, kw_only=True)
     own: frozenset[str] | None = dataclasses.field(default=None, kw_only=True)
 

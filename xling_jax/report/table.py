@@ -69,6 +69,7 @@ def perplexity_sd(value: float) -> str:
 # As the registry and files of tables name them.
 FORMATS: dict[str, Format] = {
     "score": score, "share": share, "perplexity": perplexity, "whole": whole, "layer": layer,
+    "decimal": percent,
 }  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from xling_jax.evaluators import registry
 from xling_jax.schema import Field, Section
 
 # Each is a package below `xling_jax/experiments/`, and its config file has the same name.
-EXPERIMENTS = ("fake_english", "bilingual", "similarity", "zero_shot", "real_xnli")
+EXPERIMENTS = ("fake_english", "bilingual", "similarity", "zero_shot", "real_xnli", "evaluate")
 
 TABLES = schema.tables(Path(__file__).with_name("fields.txt"))
 

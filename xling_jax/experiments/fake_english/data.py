@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 from jax.sharding import Mesh
 from ml_collections import ConfigDict
@@ -15,15 +16,21 @@ from xling_jax.batches.assembly import SPECIALS
 from xling_jax.batches.corruption import PieceRange
 from xling_jax.batches.store import TokenStore
 from xling_jax.corpora import text as corpora
+from xling_jax.corpora.normalize import Normalization
 from xling_jax.corpora.sources import SYNTHETIC
 from xling_jax.evaluators.multilinguality import EncodedTexts, Multilinguality
+from xling_jax.models import stored
 from xling_jax.models.bert import BertConfig
 from xling_jax.runs import results
+from xling_jax.runs.store import models_of
 from xling_jax.runs.texts import Embedded, Texts
 from xling_jax.training.loop import Replica
 from xling_jax.vocabulary import pieces
+from xling_jax.vocabulary.pieces import CLS, SEP
 from xling_jax.vocabulary.sharing import ShiftedVocabulary
 
+TABLES = "positions", "token_types"  # of which a language has a part of its own with lang-pos
+AS_IT_IS = Normalization(punctuation=False, tokenize="none")
 USUAL = {"train": 17_178, "dev": 10_000}  # sentences of the paper's texts (D&S §2.1)
 
 Params = Mapping[str, Any]
@@ -116,9 +123,10 @@ def _keep(
     params: Params,
     vectors: np.ndarray,
 ) -> None:
-    """Writes the layer-0 vectors of all pieces [2, V, D] and the position table, for D&S Figures 4
-    and 8."""
+    """Writes the languages' models, and for D&S Figures 4 and 8 the layer-0 vectors of all pieces
+    [2, V, D] and the position table."""
     languages = vocabulary.languages
+    export(workdir, replica, model, params, vocabulary, AS_IT_IS)
     results.write_arrays(
         workdir / "arrays" / f"row{replica.row}_seed{replica.seed}.npz",
         results.Arrays(
@@ -132,3 +140,47 @@ def _keep(
         ),
         replica.identity.fingerprint,
     )
+
+
+def export(
+    workdir: Path,
+    replica: Replica,
+    model: BertConfig,
+    params: Params,
+    vocabulary: ShiftedVocabulary,
+    normalization: Normalization,
+) -> None:
+    """Writes the models of a replica, from plain parameters, below `models/` of a workdir.
+
+    All have the whole table of pieces, so that what is learned of one language's tokens and of the
+    special tokens is learned for all that use them (D&S §5). A row with lang-pos has other
+    positions and a token type of its own in each: a language's part of the tables stands where the
+    others have theirs. With shift-special the ids around a sentence are the language's own.
+    """
+    setting = replica.setting
+    shift, length = int(setting.special_shift), int(setting.position_offset)
+    folder = models_of(workdir, replica.row, replica.seed)
+    params = jax.device_get(params)
+    for number, name in enumerate(vocabulary.languages):
+        tables = {key: params["embeddings"][key] for key in TABLES}
+        if length:
+            tables["positions"] = tables["positions"][number * length : (number + 1) * length]
+            tables["token_types"] = tables["token_types"][number : number + 1]
+        ids = np.arange(vocabulary.shift)
+        ids = np.where(ids < SPECIALS, ids + number * shift, ids + number * vocabulary.shift)
+        places, types = (len(tables[key]) for key in TABLES)
+        stored.save(
+            folder / name,
+            stored.StoredModel(
+                config=dataclasses.replace(model, positions=places, token_types=types),
+                params={**params, "embeddings": {**params["embeddings"], **tables}},
+                language=name,
+                pieces=vocabulary.pieces[number],
+                ids=ids.astype(np.int32),
+                normalization=normalization,
+                special_ids=(CLS + number * shift, SEP + number * shift),
+                inverted=bool(np.asarray(setting.inverted)[number]),
+                own=frozenset(f"embeddings/{key}" for key in TABLES if length),
+            ),
+            like=folder / vocabulary.languages[0] if number and not length else None,
+        )

@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from flax import traverse_util
 
-from xling_jax import errors, numerals
-from xling_jax.corpora import sources
+from xling_jax import errors
+from xling_jax.corpora import sources, word_links
 from xling_jax.evaluators.text_encoder import TextEncoder
 from xling_jax.linalg import word_aligner
 from xling_jax.linalg.procrustes import AffineMap
@@ -84,29 +84,18 @@ def of_folders(paths: Mapping[str, Path]) -> Pretrained:
 
 
 def read_links(path: str | os.PathLike[str], number: int) -> list[Links]:
-    """Reads the links of sentences as fast_align and others write them, `0-0 1-2`, a pair a line;
-    ValueError naming the line if they are none, or not of so many sentences."""
-    found: list[Links] = []
-    for line_number, line in sources.numbered(path):
-        links = []
-        for part in line.split():
-            first, _, second = part.partition("-")
-            try:
-                links.append((numerals.whole(first), numerals.whole(second)))
-            except ValueError as error:
-                way_out = ": leave possible links out, or write 1p2 as 1-2" if "p" in part else ""
-                raise sources.wrong(
-                    path, line_number, f"{part!r} is no link such as 0-1{way_out}"
-                ) from error
-        found.append(links)
-    if not line:
-        found.pop()  # what is behind the last line's end
+    """The links of so many sentences, see `word_links.read`; ValueError for possible ones too."""
+    found = word_links.read(path)
     if len(found) != number:
         raise ValueError(
             f"{path} has links for {len(found)} sentences, and there are {number}: give a line for "
             "each pair of sentences, and none for lines that are blank in both texts"
         )
-    return found
+    for line, links in enumerate(found, 1):
+        if links.possible:
+            way_out = "leave possible links out, or write 1p2 as 1-2"
+            raise sources.wrong(path, line, f"{links.possible[0]} is a possible link: {way_out}")
+    return [links.sure for links in found]
 
 
 def _written(first: TextModel, target: TextModel, sentences: Parallel) -> list[list[str]]:

@@ -23,6 +23,7 @@ from xling_jax.records import Count, typed
 TOKENIZER = "tokenizer.json"
 CONTINUED = "##"  # with which WordPiece marks what does not begin a word
 END = "</w>"  # with which byte pairs mark the end of a word (Sennrich et al. 2016)
+MASKS = "[MASK]", "<mask>"
 RESTORE = "restore the file, or save the tokenizer again"
 
 
@@ -58,7 +59,11 @@ class HuggingFaceModel(TextModel):
         special_ids = _special_ids(path, tokenizer)
         config, params = hugging_face.load(folder, language)
         require_rows(path, tokenizer.get_vocab(), config.vocabulary_size)
-        return cls(config, params, language, tokenizer, unknown, special_ids=special_ids)
+        masks = (number for name in MASKS if (number := tokenizer.token_to_id(name)) is not None)
+        return cls(
+            config, params, language, tokenizer, unknown,
+            special_ids=special_ids, mask_id=next(masks, None),
+        )  # fmt: skip
 
     def encode(self, sentences: Sequence[str]) -> list[np.ndarray]:
         """The text stays as it is."""

@@ -23,7 +23,7 @@ from xling_jax.models.text_model import Encoded, TextModel, require_rows
 from xling_jax.records import Count, typed
 
 VOCABULARY, MERGES, SETTINGS = "vocab.json", "merges.txt", "tokenizer_config.json"
-FIRST, LAST, UNKNOWN = "<s>", "</s>", "<unk>"
+FIRST, LAST, UNKNOWN, MASK = "<s>", "</s>", "<unk>", "<special1>"
 REMEMBERED = 1 << 18  # words whose ids are kept, some 100 MB
 
 Ranks = Mapping[tuple[str, str], int]
@@ -133,7 +133,10 @@ class XlmModel(TextModel):
         config, params = hugging_face.load(folder, language)
         require_rows(vocabulary_path, vocabulary, config.vocabulary_size)
         special_ids = vocabulary[FIRST], vocabulary[LAST]
-        return cls(config, params, language, vocabulary, ranks, is_plain, special_ids=special_ids)
+        return cls(
+            config, params, language, vocabulary, ranks, is_plain,
+            special_ids=special_ids, mask_id=vocabulary.get(MASK),
+        )  # fmt: skip
 
     @functools.cached_property
     def write(self) -> Callable[[str], str]:

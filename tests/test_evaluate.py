@@ -1,0 +1,139 @@
+"""The experiment evaluate: what it stores is what the experiments' own evaluators found of the same
+models, and the report shows it."""
+
+import json
+
+import bilingual_run
+import pytest
+import small_run
+from small_run import ROOT, config_of
+
+from xling_jax import evaluate
+from xling_jax.experiments.evaluate.experiment import Experiment
+from xling_jax.experiments.fake_english import experiment as fake_english
+from xling_jax.runs import results, texts
+
+RATES = {"training.learning_rate": 5e-3, "training.warmup_steps": 1}
+
+
+def config(options, **changes):
+    return config_of(ROOT / "configs" / "evaluate.py", options, {"sentences": 60, **changes})
+
+
+def found(workdir):
+    return {(r.row, r.seed): r.metrics for r in results.read_results(workdir / "results.json")}
+
+
+@pytest.fixture(scope="module")
+def fake(tmp_path_factory):
+    """A run of Fake-English, and the options that evaluate its models."""
+    workdir = tmp_path_factory.mktemp("fake")
+    made = small_run.config("row=0+8+3,epochs=2", **RATES)
+    fake_english.Experiment(made, workdir).run()
+    models = "+".join(f"{workdir}/models/row{row}_seed{{seed}}/{{language}}" for row in "083")
+    return workdir, f"model={models},run={workdir}"
+
+
+def test_models_of_fake_english_score_as_in_their_run(fake, tmp_path):
+    workdir, options = fake
+    table = Experiment(config(options), tmp_path).run()
+    own, scores = found(workdir), found(tmp_path)
+    for row in "083":
+        for name, value in own[row, 0].items():
+            metric, _, rest = name.partition("_")
+            if metric in ("retrieval", "mrr") and rest[:1].isdigit():
+                of_pair = scores[f"row{row}", 0][f"{metric}_en-fake_{rest}"]
+                assert of_pair == pytest.approx(value, abs=1e-6), name
+    assert {row for row, _ in scores} == {"row0", "row8", "row3", "random_row0"}
+    random, trained = scores["random_row0", 0], scores["row0", 0]
+    assert random["pseudo_perplexity"] > 150 > trained["pseudo_perplexity"] > 10
+    assert all(name in table for name in ("row0", "row8", "row3", "random[row0]"))
+
+
+@pytest.fixture(scope="module")
+def bilingual(tmp_path_factory):
+    workdir = tmp_path_factory.mktemp("bilingual")
+    _, metrics = bilingual_run.run(workdir, "row=default+sep_emb,pair=en-near-far")
+    return workdir, metrics
+
+
+def test_models_of_bilingual_runs_score_as_in_their_run(bilingual):
+    workdir, metrics = bilingual
+    embedded = texts.of_run(str(workdir), ("en", "near"))
+    sentences = dict(zip(("en", "near"), embedded.pair("near").parallel(40, 3), strict=True))
+    known = {("en", "near"): embedded.dictionary("near", "test_dictionary")}
+    for row in ("default", "sep_emb"):
+        folder = workdir / "models" / f"row{row}_seed0" / "{language}"
+        scores = evaluate(folder, sentences, dictionaries=known).set_index(
+            ["metric", "languages", "layer", "part"]
+        )
+        for metric in ("retrieval", "mrr", "mapped", "cka", "words"):
+            for layer in range(3):
+                own = metrics[row, 0][f"{metric}_near_{layer}"]
+                value = scores.value[metric, "en-near", layer, ""]
+                assert value == pytest.approx(own, abs=1e-3), (row, metric, layer)
+
+
+def test_three_languages_have_maps_a_tree_and_every_number_in_a_file(bilingual, tmp_path):
+    workdir, _ = bilingual
+    model = f"{workdir}/models/rowdefault_seed{{seed}}/{{language}}"
+    made = config(f"model={model},languages=en-near-far,run={workdir}", row="models", sentences=40)
+    table = Experiment(made, tmp_path).run()
+    assert all(pair in table for pair in ("en-near", "en-far", "near-far"))
+    report = tmp_path / "report"
+    drawn = {path.stem for path in (report / "figures").glob("*.svg")}
+    assert drawn >= {"layers", "pairs_default", "retrieval_default", "cka_default", "tree_default"}
+    lines = (report / "tables" / "scores.csv").read_text().splitlines()
+    (metrics,) = found(tmp_path).values()
+    assert len(lines) == 1 + len(metrics)
+    value = metrics["retrieval_near-far_1_forward"]
+    assert f"default,0,retrieval,near-far,1,forward,{value:.6g}" in lines
+    assert metrics["cka_1"] == pytest.approx(
+        sum(metrics[f"cka_{pair}_1"] for pair in ("en-near", "en-far", "near-far")) / 3
+    )
+    before = (tmp_path / "results.json").read_text()
+    Experiment(made, tmp_path).run()
+    assert (tmp_path / "results.json").read_text() == before
+
+
+def test_files_are_read_with_dictionaries_and_links(bilingual, tmp_path):
+    workdir, _ = bilingual
+    embedded = texts.of_run(str(workdir), ("en", "near"))
+    sides = embedded.pair("near").parallel(30, 3)
+    files = {name: tmp_path / f"{name}.txt" for name in ("en", "near")}
+    for path, lines in zip(files.values(), sides, strict=True):
+        path.write_text("\n".join(lines) + "\n")
+    words, links = tmp_path / "words.txt", tmp_path / "links.txt"
+    words.write_text("".join(f"{a}\t{b}\n" for a, b in embedded.pair("near").dictionary()[:40]))
+    links.write_text("0-0 1p1\n" * 20)
+    model = f"{workdir}/models/rowdefault_seed{{seed}}/{{language}}"
+    options = f"model={model},languages=en-near"
+    fields = {
+        "row": "models",
+        **{f"texts.{name}": str(path) for name, path in files.items()},
+        "dictionaries.en_near": str(words),
+        "links.en_near": str(links),
+    }
+    Experiment(config(options, **fields), tmp_path / "run").run()
+    (metrics,) = found(tmp_path / "run").values()
+    assert {"words_en-near_2", "mu_en-near", "alignment_f1_en-near_2"} <= set(metrics)
+    stored = json.loads((tmp_path / "run" / "config.json").read_text())
+    sources = {entry["source"] for entry in stored["texts"]}
+    assert {str(words), str(links), *map(str, files.values())} <= sources
+
+    files["near"].write_text("\n".join(sides[1][:20]) + "\n")
+    for changes, message in (
+        (fields, "texts.en, texts.near: .* ends after 20 lines"),
+        ({**fields, "texts.near": ""}, "texts.near is empty: give a file"),
+        ({**fields, "texts.near": "synthetic"}, "some are synthetic and some are not"),
+        ({**fields, "row": "other"}, "there is no model 'other'"),
+        ({**fields, "dictionaries.en_near": "/no"}, "dictionaries.en_near: .*/no"),
+        ({**fields, "models.default": "/no"}, "models.default: .*/no"),
+    ):
+        with pytest.raises((ValueError, FileNotFoundError), match=message):
+            Experiment(config(options, **changes), tmp_path / "other")
+
+
+def test_a_run_that_is_not_there_says_how_to_make_it(tmp_path):
+    with pytest.raises(ValueError, match="configs/fake_english.py"):
+        Experiment(config(f"run={tmp_path}/no"), tmp_path / "run")

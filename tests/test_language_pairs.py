@@ -1,0 +1,287 @@
+"""evaluate: the same numbers as plain definitions give, with intervals, of models and of states."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from test_similarity import WORDS, model, states_of, text
+
+from xling_jax import evaluate
+from xling_jax.corpora.word_links import GoldLinks
+from xling_jax.evaluators import word_alignment
+from xling_jax.models import heads, stored
+from xling_jax.models.bert import Bert
+from xling_jax.vocabulary.pieces import CLS, MASK, SEP
+
+NUMBER = 40
+
+
+def values(scores, **wanted):
+    """Numbers by what they are of, where the other columns have these values."""
+    for column, value in wanted.items():
+        scores = scores[scores[column] == value]
+    return scores
+
+
+def value(scores, metric, languages="en-de", layer="", part=""):
+    (found,) = values(
+        scores, metric=metric, languages=languages, layer=layer, part=part
+    ).value.tolist()
+    return found
+
+
+def vectors(seed=0, noise=1.5, layers=2, width=12):
+    """Of three languages, each the same points with noise and a shift of its own."""
+    random = np.random.default_rng(seed)
+    points = random.normal(size=(layers, NUMBER, width))
+    return {
+        name: points + noise * random.normal(size=points.shape) + 2 * random.normal(size=width)
+        for name in ("en", "de", "fr")
+    }
+
+
+def unit(x):
+    return x / np.linalg.norm(x, axis=1, keepdims=True)
+
+
+def ranks(similarity):
+    """Of the counterparts among a row's similarities."""
+    return (similarity > np.diag(similarity)[:, None]).sum(1)
+
+
+def plain_csls(x, y, k=10):
+    cosine = unit(x) @ unit(y).T
+    r_x, r_y = (np.sort(a, axis=1)[:, -k:].mean(1) for a in (cosine, cosine.T))
+    return 2 * cosine - r_x[:, None] - r_y[None, :]
+
+
+def plain_cka(x, y):
+    x, y = x - x.mean(0), y - y.mean(0)
+    within = np.linalg.norm(x.T @ x) * np.linalg.norm(y.T @ y)
+    return np.linalg.norm(x.T @ y) ** 2 / within
+
+
+def test_numbers_of_states_are_those_of_the_definitions():
+    states = vectors()
+    scores = evaluate(states)
+    for layer in range(2):
+        x, y = (states[name][layer] for name in ("en", "de"))
+        cosine = unit(x) @ unit(y).T
+        both = ranks(cosine), ranks(cosine.T)
+        at = {"layer": layer}
+        for k, part in ((1, ""), (5, "p5"), (10, "p10")):
+            expected = np.mean([(r < k).mean() for r in both])
+            assert value(scores, "retrieval", part=part, **at) == pytest.approx(expected)
+        for part, own in zip(("forward", "backward"), both, strict=True):
+            assert value(scores, "retrieval", part=part, **at) == pytest.approx((own < 1).mean())
+        expected = np.mean([(1 / (1 + r)).mean() for r in both])
+        assert value(scores, "mrr", **at) == pytest.approx(expected)
+        csls = plain_csls(x, y)
+        expected = np.mean([(ranks(s) < 1).mean() for s in (csls, csls.T)])
+        assert value(scores, "csls", **at) == pytest.approx(expected)
+        cosine = unit(x - x.mean(0)) @ unit(y - y.mean(0)).T
+        expected = np.mean([(ranks(s) < 1).mean() for s in (cosine, cosine.T)])
+        assert value(scores, "centred", **at) == pytest.approx(expected)
+        assert value(scores, "cka", **at) == pytest.approx(plain_cka(x, y), rel=1e-4)
+    of_pairs = values(scores, metric="cka", layer=1, part="").set_index("languages").value
+    assert set(of_pairs.index) == {"en-de", "en-fr", "de-fr", ""}
+    assert of_pairs[""] == pytest.approx(of_pairs.drop("").mean())
+
+
+def test_a_map_finds_what_an_orthogonal_one_hides():
+    random = np.random.default_rng(3)
+    points = random.normal(size=(1, NUMBER, 8))
+    rotation, _ = np.linalg.qr(random.normal(size=(8, 8)))
+    scores = evaluate({"en": points, "de": points @ rotation})
+    assert value(scores, "retrieval", layer=0) < 0.5
+    assert value(scores, "mapped", layer=0) == 1
+    assert value(scores, "cka", layer=0) == pytest.approx(1, abs=1e-5)
+
+
+def test_intervals_hold_the_number_and_become_narrow_with_more_sentences():
+    few, many = (
+        {name: np.tile(own, (1, times, 1)) for name, own in vectors(noise=1.0).items()}
+        for times in (1, 9)
+    )
+    widths = {}
+    for number, states in (("few", few), ("many", many)):
+        scores = values(evaluate(states, names=("mrr", "cka")), layer=0, languages="en-de")
+        assert (scores.low <= scores.value).all() and (scores.value <= scores.high).all()
+        widths[number] = (scores.high - scores.low).to_numpy()
+    # Nine times the same sentences: a third of the width, but for what rounding and ties move.
+    assert (widths["many"] < 0.6 * widths["few"]).all() and (widths["few"] > 0).all()
+    again = values(evaluate(few, names=("mrr", "cka")), layer=0, languages="en-de")
+    assert np.array_equal(again.low, values(evaluate(few), layer=0, languages="en-de")[
+        lambda x: x.metric.isin(["mrr", "cka"]) & (x.part == "")].low)  # fmt: skip
+
+
+def test_vectors_of_different_widths_have_cka_alone():
+    states = vectors()
+    scores = evaluate({"en": states["en"], "de": states["de"][..., :5]})
+    assert set(scores.metric) == {"cka"}
+
+
+def test_models_give_what_their_states_give():
+    one, other = model(), dataclasses.replace(model(seed=1), language="de")
+    texts = {"en": text(30), "de": text(30, seed=4)}
+    scores = evaluate({"en": one, "de": other}, texts, dictionaries={("en", "de"): PAIRS})
+    states = {
+        name: np.stack([states_of(own, line)[0].mean(1) for line in texts[name]], axis=1)
+        for name, own in (("en", one), ("de", other))
+    }
+    by_states = evaluate(states)
+    for metric in ("retrieval", "mapped", "csls", "centred", "cka"):
+        for layer in range(3):
+            at = {"layer": layer}
+            expected = value(by_states, metric, **at)
+            assert value(scores, metric, **at) == pytest.approx(expected, abs=1e-4)
+
+
+PAIRS = [("dog", "cat"), ("dog", "bird"), ("old", "small"), ("cat", "dog"), ("runs", "sleeps")]
+
+
+def test_words_are_encoded_alone_and_found_by_csls():
+    one, other = model(), model(seed=1)
+    texts = {"en": text(5), "de": text(5)}
+    names = ("words", "translation", "retrieval", "mu")
+    scores = evaluate({"en": one, "de": other}, texts, names=names,
+                      dictionaries={("en", "de"): PAIRS})  # fmt: skip
+    sides = [list(dict.fromkeys(words)) for words in zip(*PAIRS, strict=True)]
+    for layer in range(3):
+        x, y = (
+            np.stack([states_of(own, word)[0][layer].mean(0) for word in words])
+            for own, words in zip((one, other), sides, strict=True)
+        )
+        csls = plain_csls(x, y)
+        shares = []
+        for side, found in ((0, csls), (1, csls.T)):
+            best = found.argmax(1)
+            right = [
+                (sides[side][i], sides[1 - side][j]) in {pair[:: 1 - 2 * side] for pair in PAIRS}
+                for i, j in enumerate(best)
+            ]
+            shares.append(np.mean(right))
+        assert value(scores, "words", layer=layer) == pytest.approx(np.mean(shares))
+        assert value(scores, "words", layer=layer, part="forward_p1") == pytest.approx(shares[0])
+        # "bird" translates "dog" too, which has "cat" already.
+        pairs = [PAIRS[n] for n in (0, 2, 3, 4)]
+        x, y = (
+            x[[sides[0].index(a) for a, _ in pairs]], y[[sides[1].index(b) for _, b in pairs]]
+        )  # fmt: skip
+        cosine = unit(x) @ unit(y).T
+        expected = np.mean([(ranks(s) < 1).mean() for s in (cosine, cosine.T)])
+        assert value(scores, "translation", layer=layer) == pytest.approx(expected)
+    of_mu = [value(scores, name, layer=layer) for name in ("retrieval", "translation")
+             for layer in (0, 1)]  # fmt: skip
+    assert value(scores, "mu") == pytest.approx(np.mean(of_mu))
+
+
+def test_a_dictionary_of_the_other_direction_gives_the_same():
+    one, other = model(), model(seed=1)
+    texts = {"en": text(5), "de": text(5)}
+    scores = [
+        evaluate({"en": one, "de": other}, texts, names=("words",), dictionaries=given)
+        for given in ({("en", "de"): PAIRS}, {("de", "en"): [(b, a) for a, b in PAIRS]})
+    ]
+    assert value(scores[0], "words", layer=2) == value(scores[1], "words", layer=2)
+
+
+def plain_losses(one, sentence):
+    """The loss of every piece, masked alone."""
+    ids = one.encode([sentence])[0][: one.config.positions - 2]
+    losses = []
+    for place, piece in enumerate(ids):
+        tokens = np.array([[CLS, *ids, SEP]])
+        tokens[0, place + 1] = MASK
+        places, zeros = np.arange(tokens.size)[None], np.zeros_like(tokens)
+        (state,) = Bert(one.config).apply(
+            {"params": one.params}, tokens, places, zeros, zeros, layers=(one.config.layers,)
+        )
+        logits = np.asarray(
+            heads.masked_language_logits(one.config, one.params, state[0, place + 1][None])
+        )[0]
+        losses.append(np.log(np.exp(logits - logits.max()).sum()) + logits.max() - logits[piece])
+    return losses
+
+
+def test_pseudo_perplexity_masks_one_piece_at_a_time():
+    one = dataclasses.replace(model(), mask_id=MASK)
+    texts = {"en": text(6), "de": text(6, seed=4)}
+    names = ("pseudo_perplexity",)
+    scores = evaluate(one, texts, names=names, masked_every=64, passes=64)
+    of_language = []
+    for language, lines in texts.items():
+        losses = [loss for line in lines for loss in plain_losses(one, line)]
+        of_language.append(np.exp(np.mean(losses)))
+        found = value(scores, "pseudo_perplexity", language)
+        assert found == pytest.approx(of_language[-1], rel=1e-4)
+    assert value(scores, "pseudo_perplexity", "") == pytest.approx(np.sqrt(np.prod(of_language)))
+    few = evaluate(one, texts, names=names)
+    (row,) = values(few, languages="en").itertuples()
+    assert row.value == pytest.approx(of_language[0], rel=0.3) and row.low < row.value < row.high
+    assert evaluate(model(), texts, names=names).empty  # which has no [MASK]
+
+
+def test_words_are_linked_that_are_each_others_nearest():
+    one = model()
+    lines = [line for line in text(60) if 1 < len(line.split()) < 12][:8]
+    gold = [GoldLinks([(n, n) for n in range(len(line.split()))]) for line in lines]
+    turned = [" ".join(reversed(line.split())) for line in lines]
+    links = {("en", "de"): gold}
+    same = evaluate(one, {"en": lines, "de": lines}, names=("alignment_f1",), links=links)
+    scores = evaluate(one, {"en": lines, "de": turned}, names=("alignment_f1",), links=links)
+    assert value(same, "alignment_f1", layer=2) > 0.95 > value(scores, "alignment_f1", layer=2)
+    possible = [GoldLinks([], links.sure) for links in gold]
+    found = evaluate(
+        one, {"en": lines, "de": lines}, names=("alignment_f1",), links={("en", "de"): possible}
+    )
+    assert value(found, "alignment_f1", layer=2) == 0  # nothing has to be found, and F1 needs some
+
+
+def test_gold_links_count_as_och_and_ney_have_it():
+    counts = np.array([[3.0, 4.0, 2.0, 5.0]])
+    assert word_alignment.f1(counts)[0] == pytest.approx(2 * 0.75 * 0.4 / (0.75 + 0.4))
+
+
+def test_folders_are_read_one_language_at_a_time(tmp_path):
+    for number, name in enumerate(("en", "de")):
+        own = dataclasses.replace(model(seed=number), language=name)
+        stored.save(tmp_path / "row0" / name, own)
+    said = []
+    texts = {"en": text(5), "de": text(5)}
+    scores = evaluate(tmp_path / "row0" / "{language}", texts, say=said.append)
+    expected = evaluate({"en": model(0), "de": model(1)}, texts)
+    assert value(scores, "retrieval", layer=2) == value(expected, "retrieval", layer=2)
+    assert value(scores, "pseudo_perplexity", "en") > 1  # the folder says what masks
+    assert said[0] == "en: 5 sentences"
+
+
+@pytest.mark.parametrize(
+    "given, texts, options, message",
+    [
+        ({"en": np.zeros((2, 3, 4))}, None, {}, "at least two languages"),
+        ({"en": np.zeros((2, 3, 4)), "de": np.zeros((2, 2, 4))}, None, {}, "give as many of each"),
+        ({"en": np.zeros((2, 3, 4)), "de": np.zeros((3, 3, 4))}, None, {}, "as many layers"),
+        ("folder", None, {}, "texts: give sentences"),
+        ("/nowhere", {"en": WORDS, "de": WORDS}, {}, "/nowhere"),
+        ("model", {"en": WORDS, "de": WORDS[:5]}, {}, "give as many of each"),
+        ("model", {"en": WORDS, "de": WORDS}, {"layers": (9,)}, "the model has layers 0..2"),
+        ("model", {"en": WORDS, "de": WORDS}, {"names": ("bleu",)}, "'bleu' is not measured"),
+        (
+            "model",
+            {"en": WORDS, "de": WORDS},
+            {"dictionaries": {("en", "fr"): PAIRS}},
+            "no text of fr",
+        ),
+        (
+            "model",
+            {"en": WORDS, "de": WORDS},
+            {"links": {("en", "de"): [GoldLinks([(0, 7)])]}},
+            "link 0-7",
+        ),
+    ],
+)
+def test_what_does_not_fit_together_is_refused(given, texts, options, message):
+    given = model() if given == "model" else given
+    with pytest.raises((ValueError, FileNotFoundError), match=message):
+        evaluate(given, texts, **options)

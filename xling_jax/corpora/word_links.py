@@ -1,0 +1,46 @@
+"""Links between the words of sentences and their translations, from files."""
+
+import dataclasses
+import os
+
+from xling_jax import numerals
+from xling_jax.corpora import sources
+
+Links = list[tuple[int, int]]
+
+
+@dataclasses.dataclass(frozen=True)
+class GoldLinks:
+    """The links of a sentence, (word, word) from 0: those that a good alignment has to have, and
+    others that it may have."""
+
+    sure: Links
+    possible: Links = dataclasses.field(default_factory=list)
+
+
+def read(path: str | os.PathLike[str], most: int | None = None) -> list[GoldLinks]:
+    """Reads a line of links for each pair of sentences, as fast_align and others write them,
+    `0-0 1-2`; `1p2` is a possible link.
+
+    Raises:
+      FileNotFoundError, ValueError: as `sources.lines`; or what is no link, whose line is named; or
+        there are links for more than `most` sentences.
+    """
+    found: list[GoldLinks] = []
+    for number, line in sources.numbered(path):
+        links = GoldLinks([])
+        for part in line.split():
+            is_possible = "p" in part
+            first, _, second = part.partition("p" if is_possible else "-")
+            try:
+                link = numerals.whole(first), numerals.whole(second)
+            except ValueError as error:
+                message = f"{part!r} is no link such as 0-1, or 0p1 for a possible one"
+                raise sources.wrong(path, number, message) from error
+            (links.possible if is_possible else links.sure).append(link)
+        found.append(links)
+    if not line:
+        found.pop()  # what is behind the last line's end
+    if most is not None and len(found) > most:
+        raise ValueError(f"{path} has links for {len(found)} sentences, and there are {most}")
+    return found

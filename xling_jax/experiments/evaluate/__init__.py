@@ -1,0 +1,1 @@
+"""How multilingual are some encoders? From stored models to results."""

@@ -1,0 +1,140 @@
+"""The sentences, dictionaries and word links that encoders are evaluated on."""
+
+import collections
+import dataclasses
+import itertools
+from pathlib import Path
+from typing import Any
+
+import ml_collections
+
+from xling_jax import errors
+from xling_jax.corpora import dictionaries, text, word_links
+from xling_jax.corpora.dictionaries import Dictionary
+from xling_jax.corpora.sources import SYNTHETIC
+from xling_jax.corpora.word_links import GoldLinks
+from xling_jax.runs import results, store
+from xling_jax.runs.texts import SEEDS, Embedded, Manifest, Texts, of_run
+
+FAKE_ENGLISH = "fake_english"
+MOST_WORDS = 2000  # of Fake-English, the most frequent ones
+Pair = tuple[str, str]
+
+
+@dataclasses.dataclass(frozen=True)
+class EvaluationTexts:
+    """What is read.
+
+    sentences: of each language; those with the same number translate each other. dictionaries,
+    links: of pairs that have any. manifest: the files, with their hashes.
+    """
+
+    sentences: dict[str, list[str]]
+    dictionaries: dict[Pair, Dictionary]
+    links: dict[Pair, list[GoldLinks]]
+    manifest: Manifest
+
+
+def read(config: ml_collections.ConfigDict) -> EvaluationTexts:
+    """Reads what a config names.
+
+    Raises:
+      ValueError, FileNotFoundError: a file cannot be read, or texts do not belong together; the
+        field is named.
+    """
+    languages = tuple(config.languages)
+    given = {language: config.texts[language] for language in languages}
+    if lacking := [language for language, source in given.items() if not source]:
+        raise ValueError(
+            f"texts.{lacking[0]} is empty: give a file of sentences with "
+            f"--config.texts.{lacking[0]}=FILE, of which those with the same number translate each "
+            "other, or name a run= on the embedded languages"
+        )
+    is_made = {source == SYNTHETIC for source in given.values()}
+    if len(is_made) > 1:
+        raise ValueError(f"texts: some are {SYNTHETIC} and some are not ({given})")
+    found = _of_run(config, languages) if True in is_made else _of_files(given, config.sentences)
+    for pair in itertools.combinations(languages, 2):
+        name = "_".join(pair)
+        if path := config.dictionaries[name]:
+            field = f"dictionaries.{name}"
+            found.manifest.append(store.hashed(path, "-".join(pair), "dictionaries", field))
+            with errors.in_field(field):
+                found.dictionaries[pair] = dictionaries.read(path, *pair, lowercase=True)
+        if path := config.links[name]:
+            field, most = f"links.{name}", len(found.sentences[pair[0]])
+            found.manifest.append(store.hashed(path, "-".join(pair), "links", field))
+            with errors.in_field(field):
+                found.links[pair] = word_links.read(path)[:most]
+    return found
+
+
+def _of_files(given: dict[str, str], number: int) -> EvaluationTexts:
+    first, *others = given
+    manifest = [
+        store.hashed(source, language, "texts", f"texts.{language}")
+        for language, source in given.items()
+    ]
+    sentences: dict[str, list[str]] = {}
+    for other in others:
+        with errors.in_field(f"texts.{first}, texts.{other}"):
+            both = text.read_parallel(given[first], given[other], (first, other))
+        sentences |= {own.language: list(own.sentences[:number]) for own in both}
+    return EvaluationTexts(sentences, {}, {}, manifest)
+
+
+def _of_run(config: ml_collections.ConfigDict, languages: tuple[str, ...]) -> EvaluationTexts:
+    """The held-out text of a run: of Fake-English its own, in every language the same, and else
+    translations into the embedded languages."""
+    run = Path(config.run).expanduser()
+    with errors.in_field("run"):
+        stored = results.read_config(run / results.CONFIG)
+    if not stored:
+        raise ValueError(
+            f"run={config.run}: there is no run. Train one first, as by python -m xling_jax.main "
+            "--config=configs/fake_english.py, name another one, or give files with --config.texts"
+        )
+    if stored.get("experiment") == FAKE_ENGLISH:
+        return _of_fake_english(stored, languages, config.sentences)
+    embedded = of_run(config.run, languages)
+    first, *others = languages
+    sentences: dict[str, list[str]] = {}
+    known = {}
+    for other in others:
+        if first == embedded.languages[0]:
+            sides = embedded.pair(other).parallel(config.sentences, SEEDS["tested"])
+            words = embedded.pair(other).dictionary()
+            known[first, other] = dictionaries.from_pairs(words, first, other)
+            sentences[first], sentences[other] = sides
+        else:
+            one, two = (
+                embedded.pair(x).parallel(config.sentences, SEEDS["tested"])[1]
+                for x in (first, other)
+            )
+            sentences[first], sentences[other] = one, two
+    return EvaluationTexts(sentences, known, {}, [_run_entry(embedded.fingerprint)])
+
+
+def _of_fake_english(
+    stored: dict[str, Any], languages: tuple[str, ...], number: int
+) -> EvaluationTexts:
+    section = ml_collections.ConfigDict(stored["config"]).corpora
+    if not set(languages) <= set(section.languages):
+        raise ValueError(
+            f"languages: the run is of {', '.join(section.languages)}, not of "
+            f"{', '.join(languages)}"
+        )
+    embedded = Embedded(section) if section.dev == SYNTHETIC else None
+    of = Texts(section, "corpora", section.languages[:1], embedded)
+    sentences = list(of.read(section.languages[0], "dev", number).sentences[:number])
+    counts = collections.Counter(word for line in sentences for word in line.split())
+    words = [(word, word) for word, _ in counts.most_common(MOST_WORDS)]
+    known = {
+        pair: dictionaries.from_pairs(words, *pair) for pair in itertools.combinations(languages, 2)
+    }
+    manifest = [_run_entry(stored["fingerprint"])]
+    return EvaluationTexts(dict.fromkeys(languages, sentences), known, {}, manifest)
+
+
+def _run_entry(fingerprint: str) -> dict[str, str]:
+    return {"source": "run", "language": "", "field": "run", "sha256": fingerprint}
