@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from xling_jax.corpora.dictionaries import from_pairs
-from xling_jax.evaluators.dictionary_induction import CUTOFFS, Pairs, induce, precisions
+from xling_jax.evaluators.dictionary_induction import CUTOFFS, Pairs, hits, induce
 
 N, D = 400, 20
 
@@ -54,7 +54,7 @@ def test_any_translation_counts_and_each_word_once():
     assert pairs.reverse().gold()[1].tolist() == [[0], [0], [1]]
     keys = np.eye(3, dtype=np.float32)
     queries = np.stack([keys[1], keys[0], keys[2]])
-    assert precisions(queries, keys, (words, table))["p1"] == 0.5
+    assert hits(queries, keys, (words, table))[1].mean() == 0.5
 
 
 def test_pairs_of_rows_that_are_not_there_are_refused(spaces):
@@ -67,7 +67,7 @@ def test_pairs_of_rows_that_are_not_there_are_refused(spaces):
     with pytest.raises(ValueError, match="rows from .* row numbers are integers from 0, below 9"):
         induce(x[:9], y, train, test)
     with pytest.raises(ValueError, match="gold: give at least one word"):
-        precisions(x, y, (np.zeros(0, int), np.zeros((0, 1), int)))
+        hits(x, y, (np.zeros(0, int), np.zeros((0, 1), int)))
 
 
 @pytest.mark.parametrize("side", ["source", "target"])

@@ -12,13 +12,12 @@ from ml_collections import ConfigDict
 from xling_jax import devices
 from xling_jax.runs.run import Run
 from xling_jax.training.checkpoints import Checkpoints
-from xling_jax.training.compilation import StepCompiler, Store
 from xling_jax.training.input_pipeline import InputPipeline
 from xling_jax.training.interruption import Interruption
 from xling_jax.training.loop import Diverged, Replica, Schedule, Training
 from xling_jax.training.metrics import MetricsFile
 from xling_jax.training.optimizer import OptimizerConfig
-from xling_jax.training.step import RUNNING, AnyProgram, State
+from xling_jax.training.step import RUNNING, AnyProgram, State, StepCompiler
 
 P = TypeVar("P", bound=AnyProgram)
 Evaluate = Callable[[int, State, Any], Sequence[Mapping[str, float]]]
@@ -65,7 +64,7 @@ class Group(abc.ABC, Generic[P]):
         self._mesh = devices.make_mesh(len(replicas), among, at_most)
 
     @abc.abstractmethod
-    def _text(self) -> Store:
+    def _text(self) -> Any:
         """What the steps read."""
 
     @abc.abstractmethod
