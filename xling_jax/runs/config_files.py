@@ -196,19 +196,20 @@ def choose(name: str, value: str, choices: Mapping[str, Any]) -> Any:
     return choices[value]
 
 
-def integers(name: str, value: str, way_out: str = "numbers joined by +, as 0+42") -> tuple:
+def integers(name: str, value: str) -> tuple[int, ...]:
     """Reads `0+42` as (0, 42); ValueError naming the option."""
     try:
         return tuple(map(numerals.whole, value.split("+")))
     except ValueError:
-        raise ValueError(f"{name}={value!r}: write {way_out}") from None
+        raise ValueError(f"{name}={value!r}: write whole numbers joined by +, as 0+42") from None
 
 
 def integer(name: str, value: str) -> int:
     """Reads `20` as 20; ValueError naming the option."""
-    if "+" in value:
-        raise ValueError(f"{name}={value!r}: write one whole number")
-    return integers(name, value, "one whole number")[0]
+    try:
+        return numerals.whole(value)
+    except ValueError:
+        raise ValueError(f"{name}={value!r}: write one whole number") from None
 
 
 def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
