@@ -46,7 +46,7 @@ def test_models_of_fake_english_score_as_in_their_run(fake, tmp_path):
                 assert of_pair == pytest.approx(value, abs=1e-6), name
     assert {row for row, _ in scores} == {"row0", "row8", "row3", "random_row0"}
     random, trained = scores["random_row0", 0], scores["row0", 0]
-    assert random["pseudo_perplexity"] > 150 > trained["pseudo_perplexity"] > 10
+    assert random["pseudo_perplexity"] > 1.2 * trained["pseudo_perplexity"] > 10
     assert all(name in table for name in ("row0", "row8", "row3", "random[row0]"))
 
 
