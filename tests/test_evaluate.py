@@ -71,7 +71,7 @@ def test_models_of_bilingual_runs_score_as_in_their_run(bilingual):
             for layer in range(3):
                 own = metrics[row, 0][f"{metric}_near_{layer}"]
                 value = scores.value[metric, "en-near", layer, ""]
-                assert value == pytest.approx(own, abs=1e-3), (row, metric, layer)
+                assert value == pytest.approx(own, abs=0.01), (row, metric, layer)
 
 
 def test_three_languages_have_maps_a_tree_and_every_number_in_a_file(bilingual, tmp_path):
@@ -121,9 +121,7 @@ def test_files_are_read_with_dictionaries_and_links(bilingual, tmp_path):
     sources = {entry["source"] for entry in stored["texts"]}
     assert {str(words), str(links), *map(str, files.values())} <= sources
 
-    files["near"].write_text("\n".join(sides[1][:20]) + "\n")
     for changes, message in (
-        (fields, "texts.en, texts.near: .* ends after 20 lines"),
         ({**fields, "texts.near": ""}, "texts.near is empty: give a file"),
         ({**fields, "texts.near": "synthetic"}, "some are synthetic and some are not"),
         ({**fields, "row": "other"}, "there is no model 'other'"),
@@ -132,6 +130,9 @@ def test_files_are_read_with_dictionaries_and_links(bilingual, tmp_path):
     ):
         with pytest.raises((ValueError, FileNotFoundError), match=message):
             Experiment(config(options, **changes), tmp_path / "other")
+    files["near"].write_text("\n".join(sides[1][:20]) + "\n")
+    with pytest.raises(ValueError, match="texts.en, texts.near: .* ends after 20 lines"):
+        Experiment(config(options, **fields), tmp_path / "other")
 
 
 def test_a_run_that_is_not_there_says_how_to_make_it(tmp_path):
