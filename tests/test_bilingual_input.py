@@ -39,7 +39,8 @@ def files(tmp_path):
             fields[f"corpora.{name}.dictionary"] = write(tmp_path, f"{name}.dict", pairs[:40])
             fields[f"corpora.{name}.test_dictionary"] = write(tmp_path, f"{name}.td", pairs[40:])
     sizes = {"vocabulary.joint_size": 120, "vocabulary.own_size": 60}
-    return {**fields, **sizes, "corpora.train_sentences": 0, "corpora.dev_sentences": 0}
+    counts = {"corpora.train_sentences": 0, "corpora.dev_sentences": 0}
+    return {**fields, **sizes, **counts, "evaluators.layers": ()}  # all layers
 
 
 def test_files_of_three_languages_train_with_a_row_of_your_own(files, tmp_path):
@@ -62,7 +63,7 @@ def test_files_of_three_languages_train_with_a_row_of_your_own(files, tmp_path):
         ),
         ({"corpora.fr.dictionary": ""}, r"corpora\.fr\.dictionary is empty: row extra"),
         ({"vocabulary.joint_size": 9000}, r"vocabulary\.joint_size: size=9000 is too large"),
-        ({"batches.length": 64}, r"batches\.length=64: choose 2 to models\.positions=32"),
+        ({"batches.length": 64}, r"batches\.length=64: choose 2 to models\.positions=48"),
         (
             {"batches.begin": "line"},
             r"batches\.begin='line': give 'anywhere' or 'sentence'",
@@ -75,7 +76,7 @@ def test_files_of_three_languages_train_with_a_row_of_your_own(files, tmp_path):
 )
 def test_bad_input_is_named_with_the_way_out(files, tmp_path, changes, message):
     with pytest.raises((ValueError, FileNotFoundError), match=message):
-        run(tmp_path / "run", "row=extra_anchors,pair=en-fr-ru", **{**files, **changes})
+        run(tmp_path / "run", "row=extra_anchors,pair=en-fr-ru", 8, **{**files, **changes})
     assert not (tmp_path / "run" / "config.json").exists()
 
 

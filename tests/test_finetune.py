@@ -118,8 +118,7 @@ def test_a_task_is_learned_from_its_examples(kind):
     assert np.mean(right) > 0.85
 
 
-@pytest.mark.parametrize("kind", [CLASSIFIER, PARSER])
-@pytest.mark.parametrize(("data", "shards"), [(8, 1), (4, 4)])
+@pytest.mark.parametrize(("kind", "data", "shards"), [(CLASSIFIER, 8, 1), (PARSER, 4, 4)])
 def test_devices_compute_the_run_of_one(kind, data, shards):
     state, metrics = trained(kind)
     other_state, other = trained(kind, data, shards=shards)

@@ -102,7 +102,7 @@ def test_models_with_nothing_in_common_train_as_each_does_alone(language):
 
 
 @pytest.mark.parametrize(
-    ("data", "accumulate", "shards"), [(2, 1, 1), (8, 1, 1), (1, 4, 1), (8, 1, 8), (2, 2, 2)]
+    ("data", "accumulate", "shards"), [(2, 1, 1), (1, 4, 1), (8, 1, 8), (2, 2, 2)]
 )
 def test_devices_and_accumulation_compute_the_run_of_one(data, accumulate, shards):
     states, metrics = trained(steps=21)
