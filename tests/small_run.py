@@ -23,7 +23,7 @@ SMALL = {
     "vocabulary.size": 200,
     "vocabulary.neighbours.skip_gram.epochs": 1,
     "vocabulary.neighbours.skip_gram.buckets": 2000,
-    "models.layers": 2,
+    "models.layers": 1,
     "models.hidden": 16,
     "models.intermediate": 32,
     "overparam.hidden": 32,

@@ -146,7 +146,7 @@ BAD = {
         {"row": "30", "vocabulary.neighbours.vectors": ("no.vec",)},
         "vocabulary.neighbours.vectors=.*give a .vec file for each",
     ),
-    "a layer that is not there": ({"evaluators.layers": (0, 9)}, "has layers 0..2"),
+    "a layer that is not there": ({"evaluators.layers": (0, 9)}, "has layers 0..1"),
     "short rows": ({"batches.row_lengths": (0,)}, "batches.row_lengths"),
     "no room for a piece": ({"batches.max_length": 2}, "batches.max_length=2"),
     "a negative seed": ({"seeds": (-1,)}, "seeds="),
