@@ -86,14 +86,14 @@ def limit(monkeypatch):
 
 
 def test_as_many_replicas_as_fit_in_memory_train_at_once(tmp_path, limit, capsys):
-    options = "row=0+1+2+4,seeds=0+1,epochs=1"
+    options, deep = "row=0+1+2+4,seeds=0+1,epochs=1", {"models.layers": 2}
     limit(10**12)
-    Experiment(config(options), tmp_path / "roomy")
+    Experiment(config(options, **deep), tmp_path / "roomy")
     assert [len(group) for group in groups_of(tmp_path / "roomy")] == [8]
     needed = int(capsys.readouterr().err.split(" MiB a device")[0].split()[-1].replace(",", ""))
     # Two replicas on eight devices leave each a quarter of a batch.
     limit(needed * 2**20 // 2)
-    Experiment(config(options), tmp_path / "tight")
+    Experiment(config(options, **deep), tmp_path / "tight")
     assert [len(group) for group in groups_of(tmp_path / "tight")] == [2, 2, 2, 2]
     assert "fewer at a time" in capsys.readouterr().err
 
