@@ -1,6 +1,6 @@
 """Bilingual experiments at a size that trains in seconds."""
 
-from small_run import ROOT, config_of
+from small_run import ROOT, config_of, on_devices
 
 from xling_jax.experiments.bilingual.experiment import Experiment
 from xling_jax.runs import results
@@ -18,12 +18,13 @@ SMALL = {
     "models.layers": 2,
     "models.hidden": 16,
     "models.intermediate": 32,
-    "models.positions": 32,
+    "models.positions": 48,
     "training.epochs": 3,
     "training.steps_per_epoch": 4,
     "training.steps_per_call": 2,
     "training.warmup_steps": 2,
     "evaluators.curve": (50, 100),
+    "evaluators.layers": (1,),
     "evaluators.row_lengths": (16,),
     "evaluators.sentences": 40,
 }
@@ -34,9 +35,10 @@ def config(options="", **changes):
     return config_of(ROOT / "configs" / "bilingual.py", options or None, {**SMALL, **changes})
 
 
-def run(workdir, options="", **changes):
-    """Runs it to its end; returns the table, and the metrics by row and seed."""
-    table = Experiment(config(options, **changes), workdir).run()
+def run(workdir, options="", devices=1, **changes):
+    """Runs it to its end on some devices; returns the table, and the metrics by row and seed."""
+    with on_devices(devices):
+        table = Experiment(config(options, **changes), workdir).run()
     return table, {
         (r.row, r.seed): r.metrics for r in results.read_results(workdir / "results.json")
     }

@@ -1,12 +1,15 @@
 """Fake-English at a size that trains in seconds, as a config and as a command."""
 
+import contextlib
 import importlib.util
 import json
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from unittest import mock
 
+import jax
 import numpy as np
 
 from xling_jax.training import checkpoints
@@ -20,7 +23,7 @@ SMALL = {
     "vocabulary.size": 200,
     "vocabulary.neighbours.skip_gram.epochs": 1,
     "vocabulary.neighbours.skip_gram.buckets": 2000,
-    "models.layers": 2,
+    "models.layers": 1,
     "models.hidden": 16,
     "models.intermediate": 32,
     "overparam.hidden": 32,
@@ -29,7 +32,7 @@ SMALL = {
     "overparam.epochs": 0,
     "training.steps_per_call": 4,
     "training.save_every": 5,
-    "devices.cpu": 2,
+    "devices.cpu": 1,
 }
 
 
@@ -47,6 +50,17 @@ def config_of(file, options, fields):
     with made.ignore_type():
         made.update_from_flattened_dict(fields)
     return made
+
+
+@contextlib.contextmanager
+def on_devices(number):
+    """Lets experiments see only so many of the tests' devices: for one they compile fastest."""
+    seen = jax.devices()[:number]
+    with (
+        mock.patch("jax.devices", lambda *_: seen),
+        mock.patch("jax.device_count", lambda: number),
+    ):
+        yield
 
 
 def command(workdir, options="row=0,epochs=2", **changes):

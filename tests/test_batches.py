@@ -269,7 +269,8 @@ def counterparts():
 
 
 def test_a_neighbour_is_drawn_evenly_and_a_piece_without_one_is_kept():
-    batch = jax.tree.map(jnp.asarray, corrupted("original")[0])
+    in_memory = corrupted("original")[0]
+    batch = jax.tree.map(jnp.asarray, in_memory)
     table = np.full((2 * SHIFT, 3), -1, np.int32)
     table[10], table[11, :2] = (120, 121, 122), (123, 124)
     only_neighbours = np.array([0, 0, 0, 1], np.float32)
@@ -280,8 +281,8 @@ def test_a_neighbour_is_drawn_evenly_and_a_piece_without_one_is_kept():
             corruption.corrupt(batch, token, only_neighbours, table, PIECES.draw)
         )
         for place in selected(result):
-            if int(batch.tokens[place]) in drawn:
-                drawn[int(batch.tokens[place])].append(int(result.tokens[place]))
+            if int(in_memory.tokens[place]) in drawn:
+                drawn[int(in_memory.tokens[place])].append(int(result.tokens[place]))
     shares = np.bincount(drawn[10], minlength=123)[120:] / len(drawn[10])
     np.testing.assert_allclose(shares, 1 / 3, atol=4 * np.sqrt(2 / 9 / len(drawn[10])))
     assert set(drawn[11]) == {123, 124} and set(drawn[12]) == {12}

@@ -80,11 +80,13 @@ def test_what_does_not_vary_is_like_nothing(value, n):
 
 
 def test_degenerate_input_has_a_defined_result_or_an_error():
-    x, y = pair(40)
+    x, y = pair(30)
     # In a compiled program no value can be refused.
     assert np.isnan(float(jax.jit(cka.linear_cka)(np.full_like(x, np.nan), y)))
-    for n in range(2, 30):  # fewer points than dimensions: 1 but for rounding
-        assert float(cka.linear_cka(x[:n], x[:n])) <= 1
+    for n in (2, 3, 23):  # fewer points than dimensions: 1 but for rounding
+        for seed in range(10):
+            few = pair(n, seed=seed)[0]
+            assert float(cka.linear_cka(few, few)) <= 1
     with pytest.raises(ValueError, match="row i of one"):
         cka.linear_cka(x, y[:-1])
 

@@ -22,9 +22,9 @@ LANGUAGES = ("en", "fake")
 SHIFT = 40
 CLS, SEP, MASK = 2, 3, 4
 MODEL = BertConfig(
-    vocabulary_size=2 * SHIFT, layers=3, hidden=16, intermediate=32, heads=2, positions=256
+    vocabulary_size=2 * SHIFT, layers=2, hidden=16, intermediate=32, heads=2, positions=256
 )
-LAYERS = (0, 2)
+LAYERS = (0, 1)
 NAMES = registry.names(registry.SENTENCES, registry.PIECES, registry.TOKENS)
 ROWS = ("original", "lang-pos;shift-special", "inv-order")
 
@@ -213,9 +213,8 @@ def test_mu_is_the_mean_of_retrieval_and_translation_at_both_layers():
         assert metrics["retrieval_candidates"] == len(sentences("dev"))
 
 
-@pytest.mark.parametrize(("replicas", "data"), [(1, 8), (3, 2)])
-def test_devices_and_replicas_do_not_change_the_metrics(replicas, data):
-    several = evaluated(replicas, data)
+def test_devices_and_replicas_do_not_change_the_metrics():
+    several = evaluated(replicas=3, data=2)
     for row, metrics in evaluated().items():
         for name, value in metrics.items():
             assert several[row][name] == pytest.approx(value, rel=1e-5), (row, name)
@@ -227,7 +226,7 @@ def test_the_papers_layers_at_other_depths():
 
 def test_a_layer_that_the_model_lacks_is_refused():
     texts = EncodedTexts(*(store(sentences(name)) for name in ("train", "dev", "dev")))
-    with pytest.raises(ValueError, match=r"evaluators.layers=\(0, 9\): the model has layers 0..3"):
+    with pytest.raises(ValueError, match=r"evaluators.layers=\(0, 9\): the model has layers 0..2"):
         Multilinguality(
             MODEL,
             texts,

@@ -118,8 +118,7 @@ def test_a_task_is_learned_from_its_examples(kind):
     assert np.mean(right) > 0.85
 
 
-@pytest.mark.parametrize("kind", [CLASSIFIER, PARSER])
-@pytest.mark.parametrize(("data", "shards"), [(8, 1), (4, 4)])
+@pytest.mark.parametrize(("kind", "data", "shards"), [(CLASSIFIER, 8, 1), (PARSER, 4, 4)])
 def test_devices_compute_the_run_of_one(kind, data, shards):
     state, metrics = trained(kind)
     other_state, other = trained(kind, data, shards=shards)
@@ -195,5 +194,5 @@ def test_states_of_words_do_not_depend_on_other_examples_or_filling():
                 zip(plan.example, found, batch.is_word, strict=True)}  # fmt: skip
 
     together = states(range(6), (32, 16))
-    for number in range(6):
+    for number in range(3):
         np.testing.assert_allclose(states([number])[0], together[number], atol=1e-5)

@@ -15,7 +15,7 @@ import threading
 import pytest
 from absl import flags
 from absl.testing import flagsaver
-from small_run import CONFIG, ROOT, assert_same_run, command, config, interrupted, run
+from small_run import CONFIG, ROOT, assert_same_run, command, config, interrupted, on_devices, run
 
 from xling_jax import devices, errors, main
 from xling_jax.experiments.fake_english.experiment import Experiment
@@ -23,9 +23,11 @@ from xling_jax.experiments.fake_english.experiment import Experiment
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    """A run of two epochs."""
+    """A run of two epochs, with the allocator that the command chooses."""
     workdir = tmp_path_factory.mktemp("runs") / "whole"
-    done = run(workdir)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.delenv(devices.TUNABLES)
+        done = run(workdir)
     assert done.returncode == 0, done.stderr
     return workdir, done
 
@@ -45,24 +47,24 @@ def test_it_writes_what_it_promises(finished):
         assert said in done.stderr
 
 
-def test_a_finished_run_is_not_done_again(finished):
+def test_a_finished_run_is_not_done_again(finished, called):
     workdir, done = finished
     before = (workdir / "metrics.jsonl").read_bytes()
-    again = run(workdir)
-    assert again.returncode == 0 and again.stdout == done.stdout
+    status, printed, _ = called(command(workdir)[3:])
+    assert status == 0 and printed == done.stdout
     assert (workdir / "metrics.jsonl").read_bytes() == before
 
 
-def test_another_config_is_refused_in_the_same_workdir(finished):
+def test_another_config_is_refused_in_the_same_workdir(finished, called):
     workdir, _ = finished
-    other = run(workdir, options="row=0,epochs=3")
-    assert other.returncode == 1
-    assert "training.epochs: 2 there, 3 now" in other.stderr
+    status, _, said = called(command(workdir, options="row=0,epochs=3")[3:])
+    assert status == 1
+    assert "training.epochs: 2 there, 3 now" in said
 
 
-def test_killed_twice_and_terminated_once_it_ends_with_the_same_bits(finished, tmp_path):
+def test_killed_and_terminated_it_ends_with_the_same_bits(finished, tmp_path):
+    """Killed between an evaluation and the next checkpoint; `test_groups` kills while it trains."""
     workdir, _ = finished
-    assert interrupted(command(tmp_path), lambda line: "step 8 of" in line) == -signal.SIGKILL
     assert (
         interrupted(command(tmp_path), lambda line: "seed 0, step 12:" in line) == -signal.SIGKILL
     )
@@ -97,8 +99,8 @@ def test_killed_at_20_random_moments_it_ends_with_the_same_bits(finished, tmp_pa
 
 
 def test_all_ablations_run_together_with_untrained_rows(tmp_path):
-    done = run(tmp_path, options="row=9+21b+18+no-random-as-published,epochs=1")
-    assert done.returncode == 0, done.stderr
+    with on_devices(1):
+        Experiment(config("row=9+21b+18+no-random-as-published,epochs=1"), tmp_path).run()
     results = {r["row"]: r for r in json.loads((tmp_path / "results.json").read_text())}
     assert {row: r["step"] for row, r in results.items()} == {
         "9": 10,
@@ -144,7 +146,7 @@ BAD = {
         {"row": "30", "vocabulary.neighbours.vectors": ("no.vec",)},
         "vocabulary.neighbours.vectors=.*give a .vec file for each",
     ),
-    "a layer that is not there": ({"evaluators.layers": (0, 9)}, "has layers 0..2"),
+    "a layer that is not there": ({"evaluators.layers": (0, 9)}, "has layers 0..1"),
     "short rows": ({"batches.row_lengths": (0,)}, "batches.row_lengths"),
     "no room for a piece": ({"batches.max_length": 2}, "batches.max_length=2"),
     "a negative seed": ({"seeds": (-1,)}, "seeds="),
@@ -235,22 +237,31 @@ def keep_hooks(monkeypatch):
 
 
 @pytest.fixture
-def said(tmp_path, monkeypatch, capfd):
+def called(monkeypatch, capfd):
+    """The command in this process, on one device: its status, output and errors."""
+
+    def call(arguments):
+        keep_hooks(monkeypatch)
+        monkeypatch.setattr(sys, "argv", ["main.py", *arguments])
+        monkeypatch.setattr(
+            devices, "set_cpu_devices", lambda _: None
+        )  # this process has used them
+        capfd.readouterr()
+        with on_devices(1), flagsaver.flagsaver(), pytest.raises(SystemExit) as end:
+            main.main()
+        return end.value.code, *capfd.readouterr()
+
+    return call
+
+
+@pytest.fixture
+def said(tmp_path, called):
     """What the command says of bad arguments; nothing else is printed, and nothing written."""
 
     def run(arguments):
         workdir = tmp_path / "run"
-        arguments = ["main.py", f"--workdir={workdir}", *arguments]
-        keep_hooks(monkeypatch)
-        monkeypatch.setattr(sys, "argv", arguments)
-        monkeypatch.setattr(
-            devices, "set_cpu_devices", lambda _: None
-        )  # this process has used them
-        monkeypatch.setenv("GLIBC_TUNABLES", "")
-        with flagsaver.flagsaver(), pytest.raises(SystemExit) as end:
-            main.main()
-        assert end.value.code in (1, 2) and not workdir.exists()
-        printed, line = capfd.readouterr()
+        status, printed, line = called([f"--workdir={workdir}", *arguments])
+        assert status in (1, 2) and not workdir.exists()
         assert not printed and line.startswith("error: ") and line.count("\n") == 1, line
         return line
 

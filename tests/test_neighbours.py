@@ -2,6 +2,7 @@
 
 import os
 import types
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -157,8 +158,9 @@ def test_more_neighbours_than_there_are_vectors_are_refused():
 
 
 def laboratory(workdir, row, **changes):
-    """Prepares an experiment; its tables are then in the workdir."""
-    Experiment(config(f"row={row},epochs=1", **changes), workdir)
+    """Prepares an experiment, but for a plan of its memory; its tables are then in the workdir."""
+    with mock.patch("xling_jax.devices.memory_limit", lambda: None):
+        Experiment(config(f"row={row},epochs=1", **changes), workdir)
     return {path.stem: np.load(path) for path in (workdir / "vocabulary").glob("*.npy")}
 
 

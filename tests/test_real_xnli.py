@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from small_run import ROOT, config_of
+from small_run import ROOT, config_of, on_devices
 
 from xling_jax import devices
 from xling_jax.batches.assembly import assemble
@@ -47,6 +47,7 @@ SMALL = {
     "training.warmup_steps": 2,
     "evaluators.curve": (100,),
     "devices.shard_parameters": True,
+    "devices.replica_axis_at_most": 1,
     "transfer.sentences.train": 40,
     "transfer.sentences.dev": 10,
     "transfer.sentences.test": 20,
@@ -59,11 +60,17 @@ def config(options="", **changes):
     return config_of(ROOT / "configs" / "real_xnli.py", options or None, {**SMALL, **changes})
 
 
+def run(workdir, options="", **changes):
+    """Runs it on two devices with a part of the parameters each; returns the table."""
+    with on_devices(2):
+        return Experiment(config(options, **changes), workdir).run()
+
+
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     """The rows of the table."""
     workdir = tmp_path_factory.mktemp("natural") / "whole"
-    return workdir, Experiment(config(), workdir).run()
+    return workdir, run(workdir)
 
 
 def test_every_row_is_pretrained_and_fine_tuned_and_stands_beside_the_paper(finished):
@@ -94,7 +101,7 @@ def test_every_row_is_pretrained_and_fine_tuned_and_stands_beside_the_paper(fini
 def test_the_same_command_again_trains_nothing(finished, capsys):
     workdir, table = finished
     before = (workdir / "results.json").read_bytes()
-    assert Experiment(config(), workdir).run() == table
+    assert run(workdir) == table
     assert (workdir / "results.json").read_bytes() == before
     told = capsys.readouterr().err
     assert "held out" in told and "compiled" not in told
@@ -190,7 +197,8 @@ def test_what_a_language_has_for_itself_is_trained_and_swapped(finished, tmp_pat
     transfer = config("row=8").transfer
     transfer.runs = {"en-near-far": str(workdir)}
     transfer.rows, transfer.row = {"8": "8"}, "8"
-    fine_tuning.Experiment(transfer, tmp_path).run()
+    with on_devices(2):
+        fine_tuning.Experiment(transfer, tmp_path).run()
     dev, *tests = made
     for first in (dev, tests[0]):
         assert not first.frozen and not first.tree
@@ -238,8 +246,8 @@ def test_words_and_cuts_of_a_model_that_reads_backwards(finished, inverted):
 
 
 def test_a_row_written_out_is_fine_tuned_and_shown_and_one_that_diverged_is_not(tmp_path, capsys):
-    made = config("row=epochs[2x]+learning-rate[1e30]", **{"corpora.train_sentences": 100})
-    table = Experiment(made, tmp_path).run()
+    rows = "row=epochs[2x]+learning-rate[1e30]"
+    table = run(tmp_path, rows, **{"corpora.train_sentences": 100})
     assert "row learning-rate[1e30], seed 0 diverged" in capsys.readouterr().err
     (tuned,) = results.read_results(tmp_path / "transfer" / "results.json")
     assert tuned.row.startswith("en-near-far/epochs_2x_/nli/") and "diverged" in table
@@ -253,7 +261,8 @@ def test_a_run_that_is_asked_to_end_after_pretraining_goes_on_with_fine_tuning(
     workdir, _ = finished
     shutil.copytree(workdir, tmp_path / "run")
     shutil.rmtree(tmp_path / "run" / "transfer")
-    experiment = Experiment(config(), tmp_path / "run")
+    with on_devices(2):
+        experiment = Experiment(config(), tmp_path / "run")
     monkeypatch.setattr(experiment._pretraining, "run", lambda: "")
     experiment._pretraining._run.was_interrupted = True
     with pytest.raises(Interrupted, match="before fine-tuning; the same command goes on"):

@@ -44,13 +44,18 @@ def model(seed=0, hidden=16):
 
 
 def states_of(one, sentence):
-    """Every layer's states of one sentence alone, by the encoder itself, [L, pieces, D]."""
-    ids = one.encode([sentence])[0][: one.config.positions - 2]
-    tokens = np.array([[CLS, *ids, SEP]])
-    places = np.arange(tokens.size)[None]
+    """Every layer's states of one sentence alone, by the encoder itself, [L, pieces, D].
+
+    Filled up to one length, since every other length would be compiled anew.
+    """
+    length = one.config.positions
+    ids = one.encode([sentence])[0][: length - 2]
+    tokens, places = np.full((1, length), SEP), np.arange(length)[None]
+    tokens[0, : len(ids) + 1] = [CLS, *ids]
+    segments = np.where(places < len(ids) + 2, 0, -1)
     zeros = np.zeros_like(tokens)
-    found = Bert(one.config).apply({"params": one.params}, tokens, places, zeros, zeros)
-    return np.stack([state[0, 1:-1] for state in found]), ids
+    found = Bert(one.config).apply({"params": one.params}, tokens, places, segments, zeros)
+    return np.stack([state[0, 1 : len(ids) + 1] for state in found]), ids
 
 
 @pytest.mark.parametrize("places", [64, 8192])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from bilingual_run import config as train_config
 from bilingual_run import run as train
-from small_run import ROOT, config_of
+from small_run import ROOT, config_of, on_devices
 
 from xling_jax import records
 from xling_jax.experiments.similarity import measures, pairs
@@ -23,7 +23,7 @@ from xling_jax.runs import results
 def trained(tmp_path_factory):
     """Bilingual models and one of each language alone, at a size that trains in seconds."""
     workdir = tmp_path_factory.mktemp("models") / "trained"
-    train(workdir, "row=pairs+alone,pair=en-far", **{"models.positions": 32})
+    train(workdir, "row=pairs+alone,pair=en-far")
     return workdir
 
 
@@ -37,7 +37,8 @@ def config(workdir, options="", **changes):
 
 
 def run(models, workdir, options="", **changes):
-    table = Experiment(config(models, options, **changes), workdir).run()
+    with on_devices(1):
+        table = Experiment(config(models, options, **changes), workdir).run()
     return table, {r.row: r.metrics for r in results.read_results(workdir / "results.json")}
 
 

@@ -74,8 +74,9 @@ def translations(seeds, data=1, names=NAMES):
     return found(placed(seeds, mesh)[0])
 
 
-@pytest.mark.parametrize("measure", [perplexities, translations])
-@pytest.mark.parametrize("data", [2, 8])
+@pytest.mark.parametrize(
+    ("measure", "data"), [(perplexities, 2), (perplexities, 8), (translations, 8)]
+)
 def test_several_devices_measure_what_one_does(measure, data):
     (one,), (other,) = measure((0,)), measure((0,), data)
     assert one.keys() == other.keys()

@@ -29,7 +29,7 @@ from xling_jax.vocabulary import neighbours
 LANGUAGES = ("en", "fake")
 SHIFT = 30
 MODEL = BertConfig(
-    vocabulary_size=2 * SHIFT, layers=2, hidden=16, intermediate=32, heads=2, positions=256
+    vocabulary_size=2 * SHIFT, layers=1, hidden=16, intermediate=32, heads=2, positions=256
 )
 OPTIMIZER = OptimizerConfig(total_steps=305, warmup_steps=5)
 
@@ -121,7 +121,7 @@ def test_the_loss_falls():
     assert metrics.loss[0, -3:].mean() < np.log(SHIFT)
 
 
-@pytest.mark.parametrize(("data", "shards"), [(2, 1), (8, 1), (4, 4), (8, 8)])
+@pytest.mark.parametrize(("data", "shards"), [(2, 1), (8, 8)])
 def test_several_devices_compute_the_run_of_one(data, shards):
     state, metrics = train(("original",), mesh_of(1, 1), steps=20)
     other_state, other = train(("original",), mesh_of(1, data), steps=20, shards=shards)

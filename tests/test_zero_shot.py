@@ -7,7 +7,7 @@ import shutil
 import numpy as np
 import pytest
 from bilingual_run import run as train
-from small_run import ROOT, config_of
+from small_run import ROOT, config_of, on_devices
 
 from xling_jax import records
 from xling_jax.experiments.zero_shot import group, jobs, pretrained
@@ -28,7 +28,6 @@ SMALL = {
     "settings.nli.epochs": 2,
     "settings.ner.epochs": 2,
     "settings.parsing.epochs": 2,
-    "devices.cpu": 2,
 }
 
 
@@ -36,7 +35,7 @@ SMALL = {
 def trained(tmp_path_factory):
     """A bilingual model, one with separate embeddings, and one of each language alone."""
     workdir = tmp_path_factory.mktemp("models") / "trained"
-    train(workdir, "row=default+sep_emb+alone,pair=en-far", **{"models.positions": 48})
+    train(workdir, "row=default+sep_emb+alone,pair=en-far")
     return workdir
 
 
@@ -47,8 +46,9 @@ def config(models, options="", **changes):
     )  # fmt: skip
 
 
-def run(models, workdir, options="", **changes):
-    table = Experiment(config(models, options, **changes), workdir).run()
+def run(models, workdir, options="", devices=1, **changes):
+    with on_devices(devices):
+        table = Experiment(config(models, options, **changes), workdir).run()
     return table, {r.row: r.metrics for r in results.read_results(workdir / "results.json")}
 
 
@@ -125,7 +125,7 @@ def test_settings_side_by_side_cut_off_after_an_epoch_end_with_the_same_numbers(
     trained, tmp_path, monkeypatch
 ):
     changes = {"settings.ner.rates": ((5e-4, 2e-3), (1e-3, 1e-3))}
-    _, whole = run(trained, tmp_path / "whole", ",row=sep_emb", **changes)
+    _, whole = run(trained, tmp_path / "whole", ",row=sep_emb", 2, **changes)
     (members,) = json.loads((tmp_path / "whole/config.json").read_text())["groups"]
     assert members == [[name, 0] for name in whole] and len(whole) == 2
     evaluator, calls = group.Group._evaluator, []
@@ -144,17 +144,17 @@ def test_settings_side_by_side_cut_off_after_an_epoch_end_with_the_same_numbers(
 
     with monkeypatch.context() as patched, pytest.raises(Killed):
         patched.setattr(group.Group, "_evaluator", breaking)
-        run(trained, tmp_path / "cut", ",row=sep_emb", **changes)
+        run(trained, tmp_path / "cut", ",row=sep_emb", 2, **changes)
     (folder,) = (tmp_path / "cut" / "checkpoints").iterdir()
     assert (folder / str(calls[0])).is_dir()
     (tmp_path / "cut" / "metrics.jsonl").unlink()  # a log, from which nothing is read back
-    _, found = run(trained, tmp_path / "cut", ",row=sep_emb", **changes)
+    _, found = run(trained, tmp_path / "cut", ",row=sep_emb", 2, **changes)
     assert found == whole
 
 
 def test_a_setting_that_diverges_leaves_the_others_alone(trained, tmp_path):
     changes = {"settings.parsing.rates": ((5e-4, 2e-3), (1e38, 1e38))}
-    table, found = run(trained, tmp_path, ",row=default,task=parsing", **changes)
+    table, found = run(trained, tmp_path, ",row=default,task=parsing", 2, **changes)
     good, bad = found.values()
     assert good["las_en"] > 0 and not bad and "default" in table
 
