@@ -31,6 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
     Those need no other allocator, for which they would start a second time (`keep_memory`).
     """
+    config.option.loadscopereorder = False  # xdist's: files stay in the order of below
     os.environ.setdefault(devices.TUNABLES, "")
     settings: dict[str, object] = {"jax_disable_most_optimizations": True}
     if "JAX_COMPILATION_CACHE_DIR" not in os.environ and hasattr(config, "cache"):
