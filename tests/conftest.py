@@ -18,6 +18,7 @@ LONGEST = (  # files, those that train most first
     "test_processes",
     "test_real_xnli",
     "test_zero_shot",
+    "test_evaluate",
     "test_similarity_experiment",
     "test_bilingual_input",
     "test_training",

@@ -327,8 +327,8 @@ KEY = "bert.encoder.layer.1.attention.self.key.weight"
         ),
         (lambda t: t.update({KEY.removeprefix("bert."): t[KEY]}), "there under two names"),
         (
-            lambda t: [t.pop(name) for name in list(t) if name.startswith("cls")],
-            "cls.predictions.* is missing. A masked language model is needed",
+            lambda t: t.pop("cls.predictions.bias"),
+            "cls.predictions.* is missing. An encoder is needed",
         ),
         (lambda t: t.update({KEY: t[KEY] * np.nan}), f"64 of the 64 .* {KEY} are NaN or infinite"),
         (lambda t: t[KEY].__setitem__((0, 1), np.inf), f"1 of the 64 .* {KEY} are NaN or infinite"),
@@ -403,3 +403,18 @@ def test_params_of_another_shape_are_not_saved(tmp_path):
     with pytest.raises(ValueError, match="give the plain params"):
         hugging_face.save(tmp_path, TINY, partition.split([params]))
     assert not list(tmp_path.iterdir())
+
+
+def test_an_encoder_needs_no_head(folder):
+    _, whole = hugging_face.load(folder)
+
+    def bare(tensors):
+        for name in list(tensors):
+            value = tensors.pop(name)
+            if name.startswith("bert."):
+                tensors[name.removeprefix("bert.")] = value
+
+    change_tensors(folder, bare)
+    _, params = hugging_face.load(folder)
+    assert params.keys() == whole.keys() - {"mlm"}
+    require_equal(params, {name: own for name, own in whole.items() if name != "mlm"})

@@ -86,6 +86,43 @@ def xlm(folder):
     return tokenizer
 
 
+def roberta(folder):
+    """A RoBERTa with pieces of bytes; the same."""
+    transformers = pytest.importorskip("transformers")
+    pytest.importorskip("tokenizers")
+    pytest.importorskip("torch")
+    tokenizer = bytes_tokenizer()
+    config = transformers.RobertaConfig(
+        vocab_size=tokenizer.get_vocab_size(), max_position_embeddings=62, type_vocab_size=1,
+        pad_token_id=1, bos_token_id=0, eos_token_id=2, layer_norm_eps=1e-5,
+        hidden_size=24, num_hidden_layers=2, num_attention_heads=3, intermediate_size=40,
+        initializer_range=0.3, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,
+    )  # fmt: skip
+    transformers.RobertaForMaskedLM(config).save_pretrained(folder)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    return tokenizer
+
+
+def bytes_tokenizer():
+    """Byte pairs that are joined from the left to the right, with blanks before words."""
+    tokenizers = pytest.importorskip("tokenizers")
+    level = tokenizers.pre_tokenizers.ByteLevel
+    merges = []
+    for word in (*(f"Ġ{word}" for word in WORDS), "ning"):
+        merges += [(word[:n], word[n]) for n in range(1, len(word))]
+    names = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", *sorted(level.alphabet())]
+    names += dict.fromkeys(a + b for a, b in merges)
+    tokenizer = tokenizers.Tokenizer(
+        tokenizers.models.BPE(
+            {name: n for n, name in enumerate(dict.fromkeys(names))}, list(dict.fromkeys(merges))
+        )
+    )
+    tokenizer.pre_tokenizer = level(add_prefix_space=False)
+    tokenizer.decoder = tokenizers.decoders.ByteLevel()
+    tokenizer.post_processor = tokenizers.processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
+    return tokenizer
+
+
 def their_states(tokenizer, model, sentence):
     """Every layer's states of a sentence without its special tokens, [L, pieces, D]."""
     torch = pytest.importorskip("torch")
@@ -97,7 +134,7 @@ def their_states(tokenizer, model, sentence):
     return np.stack([state[0, 1:-1].numpy() for state in states])
 
 
-KINDS = pytest.mark.parametrize("kind", [bert, xlm_roberta, xlm])
+KINDS = pytest.mark.parametrize("kind", [bert, xlm_roberta, xlm, roberta])
 
 
 @KINDS
@@ -130,20 +167,27 @@ def test_single_pieces_are_words_with_a_row_of_their_own(kind, tmp_path):
     assert some.keys() == {"dog", "cat"}  # the vocabulary cannot write "zebra"
     every = model.single_pieces()
     letters = {word for word in every if len(word) == 1}
+    if kind is roberta:  # what its words are joined from
+        letters |= {word[:n] for word in WORDS for n in range(1, len(word))} - set(WORDS)
     assert every.keys() - letters == set(WORDS) - letters and every["dog"] == some["dog"]
 
 
-def test_vocabularies_of_bytes_are_refused(tmp_path):
-    tokenizer = bert(tmp_path)
-    path = tmp_path / "tokenizer.json"
-    path.write_text(path.read_text("utf-8").replace('"dog"', '"Ġdog"'), "utf-8")
-    assert "Ġdog" in HuggingFaceModel.load(tmp_path, "mt").tokenizer.get_vocab()
-    tokenizers = pytest.importorskip("tokenizers")
-    bytes_ = tokenizers.pre_tokenizers.ByteLevel()
-    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Sequence([bytes_])
-    tokenizer.save(str(path))
-    with pytest.raises(ValueError, match="cuts text into bytes"):
-        HuggingFaceModel.load(tmp_path, "en")
+def test_pieces_of_bytes_have_the_blank_before_their_word(tmp_path):
+    tokenizer = bytes_tokenizer()
+    config = BertConfig(
+        vocabulary_size=tokenizer.get_vocab_size(), layers=1, hidden=8, intermediate=8, heads=1,
+        positions=40,
+    )  # fmt: skip
+    hugging_face.save(tmp_path, config, heads.initial_params(config, 0))
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    model = HuggingFaceModel.load(tmp_path, "en")
+    names = tokenizer.get_vocab()
+    assert model.mask_id == names["<mask>"] and model.unknown is None
+    ((ids, word_of),) = model.encode_words(["dog é running"])
+    assert ids[0] == names["Ġdog"] and word_of.tolist() == [0, 1, 1, 1, 2, 2]
+    assert model.encode(["the dog"])[0][-1] == names["Ġdog"]  # the first has no blank before it
+    found = model.single_pieces(["dog", "running", "é"])
+    assert found == {"dog": names["Ġdog"]} and set(model.single_pieces()) >= set(WORDS)
 
 
 def test_what_can_write_all_bytes_needs_no_unknown_piece(tmp_path):

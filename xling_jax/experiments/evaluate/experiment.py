@@ -103,7 +103,8 @@ class Experiment:
             model = model_folders.load(self._folder(encoder, seed, language), language)
         if not encoder.is_random:
             return model
-        return dataclasses.replace(model, params=heads.initial_params(model.config, _SEED + seed))
+        drawn = heads.initial_params(model.config, _SEED + seed)
+        return dataclasses.replace(model, params={name: drawn[name] for name in model.params})
 
     def run(self) -> str:
         """Evaluates what is missing, writes the report, returns the table; errors as those of

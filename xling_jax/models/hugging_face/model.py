@@ -32,7 +32,8 @@ WEIGHTS, PICKLE = "model.safetensors", "pytorch_model.bin"
 def load(
     folder: str | os.PathLike[str], language: str | None = None
 ) -> tuple[BertConfig, dict[str, Any]]:
-    """Reads a masked language model: the config, which computes in float32, and plain params.
+    """Reads a masked language model, or an encoder without a head: the config, which computes in
+    float32, and plain params, which then have no `mlm`.
 
     Weights of any floating type become float32. The pooler and the next-sentence head of
     checkpoints that have them are left out. The language embeddings of an XLM are the token types,
@@ -54,6 +55,9 @@ def load(
     names = _names_in(file, architecture)
     file.require_layers(config.layers, hf.CONFIG)
     shapes = _shapes(config)
+    head = {leaf for leaf in shapes if leaf[0] == "mlm"}
+    if not any(name in names for leaf in head for name in architecture.tensors(leaf)):
+        shapes = {leaf: shape for leaf, shape in shapes.items() if leaf not in head}
     _require_tensors(file, names, described, shapes)
     params: dict[Leaf, jax.Array] = {}
     for leaf, shape in shapes.items():
@@ -118,7 +122,7 @@ def _require_tensors(
     tied = {copy: names[copy] for copy in architecture.tied if copy in names}
     wanted |= {copy: wanted[architecture.tied[copy]] for copy in tied}
     found = {name: file.shapes[stored] for name, stored in names.items()}
-    way_out = "A masked language model is needed, as AutoModelForMaskedLM saves it"
+    way_out = "An encoder is needed, as AutoModelForMaskedLM or AutoModel saves it"
     tensor_files.require_shapes(file.path, found, wanted, hf.CONFIG, way_out)
     for copy, stored in tied.items():
         original = architecture.tied[copy]

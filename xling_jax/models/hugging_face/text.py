@@ -22,6 +22,7 @@ from xling_jax.records import Count, typed
 
 TOKENIZER = "tokenizer.json"
 CONTINUED = "##"  # with which WordPiece marks what does not begin a word
+BYTE = "Ġ"  # how pieces of bytes write a blank (Radford et al. 2019)
 END = "</w>"  # with which byte pairs mark the end of a word (Sennrich et al. 2016)
 MASKS = "[MASK]", "<mask>"
 RESTORE = "restore the file, or save the tokenizer again"
@@ -44,24 +45,29 @@ def require(folder: Path) -> Path:
 
 @dataclasses.dataclass(frozen=True)
 class HuggingFaceModel(TextModel):
-    """A model and its tokenizer, of the package `tokenizers`. unknown: the id of what the
-    vocabulary cannot write; None where it has all bytes."""
+    """A model and its tokenizer, of the package `tokenizers`.
+
+    unknown: the id of what the vocabulary cannot write; None where it has all bytes. has_blanks:
+    whether pieces are of bytes, as RoBERTa's, so that the blank before a word is part of it: words
+    are encoded with it, the first of a sentence too.
+    """
 
     tokenizer: Any
     unknown: int | None
+    has_blanks: bool = False
 
     @classmethod
     def load(cls, folder: Path, language: str) -> "HuggingFaceModel":
         """Reads a folder that `transformers` wrote, see `hugging_face.load`; ValueError also if the
         tokenizer is not the model's. Of language embeddings only the language's own is kept."""
         path = require(folder)
-        tokenizer, unknown = _tokenizer(path)
+        tokenizer, unknown, has_blanks = _tokenizer(path)
         special_ids = _special_ids(path, tokenizer)
         config, params = hugging_face.load(folder, language)
         require_rows(path, tokenizer.get_vocab(), config.vocabulary_size)
         masks = (number for name in MASKS if (number := tokenizer.token_to_id(name)) is not None)
         return cls(
-            config, params, language, tokenizer, unknown,
+            config, params, language, tokenizer, unknown, has_blanks,
             special_ids=special_ids, mask_id=next(masks, None),
         )  # fmt: skip
 
@@ -71,8 +77,9 @@ class HuggingFaceModel(TextModel):
         return [np.array(each.ids, np.int32) for each in found]
 
     def encode_words(self, written: Sequence[str]) -> list[Encoded]:
+        blank = " " if self.has_blanks else ""
         found = self.tokenizer.encode_batch(
-            [sentence.split() for sentence in written],
+            [[blank + word for word in sentence.split()] for sentence in written],
             is_pretokenized=True,
             add_special_tokens=False,
         )
@@ -86,6 +93,9 @@ class HuggingFaceModel(TextModel):
 
     def words(self) -> list[str]:
         names = self.tokenizer.get_vocab()
+        if self.has_blanks:
+            words = (self.tokenizer.decode([n]) for name, n in names.items() if name[:1] == BYTE)
+            return [word.strip() for word in words]
         if any(name.startswith(BLANK) for name in names):
             return [name.removeprefix(BLANK) for name in names if name.startswith(BLANK)]
         if any(name.endswith(END) for name in names):
@@ -112,14 +122,14 @@ class _File:
     model: _Model
     normalizer: Any = None
     pre_tokenizer: Any = None
-    decoder: Any = None
 
 
 _FILE = TypeAdapter(_File)
 
 
-def _tokenizer(path: Path) -> tuple[Any, int | None]:
-    """The tokenizer in a file, and its id of what its vocabulary cannot write, if any."""
+def _tokenizer(path: Path) -> tuple[Any, int | None, bool]:
+    """The tokenizer in a file, its id of what its vocabulary cannot write, if any, and whether its
+    pieces are of bytes."""
     import tokenizers  # imported late: few runs need it
 
     said = typed(_FILE, read_json(path), str(path), RESTORE)
@@ -127,25 +137,22 @@ def _tokenizer(path: Path) -> tuple[Any, int | None]:
         tokenizer = tokenizers.Tokenizer.from_file(str(path))
     except Exception as error:  # the package raises nothing more precise
         raise ValueError(f"{path} cannot be read: {error}") from error
-    if '"type": "ByteLevel"' in json.dumps([said.normalizer, said.pre_tokenizer, said.decoder]):
-        raise ValueError(
-            f"{path} cuts text into bytes, as GPT-2's and RoBERTa's does, which does not tell "
-            "words apart: choose a BERT or an XLM-R"
-        )
     tokenizer.no_padding()
     tokenizer.no_truncation()
     model, vocabulary = said.model, tokenizer.get_vocab()
+    if '"type": "ByteLevel"' in json.dumps([said.normalizer, said.pre_tokenizer]):
+        return tokenizer, vocabulary.get(model.unk_token or ""), True
     if model.unk_id >= 0:
-        return tokenizer, model.unk_id
+        return tokenizer, model.unk_id, False
     has_bytes = all(f"<0x{byte:02X}>" in vocabulary for byte in range(256))
     if model.unk_token is None and has_bytes and model.byte_fallback:
-        return tokenizer, None
+        return tokenizer, None, False
     if model.unk_token not in vocabulary:
         raise ValueError(
             f"{path}: model.unk_token={model.unk_token!r}: the vocabulary has no such piece; "
             f"{RESTORE}"
         )
-    return tokenizer, vocabulary[model.unk_token]
+    return tokenizer, vocabulary[model.unk_token], False
 
 
 def _special_ids(path: Path, tokenizer: Any) -> tuple[int, int]:
