@@ -38,7 +38,7 @@ from xling_jax.corpora.sources import SYNTHETIC
 from xling_jax.evaluators.registry import OF_ENCODERS
 from xling_jax.runs import config_files
 
-RUN = "runs/fake_english-laptop-0"
+RUN = "runs/fake_english-laptop-row0"
 
 
 def model_name(folder: str) -> str:

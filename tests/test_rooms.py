@@ -20,6 +20,7 @@ ROOMS = [
     "export",
     "main",
     "notebook",
+    "__init__",  # its door for users
 ]
 FOR_ALL = {
     "linalg",

@@ -36,7 +36,8 @@ class DropoutBits:
 
     def of_rows(self, block: slice, shape: tuple[int, int]) -> "DropoutBits":
         """Of the tokens of a block of rows, shaped (n, t)."""
-        return DropoutBits(self.token_M[block].reshape(shape), self.place_M[block].reshape(shape))
+        token_NxT, place_NxT = (x[block].reshape(shape) for x in (self.token_M, self.place_M))
+        return dataclasses.replace(self, token_M=token_NxT, place_M=place_NxT)
 
     def pairs(self, heads: int, layer: int) -> jax.Array:
         """Bits [n, heads, t, t] for the attention of rows, see `of_rows`."""
