@@ -19,10 +19,10 @@ pseudo-perplexity, where the model has a head: by default every seventh piece is
 (`--config.perplexity.passes=7`: all are masked once).
 
 Options: model (folders joined by +, where {language} stands for the language that a model reads and
-{seed} for a seed; by default the models of `run`), languages (joined by -), run (the workdir whose
-embedded languages, or whose held-out text, are read where `texts` names no files; by default that
-of the first command), row (names of `rows` joined by +; by default all models, and the first one
-with random weights), seeds (joined by +).
+{seed} for a seed; by default that of row 0 of `run`), languages (joined by -), run (the workdir
+whose embedded languages, or whose held-out text, are read where `texts` names no files; where no
+model is named, by default that of the first command), row (names of `rows` joined by +; `all`
+models and the first one with random weights, or `models` alone), seeds (joined by +).
 
 The default takes half a minute on two CPU cores; a model of 12 layers of 768 on 1,000 sentences in
 five languages some 8 minutes.
@@ -30,7 +30,7 @@ five languages some 8 minutes.
 
 import itertools
 import re
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 from ml_collections import ConfigDict
 
@@ -39,6 +39,7 @@ from xling_jax.evaluators.registry import OF_ENCODERS
 from xling_jax.runs import config_files
 
 RUN = "runs/fake_english-laptop-row0"
+SETS = ("all", "models")
 
 
 def model_name(folder: str) -> str:
@@ -47,42 +48,60 @@ def model_name(folder: str) -> str:
     parts = [re.sub(r"^row(.+)_seed.+$", r"\1", part) for part in PurePath(folder).parts]
     name = next((part for part in reversed(parts) if "{" not in part), "model")
     name = re.sub(r"\W+", "_", name).strip("_")
-    return name if name.isidentifier() else f"row{name}"
+    is_free = name.isidentifier() and not hasattr(ConfigDict, name) and name not in SETS
+    return name if is_free else f"row{name}"
+
+
+def folders(given: str) -> list[str]:
+    """Folders joined by +, which may be in their names too: a part that is no folder goes on with
+    the next one."""
+    found: list[str] = []
+    for part in given.split("+"):
+        before, brace, _ = (found[-1] if found else "").partition("{")
+        base = Path(before).expanduser()
+        if found and not (base.parent if brace else base).is_dir():
+            found[-1] += f"+{part}"
+        else:
+            found.append(part)
+    return found
 
 
 def get_config(argument: str | None = None) -> ConfigDict:
     """The experiment; `argument` chooses models, languages and where embedded ones are from."""
     options = config_files.parse_options(
-        argument, {"model": "", "languages": "en-fake", "run": RUN, "row": "all", "seeds": "0"}
+        argument, {"model": "", "languages": "en-fake", "run": "", "row": "all", "seeds": "0"}
     )
     languages = config_files.languages("languages", options["languages"])
-    given = options["model"] or f"{options['run']}/models/row0_seed{{seed}}/{{language}}"
+    run = options["run"] or ("" if options["model"] else RUN)
+    default = [f"{run}/models/row0_seed{{seed}}/{{language}}"]
+    given = folders(options["model"]) if options["model"] else default
     models: dict[str, str] = {}
-    for folder in given.split("+"):
+    for folder in given:
         name, number = model_name(folder), 2
         while name in models:
             name, number = f"{model_name(folder)}_{number}", number + 1
         models[name] = folder
-    config_files.require_free("models", models, dir(ConfigDict))
     rows = {name: name for name in models}
     random = {f"random_{name}": f"random[{name}]" for name in models}
+    if both := sorted(set(rows) & set(random)):
+        raise ValueError(f"model: {both[0]} is what random weights are called: rename the folder")
     pairs = ["_".join(pair) for pair in itertools.combinations(languages, 2)]
-    text = "" if options["model"] and options["run"] == RUN else SYNTHETIC
     config = ConfigDict(
         {
             "name": "evaluate",
             "languages": languages,
-            "run": options["run"],
+            "run": run,
             "models": models,
             "rows": rows | random,
-            "sets": {"all": (*rows, next(iter(random))), "models": tuple(rows)},
+            "sets": dict(zip(SETS, ((*rows, next(iter(random))), tuple(rows)), strict=True)),
             "row": options["row"],
             "seeds": config_files.integers("seeds", options["seeds"]),
-            "texts": dict.fromkeys(languages, text),
+            "texts": dict.fromkeys(languages, SYNTHETIC if run else ""),
             "dictionaries": dict.fromkeys(pairs, ""),
             "links": dict.fromkeys(pairs, ""),
             "sentences": 1000,
-            "evaluators": {"names": OF_ENCODERS, "layers": ()},
+            "measures": OF_ENCODERS,
+            "layers": (),
             "perplexity": {"masked_every": 7, "passes": 1},
             "devices": {"cpu": 0},
         }

@@ -1,6 +1,7 @@
 """The experiment evaluate: what it stores is what the experiments' own evaluators found of the same
 models, and the report shows it."""
 
+import itertools
 import json
 
 import bilingual_run
@@ -38,12 +39,10 @@ def test_models_of_fake_english_score_as_in_their_run(fake, tmp_path):
     workdir, options = fake
     table = Experiment(config(options), tmp_path).run()
     own, scores = found(workdir), found(tmp_path)
-    for row in "083":
-        for name, value in own[row, 0].items():
-            metric, _, rest = name.partition("_")
-            if metric in ("retrieval", "mrr") and rest[:1].isdigit():
-                of_pair = scores[f"row{row}", 0][f"{metric}_en-fake_{rest}"]
-                assert of_pair == pytest.approx(value, abs=1e-6), name
+    for row, name in itertools.product("083", ("retrieval_0", "retrieval_1_p5", "mrr_1")):
+        metric, _, rest = name.partition("_")
+        of_pair = scores[f"row{row}", 0][f"{metric}_en-fake_{rest}"]
+        assert of_pair == pytest.approx(own[row, 0][name], abs=1e-6), (row, name)
     assert {row for row, _ in scores} == {"row0", "row8", "row3", "random_row0"}
     random, trained = scores["random_row0", 0], scores["row0", 0]
     assert random["pseudo_perplexity"] > 1.2 * trained["pseudo_perplexity"] > 10
@@ -108,6 +107,8 @@ def test_files_are_read_with_dictionaries_and_links(bilingual, tmp_path):
     words, links = tmp_path / "words.txt", tmp_path / "links.txt"
     words.write_text("".join(f"{a}\t{b}\n" for a, b in embedded.pair("near").dictionary()[:40]))
     links.write_text("0-0 1p1\n" * 20)
+    blank = tmp_path / "blank.txt"
+    blank.write_text("\n".join(["", *sides[0]]) + "\n")
     model = f"{workdir}/models/rowdefault_seed{{seed}}/{{language}}"
     options = f"model={model},languages=en-near"
     fields = {
@@ -126,6 +127,7 @@ def test_files_are_read_with_dictionaries_and_links(bilingual, tmp_path):
     for changes, message in (
         ({**fields, "texts.near": ""}, "texts.near is empty: give a file"),
         ({**fields, "texts.near": "synthetic"}, "some are synthetic and some are not"),
+        ({**fields, "texts.en": str(blank), "texts.near": str(blank)}, "line 1 .* is blank"),
         ({**fields, "row": "other"}, "there is no model 'other'"),
         ({**fields, "dictionaries.en_near": "/no"}, "dictionaries.en_near: .*/no"),
         ({**fields, "models.default": "/no"}, "models.default: .*/no"),
@@ -135,6 +137,29 @@ def test_files_are_read_with_dictionaries_and_links(bilingual, tmp_path):
     files["near"].write_text("\n".join(sides[1][:20]) + "\n")
     with pytest.raises(ValueError, match="texts.en, texts.near: .* ends after 20 lines"):
         Experiment(config(options, **fields), tmp_path / "other")
+
+
+def test_folders_may_have_a_plus_and_names_are_apart(tmp_path):
+    for name in ("a+b", "c", "random_c"):
+        (tmp_path / name).mkdir()
+    made = config(f"model={tmp_path}/a+b+{tmp_path}/c")
+    assert dict(made.models) == {"a_b": f"{tmp_path}/a+b", "c": f"{tmp_path}/c"}
+    assert made.sets["all"] == ("a_b", "c", "random_a_b") and made.texts.en == ""
+    with pytest.raises(ValueError, match="random_c is what random weights are called"):
+        config(f"model={tmp_path}/c+{tmp_path}/random_c")
+
+
+def test_measures_belong_to_the_run_and_seeds_to_the_folder(fake, tmp_path):
+    workdir, _ = fake
+    options = f"model={workdir}/models/row0_seed{{seed}}/{{language}},run={workdir}"
+    only = {"row": "models", "measures": ("cka",)}
+    table = Experiment(config(options, **only), tmp_path).run()
+    assert "CKA" in table and "retr." not in table
+    with pytest.raises(ValueError, match="measures"):
+        Experiment(config(options, row="models", measures=("cka", "mrr")), tmp_path)
+    one = f"model={workdir}/models/row0_seed0/{{language}},run={workdir},seeds=0+1,row=models"
+    with pytest.raises(ValueError, match="put {seed} into its folder"):
+        Experiment(config(one), tmp_path / "seeds")
 
 
 def test_a_run_that_is_not_there_says_how_to_make_it(tmp_path):

@@ -213,8 +213,9 @@ def test_mu_is_the_mean_of_retrieval_and_translation_at_both_layers():
         assert metrics["retrieval_candidates"] == len(sentences("dev"))
 
 
-def test_devices_and_replicas_do_not_change_the_metrics():
-    several = evaluated(replicas=3, data=2)
+@pytest.mark.parametrize(("replicas", "data"), [(1, 8), (3, 2)])
+def test_devices_and_replicas_do_not_change_the_metrics(replicas, data):
+    several = evaluated(replicas, data)
     for row, metrics in evaluated().items():
         for name, value in metrics.items():
             assert several[row][name] == pytest.approx(value, rel=1e-5), (row, name)

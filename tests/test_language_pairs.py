@@ -7,6 +7,7 @@ import pytest
 from test_similarity import WORDS, model, states_of, text
 
 from xling_jax import evaluate
+from xling_jax.corpora.dictionaries import from_pairs
 from xling_jax.corpora.word_links import GoldLinks
 from xling_jax.evaluators import word_alignment
 from xling_jax.models import heads, stored
@@ -256,6 +257,48 @@ def test_folders_are_read_one_language_at_a_time(tmp_path):
     assert said[0] == "en: 5 sentences"
 
 
+def test_mu_is_of_the_models_depth_whatever_layers_are_asked_for():
+    texts = {"en": text(5), "de": text(5)}
+    models, known = {"en": model(), "de": model(seed=1)}, {("de", "en"): PAIRS}
+    whole = evaluate(models, texts, dictionaries=known)
+    some = evaluate(models, texts, names=("mu",), layers=(1, 0), dictionaries=known)
+    assert value(some, "mu") == value(whole, "mu") and set(some.metric) == {"mu"}
+    assert evaluate(models, texts, names=("mu",), layers=(0, 2), dictionaries=known).empty
+
+
+def test_words_that_cannot_be_written_do_not_count():
+    models = {"en": model(), "de": model(seed=1)}
+    texts = {"en": text(5), "de": text(5)}
+    more = [("собака", "狗"), *PAIRS, ("dog", "狗")]
+    scores = [
+        evaluate(models, texts, names=("words",), dictionaries={("en", "de"): pairs})
+        for pairs in (PAIRS, more)
+    ]
+    assert scores[0].equals(scores[1])
+    none = {("en", "de"): [("собака", "狗")]}
+    assert evaluate(models, texts, names=("words", "translation"), dictionaries=none).empty
+
+
+def test_links_may_be_given_in_either_direction():
+    lines = [line for line in text(60) if 1 < len(line.split()) < 12][:8]
+    turned = [" ".join(reversed(line.split())) for line in lines]
+    sizes = [len(line.split()) for line in lines]
+    gold = [GoldLinks([(n, size - 1 - n) for n in range(size // 2)]) for size in sizes]
+    back = [GoldLinks([(b, a) for a, b in links.sure]) for links in gold]
+    scores = [
+        evaluate(model(), {"en": lines, "de": turned}, names=("alignment_f1",), links=links)
+        for links in ({("en", "de"): gold}, {("de", "en"): back})
+    ]
+    assert scores[0].equals(scores[1]) and value(scores[0], "alignment_f1", layer=2) > 0.2
+
+
+def test_two_sentences_have_no_interval_of_cka_and_nothing_after_a_map():
+    states = {name: own[:, :2] for name, own in vectors().items()}
+    scores = evaluate(states)
+    assert not (scores.metric == "mapped").any()
+    assert scores[scores.metric == "cka"].low.isna().all()
+
+
 @pytest.mark.parametrize(
     "given, texts, options, message",
     [
@@ -263,6 +306,28 @@ def test_folders_are_read_one_language_at_a_time(tmp_path):
         ({"en": np.zeros((2, 3, 4)), "de": np.zeros((2, 2, 4))}, None, {}, "give as many of each"),
         ({"en": np.zeros((2, 3, 4)), "de": np.zeros((3, 3, 4))}, None, {}, "as many layers"),
         ("folder", None, {}, "texts: give sentences"),
+        ({"en": "folder", "de": "folder"}, None, {}, "texts: give sentences"),
+        ({"en": np.full((1, 3, 4), np.nan), "de": np.zeros((1, 3, 4))}, None, {}, "layer 0 of en"),
+        ({"en": model()}, {"en": WORDS, "de": WORDS}, {}, "there is none for de"),
+        ("model", {"en": WORDS, "de": [*WORDS[1:], " "]}, {}, "sentence 14 of de is empty"),
+        (
+            "model",
+            {"en": WORDS, "de": WORDS},
+            {"dictionaries": {("en", "de"): PAIRS, ("de", "en"): PAIRS}},
+            "in either direction",
+        ),
+        (
+            "model",
+            {"en": WORDS, "de": WORDS},
+            {"dictionaries": {("en", "de"): from_pairs(PAIRS, "en", "fr")}},
+            "it translates en into fr",
+        ),
+        (
+            "model",
+            {"en": WORDS, "de": WORDS},
+            {"links": {("en", "de"): [GoldLinks([])] * 99}},
+            "they are of 99 sentences",
+        ),
         ("/nowhere", {"en": WORDS, "de": WORDS}, {}, "/nowhere"),
         ("model", {"en": WORDS, "de": WORDS[:5]}, {}, "give as many of each"),
         ("model", {"en": WORDS, "de": WORDS}, {"layers": (9,)}, "the model has layers 0..2"),

@@ -18,13 +18,12 @@ class GoldLinks:
     possible: Links = dataclasses.field(default_factory=list)
 
 
-def read(path: str | os.PathLike[str], most: int | None = None) -> list[GoldLinks]:
+def read(path: str | os.PathLike[str]) -> list[GoldLinks]:
     """Reads a line of links for each pair of sentences, as fast_align and others write them,
     `0-0 1-2`; `1p2` is a possible link.
 
     Raises:
-      FileNotFoundError, ValueError: as `sources.lines`; or what is no link, whose line is named; or
-        there are links for more than `most` sentences.
+      FileNotFoundError, ValueError: as `sources.lines`; or what is no link, whose line is named.
     """
     found: list[GoldLinks] = []
     for number, line in sources.numbered(path):
@@ -41,6 +40,4 @@ def read(path: str | os.PathLike[str], most: int | None = None) -> list[GoldLink
         found.append(links)
     if not line:
         found.pop()  # what is behind the last line's end
-    if most is not None and len(found) > most:
-        raise ValueError(f"{path} has links for {len(found)} sentences, and there are {most}")
     return found

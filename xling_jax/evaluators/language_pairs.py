@@ -5,9 +5,9 @@
     scores.query("metric == 'retrieval' and layer == 8")
 
 Sentences with the same number translate each other. What is measured of two languages is what the
-experiments measure of theirs, by the same functions. An interval holds the middle 95 % of what the
-number is in samples of the sentences (or words), drawn with replacement as many as there are
-(bootstrap); those that are chosen among stay all.
+experiments measure of theirs, by the same functions. An interval is a bootstrap's: it holds the
+middle 95 % of what the number is over samples of the sentences (or words), each as large as the
+text and drawn with replacement. Translations are looked for among all sentences in every sample.
 """
 
 import dataclasses
@@ -28,6 +28,8 @@ from xling_jax.corpora.dictionaries import Dictionary
 from xling_jax.corpora.word_links import GoldLinks
 from xling_jax.evaluators import registry
 from xling_jax.evaluators.comparison import (
+    COMPARISONS,
+    Numbers,
     Parallel,
     Ranks,
     centred_ranks,
@@ -46,7 +48,7 @@ from xling_jax.models.text_model import TextModel
 SAMPLES, SEED = 1000, 0  # of an interval
 INTERVAL = 2.5, 97.5  # percent
 MASKED_EVERY = 7  # pieces, about the share that BERT is trained with
-MOST_RESAMPLED = 5000  # sentences, for an interval of CKA takes matrices of n x n
+RESAMPLED = range(20, 5001)  # sentences: an interval of CKA needs some, and matrices of n x n
 COLUMNS = ("metric", "languages", "layer", "part", "value", "low", "high")
 NAMES = registry.OF_ENCODERS
 
@@ -66,7 +68,7 @@ Words = Dictionary | str | os.PathLike[str] | Iterable[tuple[str, str]]
 
 @dataclasses.dataclass(frozen=True)
 class Score:
-    """A number, and what it is in each of some samples, float64 [S], if anybody asked."""
+    """A number, and what it is in each of some samples, float64 [S]; None without an interval."""
 
     value: float
     samples: np.ndarray | None = None
@@ -112,15 +114,17 @@ def _mean_score(values_N: np.ndarray) -> Score:
     return Score(float(values_N.mean()), _counts(len(values_N)) @ values_N / len(values_N))
 
 
-def _both_ways(hits: Sequence[np.ndarray]) -> Score:
+def _both_ways(directions: Sequence[np.ndarray]) -> Score:
     """The mean of two directions' shares, of items of their own."""
-    return Score.mean([_mean_score(each) for each in hits])
+    return Score.mean([_mean_score(each) for each in directions])
 
 
-@functools.partial(jax.jit, static_argnums=0)
-def _ranks(names: tuple[str, ...], pair_2xNxD: jax.Array) -> dict[str, Ranks]:
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def _compared(
+    ranked: tuple[str, ...], others: tuple[str, ...], pair_2xNxD: jax.Array
+) -> tuple[dict[str, Ranks], dict[str, Numbers]]:
     pair = Parallel(*pair_2xNxD)
-    return {name: RANKS[name](pair) for name in names}
+    return {x: RANKS[x](pair) for x in ranked}, {x: COMPARISONS[x](pair) for x in others}
 
 
 def _ranked(name: str, ranks: Ranks, with_mrr: bool) -> dict[tuple[str, str], Score]:
@@ -148,14 +152,20 @@ def compare_sentences(
     number = len(first_NxD)
     if sides[0].shape == sides[1].shape:
         ranked = names | ({"retrieval"} if "mrr" in names else set())
-        asked = tuple(name for name in RANKS if name in ranked and (name != "mapped" or number > 1))
-        for name, ranks in _ranks(asked, jnp.stack(sides)).items():
+        others = names & set(registry.names(registry.SENTENCES)) - RANKS.keys() - {"mrr", "cka"}
+        # Half of the sentences is searched after a map: one alone would always be found.
+        asked = tuple(name for name in RANKS if name in ranked and (name != "mapped" or number > 3))
+        of_ranks, numbers = _compared(asked, tuple(sorted(others)), jnp.stack(sides))
+        for name, ranks in of_ranks.items():
             found |= _ranked(name, ranks, name == "retrieval" and "mrr" in names)
+        for name, own in numbers.items():
+            found |= {(name, part.lstrip("_")): Score(float(x)) for part, x in own.items()}
     if "cka" in names:
         value, samples = float(cka.linear_cka(*sides)), None
-        if number <= MOST_RESAMPLED:
+        if number in RESAMPLED:
             drawn = np.asarray(cka.resampled_cka(*sides, jnp.asarray(_counts(number))))
-            samples = value + drawn - drawn.mean(dtype=np.float64)  # items drawn twice raise CKA
+            # What is drawn twice raises CKA: the samples keep their spread, not their mean.
+            samples = np.clip(value + drawn - drawn.mean(dtype=np.float64), 0, 1)
         found["cka", ""] = Score(value, samples)
     return {key: score for key, score in found.items() if key[0] in names}
 
@@ -187,35 +197,80 @@ def compare_links(counts_NxC: np.ndarray) -> Score:
     return Score(float(f1(counts_NxC.sum(0))), samples)
 
 
-def pseudo_perplexity(encoder: TextEncoder, texts: Sequence[str], every: int, passes: int) -> Score:
-    """exp of the mean loss of masked pieces; see `TextEncoder.masked_losses`."""
+def pseudo_perplexity(
+    encoder: TextEncoder, texts: Sequence[str], every: int, passes: int
+) -> Score | None:
+    """exp of the mean loss of masked pieces, see `TextEncoder.masked_losses`; None of none."""
     losses_N, counts_N = encoder.masked_losses(texts, every, passes)
+    if not counts_N.sum():
+        return None
     drawn = _counts(len(texts))
-    samples = np.exp((drawn @ losses_N) / np.maximum(drawn @ counts_N, 1))
-    return Score(float(np.exp(losses_N.sum() / max(counts_N.sum(), 1))), samples)
+    in_sample_S = drawn @ counts_N
+    samples = np.exp((drawn @ losses_N) / in_sample_S) if in_sample_S.all() else None
+    return Score(float(np.exp(losses_N.sum() / counts_N.sum())), samples)
+
+
+def _finite(language: str, layers: Sequence[int], states_LxNxD: np.ndarray) -> np.ndarray:
+    """The vectors; ValueError if one is a NaN or infinite."""
+    is_bad = ~np.isfinite(states_LxNxD).all(axis=(1, 2))
+    if is_bad.any():
+        raise ValueError(
+            f"layer {layers[is_bad.argmax()]} of {language}: a state is a NaN or infinite. Give a "
+            "model that has not diverged"
+        )
+    return states_LxNxD
 
 
 @dataclasses.dataclass
 class _Encoded:
     """What models make of texts, by language.
 
-    sentences: vectors [L, n, D]. words: those of dictionaries, each with its row among [L, W, D].
+    layers: whose vectors they are. depth: the last layer of the models. sentences: vectors
+    [L, n, D]. words: those of dictionaries, each with its row among [L, W, D].
     """
 
     layers: tuple[int, ...] = ()
+    depth: int = 0
     sentences: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
     words: dict[str, tuple[dict[str, int], np.ndarray]] = dataclasses.field(default_factory=dict)
 
-    def of_words(self, dictionary: Dictionary) -> tuple[Pairs, np.ndarray, np.ndarray]:
-        """A dictionary's pairs, and the vectors of its words alone."""
+    def add(
+        self, language: str, encoder: TextEncoder, sentences: Sequence[str], words: Sequence[str]
+    ) -> None:
+        """Encodes a language's sentences, and those of its words that the model can write."""
+        if self.layers and (self.layers, self.depth) != (
+            encoder.layers,
+            encoder.model.config.layers,
+        ):
+            raise ValueError(
+                f"the model of {language} has {encoder.model.config.layers} layers, others have "
+                f"{self.depth}: compare models of one depth"
+            )
+        self.layers, self.depth = encoder.layers, encoder.model.config.layers
+        self.sentences[language] = _finite(language, encoder.layers, encoder.sentences(sentences))
+        textless = encoder.model.textless
+        ids = zip(words, encoder.model.encode(words), strict=True)
+        written = {word: own for word, own in ids if len(own) and textless.isdisjoint(own.tolist())}
+        rows = {word: number for number, word in enumerate(written)}
+        self.words[language] = rows, encoder.means(list(written.values()))
+
+    def of_words(self, dictionary: Dictionary) -> tuple[Pairs, np.ndarray, np.ndarray] | None:
+        """A dictionary's pairs, and the vectors of its words alone; None without any pair that both
+        models can write."""
         languages = dictionary.source_language, dictionary.target_language
-        sides = [list(dictionary.entries), list(dictionary.reverse().entries)]
+        (first, first_LxWxD), (second, second_LxWxD) = (self.words[x] for x in languages)
+        known = dictionary.map(
+            lambda x: x if x in first else "", lambda y: y if y in second else ""
+        )
+        if not known.entries:
+            return None
+        sides = list(known.entries), list(known.reverse().entries)
         places = [{word: number for number, word in enumerate(own)} for own in sides]
-        vectors = []
-        for language, own in zip(languages, sides, strict=True):
-            rows, vectors_LxWxD = self.words[language]
-            vectors.append(vectors_LxWxD[:, [rows[word] for word in own]])
-        return Pairs.of(dictionary, *places), vectors[0], vectors[1]
+        return (
+            Pairs.of(known, *places),
+            first_LxWxD[:, [first[word] for word in sides[0]]],
+            second_LxWxD[:, [second[word] for word in sides[1]]],
+        )
 
 
 class _Reader:
@@ -226,7 +281,11 @@ class _Reader:
         self._last: dict[str, TextModel] = {}
 
     def __call__(self, language: str) -> TextModel:
-        given = self._given[language] if isinstance(self._given, Mapping) else self._given
+        given = self._given
+        if isinstance(given, Mapping):
+            if language not in given:
+                raise ValueError(f"model: there is none for {language}, which has a text")
+            given = given[language]
         if isinstance(given, TextModel):
             return given
         if language not in self._last:
@@ -240,7 +299,7 @@ def load(folder: str | os.PathLike[str], language: str) -> TextModel:
     return folders.load(Path(str(folder).replace("{language}", language)).expanduser(), language)
 
 
-def _require(texts: Mapping[str, Sequence], names: Sequence[str]) -> None:
+def _require(texts: Mapping[str, Sequence], names: Iterable[str]) -> None:
     """ValueError unless there are sentences to compare, and something known to measure."""
     if unknown := sorted(set(names) - set(NAMES)):
         raise ValueError(f"names: {unknown[0]!r} is not measured: choose from {', '.join(NAMES)}")
@@ -250,6 +309,13 @@ def _require(texts: Mapping[str, Sequence], names: Sequence[str]) -> None:
             f"texts of {numbers} sentences: give as many of each of at least two languages, two or "
             "more, where those with the same number translate each other"
         )
+    for language, own in texts.items():
+        for number, sentence in enumerate(own, 1):
+            if isinstance(sentence, str) and not sentence.strip():
+                raise ValueError(
+                    f"texts: sentence {number} of {language} is empty: leave it out, and its "
+                    "translations"
+                )
 
 
 def _of_states(states: States, layers: Sequence[int] | None) -> _Encoded:
@@ -261,21 +327,55 @@ def _of_states(states: States, layers: Sequence[int] | None) -> _Encoded:
     layers = tuple(range(depth) if layers is None else layers)
     if len(layers) != depth:
         raise ValueError(f"layers={layers}, and there are states of {depth}: name each of them")
-    return _Encoded(layers, {name: np.asarray(own) for name, own in states.items()})
+    own = {name: _finite(name, layers, np.asarray(each)) for name, each in states.items()}
+    return _Encoded(layers, max(layers), own)
 
 
-def _dictionaries(
-    given: Mapping[Pair, Words], texts: Mapping[str, object]
-) -> dict[Pair, Dictionary]:
-    found = {}
+def _in_order(pair: Pair, what: str, languages: Sequence[str], known: Iterable[Pair]) -> Pair:
+    """A pair in the languages' order; ValueError for a language without a text, or if the pair is
+    already known."""
+    if unknown := [language for language in pair if language not in languages]:
+        raise ValueError(f"{what} of {pair}: there is no text of {unknown[0]}")
+    first, second = sorted(pair, key=list(languages).index)
+    if first == second or (first, second) in known:
+        raise ValueError(f"{what} of {pair}: give one for two languages, in either direction")
+    return first, second
+
+
+def _dictionaries(given: Mapping[Pair, Words], languages: Sequence[str]) -> dict[Pair, Dictionary]:
+    """Dictionaries in the languages' order; ValueError for one that is of other languages."""
+    found: dict[Pair, Dictionary] = {}
     for pair, words in given.items():
-        if unknown := [language for language in pair if language not in texts]:
-            raise ValueError(f"dictionaries of {pair}: there is no text of {unknown[0]}")
+        ordered = _in_order(pair, "dictionaries", languages, found)
         if isinstance(words, str | os.PathLike):
             words = dictionary_files.read(words, *pair, lowercase=True)
         elif not isinstance(words, Dictionary):
             words = dictionary_files.from_pairs(list(words), *pair)
-        found[pair] = words
+        if (words.source_language, words.target_language) != tuple(pair):
+            raise ValueError(
+                f"dictionaries of {pair}: it translates {words.source_language} into "
+                f"{words.target_language}: name these languages"
+            )
+        found[ordered] = words if ordered == tuple(pair) else words.reverse()
+    return found
+
+
+def _links(
+    given: Mapping[Pair, Sequence[GoldLinks]], texts: Mapping[str, Sequence[str]]
+) -> dict[Pair, list[GoldLinks]]:
+    """Gold links in the languages' order; ValueError if they are more than the sentences."""
+    found: dict[Pair, list[GoldLinks]] = {}
+    for pair, links in given.items():
+        ordered = _in_order(pair, "links", tuple(texts), found)
+        if not 1 <= len(links) <= len(texts[pair[0]]):
+            raise ValueError(
+                f"links of {pair}: they are of {len(links)} sentences, and the texts have "
+                f"{len(texts[pair[0]])}: give them for the first ones, or for all"
+            )
+        if ordered != tuple(pair):
+            links = [GoldLinks([link[::-1] for link in own.sure],
+                               [link[::-1] for link in own.possible]) for own in links]  # fmt: skip
+        found[ordered] = list(links)
     return found
 
 
@@ -338,67 +438,63 @@ def evaluate(
       ValueError, FileNotFoundError: a model cannot be read, or texts, dictionaries or links do not
         fit together.
     """
+    names = tuple(names)
+    needed = {*names, *(("retrieval", "translation") if "mu" in names else ())}
     scores: Scores = {}
+    known: dict[Pair, Dictionary] = {}
     if texts is None:
-        if not isinstance(model, Mapping):
+        if not isinstance(model, Mapping) or any(
+            isinstance(own, str | os.PathLike | TextModel) for own in model.values()
+        ):
             raise ValueError("texts: give sentences that the model is to read")
-        _require({name: np.asarray(own)[0] for name, own in model.items()}, names)
-        encoded, known = _of_states(cast(States, model), layers), {}
+        encoded = _of_states(cast(States, model), layers)
+        _require({name: own[0] for name, own in encoded.sentences.items()}, names)
     else:
         _require(texts, names)
-        known, encoded = _dictionaries(dictionaries or {}, texts), _Encoded()
-        reader = _Reader(cast(Models, model))
+        known, gold = _dictionaries(dictionaries or {}, tuple(texts)), _links(links or {}, texts)
+        reader, encoded = _Reader(cast(Models, model)), _Encoded()
         for language, sentences in texts.items():
-            encoder = TextEncoder(reader(language), layers)
-            if encoded.layers and encoded.layers != encoder.layers:
-                raise ValueError(
-                    f"the model of {language} has layers 0..{encoder.layers[-1]}, others "
-                    f"0..{encoded.layers[-1]}: name with layers= those that are compared"
-                )
             say(f"{language}: {len(sentences):,} sentences")
-            encoded.layers = encoder.layers
-            encoded.sentences[language] = encoder.sentences(sentences)
-            if words := _words_of(language, known):
-                say(f"{language}: {len(words):,} words of dictionaries")
-                rows = {word: number for number, word in enumerate(words)}
-                encoded.words[language] = rows, encoder.sentences(words)
+            encoder = TextEncoder(reader(language), layers)
+            encoded.add(language, encoder, sentences, _words_of(language, known))
             if "pseudo_perplexity" in names and encoder.has_head:
                 say(f"{language}: pseudo-perplexity, {passes} of {masked_every} passes")
                 score = pseudo_perplexity(encoder, sentences, masked_every, passes)
-                scores["pseudo_perplexity", language, "", ""] = score
-        for pair, gold in (links or {}).items() if "alignment_f1" in names else ():
-            say(f"{'-'.join(pair)}: words in {len(gold):,} sentences with gold links")
+                scores |= {("pseudo_perplexity", language, "", ""): score} if score else {}
+            del encoder  # before the next model is read
+        for pair, own in gold.items() if "alignment_f1" in names else ():
+            say(f"{'-'.join(pair)}: words in {len(own):,} sentences with gold links")
             encoders = TextEncoder(reader(pair[0]), layers), TextEncoder(reader(pair[1]), layers)
-            counts = link_counts(encoders, (texts[pair[0]], texts[pair[1]]), gold)
-            for layer, of_layer in zip(encoded.layers, counts, strict=True):
-                scores["alignment_f1", "-".join(pair), layer, ""] = compare_links(of_layer)
+            if encoders[0].model.config.hidden == encoders[1].model.config.hidden:
+                counts = link_counts(encoders, (texts[pair[0]], texts[pair[1]]), own)
+                for layer, of_layer in zip(encoded.layers, counts, strict=True):
+                    scores["alignment_f1", "-".join(pair), layer, ""] = compare_links(of_layer)
+            del encoders
     for pair in itertools.combinations(encoded.sentences, 2):
         say(f"{'-'.join(pair)}: compared at {len(encoded.layers)} layers")
-        dictionary = next((own for both, own in known.items() if set(both) == set(pair)), None)
-        scores |= _pair_scores(pair, encoded, dictionary, names)
-    return frame(scores | _means(scores))
+        scores |= _pair_scores(pair, encoded, known.get(pair), needed)
+    wanted = {key: score for key, score in scores.items() if key[0] in names}
+    return frame(wanted | _means(wanted))
 
 
 def _pair_scores(
-    pair: Pair, encoded: _Encoded, dictionary: Dictionary | None, names: Sequence[str]
+    pair: Pair, encoded: _Encoded, dictionary: Dictionary | None, names: Iterable[str]
 ) -> Scores:
-    """Everything about two languages that vectors tell."""
+    """What can be measured of two languages by their vectors."""
     scores: Scores = {}
     languages = "-".join(pair)
-    if dictionary:
-        if dictionary.source_language != pair[0]:
-            dictionary = dictionary.reverse()
-        pairs, *words = encoded.of_words(dictionary)
+    words = dictionary and encoded.of_words(dictionary)
     for place, layer in enumerate(encoded.layers):
         first, second = (encoded.sentences[language][place] for language in pair)
         found = compare_sentences(first, second, names)
-        if dictionary:
-            found |= compare_words(words[0][place], words[1][place], pairs, names)
+        if words and first.shape == second.shape:
+            pairs, one, other = words
+            found |= compare_words(one[place], other[place], pairs, names)
         scores |= {(name, languages, layer, part): own for (name, part), own in found.items()}
     of_mu = [
         (name, languages, layer, "")
         for name in ("retrieval", "translation")
-        for layer in paper_layers(encoded.layers[-1])
+        for layer in paper_layers(encoded.depth)
     ]
     if "mu" in names and set(of_mu) <= set(scores):
         scores["mu", languages, "", ""] = Score.mean([scores[key] for key in of_mu])

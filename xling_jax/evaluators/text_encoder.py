@@ -51,13 +51,14 @@ def _add_words(config, layers, params, tokens_RxT, lengths_R, sums_LxWxD, slot_R
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1))
-def _masked_losses(config, every: int, params, tokens_RxT, lengths_R, first_R, mask_id):
+def _masked_losses(config, every: int, params, tokens_RxT, lengths_R, first_R, mask_id, is_text_V):
     """One pass of `TextEncoder.masked_losses`, from these pieces on: sums and numbers [R]."""
     most = -(-(tokens_RxT.shape[1] - SPECIAL) // every)
     place_RxM = 1 + first_R[:, None] + every * jnp.arange(most)
     is_there = place_RxM < lengths_R[:, None] - 1
     place_RxM = jnp.where(is_there, place_RxM, 0)
     row_Rx1 = jnp.arange(len(tokens_RxT))[:, None]
+    is_there &= is_text_V[tokens_RxT[row_Rx1, place_RxM]]
     masked = tokens_RxT.at[row_Rx1, jnp.where(is_there, place_RxM, tokens_RxT.shape[1])].set(
         mask_id, mode="drop"
     )
@@ -144,7 +145,7 @@ class TextEncoder:
         In a pass, every `every`-th piece of a sentence is masked, beginning with one that differs
         from sentence to sentence and from pass to pass; with as many passes each piece is masked
         once. Where `every` is at least a sentence's length, its pieces are masked one at a time, as
-        for Salazar et al. 2020.
+        for Salazar et al. 2020. Pieces that stand for no text, such as [UNK], are not masked.
 
         Returns:
           The sum of negative log-probabilities (nats) over the masked pieces of each sentence,
@@ -156,16 +157,18 @@ class TextEncoder:
         if not self.has_head:
             raise ValueError("the model cannot tell what is masked: it has no head, or no [MASK]")
         losses, counts = np.zeros(len(texts)), np.zeros(len(texts), np.int64)
-        ids = self.model.encode(texts)
+        ids, is_text = self.model.encode(texts), np.ones(self._config.vocabulary_size, bool)
+        is_text[list(self.model.textless)] = False
         for numbers, tokens, lengths in self._batches(ids):
             first = np.zeros(len(tokens), np.int32)
-            for number in range(passes):
+            for number in range(min(passes, every)):
                 first[: len(numbers)] = (numbers + number) % every
                 if (first >= lengths - SPECIAL).all():
                     continue
                 loss, count = _masked_losses(
-                    self._config, every, self._params, tokens, lengths, first, self.model.mask_id
-                )
+                    self._config, every, self._params, tokens, lengths, first,
+                    self.model.mask_id, is_text,
+                )  # fmt: skip
                 losses[numbers] += np.asarray(loss)[: len(numbers)]
                 counts[numbers] += np.asarray(count)[: len(numbers)]
         return losses, counts

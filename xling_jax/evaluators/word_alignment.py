@@ -31,8 +31,10 @@ def link_counts(
     """What `f1` needs of each sentence at each layer, float64 [L, n, 4]: predicted links that are
     possible, predicted links, sure links that are predicted, sure links.
 
+    Words stand between blanks: sentences are not normalised.
+
     Raises:
-      ValueError: a link to a word that a sentence does not have, counted as the model writes it.
+      ValueError: a link to a word that a sentence does not have.
     """
     counts = np.zeros((len(encoders[0].layers), len(gold), 4))
     for first in range(0, len(gold), AT_ONCE):

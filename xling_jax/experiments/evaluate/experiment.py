@@ -15,7 +15,6 @@ from xling_jax.experiments.evaluate import report, texts
 from xling_jax.experiments.evaluate.texts import EvaluationTexts
 from xling_jax.experiments.similarity.pairs import folders
 from xling_jax.models import folders as model_folders
-from xling_jax.models import heads
 from xling_jax.models.text_model import TextModel
 from xling_jax.runs import config_files, fields
 from xling_jax.runs.run import Planned, Run
@@ -76,6 +75,14 @@ class Experiment:
         self._encoders = config_files.chosen_rows(
             config, functools.partial(parse, models=config.models)
         )
+        for encoder in self._encoders:
+            if len(config.seeds) > 1 and not (
+                encoder.is_random or "{seed}" in config.models[encoder.model]
+            ):
+                raise ValueError(
+                    f"seeds={tuple(config.seeds)}: models.{encoder.model} is the same for all: put "
+                    "{seed} into its folder, or give one seed"
+                )
         self._folders = folders(config.models, config.seeds)
         self._run = Run(workdir, report.write)
         self._texts = texts.read(config)
@@ -101,10 +108,7 @@ class Experiment:
     def _load(self, encoder: Encoder, seed: int, language: str) -> TextModel:
         with errors.in_field(f"models.{encoder.model}"):
             model = model_folders.load(self._folder(encoder, seed, language), language)
-        if not encoder.is_random:
-            return model
-        drawn = heads.initial_params(model.config, _SEED + seed)
-        return dataclasses.replace(model, params={name: drawn[name] for name in model.params})
+        return model.randomized(_SEED + seed) if encoder.is_random else model
 
     def run(self) -> str:
         """Evaluates what is missing, writes the report, returns the table; errors as those of
@@ -144,8 +148,8 @@ class Evaluation:
         scores = language_pairs.evaluate(
             self.load,
             given.sentences,
-            names=config.evaluators.names,
-            layers=config.evaluators.layers or None,
+            names=config.measures,
+            layers=config.layers or None,
             dictionaries=given.dictionaries,
             links=given.links,
             masked_every=config.perplexity.masked_every,

@@ -5,4 +5,4 @@ from xling_jax.evaluators import registry
 from xling_jax.runs import fields
 
 _METRIC = schema.choice("a metric", *registry.OF_ENCODERS)
-FIELDS = fields.read(__file__, names=schema.several("what is measured", _METRIC, apart=True))
+FIELDS = fields.read(__file__, measures=schema.several("what is measured", _METRIC, apart=True))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
-from xling_jax.evaluators.registry import OF_ENCODERS
+from xling_jax.evaluators.registry import EVALUATORS, OF_ENCODERS
 from xling_jax.files import write_beside
 from xling_jax.report import figures, page, table
 from xling_jax.report.figures import Card, Gallery, Line
@@ -21,11 +22,17 @@ from xling_jax.report.table import Column, Table, score, share
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-RANKED_BY = ("retrieval", "cka", "words", "alignment_f1")  # the first of them that there is
+# What models are ranked by: the first of these that all have.
+RANKED_BY = ("retrieval", "mrr", "csls", "centred", "mapped", "cka", "words", "alignment_f1")
 _CURVES = {
     "retrieval": "retrieval", "centred": "centred", "csls": "CSLS", "mapped": "after a map",
     "cka": "CKA", "words": "words", "alignment_f1": "alignment F1",
 }  # fmt: skip
+_CURVES |= {
+    name: each.heading or each.title
+    for name, each in EVALUATORS.items()
+    if name in OF_ENCODERS and each.layers and name not in ("mrr", "translation", *_CURVES)
+}
 _MAPS = {"retrieval": "Sentence retrieval", "cka": "CKA"}
 _CELL = 0.42  # inches
 _ACROSS = 5  # layers of a figure side by side
@@ -34,10 +41,9 @@ _ACROSS = 5  # layers of a figure side by side
 def write(workdir: Path) -> str:
     """Writes the report of a run, ended or not; returns the tables of models and pairs as text."""
     run = Run(workdir)
-    rows = [row for row in run.rows.values() if row.metrics]
-    ranked = sorted(rows, key=lambda row: -_best(row)[1])
+    by, ranked = _ranked(run)
     models, pairs = _models(run, ranked), _pairs(ranked)
-    said, gallery = _texts(run, ranked), Gallery(workdir / "report" / "figures")
+    said, gallery = _texts(run, by, ranked), Gallery(workdir / "report" / "figures")
     layers = [_layers(ranked, metric, title) for metric, title in _CURVES.items()]
     layers = [each for each in layers if each.lines]
     shown = models.those_present(said["Notes"]), pairs.those_present()
@@ -59,134 +65,156 @@ def write(workdir: Path) -> str:
     return page.write(run, page.progress(run), sections, shown)
 
 
-def _best(row: Row) -> tuple[int, float, str]:
-    """The layer at which a row does best on the average, how well, and by which metric."""
-    for name in RANKED_BY:
-        if found := by_layer(row.metrics, name):
-            layer = max(found, key=lambda layer: (found[layer].mean, -layer))
-            return layer, found[layer].mean, name
-    return 0, float("nan"), ""
+@dataclass(frozen=True)
+class Model:
+    """A row with its numbers, and the layer at which it is best; None if it is not ranked.
+
+    numbers: by name, with their spread over seeds or, where no row has several, half the width of
+    their intervals.
+    """
+
+    row: Row
+    layer: int | None
+    numbers: Mapping[str, Measure]
+
+    @property
+    def name(self) -> str:
+        return self.row.name
+
+    @property
+    def pairs(self) -> list[str]:
+        """The pairs of languages that it has numbers of."""
+        found = (decoded(name).language for name in self.numbers)
+        return list(dict.fromkeys(name for name in found if "-" in name))
 
 
-def _measure(row: Row, name: str, pair: str = "", layer: int | str = "") -> Measure | None:
-    """A number with its spread over seeds or, of a single seed, half the width of its interval."""
-    found = row.metrics.get(str(Metric(name, pair, layer)))
-    limits = [row.metrics.get(str(Metric(name, pair, layer, end))) for end in ("low", "high")]
-    if found is None or found.sd is not None or None in limits:
-        return found
-    low, high = (limit.mean for limit in limits if limit)
-    return replace(found, sd=(high - low) / 2)
+def _ranked(run: Run) -> tuple[str, list[Model]]:
+    """By which metric models are ranked, "" for none, and the models, the best one first."""
+    rows = [row for row in run.rows.values() if row.metrics]
+    has_seeds = any(len(row.seeds) > 1 for row in rows)
+    by = next((x for x in RANKED_BY if all(by_layer(row.metrics, x) for row in rows)), "")
+    found = []
+    for row in rows:
+        layers = by_layer(row.metrics, by)
+        best = max(layers, key=lambda layer: (layers[layer].mean, -layer), default=None)
+        numbers = row.metrics if has_seeds else _with_intervals(row.metrics)
+        found.append((layers[best].mean if best is not None else 0, Model(row, best, numbers)))
+    return by, [model for _, model in sorted(found, key=lambda each: -each[0])]
 
 
-def _cells(row: Row, pair: str = "") -> dict[str, Measure]:
-    """Everything at the row's best layer, of a pair or of the mean over all."""
-    layer, _, by = _best(row)
-    found = {"layer": Measure(layer)} if by else {}
+def _with_intervals(metrics: Mapping[str, Measure]) -> dict[str, Measure]:
+    found = dict(metrics)
+    for name, measure in metrics.items():
+        low, high = (metrics.get(f"{name}_{end}") for end in ("low", "high"))
+        if low and high:
+            found[name] = replace(measure, sd=(high.mean - low.mean) / 2)
+    return found
+
+
+def _cells(model: Model, pair: str = "") -> dict[str, Measure]:
+    """Everything at the model's best layer, of a pair or of the mean over all."""
+    found = {"layer": Measure(model.layer)} if model.layer is not None else {}
     for name in OF_ENCODERS:
-        at = "" if name in ("mu", "pseudo_perplexity") else layer
-        if measure := _measure(row, name, pair, at):
-            found[name] = measure
+        layer = model.layer if EVALUATORS[name].layers else ""
+        key = str(Metric(name, pair, layer)) if layer is not None else ""
+        if key in model.numbers:
+            found[name] = model.numbers[key]
     if {"centred", "retrieval"} <= set(found):
         found["gain"] = replace(minus(found["centred"], found["retrieval"]), sd=None)
     return found
 
 
-def _models(run: Run, ranked: Sequence[Row]) -> Table:
+def _columns() -> list[Column]:
+    """Those of `tables.csv`, and what else is measured of encoders."""
+    own = table.columns(__file__, "models")
+    known = {column.metric for column in own} | {"translation"}
+    return own + [Column.of(name) for name in OF_ENCODERS if name not in known]
+
+
+def _models(run: Run, ranked: Sequence[Model]) -> Table:
     """A line a model, the best one first; those that are not evaluated yet follow."""
-    waiting = [row for row in run.rows.values() if not row.metrics]
-    lines = [replace(table.row_line(run, row), cells=_cells(row)) for row in (*ranked, *waiting)]
-    columns = table.columns(__file__, "models")
+    lines = [replace(table.row_line(run, each.row), cells=_cells(each)) for each in ranked]
+    lines += [table.row_line(run, row) for row in run.rows.values() if not row.metrics]
     return Table(
-        "models", "Models", "means over pairs of languages at the best layer", columns, lines
+        "models", "Models", "means over pairs of languages at the best layer", _columns(), lines
     )
 
 
-def _pairs(ranked: Sequence[Row]) -> Table:
+def _pairs(ranked: Sequence[Model]) -> Table:
     lines = [
-        table.Line(row.name, pair, _cells(row, pair)) for row in ranked for pair in _names(row)
+        table.Line(model.name, pair, _cells(model, pair))
+        for model in ranked
+        for pair in model.pairs
     ]
-    columns = [column for column in table.columns(__file__, "models") if column.metric != "layer"]
+    columns = [column for column in _columns() if column.metric != "layer"]
     return Table("pairs", "Pairs of languages", "at the model's best layer", columns, lines)
 
 
-def _names(row: Row) -> list[str]:
-    """The pairs that a row has numbers of."""
-    found = (decoded(name).language for name in row.metrics)
-    return list(dict.fromkeys(name for name in found if "-" in name))
-
-
-def _layers(ranked: Sequence[Row], metric: str, title: str) -> Table:
+def _layers(ranked: Sequence[Model], metric: str, title: str) -> Table:
     lines = []
-    for row in ranked:
-        found = by_layer(row.metrics, metric)
-        cells = {f"L{layer}": _measure(row, metric, layer=layer) for layer in found}
-        if cells:
-            known = {name: own for name, own in cells.items() if own}
-            lines.append(table.Line(row.name, row.description, known))
+    for model in ranked:
+        if cells := {f"L{n}": own for n, own in by_layer(model.numbers, metric).items()}:
+            lines.append(table.Line(model.name, model.row.description, cells))
     names = sorted({name for line in lines for name in line.cells}, key=lambda name: int(name[1:]))
     columns = [Column(name, name, share) for name in names]
     heading = title[0].upper() + title[1:]
     return Table(f"layers_{metric}", heading, "by layer, means over pairs", columns, lines)
 
 
-def _texts(run: Run, ranked: Sequence[Row]) -> dict[str, list[str]]:
-    measures = {decoded(name).name for row in ranked for name in row.metrics}
-    by = next((each for row in ranked if (each := _best(row)[2])), "")
+def _texts(run: Run, by: str, ranked: Sequence[Model]) -> dict[str, list[str]]:
+    measures = {decoded(name).name for model in ranked for name in model.numbers}
     return written(
         __file__,
         measures=measures,
-        layer_from={"retrieval": "retrieval", "cka": "CKA", "words": "word translation",
-                    "alignment_f1": "alignment"}.get(by, ""),
-        has_seeds=any(len(row.seeds) > 1 for row in ranked),
-        has_intervals=any(name.endswith("_low") for row in ranked for name in row.metrics),
+        layer_from=EVALUATORS[by].title if by else "",
+        has_seeds=any(len(model.row.seeds) > 1 for model in ranked),
+        has_intervals=any(name.endswith("_low") for model in ranked for name in model.numbers),
         masked_every=f"{run.setting('perplexity', 'masked_every') or 0:.0f}",
     )  # fmt: skip
 
 
-def _curve(row: Row, metric: str, pair: str = "") -> Curve | None:
-    layers = by_layer(row.metrics, metric, pair)
-    found = [_measure(row, metric, pair, layer) for layer in layers]
-    known = [each for each in found if each]
-    if not known:
-        return None
-    return Curve(list(layers), [each.mean for each in known], [each.sd or 0.0 for each in known])
+def _curve(model: Model, metric: str, pair: str = "") -> Curve | None:
+    found = by_layer(model.numbers, metric, pair)
+    values = list(found.values())
+    curve = Curve(list(found), [x.mean for x in values], [x.sd or 0.0 for x in values])
+    return curve if found else None
 
 
-def _lines(rows: Sequence[tuple[str, Row, str]]) -> list[Line]:
-    """A line for each (label, row, pair)."""
+def _lines(models: Sequence[tuple[str, Model, str]]) -> list[Line]:
+    """A line for each (label, model, pair)."""
     found = []
-    for number, (label, row, pair) in enumerate(rows):
-        curves = {name: curve for name in _CURVES if (curve := _curve(row, name, pair))}
+    for number, (label, model, pair) in enumerate(models):
+        curves = {name: curve for name in _CURVES if (curve := _curve(model, name, pair))}
         if curves:
             found.append(Line(label, number, curves))
     return found
 
 
-def _curves(gallery: Gallery, ranked: Sequence[Row]) -> list[Card]:
-    lines = _lines([(row.name, row, "") for row in ranked])
+def _curves(gallery: Gallery, ranked: Sequence[Model]) -> list[Card]:
+    lines = _lines([(model.name, model, "") for model in ranked])
     return gallery.curves("layers", "Scores by layer", lines, _CURVES, "layer")
 
 
-def _pair_curves(gallery: Gallery, ranked: Sequence[Row]) -> list[Card]:
+def _pair_curves(gallery: Gallery, ranked: Sequence[Model]) -> list[Card]:
     """A figure for each model with several pairs."""
     cards = list[Card]()
-    for row in ranked:
-        if len(_names(row)) > 1:
-            lines = _lines([(pair, row, pair) for pair in _names(row)])
-            alt = f"{row.name}: scores of pairs by layer"
-            cards += gallery.curves(f"pairs_{row.name}", alt, lines, _CURVES, "layer")
+    for model in ranked:
+        if len(model.pairs) > 1:
+            lines = _lines([(pair, model, pair) for pair in model.pairs])
+            alt = f"{model.name}: scores of pairs by layer"
+            cards += gallery.curves(f"pairs_{model.name}", alt, lines, _CURVES, "layer")
     return cards
 
 
-def _matrix(row: Row, metric: str, layer: int, names: Sequence[str]) -> np.ndarray:
+def _matrix(model: Model, metric: str, layer: int, names: Sequence[str]) -> np.ndarray:
     """Numbers of all pairs [n, n], NaN where there is none; of retrieval, who asks is the row."""
     found = np.full((len(names), len(names)), np.nan)
     for (i, first), (j, second) in itertools.combinations(enumerate(names), 2):
         for place, part in (((i, j), "forward"), ((j, i), "backward")):
             part = part if metric == "retrieval" else ""
             name = str(Metric(metric, f"{first}-{second}", layer, part))
-            if name in row.metrics:
-                found[place] = row.metrics[name].mean
+            if name in model.numbers:
+                found[place] = model.numbers[name].mean
     return found
 
 
@@ -220,16 +248,18 @@ def heat(
         return figure
 
 
-def _maps(gallery: Gallery, ranked: Sequence[Row], run: Run) -> list[Card]:
+def _maps(gallery: Gallery, ranked: Sequence[Model], run: Run) -> list[Card]:
     names = run.names("languages")
     cards = list[Card]()
-    for row, (metric, title) in itertools.product(ranked if len(names) > 2 else (), _MAPS.items()):
-        layers = by_layer(row.metrics, metric)
-        values = {layer: _matrix(row, metric, layer, names).tolist() for layer in layers}
+    for model, (metric, title) in itertools.product(
+        ranked if len(names) > 2 else (), _MAPS.items()
+    ):
+        layers = by_layer(model.numbers, metric)
+        values = {layer: _matrix(model, metric, layer, names).tolist() for layer in layers}
         if values:
-            heading = f"{row.name}: {title}"
+            heading = f"{model.name}: {title}"
             cards += gallery.card(
-                f"{metric}_{row.name}", heading, heat, heading, names, values, wide=True
+                f"{metric}_{model.name}", heading, heat, heading, names, values, wide=True
             )
     return cards
 
@@ -256,28 +286,25 @@ def tree(title: str, names: Sequence[str], similarity: Sequence[Sequence[float]]
         return figure
 
 
-def _trees(gallery: Gallery, ranked: Sequence[Row], run: Run) -> list[Card]:
+def _trees(gallery: Gallery, ranked: Sequence[Model], run: Run) -> list[Card]:
     names = run.names("languages")
     cards = list[Card]()
-    for row in ranked if len(names) > 2 else ():
-        layer, *_ = _best(row)
-        similarity = _matrix(row, "cka", layer, names)
+    for model in ranked if len(names) > 2 else ():
+        similarity = _matrix(model, "cka", model.layer or 0, names)
         if not np.isnan(similarity[np.triu_indices(len(names), 1)]).any():
-            title = f"{row.name}, L{layer}"
-            cards += gallery.card(
-                f"tree_{row.name}", title, tree, title, names, similarity.tolist()
-            )
+            title = f"{model.name}, L{model.layer or 0}"
+            inputs = title, names, similarity.tolist()
+            cards += gallery.card(f"tree_{model.name}", title, tree, *inputs)
     return cards
 
 
 def _write_all(run: Run) -> None:
     """Every number of every row and seed, a line each: `tables/scores.csv`."""
-    header = "row,seed,metric,languages,layer,part,value"
     lines = [
-        f"{replica.row},{replica.seed},{said.name},{said.language},{said.layer},{said.part},{value:.6g}"
+        (replica.row, replica.seed, *decoded(name), f"{value:.6g}")
         for replica in run.replicas
         for name, value in replica.metrics.items()
-        for said in (decoded(name),)
     ]
-    path = run.workdir / "report" / "tables" / "scores.csv"
-    write_beside(path, "\n".join([header, *lines]) + "\n")
+    columns = ["row", "seed", "metric", "languages", "layer", "part", "value"]
+    text = pd.DataFrame(lines, columns=columns).to_csv(index=False, lineterminator="\n")
+    write_beside(run.workdir / "report" / "tables" / "scores.csv", text)

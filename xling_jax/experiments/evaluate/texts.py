@@ -2,14 +2,16 @@
 
 import collections
 import dataclasses
+import hashlib
 import itertools
+import json
 from pathlib import Path
 from typing import Any
 
 import ml_collections
 
 from xling_jax import errors
-from xling_jax.corpora import dictionaries, text, word_links
+from xling_jax.corpora import dictionaries, sources, text, word_links
 from xling_jax.corpora.dictionaries import Dictionary
 from xling_jax.corpora.sources import SYNTHETIC
 from xling_jax.corpora.word_links import GoldLinks
@@ -66,7 +68,23 @@ def read(config: ml_collections.ConfigDict) -> EvaluationTexts:
             found.manifest.append(store.hashed(path, "-".join(pair), "links", field))
             with errors.in_field(field):
                 found.links[pair] = word_links.read(path)[:most]
+                for language in pair:
+                    _require_no_blank_lines(given[language], language)
     return found
+
+
+def _require_no_blank_lines(source: str, language: str) -> None:
+    """ValueError if a text has any: links are counted by lines."""
+    if source == SYNTHETIC:
+        return
+    blank = False
+    for number, line in enumerate(sources.lines(sources.Chunk(source)), 1):
+        if blank:
+            raise ValueError(
+                f"texts.{language}: line {number - 1} of {source} is blank, and links belong to "
+                "lines: remove it, and its translations and links"
+            )
+        blank = not text.clean(line)
 
 
 def _of_files(given: dict[str, str], number: int) -> EvaluationTexts:
@@ -112,7 +130,7 @@ def _of_run(config: ml_collections.ConfigDict, languages: tuple[str, ...]) -> Ev
                 for x in (first, other)
             )
             sentences[first], sentences[other] = one, two
-    return EvaluationTexts(sentences, known, {}, [_run_entry(embedded.fingerprint)])
+    return EvaluationTexts(sentences, known, {}, _manifest(sentences, known))
 
 
 def _of_fake_english(
@@ -132,9 +150,19 @@ def _of_fake_english(
     known = {
         pair: dictionaries.from_pairs(words, *pair) for pair in itertools.combinations(languages, 2)
     }
-    manifest = [_run_entry(stored["fingerprint"])]
-    return EvaluationTexts(dict.fromkeys(languages, sentences), known, {}, manifest)
+    every = dict.fromkeys(languages, sentences)
+    return EvaluationTexts(every, known, {}, _manifest(every, known))
 
 
-def _run_entry(fingerprint: str) -> dict[str, str]:
-    return {"source": "run", "language": "", "field": "run", "sha256": fingerprint}
+def _manifest(
+    sentences: dict[str, list[str]], known: dict[Pair, Dictionary]
+) -> list[dict[str, str]]:
+    """A hash of each language's text, with the dictionaries from it."""
+    found = []
+    for language, lines in sentences.items():
+        own = [
+            list(dictionary.triples) for pair, dictionary in known.items() if pair[0] == language
+        ]
+        digest = hashlib.sha256(json.dumps([lines, own]).encode()).hexdigest()
+        found.append({"source": "run", "language": language, "field": "run", "sha256": digest})
+    return found

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from xling_jax import errors
 from xling_jax.models import folders as model_folders
-from xling_jax.models import heads
 from xling_jax.models.text_model import TextModel
 
 _SIDE = re.compile(r"(?:(random)\[)?([\w.-]+)(?(1)\])")
@@ -75,5 +74,4 @@ def load(side: Side, place: int, models: Mapping[str, str], language: str, seed:
     if not side.is_random:
         return model
     # Seeds of training are below 2^32, and the two sides must not be the same encoder.
-    drawn = heads.initial_params(model.config, 2**32 + 2 * seed + place)
-    return dataclasses.replace(model, params=drawn)
+    return model.randomized(2**32 + 2 * seed + place)
