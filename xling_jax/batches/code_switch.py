@@ -62,11 +62,15 @@ class PieceDictionary:
         languages translate a word, their shares are equal. A capitalised word that is no entry
         itself has the translations of its lower-case form, capitalised.
 
-        dictionaries: of one source language, each into another language. encode: for each language,
-        words to ids of the joint vocabulary, with the leading "▁" (`Pieces.encode`, and what then
-        maps the ids). starts: bool [V], which ids begin a word, see `word_starts`.
-        ValueError: several source languages, a target language twice, a language without an
-        encoding, or nothing is left.
+        Args:
+          dictionaries: of one source language, each into another language.
+          encode: for each language, words to ids of the joint vocabulary, with the leading "▁"
+            (`Pieces.encode`, and what then maps the ids).
+          starts: bool [V], which ids begin a word, see `word_starts`.
+
+        Raises:
+          ValueError: several source languages, a target language twice, a language without an
+            encoding, or nothing is left.
         """
         source = common_source(dictionaries)
         if missing := {source, *(x.target_language for x in dictionaries)}.difference(encode):
@@ -122,10 +126,11 @@ def switch(
     A word runs from an id that begins one to the next such id, special token (an id below 5) or the
     block's end. A translation that equals the word changes nothing and does not count.
 
-    seed_parts: integers from 0 that name the block: (seed, language, epoch, block). The random
-    numbers depend on them and the place in the block alone. probability: with which each word of
-    the dictionary is chosen. most: where more than floor(most * words) are chosen, a random subset
-    of so many is kept.
+    Args:
+      seed_parts: integers from 0 that name the block: (seed, language, epoch, block). The random
+        numbers depend on them and the place in the block alone.
+      probability: with which each word of the dictionary is chosen.
+      most: where more than floor(most * words) are chosen, a random subset of so many is kept.
     """
     tokens = np.ascontiguousarray(tokens, np.int32)
     words, changes = _draw(tokens, dictionary, 0, seed_parts, probability)
@@ -154,9 +159,10 @@ def switch_window(
     made in any order and process, and each epoch draws anew. With epoch 0 always, a word has the
     same draw in every window; only where windows are cut differently may `most` keep others.
 
-    read: gives int [n] of the stream for (start, n), going on with its beginning at its end. start,
-    length: the window's first token, and its size. seed_parts: integers from 0 that name the
-    stream: (seed, language, epoch).
+    Args:
+      read: gives int [n] of the stream for (start, n), going on with its beginning at its end.
+      start, length: the window's first token, and its size.
+      seed_parts: integers from 0 that name the stream: (seed, language, epoch).
     """
     number = length
     while True:

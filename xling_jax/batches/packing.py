@@ -227,11 +227,15 @@ def choose_layout(
 ) -> Layout:
     """The layout with the fewest rows into which every tried shuffle of each pass fits.
 
-    lengths: int [S], places each sentence takes. passes: int [n] each, the sentences of every kind
-    of pass over the text that it must serve. sentences, shards, attend_padding: see `Layout`.
-    row_lengths: row lengths to use; one of the longest sentence is added where it is missing.
-    divisor: of the number of rows of each block; the shards divide it.
-    ValueError: a step's sentences cannot be divided among the shards.
+    Args:
+      lengths: int [S], places each sentence takes.
+      passes: int [n] each, the sentences of every kind of pass over the text that it must serve.
+      sentences, shards, attend_padding: see `Layout`.
+      row_lengths: row lengths to use; one of the longest sentence is added where it is missing.
+      divisor: of the number of rows of each block; the shards divide it.
+
+    Raises:
+      ValueError: a step's sentences cannot be divided among the shards.
     """
     if sentences % shards:
         below = sentences - sentences % shards

@@ -116,16 +116,23 @@ def prepare(
     """Makes the token files of a language, or opens them if they are there and unchanged.
 
     They lie in a folder of their own below `folder`, named by everything that decides them. A run
-    that was stopped goes on where it was; one process at a time may prepare a language. The files
-    are the same whatever the number of processes. Memory holds, in each process, about the
+    that was stopped goes on where it was; one process at a time may prepare a language. The
+    files are the same whatever the number of processes. Memory holds, in each process, about the
     vocabulary, the dictionaries of normalisation, and some thousand sentences.
 
-    given: the text, one source after the other. encoding: what becomes of it. folder: where
-    prepared texts are. limit: keep the first `limit` sentences (counted as `encoding` cuts them).
-    processes: how many work at once. chunk_bytes: text that becomes one file. A compressed source
-    is one file as a whole. say: takes a line of progress now and then.
-    FileNotFoundError: a source is no file. ValueError: no text, fewer sentences than `limit`, a
-    source that cannot be read (see `corpora.sources`), or a process ended from outside.
+    Args:
+      given: the text, one source after the other.
+      encoding: what becomes of it.
+      folder: where prepared texts are.
+      limit: keep the first `limit` sentences (counted as `encoding` cuts them).
+      processes: how many work at once.
+      chunk_bytes: text that becomes one file. A compressed source is one file as a whole.
+      say: takes a line of progress now and then.
+
+    Raises:
+      FileNotFoundError: a source is no file.
+      ValueError: no text, fewer sentences than `limit`, a source that cannot be read (see
+        `corpora.sources`), or a process ended from outside.
     """
     key = _key(given, encoding, limit, chunk_bytes)
     own = Path(folder) / f"{re.sub('[^a-zA-Z0-9-]', '_', encoding.language)}-{key[:16]}"

@@ -165,9 +165,11 @@ def make(
 ) -> Setting:
     """The values of a row.
 
-    learning_rate: peak, where the row does not name its own. max_length: places a sentence may
-    take; what lang-pos offsets positions by. shift: ids between a special token of one language and
-    the next one's own. neighbours: int32 [V, N], see `Setting`.
+    Args:
+      learning_rate: peak, where the row does not name its own.
+      max_length: places a sentence may take; what lang-pos offsets positions by.
+      shift: ids between a special token of one language and the next one's own.
+      neighbours: int32 [V, N], see `Setting`.
     """
     own_positions = "lang-pos" in modifications
     knn = [KNN[name] for name in KNN if name in modifications]

@@ -118,8 +118,10 @@ def plan(batches_KxB: np.ndarray, examples: Examples, layout: TaskLayout) -> Tas
     """Deals the examples of each batch out to shards, as evenly as may be, and packs their rows,
     longest first.
 
-    batches_KxB: numbers of examples, NONE at filling. examples: that they are. layout: with room
-    for all of them.
+    Args:
+      batches_KxB: numbers of examples, NONE at filling.
+      examples: that they are.
+      layout: with room for all of them.
     """
     *dealt, lengths_GxN = _deal(batches_KxB, examples, layout.shards, layout.rows)
     packed_GxN, begin_GxN = packing.pack(lengths_GxN, layout.length)

@@ -71,8 +71,11 @@ def write_shard(
 ) -> Shard:
     """Writes a file of the stream, and beside it what `read_shard` compares it with.
 
-    path: of the file. parts, dtype: see `write_tokens`. text: hashes the text; asked, as is
-    `counts`, when all parts are written. counts: sentences, words and unknown.
+    Args:
+      path: of the file.
+      parts, dtype: see `write_tokens`.
+      text: hashes the text; asked, as is `counts`, when all parts are written.
+      counts: sentences, words and unknown.
     """
     tokens = write_tokens(path, parts, dtype)
     size, digest = path.stat().st_size, sha256(path)

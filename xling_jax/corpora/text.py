@@ -45,9 +45,14 @@ def read(
 ) -> Text:
     """Reads a text without its blank lines, or its first `limit` sentences.
 
-    source: see `sources.Source`; a file has a sentence or verse a line. language: its name. split:
-    cuts every line into sentences. limit: counted after the cut.
-    FileNotFoundError, ValueError: as `sources.lines`; or no text, or less than `limit`.
+    Args:
+      source: see `sources.Source`; a file has a sentence or verse a line.
+      language: its name.
+      split: cuts every line into sentences.
+      limit: counted after the cut.
+
+    Raises:
+      FileNotFoundError, ValueError: as `sources.lines`; or no text, or less than `limit`.
     """
     sentences = list(stream([source], split))
     if limit is not None and sentences and limit > len(sentences):

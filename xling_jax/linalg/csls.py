@@ -31,11 +31,14 @@ def top_k(
     keys, and r(y) that of y with its nearest sources: a key that is near to everything gains
     nothing by it. Works on `block` queries at a time: no n x m matrix is made.
 
-    queries, keys: [n, d], of any length, and [m, d], mapped into the same space. neighbours: over
-    how many nearest points r is taken; over all if there are fewer. sources: [s, d], the points
-    that the queries are drawn from, default the queries.
-    Returns float32 [n, k], the CSLS, highest first, and int32 [n, k], the keys' row numbers. Of
-    equal ones the lower number comes first. The cosine with a zero row is 0.
+    Args:
+      queries, keys: [n, d], of any length, and [m, d], mapped into the same space.
+      neighbours: over how many nearest points r is taken; over all if there are fewer.
+      sources: [s, d], the points that the queries are drawn from, default the queries.
+
+    Returns:
+      float32 [n, k], the CSLS, highest first, and int32 [n, k], the keys' row numbers. Of equal
+        ones the lower number comes first. The cosine with a zero row is 0.
     """
     sources = queries if sources is None else sources
     query_NxD, key_MxD, source_SxD = points(

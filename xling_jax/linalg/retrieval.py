@@ -56,11 +56,17 @@ def top_k(
 ) -> tuple[jax.Array, jax.Array]:
     """The k nearest keys of every query by cosine.
 
-    queries, keys: [n, d] and [m, d], of any length. block: queries compared with all keys at a.
-    time: no n x m matrix is made. Returns float32 [n, k], the cosines, highest first, and int32 [n,
-    k], the keys' row numbers. Of equal ones the lower number comes first. The cosine with a zero
-    row is 0. ValueError: the two are no matrices of points of one space, or not finite; or there
-    are no k keys.
+    Args:
+      queries, keys: [n, d] and [m, d], of any length.
+      block: queries compared with all keys at a time: no n x m matrix is made.
+
+    Returns:
+      float32 [n, k], the cosines, highest first, and int32 [n, k], the keys' row numbers. Of equal
+      ones the lower number comes first. The cosine with a zero row is 0.
+
+    Raises:
+      ValueError: the two are no matrices of points of one space, or not finite; or there are no k
+        keys.
     """
     queries, keys = points(one_space=True, queries=queries, keys=keys)
     require_count("k", k, len(keys))

@@ -38,11 +38,16 @@ def map_unsupervised(
     Rows are words from the most to the least frequent: the dictionary is sought among the first
     ones, and the map it gives applies to all. The same seed gives the same bits on one machine.
     Where the vectors are too poor or too different, the result is arbitrary, and nothing tells.
-    source, target: [n, d] and [m, d], vectors of the two languages, at least 20 each. seed: of the
-    similarities that are left out at random. cutoff: how many words of each language may enter the
-    dictionary. Time grows with its square, memory with 1,024 times it and with the 4,000 words of
-    the first dictionary. Returns float32 [n, d] and [m, d]: the normalised vectors in the common
-    space, to be compared by CSLS. Directions that the dictionary's words do not span are zero.
+
+    Args:
+      source, target: [n, d] and [m, d], vectors of the two languages, at least 20 each.
+      seed: of the similarities that are left out at random.
+      cutoff: how many words of each language may enter the dictionary. Time grows with its
+        square, memory with 1,024 times it and with the 4,000 words of the first dictionary.
+
+    Returns:
+      float32 [n, d] and [m, d]: the normalised vectors in the common space, to be compared by
+        CSLS. Directions that the dictionary's words do not span are zero.
     """
     require_count("cutoff", cutoff)
     if cutoff < FEWEST_WORDS:

@@ -109,8 +109,13 @@ def segment_bias(segments: jax.Array | None, rows: Rows) -> list[jax.Array | Non
 def attend(config: BertConfig, layer: int, rows) -> jax.Array:
     """Scaled dot-product attention of some rows.
 
-    config, layer: for dropout. rows: queries, keys and values, [N, T, H, K] each; the bias, [N, 1,
-    T, T] or None; and bits of the rows, or None. Returns [N, T, H, K].
+    Args:
+      config, layer: for dropout.
+      rows: queries, keys and values, [N, T, H, K] each; the bias, [N, 1, T, T] or None; and bits of
+        the rows, or None.
+
+    Returns:
+      [N, T, H, K].
     """
     q, k, v, bias, bits = rows
     scores = jnp.einsum("nqhd,nkhd->nhqk", q * (1.0 / math.sqrt(q.shape[-1])), k)
@@ -241,12 +246,18 @@ class Bert(nn.Module):
     ) -> list[jax.Array]:
         """Returns the hidden states after the given layers.
 
-        tokens: int32 ids, [N, T], or flat [M] with `rows`. positions, token_types: int32, like.
-        tokens: rows of the tables. segments: int32, like tokens. Tokens attend to tokens of their
-        row with the same segment; None: to all of their row. rows: the blocks of rows that flat
-        tokens consist of. bits: dropout's bits of each token, flat; None turns dropout off. layers:
-        which states to return, 0 being the embeddings; all by default. Layers above the highest are
-        not computed. Returns a list of [N, T, D] (or flat [M, D]) in the config's dtype.
+        Args:
+          tokens: int32 ids, [N, T], or flat [M] with `rows`.
+          positions, token_types: int32, like tokens: rows of the tables.
+          segments: int32, like tokens. Tokens attend to tokens of their row with the same
+            segment; None: to all of their row.
+          rows: the blocks of rows that flat tokens consist of.
+          bits: dropout's bits of each token, flat; None turns dropout off.
+          layers: which states to return, 0 being the embeddings; all by default. Layers above the
+            highest are not computed.
+
+        Returns:
+          A list of [N, T, D] (or flat [M, D]) in the config's dtype.
         """
         chex.assert_equal_shape([tokens, positions, token_types])
         config = self.config

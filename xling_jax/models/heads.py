@@ -61,9 +61,12 @@ def cross_entropy(
 ) -> jax.Array:
     """The negative log-probability (nats) of P targets, float32 [P].
 
-    config, params: a whole model. hidden_PxD: last states. target_P: int32, a target's place among
-    what is chosen from. ids_N: the pieces to choose from; None: all. size: how many of them count,
-    the first ones; None: all.
+    Args:
+      config, params: a whole model.
+      hidden_PxD: last states.
+      target_P: int32, a target's place among what is chosen from.
+      ids_N: the pieces to choose from; None: all.
+      size: how many of them count, the first ones; None: all.
     """
     x_PxD, bias_V = _head(config, params, hidden_PxD)
     table_VxD = params["embeddings"]["tokens"]

@@ -104,14 +104,18 @@ class Training:
     ):
         """Places everything on the devices, from the newest checkpoint where there is one.
 
-        program: the model, the optimiser and the shape of a batch. store: the training text, a tree
-        of arrays. pipeline: of the replicas, closed when training ends. checkpoints, metrics: where
-        states are saved, and training is logged. evaluate: the metrics of each replica, or nothing,
-        from (step, state, settings), at the schedule's evaluations. interruption: asked after every
-        call whether to end. compiler: of this text, shared with other groups of replicas.
-        initial_state: of a seed; the program's by default. profile: the folder for a trace of one
-        call, the second, for Perfetto or TensorBoard. is_shown: whether a metric, by its name, is
-        said when it is measured.
+        Args:
+          program: the model, the optimiser and the shape of a batch.
+          store: the training text.
+          pipeline: of the replicas, closed when training ends.
+          checkpoints, metrics: where states are saved, and training is logged.
+          evaluate: the metrics of each replica, or nothing, from (step, state, settings), at the
+            schedule's evaluations.
+          interruption: asked after every call whether to end.
+          compiler: of this text, shared with other groups of replicas.
+          initial_state: of a seed; the program's by default.
+          profile: the folder for a trace of one call, the second, for Perfetto or TensorBoard.
+          is_shown: whether a metric, by its name, is said when it is measured.
         """
         self._mesh, self._replicas = mesh, list(replicas)
         self._program, self._pipeline = program, pipeline

@@ -111,8 +111,10 @@ def taken(
 ) -> State:
     """The state after a step, which changes nothing if loss or gradient are not finite.
 
-    changes: of the parameters, before the learning rate. moments: the new ones. rates: the learning
-    rate of each part of the parameters.
+    Args:
+      changes: of the parameters, before the learning rate.
+      moments: the new ones.
+      rates: the learning rate of each part of the parameters.
     """
     chex.assert_trees_all_equal_shapes_and_dtypes(changes, state.params)
     chex.assert_trees_all_equal_shapes_and_dtypes(moments, state.moments)
@@ -157,9 +159,13 @@ def masked_language_loss(
 ) -> tuple[jax.Array, jax.Array]:
     """The summed cross-entropy (nats) of the selected tokens, and how many they are.
 
-    params: plain. batch: of one shard, P places. corrupted: what is read of it, and what is to be
-    predicted. rows: the shape of the P places. bits: for dropout; None turns it off. candidates:
-    what predictions choose from; None: all pieces.
+    Args:
+      params: plain.
+      batch: of one shard, P places.
+      corrupted: what is read of it, and what is to be predicted.
+      rows: the shape of the P places.
+      bits: for dropout; None turns it off.
+      candidates: what predictions choose from; None: all pieces.
     """
     (hidden_PxD,) = Bert(model).apply(
         {"params": params},
@@ -259,8 +265,14 @@ class StepCompiler:
         replicas: int,
         setting: Any,
     ) -> Compiled:
-        """The compiled function. layout: of a step. steps: the length of a call's plan. replicas:
-        how many the function trains. setting: any replica's, for its shapes."""
+        """The compiled function.
+
+        Args:
+          layout: of a step.
+          steps: the length of a call's plan.
+          replicas: how many the function trains.
+          setting: any replica's, for its shapes.
+        """
         of_setting = tuple((x.shape, str(x.dtype)) for x in jax.tree.leaves(setting))
         key = (program, mesh, layout, steps, replicas, of_setting)
         if key in self._compiled:

@@ -116,10 +116,14 @@ def masked_loss(
 ) -> tuple[jax.Array, jax.Array]:
     """The summed loss (nats) of sequences of one language, and over how many tokens.
 
-    plain: the language's parameters. store: for its tables of pieces. windows_SxW: of the
-    language's stream. token_P: uint32, what all random choices for a place start from. rows: the
-    shape of the S sequences. marginals: shares of the selected tokens masked, kept, replaced.
-    has_dropout: whether it is on.
+    Args:
+      plain: the language's parameters.
+      store: for its tables of pieces.
+      windows_SxW: of the language's stream.
+      token_P: uint32, what all random choices for a place start from.
+      rows: the shape of the S sequences.
+      marginals: shares of the selected tokens masked, kept, replaced.
+      has_dropout: whether it is on.
     """
     batch = stream_batch(windows_SxW)
     draw = partial(store.tables.draw, language)
@@ -143,8 +147,10 @@ def train_step(
     Sums over the global batch are divided by global counts at the end, so it does not matter how
     the batch is divided.
 
-    language_M: of each microbatch. windows: where each begins, [M, S], or its tokens, [M, S,
-    window], as the layout says. slot_MxS: a sequence's number in the global batch.
+    Args:
+      language_M: of each microbatch.
+      windows: where each begins, [M, S], or its tokens, [M, S, window], as the layout says.
+      slot_MxS: a sequence's number in the global batch.
     """
     layout, languages = program.layout, program.vocabularies.languages
     rows = ((layout.microbatch, layout.length),)

@@ -21,10 +21,17 @@ def find(vectors: Sequence[Vectors], size: int, number: int, seed: int) -> np.nd
 
     Nearest is by CSLS; the papers do not say by what.
 
-    vectors: of each language's pieces, as ids of the joint vocabulary, of this `size`. number:
-    neighbours in each other language. seed: of VecMap's random choices. Returns int32 [size, number
-    * (languages - 1)]: ids by language and then by CSLS, the nearest first. A piece without a
-    vector has none, which is -1. ValueError: a language has too few vectors.
+    Args:
+      vectors: of each language's pieces, as ids of the joint vocabulary, of this `size`.
+      number: neighbours in each other language.
+      seed: of VecMap's random choices.
+
+    Returns:
+      int32 [size, number * (languages - 1)]: ids by language and then by CSLS, the nearest first.
+      A piece without a vector has none, which is -1.
+
+    Raises:
+      ValueError: a language has too few vectors.
     """
     languages = len(vectors)
     fewest, needed = min(map(len, vectors)), max(number, vecmap.FEWEST_WORDS)

@@ -111,14 +111,19 @@ def train(
 ) -> Pieces:
     """Trains a vocabulary of `size` pieces, special tokens included.
 
-    As close to the WordPiece vocabulary of Dufter & Schütze 2020 §2.1 as SentencePiece comes: case
-    kept, every character of the text covered, no piece with both letters and punctuation or digits.
-    The same text and settings give the same model.
+    As close to the WordPiece vocabulary of Dufter & Schütze 2020 §2.1 as SentencePiece comes:
+    case kept, every character of the text covered, no piece with both letters and punctuation or
+    digits. The same text and settings give the same model.
 
-    sentences: the text. size: number of pieces. cache: a folder of trained models, keyed by text,
-    settings and SentencePiece version. model_type: "bpe" keeps every intermediate merge, so that
-    some pieces never occur in the text; "unigram" drops those.
-    ValueError: no text, or a `size` that the text does not allow.
+    Args:
+      sentences: the text.
+      size: number of pieces.
+      cache: a folder of trained models, keyed by text, settings and SentencePiece version.
+      model_type: "bpe" keeps every intermediate merge, so that some pieces never occur in the
+        text; "unigram" drops those.
+
+    Raises:
+      ValueError: no text, or a `size` that the text does not allow.
     """
     if size <= len(SPECIAL_TOKENS):
         raise ValueError(

@@ -65,10 +65,15 @@ class LanguageVocabulary:
 def make(way: str, languages: Sequence[str], pieces: Sequence[Pieces]) -> LanguageVocabulary:
     """Gives ids to pieces.
 
-    way: "joint", one vocabulary of all languages' text, or a vocabulary for each language: "union",
-    equal pieces have one id; "prefixed", no id is in two of them; "separate", ids mean nothing
-    outside the language. languages: their names. pieces: the one vocabulary, or each language's.
-    ValueError: an unknown way, or another number of vocabularies.
+    Args:
+      way: "joint", one vocabulary of all languages' text, or a vocabulary for each language:
+        "union", equal pieces have one id; "prefixed", no id is in two of them; "separate", ids
+        mean nothing outside the language.
+      languages: their names.
+      pieces: the one vocabulary, or each language's.
+
+    Raises:
+      ValueError: an unknown way, or another number of vocabularies.
     """
     if way not in WAYS:
         raise ValueError(f"vocabulary.sharing={way!r}: choose from {', '.join(WAYS)}")
