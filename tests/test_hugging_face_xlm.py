@@ -216,7 +216,10 @@ TYPE, KEY = "transformer.lang_embeddings.weight", "transformer.attentions.1.k_li
         (lambda t: t.update({TYPE: t[TYPE][:1]}), f"tensor {TYPE} has the shape .1, 48"),
         (lambda t: t.pop("transformer.layer_norm2.2.bias"), "layer_norm2.2.bias is missing"),
         (lambda t: t.update({"transformer.attentions.3.k_lin.weight": t[KEY]}), "is unknown"),
-        (lambda t: t.pop("pred_layer.proj.bias"), "pred_layer.proj.bias is missing. A masked"),
+        (
+            lambda t: t.update({"pred_layer.proj.weight": t.pop("pred_layer.proj.bias")}),
+            "pred_layer.proj.bias is missing. An encoder",
+        ),
         (
             lambda t: t.update({"pred_layer.proj.weight": np.zeros((211, 48), np.float32)}),
             "tensor pred_layer.proj.weight differs from transformer.embeddings.weight",

@@ -56,7 +56,8 @@ def load(
     file.require_layers(config.layers, hf.CONFIG)
     shapes = _shapes(config)
     head = {leaf for leaf in shapes if leaf[0] == "mlm"}
-    if not any(name in names for leaf in head for name in architecture.tensors(leaf)):
+    of_head = {name for leaf in head for name in architecture.tensors(leaf)} | {*architecture.tied}
+    if of_head.isdisjoint(names):
         shapes = {leaf: shape for leaf, shape in shapes.items() if leaf not in head}
     _require_tensors(file, names, described, shapes)
     params: dict[Leaf, jax.Array] = {}
