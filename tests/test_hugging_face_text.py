@@ -16,6 +16,13 @@ from xling_jax.models.text_model import NO_WORD
 WORDS = "the dog cat bird sees likes hears a small big old and sleeps runs run ning".split()
 SENTENCES = ["the dog sees a small cat", "running birds and the old zebra.", "a", "the " * 40]
 
+ROBERTA = dict(
+    max_position_embeddings=62, type_vocab_size=1, pad_token_id=1, bos_token_id=0, eos_token_id=2,
+    layer_norm_eps=1e-5, hidden_size=24, num_hidden_layers=2, num_attention_heads=3,
+    intermediate_size=40, initializer_range=0.3, hidden_dropout_prob=0.0,
+    attention_probs_dropout_prob=0.0,
+)  # fmt: skip
+
 
 def bert(folder):
     """A BERT with WordPiece pieces; returns its tokenizer."""
@@ -47,12 +54,7 @@ def xlm_roberta(folder):
     tokenizer = tokenizers.Tokenizer(tokenizers.models.Unigram(scores, unk_id=3))
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace()
     tokenizer.post_processor = tokenizers.processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
-    config = transformers.XLMRobertaConfig(
-        vocab_size=len(names), max_position_embeddings=62, type_vocab_size=1,
-        pad_token_id=1, bos_token_id=0, eos_token_id=2, layer_norm_eps=1e-5,
-        hidden_size=24, num_hidden_layers=2, num_attention_heads=3, intermediate_size=40,
-        initializer_range=0.3, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,
-    )  # fmt: skip
+    config = transformers.XLMRobertaConfig(vocab_size=len(names), **ROBERTA)
     transformers.XLMRobertaForMaskedLM(config).save_pretrained(folder)
     tokenizer.save(str(folder / "tokenizer.json"))
     return tokenizer
@@ -92,12 +94,7 @@ def roberta(folder):
     pytest.importorskip("tokenizers")
     pytest.importorskip("torch")
     tokenizer = bytes_tokenizer()
-    config = transformers.RobertaConfig(
-        vocab_size=tokenizer.get_vocab_size(), max_position_embeddings=62, type_vocab_size=1,
-        pad_token_id=1, bos_token_id=0, eos_token_id=2, layer_norm_eps=1e-5,
-        hidden_size=24, num_hidden_layers=2, num_attention_heads=3, intermediate_size=40,
-        initializer_range=0.3, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,
-    )  # fmt: skip
+    config = transformers.RobertaConfig(vocab_size=tokenizer.get_vocab_size(), **ROBERTA)
     transformers.RobertaForMaskedLM(config).save_pretrained(folder)
     tokenizer.save(str(folder / "tokenizer.json"))
     return tokenizer

@@ -16,7 +16,7 @@ from xling_jax.experiments.similarity import measures, pairs
 from xling_jax.experiments.similarity.experiment import Experiment
 from xling_jax.experiments.similarity.texts import TextReader
 from xling_jax.models import stored
-from xling_jax.runs import results
+from xling_jax.runs import encoders, results
 
 
 @pytest.fixture(scope="module")
@@ -69,10 +69,12 @@ def test_every_row_has_every_measure_at_every_layer(finished):
 
 def test_a_random_encoder_has_the_pieces_of_the_trained_one(trained):
     folders = {"far": str(trained / "models/rowfar_seed0/far")}
-    sides = [pairs.load(pairs.Side("far", True), place, folders, "far", 0) for place in (0, 1)]
+    sides = [
+        pairs.load(encoders.Encoder("far", True), place, folders, "far", 0) for place in (0, 1)
+    ]
     kernels = [m.params["layers"]["0"]["output"]["kernel"] for m in sides]
     assert not np.allclose(*kernels)
-    model, drawn = pairs.load(pairs.Side("far", False), 1, folders, "far", 0), sides[1]
+    model, drawn = pairs.load(encoders.Encoder("far", False), 1, folders, "far", 0), sides[1]
     assert model.pieces.sha256 == drawn.pieces.sha256 and model.config == drawn.config
     tables = [np.asarray(m.params["embeddings"]["tokens"]) for m in (model, drawn)]
     assert tables[0].shape == tables[1].shape and not np.allclose(*tables)
@@ -115,11 +117,11 @@ def test_files_serve_as_texts_and_vectors_are_compared_on_the_same_words(
 
 def test_every_seed_has_its_models():
     models = {"en": "run/en_{seed}", "other": "run/en_{next_seed}", "fixed": "run/fr"}
-    assert pairs.folders(models, (3, 5)) == {
+    assert encoders.folders(models, (3, 5)) == {
         3: {"en": "run/en_3", "other": "run/en_5", "fixed": "run/fr"},
         5: {"en": "run/en_5", "other": "run/en_3", "fixed": "run/fr"},
     }
-    assert pairs.folders(models, (3,)) == {
+    assert encoders.folders(models, (3,)) == {
         3: {"en": "run/en_3", "other": "run/en_4", "fixed": "run/fr"}
     }
 

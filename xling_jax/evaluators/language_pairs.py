@@ -5,21 +5,15 @@
     scores.query("metric == 'retrieval' and layer == 8")
 
 Sentences with the same number translate each other. What is measured of two languages is what the
-experiments measure of theirs, by the same functions. An interval is a bootstrap's: it holds the
-middle 95 % of what the number is over samples of the sentences (or words), each as large as the
-text and drawn with replacement. Translations are looked for among all sentences in every sample.
+experiments measure of theirs, by the same functions; see `intervals` for how far to trust it.
 """
 
 import dataclasses
-import functools
 import itertools
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import cast
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
@@ -27,37 +21,23 @@ from xling_jax.corpora import dictionaries as dictionary_files
 from xling_jax.corpora.dictionaries import Dictionary
 from xling_jax.corpora.word_links import GoldLinks
 from xling_jax.evaluators import registry
-from xling_jax.evaluators.comparison import (
-    COMPARISONS,
-    Numbers,
-    Parallel,
-    Ranks,
-    centred_ranks,
-    csls_ranks,
-    map_learned_on_half,
-    precision,
+from xling_jax.evaluators.dictionary_induction import Pairs
+from xling_jax.evaluators.intervals import (
+    Score,
+    compare_links,
+    compare_sentences,
+    compare_words,
+    pseudo_perplexity,
 )
-from xling_jax.evaluators.dictionary_induction import Pairs, hits
 from xling_jax.evaluators.multilinguality import paper_layers
 from xling_jax.evaluators.text_encoder import TextEncoder
-from xling_jax.evaluators.word_alignment import f1, link_counts
-from xling_jax.linalg import cka
+from xling_jax.evaluators.word_alignment import link_counts
 from xling_jax.models import folders
 from xling_jax.models.text_model import TextModel
 
-SAMPLES, SEED = 1000, 0  # of an interval
-INTERVAL = 2.5, 97.5  # percent
 MASKED_EVERY = 7  # pieces, about the share that BERT is trained with
-RESAMPLED = range(20, 5001)  # sentences: an interval of CKA needs some, and matrices of n x n
 COLUMNS = ("metric", "languages", "layer", "part", "value", "low", "high")
 NAMES = registry.OF_ENCODERS
-
-RANKS: Mapping[str, Callable[[Parallel], Ranks]] = {
-    "retrieval": lambda pair: pair.ranks,
-    "mapped": lambda pair: map_learned_on_half(pair).ranks,
-    "centred": centred_ranks,
-    "csls": csls_ranks,
-}
 
 Pair = tuple[str, str]
 Model = str | os.PathLike[str] | TextModel
@@ -66,148 +46,9 @@ States = Mapping[str, np.ndarray]
 Words = Dictionary | str | os.PathLike[str] | Iterable[tuple[str, str]]
 
 
-@dataclasses.dataclass(frozen=True)
-class Score:
-    """A number, and what it is in each of some samples, float64 [S]; None without an interval."""
-
-    value: float
-    samples: np.ndarray | None = None
-
-    @property
-    def limits(self) -> tuple[float, float]:
-        """The interval; NaN without samples."""
-        if self.samples is None:
-            return float("nan"), float("nan")
-        low, high = np.percentile(self.samples, INTERVAL)
-        return float(low), float(high)
-
-    @classmethod
-    def mean(cls, scores: Sequence["Score"], geometric: bool = False) -> "Score":
-        """The mean of some, sample by sample."""
-
-        def average(values: Sequence) -> np.ndarray:
-            stacked = np.asarray(values, float)
-            return np.exp(np.log(stacked).mean(0)) if geometric else stacked.mean(0)
-
-        samples = [each.samples for each in scores if each.samples is not None]
-        is_sampled = len(samples) == len(scores)
-        value = float(average([each.value for each in scores]))
-        return cls(value, average(samples) if is_sampled else None)
-
-
-Key = tuple[
-    str, str, int | str, str
-]  # metric, languages, layer and part, as in `Metric` of reports
+# Metric, languages, layer and part, as in `Metric` of reports.
+Key = tuple[str, str, int | str, str]
 Scores = dict[Key, Score]
-
-
-@functools.lru_cache(maxsize=4)
-def _counts(number: int) -> np.ndarray:
-    """How often each of `number` items is in each sample, float32 [S, n]."""
-    random = np.random.default_rng([SEED, number])
-    drawn = random.multinomial(number, np.full(number, 1 / number), size=SAMPLES)
-    return drawn.astype(np.float32)
-
-
-def _mean_score(values_N: np.ndarray) -> Score:
-    values_N = np.asarray(values_N, np.float64)
-    return Score(float(values_N.mean()), _counts(len(values_N)) @ values_N / len(values_N))
-
-
-def _both_ways(directions: Sequence[np.ndarray]) -> Score:
-    """The mean of two directions' shares, of items of their own."""
-    return Score.mean([_mean_score(each) for each in directions])
-
-
-@functools.partial(jax.jit, static_argnums=(0, 1))
-def _compared(
-    ranked: tuple[str, ...], others: tuple[str, ...], pair_2xNxD: jax.Array
-) -> tuple[dict[str, Ranks], dict[str, Numbers]]:
-    pair = Parallel(*pair_2xNxD)
-    return {x: RANKS[x](pair) for x in ranked}, {x: COMPARISONS[x](pair) for x in others}
-
-
-def _ranked(name: str, ranks: Ranks, with_mrr: bool) -> dict[tuple[str, str], Score]:
-    """(metric, part) of what ranks say."""
-    forward, backward = map(np.asarray, ranks)
-    parts = {end.lstrip("_"): float(value) for end, value in precision(ranks).items()}
-    found = {(name, part): Score(value) for part, value in parts.items() if part}
-    # The same sentences are drawn for both directions.
-    found[name, ""] = _mean_score(((forward < 1) * 1.0 + (backward < 1)) / 2)
-    if with_mrr:
-        found["mrr", ""] = _mean_score((1 / (1 + forward) + 1 / (1 + backward)) / 2)
-    return found
-
-
-def compare_sentences(
-    first_NxD: np.ndarray, second_NxE: np.ndarray, names: Iterable[str]
-) -> dict[tuple[str, str], Score]:
-    """What can be measured of translations' vectors at one layer, by (metric, part).
-
-    Vectors of different widths have CKA alone.
-    """
-    names = set(names)
-    sides = jnp.asarray(first_NxD, jnp.float32), jnp.asarray(second_NxE, jnp.float32)
-    found: dict[tuple[str, str], Score] = {}
-    number = len(first_NxD)
-    if sides[0].shape == sides[1].shape:
-        ranked = names | ({"retrieval"} if "mrr" in names else set())
-        others = names & set(registry.names(registry.SENTENCES)) - RANKS.keys() - {"mrr", "cka"}
-        # Half of the sentences is searched after a map: one alone would always be found.
-        asked = tuple(name for name in RANKS if name in ranked and (name != "mapped" or number > 3))
-        of_ranks, numbers = _compared(asked, tuple(sorted(others)), jnp.stack(sides))
-        for name, ranks in of_ranks.items():
-            found |= _ranked(name, ranks, name == "retrieval" and "mrr" in names)
-        for name, own in numbers.items():
-            found |= {(name, part.lstrip("_")): Score(float(x)) for part, x in own.items()}
-    if "cka" in names:
-        value, samples = float(cka.linear_cka(*sides)), None
-        if number in RESAMPLED:
-            drawn = np.asarray(cka.resampled_cka(*sides, jnp.asarray(_counts(number))))
-            # What is drawn twice raises CKA: the samples keep their spread, not their mean.
-            samples = np.clip(value + drawn - drawn.mean(dtype=np.float64), 0, 1)
-        found["cka", ""] = Score(value, samples)
-    return {key: score for key, score in found.items() if key[0] in names}
-
-
-def compare_words(
-    first_NxD: np.ndarray, second_MxD: np.ndarray, pairs: Pairs, names: Iterable[str]
-) -> dict[tuple[str, str], Score]:
-    """Word translation at one layer, by (metric, part): `words` by CSLS among all, and, as D&S have
-    it, `translation` by cosine among words that have one translation each."""
-    found: dict[tuple[str, str], Score] = {}
-    sides = jnp.asarray(first_NxD), jnp.asarray(second_MxD)
-    if "words" in names:
-        forward = hits(*sides, pairs.gold())
-        backward = hits(*sides[::-1], pairs.reverse().gold())
-        for k in registry.CUTOFFS:
-            both = forward[k], backward[k]
-            found["words", "" if k == 1 else f"p{k}"] = _both_ways(both)
-            for way, own in zip(("forward", "backward"), both, strict=True):
-                found["words", f"{way}_p{k}"] = Score(float(own.mean()))
-    if "translation" in names:
-        one, other = pairs.one_to_one().rows.T
-        found |= _ranked("translation", Parallel(sides[0][one], sides[1][other]).ranks, False)
-    return found
-
-
-def compare_links(counts_NxC: np.ndarray) -> Score:
-    """Word alignment at one layer, from `link_counts`."""
-    samples = f1(_counts(len(counts_NxC)) @ counts_NxC)
-    return Score(float(f1(counts_NxC.sum(0))), samples)
-
-
-def pseudo_perplexity(
-    encoder: TextEncoder, texts: Sequence[str], every: int, passes: int
-) -> Score | None:
-    """exp of the mean loss of masked pieces, see `TextEncoder.masked_losses`; None of none."""
-    losses_N, counts_N = encoder.masked_losses(texts, every, passes)
-    if not counts_N.sum():
-        return None
-    drawn = _counts(len(texts))
-    in_sample_S = drawn @ counts_N
-    samples = np.exp((drawn @ losses_N) / in_sample_S) if in_sample_S.all() else None
-    return Score(float(np.exp(losses_N.sum() / counts_N.sum())), samples)
 
 
 def _finite(language: str, layers: Sequence[int], states_LxNxD: np.ndarray) -> np.ndarray:
@@ -290,13 +131,12 @@ class _Reader:
             return given
         if language not in self._last:
             self._last = {}  # before the next one is read
-            self._last[language] = given(language) if callable(given) else load(given, language)
+            self._last[language] = (
+                given(language)
+                if callable(given)
+                else folders.load(folders.of_language(given, language), language)
+            )
         return self._last[language]
-
-
-def load(folder: str | os.PathLike[str], language: str) -> TextModel:
-    """The model in a folder whose name may have `{language}` in it; errors as `folders.load`."""
-    return folders.load(Path(str(folder).replace("{language}", language)).expanduser(), language)
 
 
 def _require(texts: Mapping[str, Sequence], names: Iterable[str]) -> None:
@@ -391,7 +231,7 @@ def _words_of(language: str, known: Mapping[Pair, Dictionary]) -> list[str]:
 
 
 def _means(scores: Scores) -> Scores:
-    """The means over languages or pairs, where there are several."""
+    """The means over all languages or pairs."""
     every: dict[Key, list[Score]] = {}
     for (metric, _, layer, part), score in scores.items():
         every.setdefault((metric, "", layer, part), []).append(score)

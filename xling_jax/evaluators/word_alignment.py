@@ -1,24 +1,50 @@
-"""Word alignment by the states of words in context, against gold links (Jalili Sabet et al. 2020).
+"""Words linked by their states in context, and against gold links (Jalili Sabet et al. 2020).
 
 The experiments of D&S count links between pieces that are known to be each other's
 (`comparison.count_links`); here words are linked by hand.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from xling_jax.corpora.word_links import GoldLinks, Links
 from xling_jax.evaluators.text_encoder import TextEncoder
 
-AT_ONCE = 128  # sentences whose words' states are in memory at all layers
+AT_ONCE = 512  # sentences whose words' states are in memory at all layers
 
 
-def mutual_argmax(first_NxD: np.ndarray, second_MxD: np.ndarray) -> Links:
-    """Links of words each of which is the other's nearest by cosine."""
-    units = [x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12)
-             for x in (first_NxD, second_MxD)]  # fmt: skip
-    similarity_NxM = units[0] @ units[1].T
+def contextual_words(
+    encoder: TextEncoder, written: Sequence[str], at_once: int
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Of each sentence the states of its words in context, of unit length, [L, words, D], and which
+    words are whole within the model's length; so many sentences are encoded at a time."""
+    for first in range(0, len(written), at_once):
+        some = written[first : first + at_once]
+        wanted = [range(len(text.split())) for text in some]
+        found_LxNxD, is_there_N = encoder.occurrences(some, wanted)
+        ends = np.cumsum([len(words) for words in wanted])[:-1]
+        norms = np.linalg.norm(found_LxNxD, axis=-1, keepdims=True)
+        unit_LxNxD = found_LxNxD / np.maximum(norms, 1e-12)
+        yield from zip(np.split(unit_LxNxD, ends, axis=1), np.split(is_there_N, ends), strict=True)
+
+
+def linked(
+    states: tuple[np.ndarray, np.ndarray],
+    is_there: tuple[np.ndarray, np.ndarray],
+    choose: Callable[[np.ndarray], Links],
+) -> Links:
+    """The links that `choose` makes of the cosines [n, m] of whole words, from unit states [words,
+    D] of both sides."""
+    source, target = map(np.flatnonzero, is_there)
+    if not len(source) or not len(target):
+        return []
+    found = choose(states[0][source] @ states[1][target].T)
+    return [(int(source[i]), int(target[j])) for i, j in found]
+
+
+def mutual_argmax(similarity_NxM: np.ndarray) -> Links:
+    """Links of words each of which is the other's nearest."""
     forward, backward = similarity_NxM.argmax(1), similarity_NxM.argmax(0)
     return [(i, int(j)) for i, j in enumerate(forward) if backward[j] == i]
 
@@ -37,36 +63,25 @@ def link_counts(
       ValueError: a link to a word that a sentence does not have.
     """
     counts = np.zeros((len(encoders[0].layers), len(gold), 4))
-    for first in range(0, len(gold), AT_ONCE):
-        sides = []
-        for encoder, texts in zip(encoders, sentences, strict=True):
-            some = texts[first : first + AT_ONCE]
-            written = [" ".join(text.split()) for text in some]
-            wanted = [range(len(text.split())) for text in written]
-            states, is_there = encoder.occurrences(written, wanted)
-            ends = np.cumsum([len(words) for words in wanted])[:-1]
-            sides.append((np.split(states, ends, axis=1), np.split(is_there, ends)))
-        (x, is_x), (y, is_y) = sides
-        for number, links in enumerate(gold[first : first + AT_ONCE]):
-            sizes = x[number].shape[1], y[number].shape[1]
-            for link in (*links.sure, *links.possible):
-                if not all(0 <= word < size for word, size in zip(link, sizes, strict=True)):
-                    raise ValueError(
-                        f"sentence {first + number + 1} has {sizes[0]} and {sizes[1]} words, and a "
-                        f"link {link[0]}-{link[1]}: words are counted from 0, as they stand "
-                        "between blanks"
-                    )
-            sure = set(links.sure)
-            possible = sure | set(links.possible)
-            places = np.flatnonzero(is_x[number]), np.flatnonzero(is_y[number])
-            for layer in range(len(counts)):
-                found = set()
-                if all(map(len, places)):
-                    own = x[number][layer, places[0]], y[number][layer, places[1]]
-                    found = {(int(places[0][i]), int(places[1][j])) for i, j in mutual_argmax(*own)}
-                counts[layer, first + number] = (
-                    len(found & possible), len(found), len(found & sure), len(sure)
-                )  # fmt: skip
+    sides = [
+        contextual_words(encoder, [" ".join(text.split()) for text in texts[: len(gold)]], AT_ONCE)
+        for encoder, texts in zip(encoders, sentences, strict=True)
+    ]
+    for number, ((x, is_x), (y, is_y), links) in enumerate(zip(*sides, gold, strict=True)):
+        sizes = len(is_x), len(is_y)
+        for link in (*links.sure, *links.possible):
+            if not all(0 <= word < size for word, size in zip(link, sizes, strict=True)):
+                raise ValueError(
+                    f"sentence {number + 1} has {sizes[0]} and {sizes[1]} words, and a link "
+                    f"{link[0]}-{link[1]}: words are counted from 0, as they stand between blanks"
+                )
+        sure = set(links.sure)
+        possible = sure | set(links.possible)
+        for layer in range(len(counts)):
+            found = set(linked((x[layer], y[layer]), (is_x, is_y), mutual_argmax))
+            counts[layer, number] = (
+                len(found & possible), len(found), len(found & sure), len(sure)
+            )  # fmt: skip
     return counts
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from xling_jax.evaluators.text_encoder import TextEncoder
+from xling_jax.evaluators.word_alignment import contextual_words, linked
 from xling_jax.linalg.word_aligner import Links
 from xling_jax.models.text_model import TextModel
 
@@ -41,18 +42,11 @@ def contextual_links(
     sides = []
     for model, texts in zip((first, second), sentences, strict=True):
         written = [model.write(text) for text in texts]
-        wanted = [range(len(text.split())) for text in written]
-        found, is_there = TextEncoder(model, [layer]).occurrences(written, wanted)
-        norms = np.linalg.norm(found[0], axis=1, keepdims=True)
-        ends = np.cumsum([len(words) for words in wanted])[:-1]
-        unit = found[0] / np.maximum(norms, 1e-12)
-        sides.append(zip(np.split(unit, ends), np.split(is_there, ends), strict=True))
-    links = []
-    for (x, is_x), (y, is_y) in zip(*sides, strict=True):
-        source, target = np.flatnonzero(is_x), np.flatnonzero(is_y)
-        found_links = match(x[source] @ y[target].T) if len(source) and len(target) else []
-        links.append([(int(source[i]), int(target[j])) for i, j in found_links])
-    return links
+        sides.append(contextual_words(TextEncoder(model, [layer]), written, max(len(written), 1)))
+    return [
+        linked((x[0], y[0]), (is_x, is_y), match)
+        for (x, is_x), (y, is_y) in zip(*sides, strict=True)
+    ]
 
 
 def similarity(links: Sequence[Links]) -> float:

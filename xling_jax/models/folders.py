@@ -1,5 +1,6 @@
 """A model in a folder, ours or one of `transformers`."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,11 @@ def files(folder: Path) -> list[Path]:
     if xlm_text.is_in(folder):
         return found + xlm_text.files(folder)
     return [*found, text.require(folder)]
+
+
+def of_language(folder: str | os.PathLike[str], language: str) -> Path:
+    """A language's folder, of a name in which `{language}` may stand for it."""
+    return Path(str(folder).replace("{language}", language)).expanduser()
 
 
 def manifest(folder: Path) -> list[dict[str, Any]]:

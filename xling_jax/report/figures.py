@@ -28,6 +28,7 @@ import numpy as np
 from xling_jax.files import write_beside
 from xling_jax.report.frame import Curve, Measure, Row, Run, decoded, named_deep
 from xling_jax.report.prose import diverged_at
+from xling_jax.report.table import ABSENT, score
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -253,6 +254,27 @@ def _panel(
         values = (value for line in found for value in line.curves[name].mean)
         perplexity_axis(axes, limits or round_limits(values))
     axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+
+
+def cells(
+    axes: Axes, values: np.ndarray, columns: Sequence[str], rows: Sequence[str],
+    size: int = 8, absent: str = ABSENT, **turned: Any,
+) -> None:  # fmt: skip
+    """A table of scores from 0 to 1, [rows, columns], in colours and numbers; NaN is `absent`.
+
+    size: of the numbers, in points. turned: how the names of columns are set.
+    """
+    axes.pcolormesh(np.ma.masked_invalid(values), cmap="Blues", vmin=0, vmax=1,
+                    edgecolors="white", lw=0.8)  # fmt: skip
+    for (row, place), value in np.ndenumerate(values):
+        text = absent if np.isnan(value) else score(float(value))
+        axes.text(place + 0.5, row + 0.5, text, ha="center", va="center", fontsize=size,
+                  color="white" if value > 0.7 else "#222222")  # fmt: skip
+    axes.set_xticks(np.arange(len(columns)) + 0.5, columns, fontsize=8, **turned)
+    axes.set_yticks(np.arange(len(rows)) + 0.5, rows, fontsize=8)
+    axes.set_ylim(len(rows), 0)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
 
 
 class Entry(NamedTuple):

@@ -2,6 +2,7 @@
 an interruption, gone on with."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -34,6 +35,17 @@ class Planned:
     name: str
     members: Sequence[Member]
     make: Callable[[], Runs]
+
+
+@dataclasses.dataclass(frozen=True)
+class Measurement:
+    """What is measured of stored models, in the place of a replica that is trained: its row and
+    seed, and what reads all that it needs and gives a function that measures it."""
+
+    row: str
+    description: str
+    seed: int
+    make: Callable[[], Callable[[], Mapping[str, float]]]
 
 
 class Run:
@@ -186,9 +198,38 @@ class Run:
             raise Diverged(f"every replica diverged: {advice}")
         return table
 
+    def measure(self, wanted: Sequence[Measurement]) -> str:
+        """Measures and stores what is missing, as `train` does, whose errors it has. All is made
+        ready once before the first one binds the workdir."""
+        members = [(each.row, each.seed) for each in wanted]
+        self.deal(members, lambda member: member, lambda *_: self.workdir / "checkpoints", 1)
+        planned = [
+            Planned(
+                f"{each.row} ({each.description}), seed {each.seed}",
+                [(each.row, each.seed)],
+                functools.partial(_Measured, self, each),
+            )
+            for each in wanted
+        ]
+        for _, each in self.waiting(planned)[1:]:
+            each.make()
+        return self.train(planned)
+
     def report(self) -> str:
         return processes.by_first(lambda: self._report(self.workdir))
 
 
 def _has_checkpoint(folder: Path) -> bool:
     return processes.of_first(lambda: any(folder.glob("[0-9]*")))
+
+
+class _Measured:
+    """A measurement that is ready to be made."""
+
+    def __init__(self, run: Run, of: Measurement):
+        self._run, self._of, self._measured = run, of, of.make()
+
+    def run(self, metrics: MetricsFile, interruption: Interruption) -> None:
+        of = self._of
+        replica = self._run.replica(of.row, of.description, of.seed, None)
+        self._run.store_result(replica, 0, RUNNING, self._measured())

@@ -17,7 +17,7 @@ from xling_jax.report import figures, page, table
 from xling_jax.report.figures import Card, Gallery, Line
 from xling_jax.report.frame import Curve, Measure, Metric, Row, Run, by_layer, decoded, minus
 from xling_jax.report.prose import written
-from xling_jax.report.table import Column, Table, score, share
+from xling_jax.report.table import Column, Table, share
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -229,19 +229,8 @@ def heat(
         figure = figures.new_figure(across * (side + 0.5) + 0.4, down * (side + 0.6) + 0.4)
         panels = figure.subplots(down, across, squeeze=False, sharex=True, sharey=True).ravel()
         for axes, (layer, rows) in zip(panels, by_layer.items(), strict=False):
-            values = np.array(rows, float)
-            axes.pcolormesh(np.ma.masked_invalid(values), cmap="Blues", vmin=0, vmax=1,
-                            edgecolors="white", lw=0.8)  # fmt: skip
-            for (y, x), value in np.ndenumerate(values):
-                if not np.isnan(value):
-                    axes.text(x + 0.5, y + 0.5, score(float(value)), ha="center", va="center",
-                              fontsize=7, color="white" if value > 0.7 else "#222222")  # fmt: skip
+            figures.cells(axes, np.array(rows, float), names, names, size=7, absent="")
             axes.set_title(f"L{layer}")
-            axes.set_xticks(np.arange(len(names)) + 0.5, names)
-            axes.set_yticks(np.arange(len(names)) + 0.5, names)
-            axes.set_ylim(len(names), 0)
-            axes.tick_params(length=0)
-            axes.spines[:].set_visible(False)
         for axes in panels[len(by_layer) :]:
             axes.axis("off")
         figure.suptitle(title, x=0.02, ha="left", fontsize="medium")

@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-import ml_collections
+from ml_collections import ConfigDict
 
 from xling_jax import errors
 from xling_jax.corpora import dictionaries, sources, text, word_links
@@ -37,7 +37,7 @@ class EvaluationTexts:
     manifest: Manifest
 
 
-def read(config: ml_collections.ConfigDict) -> EvaluationTexts:
+def read(config: ConfigDict) -> EvaluationTexts:
     """Reads what a config names.
 
     Raises:
@@ -101,7 +101,7 @@ def _of_files(given: dict[str, str], number: int) -> EvaluationTexts:
     return EvaluationTexts(sentences, {}, {}, manifest)
 
 
-def _of_run(config: ml_collections.ConfigDict, languages: tuple[str, ...]) -> EvaluationTexts:
+def _of_run(config: ConfigDict, languages: tuple[str, ...]) -> EvaluationTexts:
     """The held-out text of a run: of Fake-English its own, in every language the same, and else
     translations into the embedded languages."""
     run = Path(config.run).expanduser()
@@ -116,27 +116,21 @@ def _of_run(config: ml_collections.ConfigDict, languages: tuple[str, ...]) -> Ev
         return _of_fake_english(stored, languages, config.sentences)
     embedded = of_run(config.run, languages)
     first, *others = languages
-    sentences: dict[str, list[str]] = {}
+    sentences = {}
+    for name in languages:
+        sides = embedded.pair(name).parallel(config.sentences, SEEDS["tested"])
+        sentences[name] = sides[name != embedded.languages[0]]
     known = {}
-    for other in others:
-        if first == embedded.languages[0]:
-            sides = embedded.pair(other).parallel(config.sentences, SEEDS["tested"])
-            words = embedded.pair(other).dictionary()
-            known[first, other] = dictionaries.from_pairs(words, first, other)
-            sentences[first], sentences[other] = sides
-        else:
-            one, two = (
-                embedded.pair(x).parallel(config.sentences, SEEDS["tested"])[1]
-                for x in (first, other)
-            )
-            sentences[first], sentences[other] = one, two
+    for other in others if first == embedded.languages[0] else ():
+        words = embedded.pair(other).dictionary()
+        known[first, other] = dictionaries.from_pairs(words, first, other)
     return EvaluationTexts(sentences, known, {}, _manifest(sentences, known))
 
 
 def _of_fake_english(
     stored: dict[str, Any], languages: tuple[str, ...], number: int
 ) -> EvaluationTexts:
-    section = ml_collections.ConfigDict(stored["config"]).corpora
+    section = ConfigDict(stored["config"]).corpora
     if not set(languages) <= set(section.languages):
         raise ValueError(
             f"languages: the run is of {', '.join(section.languages)}, not of "

@@ -16,7 +16,7 @@ from xling_jax.report.claims import Verdicts
 from xling_jax.report.figures import Card, Entry, Gallery, Line, Score
 from xling_jax.report.frame import Curve, Measure, Run
 from xling_jax.report.prose import cut, plural, written
-from xling_jax.report.table import ABSENT, Column, Table, score, share
+from xling_jax.report.table import Column, Table, share
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -175,7 +175,9 @@ def heat(shown: Mapping[str, Sequence[Cells]]) -> Figure:
     every = [cells for own in shown.values() for cells in own]
     layers = _layers(values for _, values in every)
     longest = max(len(cut(label, _LABEL)) for label, _ in every)
-    turned = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"} if longest > _TURNED else {}
+    turned: dict[str, Any] = (
+        {"rotation": 35, "ha": "right", "rotation_mode": "anchor"} if longest > _TURNED else {}
+    )
     with figures.house_style():
         height = 1.1 + _CELL_HEIGHT * len(layers) + 0.05 * longest * bool(turned)
         figure = figures.new_figure(
@@ -192,17 +194,7 @@ def heat(shown: Mapping[str, Sequence[Cells]]) -> Figure:
             for axes, names in zip(column, (layers, ["mean"]), strict=True):
                 values = np.array([[found.get(n, np.nan) for _, found in own] for n in names])
                 values = values.reshape(len(names), len(own))
-                axes.pcolormesh(np.ma.masked_invalid(values), cmap="Blues", vmin=0, vmax=1,
-                                edgecolors="white", lw=0.8)  # fmt: skip
-                for (row, place), value in np.ndenumerate(values):
-                    text = ABSENT if np.isnan(value) else score(float(value))
-                    axes.text(place + 0.5, row + 0.5, text, ha="center", va="center", fontsize=8,
-                              color="white" if value > 0.7 else "#222222")  # fmt: skip
-                axes.set_xticks(np.arange(len(own)) + 0.5, labels, fontsize=8, **turned)
-                axes.set_yticks(np.arange(len(names)) + 0.5, names, fontsize=8)
-                axes.set_ylim(len(names), 0)
-                axes.tick_params(length=0)
-                axes.spines[:].set_visible(False)
+                figures.cells(axes, values, labels, names, **turned)
         return figure
 
 

@@ -1,0 +1,65 @@
+"""Stored models that the rows of a config name, as they are or with random weights instead."""
+
+import dataclasses
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from xling_jax import errors
+from xling_jax.models import folders as model_folders
+from xling_jax.models.text_model import TextModel
+
+_ENCODER = re.compile(r"(?:(random)\[)?([\w.-]+)(?(1)\])")
+# Of random weights: seeds of training are below it, so that no model began with them.
+FIRST_SEED = 2**32
+
+
+@dataclasses.dataclass(frozen=True)
+class Encoder:
+    """A model's name in the config, and whether its weights are drawn anew."""
+
+    model: str
+    is_random: bool
+
+    def require(self, models: Iterable[str]) -> None:
+        """Raises ValueError if there is no such model."""
+        if self.model not in models:
+            raise ValueError(
+                f"there is no model {self.model!r} among {', '.join(models) or 'none'}"
+            )
+
+    def load(self, folder: Path, language: str, seed: int) -> TextModel:
+        """The model in a folder; a random encoder, drawn with a seed from FIRST_SEED on, has its
+        pieces and its size. FileNotFoundError or ValueError, naming the field, where there is none,
+        or it is damaged or of another language."""
+        with errors.in_field(f"models.{self.model}"):
+            model = model_folders.load(folder, language)
+        return model.randomized(seed) if self.is_random else model
+
+    def manifest(self, paths: Iterable[Path]) -> list[dict[str, Any]]:
+        """The files of its folders, with their hashes; errors name the field."""
+        with errors.in_field(f"models.{self.model}"):
+            return [entry for path in paths for entry in model_folders.manifest(path)]
+
+
+def parse(text: str) -> Encoder | None:
+    """Reads `MODEL` or `random[MODEL]`; None if it is neither."""
+    match = _ENCODER.fullmatch(text.strip())
+    return Encoder(match[2], match[1] is not None) if match else None
+
+
+def folders(models: Mapping[str, str], seeds: Sequence[int]) -> dict[int, dict[str, str]]:
+    """Where the models of each seed are, by name.
+
+    In folders `{seed}` stands for a seed and `{next_seed}` for the one after it in `seeds`; after
+    the last comes the first, or its successor where there is no other.
+    """
+    after = [*seeds[1:], seeds[0]] if len(seeds) > 1 else [seeds[0] + 1]
+    return {
+        seed: {
+            name: path.replace("{seed}", str(seed)).replace("{next_seed}", str(following))
+            for name, path in models.items()
+        }
+        for seed, following in zip(seeds, after, strict=True)
+    }
