@@ -31,40 +31,15 @@ found at layer 3 of 4 (random weights: .009), and mu of words is .71. A model of
 
 import itertools
 import re
-from pathlib import Path, PurePath
 
 from ml_collections import ConfigDict
 
 from xling_jax.corpora.sources import SYNTHETIC
 from xling_jax.evaluators.registry import OF_ENCODERS
-from xling_jax.runs import config_files
+from xling_jax.runs import config_files, encoders
 
 RUN = "runs/fake_english-laptop-row0"
 SETS = ("all", "models")
-
-
-def model_name(folder: str) -> str:
-    """What a model is called: the last part of its folder without a placeholder, the row's name of
-    one of ours."""
-    parts = [re.sub(r"^row(.+)_seed.+$", r"\1", part) for part in PurePath(folder).parts]
-    name = next((part for part in reversed(parts) if "{" not in part), "model")
-    name = re.sub(r"\W+", "_", name).strip("_")
-    is_free = name.isidentifier() and not hasattr(ConfigDict, name) and name not in SETS
-    return name if is_free else f"row{name}"
-
-
-def folders(given: str) -> list[str]:
-    """Folders joined by +, which may be in their names too: a part that is no folder goes on with
-    the next one."""
-    found: list[str] = []
-    for part in given.split("+"):
-        before, brace, _ = (found[-1] if found else "").partition("{")
-        base = Path(before).expanduser()
-        if found and not (base.parent if brace else base).is_dir():
-            found[-1] += f"+{part}"
-        else:
-            found.append(part)
-    return found
 
 
 def get_config(argument: str | None = None) -> ConfigDict:
@@ -74,14 +49,8 @@ def get_config(argument: str | None = None) -> ConfigDict:
     )
     languages = config_files.languages("languages", options["languages"])
     run = options["run"] or ("" if options["model"] else RUN)
-    default = [f"{run}/models/row0_seed{{seed}}/{{language}}"]
-    given = folders(options["model"]) if options["model"] else default
-    models: dict[str, str] = {}
-    for folder in given:
-        name, number = model_name(folder), 2
-        while name in models:
-            name, number = f"{model_name(folder)}_{number}", number + 1
-        models[name] = folder
+    default = f"{run}/models/row0_seed{{seed}}/{{language}}"
+    models = encoders.named(options["model"] or default, SETS)
     rows = {name: name for name in models}
     random = {f"random_{name}": f"random[{name}]" for name in models}
     if both := sorted(set(rows) & set(random)):

@@ -11,11 +11,15 @@ language alone too: `row=all+alone,pair=en-near` with the same
 Options: task (nli, ner, parsing, pos, several joined by +; `all` is the paper's three, and all+pos
 those and parts of speech), pair (two languages or more joined by -, the first being that which is
 fine-tuned on; several pairs joined by +), from (the workdir of each pair's pretraining, joined by
-+; by default where the first command puts it), row (an entry of `rows`, several joined by +, `all`
-of Table 1, or `aligned`: as in §5.1.2 the first layers of monolingual models with a map between
-them, or of the bilingual one, under four new layers), search (`one` setting a task, the `paper`'s,
-or that of D&S, `dufter`), seeds (of pretraining and of fine-tuning, joined by +). A field of note:
-settings.TASK.select (best: the epoch that is best on the first language is tested; last).
++; by default where the first command puts it), models (folders joined by +, instead of the rows of
+a run: any BERT, RoBERTa, XLM-R or XLM of `transformers` or a model of ours; {language} stands for
+the language that a model reads, {seed} for a seed), row (an entry of `rows`, several joined by +,
+`all` of Table 1, or `aligned`: as in §5.1.2 the first layers of monolingual models with a map
+between them, or of the bilingual one, under four new layers), search (`one` setting a task, the
+`paper`'s, or that of D&S, `dufter`), seeds (of pretraining and of fine-tuning, joined by +). Fields
+of note: settings.TASK.select (best: the epoch that is best on the first language is tested; last),
+keep_models (write each fine-tuned model that is scored for `transformers`, below `models/` of the
+workdir; by default all but those of the paper's search).
 
 Real data, in the formats of WikiAnn, CoNLL-U and XNLI:
 
@@ -35,7 +39,7 @@ import re
 from ml_collections import ConfigDict
 
 from xling_jax.corpora.embedded.config import are_embedded
-from xling_jax.runs import config_files
+from xling_jax.runs import config_files, encoders
 from xling_jax.tasks import PAPER, TASKS
 
 ROWS = (
@@ -50,6 +54,7 @@ ROWS = (
     "sep_emb_l1_3",
     "sep_emb_l1_6",
 )
+SETS = ("all", "aligned")
 LAYERS = 8  # of the models of configs/bilingual.py
 
 
@@ -108,6 +113,7 @@ def get_config(argument: str | None = None) -> ConfigDict:
             "task": "ner",
             "pair": "en-near",
             "from": "",
+            "models": "",
             "row": "all",
             "search": "one",
             "seeds": "0",
@@ -125,41 +131,49 @@ def get_config(argument: str | None = None) -> ConfigDict:
     chosen = tuple(task for name in asked for task in (PAPER if name == "all" else (name,)))
     known = tuple(dict.fromkeys([*PAPER, *chosen]))
     settings = config_files.choose("search", options["search"], searches)(known)
-    rows = {name: name for name in ROWS}
-    for layer in range(LAYERS + 1):
+    given = encoders.named(options["models"], SETS) if options["models"] else {}
+    rows = {name: name for name in given or ROWS}
+    sets = {"all": tuple(rows)}
+    for layer in () if given else range(LAYERS + 1):
         rows[f"monolingual_{layer}"] = f"alone;first[{layer}];map"
         rows[f"bilingual_{layer}"] = f"default;first[{layer}]"
         rows[f"bilingual_map_{layer}"] = f"default;first[{layer}];map"
+    if not given:
+        sets["aligned"] = tuple(name for name in rows if name not in ROWS)
     parallel: dict[str, dict] = {}
     texts: dict[str, dict] = {task: {} for task in known}
-    if len({are_embedded(languages) for languages in pairs.values()}) > 1:
+    is_embedded, *mixed = {are_embedded(languages) for languages in pairs.values()}
+    if mixed:
         raise ValueError(
             f"pair={options['pair']}: embedded languages and others have no text in common; run "
             "them apart"
         )
     for languages in pairs.values():
         config_files.require_free("texts", languages, ("dev", "train"))
-        given = "synthetic" if are_embedded(languages) else ""
+        source = "synthetic" if is_embedded else ""
         for name in languages[1:]:
-            parallel[name] = {"first": given, "second": given, "links": ""}
+            parallel[name] = {"first": source, "second": source, "links": ""}
         for task in known:
             for name in languages:
                 parts = ("train", "dev", "test") if name == languages[0] else ("test",)
-                texts[task][name] = texts[task].get(name, {}) | dict.fromkeys(parts, given)
-    defaults = [f"runs/bilingual-laptop-{pair}-all" for pair in pairs]
+                texts[task][name] = texts[task].get(name, {}) | dict.fromkeys(parts, source)
+    is_read = is_embedded or not given  # a run: of its models, or of how its languages are made
+    defaults = [f"runs/bilingual-laptop-{pair}-all" if is_read else "" for pair in pairs]
     config = ConfigDict(
         {
             "name": "zero_shot",
             "runs": dict(zip(pairs, runs or defaults, strict=True)),
             "tasks": chosen,
+            "pretrained": given,
             "rows": rows,
-            "sets": {"all": ROWS, "aligned": tuple(name for name in rows if name not in ROWS)},
+            "sets": sets,
             "row": options["row"],
             "seeds": config_files.integers("seeds", options["seeds"]),
             "texts": texts,
             "sentences": {"train": 8000, "dev": 500, "test": 1000, "parallel": 10_000},
             "parallel": parallel,
             "word_order": False,
+            "keep_models": options["search"] != "paper",
             "settings": settings,
             **{name: dataclasses.asdict(task()) for name, task in TASKS.items() if task.options},
             "models": {
@@ -193,6 +207,7 @@ def get_config(argument: str | None = None) -> ConfigDict:
     if options["search"] == "dufter":
         config.models.train_own = True
         config.training.clip = 1.0
-    name = "-".join(["zero_shot", *(options[x] for x in ("pair", "task", "row", "search"))])
+    row = "+".join(given) if given and options["row"] == "all" else options["row"]
+    name = "-".join(["zero_shot", options["pair"], options["task"], row, options["search"]])
     config.workdir = re.sub(r"[^\w+.-]", "_", name)
     return config

@@ -6,11 +6,15 @@ import jax
 import numpy as np
 import pytest
 
+from xling_jax.batches import labelled
+from xling_jax.batches.labelled import CLASSIFIER
 from xling_jax.evaluators.text_encoder import TextEncoder
 from xling_jax.models import folders, heads
 from xling_jax.models.bert import BertConfig
+from xling_jax.models.hugging_face import fine_tuned
 from xling_jax.models.hugging_face import model as hugging_face
 from xling_jax.models.hugging_face.text import HuggingFaceModel
+from xling_jax.models.task_heads import HeadConfig
 from xling_jax.models.text_model import NO_WORD
 
 WORDS = "the dog cat bird sees likes hears a small big old and sleeps runs run ning".split()
@@ -143,6 +147,42 @@ def test_sentences_are_the_means_of_the_states_of_transformers(kind, tmp_path):
     for number, sentence in enumerate(SENTENCES):
         expected = their_states(tokenizer, model, sentence).mean(axis=1)
         np.testing.assert_allclose(found[:, number], expected, atol=2e-5)
+
+
+@KINDS
+@pytest.mark.parametrize("of_words", [True, False])
+def test_a_fine_tuned_encoder_is_a_classifier_of_transformers(kind, of_words, tmp_path):
+    kind(tmp_path / "encoder")
+    torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
+    model = HuggingFaceModel.load(tmp_path / "encoder", "en")
+    random = np.random.default_rng(0)
+    output = {"kernel": random.normal(size=(24, 3)), "bias": random.normal(size=3)}
+    head, labels = HeadConfig(CLASSIFIER, 3), ["B-X", "I-X", "O"]
+    encoder = {name: model.params[name] for name in ("embeddings", "layers")}
+    fine_tuned.save(tmp_path / "tuned", model, encoder, head, {"output": output}, labels, of_words)
+    first, second = model.encode(["the dog sees", "a small cat runs"])
+    made = labelled.pair(first, second, model.special_ids, 60, model.config.token_types > 1)
+    ids, types = (torch.tensor(each[0])[None] for each in (made.rows, made.types))
+    auto = transformers.AutoModel.from_pretrained(tmp_path / "encoder").eval()
+    named = {"token_type_ids": types} if model.config.token_types > 1 else {}
+    named |= {"attention_mask": torch.ones_like(ids)}
+    with torch.no_grad():
+        states = auto(ids, **named).last_hidden_state[0].numpy()
+    expected = states @ output["kernel"] + output["bias"]
+    kinds = transformers.AutoModelForTokenClassification
+    if not of_words:
+        kinds, expected = transformers.AutoModelForSequenceClassification, expected[0]
+    theirs = kinds.from_pretrained(tmp_path / "tuned").eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "tuned")
+    encoded = tokenizer("the dog sees", "a small cat runs", return_tensors="pt")
+    assert encoded["input_ids"].tolist() == ids.tolist()
+    with torch.no_grad():
+        found = theirs(**encoded).logits[0].numpy()
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+    assert [theirs.config.id2label[n] for n in range(3)] == labels
+    again = HuggingFaceModel.load(tmp_path / "tuned", "en")  # as an encoder, without its head
+    assert "mlm" not in again.params
+    jax.tree.map(np.testing.assert_array_equal, again.params, encoder)
 
 
 @KINDS

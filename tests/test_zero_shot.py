@@ -6,14 +6,20 @@ import shutil
 
 import numpy as np
 import pytest
+import safetensors.numpy
 from bilingual_run import run as train
 from small_run import ROOT, config_of, on_devices
+from test_hugging_face_text import bert
 
 from xling_jax import records
-from xling_jax.experiments.zero_shot import group, jobs, pretrained
+from xling_jax.experiments.zero_shot import group, jobs, pretrained, texts
 from xling_jax.experiments.zero_shot.experiment import Experiment
 from xling_jax.models import stored
+from xling_jax.models.hugging_face.text import HuggingFaceModel
 from xling_jax.runs import results
+from xling_jax.runs.store import models_of
+from xling_jax.runs.texts import of_run
+from xling_jax.tasks import TASKS
 from xling_jax.tasks.task import pieces_of_words
 
 SMALL = {
@@ -90,6 +96,47 @@ def test_a_setting_is_taken_at_its_best_epoch(finished):
         own = [x["metrics"] for x in lines if x["kind"] == "evaluation" and x["row"] == name]
         assert len(own) == 2
         assert values[f"{score}_dev"] == max(x[f"{score}_dev"] for x in own)
+
+
+def their_predictions(kept, language, task, items):
+    """What `transformers` predicts with a model that was kept, as `Predictor` gives it."""
+    torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
+    kind = "SequenceClassification" if task.name == "nli" else "TokenClassification"
+    model = getattr(transformers, f"AutoModelFor{kind}").from_pretrained(kept / language).eval()
+    reader, found = HuggingFaceModel.load(kept / language, language), []
+    for each in task.encode(items, reader, reader.config.positions):
+        logits = []
+        for ids, types in zip(each.rows, each.types, strict=True):
+            with torch.no_grad():
+                given = (torch.tensor(x)[None] for x in (ids, types))
+                named = zip(("input_ids", "token_type_ids"), given, strict=True)
+                logits.append(model(**dict(named)).logits[0].numpy())
+        chosen = logits if task.name == "nli" else [logits[row][at] for row, at in each.places]
+        found.append((np.argmax(chosen, -1),))
+    return found, tuple(model.config.id2label.values())
+
+
+def test_what_was_scored_is_kept_for_transformers(trained, tmp_path):
+    faster = {"settings.nli.epochs": 25, "settings.nli.rates": ((3e-3, 3e-3),)}
+    _, metrics = run(trained, tmp_path, ",row=sep_emb,task=nli", **faster)
+    ((job, values),) = metrics.items()
+    task, both = TASKS["nli"](), of_run(str(trained), ("en", "far")).pair("far")
+    made, scores, seen = task.make(both, 16, texts.SEEDS["test"]), {}, set()
+    for language, items in zip(("en", "far"), made, strict=True):
+        predicted, labels = their_predictions(models_of(tmp_path, job, 0), language, task, items)
+        seen |= {int(label) for (own,) in predicted for label in own}
+        scores |= {f"accuracy_{language}": task.scores(items, predicted, labels)["accuracy"]}
+    assert len(seen) > 1
+    assert scores == {name: pytest.approx(values[name]) for name in scores}
+
+
+def test_a_parser_is_kept_beside_its_encoder(finished):
+    workdir, _, metrics = finished
+    (job,) = (job for job in metrics if "/parsing/" in job)
+    folder = models_of(workdir, job, 0) / "far"
+    head = safetensors.numpy.load_file(folder / "parser.safetensors")
+    assert head["arc_scores/kernel"].shape == (9, 1, 8)
+    assert "mlm" not in HuggingFaceModel.load(folder, "far").params
 
 
 def test_the_last_epoch_may_be_tested_instead_and_a_resumed_run_does_so_too(trained, tmp_path):
@@ -206,6 +253,35 @@ def test_files_are_learned_from(trained, tmp_path, files):
     _, found = run(trained, tmp_path / "run", ",row=sep_emb", **files, **long)
     ((name, values),) = found.items()
     assert name.startswith("en-far/sep_emb/ner/") and values["f1_en"] > 0.5
+    task = TASKS["ner"]()
+    for language in ("en", "far"):
+        items = task.read(files[f"texts.ner.{language}.test"], language)
+        kept = models_of(tmp_path / "run", name, 0)
+        predicted, labels = their_predictions(kept, language, task, items)
+        assert task.scores(items, predicted, labels)["f1"] == values[f"f1_{language}"]
+
+
+def test_models_from_elsewhere_are_fine_tuned(tmp_path, files):
+    bert(tmp_path / "bert")
+    fields = {f"texts.ner.{x}": y for x, y in (("de.test", files["texts.ner.far.test"]),)}
+    fields |= {name: path for name, path in files.items() if ".en." in name}
+    changes = {**SMALL, **fields, "settings.ner.epochs": 3}
+    options = f"pair=en-de,task=ner,models={tmp_path / 'bert'}"
+    made = config_of(ROOT / "configs" / "zero_shot.py", options, changes)
+    with on_devices(1):
+        table = Experiment(made, tmp_path / "run").run()
+    (found,) = results.read_results(tmp_path / "run" / "results.json")
+    assert "bert" in table and found.row.startswith("en-de/bert/ner/")
+    assert found.metrics["f1_en"] == found.metrics["f1_de"]  # the same text and the same model
+    kept = models_of(tmp_path / "run", found.row, 0)
+    weights = [(kept / name / "model.safetensors").read_bytes() for name in ("en", "de")]
+    assert weights[0] == weights[1]
+    (tmp_path / "bert" / "tokenizer.json").unlink()
+    with pytest.raises(FileNotFoundError, match=r"pretrained\.bert: .*tokenizer\.json: no such"):
+        Experiment(made, tmp_path / "other")
+    made.row = "default"
+    with pytest.raises(ValueError, match="row=default: there is no model 'default' among bert"):
+        Experiment(made, tmp_path / "other")
 
 
 @pytest.mark.parametrize(

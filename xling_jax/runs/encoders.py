@@ -3,8 +3,10 @@
 import dataclasses
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
+
+from ml_collections import ConfigDict
 
 from xling_jax import errors
 from xling_jax.models import folders as model_folders
@@ -47,6 +49,38 @@ def parse(text: str) -> Encoder | None:
     """Reads `MODEL` or `random[MODEL]`; None if it is neither."""
     match = _ENCODER.fullmatch(text.strip())
     return Encoder(match[2], match[1] is not None) if match else None
+
+
+def named(given: str, taken: Iterable[str] = ()) -> dict[str, str]:
+    """Folders joined by +, by what their models are called: the last part without a placeholder,
+    which of ours is the row's name; none of the names `taken`.
+
+    A + may be in a folder's name too: a part that is no folder goes on with the next one.
+    """
+    parts: list[str] = []
+    for part in given.split("+"):
+        before, brace, _ = (parts[-1] if parts else "").partition("{")
+        base = Path(before).expanduser()
+        if parts and not (base.parent if brace else base).is_dir():
+            parts[-1] += f"+{part}"
+        else:
+            parts.append(part)
+    found: dict[str, str] = {}
+    for folder in parts:
+        first, number = _name(folder, taken), 2
+        name = first
+        while name in found:
+            name, number = f"{first}_{number}", number + 1
+        found[name] = folder
+    return found
+
+
+def _name(folder: str, taken: Iterable[str]) -> str:
+    parts = [re.sub(r"^row(.+)_seed.+$", r"\1", part) for part in PurePath(folder).parts]
+    name = next((part for part in reversed(parts) if "{" not in part), "model")
+    name = re.sub(r"\W+", "_", name).strip("_")
+    is_free = name.isidentifier() and not hasattr(ConfigDict, name) and name not in taken
+    return name if is_free else f"row{name}"
 
 
 def folders(models: Mapping[str, str], seeds: Sequence[int]) -> dict[int, dict[str, str]]:

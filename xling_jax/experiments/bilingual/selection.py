@@ -1,37 +1,19 @@
 """The checkpoint that is best on the first language's held-out text (W&C §3.1), and runs that
 begin with the parameters of one."""
 
-import dataclasses
-import json
-import math
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
 import jax
-from pydantic import TypeAdapter
+import numpy as np
 
-from xling_jax import devices, processes, records
-from xling_jax.files import read_json, write_beside
+from xling_jax import devices, processes
 from xling_jax.models import partition
-from xling_jax.records import UNKNOWN, Count, Identity
+from xling_jax.records import UNKNOWN, Identity
+from xling_jax.runs import best
+from xling_jax.runs.best import RECORD, Record
 from xling_jax.training.checkpoints import Checkpoints, read_parameters
 from xling_jax.training.step import State
-
-RECORD = "best.json"
-
-
-@dataclasses.dataclass(frozen=True)
-class _Record:
-    """Which checkpoint is the best one."""
-
-    step: Count
-    perplexity_dev: float
-    vocabulary: str
-    fingerprint: str = ""
-
-
-_RECORD = TypeAdapter(_Record)
 
 
 class Best:
@@ -54,53 +36,38 @@ class Best:
         ]
 
     def offer(self, step: int, state: State, perplexities: list[float]) -> None:
-        """Saves the states of the replicas that have never been better.
-
-        A step that was offered before a run was cut off, and comes again, changes nothing.
-        """
+        """Saves the states of the replicas that have never been better."""
         near: State | None = None
-        for number, (folder, checkpoints, value, best) in enumerate(
-            zip(self._folders, self._checkpoints, perplexities, self.read(), strict=True)
-        ):
-            if not math.isfinite(value) or best and not value < best[1] and best[0] <= step:
-                continue
+        are_better = best.are_better(self._folders, perplexities, step, self._identity)
+        for number in np.flatnonzero(are_better):
+            folder, checkpoints = self._folders[number], self._checkpoints[number]
             checkpoints.drop_later(step)  # of a run that was put back to an earlier checkpoint
             near = devices.fetch(state) if near is None else near
             own = jax.tree.map(lambda x, n=number: x[n], near)
             checkpoints.save(step, own)
             checkpoints.wait()
-            record = _Record(step, value, self._vocabulary, self._identity.fingerprint)
-            content = json.dumps(records.sealed(dataclasses.asdict(record)))
-            write_beside(folder / RECORD, content + "\n")
+            fingerprint = self._identity.fingerprint
+            Record(step, perplexities[number], self._vocabulary, fingerprint).write(folder)
 
     def read(self) -> list:
         """The step and perplexity of each replica's best, None without one."""
-        return processes.of_first(lambda: [read(own, self._identity) for own in self._folders])
+
+        def one(folder: Path) -> tuple[int, float] | None:
+            found = best.read(folder, self._identity)
+            return (found.step, found.value) if found else None
+
+        return processes.of_first(lambda: [one(folder) for folder in self._folders])
 
     def parameters(self) -> list:
         """The parameters of each replica's best checkpoint, None where it has none."""
         return [
-            read_parameters(folder, best[0]) if best else None
-            for folder, best in zip(self._folders, self.read(), strict=True)
+            read_parameters(folder, known[0]) if known else None
+            for folder, known in zip(self._folders, self.read(), strict=True)
         ]
 
     def close(self) -> None:
         for checkpoints in self._checkpoints:
             checkpoints.close()
-
-
-def _record(folder: Path, identity: Identity = UNKNOWN) -> _Record:
-    path = folder / RECORD
-    return records.known(_RECORD, read_json(path), str(path), identity)
-
-
-def read(folder: Path, identity: Identity = UNKNOWN) -> tuple[int, float] | None:
-    """The step and the perplexity of a replica's best checkpoint, None without one; ValueError if
-    its record is damaged, or of another experiment."""
-    if not os.path.lexists(folder / RECORD):
-        return None
-    record = _record(folder, identity)
-    return record.step, record.perplexity_dev
 
 
 def best_folder(folder: str) -> Path:
@@ -124,7 +91,8 @@ def start_from(folder: str, vocabulary: str, patterns: Sequence[str], languages:
     model, or damaged.
     """
     path = best_folder(folder)
-    record = _record(path)
+    record = best.read(path)
+    assert record is not None
     if record.vocabulary != vocabulary:
         raise ValueError(
             f"training.start_from={folder}: that run has other pieces; give this one the same "

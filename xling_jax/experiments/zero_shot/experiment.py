@@ -50,7 +50,7 @@ class Experiment:
 
     def _pretrainings(self) -> Iterator[dict[str, Any]]:
         """What the runs computed that the models are of, wherever they lie."""
-        for pair, run in self._config.runs.items():
+        for pair, run in ((pair, run) for pair, run in self._config.runs.items() if run):
             found = results.read_config(Path(run).expanduser() / results.CONFIG).get("config")
             if isinstance(found, dict):
                 digest = store.fingerprint(found, (), {})
@@ -62,10 +62,15 @@ class Experiment:
         for seed in self._config.seeds:
             for folder in job.folders(seed).values():
                 try:
-                    for entry in self._hashed(folder):
+                    with errors.in_field(job.field):
+                        found = self._hashed(folder)
+                    for entry in found:
                         parts = folder.parent.name, folder.name, Path(entry["source"]).name
-                        yield {**entry, "source": "/".join([job.pair, *parts]), "field": "runs"}
+                        field, _, _ = job.field.partition(".")
+                        yield {**entry, "source": "/".join([job.pair, *parts]), "field": field}
                 except FileNotFoundError as error:
+                    if job.given:
+                        raise
                     raise FileNotFoundError(
                         f"runs.{job.pair}: {folder} holds no model. Train it with python -m "
                         f"xling_jax.main --config=configs/bilingual.py:row={job.row.models},"
@@ -80,7 +85,7 @@ class Experiment:
     @staticmethod
     def _read(job: Job, seed: int) -> Pretrained:
         """The models of a job's row and seed, without maps."""
-        with errors.in_field(f"runs.{job.pair}"):
+        with errors.in_field(job.field):
             found = pretrained.of_folders(job.folders(seed))
         base, depth = job.row.base, found.config.layers
         if base is not None and base > depth:

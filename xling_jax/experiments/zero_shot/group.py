@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -9,18 +10,30 @@ import jax
 import numpy as np
 from ml_collections import ConfigDict
 
-from xling_jax import devices
+from xling_jax import devices, processes
 from xling_jax.batches.labelled import Examples
 from xling_jax.batches.tasks import TaskSampler
 from xling_jax.experiments.zero_shot.jobs import Choice, Job
 from xling_jax.experiments.zero_shot.pretrained import Pretrained
 from xling_jax.experiments.zero_shot.texts import Labelled
+from xling_jax.models import partition
+from xling_jax.models.hugging_face import fine_tuned
 from xling_jax.models.task_heads import HeadConfig
-from xling_jax.runs import group
+from xling_jax.runs import best, group
 from xling_jax.runs.group import Evaluate, Result, optimizer
 from xling_jax.runs.run import Run
-from xling_jax.tasks.finetune import ENCODER, Predictor, TaskProgram, TaskSetting, TaskStore, divide
-from xling_jax.tasks.task import Task
+from xling_jax.runs.store import models_of
+from xling_jax.tasks.finetune import (
+    ADDED,
+    ENCODER,
+    HEAD,
+    Predictor,
+    TaskProgram,
+    TaskSetting,
+    TaskStore,
+    divide,
+)
+from xling_jax.tasks.task import Task, WordTask
 from xling_jax.training import sharding
 from xling_jax.training.input_pipeline import InputPipeline
 from xling_jax.training.loop import Schedule, Training
@@ -139,6 +152,10 @@ class Group(group.Group[TaskProgram]):
             f"{self._sampler.examples.tokens.shape[1]} tokens; "
             + (f"not trained: {frozen}" if frozen else "all is trained")
         )
+        if self._config.keep_models:
+            for language, model in self._pretrained.models.items():
+                if why := fine_tuned.why_without_tokenizer(model):
+                    say(f"{language}: fine-tuned models are kept without their tokenizer: {why}")
         if cut := [f"{number:,} of {name}" for name, number in self._cut.items() if number]:
             say(f"the model has {self._longest} places: pieces cut off: {', '.join(cut)}")
 
@@ -156,9 +173,51 @@ class Group(group.Group[TaskProgram]):
                 for number in running:
                     scores = task.scores(items, predictions[number], self._labels)
                     found[number] |= {f"{x}_{name}": value for x, value in scores.items()}
+            if self._config.keep_models:
+                self._keep(step, state, {int(n): found[n][f"{task.metric}_{DEV}"] for n in running})
             return found
 
         return evaluate
+
+    def _keep(self, step: int, state: State, scores: Mapping[int, float]) -> None:
+        """Writes the models of replicas that are those to be tested, as far as is known yet."""
+        of = [self._replicas[number] for number in scores]
+        folders = [models_of(self._run.workdir, each.row, each.seed) for each in of]
+        values, identity = [-score for score in scores.values()], self._replicas[0].identity
+        are_kept = [step == self._schedule.total] * len(of)
+        if self._section.select == "best":
+            are_kept = best.are_better(folders, values, step, identity)
+        if not any(are_kept):
+            return
+        params = devices.fetch(state.params)
+        for number, folder, value in compress(zip(scores, folders, values, strict=True), are_kept):
+            if processes.is_first():
+                self._write(folder, jax.tree.map(lambda x, n=number: x[n], params))
+                best.Record(step, value, fingerprint=identity.fingerprint).write(folder)
+
+    def _write(self, folder: Path, params: Any) -> None:
+        """Writes a fine-tuned model for each language; for the first alone if the states of others
+        are mapped, which no model of `transformers` does."""
+        row, languages = self._job.row, self._job.languages
+        for language in languages[:1] if row.is_mapped else languages:
+            model = self._pretrained.models[language]
+            own, encoder = self._own(language), params[ENCODER]
+            if own and not self._keeps_own:
+                encoder, _ = divide(encoder, self._pretrained.frozen)
+            encoder = partition.merge(own, encoder)
+            parts = [(encoder["layers"], row.base), (encoder.get(ADDED, {}), None)]
+            every = [own[key] for own, base in parts for key in sorted(own, key=int)[:base]]
+            layers = {str(number): layer for number, layer in enumerate(every)}
+            size = dataclasses.replace(model.config, layers=len(layers))
+            fine_tuned.save(
+                folder / language,
+                dataclasses.replace(model, config=size),
+                {"embeddings": encoder["embeddings"], "layers": layers},
+                self._program.head,
+                params[HEAD],
+                self._labels,
+                isinstance(self._task, WordTask),
+            )
 
     def _results(self, training: Training, running: Sequence[int]) -> list[Result]:
         """The last epoch, or the one that is best on the first language's examples to choose by."""

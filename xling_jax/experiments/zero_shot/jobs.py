@@ -7,6 +7,7 @@ from pathlib import Path
 from ml_collections import ConfigDict
 
 from xling_jax import descriptions, errors, numerals
+from xling_jax.models.folders import of_language
 from xling_jax.runs import config_files, fields
 from xling_jax.runs.store import models_of
 
@@ -69,12 +70,14 @@ class Choice:
 @dataclasses.dataclass(frozen=True)
 class Job:
     """A pretrained row that learns a task; pair: languages joined by `-`; run: the workdir of the
-    pretraining."""
+    pretraining; given: the folder of models that come from elsewhere, with {language} and {seed}.
+    """
 
     pair: str
     row: Row
     task: str
     run: str
+    given: str = ""
 
     @property
     def name(self) -> str:
@@ -88,8 +91,16 @@ class Job:
         """The first is fine-tuned on."""
         return tuple(self.pair.split("-"))
 
+    @property
+    def field(self) -> str:
+        """The field of the config that names the models."""
+        return f"pretrained.{self.row.models}" if self.given else f"runs.{self.pair}"
+
     def folders(self, seed: int) -> dict[str, Path]:
         run, models = Path(self.run).expanduser(), self.row.models
+        if self.given:
+            folder = self.given.replace("{seed}", str(seed))
+            return {name: of_language(folder, name) for name in self.languages}
         return {
             name: models_of(run, name if models == ALONE else models, seed) / name
             for name in self.languages
@@ -116,8 +127,14 @@ def jobs(config: ConfigDict) -> list[Job]:
                 f"row={row.name}: its first layers stay as they are; set models.train_own=False, "
                 "which is for models that are trained as a whole"
             )
+    given = config.pretrained
+    if lost := [row for row in rows if row.models not in given and "" in config.runs.values()]:
+        raise ValueError(
+            f"row={lost[0].name}: there is no model {lost[0].models!r} among {', '.join(given)}: "
+            "name its folder in models=, or its run in from="
+        )
     return [
-        Job(pair, row, task, run)
+        Job(pair, row, task, run, given.get(row.models, ""))
         for (pair, run), row, task in itertools.product(config.runs.items(), rows, config.tasks)
     ]
 

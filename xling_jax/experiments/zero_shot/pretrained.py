@@ -62,25 +62,32 @@ def of_folders(paths: Mapping[str, Path]) -> Pretrained:
     """Reads the models of languages, of which the first is fine-tuned on; FileNotFoundError or
     ValueError if one cannot be read, or they are of different sizes."""
     models: dict[str, TextModel] = {}
+    leaves: list[dict[str, np.ndarray]] = []
     for language, folder in paths.items():
         with errors.in_field(language):
-            models[language] = folders.load(folder, language)
-    first, *others = models.values()
-    for language, model in models.items():
-        sizes = [dataclasses.replace(x.config, vocabulary_size=1) for x in (first, model)]
-        if sizes[0] != sizes[1]:
-            raise ValueError(f"{paths[language]} is a model of another size than the first one")
+            model = folders.load(folder, language)
+        sizes = [
+            dataclasses.replace(x.config, vocabulary_size=1) for x in (model, *models.values())
+        ]
+        if sizes[0] != sizes[-1]:
+            raise ValueError(f"{folder} is a model of another size than the first one")
+        own = traverse_util.flatten_dict(dict(model.params), sep="/")
+        for known in leaves:  # what is equal is kept once
+            same = [path for path in own.keys() & known if np.array_equal(own[path], known[path])]
+            own |= {path: known[path] for path in same}
+        leaves.append(own)
+        models[language] = dataclasses.replace(
+            model, params=traverse_util.unflatten_dict(own, sep="/")
+        )
     written = [model.own for model in models.values() if model.own is not None]
     if len(written) == len(models):
-        own = frozenset().union(*written)
+        separate = frozenset().union(*written)
     else:  # nobody wrote down what is a language's own: it is what differs
-        flat = [traverse_util.flatten_dict(dict(x.params), sep="/") for x in (first, *others)]
-        own = frozenset(
-            path
-            for path, leaf in flat[0].items()
-            if not all(np.array_equal(leaf, other[path]) for other in flat[1:])
+        first, *others = leaves
+        separate = frozenset(
+            path for path, leaf in first.items() if any(x.get(path) is not leaf for x in others)
         )
-    return Pretrained(models, frozenset(path for path in own if not path.startswith("mlm/")))
+    return Pretrained(models, frozenset(path for path in separate if not path.startswith("mlm/")))
 
 
 def read_links(path: str | os.PathLike[str], number: int) -> list[Links]:

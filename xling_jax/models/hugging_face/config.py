@@ -119,7 +119,9 @@ BERT = Architecture(
         "cls.predictions.decoder.weight": "bert.embeddings.word_embeddings.weight",
         "cls.predictions.decoder.bias": "cls.predictions.bias",
     },
-    unused=re.compile(r"bert\.pooler\.|cls\.seq_relationship\.|bert\.embeddings\.position_ids$"),
+    unused=re.compile(
+        r"bert\.pooler\.|classifier\.|cls\.seq_relationship\.|bert\.embeddings\.position_ids$"
+    ),
 )
 
 # A BERT whose positions are counted from behind the padding's id.
@@ -134,7 +136,7 @@ ROBERTA = dataclasses.replace(
         "lm_head.decoder.weight": "roberta.embeddings.word_embeddings.weight",
         "lm_head.decoder.bias": "lm_head.bias",
     },
-    unused=re.compile(r"roberta\.pooler\.|roberta\.embeddings\.position_ids$"),
+    unused=re.compile(r"roberta\.pooler\.|classifier\.|roberta\.embeddings\.position_ids$"),
 )
 
 # Lample & Conneau 2019: a row of `lang_embeddings` a language, where there are any. A table of

@@ -188,16 +188,25 @@ def save(folder: str | os.PathLike[str], config: BertConfig, params: Mapping[str
         leaves[hf.POSITIONS] = leaves[hf.POSITIONS] + types[0]
         if len(types) > 1:
             leaves[hf.TOKEN_TYPES] = types - types[0]
-    tensors: dict[str, np.ndarray] = {}
+    write(Path(folder), tensors_of(architecture, leaves), hf.fields(config))
+
+
+def tensors_of(
+    architecture: Architecture, leaves: Mapping[Leaf, np.ndarray]
+) -> dict[str, np.ndarray]:
+    """The tensors that `transformers` has for parameters by their paths."""
+    found: dict[str, np.ndarray] = {}
     for leaf, value in leaves.items():
-        parts = _parted(leaf, value, architecture.tensors(leaf))
-        # Safetensors writes the memory as it lies, whatever the strides.
-        tensors |= {name: np.ascontiguousarray(part) for name, part in parts.items()}
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+        found |= _parted(leaf, value, architecture.tensors(leaf))
+    return found
+
+
+def write(folder: Path, tensors: Mapping[str, np.ndarray], fields: Mapping[str, Any]) -> None:
+    """Writes the weights and the config of a model."""
+    # Safetensors writes the memory as it lies, whatever the strides.
+    laid = {name: np.ascontiguousarray(tensor, np.float32) for name, tensor in tensors.items()}
     # Transformers refuses files that do not say which framework's layout they have.
-    write_beside(folder / WEIGHTS, safetensors.numpy.save(tensors, metadata={"format": "pt"}))
-    fields = hf.fields(config)
+    write_beside(folder / WEIGHTS, safetensors.numpy.save(laid, metadata={"format": "pt"}))
     write_beside(folder / hf.CONFIG, json.dumps(fields, indent=2) + "\n")
 
 

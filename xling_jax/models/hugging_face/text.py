@@ -25,6 +25,7 @@ CONTINUED = "##"  # with which WordPiece marks what does not begin a word
 BYTE = "Ġ"  # how pieces of bytes write a blank (Radford et al. 2019)
 END = "</w>"  # with which byte pairs mark the end of a word (Sennrich et al. 2016)
 MASKS = "[MASK]", "<mask>"
+PADS = "[PAD]", "<pad>"
 RESTORE = "restore the file, or save the tokenizer again"
 
 

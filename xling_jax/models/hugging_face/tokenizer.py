@@ -9,6 +9,7 @@ word equally likely, as `aa aaa` and `aaa aa`, the two may choose differently.
 
 import importlib.util
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from xling_jax.files import write_beside
 from xling_jax.models.hugging_face.text import TOKENIZER
 from xling_jax.models.hugging_face.xlm_text import SETTINGS
 from xling_jax.models.stored import StoredModel
-from xling_jax.models.text_model import BLANK
+from xling_jax.models.text_model import BLANK, TextModel
 from xling_jax.vocabulary.pieces import SPECIAL_TOKENS, UNK, Pieces
 
 SPECIALS = len(SPECIAL_TOKENS)
@@ -39,23 +40,37 @@ def require(model: StoredModel) -> None:
         raise ValueError(f"to write {TOKENIZER}, pip install tokenizers")
 
 
-def save(folder: Path, model: StoredModel) -> None:
-    """Writes `tokenizer.json` and `tokenizer_config.json`; ValueError: see `require`."""
+def save(folder: Path, model: StoredModel, has_types: bool = False) -> None:
+    """Writes `tokenizer.json` and `tokenizer_config.json`; ValueError: see `require`. has_types:
+    the second of two sentences has token type 1. An XLM would take token types for pieces."""
     require(model)
     names = row_names(model)
-    tokenizer = _tokenizer(model, names)
-    first, last = (names[number] for number in model.special_ids)
     pad, unknown, *_, mask = (names[number] for number in model.ids[:SPECIALS])
+    others = {"pad_token": pad, "unk_token": unknown, "mask_token": mask}
+    write(folder, _tokenizer(model, names), model, others, has_types)
+
+
+def write(
+    folder: Path, tokenizer: Any, model: TextModel, others: Mapping[str, str], has_types: bool
+) -> None:
+    """Writes a tokenizer, which puts a model's special ids around sentences and pairs of them.
+    others: the names of special tokens that stand elsewhere. has_types: see `save`."""
+    from tokenizers import processors
+
+    first, last = (tokenizer.id_to_token(number) for number in model.special_ids)
+    second = int(has_types)
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single=f"{first} $A {last}",
+        pair=f"{first} $A {last} $B:{second} {last}:{second}",
+        special_tokens=list(zip((first, last), model.special_ids, strict=True)),
+    )
     settings = {
         "tokenizer_class": "PreTrainedTokenizerFast",
-        "pad_token": pad,
-        "unk_token": unknown,
+        **others,
         "cls_token": first,
         "sep_token": last,
-        "mask_token": mask,
         "model_max_length": model.config.positions,
-        # An XLM would take token types for pieces.
-        "model_input_names": ["input_ids", "attention_mask"],
+        "model_input_names": ["input_ids", *["token_type_ids"] * has_types, "attention_mask"],
         "clean_up_tokenization_spaces": False,
     }
     write_beside(folder / TOKENIZER, tokenizer.to_str(pretty=True) + "\n")
@@ -91,7 +106,7 @@ def merges(pieces: Pieces) -> list[tuple[str, str]]:
 
 def _tokenizer(model: StoredModel, names: list[str]) -> Any:
     import tokenizers  # imported late: few runs need it
-    from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
+    from tokenizers import decoders, models, normalizers, pre_tokenizers
 
     pieces = model.pieces
     if pieces.is_bpe:
@@ -115,11 +130,6 @@ def _tokenizer(model: StoredModel, names: list[str]) -> Any:
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(BLANK, prepend_scheme="always")
     tokenizer.decoder = decoders.Metaspace(BLANK, prepend_scheme="always")
     first, last = (names[number] for number in model.special_ids)
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single=f"{first} $A {last}",
-        pair=f"{first} $A {last} $B {last}",
-        special_tokens=list(zip((first, last), model.special_ids, strict=True)),
-    )
     special = [names[number] for number in model.ids[:SPECIALS]]
     tokenizer.add_special_tokens(
         [

@@ -7,6 +7,7 @@ An XLM has no `tokenizer.json`. Beside `config.json` and `model.safetensors` the
 import dataclasses
 import functools
 import itertools
+import json
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -16,14 +17,14 @@ from pydantic import TypeAdapter
 
 from xling_jax.corpora import normalize, text
 from xling_jax.corpora.normalize import Normalization, Normalizer
-from xling_jax.files import read_json, require_regular
+from xling_jax.files import read_json, require_regular, write_beside
 from xling_jax.models.hugging_face import model as hugging_face
 from xling_jax.models.hugging_face.text import END, RESTORE, TOKENIZER
 from xling_jax.models.text_model import Encoded, TextModel, require_rows
 from xling_jax.records import Count, typed
 
 VOCABULARY, MERGES, SETTINGS = "vocab.json", "merges.txt", "tokenizer_config.json"
-FIRST, LAST, UNKNOWN, MASK = "<s>", "</s>", "<unk>", "<special1>"
+FIRST, LAST, UNKNOWN, MASK, PAD = "<s>", "</s>", "<unk>", "<special1>", "<pad>"
 REMEMBERED = 1 << 18  # words whose ids are kept, some 100 MB
 
 Ranks = Mapping[tuple[str, str], int]
@@ -188,6 +189,20 @@ class XlmModel(TextModel):
     @property
     def textless(self) -> set[int]:
         return {self.vocabulary[UNKNOWN]}
+
+
+def save(folder: Path, model: XlmModel) -> None:
+    """Writes the files of a tokenizer, of a model that is no XLM: it has no language embeddings."""
+    merges = sorted(model.ranks, key=model.ranks.__getitem__)
+    settings = {
+        "tokenizer_class": "XLMTokenizer",
+        "do_lowercase_and_remove_accent": model.is_plain,
+        "model_max_length": model.config.positions,
+        "model_input_names": ["input_ids", "attention_mask"],
+    }
+    write_beside(folder / VOCABULARY, json.dumps(dict(model.vocabulary)) + "\n")
+    write_beside(folder / MERGES, "".join(f"{first} {second}\n" for first, second in merges))
+    write_beside(folder / SETTINGS, json.dumps(settings, indent=2) + "\n")
 
 
 def _without_accents(word: str) -> str:
