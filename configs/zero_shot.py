@@ -157,6 +157,13 @@ def get_config(argument: str | None = None) -> ConfigDict:
             for name in languages:
                 parts = ("train", "dev", "test") if name == languages[0] else ("test",)
                 texts[task][name] = texts[task].get(name, {}) | dict.fromkeys(parts, source)
+    of_pair: dict[str, dict] = {}
+    if not is_embedded and len(pairs) > 1:
+        for languages in pairs.values():
+            of_pair["_".join(languages)] = {
+                task: {name: dict.fromkeys(of_task[name], "") for name in languages}
+                for task, of_task in texts.items()
+            }
     is_read = is_embedded or not given  # a run: of its models, or of how its languages are made
     defaults = [f"runs/bilingual-laptop-{pair}-all" if is_read else "" for pair in pairs]
     config = ConfigDict(
@@ -170,6 +177,7 @@ def get_config(argument: str | None = None) -> ConfigDict:
             "row": options["row"],
             "seeds": config_files.integers("seeds", options["seeds"]),
             "texts": texts,
+            "texts_of_pair": of_pair,
             "sentences": {"train": 8000, "dev": 500, "test": 1000, "parallel": 10_000},
             "parallel": parallel,
             "word_order": False,

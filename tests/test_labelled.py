@@ -64,6 +64,20 @@ def test_parts_of_a_word_that_disagree_are_counted_and_the_first_decides():
     assert NamedEntities().counted([item]) == {"conflicts": 1.0}
 
 
+def test_entities_of_a_segmenters_words_count_and_those_of_characters_beside_them():
+    gold = Tagged(list("abcde"), ["O", "B-LOC", "B-PER", "I-PER", "O"])
+    items = [TaggedWords(gold, ["ab", "cd", "e"], [2, 2, 1])]
+    labels = ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")
+    found = NamedEntities().scores(items, [(np.array([0, 3, 0]),)], labels)
+    words = {"precision": 1.0, "recall": 1.0, "f1": 1.0}  # the place begins within a word
+    characters = {"precision": 1.0, "recall": 0.5, "f1": 2 / 3}
+    assert found == pytest.approx(words | {f"character_{x}": y for x, y in characters.items()})
+    whole = NamedEntities().scores([ner.whole(gold)], [(np.array([0, 1, 3, 4, 0]),)], labels)
+    assert whole == words
+    known = NamedEntities().baselines(items, items)
+    assert known["majority"] == pytest.approx(0.5)  # B-PER for every word: 1 of 3 found, 1 of 1
+
+
 def test_a_file_with_blanks_in_its_words_keeps_them():
     item = ner.segmented(Tagged(["北 京", "市"], ["B-LOC", "I-LOC"]))
     assert item.words == ["北 京", "市"] and item.sizes == [1, 1]

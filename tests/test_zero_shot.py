@@ -261,6 +261,29 @@ def test_files_are_learned_from(trained, tmp_path, files):
         assert task.scores(items, predicted, labels)["f1"] == values[f"f1_{language}"]
 
 
+def test_a_pair_may_have_examples_of_its_own(tmp_path):
+    fields = {}
+    for name in ("all", "pair"):
+        (tmp_path / name).write_text(f"{name}\tB-PER\n\n")
+    for field in ("texts.ner.en.train", "texts.ner.en.dev", "texts.ner.en.test",
+                  "texts.ner.fr.test", "texts.ner.zh.test"):  # fmt: skip
+        fields[field] = str(tmp_path / "all")
+    own = "texts_of_pair.en_zh.ner.en.train"
+    options = "pair=en-fr+en-zh,task=ner,models=gone"
+    made = config_of(
+        ROOT / "configs" / "zero_shot.py", options, {**fields, own: str(tmp_path / "pair")}
+    )
+    reader = texts.LabelledReader(made)
+    read = {pair: reader.read("ner", pair) for pair in ("en-fr", "en-zh")}
+    words = {pair: own.train[0].words + own.dev[0].words for pair, own in read.items()}
+    assert words == {"en-fr": ["all", "all"], "en-zh": ["pair", "all"]}
+    named = [entry["field"] for entry in reader.manifest("ner", ("en", "zh"))]
+    assert named == [own, "texts.ner.en.dev", "texts.ner.en.test", "texts.ner.zh.test"]
+    made.texts_of_pair.en_zh.ner.en.train = str(tmp_path / "gone")
+    with pytest.raises(FileNotFoundError, match=r"texts_of_pair\.en_zh\.ner\.en\.train: .*gone"):
+        texts.LabelledReader(made).manifest("ner", ("en", "zh"))
+
+
 def test_models_from_elsewhere_are_fine_tuned(tmp_path, files):
     bert(tmp_path / "bert")
     fields = {f"texts.ner.{x}": y for x, y in (("de.test", files["texts.ner.far.test"]),)}

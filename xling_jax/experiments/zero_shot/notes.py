@@ -40,6 +40,7 @@ def texts(run: Run, board: Board) -> dict[str, list[str]]:
         below=_below(board),
         has_paper=any(scores.printed(row, task) for row in board.rows for task in board.tasks),
         **_word_order(board),
+        characters=_characters(board),
         cut=dict(_most(board, "cut_", "({})")),
         epochs=list(filter(None, (_epochs(run, board, task) for task in board.tasks))),
         last=[TASKS[task].title for task in board.tasks
@@ -70,6 +71,18 @@ def _most(board: Board, start: str, name: str) -> list[tuple[str, list[str]]]:
                  for own, value in found.items() if value]  # fmt: skip
         every.append((TASKS[task].title, texts))
     return [(title, texts) for title, texts in every if texts]
+
+
+def _characters(board: Board) -> list[str]:
+    """The F1 of entities of a file's characters, by row and language; means over settings."""
+    found = []
+    for job in board.jobs:
+        every = [replica.metrics for replica in job.chosen]
+        for language in job.languages:
+            values = [x[name] for x in every if (name := f"character_f1_{language}") in x]
+            if values:
+                found.append(f"{job.row} {100 * fmean(values):.1f} ({language})")
+    return found
 
 
 def _below(board: Board) -> dict[str, list[str]]:

@@ -60,8 +60,7 @@ class LabelledReader:
         found = []
         first, *others = languages
         for language, part in [(first, part) for part in PARTS] + [(x, "test") for x in others]:
-            path = self._config.texts[name][language][part]
-            field = f"texts.{name}.{language}.{part}"
+            field, path = self._file(name, languages, language, part)
             if not path:
                 raise ValueError(
                     f"{self._section}{field} is empty: give a file with --config.{self._section}"
@@ -72,6 +71,17 @@ class LabelledReader:
                 self._part(name, "-".join(languages), language, part)
         return found
 
+    def _file(
+        self, name: str, languages: tuple[str, ...], language: str, part: str
+    ) -> tuple[str, str]:
+        """The field that names the examples of a part, and its value: that of the pair, if it has
+        one of its own."""
+        pair, rest = "_".join(languages), f"{name}.{language}.{part}"
+        own = self._config.texts_of_pair.get(pair)
+        if own and own[name][language][part]:
+            return f"texts_of_pair.{pair}.{rest}", own[name][language][part]
+        return f"texts.{rest}", self._config.texts[name][language][part]
+
     def read(self, name: str, pair: str) -> Labelled:
         languages = pair.split("-")
         train, dev = (self._part(name, pair, languages[0], part) for part in ("train", "dev"))
@@ -79,10 +89,11 @@ class LabelledReader:
         return Labelled(train, dev, tests)
 
     def _part(self, name: str, pair: str, language: str, part: str) -> list[Any]:
-        path, run = self._config.texts[name][language][part], self._config.runs[pair]
-        key = (name, language, part, run if path == SYNTHETIC else "")
+        field, path = self._file(name, tuple(pair.split("-")), language, part)
+        run = self._config.runs[pair]
+        key = (name, language, part, run if path == SYNTHETIC else path)
         if key not in self._read:
-            with errors.in_field(f"{self._section}texts.{name}.{language}.{part}"):
+            with errors.in_field(f"{self._section}{field}"):
                 of = task(name, self._config)
                 if path == SYNTHETIC:
                     first, *others = languages = pair.split("-")
