@@ -14,8 +14,10 @@ fine-tuned on; several pairs joined by +), from (the workdir of each pair's pret
 +; by default where the first command puts it), row (an entry of `rows`, several joined by +, `all`
 of Table 1, or `aligned`: as in §5.1.2 the first layers of monolingual models with a map between
 them, or of the bilingual one, under four new layers), search (`one` setting a task, the `paper`'s,
-or that of D&S, `dufter`), seeds (of pretraining and of fine-tuning, joined by +). A field of note:
-settings.TASK.select (best: the epoch that is best on the first language is tested; last).
+or that of D&S, `dufter`), seeds (of pretraining and of fine-tuning, joined by +). Fields of note:
+settings.TASK.select (best: the epoch that is best on the first language is tested; last),
+word_order (True: D&S Table 4, how alike languages' order of words is, beside the scores, and the
+correlation of the two).
 
 Real data, in the formats of WikiAnn, CoNLL-U and XNLI:
 
