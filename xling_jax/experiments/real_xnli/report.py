@@ -14,7 +14,7 @@ from xling_jax.experiments.zero_shot.scores import BASELINES, Board
 from xling_jax.files import plain_name, write_beside
 from xling_jax.report import page, table
 from xling_jax.report.claims import Decided, Evidence, RowEvidence, Verdicts
-from xling_jax.report.figures import COLOURS, Card, Entry, Gallery, Score, bars
+from xling_jax.report.figures import COLOURS, Card, Entry, Gallery, Score, bars, row_label
 from xling_jax.report.frame import Measure, Run, deep_layer
 from xling_jax.report.prose import diverged_at
 from xling_jax.report.table import ABSENT, Column, Line, Table
@@ -22,6 +22,10 @@ from xling_jax.runs import results
 
 TRANSFER = "transfer"  # the folder of the fine-tuning's workdir
 TASK = "nli"
+_WORDS = (
+    "Translation is of a dictionary's words, as vocabularies of different languages have no pieces "
+    "that translate each other; so is the mu that is made of it."
+)
 
 
 def write(workdir: Path) -> str:
@@ -33,8 +37,9 @@ def write(workdir: Path) -> str:
     if _is_compared(run):
         whole = pretraining.whole_table(run)
         write_beside(workdir / "report" / "tables" / "results.csv", table.to_csv(whole))
-        shown += [replace(each, name="pretraining", title="Pretraining",
-                          caption="how multilingual the models are before they are fine-tuned")
+        caption = "how multilingual the models are before they are fine-tuned"
+        shown += [replace(each, name="pretraining", title="Pretraining", caption=caption,
+                          notes=[*each.notes, _WORDS])
                   for each in pretraining.tables(run)]  # fmt: skip
         cards += pretraining.overview(run, gallery)
     sections: dict[str, list[Any]] = {
@@ -90,7 +95,7 @@ def _bars(run: Run, tuned: Board, gallery: Gallery) -> list[Card]:
     for row in run.row_names:
         if ours := _accuracies(tuned, row):
             paper = printed[row].cells if row in printed else {}
-            entries.append(Entry(f"{row}: {run.description(row)}".replace(";", "; "), ours, paper))
+            entries.append(Entry(row_label(run.rows[row]), ours, paper))
     inputs = entries, kinds, "accuracy of inference", "", 1.0
     alt = "Every row: accuracy of inference"
     return gallery.card("accuracy", alt, bars, *inputs, wide=True) if entries else []
