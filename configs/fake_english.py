@@ -4,8 +4,10 @@
 
 Options: row (an entry of ROWS, several joined by +, a set of SETS such as all, or modifications
 joined by ;), scale (laptop, paper), seeds (joined by +; by default 0, and the paper's five for a
-set at scale=paper), epochs. Fields of note: overparam.epochs (0: as training.epochs),
-vocabulary.neighbours.vectors (.vec files for row 30 instead of vectors trained on the text).
+set at scale=paper), epochs, languages (joined by -, the text's and as many as are made of it: by
+default en-fake, and en-fake-fake2 for three). Fields of note: overparam.epochs (0: as
+training.epochs), vocabulary.neighbours.vectors (.vec files for row 30 instead of vectors trained
+on the text).
 
 scale=laptop: the embedded language, 640 pieces, 8,000 sentences, 4 layers, 35 epochs. On two CPU
 cores 5 minutes a row, or 7.5 for two side by side: row=small takes about 50 minutes. Row 0 has a mu
@@ -69,6 +71,7 @@ SETS = {
     "search": tuple(name for name in ROWS if name.startswith(("lr", "ep"))),
 }
 PAPER_SEEDS = "0+42+43+100+101"
+LANGUAGES = "en-fake"
 
 
 def paper() -> ConfigDict:
@@ -78,7 +81,7 @@ def paper() -> ConfigDict:
             "corpora": {
                 "train": "synthetic",
                 "dev": "synthetic",
-                "languages": ("en", "fake"),
+                "languages": tuple(LANGUAGES.split("-")),
                 "split_sentences": True,
                 "split_clauses": False,
                 "train_sentences": 0,
@@ -176,10 +179,10 @@ def laptop() -> ConfigDict:
 
 
 def get_config(argument: str | None = None) -> ConfigDict:
-    """The experiment; `argument` chooses among rows, scales and seeds, as `row=0+3,seeds=0+42`."""
-    options = config_files.parse_options(
-        argument, {"row": "0", "scale": "laptop", "seeds": "", "epochs": ""}
-    )
+    """The experiment; `argument` chooses among rows, scales, seeds and languages, as
+    `row=0+3,seeds=0+42`."""
+    defaults = {"row": "0", "scale": "laptop", "seeds": "", "epochs": "", "languages": LANGUAGES}
+    options = config_files.parse_options(argument, defaults)
     config = config_files.choose("scale", options["scale"], {"laptop": laptop, "paper": paper})()
     config.name, config.scale = "fake_english", options["scale"]
     config.rows, config.sets, config.row = ROWS, SETS, options["row"]
@@ -188,5 +191,11 @@ def get_config(argument: str | None = None) -> ConfigDict:
     config.seeds = config_files.integers("seeds", seeds)
     if options["epochs"]:
         config.training.epochs = config_files.integer("epochs", options["epochs"])
-    config.workdir = f"fake_english-{options['scale']}-row{options['row']}"
+    languages = config_files.languages("languages", options["languages"])
+    config.corpora.languages = languages
+    # For lang-pos: a token type and max_length positions for each language.
+    positions = max(config.models.positions, len(languages) * config.batches.max_length)
+    config.models.update(token_types=len(languages), positions=positions)
+    own = "" if options["languages"] == LANGUAGES else f"-{options['languages']}"
+    config.workdir = f"fake_english-{options['scale']}{own}-row{options['row']}"
     return config

@@ -19,7 +19,8 @@ between them, or of the bilingual one, under four new layers), search (`one` set
 `paper`'s, or that of D&S, `dufter`), seeds (of pretraining and of fine-tuning, joined by +). Fields
 of note: settings.TASK.select (best: the epoch that is best on the first language is tested; last),
 keep_models (write each fine-tuned model that is scored for `transformers`, below `models/` of the
-workdir; by default all but those of the paper's search).
+workdir; by default all but those of the paper's search), word_order (True: D&S Table 4, how alike
+languages' order of words is, beside the scores, and the correlation of the two).
 
 Real data, in the formats of WikiAnn, CoNLL-U and XNLI:
 

@@ -1,6 +1,7 @@
 """evaluators: the D&S metrics against a plain computation, one sentence at a time, in numpy."""
 
 import functools
+import itertools
 
 import jax
 import jax.numpy as jnp
@@ -18,15 +19,22 @@ from xling_jax.models.bert import Bert, BertConfig
 from xling_jax.training.loop import stack
 from xling_jax.vocabulary import neighbours
 
-LANGUAGES = ("en", "fake")
+LANGUAGES = ("en", "fake", "fake2")  # of which most tests have the first two
 SHIFT = 40
 CLS, SEP, MASK = 2, 3, 4
 MODEL = BertConfig(
-    vocabulary_size=2 * SHIFT, layers=2, hidden=16, intermediate=32, heads=2, positions=256
+    vocabulary_size=3 * SHIFT,
+    layers=2,
+    hidden=16,
+    intermediate=32,
+    heads=2,
+    positions=384,
+    token_types=3,
 )
 LAYERS = (0, 1)
 NAMES = registry.names(registry.SENTENCES, registry.PIECES, registry.TOKENS)
 ROWS = ("original", "lang-pos;shift-special", "inv-order")
+PAIRS = list(itertools.combinations(range(3), 2))
 
 
 @functools.lru_cache
@@ -35,8 +43,9 @@ def sentences(name):
     return [random.integers(5, SHIFT, random.choice([1, 3, 6, 11])) for _ in range(37)]
 
 
-def store(ids):
-    return TokenStore.from_languages([ids, [sentence + SHIFT for sentence in ids]], 128)
+def store(ids, languages):
+    shifted = [[sentence + k * SHIFT for sentence in ids] for k in range(languages)]
+    return TokenStore.from_languages(shifted, 128)
 
 
 @functools.lru_cache
@@ -49,33 +58,35 @@ def params():
         return base + 0.3 * random.normal(size=leaf.shape).astype(np.float32)
 
     tree = jax.tree.map_with_path(draw, shapes)
-    tokens = tree["embeddings"]["tokens"]
-    tokens[SHIFT:] = tokens[:SHIFT] + 0.3 * random.normal(size=tokens[:SHIFT].shape)
+    tokens = tree["embeddings"]["tokens"].reshape(3, SHIFT, -1)
+    tokens[1:] = tokens[0] + 0.3 * random.normal(size=tokens[1:].shape)
     return tree
 
 
-def values(row):
+def values(row, languages):
     return setting.make(
-        setting.parse(row, LANGUAGES),
-        LANGUAGES,
+        setting.parse(row, languages),
+        languages,
         seed=0,
         learning_rate=0.0,
         max_length=128,
         shift=SHIFT,
-        neighbours=neighbours.nothing(2 * SHIFT),
+        neighbours=neighbours.nothing(3 * SHIFT),
     )
 
 
 @functools.lru_cache
-def evaluated(replicas=1, data=1):
+def evaluated(replicas=1, data=1, languages=2):
     """The metrics of the rows, each computed with `replicas` side by side on a mesh."""
     pieces = [np.array([piece]) for piece in range(SHIFT)]
-    texts = EncodedTexts(store(sentences("train")), store(sentences("dev")), store(pieces))
+    train, dev = (store(sentences(name), languages) for name in ("train", "dev"))
+    names = LANGUAGES[:languages]
+    texts = EncodedTexts(names, {"train": train, "dev": dev}, dev, store(pieces, languages))
     mesh = devices.make_mesh(replicas, jax.devices()[: replicas * data])
     evaluation = Multilinguality(
         MODEL,
         texts,
-        PieceRange(2, SHIFT),
+        PieceRange(languages, SHIFT),
         mesh,
         names=NAMES,
         layers=LAYERS,
@@ -86,7 +97,7 @@ def evaluated(replicas=1, data=1):
     for start in range(0, len(ROWS), replicas):
         rows = ROWS[start : start + replicas]
         states = stack([partition.split([params()]) for _ in rows])
-        found += evaluation(states, stack([values(row) for row in rows]))[0]
+        found += evaluation(states, stack([values(row, names) for row in rows]))[0]
     return dict(zip(ROWS, found, strict=True))
 
 
@@ -97,9 +108,8 @@ def plain_tokens(sentence, language, row):
     if "inv-order" in row and language == 1:
         pieces = pieces[::-1]
     tokens = np.concatenate([[CLS + own], pieces, [SEP + own]])
-    is_own_position = "lang-pos" in row and language == 1
-    positions = np.arange(len(tokens)) + (128 if is_own_position else 0)
-    return tokens, positions, np.full(len(tokens), int(is_own_position))
+    own_type = language if "lang-pos" in row else 0
+    return tokens, np.arange(len(tokens)) + 128 * own_type, np.full(len(tokens), own_type)
 
 
 @jax.jit
@@ -121,7 +131,7 @@ def cosine(x, y):
 @functools.lru_cache
 def plain_states(name, row):
     ids = [np.array([p]) for p in range(SHIFT)] if name == "pieces" else sentences(name)
-    return [[encode(*plain_tokens(s, language, row)) for s in ids] for language in range(2)]
+    return [[encode(*plain_tokens(s, language, row)) for s in ids] for language in range(3)]
 
 
 def sentence_means(name, row, layer):
@@ -131,8 +141,13 @@ def sentence_means(name, row, layer):
     ]
 
 
-def plain_precision(name, row, layer, k):
-    similarity = cosine(*sentence_means(name, row, layer))
+def plain_similarity(name, row, layer, pair=(0, 1)):
+    means = sentence_means(name, row, layer)
+    return cosine(*(means[language] for language in pair))
+
+
+def plain_precision(name, row, layer, k, pair=(0, 1)):
+    similarity = plain_similarity(name, row, layer, pair)
 
     def found(s):
         return np.mean([i in np.argsort(-line)[:k] for i, line in enumerate(s)])
@@ -158,30 +173,75 @@ def test_retrieval_and_translation(task, name, row):
 @pytest.mark.parametrize("row", ROWS)
 def test_mean_reciprocal_rank(row):
     for layer in LAYERS:
-        similarity = cosine(*sentence_means("dev", row, layer))
-        ranks = [
-            1 + np.sum(side > np.diag(side)[:, None], axis=1) for side in (similarity, similarity.T)
-        ]
-        expected = np.mean(1 / np.array(ranks))
-        assert evaluated()[row][f"mrr_{layer}"] == pytest.approx(expected, abs=1e-6)
+        assert evaluated()[row][f"mrr_{layer}"] == pytest.approx(plain_rank(row, layer), abs=1e-6)
+
+
+def plain_rank(row, layer, pair=(0, 1)):
+    similarity = plain_similarity("dev", row, layer, pair)
+    ranks = [
+        1 + np.sum(side > np.diag(side)[:, None], axis=1) for side in (similarity, similarity.T)
+    ]
+    return np.mean(1 / np.array(ranks))
 
 
 @pytest.mark.parametrize("row", ROWS)
 def test_word_alignment(row):
     for layer in LAYERS:
-        right = predicted = true = 0
-        for x, y in zip(*plain_states("dev", row), strict=True):
-            similarity = cosine(x[layer][1:-1], y[layer][1:-1])
-            n = len(similarity)
-            for i in range(n):
-                j = similarity[i].argmax()
-                if similarity[:, j].argmax() == i:
-                    predicted += 1
-                    right += j == (n - 1 - i if row == "inv-order" else i)
-            true += n
-        precision, recall = right / predicted, right / true
-        expected = 2 * precision * recall / (precision + recall)
+        expected = plain_f1(row, layer)
         assert evaluated()[row][f"alignment_f1_{layer}"] == pytest.approx(expected, abs=1e-6)
+
+
+def plain_f1(row, layer, pair=(0, 1)):
+    """Of the pair's languages the second one alone, if any, is inverted."""
+    right = predicted = true = 0
+    states = plain_states("dev", row)
+    for x, y in zip(*(states[language] for language in pair), strict=True):
+        similarity = cosine(x[layer][1:-1], y[layer][1:-1])
+        n = len(similarity)
+        for i in range(n):
+            j = similarity[i].argmax()
+            if similarity[:, j].argmax() == i:
+                predicted += 1
+                right += j == (n - 1 - i if row == "inv-order" and 1 in pair else i)
+        true += n
+    precision, recall = right / predicted, right / true
+    return 2 * precision * recall / (precision + recall)
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_of_three_languages_every_pair_is_measured_and_the_mean_over_them(row):
+    metrics, usual = evaluated(languages=3)[row], evaluated()[row]
+    for layer in LAYERS:
+        found = {}
+        for pair in PAIRS:
+            forward, backward = plain_precision("dev", row, layer, 1, pair)
+            words = plain_precision("pieces", row, layer, 1, pair)
+            found["-".join(LANGUAGES[language] for language in pair)] = {
+                f"retrieval_{layer}": (forward + backward) / 2,
+                f"retrieval_{layer}_forward": forward,
+                f"translation_{layer}": np.mean(words),
+                f"mrr_{layer}": plain_rank(row, layer, pair),
+                f"alignment_f1_{layer}": plain_f1(row, layer, pair),
+            }
+        assert len({own[f"mrr_{layer}"] for own in found.values()}) == 3
+        for name in found["en-fake"]:
+            for pair, own in found.items():
+                metric = name.replace(f"_{layer}", f"_{pair}_{layer}")
+                assert metrics[metric] == pytest.approx(own[name], abs=1e-6), metric
+            mean = np.mean([own[name] for own in found.values()])
+            assert metrics[name] == pytest.approx(mean, abs=1e-6)
+            assert metrics[name.replace(f"_{layer}", f"_en-fake_{layer}")] == pytest.approx(
+                usual[name], abs=1e-6
+            )  # a third language changes nothing
+    for end in ("", *(f"_{pair}" for pair in found)):
+        tasks = [f"{task}{end}_{n}" for task in ("retrieval", "translation") for n in LAYERS]
+        mu = np.mean([metrics[name] for name in tasks])
+        assert metrics[f"mu{end}"] == pytest.approx(mu, abs=1e-6)
+    assert metrics["retrieval_candidates"] == len(sentences("dev"))
+
+
+def test_two_languages_have_no_names_of_pairs():
+    assert not [name for name in evaluated()["original"] if "-" in name]
 
 
 @pytest.mark.parametrize("row", ROWS)
@@ -226,7 +286,8 @@ def test_the_papers_layers_at_other_depths():
 
 
 def test_a_layer_that_the_model_lacks_is_refused():
-    texts = EncodedTexts(*(store(sentences(name)) for name in ("train", "dev", "dev")))
+    dev = store(sentences("dev"), 2)
+    texts = EncodedTexts(LANGUAGES[:2], {"dev": dev}, dev, None)
     with pytest.raises(ValueError, match=r"evaluators.layers=\(0, 9\): the model has layers 0..2"):
         Multilinguality(
             MODEL,

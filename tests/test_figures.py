@@ -91,7 +91,7 @@ def test_bars_have_every_row_with_the_papers_value_and_none_as_zero(
     drawn: list[Any] = []
     draw = figures.bars
     monkeypatch.setattr(figures, "bars", lambda *inputs: drawn.append(inputs))
-    report._overview(mixed, Gallery(tmp_path))
+    report.overview(mixed, Gallery(tmp_path))
     shown, scores, *_ = drawn[0]
     entries = {entry.label.split(":")[0]: entry for entry in shown}
     assert list(entries) == mixed.row_names

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import itertools
 
 import jax
 import ml_collections
@@ -11,6 +12,7 @@ import pytest
 from xling_jax.corpora.normalize import Normalization
 from xling_jax.evaluators import similarity, text_encoder
 from xling_jax.evaluators.text_encoder import TextEncoder
+from xling_jax.evaluators.word_alignment import mutual_argmax
 from xling_jax.evaluators.word_order import contextual_links
 from xling_jax.experiments.similarity import measures
 from xling_jax.experiments.similarity.texts import LanguageTexts
@@ -121,6 +123,29 @@ def test_words_of_a_sentence_and_itself_are_linked_to_themselves():
     sides = sentences, sentences
     for links, line in zip(contextual_links(model(), model(), 0, sides), sentences, strict=True):
         assert links == [(n, n) for n in range(len(line.split()))]
+
+
+def test_words_are_linked_by_the_matching_with_the_greatest_sum_of_cosines():
+    """D&S B.2, Match: of all assignments, which mutual nearest neighbours do not find."""
+    lines = [" ".join(dict.fromkeys(line.split()[:6])) for line in text(12, 3)]
+    sides = lines, [" ".join(line.split()[::-1][:4]) for line in lines]
+    both = model(), model(1)
+    is_other = False
+    for number, links in enumerate(contextual_links(*both, 1, sides)):
+        states = []
+        for one, side in zip(both, sides, strict=True):
+            wanted = [range(len(side[number].split()))]
+            found = TextEncoder(one, [1]).occurrences([side[number]], wanted)[0][0]
+            states.append(found / np.linalg.norm(found, axis=-1, keepdims=True))
+        cosines = states[0] @ states[1].T
+        n, m = cosines.shape
+        assert len(links) == m <= n
+        best = max(
+            cosines[list(rows), range(m)].sum() for rows in itertools.permutations(range(n), m)
+        )
+        assert sum(cosines[link] for link in links) == pytest.approx(best, abs=1e-5)
+        is_other |= links != mutual_argmax(cosines)
+    assert is_other
 
 
 def test_cka_of_models_is_that_of_their_sentences_in_chunks(monkeypatch):

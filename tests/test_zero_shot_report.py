@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from fake_zero_shot import EPOCHS, PAIRS, ROWS, STEPS, TASKS, changed, fake_run
 
@@ -185,20 +187,71 @@ def test_a_row_that_the_config_does_not_describe_is_shown(tmp_path: Path) -> Non
     assert "sep[a/b]" in transfer.write(workdir)
 
 
-def test_word_order_is_set_beside_the_scores(tmp_path: Path) -> None:
-    """Scores that rise with the order have a correlation of 1."""
-    workdir = fake_run(tmp_path, ["default"], ["nli"], ["en-fr", "en-ru", "en-zh"])
+def with_orders(workdir: Path, orders: Mapping[str, float]) -> Path:
+    """A run whose models have been compared in word order, with these results."""
     path = workdir / "results.json"
     found = results.read_results(path)
     for number, replica in enumerate(found):
-        (language,) = replica.row.split("/")[0].split("-")[1:]
-        order = replica.metrics[f"accuracy_{language}"] - 0.1
-        metrics = {**replica.metrics, f"order_{language}": order}
-        found[number] = replace(replica, metrics=metrics)
+        languages = replica.row.split("/")[0].split("-")[1:]
+        own = {f"order_{language}": orders[language] for language in languages}
+        found[number] = replace(replica, metrics={**replica.metrics, **own})
     results.write_results(path, found)
-    text = notes_of(workdir)
-    assert "default: fr 0.64, ru 0.59 and zh 0.58." in text
-    assert "NLI: Pearson's correlation" in text and "default 1.00 (0." in text
+    return workdir
+
+
+def test_word_order_is_set_beside_the_scores_and_the_papers(tmp_path: Path) -> None:
+    """D&S Table 4: languages that the paper does not have stand alone."""
+    orders = {"fr": 0.9, "ru": 0.7, "near": 0.6}
+    pairs = [f"en-{language}" for language in orders]
+    scores = {"en": 80.0, "fr": 75.0, "ru": 60.0, "near": 65.0}
+    workdir = fake_run(tmp_path, ["default"], ["nli", "ner"], pairs, seeds=(0, 1),
+                       scores=lambda row, task, language: scores.get(language, 50.0))  # fmt: skip
+    page = page_of(with_orders(workdir, orders))
+    table = table_of(workdir, "word_order")
+    assert list(table) == [
+        ("en", "default"), ("en", "English"), ("fr", "default"), ("fr", "French"),
+        ("ru", "default"), ("ru", "Russian"), ("near", "default"),
+    ]  # fmt: skip
+    assert table["fr", "default"]["order"] == "0.9" and table["fr", "default"]["nli"] == "75.5"
+    assert table["en", "default"]["order"] == "1" and table["en", "default"]["nli"] == "80.5"
+    assert table["ru", "Russian"]["order"] == "0.72" and table["ru", "Russian"]["nli"] == "69"
+    assert not table["ru", "Russian"]["ner"]
+    found = table_of(workdir, "word_order_correlation")
+    ours, paper = found["default", "ours"], found["mBERT", "D&S 2020"]
+    x, y = np.array([(orders.get(name, 1.0), value) for name, value in scores.items()]).T
+    for which, own in (("without", slice(1, None)), ("with", slice(None))):
+        expected = np.corrcoef(x[own], y[own])[0, 1]
+        assert float(ours[f"nli_{which}"]) == pytest.approx(expected, abs=1e-5)
+    assert [round(float(paper[f"nli_{x}"]), 2) for x in ("without", "with")] == [0.46, 0.64]
+    assert (ours["nli_languages"], paper["nli_languages"]) == ("4", "15")
+    assert "D&amp;S Table 4" in page and "Kendall" in page
+
+
+@pytest.mark.parametrize(
+    ("orders", "known"),
+    [({"fr": 0.9}, []), ({"fr": 0.9, "ru": 0.7}, ["with"]), ({"fr": 1.0, "ru": 1.0}, [])],
+)
+def test_a_correlation_needs_three_languages_that_differ(
+    tmp_path: Path, orders: dict[str, float], known: list[str]
+) -> None:
+    workdir = fake_run(tmp_path, ["default"], ["nli"], [f"en-{x}" for x in orders])
+    assert "not defined (–) over fewer than three languages" in page_of(
+        with_orders(workdir, orders)
+    )
+    line = table_of(workdir, "word_order_correlation")["default", "ours"]
+    assert [x for x in ("without", "with") if line[f"nli_{x}"]] == known
+
+
+def test_without_word_order_there_is_no_table_of_it(tmp_path: Path) -> None:
+    assert "Table 4" not in page_of(fake_run(tmp_path, ["default"], ["nli"], ["en-fr"]))
+    assert not (tmp_path / "report" / "tables" / "word_order.csv").exists()
+
+
+def test_a_language_in_several_pairs_has_an_order_in_each(tmp_path: Path) -> None:
+    workdir = fake_run(tmp_path, ["default"], ["nli"], ["en-fr", "de-fr"])
+    transfer.write(with_orders(workdir, {"fr": 0.9}))
+    rows = [language for language, _ in table_of(workdir, "word_order")]
+    assert rows == ["en", "en", "de", "de", "fr (en-fr)", "fr (de-fr)"]
 
 
 def test_layers_that_are_kept_have_a_curve_for_each_kind_of_models(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ MODIFICATIONS = {
     "shift-special": "every language has its own special tokens",
     "no-random": "no random replacement: (mask, keep, random) = (0.8, 0.2, 0)",
     "no-random-as-published": "the published code's reading of no-random: (0.9, 0.1, 0)",
-    "inv-order": "the last language's (or [NAME]'s) sentences are reversed",
+    "inv-order": "the second language's (or [NAME]'s) sentences are reversed",
     "no-parallel": "each language is trained on its own part of the corpus",
     "knn-replace": "(mask, keep, random, neighbour in another language) = (0.5, 0.1, 0.1, 0.3)",
     "knn-replace-as-published": "what the published code does: (0.50, 0.16, 0.10, 0.24)",
@@ -120,7 +120,7 @@ def parse(description: str, languages: Sequence[str]) -> Modifications:
         raise ValueError(f"{ORIGINAL} stands alone, for no modification")
     for part in found:
         if part.name == "inv-order":
-            language = part.argument or languages[-1]
+            language = part.argument or languages[1]
             if language not in languages:
                 listed = ", ".join(languages)
                 raise ValueError(f"{part.text!r}: choose a language from {listed}")

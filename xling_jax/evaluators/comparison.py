@@ -179,6 +179,6 @@ def count_links(
 
 
 def f1(counts: jax.Array) -> jax.Array:
-    """The harmonic mean of precision and recall, [layers], from `count_links`' sums."""
-    right, predicted, true = counts[:, 0], counts[:, 1], counts[:, 2]
+    """The harmonic mean of precision and recall, [..., layers], from sums of `count_links`."""
+    right, predicted, true = jnp.moveaxis(counts, -1, 0)
     return 2 * right / jnp.maximum(predicted + true, 1.0)

@@ -2,7 +2,8 @@
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+import itertools
+from collections.abc import Mapping, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -21,7 +22,7 @@ from xling_jax.evaluators.representations import (
     EvaluationPlan,
     by_replica,
     encode_parallel,
-    placed_text,
+    placed_plan,
 )
 from xling_jax.models import partition
 from xling_jax.models.bert import BertConfig
@@ -40,14 +41,19 @@ def require_layers(layers: Sequence[int], depth: int) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class EncodedTexts:
-    """What is evaluated on; in each, n sentences of one language and then their counterparts.
+    """What is evaluated on.
 
-    train, dev: sentences. pieces: every piece of the vocabulary as a sentence.
+    languages: their names. texts: those whose perplexity is measured, by its name. sentences,
+    words: n of each language, language after language, of which those with the same number
+    translate each other; None: there are none. is_apart: whether every language has a perplexity,
+    whose geometric mean is that of a text; otherwise all languages have one.
     """
 
-    train: TokenStore
-    dev: TokenStore
-    pieces: TokenStore
+    languages: Sequence[str]
+    texts: Mapping[str, TokenStore]
+    sentences: TokenStore | None
+    words: TokenStore | None
+    is_apart: bool = False
 
 
 class Multilinguality:
@@ -70,74 +76,146 @@ class Multilinguality:
 
         Args:
           pieces: the vocabulary's ordinary pieces.
-          names: in the registry, what is measured besides perplexity.
+          names: in the registry, what is measured besides perplexity, as far as there are texts;
+            alignment_f1 needs translations of equal lengths.
           layers: whose vectors are evaluated; the mean over them is mu. ValueError for one that
             the model does not have.
         """
         require_layers(layers, model.layers)
-        self._names, self._layers, self._pieces = tuple(names), tuple(layers), pieces
-        self._candidates = len(texts.dev) // 2
+        self._layers, self._pieces, self._texts = tuple(layers), pieces, texts
+        of = {
+            registry.SENTENCES: texts.sentences,
+            registry.TOKENS: texts.sentences,
+            registry.PIECES: texts.words,
+        }
+        self._names = [name for name in names if of[registry.EVALUATORS[name].of] is not None]
+        number = len(texts.languages)
+        self._pairs = list(itertools.combinations(range(number), 2))
         self._inputs: list = []
-        self._encoders = []
-        shards = mesh.shape[devices.DATA]
-        for text, is_parallel in [
-            (texts.train, False),
-            (texts.dev, False),
-            (texts.dev, True),
-            (texts.pieces, True),
-        ]:
-            order = np.arange(len(text) // 2 if is_parallel else len(text))
+        self._encoders: list[Encoder] = []
+        stores: dict[int, TokenStore] = {}
+
+        def add(text: TokenStore, lengths: np.ndarray, order: np.ndarray) -> None:
             layout = packing.choose_layout(
-                text.lengths, [order], sentences, row_lengths, shards, attend_padding
+                lengths, [order], sentences, row_lengths, mesh.shape[devices.DATA], attend_padding
             )
+            if id(text) not in stores:
+                stores[id(text)] = devices.place(text, mesh, devices.SHARED)
+            self._inputs += [stores[id(text)], placed_plan(lengths, order, layout, mesh)]
             self._encoders.append(Encoder(model, layout.shard_rows))
-            self._inputs += placed_text(text, order, layout, mesh)
-        specs = [devices.A_REPLICA] * 2 + [devices.SHARED, EvaluationPlan.specs()] * 4
+
+        self._perplexities = []
+        for name, text in texts.texts.items():
+            orders = {name: np.arange(len(text))}
+            if texts.is_apart:
+                own = enumerate(texts.languages)
+                orders = {f"{name}_{x}": np.flatnonzero(text.languages == k) for k, x in own}
+            for metric, order in orders.items():
+                self._perplexities.append(f"perplexity_{metric}")
+                add(text, text.lengths, order)
+        # Translations of equal lengths, as Fake-English has them, stand in the same places.
+        self._together: dict[str, list[list[int]]] = {}  # the languages that are encoded together
+        for kind in (registry.SENTENCES, registry.PIECES):
+            if (parallel := of[kind]) is not None:
+                lengths_KxN = parallel.lengths.reshape(number, -1)
+                is_alike = (lengths_KxN == lengths_KxN[0]).all()
+                every = list(range(number))
+                self._together[kind] = [every] if is_alike else [[k] for k in every]
+                for group in self._together[kind]:
+                    add(parallel, lengths_KxN[group[0]], np.arange(lengths_KxN.shape[1]))
+        specs = [devices.A_REPLICA] * 2
+        specs += [devices.SHARED, EvaluationPlan.specs()] * len(self._encoders)  # type: ignore[list-item]
         self._evaluate = jax.jit(
             devices.per_replica(self._one, mesh, specs, devices.A_REPLICA, one_by_one=True)
         )
 
     def _one(self, params, setting, *inputs):
-        """Metrics of one replica, and its layer-0 vectors of all pieces [2, V, D]."""
+        """Metrics of one replica, and its layer-0 vectors of all words [K, V, D]."""
         params = partition.select(params)
-        train, dev, parallel, pieces = zip(self._encoders, inputs[::2], inputs[1::2], strict=True)
+        places = iter(zip(self._encoders, inputs[::2], inputs[1::2], strict=True))
         metrics = {}
-        for name, (encoder, *text) in (("train", train), ("dev", dev)):
+        for name in self._perplexities:
+            encoder, *text = next(places)
             found = perplexities(encoder, params, setting, *text, self._pieces)
-            metrics |= {f"perplexity_{name}{end}": value for end, value in found.items()}
+            metrics |= {f"{name}{end}": value for end, value in found.items()}
 
-        def encoded(encoder, *text, layers, compare=None):
-            return encode_parallel(encoder, params, setting, *text, layers, compare)
+        def encoded(kind, layers, compare=None):
+            """Vectors [languages, layers, n, D], and what `compare` finds."""
+            vectors, compared = [], None
+            for group in self._together[kind]:
+                encoder, store, plan = next(places)
+                n = store.languages.shape[0] // len(self._texts.languages)
+                links = functools.partial(compare, encoder.rows) if compare else None
+                own, compared = encode_parallel(
+                    encoder, params, setting, store, plan, n, group, layers, links
+                )
+                vectors.append(own)
+            return jnp.concatenate(vectors), compared
 
-        links = functools.partial(count_links, rows=parallel[0].rows)
-        compare = links if "alignment_f1" in self._names else None
-        sentences, counts = encoded(*parallel, layers=self._layers, compare=compare)
-        word_layers = tuple(sorted({0, *self._layers}))
-        words, _ = encoded(*pieces, layers=word_layers)
+        vectors, counts, words = {}, None, jnp.zeros((0,))
+        if registry.SENTENCES in self._together:
+            links = self._links if "alignment_f1" in self._names else None
+            vectors[registry.SENTENCES], counts = encoded(registry.SENTENCES, self._layers, links)
+        if registry.PIECES in self._together:
+            layers = tuple(sorted({0, *self._layers}))
+            every, _ = encoded(registry.PIECES, layers)
+            words = every[:, 0]
+            vectors[registry.PIECES] = every[:, np.searchsorted(layers, self._layers)]
+        by_pair = {}
         for number, layer in enumerate(self._layers):
-            vectors = {
-                registry.SENTENCES: Parallel(*sentences[:, number]),
-                registry.PIECES: Parallel(*words[:, word_layers.index(layer)]),
-            }
-            for name in self._names:
-                of = registry.EVALUATORS[name].of
-                if of == registry.TOKENS:
-                    found = {"": f1(counts)[number]}
-                else:
-                    found = COMPARISONS[name](vectors[of])
-                metrics |= {f"{name}_{layer}{end}": value for end, value in found.items()}
+            for kind, vectors_KxLxNxD in vectors.items():
+                for name, found in self._compared(kind, vectors_KxLxNxD[:, number]).items():
+                    by_pair |= {(name, f"_{layer}{end}"): x for end, x in found.items()}
+            if counts is not None:
+                by_pair["alignment_f1", f"_{layer}"] = f1(counts)[:, number]
         if {"retrieval", "translation"} <= set(self._names):
-            parts = [metrics[f"{name}_{layer}"] for name in ("retrieval", "translation")
+            parts = [by_pair[name, f"_{layer}"] for name in ("retrieval", "translation")
                      for layer in self._layers]  # fmt: skip
-            metrics["mu"] = jnp.mean(jnp.stack(parts))
-        return metrics, words[:, 0]
+            by_pair["mu", ""] = jnp.mean(jnp.stack(parts), axis=0)
+        return metrics | self._named(by_pair), words
+
+    def _links(self, rows, states, batches):
+        """`count_links` of every pair, [pairs, layers, 3]."""
+        return jnp.stack([
+            count_links(states[x], states[y], batches[x], batches[y], rows) for x, y in self._pairs
+        ])  # fmt: skip
+
+    def _compared(self, kind, vectors_KxNxD):
+        """What vectors of a kind are compared by, by its name and part, of every pair [pairs]."""
+        names = [name for name in self._names if registry.EVALUATORS[name].of == kind]
+
+        def one(pair_2):
+            pair = Parallel(*vectors_KxNxD[pair_2])
+            return {name: COMPARISONS[name](pair) for name in names}
+
+        return jax.lax.map(one, jnp.array(self._pairs))
+
+    def _named(self, by_pair):
+        """The means over pairs by the metrics' names and, of several pairs, the numbers of each."""
+        metrics = {f"{name}{end}": jnp.mean(found) for (name, end), found in by_pair.items()}
+        if len(self._pairs) > 1:
+            for number, pair in enumerate(self._pairs):
+                languages = "-".join(self._texts.languages[k] for k in pair)
+                metrics |= {
+                    f"{name}_{languages}{end}": found[number]
+                    for (name, end), found in by_pair.items()
+                }
+        return metrics
 
     def __call__(self, params, settings) -> tuple[list[dict[str, float]], np.ndarray]:
         """Evaluates parameters and settings with a leading replica axis.
 
         Returns:
-          The metrics of each replica, and the layer-0 vectors of all pieces [R, 2, V, D].
+          The metrics of each replica, means over all pairs of languages; of more than two languages
+          those of each pair too, as `retrieval_en-fake_8`. And the layer-0 vectors of all words,
+          [R, K, V, D].
         """
         metrics, vectors = devices.fetch(self._evaluate(params, settings, *self._inputs))
-        candidates = {"retrieval_candidates": self._candidates}
-        return [own | candidates for own in by_replica(metrics)], vectors
+        texts = self._texts
+        for name in texts.texts if texts.is_apart else ():
+            own = [np.log(metrics[f"perplexity_{name}_{x}"]) for x in sorted(texts.languages)]
+            metrics[f"perplexity_{name}"] = np.exp(np.mean(own, axis=0))
+        known = {}
+        if texts.sentences is not None:
+            known["retrieval_candidates"] = len(texts.sentences) // len(texts.languages)
+        return [own | known for own in by_replica(metrics)], vectors

@@ -8,21 +8,15 @@ import numpy as np
 from jax.sharding import Mesh
 
 from xling_jax import devices
-from xling_jax.batches import hashing, packing
+from xling_jax.batches import hashing
 from xling_jax.batches.assembly import assemble
 from xling_jax.batches.corruption import PieceRange, corrupt
 from xling_jax.batches.setting import Setting
 from xling_jax.batches.store import TokenStore
 from xling_jax.batches.streams import beginnings, nearest_beginning, sentence_starts
 from xling_jax.batches.windows import StreamStore
-from xling_jax.evaluators.representations import (
-    Encoder,
-    EvaluationPlan,
-    by_replica,
-    placed_plan,
-)
+from xling_jax.evaluators.representations import Encoder, EvaluationPlan
 from xling_jax.models import partition
-from xling_jax.models.bert import BertConfig
 from xling_jax.training.step import masked_language_loss
 from xling_jax.training.stream_step import StreamProgram, masked_loss
 
@@ -57,58 +51,6 @@ def perplexities(
 
     loss, count, means, batches = plan.accumulate(one, jnp.zeros(4))
     return {"": jnp.exp(loss / count), "_batch_mean": jnp.exp(means / batches)}
-
-
-class HeldOutPerplexity:
-    """Perplexity on held-out sentences of each language, of replicas side by side."""
-
-    def __init__(
-        self,
-        model: BertConfig,
-        text: TokenStore,
-        languages: Sequence[str],
-        pieces: PieceRange,
-        mesh: Mesh,
-        *,
-        sentences: int,
-        row_lengths: Sequence[int],
-        attend_padding: bool = False,
-    ):
-        """Plans the batches, which are as in training, and puts the text on the devices."""
-        self._languages, self._pieces = tuple(languages), pieces
-        self._store = devices.place(text, mesh, devices.SHARED)
-        self._inputs: list[EvaluationPlan] = []
-        self._encoders = []
-        shards = mesh.shape[devices.DATA]
-        for number in range(len(languages)):
-            own = np.flatnonzero(text.languages == number)
-            layout = packing.choose_layout(
-                text.lengths, [own], sentences, row_lengths, shards, attend_padding
-            )
-            self._encoders.append(Encoder(model, layout.shard_rows))
-            self._inputs.append(placed_plan(text, own, layout, mesh))
-        specs = [devices.A_REPLICA] * 2 + [devices.SHARED]
-        specs += [EvaluationPlan.specs()] * len(languages)  # type: ignore[list-item]
-        self._evaluate = jax.jit(
-            devices.per_replica(self._one, mesh, specs, devices.A_REPLICA, one_by_one=True)
-        )
-
-    def _one(self, params, setting, store, *plans):
-        """`perplexity_dev_LANGUAGE` of one replica."""
-        params = partition.select(params)
-        return {
-            f"perplexity_dev_{name}": perplexities(
-                encoder, params, setting, store, plan, self._pieces
-            )[""]
-            for name, encoder, plan in zip(self._languages, self._encoders, plans, strict=True)
-        }
-
-    def __call__(self, params, settings) -> tuple[list[dict[str, float]], np.ndarray]:
-        """`perplexity_dev_LANGUAGE` of each replica, and `perplexity_dev`, their geometric mean;
-        and no vectors, [R, 0]."""
-        found = devices.fetch(self._evaluate(params, settings, self._store, *self._inputs))
-        mean = np.exp(np.mean([np.log(values) for values in found.values()], axis=0))
-        return by_replica({**found, "perplexity_dev": mean}), np.zeros((len(mean), 0))
 
 
 class StreamPerplexity:

@@ -1,7 +1,8 @@
 """What is measured, by name: all that configs and reports must know of it. Imports no JAX.
 
 A metric is stored as `NAME`, then, where it has them, its language, its layer and which part of it
-the number is: `retrieval_8`, `retrieval_near_8`, `perplexity_dev_near`, `retrieval_8_forward`.
+the number is: `retrieval_8`, `retrieval_near_8`, `perplexity_dev_near`, `retrieval_8_forward`. A
+language is that which the first one is compared with, or a pair: `retrieval_near-far_8`.
 `report/frame.py` reads such names. Vectors are compared by the functions that
 `comparison.COMPARISONS` has by the same names, but for `alignment_f1` and `words`, the only ones of
 their kinds, which evaluators compute by themselves.

@@ -54,12 +54,12 @@ class EvaluationPlan:
         return jax.lax.fori_loop(0, self.sentence.shape[0], body, initial)
 
 
-def placed_plan(text: TokenStore, sentences: np.ndarray, layout: Layout, mesh) -> EvaluationPlan:
-    """How some sentences of a text are packed into batches."""
+def placed_plan(lengths: np.ndarray, sentences: np.ndarray, layout: Layout, mesh) -> EvaluationPlan:
+    """How some of the sentences with these lengths are packed into batches."""
     orders = (
         np.random.default_rng([ORDERS, a]).permutation(sentences) for a in range(packing.ATTEMPTS)
     )
-    return EvaluationPlan.placed(packing.planned(orders, text.lengths, layout), mesh)
+    return EvaluationPlan.placed(packing.planned(orders, lengths, layout), mesh)
 
 
 def placed_text(
@@ -67,7 +67,7 @@ def placed_text(
 ) -> tuple[TokenStore, EvaluationPlan]:
     """A text on the devices, and how those of its sentences are packed into batches."""
     store = devices.place(text, mesh, devices.SHARED)
-    return store, placed_plan(text, sentences, layout, mesh)
+    return store, placed_plan(text.lengths, sentences, layout, mesh)
 
 
 def by_replica(metrics: Mapping[str, np.ndarray]) -> list[dict[str, float]]:
@@ -127,31 +127,33 @@ def encode_parallel(
     setting: Setting,
     store: TokenStore,
     plan: EvaluationPlan,
-    layers: tuple[int, ...],
+    n: int,
+    languages: Sequence[int],
+    layers: Sequence[int],
     compare: Callable | None = None,
 ):
-    """Mean sentence vectors of two parallel languages whose sentences have equal lengths.
+    """Mean sentence vectors of parallel languages whose sentences have equal lengths.
 
     Args:
-      store: n sentences of one language and then their n counterparts.
-      plan: of the first n sentences; their counterparts use the same places.
-      compare: a function of (states of the first language, of the second: lists of [P, D];
-        their batches) whose results are summed over all batches.
+      store: n sentences of each language, language after language.
+      plan: of n sentences, which stand in the same places in all of the languages.
+      languages: the numbers of those to encode.
+      compare: a function of each language's states, lists of [P, D], and of their batches, whose
+        results are summed over all batches.
 
     Returns:
-      Vectors [2, layers, n, D] of float32, and the sums of `compare` (None without).
+      Vectors [languages, layers, n, D] of float32, and the sums of `compare` (None without).
     """
-    n = store.languages.shape[0] // 2
 
     def one(i):
         batches, states, vectors = [], [], []
-        for language in range(2):
+        for language in languages:
             shifted, step = plan.step(i, language * n), plan.step(i)
             batch = assemble(store, shifted, setting)
             batches.append(batch)
             states.append(encoder.states(params, batch, batch.tokens, layers))
             vectors.append(jnp.stack([sentence_means(x, batch, step, n) for x in states[-1]]))
-        compared = compare(*states, *batches) if compare else None
+        compared = compare(states, batches) if compare else None
         return jnp.stack(vectors), compared
 
     shapes = jax.eval_shape(one, jnp.int32(0))

@@ -37,8 +37,9 @@ def match(similarity_NxM: np.ndarray) -> Links:
 def contextual_links(
     first: TextModel, second: TextModel, layer: int, sentences: tuple[Sequence[str], Sequence[str]]
 ) -> list[Links]:
-    """Links between the words of line by line translations, by cosines of their states in context
-    at a layer. Each side has a model that reads it, which may be the same."""
+    """Links between the words of line by line translations: of each sentence a maximum-weight
+    matching (`match`) by the cosines of their states in context at a layer, as D&S B.2 have them.
+    Each side has a model that reads it, which may be the same."""
     sides = []
     for model, texts in zip((first, second), sentences, strict=True):
         written = [model.write(text) for text in texts]

@@ -297,11 +297,11 @@ def entries(
                        for of in (row.metrics, (printed or {}).get(row.name, {})))  # fmt: skip
         message = diverged_at(row.diverged) if row.diverged and not row.metrics else ""
         if ours or message:
-            found.append(Entry(_row_label(row), ours, paper, message))
+            found.append(Entry(row_label(row), ours, paper, message))
     return found
 
 
-def _row_label(row: Row) -> str:
+def row_label(row: Row) -> str:
     """A row's name and what it changes, on a few short lines; the step of one that still trains."""
     description = "" if row.description == row.name else row.description.replace(";", "; ")
     text = f"{row.name}: {description}" if description else row.name

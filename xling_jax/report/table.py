@@ -151,11 +151,10 @@ class Line:
         return [(kind_of(row), row), ("name", "" if description == row else description)]
 
 
-def published(module: str, source: str) -> tuple[Line, ...]:
-    """A paper's tables, from `published.csv` beside a module's file, whose columns are row,
-    description, table (its number, in `more`), perhaps seeds, and for each metric its name and
-    perhaps `NAME_sd`."""
-    frame = pd.read_csv(Path(module).with_name("published.csv"), dtype={"row": str})
+def published(module: str, source: str, name: str = "published.csv") -> tuple[Line, ...]:
+    """A paper's tables, from a file beside a module's, whose columns are row, description, table
+    (its number, in `more`), perhaps seeds, and for each metric its name and perhaps `NAME_sd`."""
+    frame = pd.read_csv(Path(module).with_name(name), dtype={"row": str})
     names = [name for name in frame.columns[3:] if name != "seeds" and not name.endswith("_sd")]
     found = []
     for line in frame.astype(object).to_dict("records"):

@@ -59,11 +59,12 @@ class Embedded:
         return Lines(name, tuple(self.pair(language, is_other_domain).texts(1, number, seed)[1]))
 
     def dictionary(self, language: str, purpose: str) -> Dictionary:
-        """From the first language to this one; "test_dictionary" has what "dictionary" has not."""
+        """From the first language to this one; "test_dictionary" has what "dictionary" has not,
+        and "words" has all."""
         entries = [
             entry
             for number, entry in enumerate(self.pair(language).dictionary())
-            if (number % TESTED == 0) == (purpose == "test_dictionary")
+            if purpose == "words" or (number % TESTED == 0) == (purpose == "test_dictionary")
         ]
         return dictionaries.from_pairs(entries, self.languages[0], language)
 
@@ -209,6 +210,45 @@ class Texts:
         with errors.in_field(", ".join(self.field(language, field) for field in fields)):
             first, second = corpora.read_parallel(one, other, (self.languages[0], language))
         return first.sentences[:number], second.sentences[:number]
+
+    def _all_have(self, languages: Sequence[str], purpose: str) -> bool:
+        """Whether the field is given for all of some languages; ValueError if only for a few."""
+        lacking = [name for name in languages if not self.given(name, purpose)]
+        if 0 < len(lacking) < len(languages):
+            raise ValueError(
+                f"{self.field(lacking[0], purpose)} is empty: give it for {', '.join(languages)}, "
+                "or for none"
+            )
+        return not lacking
+
+    def translations(self, purpose: str, number: int) -> list[list[str]] | None:
+        """The first sentences of a text whose lines say the same in every language; None if it is
+        not given, or no sentence is asked for."""
+        first, *others = self.languages
+        if made := self._made(first, purpose):
+            pairs = [made.pair(x).parallel(number, SEEDS[purpose]) for x in others if number]
+        else:
+            pairs = []
+            for name in others if self._all_have(self.languages, purpose) and number else ():
+                with errors.in_field(", ".join(self.field(x, purpose) for x in (first, name))):
+                    one, other = corpora.read_parallel(
+                        self.given(first, purpose), self.given(name, purpose), (first, name)
+                    )
+                pairs.append((one.sentences[:number], other.sentences[:number]))
+        return [pairs[0][0], *(other for _, other in pairs)] if pairs else None
+
+    def dictionaries(self, purpose: str) -> list[Dictionary] | None:
+        """A dictionary from the first language to every other one, its words as in the text; None
+        if they are not given."""
+        first, *others = self.languages
+        if not self._made(first, purpose) and not self._all_have(others, purpose):
+            return None
+        found = []
+        for name in others:
+            given = self.dictionary(name, purpose)
+            assert given is not None
+            found.append(given.map(self.normalizer(first), self.normalizer(name)))
+        return found
 
     @functools.cache  # noqa: B019
     def dictionary(self, language: str, purpose: str) -> Dictionary | None:

@@ -96,7 +96,7 @@ def _prepare(config: ConfigDict, texts: Sequence[corpora.Text], cache: Path) -> 
     # Special tokens in the text stay the first language's; the setting shifts them.
     train, dev = (stored(own.encode(text.sentences)) for text in texts)
     single = stored([np.array([piece], np.int32) for piece in range(own.size)], first=0)
-    evaluated = EncodedTexts(train=train, dev=dev, pieces=single)
+    evaluated = EncodedTexts(languages, {"train": train, "dev": dev}, sentences=dev, words=single)
     piece_range, options = PieceRange(len(languages), own.size), batch_options(config)
 
     def evaluator(model: BertConfig, mesh: Mesh, layers: Sequence[int]) -> Evaluator:
@@ -107,7 +107,7 @@ def _prepare(config: ConfigDict, texts: Sequence[corpora.Text], cache: Path) -> 
 
     described = [
         f"{name} text: {text.source}, {len(text.sentences):,} sentences, "
-        f"{store.lengths.mean():.1f} places each, {store.truncated // 2} cut"
+        f"{store.lengths.mean():.1f} places each, {store.truncated // len(languages)} cut"
         for name, text, store in zip(USUAL, texts, (train, dev), strict=True)
     ]
     keep = partial(_keep, vocabulary, train)
@@ -124,7 +124,7 @@ def _keep(
     vectors: np.ndarray,
 ) -> None:
     """Writes the languages' models, and for D&S Figures 4 and 8 the layer-0 vectors of all pieces
-    [2, V, D] and the position table."""
+    [languages, V, D] and the position table."""
     languages = vocabulary.languages
     export(workdir, replica, model, params, vocabulary, AS_IT_IS)
     results.write_arrays(

@@ -41,33 +41,32 @@ def principal_components(points: np.ndarray, number: int = 2) -> tuple[np.ndarra
     return np.pad(places, ((0, 0), (0, missing))), np.pad(shares, (0, missing))
 
 
-def word_sample(arrays: Arrays, number: int = 30) -> list[tuple[int, int | None]]:
-    """Indices of the most frequent whole words, each with its counterpart's or None.
+def word_sample(arrays: Arrays, number: int = 30) -> list[tuple[int, ...]]:
+    """Indices of the most frequent whole words, each before those of its counterparts.
 
-    Frequency is `token_counts`, or else the order of the vocabulary. A counterpart is the piece
-    of another language with the same name behind `::` (D&S's Fake-English). Where pieces have
-    none, every language gives its share of the words.
+    Frequency is `token_counts`, or else the order of the vocabulary. A counterpart is the piece of
+    language k with the same name behind k times `::` (D&S's Fake-English). Where pieces have none,
+    every language gives its share of the words.
     """
     names = [str(name) for name in arrays.token_names]
     order = np.arange(len(names))
     if arrays.token_counts is not None:
         order = np.argsort(-arrays.token_counts.astype(np.int64), kind="stable")
     marked = any(name.startswith("▁") for name in names)
-    others = {name[2:]: n for n, name in enumerate(names) if name.startswith("::")}
+    others: dict[str, list[int]] = {}
+    for n, (name, language) in enumerate(zip(names, arrays.token_languages.tolist(), strict=True)):
+        mark = "::" * language
+        if mark and name.startswith(mark):
+            others.setdefault(name.removeprefix(mark), []).append(n)
     words: dict[int, list[int]] = {}
     for n in map(int, order):
         word = names[n].removeprefix("▁")
         whole = names[n] != word if marked else not word.startswith("##")
         if arrays.token_languages[n] >= 0 and whole and len(word) > 2 and word.isalpha():
             words.setdefault(int(arrays.token_languages[n]), []).append(n)
-    pairs: list[tuple[int, int | None]] = [
-        (n, others[names[n]]) for n in words.get(0, []) if names[n] in others
-    ]
+    found = [(n, *others[names[n]]) for n in words.get(0, []) if names[n] in others]
     share = number // max(len(words), 1)
-    alone: list[tuple[int, int | None]] = [
-        (n, None) for language in sorted(words) for n in words[language][:share]
-    ]
-    return pairs[:number] or alone
+    return found[:number] or [(n,) for language in sorted(words) for n in words[language][:share]]
 
 
 def language_names(arrays: Arrays, known: Sequence[str] = ()) -> dict[int, str]:
@@ -114,17 +113,17 @@ def _words(axes: Axes, arrays: Arrays, colours: Mapping[int, str]) -> None:
     if len(sample) < 2:
         axes.text(0.5, 0.5, "too few whole words", ha="center", transform=axes.transAxes)
         return
-    chosen = [n for pair in sample for n in pair if n is not None]
+    chosen = [n for word in sample for n in word]
     places, shares = principal_components(arrays.token_embeddings[chosen])
     place = dict(zip(chosen, places, strict=True))
-    for word, other in sample:
-        if other is not None:
+    for word, *others in sample:
+        for other in others:
             axes.plot(*np.stack([place[word], place[other]]).T, color="#999999", lw=0.6, zorder=1)
     point = [colours[int(arrays.token_languages[n])] for n in chosen]
     axes.scatter(places[:, 0], places[:, 1], s=11, c=point, lw=0, zorder=2)
     _component_axes(axes, shares)
     axes.margins(0.08)
-    labels = [(place[n], str(arrays.token_names[n]).removeprefix("▁")) for n, _ in sample]
+    labels = [(place[n], str(arrays.token_names[n]).removeprefix("▁")) for n, *_ in sample]
     _label(axes, labels, places)
 
 

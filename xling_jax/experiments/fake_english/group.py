@@ -62,7 +62,7 @@ class Group(group.Group[Program]):
         return self._data.train
 
     def _is_shown(self, name: str) -> bool:
-        return not name.endswith("mean")
+        return "-" not in name and not name.endswith("mean")  # nor of a pair of languages
 
     def _evaluator(self) -> Evaluate:
         evaluation = self._programs.evaluator(self._kind.model, self._mesh)

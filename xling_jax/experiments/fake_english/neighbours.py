@@ -169,16 +169,17 @@ def manifest(config: ConfigDict) -> list[dict[str, str]]:
 
 
 def quality(data: Data, table: np.ndarray) -> dict[str, float]:
-    """How many pieces have a neighbour, and how many of these the right one first.
+    """How many pieces have neighbours, and how many of the nearest ones are right.
 
-    Parallel texts tell which is right: the same piece in the other language. `_frequent` is over
-    the pieces that occur at least `FREQUENT` times. A share of nothing is left out.
+    Parallel texts tell which is right: the same piece in the neighbour's language. `_frequent` is
+    over the pieces that occur at least `FREQUENT` times. A share of nothing is left out.
     """
     vocabulary = data.vocabulary
     ids = np.arange(vocabulary.size)
     is_ordinary = ids % vocabulary.shift >= SPECIALS
     has_one = table[:, 0] != neighbours.NO_PIECE
-    is_right = table[:, 0] % vocabulary.shift == ids % vocabulary.shift
+    nearest = table.reshape(len(table), len(vocabulary.languages) - 1, -1)[:, :, 0]
+    is_right = nearest % vocabulary.shift == ids[:, None] % vocabulary.shift
     counts = np.bincount(data.train.tokens, minlength=vocabulary.size)
     shares = {"neighbours_known": has_one[is_ordinary & (counts > 0)]}
     if data.is_parallel:

@@ -57,16 +57,16 @@ def write(workdir: Path) -> str:
     """Writes the report of a run, ended or not; returns tables, claims and notes as text."""
     run = Run(workdir, published.ORDER)
     gallery = Gallery(workdir / "report" / "figures")
-    shown, whole, said = tables(run), whole_table(run), _texts(run)
+    shown, whole, said = tables(run), whole_table(run), texts(run)
     verdicts = Verdicts(claims.of(run))
     write_beside(workdir / "report" / "tables" / "results.csv", table.to_csv(whole))
-    overview = page.Figures(said["Overview"], _overview(run, gallery))
+    first = page.Figures(said["Overview"], overview(run, gallery))
     sections: dict[str, list[Any]] = {
-        "Overview": [overview or "Nothing to draw yet."],
+        "Overview": [first or "Nothing to draw yet."],
         "Results": [*shown, list(whole.notes if shown else ()), page.all_metrics(run)],
         "Claims": [verdicts] if verdicts.decided else [],
         "Search": [page.Figures(said["Search"], _searched(run, gallery))],
-        "Training": [page.Figures(said["Training"], _training(run, gallery))],
+        "Training": [page.Figures(said["Training"], training(run, gallery))],
     }
     for heading, name, draw in (
         ("Token embeddings", "tokens", embeddings.token_embeddings),
@@ -99,8 +99,12 @@ def tables(run: Run) -> list[Table]:
 
 
 def whole_table(run: Run) -> Table:
-    """Every row of a run once, and beneath it the lines of every table that prints it."""
-    return _table(run, _WHOLE, run.row_names)
+    """Every row of a run once, and beneath it the lines of every table that prints it; with the
+    numbers of every language and pair of languages."""
+    found = _table(run, _WHOLE, run.row_names)
+    metrics = {name: frame.decoded(name) for line in found.lines for name in line.cells}
+    own = [Column.of(name) for name, each in metrics.items() if each.language and not each.part]
+    return replace(found, columns=[*found.columns, *own])
 
 
 def _by_value(run: Run, names: Sequence[str]) -> list[str]:
@@ -130,8 +134,8 @@ def _table(run: Run, layout: Layout, names: Sequence[str]) -> Table:
             )
         )
         lines += [each.lines[name] for each in layouts if name in each.lines]
-    columns = _columns(lines, run.layers)
-    notes = _texts(run, names, lines)["Notes"]
+    columns = _columns(run, lines)
+    notes = texts(run, names, lines)["Notes"]
     file = layout.title.lower().replace(" ", "")
     return Table(file, layout.title, layout.caption, columns, lines, notes, is_stacked=True)
 
@@ -142,22 +146,24 @@ def _layers(lines: Sequence[table.Line]) -> list[int]:
     return sorted(layer for layer in layers if layer)
 
 
-def _columns(lines: Sequence[table.Line], depth: float | None) -> list[Column]:
-    """The paper's columns, and those of other metrics that any line has."""
+def _columns(run: Run, lines: Sequence[table.Line]) -> list[Column]:
+    """The columns of what any line has, and in the paper's experiment all of the paper's."""
     layers, known = _layers(lines), {name for line in lines for name in line.cells}
+    if run.experiment == published.EXPERIMENT:
+        known |= {*published.METRICS}
     deep = f"layer {' or '.join(map(str, layers))}" if layers else "deeper layer"
-    deep += f" of {depth:.0f}" if layers and depth else ""
+    deep += f" of {run.layers:.0f}" if layers and run.layers else ""
     columns = [Column("mu", "mu")]
     for group, layer in (("layer 0", "0"), (deep, frame.DEEP)):
         columns += [
             Column.of(f"{name}_{layer}", group, *EVALUATORS[name].paper, show=table.score)
             for name in dict.fromkeys([*_PRINTED, *_MEASURED])
-            if name in _PRINTED or f"{name}_{layer}" in known
+            if f"{name}_{layer}" in known
         ]  # fmt: skip
-    return columns + [Column.of(name, "perplexity") for name in _FITS]
+    return columns + [Column.of(name, "perplexity") for name in _FITS if name in known]
 
 
-def _texts(
+def texts(
     run: Run, names: Sequence[str] = (), lines: Sequence[table.Line] = ()
 ) -> dict[str, list[str]]:
     """Everything there is to say about some rows of a run, the lines they became, and figures."""
@@ -175,17 +181,22 @@ def _texts(
         depth=run.layers,
         among=ours - {ABSENT, str(published.CANDIDATES)},
         printed=list(dict.fromkeys(line.row for line in lines if not line.ours)),
+        languages=run.names("corpora", "languages"),
+        is_the_papers=run.experiment == published.EXPERIMENT,
     )
 
 
-def _overview(run: Run, gallery: Gallery) -> list[Card]:
+def overview(run: Run, gallery: Gallery) -> list[Card]:
+    """D&S Figure 1: the scores and a perplexity of every row."""
     printed = {row: line.cells for row in run.row_names
                if (line := published.find(run.experiment, row))}  # fmt: skip
-    shown = figures.entries(run, [*(score.name for score in _SCORES), _FITS[0]], printed)
-    layer = frame.deep_layer(name for row in run.rows.values() for name in row.metrics)
+    known = {name for row in run.rows.values() for name in row.metrics}
+    fit = next((name for name in _FITS if name in known), _FITS[0])
+    shown = figures.entries(run, [*(score.name for score in _SCORES), fit], printed)
+    layer = frame.deep_layer(known)
     below = "score" + (f" (retrieval and translation: layer {layer})" if layer else "")
-    inputs = shown, _SCORES, below, _FITS[0], 1.0
-    alt = "Every row: scores and train perplexity"
+    inputs = shown, _SCORES, below, fit, 1.0
+    alt = f"Every row: scores and {' '.join(reversed(fit.split('_')))}"
     return gallery.card("overview", alt, figures.bars, *inputs, wide=True) if shown else []
 
 
@@ -201,8 +212,8 @@ def _searched(run: Run, gallery: Gallery) -> list[Card]:
 def compared_rows(run: Run) -> list[Line]:
     """The curves of the rows to overlay, over percent of their own training.
 
-    Those of `TOLD_APART`, if the run has two of them, otherwise its first ones; no row if only one
-    has a curve.
+    Of Fake-English those of `TOLD_APART`, if the run has two of them, otherwise the first ones; no
+    row if only one has a curve.
     """
     found = {}
     for number, row in enumerate(run.row_names):
@@ -214,12 +225,13 @@ def compared_rows(run: Run) -> list[Line]:
             }
             label = f"{row}: {run.description(row)}".replace(";", "; ")
             found[row] = Line(label, number, shares)
-    chosen = [row for row in TOLD_APART if row in found]
+    told_apart = TOLD_APART if run.experiment == published.EXPERIMENT else ()
+    chosen = [row for row in told_apart if row in found]
     chosen = chosen if len(chosen) > 1 else list(found)[:MOST_ROWS]
     return [found[row] for row in chosen] if len(chosen) > 1 else []
 
 
-def _training(run: Run, gallery: Gallery) -> list[Card]:
+def training(run: Run, gallery: Gallery) -> list[Card]:
     """Some rows beside each other, D&S Figure 6 for each row, and the losses; the perplexities of
     Figure 6 have one axis."""
     deep = frame.deep_layer(run.evaluations["name"])

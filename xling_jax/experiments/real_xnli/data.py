@@ -12,7 +12,7 @@ from ml_collections import ConfigDict
 from xling_jax import errors
 from xling_jax.batches.corruption import PieceRange
 from xling_jax.batches.store import TokenStore
-from xling_jax.evaluators.perplexity import HeldOutPerplexity
+from xling_jax.evaluators.multilinguality import EncodedTexts, Multilinguality
 from xling_jax.experiments.fake_english.data import (
     Data,
     Evaluator,
@@ -25,15 +25,18 @@ from xling_jax.models.bert import BertConfig
 from xling_jax.runs.texts import Texts
 from xling_jax.training.loop import Replica
 from xling_jax.vocabulary import pieces
+from xling_jax.vocabulary.pieces import UNK, Pieces
 from xling_jax.vocabulary.sharing import ShiftedVocabulary
 
 PURPOSES = ("dev", "train")
+TO_FIND = ("test", "words")  # translations
 
 
 def read(config: ConfigDict) -> Source:
     """The texts of all languages, not yet read; errors as those of `Texts`."""
     texts = Texts.of_corpora(config.corpora)
-    manifest = [each for name in texts.languages for each in texts.manifest(name, PURPOSES)]
+    purposes = PURPOSES + TO_FIND
+    manifest = [each for name in texts.languages for each in texts.manifest(name, purposes)]
     return manifest, partial(prepare, config, texts)
 
 
@@ -49,6 +52,35 @@ def sentences(config: ConfigDict, texts: Texts, language: str, purpose: str) -> 
     return taken
 
 
+def sentences_to_find(config: ConfigDict, texts: Texts) -> list[tuple[str, ...]]:
+    """Held-out sentences, each in every language, normalised; none if no such text is given."""
+    sides = texts.translations("test", config.corpora.test_sentences) or []
+    written = [map(texts.normalizer(name), own)
+               for name, own in zip(texts.languages, sides, strict=False)]  # fmt: skip
+    return [line for line in zip(*written, strict=True) if all(line)]
+
+
+def words_to_find(texts: Texts, vocabularies: Sequence[Pieces]) -> list[tuple[str, ...]]:
+    """Words of the first language with their heaviest translations into every other one, each word
+    once; without those that a vocabulary cannot write; none if no dictionaries are given."""
+    dictionaries = texts.dictionaries("words") or []
+    known: list[set[str]] = [set() for _ in vocabularies]
+    found = []
+    for word in dictionaries[0].entries if dictionaries else ():
+        entries = [own.entries.get(word, ()) for own in dictionaries]
+        if not all(entries):
+            continue
+        best = (max(entry, key=lambda translation: translation[1])[0] for entry in entries)
+        every = word, *best
+        is_new = not any(x in own for x, own in zip(every, known, strict=True))
+        ids = (own.encode([x])[0] for x, own in zip(every, vocabularies, strict=True))
+        if is_new and all(len(own) and UNK not in own for own in ids):
+            found.append(every)
+            for own, x in zip(known, every, strict=True):
+                own.add(x)
+    return found
+
+
 def prepare(config: ConfigDict, texts: Texts, cache: Path) -> Data:
     """Trains the vocabularies and encodes the texts."""
     section, languages = config.vocabulary, texts.languages
@@ -62,20 +94,28 @@ def prepare(config: ConfigDict, texts: Texts, cache: Path) -> Data:
         for purpose, lines in written.items():
             ids[purpose].append(every[-1].encode(lines))
     vocabulary = ShiftedVocabulary(languages, tuple(every))
+
     # Special tokens in the text stay the first language's; the setting shifts them.
-    dev, train = (
-        TokenStore.from_languages(
-            [vocabulary.shifted(own, number) for number, own in enumerate(ids[purpose])],
-            config.batches.max_length,
-        )
-        for purpose in PURPOSES
-    )
-    piece_range = PieceRange(len(languages), vocabulary.shift)
-    options = batch_options(config)
+    def stored(ids: Sequence[Sequence[np.ndarray]]) -> TokenStore:
+        shifted = [vocabulary.shifted(own, number) for number, own in enumerate(ids)]
+        return TokenStore.from_languages(shifted, config.batches.max_length)
+
+    dev, train = (stored(ids[purpose]) for purpose in PURPOSES)
+    to_find = {"test": sentences_to_find(config, texts), "words": words_to_find(texts, every)}
+
+    def parallel(lines: list[tuple[str, ...]]) -> TokenStore | None:
+        sides = zip(every, zip(*lines, strict=True), strict=True)
+        return stored([own.encode(side) for own, side in sides]) if lines else None
+
+    test, words = parallel(to_find["test"]), parallel(to_find["words"])
+    evaluated = EncodedTexts(languages, {"dev": dev}, test, words, is_apart=True)
+    piece_range, options = PieceRange(len(languages), vocabulary.shift), batch_options(config)
 
     def evaluator(model: BertConfig, mesh: Mesh, layers: Sequence[int]) -> Evaluator:
-        """Nothing is measured at layers."""
-        return HeldOutPerplexity(model, dev, languages, piece_range, mesh, **options)
+        names = config.evaluators.names
+        return Multilinguality(
+            model, evaluated, piece_range, mesh, names=names, layers=layers, **options
+        )
 
     def keep(workdir: Path, replica: Replica, model: BertConfig, params: Params, _: object) -> None:
         export(workdir, replica, model, params, vocabulary, texts.normalization)
@@ -89,4 +129,7 @@ def prepare(config: ConfigDict, texts: Texts, cache: Path) -> Data:
         )
     cut = f"{train.truncated:,} of them and {dev.truncated:,} held out"
     described.append(f"cut to batches.max_length: {cut}")
+    for (field, said), kind in zip(to_find.items(), ("sentences", "words"), strict=True):
+        lacks = "" if said else f": corpora.LANGUAGE.{field} gives none"
+        described.append(f"{len(said):,} {kind} in every language to find{lacks}")
     return Data(vocabulary, piece_range, train, False, described, evaluator, keep)

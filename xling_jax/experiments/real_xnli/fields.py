@@ -1,6 +1,7 @@
 """The fields of the config, in its order."""
 
 from xling_jax.corpora.embedded.config import LanguageConfig, SecondConfig
+from xling_jax.evaluators import registry
 from xling_jax.experiments.zero_shot.fields import FIELDS as ZERO_SHOT
 from xling_jax.runs import fields
 from xling_jax.schema import choice, several
@@ -10,6 +11,7 @@ FIELDS = fields.read(
     __file__,
     language=LanguageConfig.fields(),
     second=SecondConfig.fields(),
+    measured=fields.measured(registry.SENTENCES, registry.PIECES),
     zero_shot=ZERO_SHOT,
     tasks=several("what is learned", choice("a task", *TASKS), apart=True),
 )

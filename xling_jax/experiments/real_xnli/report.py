@@ -7,31 +7,54 @@ from pathlib import Path
 from typing import Any
 
 from xling_jax.corpora.sources import SYNTHETIC
+from xling_jax.experiments.fake_english import report as pretraining
 from xling_jax.experiments.real_xnli import claims
 from xling_jax.experiments.zero_shot import scores
 from xling_jax.experiments.zero_shot.scores import BASELINES, Board
-from xling_jax.files import plain_name
-from xling_jax.report import page
+from xling_jax.files import plain_name, write_beside
+from xling_jax.report import page, table
 from xling_jax.report.claims import Decided, Evidence, RowEvidence, Verdicts
-from xling_jax.report.frame import Measure, Run
+from xling_jax.report.figures import COLOURS, Card, Entry, Gallery, Score, bars, row_label
+from xling_jax.report.frame import Measure, Run, deep_layer
 from xling_jax.report.prose import diverged_at
 from xling_jax.report.table import ABSENT, Column, Line, Table
 from xling_jax.runs import results
 
 TRANSFER = "transfer"  # the folder of the fine-tuning's workdir
 TASK = "nli"
+_WORDS = (
+    "Translation is of a dictionary's words, as vocabularies of different languages have no pieces "
+    "that translate each other; so is the mu that is made of it."
+)
 
 
 def write(workdir: Path) -> str:
-    """Writes the report of a run, ended or not; returns the table and the claims as text."""
+    """Writes the report of a run, ended or not; returns the tables and the claims as text."""
     run, tuned = Run(workdir), board(workdir)
-    shown, verdicts = result(run, tuned), Verdicts(decide(run, tuned))
+    gallery = Gallery(workdir / "report" / "figures")
+    shown, verdicts = [result(run, tuned)], Verdicts(decide(run, tuned))
+    said, cards = pretraining.texts(run), _bars(run, tuned, gallery)
+    if _is_compared(run):
+        whole = pretraining.whole_table(run)
+        write_beside(workdir / "report" / "tables" / "results.csv", table.to_csv(whole))
+        caption = "how multilingual the models are before they are fine-tuned"
+        shown += [replace(each, name="pretraining", title="Pretraining", caption=caption,
+                          notes=[*each.notes, _WORDS])
+                  for each in pretraining.tables(run)]  # fmt: skip
+        cards += pretraining.overview(run, gallery)
     sections: dict[str, list[Any]] = {
-        "Results": [shown, shown.notes, page.all_metrics(run)],
+        "Overview": [page.Figures(said["Overview"], cards)],
+        "Results": [*(x for each in shown for x in (each, each.notes)), page.all_metrics(run)],
         "Claims": [verdicts],
+        "Training": [page.Figures(said["Training"], pretraining.training(run, gallery))],
         "What was run": page.settings(run, run.config.get("vocabulary")),
     }
-    return page.write(run, page.progress(run), sections, [shown], verdicts)
+    return page.write(run, page.progress(run), sections, shown, verdicts)
+
+
+def _is_compared(run: Run) -> bool:
+    """Whether anything was measured but perplexity."""
+    return any(deep_layer(row.metrics) for row in run.rows.values())
 
 
 def board(workdir: Path) -> Board:
@@ -54,22 +77,47 @@ def _printed_as(run: Run) -> list[str]:
     return names if is_embedded else list(claims.LANGUAGES)
 
 
+def _printed(run: Run) -> dict[str, Line]:
+    """The paper's lines by row, with our languages in the places of the paper's."""
+    names, found = languages(run), {}
+    for line in claims.LINES:
+        places = dict(zip(_printed_as(run), line.cells.values(), strict=False))
+        cells = {name: places[name] for name in names if name in places}
+        found[line.row] = replace(line, cells=cells, more={})
+    return found
+
+
+def _bars(run: Run, tuned: Board, gallery: Gallery) -> list[Card]:
+    """The accuracy of every row in every language, and the paper's."""
+    kinds = [Score(name, name, colour)
+             for name, colour in zip(languages(run), COLOURS, strict=False)]  # fmt: skip
+    printed, entries = _printed(run), []
+    for row in run.row_names:
+        if ours := _accuracies(tuned, row):
+            paper = printed[row].cells if row in printed else {}
+            entries.append(Entry(row_label(run.rows[row]), ours, paper))
+    inputs = entries, kinds, "accuracy of inference", "", 1.0
+    alt = "Every row: accuracy of inference"
+    return gallery.card("accuracy", alt, bars, *inputs, wide=True) if entries else []
+
+
 def result(run: Run, tuned: Board) -> Table:
-    """A line a row, and the paper's beneath it."""
+    """A line a row, and the paper's beneath it; below all mBERT's, which is the paper's alone."""
     names = languages(run)
     columns = [Column.of(f"perplexity_dev_{name}", "perplexity", name, f"ppl {name}")
                for name in names]  # fmt: skip
     columns += [Column(name, name, group="accuracy") for name in names]
-    printed, lines = {line.row: line for line in claims.LINES}, []
+    printed, lines = _printed(run), list[Line]()
     for name, row in run.rows.items():
         cells = {**row.metrics, **_accuracies(tuned, name)}
         message = "" if cells else diverged_at(row.diverged) if row.diverged else "not begun"
         lines.append(Line(name, row.description, cells, seeds=str(len(row.seeds)),
                           message=message, diverged=row.diverged))  # fmt: skip
         if line := printed.get(name):
-            places = dict(zip(_printed_as(run), line.cells.values(), strict=False))
-            cells = {name: places[name] for name in names if name in places}
-            lines.append(replace(line, description=claims.SOURCE, cells=cells, more={}))
+            lines.append(replace(line, description=claims.SOURCE))
+    if lines:
+        mbert = printed[claims.MBERT]
+        lines.append(replace(mbert, source=f"{claims.SOURCE}, {mbert.description}"))
     for which in BASELINES:
         known = {place[1]: value for place, value in tuned.baselines(TASK, which).items()}
         if known:
@@ -79,6 +127,11 @@ def result(run: Run, tuned: Board) -> Table:
         "Perplexity of held-out text where every selected token is masked; accuracy after "
         f"fine-tuning on {names[0] if names else 'the first language'} alone.",
     ]
+    if any(row.metrics for row in run.rows.values()) and not _is_compared(run):
+        notes.append(
+            "Of the pretrained models perplexity alone was measured: no translations to find were "
+            "given (corpora.LANGUAGE.test, corpora.LANGUAGE.words)."
+        )
     both = zip(_printed_as(run), claims.LANGUAGES.values(), strict=False)
     if stand := [f"{language} under {name}" for name, language in both if name in names]:
         notes.append(f"The paper's numbers stand where ours do: {', '.join(stand)}.")

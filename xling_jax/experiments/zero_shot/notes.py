@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from statistics import StatisticsError, correlation, fmean
-from typing import Any
 
 from xling_jax.experiments.zero_shot import scores
 from xling_jax.experiments.zero_shot.scores import Board, Place
@@ -13,7 +11,6 @@ from xling_jax.report.frame import Run
 from xling_jax.report.prose import listed, plural, spread, written
 from xling_jax.tasks import TASKS
 
-_LEAST = 3  # points of a correlation
 _CHOSEN_BY = f"examples_{scores.DEV}"  # not tested on
 
 
@@ -39,7 +36,6 @@ def texts(run: Run, board: Board) -> dict[str, list[str]]:
         seeds=len({each.seed for job in board.jobs for each in job.chosen}),
         below=_below(board),
         has_paper=any(scores.printed(row, task) for row in board.rows for task in board.tasks),
-        **_word_order(board),
         characters=_characters(board),
         cut=dict(_most(board, "cut_", "({})")),
         epochs=list(filter(None, (_epochs(run, board, task) for task in board.tasks))),
@@ -97,39 +93,6 @@ def _below(board: Board) -> dict[str, list[str]]:
             if place in known and score.mean <= known[place]
         ]
     return {title: names for title, names in found.items() if names}
-
-
-def _word_order(board: Board) -> dict[str, Any]:
-    """The word order of languages as each row's models link their words, and its correlation with
-    the scores (D&S Appendix B.2); a source language's order is 1."""
-    orders, correlations = [], dict[str, list[str]]()
-    for row in board.rows:
-        own: dict[str, float] = {}
-        for task in board.tasks:
-            points, sources = dict[str, tuple[float, float]](), list[float]()
-            for job in board.of(row, task):
-                source, *targets = job.languages
-                sources += [job.scores[source].mean] if source in job.scores else []
-                for name in targets:
-                    each = [x.metrics.get(f"order_{name}") for x in job.chosen]
-                    known = [order for order in each if order is not None]
-                    if known and name in job.scores:
-                        points[name] = fmean(known), job.scores[name].mean
-            own |= {name: order for name, (order, _) in points.items()}
-            if len(points) >= _LEAST and sources:
-                every = [*points.values(), (1.0, fmean(sources))]
-                text = f"{row} {_pearson(every[:-1])} ({_pearson(every)})"
-                correlations.setdefault(TASKS[task].title, []).append(text)
-        if own:
-            orders.append(f"{row}: {listed(f'{name} {order:.2f}' for name, order in own.items())}")
-    return {"orders": orders, "correlations": correlations}
-
-
-def _pearson(points: Sequence[tuple[float, float]]) -> str:
-    try:
-        return f"{correlation(*zip(*points, strict=True)):.2f}"
-    except StatisticsError:  # one of the two does not vary
-        return "not defined"
 
 
 def _missing(board: Board) -> dict[str, list[str]]:

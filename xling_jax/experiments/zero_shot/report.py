@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from xling_jax.experiments.zero_shot import claims, notes, scores
+from xling_jax.experiments.zero_shot import claims, notes, scores, word_order
 from xling_jax.experiments.zero_shot.notes import label
 from xling_jax.experiments.zero_shot.scores import DELTA, DEV, MEAN, Board, Job, Place
 from xling_jax.report import page, table
@@ -34,7 +34,7 @@ def write(workdir: Path) -> str:
     board = scores.read(run)
     verdicts = Verdicts(claims.decide(board))
     said = notes.texts(run, board)
-    shown = tables(board, said["Notes"])
+    shown, ordered = tables(board, said["Notes"]), word_order.tables(board, said["Word order"])
     gallery = Gallery(workdir / "report" / "figures")
     jobs = list(run.config.get("rows", ()))  # the settings that were tried are many
     kept, epochs = _curves(run, board, gallery)
@@ -42,11 +42,12 @@ def write(workdir: Path) -> str:
         "Results": [*shown, said["Notes"] if shown else [], *_settings(run, board)],
         "Claims": [verdicts] if board.jobs else [],
         "Rows": [page.Figures(said["Rows"], _bars(board, gallery))],
+        "Word order": [*ordered, said["Word order"] if ordered else []],
         "Layers kept": [page.Figures(said["Layers kept"], kept)],
         "Over epochs": [page.Figures(said["Over epochs"], epochs)],
         "What was run": page.settings(run, rows=jobs),
     }
-    return page.write(run, notes.state(run, board), sections, shown, verdicts)
+    return page.write(run, notes.state(run, board), sections, [*shown, *ordered], verdicts)
 
 
 def tables(board: Board, said: Sequence[str]) -> list[Table]:
