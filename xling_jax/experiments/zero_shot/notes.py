@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from statistics import fmean
 
 from xling_jax.experiments.zero_shot import scores
 from xling_jax.experiments.zero_shot.scores import Board, Place
