@@ -26,6 +26,7 @@ from xling_jax.models.dropout import (
     DropoutBits,
     dropout,
 )
+from xling_jax.models.products import flax_dot_general
 
 Size = Annotated[int, Field(ge=1, le=2**31 - 1)]
 # Scores of attention that are kept for the backward pass: 64 MiB in float32. Where there are more,
@@ -65,7 +66,8 @@ class BertConfig:
             raise ValueError(f"models.dropout={self.dropout}: choose a value in [0, 1)")
 
     def dense(self, features: int, name: str) -> nn.Dense:
-        return nn.Dense(features, dtype=jnp.dtype(self.dtype), name=name)
+        dtype = jnp.dtype(self.dtype)
+        return nn.Dense(features, dtype=dtype, name=name, dot_general=flax_dot_general)
 
     def norm(self, name: str) -> nn.LayerNorm:
         """A layer norm with this config's epsilon; statistics in float32."""
@@ -106,24 +108,57 @@ def segment_bias(segments: jax.Array | None, rows: Rows) -> list[jax.Array | Non
     return bias
 
 
+@partial(jax.custom_vjp, nondiff_argnums=(0, 1))
 def attend(config: BertConfig, layer: int, rows) -> jax.Array:
     """Scaled dot-product attention of some rows.
 
     Args:
       config, layer: for dropout.
-      rows: queries, keys and values, [N, T, H, K] each; the bias, [N, 1, T, T] or None; and bits of
+      rows: queries, keys and values, [N, H, T, K] each; the bias, [N, 1, T, T] or None; and bits of
         the rows, or None.
 
     Returns:
-      [N, T, H, K].
+      [N, H, T, K].
     """
+    return _attend_forward(config, layer, rows)[0]
+
+
+def _attend_forward(config: BertConfig, layer: int, rows):
     q, k, v, bias, bits = rows
-    scores = jnp.einsum("nqhd,nkhd->nhqk", q * (1.0 / math.sqrt(q.shape[-1])), k)
+    scores = jnp.einsum("nhqd,nhkd->nhqk", q * (1.0 / math.sqrt(q.shape[-1])), k)
     scores = scores.astype(jnp.float32)
     weights = jax.nn.softmax(scores if bias is None else scores + bias)
-    if bits is not None:
-        weights = dropout(weights, bits.pairs(config.heads, layer), config.dropout)
-    return jnp.einsum("nhqk,nkhd->nqhd", weights.astype(v.dtype), v)
+    context = _kept(config, layer, weights, bits).astype(v.dtype) @ v
+    return context, (rows, weights, context)
+
+
+def _kept(config: BertConfig, layer: int, weights: jax.Array, bits: DropoutBits | None):
+    """The weights after dropout."""
+    if bits is None:
+        return weights
+    return dropout(weights, bits.pairs(config.heads, layer), config.dropout)
+
+
+def _attend_backward(config: BertConfig, layer: int, saved, gradient):
+    """The gradient of softmax subtracts, from a query's gradients, their mean under its weights.
+    That is the product of context and gradient, K numbers instead of T (Dao et al. 2022)."""
+    (q, k, v, bias, bits), weights, context = saved
+    kept = _kept(config, layer, weights, bits)
+    of_kept = jnp.einsum("nhqd,nhkd->nhqk", gradient, v).astype(jnp.float32)
+    mean = jnp.einsum("nhqd,nhqd->nhq", gradient, context, preferred_element_type=jnp.float32)
+    of_scores = (kept * of_kept - weights * mean[..., None]).astype(q.dtype)
+    scale = 1.0 / math.sqrt(q.shape[-1])
+    of_q = (of_scores @ k) * scale
+    of_k = _transposed(of_scores) @ (q * scale)
+    of_v = _transposed(kept.astype(v.dtype)) @ gradient
+    return ((of_q, of_k, of_v, None, None),)
+
+
+def _transposed(x: jax.Array) -> jax.Array:
+    return jax.lax.optimization_barrier(x.swapaxes(-1, -2))
+
+
+attend.defvjp(_attend_forward, _attend_backward)
 
 
 def by_rows(function: Callable[[Any], jax.Array], rows, scores: int) -> jax.Array:
@@ -155,9 +190,10 @@ class SelfAttention(nn.Module):
         contexts = []
         for (block, (n, t)), block_bias, *qkv in zip(blocks(rows), bias, *parts, strict=True):
             own_bits = None if bits is None else bits.of_rows(block, (n, t))
-            own = (*(part.reshape(n, t, heads, width) for part in qkv), block_bias, own_bits)
+            by_head = (part.reshape(n, t, heads, width).swapaxes(1, 2) for part in qkv)
+            own = (*by_head, block_bias, own_bits)
             context = by_rows(partial(attend, config, self.layer), own, heads * t * t)
-            contexts.append(context.reshape(n * t, config.hidden))
+            contexts.append(context.swapaxes(1, 2).reshape(n * t, config.hidden))
         return config.dense(config.hidden, "output")(jnp.concatenate(contexts))
 
 
