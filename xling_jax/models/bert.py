@@ -26,7 +26,7 @@ from xling_jax.models.dropout import (
     DropoutBits,
     dropout,
 )
-from xling_jax.models.products import flax_dot_general
+from xling_jax.models.operations import LayerNorm, flax_dot_general
 
 Size = Annotated[int, Field(ge=1, le=2**31 - 1)]
 # Scores of attention that are kept for the backward pass: 64 MiB in float32. Where there are more,
@@ -69,14 +69,8 @@ class BertConfig:
         dtype = jnp.dtype(self.dtype)
         return nn.Dense(features, dtype=dtype, name=name, dot_general=flax_dot_general)
 
-    def norm(self, name: str) -> nn.LayerNorm:
-        """A layer norm with this config's epsilon; statistics in float32."""
-        return nn.LayerNorm(
-            epsilon=self.norm_epsilon,
-            use_fast_variance=False,
-            dtype=jnp.dtype(self.dtype),
-            name=name,
-        )
+    def norm(self, name: str) -> LayerNorm:
+        return LayerNorm(self.norm_epsilon, jnp.dtype(self.dtype), name=name)
 
 
 def gelu(x: jax.Array) -> jax.Array:

@@ -10,7 +10,7 @@ import numpy as np
 
 from xling_jax.linalg.retrieval import in_blocks
 from xling_jax.models.bert import Bert, BertConfig, gelu
-from xling_jax.models.products import product
+from xling_jax.models.operations import product
 
 INITIAL_VALUES = 1  # tells these random numbers from others of the same seed
 # Logits that are kept for the backward pass: 64 MiB in float32. Where there are more, they are
