@@ -119,40 +119,41 @@ def attend(config: BertConfig, layer: int, rows) -> jax.Array:
 
 def _attend_forward(config: BertConfig, layer: int, rows):
     q, k, v, bias, bits = rows
-    scores = jnp.einsum("nhqd,nhkd->nhqk", q * (1.0 / math.sqrt(q.shape[-1])), k)
-    scores = scores.astype(jnp.float32)
+    scores = (_scaled(q) @ k.swapaxes(-1, -2)).astype(jnp.float32)
     weights = jax.nn.softmax(scores if bias is None else scores + bias)
-    context = _kept(config, layer, weights, bits).astype(v.dtype) @ v
+    context = _dropped(config, layer, weights, bits).astype(v.dtype) @ v
     return context, (rows, weights, context)
 
 
-def _kept(config: BertConfig, layer: int, weights: jax.Array, bits: DropoutBits | None):
-    """The weights after dropout."""
+def _attend_backward(config: BertConfig, layer: int, saved, gradient):
+    """The gradient through softmax needs, for each query, the mean of its weights' gradients under
+    the weights. That is the product of context and gradient: K numbers instead of T."""
+    (q, k, v, bias, bits), weights, context = saved
+    dropped = _dropped(config, layer, weights, bits)
+    of_dropped = (gradient @ v.swapaxes(-1, -2)).astype(jnp.float32)
+    mean = jnp.einsum("nhqd,nhqd->nhq", gradient, context, preferred_element_type=jnp.float32)
+    of_scores = (dropped * of_dropped - weights * mean[..., None]).astype(q.dtype)
+    of_v = _transposed(dropped.astype(v.dtype)) @ gradient
+    return ((_scaled(of_scores @ k), _transposed(of_scores) @ _scaled(q), of_v, None, None),)
+
+
+attend.defvjp(_attend_forward, _attend_backward)
+
+
+def _scaled(q: jax.Array) -> jax.Array:
+    return q * (1.0 / math.sqrt(q.shape[-1]))
+
+
+def _dropped(config: BertConfig, layer: int, weights: jax.Array, bits: DropoutBits | None):
     if bits is None:
         return weights
     return dropout(weights, bits.pairs(config.heads, layer), config.dropout)
 
 
-def _attend_backward(config: BertConfig, layer: int, saved, gradient):
-    """The gradient of softmax subtracts, from a query's gradients, their mean under its weights.
-    That is the product of context and gradient, K numbers instead of T (Dao et al. 2022)."""
-    (q, k, v, bias, bits), weights, context = saved
-    kept = _kept(config, layer, weights, bits)
-    of_kept = jnp.einsum("nhqd,nhkd->nhqk", gradient, v).astype(jnp.float32)
-    mean = jnp.einsum("nhqd,nhqd->nhq", gradient, context, preferred_element_type=jnp.float32)
-    of_scores = (kept * of_kept - weights * mean[..., None]).astype(q.dtype)
-    scale = 1.0 / math.sqrt(q.shape[-1])
-    of_q = (of_scores @ k) * scale
-    of_k = _transposed(of_scores) @ (q * scale)
-    of_v = _transposed(kept.astype(v.dtype)) @ gradient
-    return ((of_q, of_k, of_v, None, None),)
-
-
 def _transposed(x: jax.Array) -> jax.Array:
+    """The matrices transposed in memory, by the barrier: a CPU multiplies them faster than what is
+    read crosswise."""
     return jax.lax.optimization_barrier(x.swapaxes(-1, -2))
-
-
-attend.defvjp(_attend_forward, _attend_backward)
 
 
 def by_rows(function: Callable[[Any], jax.Array], rows, scores: int) -> jax.Array:

@@ -1,5 +1,5 @@
-"""The product and the layer norm of dense layers, with gradients written out: those that JAX derives
-take XLA's CPU backend more operations, or slower ones."""
+"""The product and the layer norm of the encoder, with gradients written out: those that JAX derives
+take XLA's CPU backend longer."""
 
 from functools import partial
 
@@ -59,7 +59,9 @@ class LayerNorm(nn.Module):
     def __call__(self, x_NxD: jax.Array) -> jax.Array:
         scale_D = self.param("scale", nn.initializers.ones, x_NxD.shape[-1:])
         bias_D = self.param("bias", nn.initializers.zeros, x_NxD.shape[-1:])
-        return normalized(self.epsilon, x_NxD.astype(jnp.float32), scale_D, bias_D).astype(self.dtype)
+        return normalized(self.epsilon, x_NxD.astype(jnp.float32), scale_D, bias_D).astype(
+            self.dtype
+        )
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(0,))
