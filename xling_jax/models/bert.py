@@ -119,7 +119,7 @@ def attend(config: BertConfig, layer: int, rows) -> jax.Array:
 
 def _attend_forward(config: BertConfig, layer: int, rows):
     q, k, v, bias, bits = rows
-    scores = (_scaled(q) @ k.swapaxes(-1, -2)).astype(jnp.float32)
+    scores = jnp.einsum("nhqd,nhkd->nhqk", _scaled(q), k).astype(jnp.float32)
     weights = jax.nn.softmax(scores if bias is None else scores + bias)
     context = _dropped(config, layer, weights, bits).astype(v.dtype) @ v
     return context, (rows, weights, context)
@@ -130,7 +130,7 @@ def _attend_backward(config: BertConfig, layer: int, saved, gradient):
     the weights. That is the product of context and gradient: K numbers instead of T."""
     (q, k, v, bias, bits), weights, context = saved
     dropped = _dropped(config, layer, weights, bits)
-    of_dropped = (gradient @ v.swapaxes(-1, -2)).astype(jnp.float32)
+    of_dropped = jnp.einsum("nhqd,nhkd->nhqk", gradient, v).astype(jnp.float32)
     mean = jnp.einsum("nhqd,nhqd->nhq", gradient, context, preferred_element_type=jnp.float32)
     of_scores = (dropped * of_dropped - weights * mean[..., None]).astype(q.dtype)
     of_v = _transposed(dropped.astype(v.dtype)) @ gradient
