@@ -26,7 +26,7 @@ from xling_jax.models.dropout import (
     DropoutBits,
     dropout,
 )
-from xling_jax.models.operations import LayerNorm, flax_dot_general
+from xling_jax.models.operations import LayerNorm, flax_dot_general, transposed
 
 Size = Annotated[int, Field(ge=1, le=2**31 - 1)]
 # Scores of attention that are kept for the backward pass: 64 MiB in float32. Where there are more,
@@ -133,8 +133,8 @@ def _attend_backward(config: BertConfig, layer: int, saved, gradient):
     of_dropped = jnp.einsum("nhqd,nhkd->nhqk", gradient, v).astype(jnp.float32)
     mean = jnp.einsum("nhqd,nhqd->nhq", gradient, context, preferred_element_type=jnp.float32)
     of_scores = (dropped * of_dropped - weights * mean[..., None]).astype(q.dtype)
-    of_v = _transposed(dropped.astype(v.dtype)) @ gradient
-    return ((_scaled(of_scores @ k), _transposed(of_scores) @ _scaled(q), of_v, None, None),)
+    of_v = transposed(dropped.astype(v.dtype)) @ gradient
+    return ((_scaled(of_scores @ k), transposed(of_scores) @ _scaled(q), of_v, None, None),)
 
 
 attend.defvjp(_attend_forward, _attend_backward)
@@ -148,12 +148,6 @@ def _dropped(config: BertConfig, layer: int, weights: jax.Array, bits: DropoutBi
     if bits is None:
         return weights
     return dropout(weights, bits.pairs(config.heads, layer), config.dropout)
-
-
-def _transposed(x: jax.Array) -> jax.Array:
-    """The matrices transposed in memory, by the barrier: a CPU multiplies them faster than what is
-    read crosswise."""
-    return jax.lax.optimization_barrier(x.swapaxes(-1, -2))
 
 
 def by_rows(function: Callable[[Any], jax.Array], rows, scores: int) -> jax.Array:
