@@ -94,7 +94,7 @@ def main() -> None:
         schedule(samplers[0].steps_per_epoch, CALL),
         NoCheckpoints(),
         metrics,
-        Turns(referee, Counter(samplers), metrics, compiler),
+        Turns(referee, Counter(samplers), metrics, compiler, options.get("trace")),
         compiler=compiler,
     ).run()
 

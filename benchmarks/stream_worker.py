@@ -75,7 +75,7 @@ def main() -> None:
         schedule(EPOCH, 1 if jax.default_backend() == "cpu" else CALL),
         NoCheckpoints(),
         metrics,
-        Turns(referee, count, metrics, compiler),
+        Turns(referee, count, metrics, compiler, options.get("trace")),
         compiler=compiler,
     ).run()
 

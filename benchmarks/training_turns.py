@@ -2,12 +2,15 @@
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import jax
 from turns import TOTAL, Referee
 
 from xling_jax.training.loop import Schedule
 from xling_jax.training.step import StepCompiler
+
+PLAN = "step.hlo"
 
 
 class NoCheckpoints:
@@ -41,14 +44,15 @@ class LastLoss:
 
 
 class Compiler(StepCompiler):
-    """Remembers the bytes that the step takes on each device."""
+    """Remembers the bytes that the step takes on each device, and XLA's plan of it."""
 
     bytes_needed = 0
+    plan = ""
 
     def __call__(self, *arguments, **named):
         """The compiled step."""
         compiled = super().__call__(*arguments, **named)
-        self.bytes_needed = compiled.bytes_needed
+        self.bytes_needed, self.plan = compiled.bytes_needed, compiled.function.as_text()
         return compiled
 
 
@@ -61,6 +65,7 @@ class Turns:
         count: Callable[[int, int], dict[str, int]],
         metrics: LastLoss,
         compiler: Compiler,
+        trace: str | None = None,
     ):
         """The first call, in which nothing is measured, is the warm-up.
 
@@ -69,8 +74,9 @@ class Turns:
           count: of the steps first..stop-1, what all replicas read.
           metrics: told of the loss.
           compiler: of the step.
+          trace: a folder for a profile of every turn and for `PLAN`; None: there is none.
         """
-        self._referee, self._count = referee, count
+        self._referee, self._count, self._trace = referee, count, trace
         self._metrics, self._compiler = metrics, compiler
         self._seconds = self._first = 0
         self._began = time.perf_counter()
@@ -80,6 +86,8 @@ class Turns:
         seconds = time.perf_counter() - self._began
         if seconds < self._seconds:
             return ()
+        if self._trace and self._seconds:
+            jax.profiler.stop_trace()
         stats = jax.local_devices()[0].memory_stats() or {}
         result = self._count(self._first, step) | {
             "seconds": seconds,
@@ -89,6 +97,9 @@ class Turns:
             "bytes_peak": stats.get("peak_bytes_in_use", 0),
         }
         self._seconds = self._referee.report(result)
+        if self._trace:
+            Path(self._trace, PLAN).write_text(self._compiler.plan, encoding="utf-8")
+            jax.profiler.start_trace(self._trace)
         self._first, self._began = step, time.perf_counter()
         return ()
 

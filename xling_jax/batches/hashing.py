@@ -36,4 +36,12 @@ def count(state: jax.Array, counter: jax.Array) -> jax.Array:
 def token_hash(seed: jax.Array, step: jax.Array, slot_P: jax.Array, place_P: jax.Array):
     """Returns uint32 [P], what all random choices for a token start from: the replica's seed, the
     step, the token's sentence, as its index in the global batch, and its place in it."""
-    return combine(combine(combine(jnp.asarray(seed, jnp.uint32), step), slot_P), place_P)
+    of_step = combine(jnp.asarray(seed, jnp.uint32), step)
+    values_2xP = jnp.stack([slot_P, place_P])
+    # What a loop returns is stored: elsewise XLA computes it again, for every element of a token.
+    return jax.lax.fori_loop(
+        0,
+        len(values_2xP),
+        lambda i, state_P: combine(state_P, values_2xP[i]),
+        jnp.broadcast_to(of_step, slot_P.shape),
+    )

@@ -26,6 +26,7 @@ from xling_jax.models.dropout import (
     DropoutBits,
     dropout,
 )
+from xling_jax.models.operations import LayerNorm, flax_dot_general, transposed
 
 Size = Annotated[int, Field(ge=1, le=2**31 - 1)]
 # Scores of attention that are kept for the backward pass: 64 MiB in float32. Where there are more,
@@ -65,16 +66,11 @@ class BertConfig:
             raise ValueError(f"models.dropout={self.dropout}: choose a value in [0, 1)")
 
     def dense(self, features: int, name: str) -> nn.Dense:
-        return nn.Dense(features, dtype=jnp.dtype(self.dtype), name=name)
+        dtype = jnp.dtype(self.dtype)
+        return nn.Dense(features, dtype=dtype, name=name, dot_general=flax_dot_general)
 
-    def norm(self, name: str) -> nn.LayerNorm:
-        """A layer norm with this config's epsilon; statistics in float32."""
-        return nn.LayerNorm(
-            epsilon=self.norm_epsilon,
-            use_fast_variance=False,
-            dtype=jnp.dtype(self.dtype),
-            name=name,
-        )
+    def norm(self, name: str) -> LayerNorm:
+        return LayerNorm(self.norm_epsilon, jnp.dtype(self.dtype), name=name)
 
 
 def gelu(x: jax.Array) -> jax.Array:
@@ -106,24 +102,52 @@ def segment_bias(segments: jax.Array | None, rows: Rows) -> list[jax.Array | Non
     return bias
 
 
+@partial(jax.custom_vjp, nondiff_argnums=(0, 1))
 def attend(config: BertConfig, layer: int, rows) -> jax.Array:
     """Scaled dot-product attention of some rows.
 
     Args:
       config, layer: for dropout.
-      rows: queries, keys and values, [N, T, H, K] each; the bias, [N, 1, T, T] or None; and bits of
+      rows: queries, keys and values, [N, H, T, K] each; the bias, [N, 1, T, T] or None; and bits of
         the rows, or None.
 
     Returns:
-      [N, T, H, K].
+      [N, H, T, K].
     """
+    return _attend_forward(config, layer, rows)[0]
+
+
+def _attend_forward(config: BertConfig, layer: int, rows):
     q, k, v, bias, bits = rows
-    scores = jnp.einsum("nqhd,nkhd->nhqk", q * (1.0 / math.sqrt(q.shape[-1])), k)
-    scores = scores.astype(jnp.float32)
+    scores = jnp.einsum("nhqd,nhkd->nhqk", _scaled(q), k).astype(jnp.float32)
     weights = jax.nn.softmax(scores if bias is None else scores + bias)
-    if bits is not None:
-        weights = dropout(weights, bits.pairs(config.heads, layer), config.dropout)
-    return jnp.einsum("nhqk,nkhd->nqhd", weights.astype(v.dtype), v)
+    context = _dropped(config, layer, weights, bits).astype(v.dtype) @ v
+    return context, (rows, weights, context)
+
+
+def _attend_backward(config: BertConfig, layer: int, saved, gradient):
+    """The gradient through softmax needs, for each query, the mean of its weights' gradients under
+    the weights. That is the product of context and gradient: K numbers instead of T."""
+    (q, k, v, bias, bits), weights, context = saved
+    dropped = _dropped(config, layer, weights, bits)
+    of_dropped = jnp.einsum("nhqd,nhkd->nhqk", gradient, v).astype(jnp.float32)
+    mean = jnp.einsum("nhqd,nhqd->nhq", gradient, context, preferred_element_type=jnp.float32)
+    of_scores = (dropped * of_dropped - weights * mean[..., None]).astype(q.dtype)
+    of_v = transposed(dropped.astype(v.dtype)) @ gradient
+    return ((_scaled(of_scores @ k), transposed(of_scores) @ _scaled(q), of_v, None, None),)
+
+
+attend.defvjp(_attend_forward, _attend_backward)
+
+
+def _scaled(q: jax.Array) -> jax.Array:
+    return q * (1.0 / math.sqrt(q.shape[-1]))
+
+
+def _dropped(config: BertConfig, layer: int, weights: jax.Array, bits: DropoutBits | None):
+    if bits is None:
+        return weights
+    return dropout(weights, bits.pairs(config.heads, layer), config.dropout)
 
 
 def by_rows(function: Callable[[Any], jax.Array], rows, scores: int) -> jax.Array:
@@ -155,9 +179,10 @@ class SelfAttention(nn.Module):
         contexts = []
         for (block, (n, t)), block_bias, *qkv in zip(blocks(rows), bias, *parts, strict=True):
             own_bits = None if bits is None else bits.of_rows(block, (n, t))
-            own = (*(part.reshape(n, t, heads, width) for part in qkv), block_bias, own_bits)
+            by_head = (part.reshape(n, t, heads, width).swapaxes(1, 2) for part in qkv)
+            own = (*by_head, block_bias, own_bits)
             context = by_rows(partial(attend, config, self.layer), own, heads * t * t)
-            contexts.append(context.reshape(n * t, config.hidden))
+            contexts.append(context.swapaxes(1, 2).reshape(n * t, config.hidden))
         return config.dense(config.hidden, "output")(jnp.concatenate(contexts))
 
 

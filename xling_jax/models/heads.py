@@ -10,6 +10,7 @@ import numpy as np
 
 from xling_jax.linalg.retrieval import in_blocks
 from xling_jax.models.bert import Bert, BertConfig, gelu
+from xling_jax.models.operations import product
 
 INITIAL_VALUES = 1  # tells these random numbers from others of the same seed
 # Logits that are kept for the backward pass: 64 MiB in float32. Where there are more, they are
@@ -42,7 +43,7 @@ def _head(config: BertConfig, params, hidden_PxD: jax.Array) -> tuple[jax.Array,
 
 def _logits(x_PxD: jax.Array, table_NxD: jax.Array, bias_N: jax.Array) -> jax.Array:
     table_NxD = table_NxD.astype(x_PxD.dtype)
-    return jnp.einsum("pd,nd->pn", x_PxD, table_NxD, preferred_element_type=jnp.float32) + bias_N
+    return product(x_PxD, table_NxD.T, jnp.float32) + bias_N
 
 
 def masked_language_logits(config: BertConfig, params, hidden_PxD: jax.Array) -> jax.Array:

@@ -11,10 +11,12 @@ step for parameters of single languages. Each of the replicas that share devices
 
 import functools
 from collections.abc import Hashable
+from functools import partial
 from typing import Any, ClassVar, Protocol
 
 import jax
 import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
 from jax.sharding import Mesh
 from jax.sharding import PartitionSpec as P
 
@@ -124,13 +126,30 @@ def total(x, axis: str | None):
 
 def total_gradient(gradient, dims, axis: str | None):
     """A gradient by the parts, which `gather` has summed already, with its whole leaves summed."""
-    return jax.tree.map(lambda leaf, d: total(leaf, axis) if d == WHOLE else leaf, gradient, dims)
+    if axis is None or jax.lax.axis_size(axis) == 1:
+        return gradient
+    whole = [leaf for leaf, d in _with_dimensions(gradient, dims) if d == WHOLE]
+    by_leaf = partial(jax.lax.psum, axis_name=axis)
+    at_once = partial(_at_once, by_leaf)
+    summed = iter(jax.lax.platform_dependent(whole, cpu=at_once, default=by_leaf))
+    return jax.tree.map(lambda leaf, d: next(summed) if d == WHOLE else leaf, gradient, dims)
+
+
+def _with_dimensions(tree, dims):
+    """Pairs of each leaf and the dimension that is divided."""
+    return zip(jax.tree.leaves(tree), jax.tree.leaves(dims), strict=True)
+
+
+def _at_once(function, leaves: list[jax.Array]) -> list[jax.Array]:
+    """A function of all leaves in one vector: CPU devices wait for each other once a leaf."""
+    vector, unravel = ravel_pytree(leaves)
+    return unravel(function(vector))
 
 
 def square_sum(tree, dims, axis: str | None, first: int = 0) -> jax.Array:
     """The sum of the squares of whole leaves, over all but their first `first` axes."""
     whole = divided = jnp.zeros(())
-    for leaf, d in zip(jax.tree.leaves(tree), jax.tree.leaves(dims), strict=True):
+    for leaf, d in _with_dimensions(tree, dims):
         squares = jnp.sum(leaf**2, axis=tuple(range(first, leaf.ndim)))
         if d == WHOLE:
             whole += squares

@@ -237,7 +237,7 @@ def train_steps(program: AnyProgram, mesh: Mesh) -> jax.stages.Wrapped:
     state, replica, shared = state_specs(program), devices.A_REPLICA, devices.SHARED
     inputs = [state, replica, shared, shared, *program.plan_specs]
     mapped = devices.per_replica(steps, mesh, inputs, (state, replica))
-    return jax.jit(mapped, donate_argnums=0)
+    return jax.jit(mapped, donate_argnums=0, compiler_options=devices.compiler_options(mesh))
 
 
 @dataclasses.dataclass(frozen=True)

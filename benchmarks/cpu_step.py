@@ -1,0 +1,171 @@
+"""Where does a training step on a CPU spend its time, and is it faster than that of other code?
+
+python benchmarks/cpu_step.py
+python benchmarks/cpu_step.py --kind streams --against CHECKOUT
+
+Prints what the parts of a step of half a batch take on one core, by XLA's profile. With --against
+the step on all cores takes turns with that of another checkout of this project.
+"""
+
+import argparse
+import collections
+import dataclasses
+import gzip
+import json
+import os
+import re
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+
+import sizes
+from memory_traffic import computations
+from sizes import SIZES, Size
+from training_turns import PLAN
+from turns import HERE, LARGE_PAGES, Worker, rounds, say, spread
+
+from xling_jax.models.bert import BertConfig
+
+KINDS = {
+    "sentences": SIZES["bert-small"],
+    # configs/bilingual.py at scale=laptop
+    "streams": Size(
+        BertConfig(900, layers=8, heads=2, positions=64, token_types=1, dropout=0.0),
+        length=24,
+        parts=4,
+        batch=48,
+        cpu_batch=48,
+    ),
+}
+LOOPS = "while", "call", "conditional"  # contain other operations
+# What XLA calls an operation, and the part that it belongs to; the first that is found counts.
+DENSE = "(query_key_value|output|intermediate|dense)/"
+PARTS = {
+    r"psum": "sum over the devices",
+    rf"transpose.*{DENSE}.*(cond/|transpose)": "gradients of kernels",
+    rf"transpose.*{DENSE}dot": "gradients through dense layers",
+    rf"{DENSE}dot": "dense layers",
+    r"norm/": "layer norms",
+    r"attention/(split|reshape|concatenate|transpose|swapaxes|slice)": "attention: copies",
+    r"transpose.*attention/": "gradients of attention",
+    r"attention/": "attention and its dropout",
+    r"layers/\d+/(erf|mul|add_any)": "GELU, and gradients of dropout",
+    r"layers/\d+/": "residuals and their dropout, sums of gradients",
+    r"embeddings/": "embeddings",
+    r"jvp\((\w*Head)?\)|jvp\(pd|jvp\(jit\(take": "head and loss",
+}
+REST = "optimiser, batches, masking"
+
+
+def parse() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--kind", choices=KINDS, default="sentences")
+    parser.add_argument("--against", type=Path, help="another checkout")
+    parser.add_argument("--cpu-devices", type=int, default=0, help="of the turns; 0: one a core")
+    parser.add_argument("--repeats", type=int, default=7, help="turns of each")
+    parser.add_argument("--seconds", type=float, default=4.0, help="of a turn, at least")
+    return parser.parse_args()
+
+
+def start(kind: str, folder: Path, name: str, checkout: Path, **own) -> Worker:
+    """A worker that trains with the code of a checkout."""
+    size = KINDS[kind]
+    options = {
+        "text": str(folder / "text.npz"),
+        "model": dataclasses.asdict(size.model),
+        "batch": size.cpu_batch,
+        "parts": size.parts,
+        "length": size.length,
+        "learning_rate": 1e-4,
+        "replicas": 1,
+    }
+    script = "stream_worker.py" if size.length else "our_worker.py"
+    variables = {"JAX_PLATFORMS": "cpu", "PYTHONPATH": str(checkout.resolve())} | LARGE_PAGES
+    return Worker(sys.executable, script, options | own, variables, folder / f"{name}.log")
+
+
+def part_of(path: str) -> str:
+    """The part that an operation belongs to, by what the source calls it."""
+    return next((part for pattern, part in PARTS.items() if re.search(pattern, path)), REST)
+
+
+def parts(trace: Path, steps: int) -> dict[str, float]:
+    """The milliseconds of a step that each part takes, by a profile."""
+    named, _ = computations((trace / PLAN).read_text("utf-8"))
+    path = {
+        each["name"]: found[1]
+        for instructions in named.values()
+        for each in instructions
+        if (found := re.search(r'op_name="([^"]*)"', each["rest"]))
+    }
+    taken: collections.Counter[str] = collections.Counter()
+    for file in trace.glob("plugins/profile/*/*.trace.json.gz"):
+        with gzip.open(file) as stream:
+            events = json.load(stream)["traceEvents"]
+        for event in events:
+            name = event.get("args", {}).get("hlo_op", LOOPS[0])
+            if not name.startswith(LOOPS):
+                taken[part_of(path.get(name, ""))] += event["dur"] / 1e3 / steps
+    return dict(taken.most_common())
+
+
+def profile(kind: str, folder: Path, seconds: float) -> str:
+    """The parts of a step of half a batch on one core, as Markdown."""
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(cores)})
+    trace = folder / "trace"
+    trace.mkdir()
+    size = KINDS[kind]
+    half = {"batch": size.cpu_batch // 2, "cpu_devices": 1}
+    worker = start(kind, folder, "profile", HERE.parent, trace=str(trace), **half)
+    found = worker.turn(seconds)
+    worker.close()
+    os.sched_setaffinity(0, cores)
+    taken = parts(trace, found["steps"])
+    total = sum(taken.values())
+    lines = ["| part | ms a step | share, % |", "|---|---|---|"]
+    lines += [f"| {name} | {ms:.1f} | {100 * ms / total:.0f} |" for name, ms in taken.items()]
+    measured = 1e3 * found["seconds"] / found["steps"]
+    return "\n".join([*lines, f"| all | {total:.1f} | |", "", f"The step took {measured:.1f} ms."])
+
+
+def against(arguments: argparse.Namespace, folder: Path) -> str:
+    """The steps of this and another checkout, in turns, as Markdown."""
+    workers = {
+        name: start(arguments.kind, folder, name, checkout, cpu_devices=arguments.cpu_devices)
+        for name, checkout in (("this", HERE.parent), ("other", arguments.against))
+    }
+    results = rounds(workers, arguments.repeats, arguments.seconds, say)
+    for worker in workers.values():
+        worker.close()
+    times = {
+        name: [1e3 * each["seconds"] / each["steps"] for each in found]
+        for name, found in results.items()
+    }
+    ratios = [b / a for a, b in zip(times["this"], times["other"], strict=True)]
+    lines = ["| | step, ms | |", "|---|---|---|"]
+    lines += [f"| {name} | {spread(found, '.1f')} | |" for name, found in times.items()]
+    best = min(times["other"]) / min(times["this"])
+    lines += [f"| other / this | {spread(ratios, '.2f')} | {best:.2f} of the fastest turns |"]
+    say(f"median {statistics.median(ratios):.3f}")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Measures and prints the tables."""
+    arguments = parse()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        sizes.write(KINDS[arguments.kind], folder / "text.npz")
+        if arguments.against:
+            print(against(arguments, folder))
+        else:
+            print(profile(arguments.kind, folder, arguments.seconds))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+"""models.operations and attention: gradients written out are those that JAX derives."""
+
+import functools
+import math
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from xling_jax.batches import hashing
+from xling_jax.models import bert
+from xling_jax.models.bert import BertConfig
+from xling_jax.models.dropout import DropoutBits, dropout
+from xling_jax.models.operations import LayerNorm, product
+
+
+def drawn(*shape: int, dtype="float32") -> jax.Array:
+    return jnp.asarray(np.random.default_rng(sum(shape)).normal(size=shape), dtype)
+
+
+def assert_same(function, expected, *arguments, tolerance=2e-6):
+    """Values and gradients agree to rounding, in units of the largest number of each."""
+
+    def all_of(of):
+        value, pull = jax.vjp(of, *arguments)
+        return value, *pull(drawn(*value.shape).astype(value.dtype))
+
+    for found, wanted in zip(
+        jax.jit(all_of, static_argnums=0)(function),
+        jax.jit(all_of, static_argnums=0)(expected),
+        strict=True,
+    ):
+        assert found.dtype == wanted.dtype
+        found, wanted = (np.asarray(x, np.float32) for x in (found, wanted))
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=tolerance * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize(("inner", "outer"), [(8, 24), (24, 8), (8, 8)])
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 2e-6), ("bfloat16", 2e-2)])
+def test_a_product(inner, outer, dtype, tolerance):
+    x, kernel = drawn(50, inner, dtype=dtype), drawn(inner, outer, dtype=dtype)
+
+    def plain(x, kernel):
+        return jnp.einsum("ni,io->no", x, kernel, preferred_element_type=jnp.float32)
+
+    assert_same(lambda x, w: product(x, w, jnp.float32), plain, x, kernel, tolerance=tolerance)
+    assert_same(product, jnp.matmul, x, kernel, tolerance=tolerance)
+
+
+def test_a_product_of_several_replicas():
+    x, kernel = drawn(3, 50, 24), drawn(3, 24, 8)
+    assert_same(jax.vmap(product), jax.vmap(jnp.matmul), x, kernel)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_layer_norm(dtype):
+    ours = LayerNorm(1e-6, jnp.dtype(dtype))
+    theirs = nn.LayerNorm(1e-6, jnp.dtype(dtype), use_fast_variance=False)
+    x = 3.0 + drawn(50, 24, dtype=dtype)
+
+    def applied(module, x, scale, bias):
+        return module.apply({"params": {"scale": scale, "bias": bias}}, x)
+
+    assert_same(
+        functools.partial(applied, ours),
+        functools.partial(applied, theirs),
+        *(x, 1.0 + drawn(24), drawn(24)),
+        tolerance=5e-6 if dtype == "float32" else 2e-2,
+    )
+    shapes = [jax.eval_shape(m.init, jax.random.key(0), x) for m in (ours, theirs)]
+    assert shapes[0] == shapes[1]
+
+
+@pytest.mark.parametrize("heads", [1, 2])
+@pytest.mark.parametrize("has_dropout", [False, True])
+@pytest.mark.parametrize("has_bias", [False, True])
+def test_attention(heads, has_dropout, has_bias):
+    n, t, width, layer = 3, 6, 4, 2
+    config = BertConfig(vocabulary_size=9, heads=heads, hidden=heads * width, dropout=0.3)
+    rows = ((n, t),)
+    bias = bert.segment_bias(jnp.arange(n * t) // 4, rows)[0] if has_bias else None
+    sentence, place = np.divmod(np.arange(n * t), t)
+    bits = DropoutBits(hashing.token_hash(7, 1, sentence, place), jnp.asarray(place))
+    bits = bits.of_rows(slice(None), (n, t)) if has_dropout else None
+
+    def ours(q, k, v):
+        return bert.attend(config, layer, (q, k, v, bias, bits))
+
+    def plain(q, k, v):
+        scores = jnp.einsum("nhqd,nhkd->nhqk", q, k) / math.sqrt(width)
+        weights = jax.nn.softmax(scores if bias is None else scores + bias)
+        if bits is not None:
+            weights = dropout(weights, bits.pairs(heads, layer), config.dropout)
+        return jnp.einsum("nhqk,nhkd->nhqd", weights, v)
+
+    q, k, v = (drawn(n, heads, t, width) + i for i in range(3))
+    assert_same(ours, plain, q, k, v, tolerance=1e-5)

@@ -1,0 +1,98 @@
+"""The product and the layer norm of the encoder, with gradients written out: those that JAX derives
+take XLA's CPU backend longer. What is done on CPUs alone is chosen here by the platform."""
+
+from functools import partial
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(2,))
+def product(x_NxI: jax.Array, kernel_IxO: jax.Array, dtype=None) -> jax.Array:
+    """x @ kernel, [N, O], accumulated and returned in `dtype` (None: that of the arguments)."""
+    return _contract(x_NxI, kernel_IxO, 1, 0, dtype)
+
+
+def _contract(x: jax.Array, y: jax.Array, of_x: int, of_y: int, dtype) -> jax.Array:
+    """The product of two matrices over an axis of each."""
+    return jax.lax.dot_general(x, y, (((of_x,), (of_y,)), ((), ())), preferred_element_type=dtype)
+
+
+def _product_forward(x_NxI, kernel_IxO, dtype):
+    return product(x_NxI, kernel_IxO, dtype), (x_NxI, kernel_IxO)
+
+
+def _product_backward(dtype, saved, gradient_NxO):
+    x_NxI, kernel_IxO = saved
+    of_x_NxI = _contract(gradient_NxO, kernel_IxO, 1, 1, x_NxI.dtype)
+    plain = partial(_contract, of_x=0, of_y=0, dtype=kernel_IxO.dtype)
+    of_kernel_IxO = jax.lax.platform_dependent(
+        x_NxI, gradient_NxO, cpu=partial(_short_side_first, plain), default=plain
+    )
+    return of_x_NxI, of_kernel_IxO
+
+
+def _short_side_first(contract, x_NxI: jax.Array, y_NxO: jax.Array) -> jax.Array:
+    """x.T @ y, [I, O], with the shorter of the two sides first: on a CPU that takes half the time.
+    The barrier keeps XLA from turning it round again."""
+    if x_NxI.shape[1] <= y_NxO.shape[1]:
+        return jax.lax.optimization_barrier(contract(x_NxI, y_NxO))
+    return jax.lax.optimization_barrier(contract(y_NxO, x_NxI)).T
+
+
+product.defvjp(_product_forward, _product_backward)
+
+
+def flax_dot_general(x: jax.Array, kernel: jax.Array, dimensions, precision=None) -> jax.Array:
+    """`product` in the form that `nn.Dense` asks for."""
+    return product(x, kernel)
+
+
+def transposed(x: jax.Array) -> jax.Array:
+    """Matrices [..., N, M] as [..., M, N]; on a CPU in memory, by the barrier: it multiplies them
+    faster than what it must read crosswise."""
+    swapped = partial(jnp.swapaxes, axis1=-1, axis2=-2)
+    return jax.lax.platform_dependent(
+        x, cpu=lambda x: jax.lax.optimization_barrier(swapped(x)), default=swapped
+    )
+
+
+class LayerNorm(nn.Module):
+    """A layer norm over the last axis of [N, D]; statistics in float32."""
+
+    epsilon: float
+    dtype: jnp.dtype
+
+    @nn.compact
+    def __call__(self, x_NxD: jax.Array) -> jax.Array:
+        scale_D = self.param("scale", nn.initializers.ones, x_NxD.shape[-1:])
+        bias_D = self.param("bias", nn.initializers.zeros, x_NxD.shape[-1:])
+        return normalized(self.epsilon, x_NxD.astype(jnp.float32), scale_D, bias_D).astype(
+            self.dtype
+        )
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(0,))
+def normalized(epsilon: float, x_NxD: jax.Array, scale_D: jax.Array, bias_D: jax.Array):
+    """Each row minus its mean, over its standard deviation, times the scale plus the bias."""
+    return _norm_forward(epsilon, x_NxD, scale_D, bias_D)[0]
+
+
+def _norm_forward(epsilon: float, x_NxD, scale_D, bias_D):
+    centred_NxD = x_NxD - x_NxD.mean(axis=-1, keepdims=True)
+    variance_Nx1 = jnp.square(centred_NxD).mean(axis=-1, keepdims=True)
+    inverse_Nx1 = jax.lax.rsqrt(variance_Nx1 + epsilon)
+    result_NxD = centred_NxD * (inverse_Nx1 * scale_D) + bias_D
+    return result_NxD, (centred_NxD, inverse_Nx1, scale_D)
+
+
+def _norm_backward(epsilon: float, saved, gradient_NxD):
+    centred_NxD, inverse_Nx1, scale_D = saved
+    unit_NxD, scaled_NxD = centred_NxD * inverse_Nx1, gradient_NxD * scale_D
+    along_N = jnp.einsum("nd,nd->n", scaled_NxD, unit_NxD) / len(scale_D)
+    of_x_NxD = scaled_NxD - scaled_NxD.mean(axis=-1, keepdims=True) - unit_NxD * along_N[:, None]
+    return inverse_Nx1 * of_x_NxD, (gradient_NxD * unit_NxD).sum(axis=0), gradient_NxD.sum(axis=0)
+
+
+normalized.defvjp(_norm_forward, _norm_backward)
