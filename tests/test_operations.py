@@ -89,11 +89,11 @@ def test_attention(heads, has_dropout, has_bias):
         return bert.attend(config, layer, (q, k, v, bias, bits))
 
     def plain(q, k, v):
-        scores = jnp.einsum("nhqd,nhkd->nhqk", q, k) / math.sqrt(width)
+        scores = jnp.einsum("nqhd,nkhd->nhqk", q, k) / math.sqrt(width)
         weights = jax.nn.softmax(scores if bias is None else scores + bias)
         if bits is not None:
             weights = dropout(weights, bits.pairs(heads, layer), config.dropout)
-        return jnp.einsum("nhqk,nhkd->nhqd", weights, v)
+        return jnp.einsum("nhqk,nkhd->nqhd", weights, v)
 
-    q, k, v = (drawn(n, heads, t, width) + i for i in range(3))
+    q, k, v = (drawn(n, t, heads, width) + i for i in range(3))
     assert_same(ours, plain, q, k, v, tolerance=1e-5)

@@ -48,8 +48,8 @@ def set_cpu_devices(count: int) -> None:
 
 
 def compiler_options(mesh: Mesh) -> dict[str, Any] | None:
-    """Options of XLA for a program on this mesh. Where a CPU has vectors of 512 bits they are used:
-    half of its time for GELU, which LLVM would not risk (processors before 2019 slow down)."""
+    """XLA's options for a program on this mesh. A CPU's vectors of 512 bits are used where it has
+    them: LLVM keeps to 256, because some older processors slow down; GELU takes half the time."""
     is_cpu = mesh.devices.flat[0].platform == "cpu"
     return {"xla_cpu_prefer_vector_width": 512} if is_cpu else None
 

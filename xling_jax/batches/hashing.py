@@ -38,7 +38,7 @@ def token_hash(seed: jax.Array, step: jax.Array, slot_P: jax.Array, place_P: jax
     step, the token's sentence, as its index in the global batch, and its place in it."""
     of_step = combine(jnp.asarray(seed, jnp.uint32), step)
     values_2xP = jnp.stack([slot_P, place_P])
-    # What a loop returns is stored: elsewise XLA computes it again, for every element of a token.
+    # What a loop returns is stored: otherwise XLA computes it again for each of a token's elements.
     return jax.lax.fori_loop(
         0,
         len(values_2xP),

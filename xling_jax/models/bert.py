@@ -102,18 +102,25 @@ def segment_bias(segments: jax.Array | None, rows: Rows) -> list[jax.Array | Non
     return bias
 
 
-@partial(jax.custom_vjp, nondiff_argnums=(0, 1))
 def attend(config: BertConfig, layer: int, rows) -> jax.Array:
     """Scaled dot-product attention of some rows.
 
     Args:
       config, layer: for dropout.
-      rows: queries, keys and values, [N, H, T, K] each; the bias, [N, 1, T, T] or None; and bits of
+      rows: queries, keys and values, [N, T, H, K] each; the bias, [N, 1, T, T] or None; and bits of
         the rows, or None.
 
     Returns:
-      [N, H, T, K].
+      [N, T, H, K].
     """
+    *qkv, bias, bits = rows
+    by_head = (part.swapaxes(1, 2) for part in qkv)
+    return _attend(config, layer, (*by_head, bias, bits)).swapaxes(1, 2)
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(0, 1))
+def _attend(config: BertConfig, layer: int, rows) -> jax.Array:
+    """`attend` with the axes of heads and places swapped."""
     return _attend_forward(config, layer, rows)[0]
 
 
@@ -137,7 +144,7 @@ def _attend_backward(config: BertConfig, layer: int, saved, gradient):
     return ((_scaled(of_scores @ k), transposed(of_scores) @ _scaled(q), of_v, None, None),)
 
 
-attend.defvjp(_attend_forward, _attend_backward)
+_attend.defvjp(_attend_forward, _attend_backward)
 
 
 def _scaled(q: jax.Array) -> jax.Array:
@@ -179,10 +186,9 @@ class SelfAttention(nn.Module):
         contexts = []
         for (block, (n, t)), block_bias, *qkv in zip(blocks(rows), bias, *parts, strict=True):
             own_bits = None if bits is None else bits.of_rows(block, (n, t))
-            by_head = (part.reshape(n, t, heads, width).swapaxes(1, 2) for part in qkv)
-            own = (*by_head, block_bias, own_bits)
+            own = (*(part.reshape(n, t, heads, width) for part in qkv), block_bias, own_bits)
             context = by_rows(partial(attend, config, self.layer), own, heads * t * t)
-            contexts.append(context.swapaxes(1, 2).reshape(n * t, config.hidden))
+            contexts.append(context.reshape(n * t, config.hidden))
         return config.dense(config.hidden, "output")(jnp.concatenate(contexts))
 
 

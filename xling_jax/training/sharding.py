@@ -11,7 +11,6 @@ step for parameters of single languages. Each of the replicas that share devices
 
 import functools
 from collections.abc import Hashable
-from functools import partial
 from typing import Any, ClassVar, Protocol
 
 import jax
@@ -129,8 +128,8 @@ def total_gradient(gradient, dims, axis: str | None):
     if axis is None or jax.lax.axis_size(axis) == 1:
         return gradient
     whole = [leaf for leaf, d in _with_dimensions(gradient, dims) if d == WHOLE]
-    by_leaf = partial(jax.lax.psum, axis_name=axis)
-    at_once = partial(_at_once, by_leaf)
+    by_leaf = functools.partial(jax.lax.psum, axis_name=axis)
+    at_once = functools.partial(_at_once, by_leaf)
     summed = iter(jax.lax.platform_dependent(whole, cpu=at_once, default=by_leaf))
     return jax.tree.map(lambda leaf, d: next(summed) if d == WHOLE else leaf, gradient, dims)
 
