@@ -67,7 +67,9 @@ def paper(languages: tuple[str, ...]) -> ConfigDict:
         wiki = (source.format(WIKI_NAMES.get(name, name)) for source in WIKI)
         train, dev = ("synthetic", "synthetic") if is_embedded else wiki
         second = dataclasses.asdict(EMBEDDED.get(name, SecondConfig()))
-        corpora[name] = {"train": train, "dev": dev, "test": "", "words": "", "second": second}
+        corpora[name] = {"train": train, "dev": dev, "test": "", "second": second}
+        if name != languages[0]:
+            corpora[name]["words"] = ""
     return ConfigDict(
         {
             "corpora": corpora,

@@ -55,7 +55,7 @@ ROWS = (
     "sep_emb_l1_3",
     "sep_emb_l1_6",
 )
-SETS = ("all", "aligned")
+TAKEN = ("all", "aligned", "alone")  # by sets of rows, and by the models of languages alone
 LAYERS = 8  # of the models of configs/bilingual.py
 
 
@@ -106,6 +106,11 @@ def one(tasks: tuple[str, ...]) -> dict[str, dict]:
     return found
 
 
+def parts_of(name: str, languages: tuple[str, ...]) -> tuple[str, ...]:
+    """The parts of a language's examples that a pair reads."""
+    return ("train", "dev", "test") if name == languages[0] else ("test",)
+
+
 def get_config(argument: str | None = None) -> ConfigDict:
     """The experiment; `argument` chooses tasks, pairs, rows and the runs that have the models."""
     options = config_files.parse_options(
@@ -132,7 +137,7 @@ def get_config(argument: str | None = None) -> ConfigDict:
     chosen = tuple(task for name in asked for task in (PAPER if name == "all" else (name,)))
     known = tuple(dict.fromkeys([*PAPER, *chosen]))
     settings = config_files.choose("search", options["search"], searches)(known)
-    given = encoders.named(options["models"], SETS) if options["models"] else {}
+    given = encoders.named(options["models"], TAKEN) if options["models"] else {}
     rows = {name: name for name in given or ROWS}
     sets = {"all": tuple(rows)}
     for layer in () if given else range(LAYERS + 1):
@@ -156,14 +161,14 @@ def get_config(argument: str | None = None) -> ConfigDict:
             parallel[name] = {"first": source, "second": source, "links": ""}
         for task in known:
             for name in languages:
-                parts = ("train", "dev", "test") if name == languages[0] else ("test",)
-                texts[task][name] = texts[task].get(name, {}) | dict.fromkeys(parts, source)
+                own = dict.fromkeys(parts_of(name, languages), source)
+                texts[task][name] = texts[task].get(name, {}) | own
     of_pair: dict[str, dict] = {}
     if not is_embedded and len(pairs) > 1:
         for languages in pairs.values():
             of_pair["_".join(languages)] = {
-                task: {name: dict.fromkeys(of_task[name], "") for name in languages}
-                for task, of_task in texts.items()
+                task: {name: dict.fromkeys(parts_of(name, languages), "") for name in languages}
+                for task in known
             }
     is_read = is_embedded or not given  # a run: of its models, or of how its languages are made
     defaults = [f"runs/bilingual-laptop-{pair}-all" if is_read else "" for pair in pairs]

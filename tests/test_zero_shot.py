@@ -16,7 +16,7 @@ from xling_jax.experiments.zero_shot import group, jobs, pretrained, texts
 from xling_jax.experiments.zero_shot.experiment import Experiment
 from xling_jax.models import stored
 from xling_jax.models.hugging_face.text import HuggingFaceModel
-from xling_jax.runs import results
+from xling_jax.runs import best, results
 from xling_jax.runs.store import models_of
 from xling_jax.runs.texts import of_run
 from xling_jax.tasks import TASKS
@@ -197,6 +197,11 @@ def test_settings_side_by_side_cut_off_after_an_epoch_end_with_the_same_numbers(
     (tmp_path / "cut" / "metrics.jsonl").unlink()  # a log, from which nothing is read back
     _, found = run(trained, tmp_path / "cut", ",row=sep_emb", 2, **changes)
     assert found == whole
+    for name in whole:
+        for language in ("en", "far"):
+            kept = [models_of(tmp_path / x, name, 0) / language for x in ("whole", "cut")]
+            first, second = ((x / "model.safetensors").read_bytes() for x in kept)
+            assert first == second
 
 
 def test_a_setting_that_diverges_leaves_the_others_alone(trained, tmp_path):
@@ -204,6 +209,20 @@ def test_a_setting_that_diverges_leaves_the_others_alone(trained, tmp_path):
     table, found = run(trained, tmp_path, ",row=default,task=parsing", 2, **changes)
     good, bad = found.values()
     assert good["las_en"] > 0 and not bad and "default" in table
+    kept = [(models_of(tmp_path, name, 0) / "en").is_dir() for name in found]
+    assert kept == [True, False]
+
+
+def test_what_was_kept_from_the_middle_of_a_training_is_dropped(trained, tmp_path):
+    table, _ = run(trained, tmp_path, ",row=default", keep_models=False)
+    lines = [json.loads(x) for x in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    (result,) = results.read_results(tmp_path / "results.json")
+    folder = models_of(tmp_path, result.row, 0)
+    assert not folder.exists() and "default" in table and lines
+    (tmp_path / "results.json").unlink()  # as if it had been cut off before its result
+    best.Record(result.scored_at + 1, -1.0).write(folder)
+    run(trained, tmp_path, ",row=default")
+    assert not folder.exists()
 
 
 def test_layers_of_monolingual_models_are_read_through_a_map(trained, tmp_path):
@@ -288,14 +307,15 @@ def test_models_from_elsewhere_are_fine_tuned(tmp_path, files):
     bert(tmp_path / "bert")
     fields = {f"texts.ner.{x}": y for x, y in (("de.test", files["texts.ner.far.test"]),)}
     fields |= {name: path for name, path in files.items() if ".en." in name}
-    changes = {**SMALL, **fields, "settings.ner.epochs": 3}
+    changes = {**SMALL, **fields, "settings.ner.epochs": 20, "models.dropout": 0.0}
+    changes["settings.ner.rates"] = ((5e-3, 2e-2),)
     options = f"pair=en-de,task=ner,models={tmp_path / 'bert'}"
     made = config_of(ROOT / "configs" / "zero_shot.py", options, changes)
     with on_devices(1):
         table = Experiment(made, tmp_path / "run").run()
     (found,) = results.read_results(tmp_path / "run" / "results.json")
     assert "bert" in table and found.row.startswith("en-de/bert/ner/")
-    assert found.metrics["f1_en"] == found.metrics["f1_de"]  # the same text and the same model
+    assert found.metrics["f1_en"] == found.metrics["f1_de"] > 0.5  # the same text and model
     kept = models_of(tmp_path / "run", found.row, 0)
     weights = [(kept / name / "model.safetensors").read_bytes() for name in ("en", "de")]
     assert weights[0] == weights[1]
@@ -303,7 +323,7 @@ def test_models_from_elsewhere_are_fine_tuned(tmp_path, files):
     with pytest.raises(FileNotFoundError, match=r"pretrained\.bert: .*tokenizer\.json: no such"):
         Experiment(made, tmp_path / "other")
     made.row = "default"
-    with pytest.raises(ValueError, match="row=default: there is no model 'default' among bert"):
+    with pytest.raises(ValueError, match="row=default: there is no model 'default' among bert:"):
         Experiment(made, tmp_path / "other")
 
 

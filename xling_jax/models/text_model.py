@@ -55,6 +55,10 @@ class TextModel(abc.ABC):
         belong to none have NO_WORD.
         """
 
+    def encode_alone(self, words: Sequence[str]) -> list[np.ndarray]:
+        """Ids of each of some words, as they would stand behind another one."""
+        return self.encode(words)
+
     @abc.abstractmethod
     def words(self) -> Iterable[str]:
         """The words that one piece of the vocabulary writes."""

@@ -55,24 +55,28 @@ def named(given: str, taken: Iterable[str] = ()) -> dict[str, str]:
     """Folders joined by +, by what their models are called: the last part without a placeholder,
     which of ours is the row's name; none of the names `taken`.
 
-    A + may be in a folder's name too: a part that is no folder goes on with the next one.
+    A + may be in a folder's name too, if there is such a folder.
     """
-    parts: list[str] = []
-    for part in given.split("+"):
-        before, brace, _ = (parts[-1] if parts else "").partition("{")
-        base = Path(before).expanduser()
-        if parts and not (base.parent if brace else base).is_dir():
-            parts[-1] += f"+{part}"
-        else:
-            parts.append(part)
+    parts, joined = given.split("+"), list[str]()
+    while parts:
+        names = ["+".join(parts[:number]) for number in range(1, len(parts) + 1)]
+        joined.append(next(filter(_is_folder, names), parts[0]))
+        del parts[: joined[-1].count("+") + 1]
     found: dict[str, str] = {}
-    for folder in parts:
+    for folder in joined:
         first, number = _name(folder, taken), 2
         name = first
         while name in found:
             name, number = f"{first}_{number}", number + 1
         found[name] = folder
     return found
+
+
+def _is_folder(given: str) -> bool:
+    """Whether there is such a folder, or the one around the first placeholder."""
+    before, brace, _ = given.partition("{")
+    base = Path(before).expanduser()
+    return (base.parent if brace else base).is_dir()
 
 
 def _name(folder: str, taken: Iterable[str]) -> str:

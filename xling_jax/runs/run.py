@@ -40,7 +40,7 @@ class Planned:
 @dataclasses.dataclass(frozen=True)
 class Measurement:
     """What is measured of stored models, in the place of a replica that is trained: its row and
-    seed, and what reads all that it needs and gives a function that measures it."""
+    seed, and what makes ready a function that measures it."""
 
     row: str
     description: str

@@ -116,7 +116,7 @@ def pieces_of_words(model: TextModel, sentences: Sequence[Sequence[str]]) -> lis
     id behind a sentence stands."""
     words = sorted({word for sentence in sentences for word in sentence})
     nothing = np.array(model.special_ids[1:], np.int32)
-    encoded = model.encode(words)
+    encoded = model.encode_alone(words)
     ids = {word: own if len(own) else nothing for word, own in zip(words, encoded, strict=True)}
     return [[ids[word] for word in sentence] for sentence in sentences]
 

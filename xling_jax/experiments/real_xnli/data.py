@@ -130,6 +130,7 @@ def prepare(config: ConfigDict, texts: Texts, cache: Path) -> Data:
     cut = f"{train.truncated:,} of them and {dev.truncated:,} held out"
     described.append(f"cut to batches.max_length: {cut}")
     for (field, said), kind in zip(to_find.items(), ("sentences", "words"), strict=True):
-        lacks = "" if said else f": corpora.LANGUAGE.{field} gives none"
-        described.append(f"{len(said):,} {kind} in every language to find{lacks}")
+        described.append(
+            f"{len(said):,} {kind} in every language to find (corpora.LANGUAGE.{field})"
+        )
     return Data(vocabulary, piece_range, train, False, described, evaluator, keep)

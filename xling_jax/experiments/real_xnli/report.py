@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +91,7 @@ def _printed(run: Run) -> dict[str, Line]:
 def _bars(run: Run, tuned: Board, gallery: Gallery) -> list[Card]:
     """The accuracy of every row in every language, and the paper's."""
     kinds = [Score(name, name, colour)
-             for name, colour in zip(languages(run), COLOURS, strict=False)]  # fmt: skip
+             for name, colour in zip(languages(run), cycle(COLOURS), strict=False)]  # fmt: skip
     printed, entries = _printed(run), []
     for row in run.row_names:
         if ours := _accuracies(tuned, row):

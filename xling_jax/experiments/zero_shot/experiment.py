@@ -45,7 +45,7 @@ class Experiment:
                     manifest.append(entry)
         self._run.open(config, manifest, {job.name: job.row.description for job in self._jobs})
         self._kept: tuple[Any, Any] = None, None  # the models read last, and what they are
-        self._links: dict[tuple[str, str], list[Links]] = {}
+        self._links: dict[tuple[str, str, str], list[Links]] = {}
         self._orders: dict[tuple[str, str, int], dict[str, float]] = {}
 
     def _pretrainings(self) -> Iterator[dict[str, Any]]:
@@ -60,14 +60,17 @@ class Experiment:
         """The files of a job's models, with their hashes; named by what they are of, since a run
         may be moved."""
         for seed in self._config.seeds:
-            for folder in job.folders(seed).values():
+            for language, folder in job.folders(seed).items():
                 try:
                     with errors.in_field(job.field):
                         found = self._hashed(folder)
                     for entry in found:
-                        parts = folder.parent.name, folder.name, Path(entry["source"]).name
                         field, _, _ = job.field.partition(".")
-                        yield {**entry, "source": "/".join([job.pair, *parts]), "field": field}
+                        where = folder.parent.name, folder.name
+                        if job.given:  # wherever it lies
+                            where = f"{job.row.models}_seed{seed}", language
+                        parts = [job.pair, *where, Path(entry["source"]).name]
+                        yield {**entry, "source": "/".join(parts), "field": field}
                 except FileNotFoundError as error:
                     if job.given:
                         raise
@@ -88,6 +91,11 @@ class Experiment:
         with errors.in_field(job.field):
             found = pretrained.of_folders(job.folders(seed))
         base, depth = job.row.base, found.config.layers
+        if base is None and not found.is_shared:
+            raise ValueError(
+                f"row={job.row.name}: the models of {', '.join(job.languages)} share nothing to "
+                "transfer: put new layers on them, as first[N] does, or name models of one run"
+            )
         if base is not None and base > depth:
             raise ValueError(f"row={job.row.name}: first[{base}] of a model of {depth} layers")
         return found
@@ -116,7 +124,7 @@ class Experiment:
     def _parallel(self, job: Job, found: Pretrained, language: str) -> tuple[Parallel, list[Links]]:
         """Parallel sentences of a language, and the links between their words."""
         sentences, links = self._texts.parallel(job.pair, language)
-        key = job.pair, language  # models of one run write a language's text alike
+        key = job.pair, job.given, language  # models of one run write a language's text alike
         if key not in self._links:
             both = found.first, found.models[language]
             self._links[key] = links or pretrained.link(*both, sentences)

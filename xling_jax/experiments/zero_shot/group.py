@@ -1,6 +1,7 @@
 """Some settings of a job, trained side by side, from the first step to the stored results."""
 
 import dataclasses
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from itertools import compress
 from pathlib import Path
@@ -81,6 +82,9 @@ class Group(group.Group[TaskProgram]):
         among = _sharing(job.task, batch, len(chosen), config.devices.replica_axis_at_most)
         folder = checkpoints_of(run.workdir, [(replica.row, seed) for replica in replicas])
         super().__init__(config, run, replicas, folder, among)
+        if config.keep_models:
+            for kept in self._kept_in:
+                best.read(kept, replicas[0].identity)  # another experiment's is refused before all
         encoded = task.encode(texts.train, pretrained.first, self._longest)
         self._cut = {"train": sum(each.cut for each in encoded)}
         examples = Examples.of(encoded, task.targets(texts.train, self._labels))
@@ -153,6 +157,8 @@ class Group(group.Group[TaskProgram]):
             + (f"not trained: {frozen}" if frozen else "all is trained")
         )
         if self._config.keep_models:
+            if self._job.row.is_mapped:
+                say(f"of models with maps only that of {self._job.languages[0]} is kept")
             for language, model in self._pretrained.models.items():
                 if why := fine_tuned.why_without_tokenizer(model):
                     say(f"{language}: fine-tuned models are kept without their tokenizer: {why}")
@@ -179,12 +185,16 @@ class Group(group.Group[TaskProgram]):
 
         return evaluate
 
+    @property
+    def _kept_in(self) -> list[Path]:
+        """Where the models of each replica are kept."""
+        return [models_of(self._run.workdir, each.row, each.seed) for each in self._replicas]
+
     def _keep(self, step: int, state: State, scores: Mapping[int, float]) -> None:
         """Writes the models of replicas that are those to be tested, as far as is known yet."""
-        of = [self._replicas[number] for number in scores]
-        folders = [models_of(self._run.workdir, each.row, each.seed) for each in of]
+        folders = [self._kept_in[number] for number in scores]
         values, identity = [-score for score in scores.values()], self._replicas[0].identity
-        are_kept = [step == self._schedule.total] * len(of)
+        are_kept = [step == self._schedule.total] * len(folders)
         if self._section.select == "best":
             are_kept = best.are_better(folders, values, step, identity)
         if not any(are_kept):
@@ -206,7 +216,7 @@ class Group(group.Group[TaskProgram]):
                 encoder, _ = divide(encoder, self._pretrained.frozen)
             encoder = partition.merge(own, encoder)
             parts = [(encoder["layers"], row.base), (encoder.get(ADDED, {}), None)]
-            every = [own[key] for own, base in parts for key in sorted(own, key=int)[:base]]
+            every = [part[key] for part, base in parts for key in sorted(part, key=int)[:base]]
             layers = {str(number): layer for number, layer in enumerate(every)}
             size = dataclasses.replace(model.config, layers=len(layers))
             fine_tuned.save(
@@ -229,6 +239,7 @@ class Group(group.Group[TaskProgram]):
         fixed |= {f"cut_{name}": float(number) for name, number in self._cut.items()}
         is_last, dev = self._section.select == "last", f"{task.metric}_{DEV}"
         found: list[Result] = []
+        tested: dict[int, int] = {}
         for number in running:
             own = {each.step: each.metrics[number] for each in training.evaluations}
             needed = {schedule.total} if is_last else {*schedule.evaluations}
@@ -239,9 +250,22 @@ class Group(group.Group[TaskProgram]):
                     "remove them to train again"
                 )
             step = max(own) if is_last else max(own, key=lambda step: own[step][dev])
-            best = {} if is_last else {"best_epoch": step / schedule.epoch}
-            found.append(({**own[step], **fixed, **self._known, **best}, step))
+            epoch = {} if is_last else {"best_epoch": step / schedule.epoch}
+            found.append(({**own[step], **fixed, **self._known, **epoch}, step))
+            tested[number] = step
+        if self._config.keep_models and processes.is_first():
+            self._drop_others(tested)
         return found
+
+    def _drop_others(self, tested: Mapping[int, int]) -> None:
+        """Removes what was kept and is not what was tested at these steps, by replica: of one that
+        diverged, or of a run that kept nothing when its best epoch was."""
+        for number, (replica, folder) in enumerate(zip(self._replicas, self._kept_in, strict=True)):
+            known = best.read(folder)
+            if known is None or known.step != tested.get(number):
+                shutil.rmtree(folder, ignore_errors=True)
+                say(f"{replica.name}: the model that was tested is not kept: it diverged, or "
+                    "nothing was kept at its best epoch")  # fmt: skip
 
 
 def _sharing(task: str, batch: int, replicas: int, at_most: int) -> list[jax.Device]:

@@ -70,7 +70,7 @@ class Choice:
 @dataclasses.dataclass(frozen=True)
 class Job:
     """A pretrained row that learns a task; pair: languages joined by `-`; run: the workdir of the
-    pretraining; given: the folder of models that come from elsewhere, with {language} and {seed}.
+    pretraining; given: the folder of models that do not come from it, with {language} and {seed}.
     """
 
     pair: str
@@ -128,10 +128,10 @@ def jobs(config: ConfigDict) -> list[Job]:
                 "which is for models that are trained as a whole"
             )
     given = config.pretrained
-    if lost := [row for row in rows if row.models not in given and "" in config.runs.values()]:
+    if lost := [row for row in rows if given and row.models not in given]:
         raise ValueError(
             f"row={lost[0].name}: there is no model {lost[0].models!r} among {', '.join(given)}: "
-            "name its folder in models=, or its run in from="
+            "name its folder in models= too, or leave models= out for the rows of a run"
         )
     return [
         Job(pair, row, task, run, given.get(row.models, ""))

@@ -78,7 +78,8 @@ def _characters(board: Board) -> list[str]:
         for language in job.languages:
             values = [x[name] for x in every if (name := f"character_f1_{language}") in x]
             if values:
-                found.append(f"{job.row} {100 * fmean(values):.1f} ({language})")
+                named = label((job.pair, language), board.targets)
+                found.append(f"{job.row} {100 * fmean(values):.1f} ({named})")
     return found
 
 

@@ -43,6 +43,11 @@ class Pretrained:
         return next(iter(self.models.values()))
 
     @property
+    def is_shared(self) -> bool:
+        """Whether there is anything that all languages' encoders have in common."""
+        return bool(divide(self.first.params, self.frozen)[0])
+
+    @property
     def config(self) -> BertConfig:
         return self.first.config
 
@@ -79,14 +84,12 @@ def of_folders(paths: Mapping[str, Path]) -> Pretrained:
         models[language] = dataclasses.replace(
             model, params=traverse_util.unflatten_dict(own, sep="/")
         )
-    written = [model.own for model in models.values() if model.own is not None]
-    if len(written) == len(models):
-        separate = frozenset().union(*written)
-    else:  # nobody wrote down what is a language's own: it is what differs
-        first, *others = leaves
-        separate = frozenset(
-            path for path, leaf in first.items() if any(x.get(path) is not leaf for x in others)
-        )
+    first, *others = leaves
+    separate = {
+        path for path, leaf in first.items() if any(x.get(path) is not leaf for x in others)
+    }
+    # What was written down as a language's own may be equal in all by chance.
+    separate = separate.union(*(model.own for model in models.values() if model.own is not None))
     return Pretrained(models, frozenset(path for path in separate if not path.startswith("mlm/")))
 
 

@@ -106,7 +106,7 @@ class LabelledReader:
         return self._read[key]
 
     def parallel_manifest(self, job: Job) -> list[dict[str, Any]]:
-        """The files that the maps of a job are learned from, with hashes."""
+        """The parallel text of a job, with hashes."""
         found = []
         for language in job.languages[1:]:
             own = self._config.parallel[language]
@@ -119,8 +119,9 @@ class LabelledReader:
                 field, path = f"parallel.{language}.{part}", own[part]
                 if not path and part != "links":
                     raise ValueError(
-                        f"{self._section}{field} is empty: row {job.row.name} learns maps from "
-                        "parallel text; give both sides, line by line translations"
+                        f"{self._section}{field} is empty: maps, as those of row {job.row.name}, "
+                        "and word_order need parallel text; give both sides, line by line "
+                        "translations"
                     )
                 if path and path != SYNTHETIC:
                     found.append(self._entry(field, path, language))

@@ -7,7 +7,7 @@ Its correlations, .46 and .64 as it prints them, are computed from these as ours
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import StatisticsError, correlation
 
@@ -30,37 +30,37 @@ _SAME = Measure(1.0)  # the order of a language and itself
 Languages = Mapping[str, Mapping[str, Measure]]  # by language its `ORDER`, and scores by task
 
 
-def languages(board: Board, row: str) -> tuple[Languages, set[str]]:
-    """The word order and the scores of a row in every language, and which of these it learned from:
-    their order is 1, their scores are means over pairs. Empty where nothing was measured."""
+def languages(board: Board, row: str, first: str) -> Languages:
+    """The word order and the scores of a row in every language that it is tested on after it
+    learned from the first one, whose order is 1, and whose scores are means over pairs. Empty where
+    nothing was measured."""
     orders: dict[Place, dict[int, float]] = {}
-    for job in (job for job in board.jobs if job.row == row):
+    for job in (job for job in board.jobs if (job.row, job.languages[0]) == (row, first)):
         for replica in job.chosen:
             for name in job.languages[1:]:
                 value = replica.metrics.get(f"{ORDER}_{name}", math.nan)
                 if math.isfinite(value):
                     orders.setdefault((job.pair, name), {})[replica.seed] = value
-    pairs = {pair for pair, _ in orders}
-    sources = [place for place in board.sources if place[0] in pairs]
+    if not orders:
+        return {}
+    sources = list(dict.fromkeys((pair, first) for pair, _ in orders))
     scores = {task: board.scores(row, task, [*sources, *orders]) for task in board.tasks}
-    found: dict[str, dict[str, Measure]] = {}
-    for first in dict.fromkeys(language for _, language in sources):
-        found[first] = {ORDER: _SAME}
-        for task, known in scores.items():
-            if every := [known[x] for x in sources if x[1] == first and x in known]:
-                found[first][task] = mean_of(every)
+    found = {first: {ORDER: _SAME}}
+    for task, known in scores.items():
+        if every := [known[place] for place in sources if place in known]:
+            found[first][task] = mean_of(every)
     for place, by_seed in orders.items():
         own = {task: known[place] for task, known in scores.items() if place in known}
         found[label(place, list(orders))] = {ORDER: measured(by_seed), **own}
-    return found, {language for _, language in sources}
+    return found
 
 
-def correlations(of: Languages, first: Collection[str], task: str) -> dict[str, Measure]:
+def correlations(of: Languages, first: str, task: str) -> dict[str, Measure]:
     """Pearson's correlation of word order and scores over languages, `WITHOUT` and `WITH` the
     first, and the `NUMBER` of all of them; none over fewer than `LEAST`, or where one of the two
     does not vary."""
     known = {name: (own[ORDER].mean, own[task].mean) for name, own in of.items() if task in own}
-    others = [point for name, point in known.items() if name not in first]
+    others = [point for name, point in known.items() if name != first]
     found = {NUMBER: Measure(len(known))} if known else {}
     for which, points in ((WITHOUT, others), (WITH, list(known.values()))):
         if len(points) >= LEAST:
@@ -74,22 +74,27 @@ def correlations(of: Languages, first: Collection[str], task: str) -> dict[str, 
 def tables(board: Board, said: Sequence[str]) -> list[Table]:
     """The word order and the scores of languages, the paper's beneath those that it has, and their
     correlations; none where word order was not measured."""
-    every = [(row, found) for row in board.rows if (found := languages(board, row))[0]]
+    firsts = list(dict.fromkeys(language for _, language in board.sources))
+    every = [(first, row, found) for first in firsts for row in board.rows
+             if (found := languages(board, row, first))]  # fmt: skip
     if not every:
         return []
+    several = len({first for first, _, _ in every}) > 1
     lines = []
-    for language in dict.fromkeys(name for _, (of, _) in every for name in of):
-        lines += [Line(language, row, of[language], seeds=str(of[language][ORDER].number or ""))
-                  for row, (of, _) in every if language in of]  # fmt: skip
-        lines += [LINES[language]] if language in LINES else []
+    for first, language in dict.fromkeys((first, name) for first, _, of in every for name in of):
+        name = f"{first} to {language}" if several and language != first else language
+        lines += [Line(name, row, of[language], seeds=str(of[language][ORDER].number or ""))
+                  for own, row, of in every if own == first and language in of]  # fmt: skip
+        lines += [LINES[language]] if first == FIRST and language in LINES else []
     columns = [Column("Kendall's tau", ORDER, score, short="tau")]
     columns += [Column(TASKS[x].title, x, percent, TASKS[x].measure) for x in board.tasks]
     paper = {name: line.cells for name, line in LINES.items()}
     compared = []
-    for row, (of, first), source in [
-        *((row, found, table.OURS) for row, found in every),
-        ("mBERT", (paper, {FIRST}), SOURCE),
-    ]:
+    for row, of, first, source in [
+        *((f"{row} ({first})" if several else row, of, first, table.OURS)
+          for first, row, of in every),
+        ("mBERT", paper, FIRST, SOURCE),
+    ]:  # fmt: skip
         cells = {name: value for task in board.tasks
                  for name, value in correlations(of, first, task).items()}  # fmt: skip
         if cells or source == table.OURS:

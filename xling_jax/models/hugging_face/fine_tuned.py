@@ -74,7 +74,7 @@ def save(
         "id2label": {str(number): label for number, label in enumerate(labels)},
         "label2id": {label: number for number, label in enumerate(labels)},
     }
-    pad = _save_tokenizer(folder, model)
+    pad = _save_tokenizer(folder, model, of_words)
     hugging_face.write(folder, tensors, fields | {"pad_token_id": pad})
 
 
@@ -88,8 +88,9 @@ def why_without_tokenizer(model: TextModel) -> str:
     return ""
 
 
-def _save_tokenizer(folder: Path, model: TextModel) -> int:
-    """Writes the tokenizer of a model, if it can be; returns the id of the padding."""
+def _save_tokenizer(folder: Path, model: TextModel, of_words: bool) -> int:
+    """Writes the tokenizer of a model, if it can be; returns the id of the padding. of_words:
+    whether words are given to it one by one."""
     has_types = model.config.token_types > 1
     if isinstance(model, StoredModel):
         if not why_without_tokenizer(model):
@@ -97,6 +98,8 @@ def _save_tokenizer(folder: Path, model: TextModel) -> int:
         return int(model.ids[PAD])
     if isinstance(model, HuggingFaceModel):
         same = type(model.tokenizer).from_str(model.tokenizer.to_str())
+        if model.has_blanks and of_words:
+            same.pre_tokenizer.add_prefix_space = True
         pads = [n for n in map(same.token_to_id, text.PADS) if n is not None]
         pad = pads[0] if pads else None
         given = {"pad_token": pad, "unk_token": model.unknown, "mask_token": model.mask_id}

@@ -77,10 +77,16 @@ class HuggingFaceModel(TextModel):
         found = self.tokenizer.encode_batch(list(sentences), add_special_tokens=False)
         return [np.array(each.ids, np.int32) for each in found]
 
+    def encode_alone(self, words: Sequence[str]) -> list[np.ndarray]:
+        return self.encode([self._blank + word for word in words])
+
+    @property
+    def _blank(self) -> str:
+        return " " if self.has_blanks else ""
+
     def encode_words(self, written: Sequence[str]) -> list[Encoded]:
-        blank = " " if self.has_blanks else ""
         found = self.tokenizer.encode_batch(
-            [[blank + word for word in sentence.split()] for sentence in written],
+            [[self._blank + word for word in sentence.split()] for sentence in written],
             is_pretokenized=True,
             add_special_tokens=False,
         )
