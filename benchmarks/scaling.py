@@ -16,7 +16,6 @@ import os
 import jax
 import numpy as np
 import stream_worker
-from flops import needed_flops
 from jax.sharding import Mesh
 from memory_traffic import traffic
 from sizes import BASE, SIZES, Size
@@ -28,6 +27,7 @@ from xling_jax.models import heads
 from xling_jax.models.bert import BertConfig
 from xling_jax.training.step import StepCompiler
 from xling_jax.training.stream_step import StreamSetting
+from xling_jax.training.utilisation import needed_flops
 
 UTILISATION = 0.4
 UTILISATIONS = (0.3, UTILISATION, 0.5)

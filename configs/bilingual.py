@@ -142,6 +142,7 @@ def paper(languages: tuple[str, ...]) -> ConfigDict:
                 "shard_parameters": False,
             },
             "profile": False,
+            "log": {"tensorboard": False},
         }
     )
 

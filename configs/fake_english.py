@@ -156,6 +156,7 @@ def paper() -> ConfigDict:
                 "shard_parameters": False,
             },
             "profile": False,
+            "log": {"tensorboard": False},
         }
     )
 

@@ -67,9 +67,7 @@ def paper(languages: tuple[str, ...]) -> ConfigDict:
         wiki = (source.format(WIKI_NAMES.get(name, name)) for source in WIKI)
         train, dev = ("synthetic", "synthetic") if is_embedded else wiki
         second = dataclasses.asdict(EMBEDDED.get(name, SecondConfig()))
-        corpora[name] = {"train": train, "dev": dev, "test": "", "second": second}
-        if name != languages[0]:
-            corpora[name]["words"] = ""
+        corpora[name] = {"train": train, "dev": dev, "test": "", "words": "", "second": second}
     return ConfigDict(
         {
             "corpora": corpora,
@@ -135,6 +133,7 @@ def paper(languages: tuple[str, ...]) -> ConfigDict:
                 "shard_parameters": False,
             },
             "profile": False,
+            "log": {"tensorboard": False},
         }
     )
 

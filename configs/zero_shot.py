@@ -214,6 +214,7 @@ def get_config(argument: str | None = None) -> ConfigDict:
                 "shard_parameters": False,
             },
             "profile": False,
+            "log": {"tensorboard": False},
         }
     )
     if options["search"] == "one":

@@ -13,6 +13,7 @@ from xling_jax.batches.corruption import SHARE
 from xling_jax.batches.streams import StreamLayout
 from xling_jax.models import heads
 from xling_jax.models.bert import Bert, BertConfig
+from xling_jax.training.utilisation import needed_flops
 
 ROOT = Path(__file__).parent.parent
 
@@ -37,19 +38,17 @@ def page_on_scaling():
     return (ROOT / "docs" / "scaling.md").read_text("utf-8")
 
 
-def test_needed_operations_are_those_counted_by_hand(benchmark_module):
-    flops = benchmark_module("flops")
+def test_needed_operations_are_those_counted_by_hand():
     model = BertConfig(vocabulary_size=10, layers=2, hidden=2, intermediate=3, heads=1)
     # Two sentences of 3 and 5 tokens. Multiplications a token: queries, keys, values and output
     # 4 * 4, feed-forward 2 * 6; a pair of tokens: 2 for its score, 2 for its part of the sum.
     layers = 2 * (8 * 28 + (9 + 25) * 4)
     head = 0.15 * 4 * (4 + 2 * 10)
-    assert flops.needed_flops(model, 8, 34, 4) == pytest.approx(3 * 2 * (layers + head))
+    assert needed_flops(model, 8, 34, 4) == pytest.approx(3 * 2 * (layers + head))
 
 
 @pytest.mark.parametrize("head", ["bert", "linear"])
-def test_needed_operations_agree_with_those_that_xla_counts(benchmark_module, head):
-    flops = benchmark_module("flops")
+def test_needed_operations_agree_with_those_that_xla_counts(head):
     sequences, length = 4, 64
     model = BertConfig(
         2000, layers=2, hidden=128, intermediate=512, heads=2, positions=length, head=head
@@ -71,7 +70,7 @@ def test_needed_operations_agree_with_those_that_xla_counts(benchmark_module, he
     compiled = jax.jit(jax.grad(loss)).lower(params, tokens, places).compile()
     counted = compiled.cost_analysis()["flops"]
     places = sequences * length
-    needed = flops.needed_flops(model, places, places * length, places)
+    needed = needed_flops(model, places, places * length, places)
     # XLA counts softmax, norms and GELU too.
     assert 1.0 < counted / needed < 1.1
 

@@ -16,9 +16,9 @@ from xling_jax.experiments.bilingual.experiment import Experiment
 from xling_jax.experiments.bilingual.experiment import rows as rows_of
 from xling_jax.experiments.bilingual.rows import parse
 from xling_jax.experiments.bilingual.selection import Best
-from xling_jax.experiments.bilingual.selection import read as read_best
 from xling_jax.models import stored
 from xling_jax.runs import results
+from xling_jax.runs.best import read as read_record
 from xling_jax.runs.run import Run
 from xling_jax.runs.texts import Texts
 from xling_jax.training.checkpoints import read_parameters
@@ -215,6 +215,11 @@ def test_random_words_of_rows_with_separate_parameters_are_of_the_language(
 
 
 # Selecting, stopping, going on and growing.
+
+
+def read_best(folder):
+    found = read_record(folder)
+    return found.step, found.value
 
 
 def test_the_best_checkpoint_is_kept_apart_from_the_latest(bilingual):

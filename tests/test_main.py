@@ -43,7 +43,15 @@ def test_it_writes_what_it_promises(finished):
     assert (workdir / "report" / "report.html").read_text().startswith("<!")
     assert (workdir / "report" / "tables" / "table1.md").exists()
     assert "D&S 2020" in done.stdout and ".70" in done.stdout
-    for said in ("train text", "compiled in", "MiB", "tokens/s", "left", "step 20 of 20"):
+    for said in (
+        "train text",
+        "compiled in",
+        "MiB",
+        "tokens/s",
+        "% of the matrix rate",
+        "left",
+        "step 20 of 20",
+    ):
         assert said in done.stderr
 
 

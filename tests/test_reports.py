@@ -6,6 +6,7 @@ import dataclasses
 import importlib.util
 import json
 import os
+import struct
 from pathlib import Path
 
 import numpy as np
@@ -162,6 +163,39 @@ def test_results_and_metrics_of_another_experiment_are_refused(tmp_path: Path) -
             assert reader(tmp_path / name, identity)
         with pytest.raises(ValueError, match=f"{name}.* is of another experiment"):
             reader(tmp_path / name, Identity("e", "b"))
+
+
+def events(folder: Path) -> list[tuple[int, str, float]]:
+    """The scalars of a folder's files, by step: records of a length, its hash, data and a hash."""
+    from tensorboardX.proto.event_pb2 import Event
+
+    found = []
+    for path in sorted(folder.glob("events*")):
+        content = path.read_bytes()
+        while content:
+            (length,) = struct.unpack("<Q", content[:8])
+            event = Event.FromString(content[12 : 12 + length])
+            content = content[16 + length :]
+            found += [(event.step, x.tag, x.simple_value) for x in event.summary.value]
+    return found
+
+
+def test_scalars_for_tensorboard_are_those_of_the_metrics(tmp_path: Path) -> None:
+    pytest.importorskip("tensorboardX")
+    file = metrics.MetricsFile(tmp_path / "metrics.jsonl", UNKNOWN, tmp_path / "tensorboard")
+    file.write(kind="train", row="a;b", seed=3, step=2, epoch=0.5, loss=2.0)
+    file.write(kind="evaluation", row="a;b", seed=3, step=2, epoch=0.5, metrics={"mu": 0.25})
+    for writer in file._writers.values():  # as at the end of the process
+        writer.close()
+    found = events(tmp_path / "tensorboard" / "rowa_b_seed3")
+    assert found == [(2, "train/epoch", 0.5), (2, "train/loss", 2.0), (2, "evaluation/mu", 0.25)]
+    assert len((tmp_path / "metrics.jsonl").read_text().splitlines()) == 2
+
+
+def test_scalars_need_their_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ValueError, match=r"log\.tensorboard: .*pip install tensorboardX"):
+        metrics.MetricsFile(tmp_path / "metrics.jsonl", UNKNOWN, tmp_path / "tensorboard")
 
 
 def test_metrics_can_be_read_wherever_a_kill_cut_the_last_line(tmp_path: Path) -> None:

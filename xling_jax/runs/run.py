@@ -58,6 +58,7 @@ class Run:
         self._path = workdir / results.RESULTS
         self._lock = store.lock(workdir)
         self.stored: dict[str, Any] = {}
+        self._scalars: Path | None = None  # for TensorBoard
         self.was_interrupted = False  # in the last group, when nothing is left to do
 
     def open(
@@ -69,6 +70,8 @@ class Run:
     ) -> bool:
         """Whether the experiment has begun here; `stored` is what it stored then, or its
         description. See `store.describe` and `store.begun` for arguments and errors."""
+        if "log" in config and config.log.tensorboard:
+            self._scalars = self.workdir / "tensorboard"
         description = store.describe(config, texts, rows)
         begun = store.begun(self.workdir, description, needed)
         self.stored = begun or description
@@ -172,7 +175,7 @@ class Run:
           ValueError: memory does not suffice; `less_memory` says what to do.
         """
         waiting = self.waiting(planned)
-        metrics = MetricsFile(self.workdir / results.METRICS, self.identity)
+        metrics = MetricsFile(self.workdir / results.METRICS, self.identity, self._scalars)
         if not waiting:
             self.store()
         for number, each in waiting:

@@ -25,7 +25,7 @@ from xling_jax.training.metrics import say
 # what is measured of them or done with them afterwards, not what a replica computes. What the
 # chosen rows stand for and the content of texts and models are compared apart, wherever they lie.
 WITHOUT_EFFECT = """
-devices keep_models pretrained profile row rows runs seeds sets tasks transfer workdir
+devices keep_models log pretrained profile row rows runs seeds sets tasks transfer workdir
 batches.accumulate batches.resident_tokens corpora.processes evaluators.names
 evaluators.row_lengths evaluators.sentences models.remat training.steps_per_call
 training.save_every training.kept_checkpoints

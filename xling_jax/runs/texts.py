@@ -241,8 +241,14 @@ class Texts:
         """A dictionary from the first language to every other one, its words as in the text; None
         if they are not given."""
         first, *others = self.languages
-        if not self._made(first, purpose) and not self._all_have(others, purpose):
-            return None
+        if not self._made(first, purpose):
+            if self.given(first, purpose):
+                raise ValueError(
+                    f"{self.field(first, purpose)}: a dictionary is from {first} to another "
+                    f"language: give it for {', '.join(others)}"
+                )
+            if not self._all_have(others, purpose):
+                return None
         found = []
         for name in others:
             given = self.dictionary(name, purpose)

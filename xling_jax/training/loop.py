@@ -22,6 +22,7 @@ from xling_jax.training.interruption import Interrupted, Interruption
 from xling_jax.training.metrics import MetricsFile, Progress, duration, say
 from xling_jax.training.sharding import AnyProgram
 from xling_jax.training.step import RUNNING, State, StepCompiler
+from xling_jax.training.utilisation import matrix_rate, needed_flops
 
 TRACED_CALL = 2  # the first one after the step was compiled and run once
 EVALUATION = "evaluation"  # the kind of a line of the metrics file
@@ -171,6 +172,8 @@ class Training:
             return
         to_come = sum(mark > self._step for mark in schedule.evaluations)
         progress = Progress(self._step, schedule.total, to_come)
+        rate = matrix_rate(self._mesh, self._program.model.dtype)
+        say(f"large matrix products: {rate / 1e9:,.0f} GFLOP/s on {self._mesh.size} devices")
         while self._step < schedule.total:
             self._call(progress)
             self._require_alive()
@@ -274,6 +277,10 @@ class Training:
         progress.training += seconds
         self._step = stop
         speed = float(metrics.tokens.sum()) / seconds
+        model = self._program.model
+        # Without attention, which is little in short sentences.
+        needed = needed_flops(model, speed, 0.0, speed * self._program.predicts_pieces)
+        share = needed / matrix_rate(self._mesh, model.dtype)
         for number, replica in enumerate(self._replicas):
             self._metrics.write(
                 kind="train",
@@ -285,11 +292,12 @@ class Training:
                 learning_rate=float(metrics.learning_rate[number, -1]),
                 gradient_norm=float(metrics.gradient_norm[number].mean()),
                 tokens_per_second=speed / len(self._replicas),
+                utilisation=share,
             )
         losses = " ".join(f"{loss:.3f}" for loss in metrics.loss.mean(axis=1)[:8])
         say(
-            f"step {stop} of {self._schedule.total}, loss {losses}, {speed:,.0f} tokens/s, "
-            f"{duration(progress.left(stop))} left"
+            f"step {stop} of {self._schedule.total}, loss {losses}, {speed:,.0f} tokens/s "
+            f"({100 * share:.0f} % of the matrix rate), {duration(progress.left(stop))} left"
         )
 
     def _require_alive(self) -> None:

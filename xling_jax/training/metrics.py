@@ -1,6 +1,7 @@
 """What a run says while it goes on: lines of JSON in a file, lines of text on the terminal."""
 
 import dataclasses
+import importlib.util
 import json
 import sys
 import time
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from xling_jax import processes, records
-from xling_jax.files import parse_json, write_beside
+from xling_jax.files import parse_json, plain_name, write_beside
 from xling_jax.records import UNKNOWN, Identity, finite
 
 
@@ -27,11 +28,15 @@ def duration(seconds: float) -> str:
 
 
 class MetricsFile:
-    """`metrics.jsonl`: one object a line, appended."""
+    """`metrics.jsonl`: one object a line, appended; and the same as scalars for TensorBoard."""
 
-    def __init__(self, path: Path, identity: Identity = UNKNOWN):
-        """Names the file, which is made with the first line, and the experiment."""
-        self._path, self._identity = path, identity
+    def __init__(self, path: Path, identity: Identity = UNKNOWN, scalars: Path | None = None):
+        """Names the file, which is made with the first line, the experiment, and the folder of the
+        scalars; ValueError where the package that writes them is missing."""
+        self._path, self._identity, self._scalars = path, identity, scalars
+        self._writers: dict[str, Any] = {}
+        if scalars and importlib.util.find_spec("tensorboardX") is None:
+            raise ValueError("log.tensorboard: to write scalars, pip install tensorboardX")
 
     def write(self, **entry: Any) -> None:
         """Appends an object; numbers that are not finite become null."""
@@ -40,6 +45,20 @@ class MetricsFile:
         line = records.sealed(finite(entry) | {"fingerprint": self._identity.fingerprint})
         with open(self._path, "a", encoding="utf-8") as file:
             file.write(json.dumps(line, allow_nan=False) + "\n")
+        if self._scalars and "step" in entry:
+            self._add_scalars(self._scalars / f"row{plain_name(entry['row'])}_seed{entry['seed']}",
+                              **entry)  # fmt: skip
+
+    def _add_scalars(self, folder: Path, kind: str, step: int, **entry: Any) -> None:
+        """Those of an evaluation or a call; of a step that comes again only the last ones stay."""
+        from tensorboardX import SummaryWriter  # imported late: few runs need it
+
+        if folder.name not in self._writers:
+            self._writers[folder.name] = SummaryWriter(str(folder), purge_step=step, flush_secs=10)
+        writer = self._writers[folder.name]
+        for name, value in entry.get("metrics", entry).items():
+            if isinstance(value, int | float) and name not in ("row", "seed"):
+                writer.add_scalar(f"{kind}/{name}", value, step)
 
     def keep(self, is_kept: Callable[[dict[str, Any]], bool]) -> None:
         """Drops lines, and one that a kill cut off: what a resumed run will write again. ValueError

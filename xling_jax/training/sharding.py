@@ -20,16 +20,21 @@ from jax.sharding import Mesh
 from jax.sharding import PartitionSpec as P
 
 from xling_jax import devices
+from xling_jax.models.bert import BertConfig
 from xling_jax.models.partition import LANGUAGE
 
 WHOLE = -1  # in place of a dimension: every device has all of the leaf
 
 
 class AnyProgram(Hashable, Protocol):
-    """What training needs to know of a program: a model, its state, which may be divided among some
-    devices (`shards`), and its update."""
+    """What training needs to know of a program: a model, and whether it predicts pieces, its state,
+    which may be divided among some devices (`shards`), and its update."""
 
     plan_specs: ClassVar[tuple[P, ...]]
+    predicts_pieces: ClassVar[bool]
+
+    @property
+    def model(self) -> BertConfig: ...
 
     @property
     def shards(self) -> int: ...

@@ -78,6 +78,7 @@ class Program:
     axis: str | None = devices.DATA
     shards: int = 1
 
+    predicts_pieces: ClassVar[bool] = True
     # How the fields of a `packing.Plan` lie on the mesh.
     plan_specs: ClassVar[tuple[P, ...]] = (
         devices.A_REPLICA,

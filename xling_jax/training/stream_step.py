@@ -84,6 +84,7 @@ class StreamProgram:
     axis: str | None = devices.DATA
     shards: int = 1
 
+    predicts_pieces: ClassVar[bool] = True
     # How the fields of a `StreamPlan` lie on the mesh.
     plan_specs: ClassVar[tuple[P, ...]] = (devices.A_REPLICA_AND_SHARD,) * 3
 

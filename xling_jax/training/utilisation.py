@@ -1,0 +1,57 @@
+"""How much of what a machine can multiply a training uses."""
+
+import functools
+import statistics
+import time
+
+import jax
+import jax.numpy as jnp
+from jax.sharding import Mesh
+
+from xling_jax.batches.corruption import SHARE
+from xling_jax.models.bert import BertConfig
+
+PASSES = 3  # forward, and the backward pass, which takes twice as many
+PRODUCT = 2  # a multiplication and an addition
+SIDE, LARGE_SIDE = 1024, 8192  # of the matrices on a CPU, and on accelerators
+REPEATS = 3
+
+
+def needed_flops(model: BertConfig, tokens: float, squares: float, pieces: float) -> float:
+    """The floating-point operations that updates on so much text cannot do without.
+
+    The dense layers at real tokens, attention inside each sequence, the head at 15 % of the
+    pieces. What is done for padding, or for places that are not predicted, does not count; nor do
+    softmax, norms, GELU, dropout and the optimiser.
+
+    Args:
+      model: its size.
+      tokens: real ones, special tokens included.
+      squares: for each token, how many tokens it attends to, summed.
+      pieces: the tokens that are not special, of which 15 % are predicted.
+    """
+    width = model.hidden
+    dense = 4 * width * width + 2 * width * model.intermediate  # multiplications a token
+    attention = 2 * width * squares  # scores, and their sums of values
+    hidden = width * width if model.head == "bert" else 0
+    head = SHARE * pieces * (hidden + width * model.vocabulary_size)
+    return PASSES * PRODUCT * (model.layers * (tokens * dense + attention) + head)
+
+
+def matrix_rate(mesh: Mesh, dtype: str) -> float:
+    """FLOP/s of large matrix products on all devices of a mesh at once, measured once."""
+    own = tuple(mesh.local_devices)
+    return _rate(own, dtype) * mesh.size / len(own)
+
+
+@functools.cache
+def _rate(devices: tuple[jax.Device, ...], dtype: str) -> float:
+    side = SIDE if devices[0].platform == "cpu" else LARGE_SIDE
+    product = jax.jit(jnp.matmul)
+    given = [jax.device_put(jnp.ones((side, side), dtype), device) for device in devices]
+    took = []
+    for _ in range(1 + REPEATS):  # the first one compiles
+        began = time.perf_counter()
+        jax.block_until_ready([product(x, x) for x in given])
+        took.append(time.perf_counter() - began)
+    return len(devices) * PRODUCT * side**3 / statistics.median(took[1:])
