@@ -92,7 +92,7 @@ def test_as_many_replicas_as_fit_in_memory_train_at_once(tmp_path, limit, capsys
     assert [len(group) for group in groups_of(tmp_path / "roomy")] == [8]
     needed = int(capsys.readouterr().err.split(" MiB a device")[0].split()[-1].replace(",", ""))
     # Two replicas on eight devices leave each a quarter of a batch.
-    limit(needed * 2**20 // 2)
+    limit(needed * 2**20 // 3)
     Experiment(config(options, **deep), tmp_path / "tight")
     assert [len(group) for group in groups_of(tmp_path / "tight")] == [2, 2, 2, 2]
     assert "fewer at a time" in capsys.readouterr().err

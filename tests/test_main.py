@@ -141,7 +141,7 @@ BAD = {
         "corpora.dev_sentences: limit=60",
     ),
     "one of two texts": ({"corpora.train": "WORD"}, "for both"),
-    "three languages": ({"corpora.languages": ("a", "b", "c")}, "a tuple of 2"),
+    "one language": ({"corpora.languages": ("a",)}, "a tuple of 2 or more"),
     "batch not divisible": ({"batches.sentences": 63}, "choose 56 or 64"),
     "too few positions": ({"models.positions": 64}, "models.positions=64"),
     "heads do not divide": ({"models.heads": 3}, "models.heads=3"),

@@ -37,11 +37,11 @@ def token_hash(seed: jax.Array, step: jax.Array, slot_P: jax.Array, place_P: jax
     """Returns uint32 [P], what all random choices for a token start from: the replica's seed, the
     step, the token's sentence, as its index in the global batch, and its place in it."""
     of_step = combine(jnp.asarray(seed, jnp.uint32), step)
-    values_2xP = jnp.stack([slot_P, place_P])
+    values_2xP = jnp.stack(jnp.broadcast_arrays(slot_P, place_P))
     # What a loop returns is stored: otherwise XLA computes it again for each of a token's elements.
     return jax.lax.fori_loop(
         0,
         len(values_2xP),
         lambda i, state_P: combine(state_P, values_2xP[i]),
-        jnp.broadcast_to(of_step, slot_P.shape),
+        jnp.broadcast_to(of_step, values_2xP.shape[1:]),
     )
