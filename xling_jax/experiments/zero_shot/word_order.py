@@ -85,7 +85,8 @@ def tables(board: Board, said: Sequence[str]) -> list[Table]:
         name = f"{first} to {language}" if several and language != first else language
         lines += [Line(name, row, of[language], seeds=str(of[language][ORDER].number or ""))
                   for own, row, of in every if own == first and language in of]  # fmt: skip
-        lines += [LINES[language]] if first == FIRST and language in LINES else []
+        if first == FIRST and language in LINES:
+            lines.append(replace(LINES[language], row=name))
     columns = [Column("Kendall's tau", ORDER, score, short="tau")]
     columns += [Column(TASKS[x].title, x, percent, TASKS[x].measure) for x in board.tasks]
     paper = {name: line.cells for name, line in LINES.items()}
