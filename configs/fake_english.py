@@ -10,9 +10,9 @@ training.epochs), vocabulary.neighbours.vectors (.vec files for row 30 instead o
 on the text).
 
 scale=laptop: the embedded language, 640 pieces, 8,000 sentences, 4 layers, 35 epochs. On two CPU
-cores 5 minutes a row, or 7.5 for two side by side: row=small takes about 50 minutes. Row 0 has a mu
-of .75 (the paper's: .70), row 8 .02 (.12), row 3 .01 (.01), row 30 .89 (.74); of the paper's 32
-findings 24 hold.
+cores 3 to 5 minutes a row, or half as long again for two side by side: row=small takes 30 to 50
+minutes. Row 0 has a mu of .75 (the paper's: .70; alone, on both cores, .78), row 8 .02 (.12), row 3
+.01 (.01), row 30 .89 (.74); of the paper's 32 findings 24 hold.
 
 Row 30's neighbours come from vectors trained as fastText 0.9.1 trains them by default, in 300
 dimensions (vocabulary.neighbours.skip_gram), but for the 2,000,000 buckets that n-grams share: the

@@ -227,6 +227,7 @@ class Group(group.Group[TaskProgram]):
                 params[HEAD],
                 self._labels,
                 isinstance(self._task, WordTask),
+                like=None if own or language == languages[0] else folder / languages[0],
             )
 
     def _results(self, training: Training, running: Sequence[int]) -> list[Result]:

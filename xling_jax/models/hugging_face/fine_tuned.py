@@ -41,6 +41,7 @@ def save(
     head: Mapping[str, Any],
     labels: Sequence[str],
     of_words: bool,
+    like: Path | None = None,
 ) -> None:
     """Writes the weights, the config and the tokenizer, unless there is none.
 
@@ -49,6 +50,7 @@ def save(
       encoder, head: plain parameters.
       labels: of the classes or relations, in their order.
       of_words: whether each word has a label, and not a pair of sentences.
+      like: the folder of a model with the same weights, whose file is shared.
     """
     flat = traverse_util.flatten_dict(dict(encoder))
     leaves = {path: np.asarray(leaf, np.float32) for path, leaf in flat.items()}
@@ -75,7 +77,7 @@ def save(
         "label2id": {label: number for number, label in enumerate(labels)},
     }
     pad = _save_tokenizer(folder, model, of_words)
-    hugging_face.write(folder, tensors, fields | {"pad_token_id": pad})
+    hugging_face.write(folder, tensors, fields | {"pad_token_id": pad}, like)
 
 
 def why_without_tokenizer(model: TextModel) -> str:

@@ -19,7 +19,7 @@ import numpy as np
 import safetensors.numpy
 from flax import traverse_util
 
-from xling_jax.files import require_regular, write_beside
+from xling_jax.files import link_beside, require_regular, write_beside
 from xling_jax.models import heads, tensor_files
 from xling_jax.models.bert import BertConfig
 from xling_jax.models.hugging_face import config as hf
@@ -201,12 +201,21 @@ def tensors_of(
     return found
 
 
-def write(folder: Path, tensors: Mapping[str, np.ndarray], fields: Mapping[str, Any]) -> None:
-    """Writes the weights and the config of a model."""
-    # Safetensors writes the memory as it lies, whatever the strides.
-    laid = {name: np.ascontiguousarray(tensor, np.float32) for name, tensor in tensors.items()}
-    # Transformers refuses files that do not say which framework's layout they have.
-    write_beside(folder / WEIGHTS, safetensors.numpy.save(laid, metadata={"format": "pt"}))
+def write(
+    folder: Path,
+    tensors: Mapping[str, np.ndarray],
+    fields: Mapping[str, Any],
+    like: Path | None = None,
+) -> None:
+    """Writes the weights and the config of a model; `like` is the folder of one with the same
+    weights, whose file is shared."""
+    if like is not None:
+        link_beside(folder / WEIGHTS, like / WEIGHTS)
+    else:
+        # Safetensors writes the memory as it lies, whatever the strides.
+        laid = {name: np.ascontiguousarray(tensor, np.float32) for name, tensor in tensors.items()}
+        # Transformers refuses files that do not say which framework's layout they have.
+        write_beside(folder / WEIGHTS, safetensors.numpy.save(laid, metadata={"format": "pt"}))
     write_beside(folder / hf.CONFIG, json.dumps(fields, indent=2) + "\n")
 
 
