@@ -160,7 +160,9 @@ def test_a_fine_tuned_encoder_is_a_classifier_of_transformers(kind, of_words, tm
     head, labels = HeadConfig(CLASSIFIER, 3), ["B-X", "I-X", "O"]
     encoder = {name: model.params[name] for name in ("embeddings", "layers")}
     fine_tuned.save(tmp_path / "tuned", model, encoder, head, {"output": output}, labels, of_words)
-    first, second = model.encode(["the dog sees", "a small cat runs"])
+    texts = ["the dog sees", "a small cat runs"]
+    # Words that have labels are given one by one, each as behind another.
+    first, second = [x for x, _ in model.encode_words(texts)] if of_words else model.encode(texts)
     made = labelled.pair(first, second, model.special_ids, 60, model.config.token_types > 1)
     ids, types = (torch.tensor(each[0])[None] for each in (made.rows, made.types))
     auto = transformers.AutoModel.from_pretrained(tmp_path / "encoder").eval()
@@ -223,6 +225,7 @@ def test_pieces_of_bytes_have_the_blank_before_their_word(tmp_path):
     ((ids, word_of),) = model.encode_words(["dog é running"])
     assert ids[0] == names["Ġdog"] and word_of.tolist() == [0, 1, 1, 1, 2, 2]
     assert model.encode(["the dog"])[0][-1] == names["Ġdog"]  # the first has no blank before it
+    assert model.encode_alone(["dog"])[0].tolist() == [names["Ġdog"]]
     found = model.single_pieces(["dog", "running", "é"])
     assert found == {"dog": names["Ġdog"]} and set(model.single_pieces()) >= set(WORDS)
 
