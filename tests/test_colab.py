@@ -127,7 +127,7 @@ def test_the_notebook_runs_from_start_to_end(stored, tmp_path):
     assert near["default"]["retrieval"] > near["sep_emb"]["retrieval"]
     by_model = {result.row: result.metrics for result in found["evaluate"]}
     best = {
-        name: max(x for key, x in own.items() if re.fullmatch(r"retrieval_en_near_\d+", key))
+        name: max(x for key, x in own.items() if re.fullmatch(r"centred_en-near_\d+", key))
         for name, own in by_model.items()
     }
     assert best["default"] > best["sep_emb"] and best["default"] > best["random_default"]
