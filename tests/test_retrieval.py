@@ -7,7 +7,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from xling_jax.linalg.retrieval import counterpart_ranks, top_k, unit_length
+from xling_jax.linalg.retrieval import (
+    FEWEST_GROUPED,
+    counterpart_ranks,
+    grouped,
+    highest,
+    top_k,
+    ungrouped,
+    unit_length,
+)
 
 
 def brute_force(x, y):
@@ -76,3 +84,18 @@ def test_the_length_of_a_point_changes_nothing(scale):
     x = np.random.default_rng(0).normal(size=(20, 6)).astype(np.float32)
     assert (top_k(x * np.float32(scale), x)[1][:, 0] == np.arange(20)).all()
     np.testing.assert_allclose(unit_length(x * np.float32(scale)), unit_length(x), atol=1e-6)
+
+
+@pytest.mark.parametrize("m", [7, FEWEST_GROUPED - 1, FEWEST_GROUPED, 1024, 5003])
+@pytest.mark.parametrize("k", [1, 7])
+def test_the_highest_of_groups_are_those_of_all_with_equal_ones_in_their_order(m, k):
+    random = np.random.default_rng(m)
+    scores = random.integers(-30, 0, size=(40, m)).astype(np.float32)  # each comes many times
+    scores[0], scores[1, m // 2 :] = 0, -jnp.inf
+    by_group = jax.vmap(grouped)(scores)
+    assert (m >= FEWEST_GROUPED) == (by_group.groups.size > 0)
+    values, places = jax.jit(highest, static_argnums=1)(by_group, k)
+    expected = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+    np.testing.assert_array_equal(places, expected)
+    np.testing.assert_array_equal(values, np.take_along_axis(scores, expected, axis=1))
+    np.testing.assert_array_equal(jax.vmap(ungrouped)(by_group), scores)

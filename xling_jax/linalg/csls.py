@@ -7,10 +7,12 @@ import jax
 from xling_jax.linalg.points import points, require_count
 from xling_jax.linalg.retrieval import (
     BLOCK,
+    grouped,
+    grouped_similarities,
+    highest,
     map_blocks,
     nearest,
     penalized_ranks,
-    similarities,
     unit_length,
 )
 
@@ -56,11 +58,14 @@ def _top_k(
 ) -> tuple[jax.Array, jax.Array]:
     query_NxD, key_MxD, source_SxD = map(unit_length, (query_NxD, key_MxD, source_SxD))
     density_M = nearest(key_MxD, source_SxD, neighbours, block)[0].mean(1)
+    keys, densities = grouped(key_MxD), grouped(density_M)
 
     def best(query_BxD):
-        cosine_BxM = similarities(query_BxD, key_MxD)
-        density_B = jax.lax.top_k(cosine_BxM, min(neighbours, len(key_MxD)))[0].mean(1)
-        return jax.lax.top_k(2 * cosine_BxM - density_B[:, None] - density_M, k)
+        cosines = grouped_similarities(query_BxD, keys)
+        density_Bx1 = highest(cosines, min(neighbours, len(key_MxD)))[0].mean(1, keepdims=True)
+        score = jax.tree.map(lambda cosine, own: 2 * cosine - own, cosines, densities)
+        best_BxK, key_BxK = highest(score, k)
+        return best_BxK - density_Bx1, key_BxK
 
     scores, indices = map_blocks(best, query_NxD, block)
     return scores, indices

@@ -1,8 +1,9 @@
 """Nearest neighbours by cosine."""
 
 import functools
+import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +11,7 @@ import jax.numpy as jnp
 from xling_jax.linalg.points import magnitude, points, require_count
 
 BLOCK = 1024  # queries compared with all keys at a time
+FEWEST_GROUPED = 512  # keys from which on groups pay
 
 
 def unit_length(x_NxD: jax.Array) -> jax.Array:
@@ -42,13 +44,68 @@ def map_blocks(function: Callable, x: Any, block: int) -> Any:
     return jax.tree.map(lambda a: a.reshape(-1, *a.shape[2:])[:n], results)
 
 
+class Grouped(NamedTuple):
+    """What there is of each of many keys (their points, or a query's scores), by groups.
+
+    The k highest of many scores are in the k groups whose highest scores are highest, so that the
+    others need not be sorted. Groups are ranges of W keys, and lie across the array, for XLA finds
+    the highest of columns faster than that of rows.
+
+    Attributes:
+      groups: [..., W, G, ...], key g · W + w at (w, g).
+      rest: [..., R, ...], the keys behind the last whole group; all, if these are few.
+    """
+
+    groups: jax.Array
+    rest: jax.Array
+
+
+def grouped(keys_M: jax.Array) -> Grouped:
+    """Rows [m, ...] by groups, about ten times as many as one has keys."""
+    m, *others = keys_M.shape
+    width = 2 ** round(math.log2(m / 10) / 2) if m >= FEWEST_GROUPED else 1
+    number = m // width if m >= FEWEST_GROUPED else 0
+    whole = keys_M[: number * width].reshape(number, width, *others)
+    return Grouped(whole.swapaxes(0, 1), keys_M[number * width :])
+
+
+def ungrouped(keys: Grouped) -> jax.Array:
+    """What `grouped` was given, [m, ...]."""
+    groups, rest = keys
+    return jnp.concatenate([groups.swapaxes(0, 1).reshape(-1, *rest.shape[1:]), rest])
+
+
+def highest(scores: Grouped, k: int) -> tuple[jax.Array, jax.Array]:
+    """`jax.lax.top_k` of scores of queries, [B, m] by groups, several times as fast on a CPU."""
+    score_BxWxG, score_BxR = scores
+    batch, width, number = score_BxWxG.shape
+    kept = min(k, number)
+    # In their order, for of equal scores the lower key comes first.
+    group_BxK = jnp.sort(jax.lax.top_k(score_BxWxG.max(1), kept)[1], axis=1)
+    chosen_BxWxK = jnp.take_along_axis(score_BxWxG, group_BxK[:, None], axis=2)
+    chosen_BxC = chosen_BxWxK.swapaxes(1, 2).reshape(batch, kept * width)
+    key_BxKxW = group_BxK[:, :, None] * width + jnp.arange(width)
+    key_BxR = jnp.broadcast_to(number * width + jnp.arange(score_BxR.shape[1]), score_BxR.shape)
+    best_BxK, place_BxK = jax.lax.top_k(jnp.concatenate([chosen_BxC, score_BxR], axis=1), k)
+    key_BxC = jnp.concatenate([key_BxKxW.reshape(chosen_BxC.shape), key_BxR], axis=1)
+    return best_BxK, jnp.take_along_axis(key_BxC, place_BxK, axis=1)
+
+
+def grouped_similarities(x_BxD: jax.Array, keys: Grouped) -> Grouped:
+    """`similarities` with keys by groups."""
+    groups_WxGxD, rest_RxD = keys
+    width, number, size = groups_WxGxD.shape
+    flat_BxM = similarities(x_BxD, groups_WxGxD.reshape(width * number, size))
+    return Grouped(flat_BxM.reshape(len(x_BxD), width, number), similarities(x_BxD, rest_RxD))
+
+
 def nearest(
     x_NxD: jax.Array, y_MxD: jax.Array, k: int, block: int = BLOCK
 ) -> tuple[jax.Array, jax.Array]:
     """The k most similar y of each x, both of unit length, by their products. Returns float32 and
     int32 [n, min(k, m)]: products and row numbers of y, the highest first."""
-    k = min(k, len(y_MxD))
-    return map_blocks(lambda x_BxD: jax.lax.top_k(similarities(x_BxD, y_MxD), k), x_NxD, block)
+    k, keys = min(k, len(y_MxD)), grouped(y_MxD)
+    return map_blocks(lambda x_BxD: highest(grouped_similarities(x_BxD, keys), k), x_NxD, block)
 
 
 def top_k(

@@ -17,7 +17,18 @@ from xling_jax.linalg.csls import NEIGHBOURS
 from xling_jax.linalg.normalization import unit_center_unit
 from xling_jax.linalg.points import points, require_count
 from xling_jax.linalg.procrustes import orthogonal_map
-from xling_jax.linalg.retrieval import BLOCK, in_blocks, nearest, similarities
+from xling_jax.linalg.retrieval import (
+    BLOCK,
+    FEWEST_GROUPED,
+    Grouped,
+    grouped,
+    grouped_similarities,
+    highest,
+    in_blocks,
+    nearest,
+    similarities,
+    ungrouped,
+)
 
 CUTOFF = 20_000  # most frequent words among which the dictionary is sought (§3.3)
 INITIAL_CUTOFF = 4_000  # the same for the first dictionary (§3.3)
@@ -73,9 +84,12 @@ def _self_learn(source_NxD, target_MxD, pairs_Px2, seed: int) -> jax.Array:
     key = jax.random.key(seed)
     keep, best, best_at = FIRST_KEEP, -np.inf, 0
     for step in itertools.count():
+        before_Px2 = pairs_Px2
         pairs_Px2, objective = improve(
             source_NxD, target_MxD, pairs_Px2, jax.random.fold_in(key, step), keep
         )
+        if keep == 1.0 and (pairs_Px2 == before_Px2).all():
+            break  # nothing is left to chance: the next ones would be the same
         if objective > best + IMPROVEMENT:
             best, best_at = float(objective), step
         elif step - best_at >= PATIENCE:
@@ -133,9 +147,7 @@ def induce(
     """
     n, m = len(x_NxD), len(y_MxD)
     block = min(block, n)
-    near_NxK = nearest(x_NxD, y_MxD, NEIGHBOURS)[0]
-    near_MxK = nearest(y_MxD, x_NxD, NEIGHBOURS)[0]
-    density_N, density_M = near_NxK.mean(1), near_MxK.mean(1)
+    near_MxK = nearest(y_MxD, x_NxD, NEIGHBOURS, block)[0]
     # Each direction leaves out pairs of its own: a wrong pair that both directions keep confirms
     # itself. A pair's chance is the product of two random odd words, a hundredth of the work of a
     # word for each pair.
@@ -143,46 +155,60 @@ def induce(
         jax.random.bits(jax.random.fold_in(key, side), (2, size)) | 1
         for side, size in enumerate((n, m))
     )
-    starts = jnp.arange(0, n, block)
+    left_out = ((1 - jnp.float32(keep)) * 2.0**32).astype(jnp.uint32)
+    # Half the mean of the nearest: the order is that of CSLS, and what one subtraction gives is
+    # rounded alike wherever XLA computes it, so that `_highest` finds it again.
+    keys, penalty, *chances = map(grouped, (y_MxD, near_MxK.mean(1) / 2, *chance_2xM))
+    is_few = m < FEWEST_GROUPED, n == block < FEWEST_GROUPED
 
     def compare(backward, item):
-        x_BxD, density_B, chance_Bx2, start = item
-        score_BxM = 2 * similarities(x_BxD, y_MxD) - density_B[:, None] - density_M
-        exists = (start + jnp.arange(block) < n)[:, None]
+        x_BxD, chance_Bx2, start = item
+        cosines = grouped_similarities(x_BxD, keys)
+        near_BxK = highest(cosines, min(NEIGHBOURS, m))[0]
 
-        def kept(way):
-            chance_BxM = chance_Bx2[:, way, None] * chance_2xM[way]
-            is_kept = (chance_BxM >> 8).astype(jnp.float32) < keep * 2.0**24
-            if way == 0 or block == n:  # more rows than a block always leave some
+        def like(x_B, of_keys):
+            return x_B.reshape(-1, *[1] * of_keys.ndim)
+
+        def kept(way, score, chance):
+            is_kept = like(chance_Bx2[:, way], chance) * chance >= left_out
+            if is_few[way]:  # more always leave some
                 is_kept |= ~is_kept.any(1 - way, keepdims=True)
-            # The scores stay as they are: `_highest` compares them, and XLA rounds sums that it
-            # computes in two places differently.
-            return jnp.where(is_kept & exists, score_BxM, -jnp.inf)
+            return jnp.where(is_kept, score, -jnp.inf)
 
-        best_M, row_M = backward
-        block_best_M, block_row_M = _highest(kept(1).T)
-        row_M = jnp.where(block_best_M > best_M, start + block_row_M, row_M)
-        return (jnp.maximum(best_M, block_best_M), row_M), _highest(kept(0))[1]
+        def forward(cosine, penalty, chance):
+            return kept(0, cosine - penalty, chance)
 
-    nothing = jnp.full(m, -jnp.inf), jnp.zeros(m, starts.dtype)
-    blocks = (*in_blocks((x_NxD, density_N, chance_2xN.T), block), starts)
-    (_, backward_M), forward = jax.lax.scan(compare, nothing, blocks)
+        penalty_B = jnp.where(start + jnp.arange(block) < n, near_BxK.mean(1) / 2, jnp.inf)
+        rows = []
+        for cosine, chance, (best, row) in zip(cosines, chances[1], backward, strict=True):
+            score = kept(1, cosine - like(penalty_B, chance), chance)
+            block_best, block_row = _highest(score)
+            row = jnp.where(block_best > best, start + block_row, row)
+            rows.append((jnp.maximum(best, block_best), row))
+        scores = jax.tree.map(forward, cosines, penalty, chances[0])
+        # A maximum of the nearest: given a slice, XLA sorts whole rows.
+        return rows, (highest(scores, 1)[1].squeeze(1), near_BxK.max(1))
+
+    nothing = [(jnp.full(x.shape, -jnp.inf), jnp.zeros(x.shape, jnp.int32)) for x in penalty]
+    blocks = (*in_blocks((x_NxD, chance_2xN.T), block), jnp.arange(0, n, block))
+    backward, (forward, cosine) = jax.lax.scan(compare, nothing, blocks)
+    backward_M = ungrouped(Grouped(*(row for _, row in backward)))
+    forward_N, cosine_N = (x.reshape(-1)[:n] for x in (forward, cosine))
     pairs_Px2 = jnp.concatenate(
         [
-            jnp.stack([jnp.arange(n), forward.reshape(-1)[:n]], axis=1),
+            jnp.stack([jnp.arange(n), forward_N], axis=1),
             jnp.stack([backward_M, jnp.arange(m)], axis=1),
         ]
     )
-    # A maximum of the nearest, for with a slice XLA sorts whole rows instead.
-    return pairs_Px2, (near_NxK.max(1).mean() + near_MxK.max(1).mean()) / 2
+    return pairs_Px2, (cosine_N.mean() + near_MxK.max(1).mean()) / 2
 
 
-def _highest(score_NxM: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """The highest of each row and where it first is, faster on a CPU than an argmax."""
-    m = score_NxM.shape[1]
-    best_N = score_NxM.max(1)
-    is_best = score_NxM == best_N[:, None]
-    return best_N, jnp.where(is_best, jnp.arange(m), m - 1).min(1)
+def _highest(scores: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """The highest along the first axis and where it first is, faster on a CPU than an argmax."""
+    last = len(scores) - 1
+    best = scores.max(0)
+    place = jnp.arange(last + 1).reshape(-1, *[1] * best.ndim)
+    return best, jnp.where(scores == best, place, last).min(0)
 
 
 @jax.jit
