@@ -10,6 +10,7 @@ precision by the possible links, recall by the sure ones, and the alignment erro
 """
 
 import argparse
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -140,15 +141,19 @@ def main() -> None:
     first, second = (asked[side] + [pair[side].split() for pair in other] for side in (0, 1))
     words = [sum(map(len, side)) for side in (first, second)]
     print(f"{len(gold)} gold pairs, {len(other):,} others; {words[0]:,} and {words[1]:,} words")
-    print("\n| | links of both directions | AER | precision | recall |\n|---|---|---|---|---|")
+    print(
+        "\n| | links of both directions | AER | precision | recall | s |\n|---|---|---|---|---|---|"
+    )
     for name, directed in [("xling_jax", word_aligner.directed), ("IBM model 1", ibm1)]:
+        began = time.perf_counter()
         found = both_directions(directed, first, second, arguments.iterations)
+        seconds = time.perf_counter() - began
         for way, links in [
             ("grow-diag-final-and", [word_aligner.symmetrize(*x) for x in found[: len(gold)]]),
             ("common", [sorted(set(a) & set(b)) for a, b in found[: len(gold)]]),
         ]:
             values = " | ".join(f"{x:.3f}" for x in scores(links, gold))
-            print(f"| {name} | {way} | {values} |", flush=True)
+            print(f"| {name} | {way} | {values} | {seconds:.1f} |", flush=True)
 
 
 if __name__ == "__main__":

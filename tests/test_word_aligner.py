@@ -71,7 +71,7 @@ def by_hand(sources, targets, iterations, tension):
 
 
 def test_a_direction_is_the_model_of_the_paper(monkeypatch):
-    monkeypatch.setattr(word_aligner, "_best_tension", lambda *_: TENSION)
+    monkeypatch.setattr(word_aligner._Prior, "fitted", lambda *_: TENSION)
     sources, targets, _ = corpus(60, 12, seed=1)
     random = np.random.default_rng(2)
     targets = [[w for w in t if random.random() < 0.8] or t[:1] for t in targets]
@@ -96,18 +96,18 @@ def test_the_tension_becomes_that_of_the_text(true):
         sources.append([f"s{w}" for w in source])
         targets.append([f"t{source[j]}" for j in places])
     seen = []
-    best = word_aligner._best_tension
+    fitted = word_aligner._Prior.fitted
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(word_aligner, "_best_tension", lambda *a: seen.append(best(*a)) or seen[-1])
+        spy = lambda *a: seen.append(fitted(*a)) or seen[-1]  # noqa: E731
+        patch.setattr(word_aligner._Prior, "fitted", spy)
         align(sources, targets)
     assert seen[4] == pytest.approx(true, rel=0.15, abs=0.3)
 
 
-def test_batches_and_padding_change_nothing(monkeypatch):
+def test_looking_at_less_at_a_time_changes_nothing(monkeypatch):
     sources, targets, _ = corpus(80)
     whole = align(sources, targets)
-    monkeypatch.setattr(word_aligner, "PLACES", 600)
-    monkeypatch.setattr(word_aligner, "SHORTEST", 4)
+    monkeypatch.setattr(word_aligner, "CANDIDATES", 600)
     assert align(sources, targets) == whole
 
 

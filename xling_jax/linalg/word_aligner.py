@@ -8,13 +8,15 @@ fits the expected links best. Both directions are put together by grow-diag-fina
 al. 2003).
 """
 
-import functools
+import dataclasses
+import itertools
+import os
 from collections.abc import Sequence
-from typing import NamedTuple
+from concurrent.futures import ThreadPoolExecutor
 
-import jax
-import jax.numpy as jnp
 import numpy as np
+import pandas as pd
+from scipy.special import digamma
 
 from xling_jax.linalg.points import require_count
 
@@ -22,22 +24,10 @@ Links = list[tuple[int, int]]
 ITERATIONS, NULL, ALPHA, TENSION = 5, 0.08, 0.01, 4.0  # as published
 LIMITS = (0.1, 14.0)  # of the tension
 NEWTON_STEPS = 6
-SHORTEST = 16  # words of the shortest padded sentences; longer ones are twice as long, and so on
-PLACES = 2**19  # candidate links of a batch
+CANDIDATES = 2**20  # links that are looked at together, in whole sentences
 NEIGHBOURS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
 LONGEST = 4096  # words of a sentence, for the candidate links of a pair are their product
 NO_WORD = -1
-
-
-class _Batch(NamedTuple):
-    """Sentences of about equal length.
-
-    pair_BxMxN: the number of the pair of words, of target place i and, first, no word and then
-    each source place. sizes_Bx2: target and source words, 0 for none.
-    """
-
-    pair_BxMxN: jax.Array
-    sizes_Bx2: jax.Array
 
 
 def numbered(sentences: Sequence[Sequence[str]]) -> list[np.ndarray]:
@@ -49,130 +39,180 @@ def numbered(sentences: Sequence[Sequence[str]]) -> list[np.ndarray]:
     ]
 
 
-def _padded(size: int) -> int:
-    return max(SHORTEST, 1 << (size - 1).bit_length())
+class _Prior:
+    """The prior of source places given the target place, of T target words.
+
+    It depends on the place i and the numbers of words m and n alone: on U kinds of target places.
+    The distances |i/m - j/n| of the source places are two arithmetic progressions, below the
+    diagonal and above it, so that sums over them are looked up in cumulative ones.
+    """
+
+    def __init__(self, place_T: np.ndarray, m_T: np.ndarray, n_T: np.ndarray):
+        """place_T: i, counted from 1."""
+        self.kind_T, kinds = pd.factorize(place_T << 40 | m_T << 20 | n_T)
+        place_U, m_U, n_U = kinds >> 40, kinds >> 20 & 0xFFFFF, kinds & 0xFFFFF
+        diagonal_U = place_U * n_U / m_U
+        below_U = np.floor(diagonal_U).astype(np.int64)
+        nearest_U = (diagonal_U - below_U) / n_U
+        self._sides = ((nearest_U, below_U), (1 / n_U - nearest_U, n_U - below_U))
+        self._sizes, self._size_U = np.unique(n_U, return_inverse=True)
+        self._offset_U = (np.cumsum(self._sizes + 1) - self._sizes - 1)[self._size_U]
+
+    def moments(self, tension: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of each kind of place: the sum of exp(-tension · distance), and the distance's mean and
+        variance."""
+        powers = np.arange(3)[:, None]
+        sums = []  # of (k/n)^power · exp(-tension · k/n) for less than 0, 1, ..., n steps of 1/n
+        for n in self._sizes.tolist():
+            step = np.arange(n) / n
+            sums.append(
+                np.pad(np.cumsum(step**powers * np.exp(-tension * step), axis=1), ((0, 0), (1, 0)))
+            )
+        table_3xS = np.concatenate(sums, axis=1)
+        total_3xU = np.zeros((3, len(self._offset_U)))
+        for nearest_U, number_U in self._sides:
+            own_3xU = table_3xS[:, self._offset_U + number_U] * np.exp(-tension * nearest_U)
+            total_3xU += (
+                own_3xU[0],
+                nearest_U * own_3xU[0] + own_3xU[1],
+                nearest_U**2 * own_3xU[0] + 2 * nearest_U * own_3xU[1] + own_3xU[2],
+            )
+        mean_U = total_3xU[1] / total_3xU[0]
+        return total_3xU[0], mean_U, total_3xU[2] / total_3xU[0] - mean_U**2
+
+    def fitted(self, links_U: np.ndarray, observed: float, tension: float) -> float:
+        """The tension under which so many links of each kind are expected to be as far from the
+        diagonal, in all, as was observed (by Newton's method)."""
+        for _ in range(NEWTON_STEPS):
+            _, mean_U, variance_U = self.moments(tension)
+            tension += (links_U @ mean_U - observed) / max(links_U @ variance_U, 1e-6)
+            tension = min(max(tension, LIMITS[0]), LIMITS[1])
+        return tension
 
 
-def _problem(
+@dataclasses.dataclass
+class _Chunk:
+    """The C candidate links of the T target words of some sentences, one word's after another's:
+    first that to no word, then those to each source word.
+
+    start_T, width_T: where those of a word begin, and how many there are. pair_C: which of the K
+    pairs of words that occur here it is; pair_K: their numbers in the whole text. distance_C: from
+    the diagonal, 0 for no word.
+    """
+
+    start_T: np.ndarray
+    width_T: np.ndarray
+    pair_C: np.ndarray
+    pair_K: np.ndarray
+    distance_C: np.ndarray
+
+    @classmethod
+    def of(cls, sources: list[np.ndarray], targets: list[np.ndarray]) -> "_Chunk":
+        """Of these sentences; pair_K has the pairs themselves, source << 32 | target."""
+        place_T, m_T, n_T = _places(sources, targets)
+        width_T = n_T + 1
+        start_T = np.cumsum(width_T) - width_T
+        text = np.concatenate([x for source in sources for x in (np.zeros(1, np.int64), source)])
+        begins_S = np.cumsum([0, *(len(source) + 1 for source in sources[:-1])])
+        begins_T = np.repeat(begins_S, [len(target) for target in targets])
+        j_C = np.arange(width_T.sum()) - np.repeat(start_T, width_T)
+        source_C = text[np.repeat(begins_T, width_T) + j_C]
+        pair_C, pair_K = pd.factorize(source_C << 32 | np.repeat(np.concatenate(targets), width_T))
+        distance_C = np.abs(np.repeat(place_T / m_T, width_T) - j_C / np.repeat(n_T, width_T))
+        distance_C[start_T] = 0.0
+        return cls(start_T, width_T, pair_C.astype(np.int32), pair_K, distance_C.astype(np.float32))
+
+    def _weights(self, probability_P, normalizer_T, tension: float) -> np.ndarray:
+        """How likely each candidate is, [C], up to a factor of each target word's own."""
+        weight_C = np.exp(-tension * self.distance_C, dtype=np.float64)
+        weight_C *= np.repeat((1 - NULL) / normalizer_T, self.width_T)
+        weight_C[self.start_T] = NULL
+        weight_C *= probability_P[self.pair_K][self.pair_C]
+        return weight_C
+
+    def expect(self, *model) -> tuple[np.ndarray, np.ndarray, float]:
+        """The expected count of each pair of words, [K], the links of each target word to a source
+        word, [T], and the sum of their distances."""
+        weight_C = self._weights(*model)
+        total_T = np.add.reduceat(weight_C, self.start_T)
+        links_T = 1 - weight_C[self.start_T] / total_T
+        weight_C /= np.repeat(total_T, self.width_T)
+        return np.bincount(self.pair_C, weight_C), links_T, float(weight_C @ self.distance_C)
+
+    def best(self, *model) -> np.ndarray:
+        """The first of the likeliest candidates of each target word: a source place or NO_WORD."""
+        weight_C = self._weights(*model)
+        is_best_C = weight_C == np.repeat(np.maximum.reduceat(weight_C, self.start_T), self.width_T)
+        best = np.flatnonzero(is_best_C)
+        return best[np.searchsorted(best, self.start_T)] - self.start_T + NO_WORD
+
+
+def _places(sources: list[np.ndarray], targets: list[np.ndarray]) -> np.ndarray:
+    """Of each target word: its place from 1, and how many target and source words there are."""
+    sizes_2xS = np.array([[len(x) for x in side] for side in (targets, sources)])
+    m_T, n_T = np.repeat(sizes_2xS, sizes_2xS[0], axis=1)
+    place_T = np.concatenate([np.arange(1, m + 1) for m in sizes_2xS[0].tolist()])
+    return np.stack([place_T, m_T, n_T])
+
+
+def _chunks(
     sources: list[np.ndarray], targets: list[np.ndarray]
-) -> tuple[list[tuple[np.ndarray, _Batch]], jax.Array]:
-    """Numbers the pairs of words, and puts sentences of about equal length together: which ones
-    each row of a batch is, and the batch; and the source word of each pair, 0 for no word."""
-    keys = [
-        np.append(0, source)[None, :] << 32 | target[:, None]
-        for source, target in zip(sources, targets, strict=True)
+) -> tuple[list[_Chunk], np.ndarray]:
+    """All sentences' candidates, and the source word of each pair of words, 0 for no word."""
+    sizes_S = [len(t) * (len(s) + 1) for s, t in zip(sources, targets, strict=True)]
+    number_S = np.cumsum(sizes_S) // CANDIDATES
+    ends = [0, *(np.flatnonzero(np.diff(number_S)) + 1).tolist(), len(sources)]
+    chunks = [
+        _Chunk.of(sources[start:stop], targets[start:stop])
+        for start, stop in itertools.pairwise(ends)
     ]
-    known, inverse = np.unique(np.concatenate([key.ravel() for key in keys]), return_inverse=True)
-    ends = np.cumsum([key.size for key in keys])
-    buckets: dict[tuple[int, int], list[int]] = {}
-    for number, key in enumerate(keys):
-        shape = _padded(key.shape[0]), _padded(key.shape[1])
-        buckets.setdefault(shape, []).append(number)
-    batches = []
-    for (m, n), members in sorted(buckets.items()):
-        rows = max(1, PLACES // (m * n))
-        for first in range(0, len(members), rows):
-            some = np.array(members[first : first + rows])
-            pair = np.full((rows, m, n), len(known), np.int32)
-            sizes = np.zeros((rows, 2), np.int32)
-            for row, number in enumerate(some.tolist()):
-                own = keys[number].shape
-                values = inverse[ends[number] - keys[number].size : ends[number]]
-                pair[row, : own[0], : own[1]] = values.reshape(own)
-                sizes[row] = own[0], own[1] - 1
-            batches.append((some, _Batch(jnp.asarray(pair), jnp.asarray(sizes))))
-    return batches, jnp.asarray((known >> 32).astype(np.int32))
-
-
-def _distances(batch: _Batch) -> tuple[jax.Array, jax.Array]:
-    """How far each source place is from the diagonal, [B, M, N], and whether it is one."""
-    m_Bx1, n_Bx1 = batch.sizes_Bx2[:, :1, None], batch.sizes_Bx2[:, 1:, None]
-    _, most, longest = batch.pair_BxMxN.shape
-    i_M, j_N = jnp.arange(most)[:, None], jnp.arange(longest)  # source places count from 1 here
-    distance = jnp.abs((i_M + 1) / jnp.maximum(m_Bx1, 1) - j_N / jnp.maximum(n_Bx1, 1))
-    is_place = (j_N > 0) & (j_N <= n_Bx1) & (i_M < m_Bx1)
-    return distance, is_place
-
-
-def _prior(distance, is_place, tension) -> jax.Array:
-    """The share of each source place among all, [B, M, N]."""
-    logits = jnp.where(is_place, -tension * distance, -jnp.inf)
-    weights = jnp.exp(logits - jnp.maximum(logits.max(axis=2, keepdims=True), -1e30))
-    return weights / jnp.maximum(weights.sum(axis=2, keepdims=True), 1e-30)
-
-
-def _shares(batch: _Batch, probability_P, tension) -> jax.Array:
-    """The posterior of every candidate link, [B, M, N], the first being that to no word."""
-    distance, is_place = _distances(batch)
-    prior = (1 - NULL) * _prior(distance, is_place, tension)
-    prior = prior.at[:, :, 0].set(NULL)
-    weight = prior * probability_P.at[batch.pair_BxMxN].get(mode="fill", fill_value=0.0)
-    return weight / jnp.maximum(weight.sum(axis=2, keepdims=True), 1e-30)
-
-
-@functools.partial(jax.jit, donate_argnums=(2,))
-def _expect(batch: _Batch, probability_P, counts_P, tension):
-    """Adds expected counts of pairs; the links of each target place, and their sum of distances."""
-    share = _shares(batch, probability_P, tension)
-    counts_P = counts_P.at[batch.pair_BxMxN].add(share, mode="drop")
-    distance, is_place = _distances(batch)
-    to_words = jnp.where(is_place, share, 0.0)
-    return counts_P, to_words.sum(axis=2), (to_words * distance).sum()
-
-
-@jax.jit
-def _maximize(counts_P, source_P, kinds_V):
-    """The translation probabilities that the expected counts give under a Dirichlet prior."""
-    total_V = jnp.zeros(len(kinds_V)).at[source_P].add(counts_P)
-    digamma = jax.scipy.special.digamma
-    below = digamma(total_V + ALPHA * kinds_V)
-    return jnp.exp(digamma(counts_P + ALPHA) - below[source_P])
-
-
-@jax.jit
-def _slope(batch: _Batch, links_BxM, tension):
-    """The distances that the prior expects for so many links, and its variance."""
-    distance, is_place = _distances(batch)
-    prior = _prior(distance, is_place, tension)
-    mean = (prior * distance).sum(axis=2)
-    variance = (prior * distance**2).sum(axis=2) - mean**2
-    return (links_BxM * mean).sum(), (links_BxM * variance).sum()
-
-
-def _best_tension(batches, links, observed: float, tension: float) -> float:
-    """The tension under which the prior expects the distances that were observed (Newton)."""
-    for _ in range(NEWTON_STEPS):
-        found = [_slope(batch, own, tension) for batch, own in zip(batches, links, strict=True)]
-        expected, variance = (sum(float(x[k]) for x in found) for k in (0, 1))
-        tension += (expected - observed) / max(variance, 1e-6)
-        tension = min(max(tension, LIMITS[0]), LIMITS[1])
-    return tension
+    number_of, pair_P = pd.factorize(np.concatenate([chunk.pair_K for chunk in chunks]))
+    parts = np.split(number_of, np.cumsum([len(chunk.pair_K) for chunk in chunks])[:-1])
+    for chunk, part in zip(chunks, parts, strict=True):
+        chunk.pair_K = part
+    return chunks, pair_P >> 32
 
 
 def directed(
     sources: list[np.ndarray], targets: list[np.ndarray], iterations: int
 ) -> list[np.ndarray]:
-    """For each target word the place of its source word, or NO_WORD."""
-    numbered_batches, source_P = _problem(sources, targets)
-    batches = [batch for _, batch in numbered_batches]
-    kinds_V = jnp.bincount(source_P)  # with how many target words each source word is paired
+    """For each target word the place of its source word, or NO_WORD.
+
+    Memory: 8 bytes for each pair of words of a pair of sentences, and some 40 for each kind of
+    pair.
+    """
+    chunks, source_P = _chunks(sources, targets)
+    ends = np.cumsum([len(chunk.start_T) for chunk in chunks])
+    prior = _Prior(*_places(sources, targets))
+    kinds_V = np.bincount(source_P)  # with how many target words each source word is paired
     # Before anything is known, a word is as likely a translation of one word as of another.
-    probability_P = jnp.ones(len(source_P))
-    tension = TENSION
-    for _ in range(iterations):
-        counts_P, links, observed = jnp.zeros(len(probability_P)), [], 0.0
-        for batch in batches:
-            counts_P, own, distance = _expect(batch, probability_P, counts_P, tension)
-            links.append(own)
-            observed += float(distance)
-        probability_P = _maximize(counts_P, source_P, kinds_V)
-        tension = _best_tension(batches, links, observed, tension)
-    found = [np.full(len(target), NO_WORD) for target in targets]
-    for numbers, batch in numbered_batches:
-        best = np.asarray(_shares(batch, probability_P, tension).argmax(axis=2)) - 1
-        for row, number in enumerate(numbers.tolist()):
-            found[number] = best[row, : len(targets[number])]
-    return found
+    probability_P, tension = np.ones(len(source_P)), TENSION
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # numpy's loops let other threads work
+
+        def in_all(function):
+            """What a function of a chunk and the model gives for every chunk."""
+            normalizer_T = prior.moments(tension)[0][prior.kind_T]
+            model = (
+                [probability_P] * len(chunks), np.split(normalizer_T, ends[:-1]),
+                [tension] * len(chunks),
+            )  # fmt: skip
+            return pool.map(function, chunks, *model)
+
+        for _ in range(iterations):
+            count_P, links, observed = np.zeros(len(source_P)), [], 0.0
+            for chunk, (count_K, links_T, distance) in zip(
+                chunks, in_all(_Chunk.expect), strict=True
+            ):
+                count_P[chunk.pair_K] += count_K
+                links.append(links_T)
+                observed += distance
+            below_V = digamma(np.bincount(source_P, count_P) + ALPHA * kinds_V)
+            probability_P = np.exp(digamma(count_P + ALPHA) - below_V[source_P])
+            links_U = np.bincount(prior.kind_T, np.concatenate(links))
+            tension = prior.fitted(links_U, observed, tension)
+        found_T = np.concatenate(list(in_all(_Chunk.best)))
+    return np.split(found_T, np.cumsum([len(target) for target in targets])[:-1])
 
 
 def symmetrize(forward: Links, backward: Links) -> Links:
