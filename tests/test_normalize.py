@@ -4,9 +4,11 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 import sacremoses
 
+from xling_jax.corpora import moses
 from xling_jax.corpora.normalize import Normalization, Normalizer, rules_for, segment_chinese
 
 
@@ -50,19 +52,44 @@ def test_chinese_segmentation_is_silent_and_leaves_no_file(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("language", ["en", "fr", "ru", "hi", "tr"])
-def test_words_are_those_of_sacremoses_itself(language):
+@pytest.mark.parametrize("language", ["en", "fr", "de", "cs", "ru", "hi", "tr", "zh"])
+def test_what_comes_out_is_that_of_sacremoses_itself(language):
+    """Rules are skipped where they find nothing; in sentences, and in marks at random."""
+    whole = sacremoses.MosesPunctNormalizer(
+        lang=language, pre_replace_unicode_punct=True, post_remove_control_chars=True
+    )
+    words = sacremoses.MosesTokenizer(lang=language)
+    letters, small = frozenset(words.IsAlpha), frozenset(words.IsLower)
+    words.isanyalpha = lambda word: not letters.isdisjoint(word)  # the same, in less time
+    words.islower = small.issuperset
+    punctuation, tokenize = moses.punctuation(language), moses.tokenizer(language)
     sentences = [
-        "The U.S. and a.b.c. said No. 5 is e.g. here. Then etc. and so on.",
-        "M. Dupont, p. ex., n'a que 5 000 €. Rien...",
-        "и т.д. стр. 5. Да. нет.",
+        "Mr. Smith, of St. Louis, paid $1,000.50 (e.g. in the U.S.); the dogs' food isn't...",
+        "No. 5 is a number. No. Nos. vs. al. are not.",
+        "L'homme d'aujourd'hui (l'un) « dit » : «\u00a0non\u00a0» ; p. ex. Rien...",
+        "5\u00a0% à 3\u00a0000,5 nº\u00a07.",
         "वह घर है। 1.5 कि.मी. दूर.",
+        'Der 3. Mai, z. B. um 7 Uhr; d.h. „bald“. Er sagte: "Nein," und ging.',
+        "Он сказал: «да», и т. д. — в 1990 г.",
+        "他说：“好。”（《圣经》）１，０００％，3.5。",
     ]
-    own = Normalizer(language, Normalization(punctuation=False))
-    moses = sacremoses.MosesTokenizer(lang=language)
+    random = np.random.default_rng(0)
+    alphabet = list(" " * 40 + "aBé1९ß" * 8 + ".,'\"" * 5 + ";:()?!%-–—«»‘’“”„…`´、。，（）％１")
+    alphabet += list("\u00a0\u2028\t\u200b|<>&@/º{}[]")
+    sentences += ["".join(random.choice(alphabet, 30)) for _ in range(1500)]
     for sentence in sentences:
-        expected = moses.tokenize(sentence, return_str=True, escape=False)
-        assert own(sentence) == " ".join(expected.split())
+        expected = whole.normalize(sentence)
+        assert punctuation(sentence) == expected
+        assert tokenize(expected) == words.tokenize(expected, return_str=True, escape=False)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "needed"),
+    [("\\) ([.!:?;,])", ") "), ("(\\d) %", " %"), ('(\\.+)"(\\s*[^<])', '"'), ("。\\s*", "。"),
+     ("ab?c", "c"), ("nº\xa0", "nº\xa0"), ("a+bc", "bc"), (r"[ab]\s", "")],
+)  # fmt: skip
+def test_a_rule_needs_its_plain_characters(pattern, needed):
+    assert moses.needed(pattern) == needed
 
 
 def test_characters_are_composed_and_invisible_ones_removed():

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from importlib import metadata
 from typing import Any, Literal
 
-from xling_jax.corpora import text
+from xling_jax.corpora import moses, text
 
 CHINESE = "zh"
 
@@ -50,9 +50,9 @@ class Normalizer:
             self._steps.append(lambda line: " ".join(segment_chinese(line)))
             libraries.append("jieba")
         if normalization.punctuation:
-            self._steps.append(_moses_punctuation(rules))
+            self._steps.append(moses.punctuation(rules))
         if tokenize:
-            self._steps.append(_moses_tokenizer(rules))
+            self._steps.append(moses.tokenizer(rules))
         if self._steps:
             libraries.append("sacremoses")
         versions = [f"{name} {metadata.version(name)}" for name in libraries]
@@ -83,7 +83,7 @@ def segment_chinese(line: str) -> list[str]:
 
 @functools.cache
 def _chinese_words() -> Any:
-    # Imported late, here and below: most runs normalise nothing.
+    # Imported late: most runs normalise nothing.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import jieba
@@ -94,22 +94,3 @@ def _chinese_words() -> Any:
     words.FREQ, words.total = words.gen_pfdict(words.get_dict_file())
     words.initialized = True
     return words
-
-
-def _moses_punctuation(rules: str) -> Callable[[str], str]:
-    import sacremoses
-
-    return sacremoses.MosesPunctNormalizer(
-        lang=rules, pre_replace_unicode_punct=True, post_remove_control_chars=True
-    ).normalize
-
-
-def _moses_tokenizer(rules: str) -> Callable[[str], str]:
-    import sacremoses
-
-    moses = sacremoses.MosesTokenizer(lang=rules)
-    # These two make a set of thousands of characters at every full stop, to look up a word.
-    letters, small = frozenset(moses.IsAlpha), frozenset(moses.IsLower)
-    moses.isanyalpha = lambda word: not letters.isdisjoint(word)
-    moses.islower = small.issuperset
-    return functools.partial(moses.tokenize, return_str=True, escape=False)

@@ -1,0 +1,130 @@
+"""Moses' rules for punctuation and words, by sacremoses, each where it can find something.
+
+sacremoses applies some hundred rules to every sentence, of which few have anything to do. A rule
+is skipped here where the text lacks what it needs; what comes out is what sacremoses gives.
+"""
+
+import functools
+import re
+from collections.abc import Callable
+
+# sacremoses is imported where it is used: most runs normalise nothing.
+
+# An element of a rule: a set, class, group or anchor, or a plain character; how often it comes.
+_ELEMENT = re.compile(
+    r"(?:\[[^]]*\]|\\[a-zA-Z]|[()^$.|]|\\?(?P<plain>.))(?P<times>[*+?]?)", re.DOTALL
+)
+_MOST_PAIRS = 2**16  # of words about a full stop that are remembered
+_ODD_COMMA = re.compile(r",(?:(?<![a-zA-Z ],)|[^a-zA-Z ])")
+_TIGHT_COMMA = re.compile(r",(?:(?<! ,)|[^ ])")
+_FULL_STOP = re.compile(r"(?<=[^ ])\.(?= |$)")
+
+
+def punctuation(language: str) -> Callable[[str], str]:
+    """What `MosesPunctNormalizer` does, marks of other scripts and invisible ones included."""
+    import sacremoses
+
+    moses = sacremoses.MosesPunctNormalizer(lang=language)
+    rules = [
+        (needed(pattern) if (pattern, new) != (" +", " ") else "  ", re.compile(pattern).sub, new)
+        for pattern, new in [*moses.REPLACE_UNICODE_PUNCTUATION, *moses.substitutions]
+    ]
+
+    def normalize(text: str) -> str:
+        for what, replace, new in rules:
+            if what in text:
+                text = replace(new, text)
+        # What can be printed is not of Unicode's category C.
+        return (text if text.isprintable() else moses.remove_control_chars(text)).strip()
+
+    return normalize
+
+
+def tokenizer(language: str) -> Callable[[str], str]:
+    """What `MosesTokenizer` does, without escapes: words and punctuation apart."""
+    import sacremoses
+
+    moses = sacremoses.MosesTokenizer(lang=language)
+    apart = _Apart(moses.PAD_NOT_ISALNUM[0])
+    moses.PAD_NOT_ISALNUM = _Rule(lambda _, text: text.translate(apart)), ""
+    # The text is stripped after both of its uses.
+    moses.DEDUPLICATE_SPACE = _Rule(lambda _, text: " ".join(text.split())), " "
+    # Commas stay where numbers are on both sides, or something unusual is.
+    comma, new = moses.COMMA_SEPARATE_1
+    moses.COMMA_SEPARATE_1 = (
+        _Rule(
+            lambda x, text: (
+                comma.sub(x, text) if _ODD_COMMA.search(text) else text.replace(",", " , ")
+            )
+        ),
+        new,
+    )
+    for name in ("COMMA_SEPARATE_2", "COMMA_SEPARATE_3"):
+        setattr(moses, name, _where(_TIGHT_COMMA.search, *getattr(moses, name)))
+    quote = re.compile("'").search
+    for name in ("ENGLISH_SPECIFIC_APOSTROPHE", "FR_IT_SPECIFIC_APOSTROPHE"):
+        setattr(moses, name, [_where(quote, *rule) for rule in getattr(moses, name)])
+    for name in ("NON_SPECIFIC_APOSTROPHE", "TRAILING_DOT_APOSTROPHE"):
+        setattr(moses, name, _where(quote, *getattr(moses, name)))
+    dots, marks = moses.replace_multidots, moses.restore_multidots
+    moses.replace_multidots = lambda text: dots(text) if ".." in text else text
+    moses.restore_multidots = lambda text: marks(text) if "DOTMULTI" in text else text
+    # These two make a set of thousands of characters at every full stop, to look up a word.
+    letters, small = frozenset(moses.IsAlpha), frozenset(moses.IsLower)
+    moses.isanyalpha = lambda word: not letters.isdisjoint(word)
+    moses.islower = small.issuperset
+    of_pair = functools.lru_cache(_MOST_PAIRS)(moses.handles_nonbreaking_prefixes)
+
+    def full_stops(text: str) -> str:
+        """A full stop stays with its word, or not, by the word and the next one alone."""
+        text, done = " ".join(text.split()), 0
+        parts: list[str] = []
+        for match in _FULL_STOP.finditer(text):
+            stop = match.start()
+            start, end = text.rfind(" ", 0, stop) + 1, text.find(" ", stop + 2)
+            of_two = of_pair(text[start : end if end > 0 else len(text)])
+            if of_two.startswith(" ", stop - start):
+                parts += text[done:stop], " "
+                done = stop
+        return "".join([*parts, text[done:]])
+
+    moses.handles_nonbreaking_prefixes = full_stops
+    return functools.partial(moses.tokenize, return_str=True, escape=False)
+
+
+class _Apart(dict[int, str]):
+    """Each character that a pattern matches, with blanks around it."""
+
+    def __init__(self, pattern: re.Pattern[str]):
+        self._pattern = pattern
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        self[code] = found = f" {character} " if self._pattern.match(character) else character
+        return found
+
+
+class _Rule:
+    """What stands for a compiled pattern in sacremoses' tables."""
+
+    def __init__(self, sub: Callable[[str, str], str]):
+        self.sub = sub
+
+
+def _where(
+    applies: Callable[[str], object], pattern: re.Pattern[str], new: str
+) -> tuple[_Rule, str]:
+    """A rule that is applied to some text only."""
+    return _Rule(lambda x, text: pattern.sub(x, text) if applies(text) else text), new
+
+
+def needed(pattern: str) -> str:
+    """What is in every text that a rule matches: its longest run of plain characters."""
+    runs = [""]
+    for element in _ELEMENT.finditer(pattern):
+        plain, times = element["plain"], element["times"]
+        if plain and times not in ("*", "?"):
+            runs[-1] += plain
+        if not plain or times:
+            runs.append("")
+    return max(reversed(runs), key=len)
