@@ -21,7 +21,7 @@ from collections.abc import Callable
 import numpy as np
 
 NEIGHBOURS = 10
-SECONDS = 1.0  # of calls
+SECONDS = 1.0  # for which a contestant is called at least
 ROWS = 1000  # of a block of the numpy formula, whose matrix would not fit otherwise
 
 

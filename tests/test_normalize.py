@@ -86,7 +86,8 @@ def test_what_comes_out_is_that_of_sacremoses_itself(language):
 @pytest.mark.parametrize(
     ("pattern", "needed"),
     [("\\) ([.!:?;,])", ") "), ("(\\d) %", " %"), ('(\\.+)"(\\s*[^<])', '"'), ("。\\s*", "。"),
-     ("ab?c", "c"), ("nº\xa0", "nº\xa0"), ("a+bc", "bc"), (r"[ab]\s", "")],
+     ("ab?c", "c"), ("nº\xa0", "nº\xa0"), ("a+bc", "bc"), (r"[ab]\s", ""),
+     ("a|bc", ""), ("x(ab)?", ""), ("(?i)a", ""), ("a{0,2}b", "")],
 )  # fmt: skip
 def test_a_rule_needs_its_plain_characters(pattern, needed):
     assert moses.needed(pattern) == needed

@@ -77,6 +77,24 @@ def test_the_stream_is_every_sentence_and_a_sep(encoding, source, tmp_path):
     assert TokenFiles.open_unchanged(files.folder)
 
 
+@pytest.mark.parametrize("model_type", ["bpe", "unigram"])
+def test_words_are_cut_as_in_their_sentences(model_type, monkeypatch):
+    """Also where nothing is remembered, characters are unknown, or text has the mark of a blank."""
+    lines = [line for line in TEXT if line]
+    vocabulary = pieces.train(lines, 150, model_type=model_type)
+    assert vocabulary.cuts_words_alone == (model_type == "bpe")
+    given = [*lines, "☃ [MASK] <unk> ☃☃", "[SEP]", "☃", "le " * 3 + "e" * 40]
+    known: dict[str, bytes] = {}
+    for most in (10_000, 0):
+        monkeypatch.setattr(preparation, "_MOST_WORDS", most)
+        for batch in (given, [*given, "a▁b ▁ ▁c"], given[:3]):
+            ids, lengths = preparation._encode(batch, vocabulary, known)
+            encoded = vocabulary.encode(batch)
+            np.testing.assert_array_equal(ids, np.concatenate(encoded))
+            assert lengths == list(map(len, encoded))
+            assert max(map(len, known), default=0) <= 32
+
+
 def test_any_number_of_processes_makes_the_same_files(encoding, source, tmp_path):
     several = [source, sources.Lines("memory", tuple(TEXT[:50])), source]
     made = [

@@ -129,6 +129,27 @@ def test_a_share_of_all_similarities_may_be_chosen_alike_in_both_directions():
     np.testing.assert_array_equal(blocked, some)
 
 
+def test_blocks_and_groups_give_the_nearest_of_all():
+    random = np.random.default_rng(0)
+    normal = [unit_length(jnp.asarray(random.normal(size=(n, 20)))) for n in (1300, 519)]
+    pairs, best = vecmap.induce(*normal, jax.random.key(0), 1.0, block=77)
+    (_, forward), (_, backward) = top_k(*normal), top_k(*normal[::-1])
+    np.testing.assert_array_equal(pairs[:1300], np.stack([np.arange(1300), forward[:, 0]], axis=1))
+    np.testing.assert_array_equal(pairs[1300:], np.stack([backward[:, 0], np.arange(519)], axis=1))
+    cosine = np.asarray(normal[0] @ normal[1].T)
+    assert best == pytest.approx((cosine.max(1).mean() + cosine.max(0).mean()) / 2, abs=1e-6)
+
+
+def test_without_chance_learning_ends_when_the_dictionary_stands_still(monkeypatch):
+    source, target, _ = two_views(0)
+    steps, improve = [], vecmap.improve
+    monkeypatch.setattr(vecmap, "improve", lambda *a: steps.append(a[-1]) or improve(*a))
+    monkeypatch.setattr(vecmap, "FIRST_KEEP", 0.6)
+    monkeypatch.setattr(vecmap, "PATIENCE", 20)
+    map_unsupervised(source, target)
+    assert steps[0] == 0.6 and 2 <= steps.count(1.0) < 20
+
+
 def test_each_direction_leaves_out_pairs_of_its_own():
     words = unit_length(jnp.asarray(np.random.default_rng(0).normal(size=(2000, 64))))
     pairs, _ = vecmap.induce(words, words, jax.random.key(0), 0.3)

@@ -31,6 +31,7 @@ from xling_jax.vocabulary.pieces import SEP, UNK, Pieces
 CHUNK_BYTES = 2**24
 FORMAT = 1  # of the files; a new one makes all anew
 _BATCH = 1000  # sentences encoded at once
+_MOST_WORDS, _LONGEST_WORD = 2**17, 32  # whose pieces are remembered, some 30 MB; characters
 _SAY_SECONDS = 30
 
 
@@ -82,25 +83,49 @@ class Job:
 
 
 def make_shard(job: Job) -> Shard:
-    """Writes the shard of a job; memory holds some sentences and no more than a line of text."""
+    """Writes the shard of a job; memory holds some sentences, no more than a line of text, and the
+    words that are remembered."""
     encoding = job.encoding
     sentences = itertools.islice(encoding.sentences(sources.lines(job.chunk)), job.limit)
     counts = {"sentences": 0, "words": 0, "unknown": 0}
     digest = hashlib.sha256()
+    known: dict[str, bytes] = {}
 
     def tokens() -> Iterator[np.ndarray]:
         while batch := list(itertools.islice(sentences, _BATCH)):
-            # The pool has a process for every core.
-            encoded = encoding.pieces.encode(batch, threads=1)
-            pieces = np.concatenate(encoded)
+            pieces, lengths = _encode(batch, encoding.pieces, known)
             digest.update("\n".join([""] * (counts["sentences"] > 0) + batch).encode())
             counts["sentences"] += len(batch)
             counts["words"] += sum(sentence.count(" ") + 1 for sentence in batch)
             counts["unknown"] += int(np.count_nonzero(pieces == UNK))
             stream = pieces if encoding.ids is None else encoding.ids[pieces]
-            yield np.insert(stream, np.cumsum([len(ids) for ids in encoded]), SEP)
+            yield np.insert(stream, np.cumsum(lengths), SEP)
 
     return token_files.write_shard(job.path, tokens(), encoding.dtype, digest, counts)
+
+
+def _encode(
+    sentences: list[str], pieces: Pieces, known: dict[str, bytes]
+) -> tuple[np.ndarray, list[int]]:
+    """The ids of sentences, one after the other, and how many each has, as `Pieces.encode` gives
+    them. Words that come again are looked up in `known`, if that is the same."""
+    # The pool has a process for every core.
+    encode = functools.partial(pieces.encode, threads=1)
+    if not pieces.cuts_words_alone or any("▁" in sentence for sentence in sentences):
+        encoded = encode(sentences)
+        return np.concatenate(encoded), list(map(len, encoded))
+    if len(known) > _MOST_WORDS:
+        known.clear()
+    split = [sentence.split(" ") for sentence in sentences]
+    new = list({word for words in split for word in words}.difference(known))
+    own = {word: ids.tobytes() for word, ids in zip(new, encode(new), strict=True)}
+    known |= own
+    words_ids = [[known[word] for word in words] for words in split]
+    for word in own:
+        if len(word) > _LONGEST_WORD:
+            del known[word]
+    flat = np.frombuffer(b"".join(itertools.chain.from_iterable(words_ids)), np.int32)
+    return flat, [sum(map(len, words)) // flat.itemsize for words in words_ids]
 
 
 def prepare(
@@ -118,7 +143,8 @@ def prepare(
     They lie in a folder of their own below `folder`, named by everything that decides them. A run
     that was stopped goes on where it was; one process at a time may prepare a language. The
     files are the same whatever the number of processes. Memory holds, in each process, about the
-    vocabulary, the dictionaries of normalisation, and some thousand sentences.
+    vocabulary, the dictionaries of normalisation, the pieces of frequent words, and some thousand
+    sentences.
 
     Args:
       given: the text, one source after the other.

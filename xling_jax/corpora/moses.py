@@ -14,7 +14,7 @@ from collections.abc import Callable
 _ELEMENT = re.compile(
     r"(?:\[[^]]*\]|\\[a-zA-Z]|[()^$.|]|\\?(?P<plain>.))(?P<times>[*+?]?)", re.DOTALL
 )
-_MOST_PAIRS = 2**16  # of words about a full stop that are remembered
+_MOST_PAIRS = 2**15  # of a word before a full stop and the next letter that are remembered
 _ODD_COMMA = re.compile(r",(?:(?<![a-zA-Z ],)|[^a-zA-Z ])")
 _TIGHT_COMMA = re.compile(r",(?:(?<! ,)|[^ ])")
 _FULL_STOP = re.compile(r"(?<=[^ ])\.(?= |$)")
@@ -45,23 +45,16 @@ def tokenizer(language: str) -> Callable[[str], str]:
     import sacremoses
 
     moses = sacremoses.MosesTokenizer(lang=language)
-    apart = _Apart(moses.PAD_NOT_ISALNUM[0])
-    moses.PAD_NOT_ISALNUM = _Rule(lambda _, text: text.translate(apart)), ""
+    apart = _Spaced(moses.PAD_NOT_ISALNUM[0])
+    moses.PAD_NOT_ISALNUM = _PatternLike(lambda _, text: text.translate(apart)), ""
     # The text is stripped after both of its uses.
-    moses.DEDUPLICATE_SPACE = _Rule(lambda _, text: " ".join(text.split())), " "
-    # Commas stay where numbers are on both sides, or something unusual is.
-    comma, new = moses.COMMA_SEPARATE_1
-    moses.COMMA_SEPARATE_1 = (
-        _Rule(
-            lambda x, text: (
-                comma.sub(x, text) if _ODD_COMMA.search(text) else text.replace(",", " , ")
-            )
-        ),
-        new,
-    )
+    moses.DEDUPLICATE_SPACE = _PatternLike(lambda _, text: " ".join(text.split())), " "
+    # Commas stay in numbers; between letters all are put apart.
+    odd, tight, quote = _ODD_COMMA.search, _TIGHT_COMMA.search, re.compile("'").search
+    pattern, new = moses.COMMA_SEPARATE_1
+    moses.COMMA_SEPARATE_1 = _where(odd, pattern, new, lambda text: text.replace(",", " , "))
     for name in ("COMMA_SEPARATE_2", "COMMA_SEPARATE_3"):
-        setattr(moses, name, _where(_TIGHT_COMMA.search, *getattr(moses, name)))
-    quote = re.compile("'").search
+        setattr(moses, name, _where(tight, *getattr(moses, name)))
     for name in ("ENGLISH_SPECIFIC_APOSTROPHE", "FR_IT_SPECIFIC_APOSTROPHE"):
         setattr(moses, name, [_where(quote, *rule) for rule in getattr(moses, name)])
     for name in ("NON_SPECIFIC_APOSTROPHE", "TRAILING_DOT_APOSTROPHE"):
@@ -76,13 +69,13 @@ def tokenizer(language: str) -> Callable[[str], str]:
     of_pair = functools.lru_cache(_MOST_PAIRS)(moses.handles_nonbreaking_prefixes)
 
     def full_stops(text: str) -> str:
-        """A full stop stays with its word, or not, by the word and the next one alone."""
+        """A full stop stays with its word, or not, by the word and what the next begins with."""
         text, done = " ".join(text.split()), 0
         parts: list[str] = []
         for match in _FULL_STOP.finditer(text):
             stop = match.start()
-            start, end = text.rfind(" ", 0, stop) + 1, text.find(" ", stop + 2)
-            of_two = of_pair(text[start : end if end > 0 else len(text)])
+            start = text.rfind(" ", 0, stop) + 1
+            of_two = of_pair(text[start : stop + 3])
             if of_two.startswith(" ", stop - start):
                 parts += text[done:stop], " "
                 done = stop
@@ -92,7 +85,7 @@ def tokenizer(language: str) -> Callable[[str], str]:
     return functools.partial(moses.tokenize, return_str=True, escape=False)
 
 
-class _Apart(dict[int, str]):
+class _Spaced(dict[int, str]):
     """Each character that a pattern matches, with blanks around it."""
 
     def __init__(self, pattern: re.Pattern[str]):
@@ -104,7 +97,7 @@ class _Apart(dict[int, str]):
         return found
 
 
-class _Rule:
+class _PatternLike:
     """What stands for a compiled pattern in sacremoses' tables."""
 
     def __init__(self, sub: Callable[[str, str], str]):
@@ -112,14 +105,22 @@ class _Rule:
 
 
 def _where(
-    applies: Callable[[str], object], pattern: re.Pattern[str], new: str
-) -> tuple[_Rule, str]:
+    applies: Callable[[str], object],
+    pattern: re.Pattern[str],
+    new: str,
+    otherwise: Callable[[str], str] = lambda text: text,
+) -> tuple[_PatternLike, str]:
     """A rule that is applied to some text only."""
-    return _Rule(lambda x, text: pattern.sub(x, text) if applies(text) else text), new
+    return _PatternLike(
+        lambda x, text: pattern.sub(x, text) if applies(text) else otherwise(text)
+    ), new
 
 
 def needed(pattern: str) -> str:
-    """What is in every text that a rule matches: its longest run of plain characters."""
+    """What is in every text that a rule matches: its longest run of plain characters; nothing of a
+    rule that has more than sets, groups that come once, and counts of one element."""
+    if re.search(r"\||\)[*?{]|\(\?|[{}]|\\[xuUN]", pattern):
+        return ""
     runs = [""]
     for element in _ELEMENT.finditer(pattern):
         plain, times = element["plain"], element["times"]

@@ -40,7 +40,8 @@ def top_k(
 
     Returns:
       float32 [n, k], the CSLS, highest first, and int32 [n, k], the keys' row numbers. Of equal
-        ones the lower number comes first. The cosine with a zero row is 0.
+        ones the lower number comes first (those of equal keys may differ in their last bit). The
+        cosine with a zero row is 0.
     """
     sources = queries if sources is None else sources
     query_NxD, key_MxD, source_SxD = points(
@@ -67,8 +68,7 @@ def _top_k(
         best_BxK, key_BxK = highest(score, k)
         return best_BxK - density_Bx1, key_BxK
 
-    scores, indices = map_blocks(best, query_NxD, block)
-    return scores, indices
+    return map_blocks(best, query_NxD, block)
 
 
 def counterpart_ranks(

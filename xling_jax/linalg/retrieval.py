@@ -61,10 +61,12 @@ class Grouped(NamedTuple):
 
 
 def grouped(keys_M: jax.Array) -> Grouped:
-    """Rows [m, ...] by groups, about ten times as many as one has keys."""
+    """Rows [m, ...] by groups, about ten times as many groups as a group has keys."""
     m, *others = keys_M.shape
-    width = 2 ** round(math.log2(m / 10) / 2) if m >= FEWEST_GROUPED else 1
-    number = m // width if m >= FEWEST_GROUPED else 0
+    width, number = 1, 0
+    if m >= FEWEST_GROUPED:
+        width = 2 ** round(math.log2(m / 10) / 2)
+        number = m // width
     whole = keys_M[: number * width].reshape(number, width, *others)
     return Grouped(whole.swapaxes(0, 1), keys_M[number * width :])
 
@@ -76,7 +78,8 @@ def ungrouped(keys: Grouped) -> jax.Array:
 
 
 def highest(scores: Grouped, k: int) -> tuple[jax.Array, jax.Array]:
-    """`jax.lax.top_k` of scores of queries, [B, m] by groups, several times as fast on a CPU."""
+    """`jax.lax.top_k` of scores of queries, [B, m] by groups, several times as fast on a CPU where
+    k is small. None may be NaN."""
     score_BxWxG, score_BxR = scores
     batch, width, number = score_BxWxG.shape
     kept = min(k, number)
@@ -119,7 +122,8 @@ def top_k(
 
     Returns:
       float32 [n, k], the cosines, highest first, and int32 [n, k], the keys' row numbers. Of equal
-      ones the lower number comes first. The cosine with a zero row is 0.
+      ones the lower number comes first (cosines of equal keys may differ in their last bit). The
+      cosine with a zero row is 0.
 
     Raises:
       ValueError: the two are no matrices of points of one space, or not finite; or there are no k

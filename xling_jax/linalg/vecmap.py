@@ -139,7 +139,8 @@ def induce(
     for it alone. (§3.3 sets the others to 0; here they are no candidates, also where all that is
     left is below 0. Where chance leaves a word nothing, all are candidates.)
 
-    Takes n and m points of unit length, and compares `block` rows of x with all of y at a time.
+    Takes n and m points of unit length, and compares `block` rows of x with all of y at a time. The
+    share is `FIRST_KEEP` or more: of 512 points it always leaves some.
 
     Returns int32 [n + m, 2], the row numbers (i, j): the nearest y of every x, then the nearest x
     of every y. And the mean cosine of all points with their nearest, over both directions and with
@@ -171,7 +172,7 @@ def induce(
 
         def kept(way, score, chance):
             is_kept = like(chance_Bx2[:, way], chance) * chance >= left_out
-            if is_few[way]:  # more always leave some
+            if is_few[way]:
                 is_kept |= ~is_kept.any(1 - way, keepdims=True)
             return jnp.where(is_kept, score, -jnp.inf)
 

@@ -55,8 +55,8 @@ class _Prior:
         below_U = np.floor(diagonal_U).astype(np.int64)
         nearest_U = (diagonal_U - below_U) / n_U
         self._sides = ((nearest_U, below_U), (1 / n_U - nearest_U, n_U - below_U))
-        self._sizes, self._size_U = np.unique(n_U, return_inverse=True)
-        self._offset_U = (np.cumsum(self._sizes + 1) - self._sizes - 1)[self._size_U]
+        self._sizes, size_U = np.unique(n_U, return_inverse=True)
+        self._offset_U = (np.cumsum(self._sizes + 1) - self._sizes - 1)[size_U]
 
     def moments(self, tension: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Of each kind of place: the sum of exp(-tension · distance), and the distance's mean and
@@ -176,11 +176,13 @@ def _chunks(
 def directed(
     sources: list[np.ndarray], targets: list[np.ndarray], iterations: int
 ) -> list[np.ndarray]:
-    """For each target word the place of its source word, or NO_WORD.
+    """For each target word the place of its source word, or NO_WORD. All sentences have words.
 
-    Memory: 8 bytes for each pair of words of a pair of sentences, and some 40 for each kind of
-    pair.
+    Memory: 8 bytes for each candidate link, 8 for each kind of pair of words in each chunk, some
+    40 for each kind in all, and some arrays of a chunk for each thread.
     """
+    if not all(map(len, [*sources, *targets])):
+        raise ValueError("a sentence has no words: leave its pair out")
     chunks, source_P = _chunks(sources, targets)
     ends = np.cumsum([len(chunk.start_T) for chunk in chunks])
     prior = _Prior(*_places(sources, targets))

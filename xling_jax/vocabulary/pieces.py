@@ -55,11 +55,23 @@ class Pieces:
         """What decides between pieces, of every piece."""
         return [self._processor.get_score(i) for i in range(self.size)]
 
-    @property
+    @functools.cached_property
     def is_bpe(self) -> bool:
         """Whether these are byte pairs, whose scores count down from 0; or a unigram model."""
         own = self.scores[len(SPECIAL_TOKENS) :]
         return own == [-float(number) for number in range(len(own))]
+
+    @functools.cached_property
+    def cuts_words_alone(self) -> bool:
+        """Whether the pieces of a sentence are those of its words (between blanks), one by one.
+
+        So it is with byte pairs as `train` makes them. A unigram model weighs a sentence as a
+        whole: of two ways that are about equally likely the words before may decide. Text that has
+        "▁" is cut as if that were a blank.
+        """
+        crosses_blank = any("▁" in name[1:] for name in self.names)
+        whole, first, second = (ids.tolist() for ids in self.encode(["a b", "a", "b"]))
+        return self.is_bpe and not crosses_blank and whole == first + second
 
     def encode(self, sentences: Sequence[str], threads: int | None = None) -> list[np.ndarray]:
         """Returns the int32 ids of each sentence, [pieces], with no special tokens added.
@@ -106,6 +118,7 @@ def sample(lines: Iterable[str], number: int = 2_000_000, seed: int = 0) -> list
 def train(
     sentences: Sequence[str],
     size: int,
+    *,
     cache: str | os.PathLike[str] | None = None,
     model_type: ModelType = "bpe",
 ) -> Pieces:

@@ -197,7 +197,9 @@ class Preparer:
 
         def train(field: str, sentences: list[str]) -> Pieces:
             with errors.in_field(f"vocabulary.{field}"):
-                return pieces.train(sentences, section[field], folder, section.model_type)
+                return pieces.train(
+                    sentences, section[field], cache=folder, model_type=section.model_type
+                )
 
         texts = map(row.text_of, row.languages)
         samples = [self._sample(text, self._is_other(row, text)) for text in texts]

@@ -86,7 +86,9 @@ def _prepare(config: ConfigDict, texts: Sequence[corpora.Text], cache: Path) -> 
     """Trains the vocabulary and encodes both texts; the second language shifts the ids."""
     section, languages = config.vocabulary, tuple(config.corpora.languages)
     with errors.in_field("vocabulary.size, vocabulary.model_type"):
-        own = pieces.train(texts[0].sentences, section.size, cache, section.model_type)
+        own = pieces.train(
+            texts[0].sentences, section.size, cache=cache, model_type=section.model_type
+        )
     vocabulary = ShiftedVocabulary(languages, (own,) * len(languages), is_fake=True)
 
     def stored(ids: Sequence[np.ndarray], first: int = SPECIALS) -> TokenStore:

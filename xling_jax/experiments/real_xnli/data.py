@@ -90,7 +90,9 @@ def prepare(config: ConfigDict, texts: Texts, cache: Path) -> Data:
         written = {purpose: sentences(config, texts, name, purpose) for purpose in PURPOSES}
         drawn = pieces.sample(written["train"], section.sentences)
         with errors.in_field(f"vocabulary.size, corpora.{name}"):
-            every.append(pieces.train(drawn, section.size, cache, section.model_type))
+            every.append(
+                pieces.train(drawn, section.size, cache=cache, model_type=section.model_type)
+            )
         for purpose, lines in written.items():
             ids[purpose].append(every[-1].encode(lines))
     vocabulary = ShiftedVocabulary(languages, tuple(every))

@@ -50,8 +50,9 @@ class Experiment:
 
     def _pretrainings(self) -> Iterator[dict[str, Any]]:
         """What the runs computed that the models are of, wherever they lie."""
-        for pair, run in ((pair, run) for pair, run in self._config.runs.items() if run):
-            found = results.read_config(Path(run).expanduser() / results.CONFIG).get("config")
+        for pair, run in self._config.runs.items():
+            where = Path(run).expanduser() / results.CONFIG
+            found = results.read_config(where).get("config") if run else None
             if isinstance(found, dict):
                 digest = store.fingerprint(found, (), {})
                 yield {"source": pair, "language": "", "field": "runs", "sha256": digest}

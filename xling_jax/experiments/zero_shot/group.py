@@ -82,6 +82,8 @@ class Group(group.Group[TaskProgram]):
         among = _sharing(job.task, batch, len(chosen), config.devices.replica_axis_at_most)
         folder = checkpoints_of(run.workdir, [(replica.row, seed) for replica in replicas])
         super().__init__(config, run, replicas, folder, among)
+        # Where the models of each replica are kept.
+        self._kept_in = [models_of(run.workdir, each.row, each.seed) for each in replicas]
         if config.keep_models:
             for kept in self._kept_in:
                 best.read(kept, replicas[0].identity)  # another experiment's is refused before all
@@ -184,11 +186,6 @@ class Group(group.Group[TaskProgram]):
             return found
 
         return evaluate
-
-    @property
-    def _kept_in(self) -> list[Path]:
-        """Where the models of each replica are kept."""
-        return [models_of(self._run.workdir, each.row, each.seed) for each in self._replicas]
 
     def _keep(self, step: int, state: State, scores: Mapping[int, float]) -> None:
         """Writes the models of replicas that are those to be tested, as far as is known yet."""
