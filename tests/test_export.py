@@ -48,7 +48,9 @@ SIZES = {"bpe": 40, "unigram": 24}
 
 def stored_models(folder, way, own, config, model_type):
     """Models of two languages, of one partitioned tree; returns what was stored."""
-    trained = [pieces.train(text, SIZES[model_type], None, model_type) for text in TEXTS.values()]
+    trained = [
+        pieces.train(text, SIZES[model_type], model_type=model_type) for text in TEXTS.values()
+    ]
     vocabulary = sharing.make(way, tuple(TEXTS), trained)
     config = dataclasses.replace(config, vocabulary_size=vocabulary.size)
     models = [randomized(config, seed=zlib.crc32(name.encode())) for name in TEXTS]
@@ -131,7 +133,7 @@ def test_byte_pairs_are_joined_in_the_order_of_sentencepiece(tmp_path):
     for letters in ("ab", "abc", "abcdefgh"):
         words = ["".join(random.choice(list(letters), random.integers(1, 12))) for _ in range(600)]
         trained = pieces.train([" ".join(words[:300])], 60)
-        assert trained.is_bpe and not pieces.train(words, 20, None, "unigram").is_bpe
+        assert trained.is_bpe and not pieces.train(words, 20, model_type="unigram").is_bpe
         model = stored.StoredModel(
             dataclasses.replace(BERT, vocabulary_size=60), {}, "en", trained, np.arange(60),
             Normalization(tokenize="none"),
