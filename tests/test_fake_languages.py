@@ -10,6 +10,7 @@ from small_run import config, on_devices, results
 from xling_jax.batches import setting
 from xling_jax.batches.packing import own_parts
 from xling_jax.evaluators.registry import EVALUATORS
+from xling_jax.experiments.fake_english.data import fit_sample
 from xling_jax.experiments.fake_english.experiment import Experiment
 from xling_jax.experiments.fake_english.figures import word_sample
 from xling_jax.report.frame import Metric, decoded
@@ -51,6 +52,14 @@ def test_every_further_language_has_positions_types_and_special_tokens_of_its_ow
 )
 def test_the_second_language_is_inverted_unless_others_are_named(row, inverted):
     assert tuple(parsed(row).inverted) == inverted
+
+
+def test_train_perplexity_is_of_sentences_from_all_parts_of_the_text():
+    train, dev = [np.array([k]) for k in range(90)], [np.array([k]) for k in range(10)]
+    found = np.concatenate(fit_sample(train, dev))
+    assert (found[0], found[-1]) == (0, 89)
+    assert set(np.diff(found)) <= {9, 10}
+    assert fit_sample(dev, train) == dev
 
 
 def test_without_parallel_text_each_language_has_a_part_that_no_other_has():

@@ -96,9 +96,11 @@ def _prepare(config: ConfigDict, texts: Sequence[corpora.Text], cache: Path) -> 
         return TokenStore.from_languages(shifted, config.batches.max_length)
 
     # Special tokens in the text stay the first language's; the setting shifts them.
-    train, dev = (stored(own.encode(text.sentences)) for text in texts)
+    ids = [own.encode(text.sentences) for text in texts]
+    train, dev = map(stored, ids)
+    fit = stored(fit_sample(*ids))
     single = stored([np.array([piece], np.int32) for piece in range(own.size)], first=0)
-    evaluated = EncodedTexts(languages, {"train": train, "dev": dev}, sentences=dev, words=single)
+    evaluated = EncodedTexts(languages, {"train": fit, "dev": dev}, sentences=dev, words=single)
     piece_range, options = PieceRange(len(languages), own.size), batch_options(config)
 
     def evaluator(model: BertConfig, mesh: Mesh, layers: Sequence[int]) -> Evaluator:
@@ -114,6 +116,13 @@ def _prepare(config: ConfigDict, texts: Sequence[corpora.Text], cache: Path) -> 
     ]
     keep = partial(_keep, vocabulary, train)
     return Data(vocabulary, piece_range, train, True, described, evaluator, keep)
+
+
+def fit_sample(train: Sequence[np.ndarray], dev: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Training sentences whose perplexity is measured: as many as are held out, from all parts of
+    the text, or all where there are fewer."""
+    number = min(len(train), len(dev))
+    return [train[i] for i in np.linspace(0, len(train) - 1, number).astype(int)]
 
 
 def _keep(
