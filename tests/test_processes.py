@@ -14,10 +14,34 @@ from absl.testing import flagsaver
 from small_run import CONFIG, ROOT, assert_same_run, command, final_state, results, run
 
 from xling_jax import processes as own
+from xling_jax.vocabulary import pieces
 
 CHANGES = {"devices.cpu": 2, "evaluators.curve": "(50,100)"}
 PROGRAM = [sys.executable, "-m", "xling_jax.main"]
 PATIENCE = 300  # seconds, after which a run is taken to hang
+
+
+# Prepares a text and says how many of its files existed before the first process went through all.
+PREPARES = """
+import sys
+from absl import flags
+from xling_jax import processes
+from xling_jax.batches import prepare, token_files
+from xling_jax.corpora.normalize import Normalization
+from xling_jax.vocabulary.pieces import Pieces
+text, model, folder, limit = flags.FLAGS(sys.argv)[1:]
+processes.start()
+collect = prepare._limited
+def counted(jobs, *rest):
+    print(sum(token_files.read_shard(job.path) is not None for job in jobs), "of", len(jobs))
+    return collect(jobs, *rest)
+prepare._limited = counted
+encoding = prepare.Encoding("en", Normalization(), Pieces.load(model))
+try:
+    prepare.prepare([text], encoding, folder, limit=int(limit) or None, chunk_bytes=2000)
+except ValueError as error:
+    print("error:", error)
+"""
 
 
 def process(line):
@@ -74,6 +98,40 @@ def test_two_processes_compute_what_one_with_two_devices_does(whole, tmp_path):
     lines = [(d / "metrics.jsonl").read_text().count("\n") for d in (workdir, tmp_path / "one")]
     assert lines[0] == lines[1]
     assert (workdir / "report" / "report.html").exists()
+
+
+@pytest.fixture
+def text(tmp_path):
+    lines = [f"a line of words with the number {k % 97}" for k in range(600)]
+    pieces.train(lines, 60).save(tmp_path / "pieces.model")
+    (tmp_path / "text.txt").write_text("\n".join(lines), "utf-8")
+    return tmp_path / "text.txt"
+
+
+def prepared(text, number, limit=0):
+    """What processes that prepare a text together say, and the files that they make."""
+    folder = text.parent / f"by{number}"
+    given = [text, text.parent / "pieces.model", folder, limit]
+    found = ended(together([sys.executable, "-c", PREPARES, *map(str, given)], number))
+    assert all(status == 0 for status, _, _ in found), found
+    return [said for _, said, _ in found], {x.name: x.read_bytes() for x in folder.glob("*/*")}
+
+
+@pytest.mark.parametrize("limit", [0, 60])
+def test_processes_make_the_files_of_a_text_together(text, limit):
+    (alone,), files = prepared(text, 1, limit)
+    (first, second), same = prepared(text, 2, limit)
+    assert alone == "0 of 11\n" and second == ""
+    made = int(first.removesuffix(" of 11\n"))
+    # Two of a share have 60 sentences; a pool may have begun some more.
+    assert 4 <= made < 10 if limit else made == 11
+    assert same == files and len(files) == 1 + 2 * (2 if limit else 11)
+
+
+def test_all_processes_tell_what_is_wrong_with_a_text(text):
+    text.write_bytes(text.read_bytes() + b"caf\xe9")
+    for said in prepared(text, 2)[0]:
+        assert "text.txt, line 600: not valid UTF-8" in said
 
 
 @pytest.fixture(scope="module")

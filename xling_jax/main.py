@@ -61,7 +61,9 @@ def run() -> int:
     try:
         experiment = kind(config, workdir)
         if PREPARE.value:
-            print(processes.by_first(experiment.prepare))
+            made = experiment.prepare()
+            if processes.is_first():
+                print(made)
             return 0
         table = experiment.run()
     except Interrupted as error:

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from xling_jax import processes as run_processes
 from xling_jax.batches import token_files
 from xling_jax.batches.token_files import Shard, TokenFiles
 from xling_jax.corpora import sources, text
@@ -141,17 +142,17 @@ def prepare(
     """Makes the token files of a language, or opens them if they are there and unchanged.
 
     They lie in a folder of their own below `folder`, named by everything that decides them. A run
-    that was stopped goes on where it was; one process at a time may prepare a language. The
-    files are the same whatever the number of processes. Memory holds, in each process, about the
-    vocabulary, the dictionaries of normalisation, the pieces of frequent words, and some thousand
-    sentences.
+    that was stopped goes on where it was; one run at a time may prepare a language. The processes
+    of a run come here together, and each makes its share of the files, which are the same
+    whatever their number. Memory holds, in each process, about the vocabulary, the dictionaries of
+    normalisation, the pieces of frequent words, and some thousand sentences.
 
     Args:
       given: the text, one source after the other.
       encoding: what becomes of it.
       folder: where prepared texts are.
       limit: keep the first `limit` sentences (counted as `encoding` cuts them).
-      processes: how many work at once.
+      processes: how many work at once for each process of the run.
       chunk_bytes: text that becomes one file. A compressed source is one file as a whole.
       say: takes a line of progress now and then.
 
@@ -162,19 +163,42 @@ def prepare(
     """
     key = _key(given, encoding, limit, chunk_bytes)
     own = Path(folder) / f"{re.sub('[^a-zA-Z0-9-]', '_', encoding.language)}-{key[:16]}"
-    if files := TokenFiles.open_unchanged(own):
-        return files
-    for path in own.glob(".*"):
-        path.unlink()
+
+    def is_there() -> bool:
+        if TokenFiles.open_unchanged(own):
+            return True
+        for path in own.glob(".*"):  # what a killed run left
+            path.unlink()
+        return False
+
+    if run_processes.of_first(is_there):
+        return TokenFiles.open(own)
     chunks = [chunk for source in given for chunk in sources.chunks(source, chunk_bytes)]
     jobs = [
         Job(chunk, own / f"{number:05}.tokens.npy", encoding, limit)
         for number, chunk in enumerate(chunks)
     ]
-    shards = _limited(jobs, limit, processes, say)
-    for job in jobs[len(shards) :]:
-        token_files.remove_shard(job.path)
-    names = [sources.name(source) for source in given]
+    if run_processes.are_several():
+        with contextlib.suppress(ValueError, OSError):  # raised again below, in all of them
+            _make_share(jobs, limit, processes, say)
+        run_processes.wait("the token files of a text")
+    with run_processes.first_before_others():
+        if files := TokenFiles.open_unchanged(own):
+            return files
+        shards = _limited(jobs, limit, processes, say)
+        for job in jobs[len(shards) :]:
+            token_files.remove_shard(job.path)
+        manifest = _manifest([sources.name(x) for x in given], encoding.language, shards, limit)
+        say(
+            "{language}: {sentences:,} sentences, {tokens:,} tokens in ".format(**manifest)
+            + f"{own}"
+        )
+        return token_files.write_index(own, key, manifest, shards)
+
+
+def _manifest(
+    names: Sequence[str], language: str, shards: Sequence[Shard], limit: int | None
+) -> dict[str, Any]:
     sentences = sum(shard.sentences for shard in shards)
     tokens = sum(shard.tokens for shard in shards)
     if not sentences:
@@ -184,16 +208,14 @@ def prepare(
             f"limit={limit}, but {' + '.join(names)} has {sentences} sentences: "
             "lower the limit, leave it out to take all, or give more text"
         )
-    manifest = {
-        "language": encoding.language,
-        "sources": names,
+    return {
+        "language": language,
+        "sources": list(names),
         "sentences": sentences,
         "words": sum(shard.words for shard in shards),
         "tokens": tokens,
         "unknown": sum(shard.unknown for shard in shards) / max(1, tokens - sentences),
     }
-    say(f"{encoding.language}: {sentences:,} sentences, {tokens:,} tokens in {own}")
-    return token_files.write_index(own, key, manifest, shards)
 
 
 def _key(
@@ -216,24 +238,46 @@ def _key(
 def _limited(
     jobs: list[Job], limit: int | None, processes: int, say: Callable[[str], None]
 ) -> list[Shard]:
-    """The shards of the first `limit` sentences; says every half minute how far it is."""
+    """The shards of the first `limit` sentences."""
     shards: list[Shard] = []
-    left, sentences, said = limit, 0, time.monotonic()
-    with contextlib.closing(_in_order(jobs, processes)) as made:
+    left = limit
+    with contextlib.closing(_made(jobs, processes, say)) as made:
         for job, shard in zip(jobs, made, strict=True):
             if left is not None:
                 if shard.sentences > left:
                     shard = make_shard(dataclasses.replace(job, limit=left))
                 left -= shard.sentences
             shards.append(shard)
-            sentences += shard.sentences
-            if time.monotonic() - said >= _SAY_SECONDS:
-                said = time.monotonic()
-                done = f"{len(shards)} of {len(jobs)} files, {sentences:,} sentences"
-                say(f"{job.encoding.language}: {done}")
             if left == 0:
                 break
     return shards
+
+
+def _make_share(
+    jobs: list[Job], limit: int | None, processes: int, say: Callable[[str], None]
+) -> None:
+    """Makes this process's share of the shards, as far as the first `limit` sentences may reach."""
+    sentences = 0
+    with contextlib.closing(_made(run_processes.share(jobs), processes, say)) as made:
+        for shard in made:
+            sentences += shard.sentences
+            if limit is not None and sentences >= limit:
+                break
+
+
+def _made(
+    jobs: list[Job], processes: int, say: Callable[[str], None]
+) -> Generator[Shard, None, None]:
+    """The shards of the jobs, one after the other; says every half minute how far it is."""
+    sentences, said = 0, time.monotonic()
+    with contextlib.closing(_in_order(jobs, processes)) as made:
+        for number, (job, shard) in enumerate(zip(jobs, made, strict=True), 1):
+            yield shard
+            sentences += shard.sentences
+            if time.monotonic() - said >= _SAY_SECONDS:
+                said = time.monotonic()
+                done = f"{number} of {len(jobs)} files, {sentences:,} sentences"
+                say(f"{job.encoding.language}: {done}")
 
 
 def _shard(job: Job) -> Shard:
@@ -243,7 +287,8 @@ def _shard(job: Job) -> Shard:
 
 def _in_order(jobs: list[Job], processes: int) -> Generator[Shard, None, None]:
     """The shards of the jobs, one after the other."""
-    if min(processes, len(jobs)) <= 1:
+    # Of the processes of a run only the first writes; those of a pool are in no run.
+    if min(processes, len(jobs)) <= 1 and run_processes.is_first():
         yield from map(_shard, jobs)
         return
     spawn = multiprocessing.get_context("spawn")  # a fork of JAX's threads may hang

@@ -12,7 +12,7 @@ import numpy as np
 from jax.sharding import Mesh
 from ml_collections import ConfigDict
 
-from xling_jax import devices, errors
+from xling_jax import devices, errors, processes
 from xling_jax.batches import code_switch
 from xling_jax.batches.code_switch import PieceDictionary, switch_window
 from xling_jax.batches.prepare import Encoding, prepare
@@ -142,7 +142,9 @@ class Preparer:
             section, folder = self._config.code_switch, self._workdir / "tokens"
             for k, words in switch.items():
                 chances = section.probability, section.most
-                train[k] = switch_once(train[k], words, (section.seed, k), *chances, folder)
+                seeds = section.seed, k
+                with processes.first_before_others():
+                    train[k] = switch_once(train[k], words, seeds, *chances, folder)
             switch = {}
         tables = PieceTables.of(vocabulary, row.random_pieces)
         total = sum(each.total for each in train)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ml_collections import ConfigDict
 
-from xling_jax import devices, errors, processes
+from xling_jax import devices, errors
 from xling_jax.evaluators.multilinguality import require_layers
 from xling_jax.experiments.bilingual import report
 from xling_jax.experiments.bilingual.data import Data, Preparer
@@ -75,8 +75,7 @@ class Experiment:
         return f"Prepared: {self._run.workdir / 'tokens'}"
 
     def _make(self, row: Row, seeds: list[int]) -> Group:
-        with processes.first_before_others():
-            data = self._data(row)
+        data = self._data(row)
         self._require_same_text(row, data)
         group = Group(self._config, self._run, row, seeds, data)
         group.check()
