@@ -5,6 +5,7 @@ use it). Words: a word alone between [CLS] and [SEP], nearest by CSLS (Conneau e
 """
 
 import dataclasses
+import functools
 import math
 from collections.abc import Mapping, Sequence
 
@@ -19,7 +20,7 @@ from xling_jax.batches.assembly import assemble
 from xling_jax.batches.setting import Setting
 from xling_jax.batches.store import TokenStore
 from xling_jax.evaluators import registry
-from xling_jax.evaluators.comparison import COMPARISONS, Parallel, word_precision
+from xling_jax.evaluators.comparison import COMPARISONS, Numbers, Parallel, word_precision
 from xling_jax.evaluators.representations import (
     Encoder,
     EvaluationPlan,
@@ -159,18 +160,22 @@ class Translations:
                     item.languages, sides[2 * number : 2 * number + 2], strict=True
                 )
             ]
-            gold = self._gold[number]
-            for place, layer in enumerate(self._layers):
-                pair = Parallel(*(side[place] for side in vectors))
-                for name in self._names[number]:
-                    if gold is None:
-                        found = COMPARISONS[name](pair)
-                    else:
-                        tables = [jnp.asarray(table) for table in gold]
-                        found = {"": word_precision((pair.first_NxD, pair.second_NxD), tables)}
-                    start = f"{name}_{item.language}_{layer}"
-                    metrics |= {f"{start}{end}": value for end, value in found.items()}
+            compare = functools.partial(self._compared, number)
+            # A loop, so that the comparisons are compiled once, however many layers there are.
+            for name, parts in jax.lax.map(compare, tuple(vectors)).items():
+                for end, of_layers in parts.items():
+                    for layer, value in zip(self._layers, of_layers, strict=True):
+                        metrics[f"{name}_{item.language}_{layer}{end}"] = value
         return metrics
+
+    def _compared(self, number: int, vectors: tuple[jax.Array, jax.Array]) -> dict[str, Numbers]:
+        """What the sides of an item, [n, D] and [m, D], are compared by, by its name and part."""
+        gold, names = self._gold[number], self._names[number]
+        if gold is None:
+            pair = Parallel(*vectors)
+            return {name: COMPARISONS[name](pair) for name in names}
+        tables = [jnp.asarray(table) for table in gold]
+        return {name: {"": word_precision(vectors, tables)} for name in names}
 
     def __call__(self, params) -> list[dict[str, float]]:
         """The metrics of each replica, from parameters with a leading replica axis.
