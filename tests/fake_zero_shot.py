@@ -1,4 +1,4 @@
-"""Workdirs as runs of `transfer` leave them, with the paper's numbers or others."""
+"""Workdirs as runs of `zero_shot` leave them, with the paper's numbers or others."""
 
 from __future__ import annotations
 

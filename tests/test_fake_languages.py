@@ -9,8 +9,9 @@ from small_run import config, on_devices, results
 
 from xling_jax.batches import setting
 from xling_jax.batches.packing import own_parts
+from xling_jax.evaluators.multilinguality import EncodedTexts
 from xling_jax.evaluators.registry import EVALUATORS
-from xling_jax.experiments.fake_english.data import fit_sample
+from xling_jax.experiments.fake_english import data
 from xling_jax.experiments.fake_english.experiment import Experiment
 from xling_jax.experiments.fake_english.figures import word_sample
 from xling_jax.report.frame import Metric, decoded
@@ -54,12 +55,22 @@ def test_the_second_language_is_inverted_unless_others_are_named(row, inverted):
     assert tuple(parsed(row).inverted) == inverted
 
 
-def test_train_perplexity_is_of_sentences_from_all_parts_of_the_text():
+def test_train_perplexity_is_of_sentences_from_all_parts_of_the_text(tmp_path, monkeypatch):
     train, dev = [np.array([k]) for k in range(90)], [np.array([k]) for k in range(10)]
-    found = np.concatenate(fit_sample(train, dev))
+    found = np.concatenate(data.fit_sample(train, dev))
     assert (found[0], found[-1]) == (0, 89)
     assert set(np.diff(found)) <= {9, 10}
-    assert fit_sample(dev, train) == dev
+    assert data.fit_sample(dev, train) == dev
+    measured = []
+
+    def texts(languages, texts, **rest):
+        measured.append(texts)
+        return EncodedTexts(languages, texts, **rest)
+
+    monkeypatch.setattr(data, "EncodedTexts", texts)
+    made = data.read(config("row=0", **SMALL))[1](tmp_path)
+    assert len(made.train) == 600
+    assert {name: len(text) for name, text in measured[0].items()} == {"train": 40, "dev": 40}
 
 
 def test_without_parallel_text_each_language_has_a_part_that_no_other_has():

@@ -2,8 +2,8 @@
 
 Every process runs the same program on the same config, plans the same batches and holds the arrays
 of its own devices. All see one workdir, on a file system that they share; the first alone writes
-there (Orbax's checkpoints apart, of which each writes its part), and what is to be done next is
-decided by what the first reads.
+there (Orbax's checkpoints and token files apart, of which each writes its part), and what is to be
+done next is decided by what the first reads.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ from absl import flags
 AUTO = "auto"
 HEARTBEAT = 30  # seconds after which a silent process is taken for dead
 JOINING = 300  # seconds within which all processes of a run must have found the first
-PATIENCE = 24 * 3600  # seconds that the others wait for the first, which may prepare much text
+PATIENCE = 24 * 3600  # seconds that processes wait for each other: preparing text may take hours
 ABANDONED = 75  # exit status where another process of the run is gone; starting again may help
 # In the errors of XLA where another process is gone.
 OF_OTHERS = ("Gloo", "NCCL", "heartbeat", "oordination", "Connection", "UNAVAILABLE")
@@ -42,9 +42,9 @@ INDEX = flags.DEFINE_integer("process", None, "Which of them this one is, from 0
 
 
 class _Place:
-    """Which process this is, of how many, how often they have met, and if one is ahead."""
+    """Which process this is, of how many, and how often they have met."""
 
-    index, count, meetings, is_preparing = 0, 1, 0, False
+    index, count, meetings = 0, 1, 0
 
 
 def start() -> None:
@@ -147,8 +147,13 @@ def is_first() -> bool:
     return _Place.index == 0
 
 
+def count() -> int:
+    """How many processes compute the run."""
+    return _Place.count
+
+
 def share(parts: list[Any]) -> list[Any]:
-    """What this process does of what is dealt to all of them in turn."""
+    """This process's part of a list whose items are dealt to all processes in turn."""
     return parts[_Place.index :: _Place.count]
 
 
@@ -225,6 +230,32 @@ def of_all(value: float) -> list[float]:
         return multihost_utils.process_allgather(np.array([value])).ravel().tolist()
 
 
+def by_all(work: Callable[[], None] | None) -> None:
+    """Each process does its work, if it has any, and returns when all have; what is inside must not
+    meet the others. ValueError, in all of them, if one has failed (a ValueError or OSError)."""
+    if not are_several():
+        if work:
+            work()
+        return
+    problem = ""
+    try:
+        if work:
+            work()
+    except (ValueError, OSError) as error:
+        problem = str(error)
+    _Place.meetings += 1
+    key = f"problems/{_Place.meetings}"
+    with together():
+        _client().key_value_set(f"{key}/{_Place.index}", json.dumps(problem))
+        told = [
+            json.loads(_client().blocking_key_value_get(f"{key}/{index}", PATIENCE * 1000))
+            for index in range(_Place.count)
+        ]
+    wait("what each process does")  # for all to have read, before the first ends
+    if problems := list(filter(None, told)):
+        raise ValueError(problems[0])
+
+
 def by_first(report: Callable[[], str]) -> str:
     """What a function returns in the first process; "" in the others, which wait for it."""
     text = report() if is_first() else ""
@@ -234,17 +265,12 @@ def by_first(report: Callable[[], str]) -> str:
 
 @contextlib.contextmanager
 def first_before_others() -> Iterator[None]:
-    """The first process does what is inside before the others, which find what it has written; one
-    within another does nothing more."""
-    if _Place.is_preparing:
-        yield
-        return
+    """The first process does what is inside before the others, which find what it has written; what
+    is inside must not meet the others."""
     if not is_first():
         wait("what the first process prepares")
-    _Place.is_preparing = True
     try:
         yield
     finally:
-        _Place.is_preparing = False
         if is_first():
             wait("what the first process prepares")

@@ -164,36 +164,32 @@ def prepare(
     key = _key(given, encoding, limit, chunk_bytes)
     own = Path(folder) / f"{re.sub('[^a-zA-Z0-9-]', '_', encoding.language)}-{key[:16]}"
 
-    def is_there() -> bool:
-        if TokenFiles.open_unchanged(own):
-            return True
-        for path in own.glob(".*"):  # what a killed run left
-            path.unlink()
-        return False
-
-    if run_processes.of_first(is_there):
+    if run_processes.of_first(lambda: TokenFiles.open_unchanged(own) is not None):
         return TokenFiles.open(own)
     chunks = [chunk for source in given for chunk in sources.chunks(source, chunk_bytes)]
     jobs = [
         Job(chunk, own / f"{number:05}.tokens.npy", encoding, limit)
         for number, chunk in enumerate(chunks)
     ]
-    if run_processes.are_several():
-        with contextlib.suppress(ValueError, OSError):  # raised again below, in all of them
-            _make_share(jobs, limit, processes, say)
-        run_processes.wait("the token files of a text")
-    with run_processes.first_before_others():
-        if files := TokenFiles.open_unchanged(own):
-            return files
+
+    def clean() -> None:
+        for path in own.glob(".*"):  # what a killed run left
+            path.unlink()
+
+    def collect() -> None:
         shards = _limited(jobs, limit, processes, say)
         for job in jobs[len(shards) :]:
             token_files.remove_shard(job.path)
         manifest = _manifest([sources.name(x) for x in given], encoding.language, shards, limit)
-        say(
-            "{language}: {sentences:,} sentences, {tokens:,} tokens in ".format(**manifest)
-            + f"{own}"
-        )
-        return token_files.write_index(own, key, manifest, shards)
+        counts = f"{manifest['sentences']:,} sentences, {manifest['tokens']:,} tokens"
+        say(f"{encoding.language}: {counts} in {own}")
+        token_files.write_index(own, key, manifest, shards)
+
+    run_processes.by_all(clean if run_processes.is_first() else None)
+    if run_processes.are_several():
+        run_processes.by_all(lambda: _make_share(jobs, limit, processes, say))
+    run_processes.by_all(collect if run_processes.is_first() else None)
+    return TokenFiles.open(own)
 
 
 def _manifest(
@@ -256,11 +252,12 @@ def _limited(
 def _make_share(
     jobs: list[Job], limit: int | None, processes: int, say: Callable[[str], None]
 ) -> None:
-    """Makes this process's share of the shards, as far as the first `limit` sentences may reach."""
+    """Makes this process's share of the shards, about as many as hold `limit` sentences with those
+    of the others."""
     sentences = 0
     with contextlib.closing(_made(run_processes.share(jobs), processes, say)) as made:
         for shard in made:
-            sentences += shard.sentences
+            sentences += run_processes.count() * shard.sentences
             if limit is not None and sentences >= limit:
                 break
 
@@ -270,13 +267,14 @@ def _made(
 ) -> Generator[Shard, None, None]:
     """The shards of the jobs, one after the other; says every half minute how far it is."""
     sentences, said = 0, time.monotonic()
+    of_one = " of one process" if run_processes.are_several() else ""
     with contextlib.closing(_in_order(jobs, processes)) as made:
         for number, (job, shard) in enumerate(zip(jobs, made, strict=True), 1):
             yield shard
             sentences += shard.sentences
             if time.monotonic() - said >= _SAY_SECONDS:
                 said = time.monotonic()
-                done = f"{number} of {len(jobs)} files, {sentences:,} sentences"
+                done = f"{number} of {len(jobs)} files{of_one}, {sentences:,} sentences"
                 say(f"{job.encoding.language}: {done}")
 
 
@@ -287,7 +285,7 @@ def _shard(job: Job) -> Shard:
 
 def _in_order(jobs: list[Job], processes: int) -> Generator[Shard, None, None]:
     """The shards of the jobs, one after the other."""
-    # Of the processes of a run only the first writes; those of a pool are in no run.
+    # `files.beside` writes nothing in the other processes of a run; those of a pool are in no run.
     if min(processes, len(jobs)) <= 1 and run_processes.is_first():
         yield from map(_shard, jobs)
         return

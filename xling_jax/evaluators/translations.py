@@ -163,13 +163,14 @@ class Translations:
             compare = functools.partial(self._compared, number)
             # A loop, so that the comparisons are compiled once, however many layers there are.
             for name, parts in jax.lax.map(compare, tuple(vectors)).items():
-                for end, of_layers in parts.items():
-                    for layer, value in zip(self._layers, of_layers, strict=True):
+                for end, by_layer in parts.items():
+                    for layer, value in zip(self._layers, by_layer, strict=True):
                         metrics[f"{name}_{item.language}_{layer}{end}"] = value
         return metrics
 
     def _compared(self, number: int, vectors: tuple[jax.Array, jax.Array]) -> dict[str, Numbers]:
-        """What the sides of an item, [n, D] and [m, D], are compared by, by its name and part."""
+        """The numbers of every comparison of an item's two sides, [n, D] and [m, D], by its name
+        and part."""
         gold, names = self._gold[number], self._names[number]
         if gold is None:
             pair = Parallel(*vectors)
