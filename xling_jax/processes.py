@@ -242,7 +242,7 @@ def by_all(work: Callable[[], None] | None) -> None:
         if work:
             work()
     except (ValueError, OSError) as error:
-        problem = str(error)
+        problem = str(error) or type(error).__name__
     _Place.meetings += 1
     key = f"problems/{_Place.meetings}"
     with together():

@@ -163,7 +163,6 @@ def prepare(
     """
     key = _key(given, encoding, limit, chunk_bytes)
     own = Path(folder) / f"{re.sub('[^a-zA-Z0-9-]', '_', encoding.language)}-{key[:16]}"
-
     if run_processes.of_first(lambda: TokenFiles.open_unchanged(own) is not None):
         return TokenFiles.open(own)
     chunks = [chunk for source in given for chunk in sources.chunks(source, chunk_bytes)]
