@@ -232,28 +232,29 @@ def of_all(value: float) -> list[float]:
 
 def by_all(work: Callable[[], None] | None) -> None:
     """Each process does its work, if it has any, and returns when all have; what is inside must not
-    meet the others. ValueError, in all of them, if one has failed (a ValueError or OSError)."""
-    if not are_several():
-        if work:
-            work()
-        return
-    problem = ""
+    meet the others. Where it fails in one (by a ValueError or OSError), the others raise a
+    ValueError with its words."""
+    own: Exception | None = None
     try:
         if work:
             work()
     except (ValueError, OSError) as error:
-        problem = str(error) or type(error).__name__
-    _Place.meetings += 1
-    key = f"problems/{_Place.meetings}"
-    with together():
-        _client().key_value_set(f"{key}/{_Place.index}", json.dumps(problem))
-        told = [
-            json.loads(_client().blocking_key_value_get(f"{key}/{index}", PATIENCE * 1000))
-            for index in range(_Place.count)
-        ]
-    wait("what each process does")  # for all to have read, before the first ends
-    if problems := list(filter(None, told)):
-        raise ValueError(problems[0])
+        own = error
+    told: list[str] = []
+    if are_several():
+        _Place.meetings += 1
+        key = f"problems/{_Place.meetings}"
+        said = "" if own is None else str(own) or type(own).__name__
+        with together():
+            _client().key_value_set(f"{key}/{_Place.index}", json.dumps(said))
+            for index in range(_Place.count):
+                answer = _client().blocking_key_value_get(f"{key}/{index}", PATIENCE * 1000)
+                told.append(json.loads(answer))
+        wait("what each process does")  # for all to have read, before the first ends
+    if own is not None:
+        raise own
+    if any(told):
+        raise ValueError(next(filter(None, told)))
 
 
 def by_first(report: Callable[[], str]) -> str:
