@@ -1,15 +1,21 @@
 """How well does the word aligner find the links that people drew?
 
 python benchmarks/word_aligner.py --languages en fr --gold EN FR LINKS --text EN FR --xnli EN FR
+python benchmarks/word_aligner.py --languages en fr --text EN FR --megabytes 1000
 
 The gold sentences, whose words stand apart, and all other parallel text, written as the project
-writes it, are aligned together. `alignment.word_aligner` is compared with IBM model 1 (Brown et al.
+writes it, are aligned together. `linalg.word_aligner` is compared with IBM model 1 (Brown et al.
 1993), which knows nothing of places; the links of both directions are put together by
 grow-diag-final-and, or those that both have are kept. What is counted is that of Och & Ney 2003:
 precision by the possible links, recall by the sure ones, and the alignment error rate (AER).
+
+With --megabytes the text is repeated until it has that size, aligned as it is read, and the time
+and this process's peak memory are printed.
 """
 
 import argparse
+import itertools
+import resource
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -123,6 +129,23 @@ def read_pairs(arguments: argparse.Namespace) -> list[tuple[str, str]]:
     return [(a, b) for a, b in dict.fromkeys(zip(*written, strict=True)) if a and b]
 
 
+def measure(pairs: Sequence[tuple[str, str]], megabytes: int, iterations: int) -> None:
+    """Aligns the pairs again and again until that much text is aligned, and prints what it took."""
+    size = sum(len(text.encode()) + 1 for pair in pairs for text in pair)
+    number = max(1, round(megabytes * 1e6 / size * len(pairs)))
+    both = ((text.split() for text in side) for side in zip(*pairs, strict=True))
+    text = [itertools.islice(itertools.cycle(list(side)), number) for side in both]
+    began = time.perf_counter()
+    links = sum(map(len, word_aligner.align(*text, iterations)))
+    seconds = time.perf_counter() - began
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    rate = number / len(pairs) * size / 1e6 / seconds
+    print(
+        f"{number:,} pairs, {links:,} links: {seconds:,.0f} s, {rate:.2f} MB/s, "
+        f"{peak:.2f} GiB at the peak"
+    )
+
+
 def main() -> None:
     """Aligns the text by each model, and prints the table."""
     parser = argparse.ArgumentParser(
@@ -130,11 +153,17 @@ def main() -> None:
     )
     pair = {"nargs": 2, "action": "append", "default": [], "metavar": ("FIRST", "SECOND")}
     parser.add_argument("--languages", nargs=2, required=True, metavar=("FIRST", "SECOND"))
-    parser.add_argument("--gold", nargs=3, required=True, metavar=("FIRST", "SECOND", "LINKS"))
+    parser.add_argument("--gold", nargs=3, metavar=("FIRST", "SECOND", "LINKS"))
     parser.add_argument("--text", **pair, help="a sentence a line; can be given again")
     parser.add_argument("--xnli", **pair, help="premises and hypotheses; can be given again")
     parser.add_argument("--iterations", type=int, default=word_aligner.ITERATIONS)
+    parser.add_argument("--megabytes", type=int, help="of text, for the time and memory it takes")
     arguments = parser.parse_args()
+    if (arguments.gold is None) == (arguments.megabytes is None):
+        parser.error("give either --gold or --megabytes")
+    if arguments.megabytes:
+        measure(read_pairs(arguments), arguments.megabytes, arguments.iterations)
+        return
     asked = [[line.split() for line in read_lines(path)] for path in arguments.gold[:2]]
     gold = read_gold(arguments.gold[2])
     other = read_pairs(arguments)

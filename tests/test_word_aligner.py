@@ -1,5 +1,6 @@
-"""alignment.word_aligner: links of words, against the model computed word by word."""
+"""linalg.word_aligner: links of words, against the model computed word by word."""
 
+import itertools
 import math
 
 import numpy as np
@@ -29,7 +30,7 @@ def corpus(sentences=400, words=60, seed=0):
 
 def test_words_find_their_translations_wherever_they_stand():
     sources, targets, gold = corpus()
-    found = align(sources, targets)
+    found = list(align(sources, targets))
     right = sum(len(set(a) & set(b)) for a, b in zip(found, gold, strict=True))
     assert right / sum(map(len, gold)) > 0.97
     assert right / sum(map(len, found)) > 0.97
@@ -100,15 +101,68 @@ def test_the_tension_becomes_that_of_the_text(true):
     with pytest.MonkeyPatch.context() as patch:
         spy = lambda *a: seen.append(fitted(*a)) or seen[-1]  # noqa: E731
         patch.setattr(word_aligner._Prior, "fitted", spy)
-        align(sources, targets)
+        list(align(sources, targets))
     assert seen[4] == pytest.approx(true, rel=0.15, abs=0.3)
 
 
 def test_looking_at_less_at_a_time_changes_nothing(monkeypatch):
     sources, targets, _ = corpus(80)
-    whole = align(sources, targets)
+    whole = list(align(sources, targets))
     monkeypatch.setattr(word_aligner, "CANDIDATES", 600)
-    assert align(sources, targets) == whole
+    assert list(align(sources, targets)) == whole
+
+
+def test_long_text_is_read_and_aligned_in_blocks(monkeypatch):
+    sources, targets, _ = corpus(300)
+    monkeypatch.setattr(word_aligner, "BLOCK", 20_000)
+    sizes = np.cumsum([len(s) * len(t) for s, t in zip(sources, targets, strict=True)])
+    first = int(np.searchsorted(sizes, 20_000)) + 1  # pairs of the first block
+    second = int(np.searchsorted(sizes, sizes[first - 1] + 20_000)) + 1
+    assert 0 < sizes[-1] - sizes[second - 1] < 20_000  # what is left belongs to the second block
+    read = []
+
+    def sentences():
+        for number, source in enumerate(sources):
+            read.append(number)
+            yield source
+
+    found = align(sentences(), iter(targets))
+    begin = list(itertools.islice(found, first))
+    assert len(read) == second
+    expected = list(align(sources[:first], targets[:first]))
+    assert begin == expected
+    assert list(found) == list(align(sources[first:], targets[first:]))
+
+
+def grown_link_by_link(forward, backward):
+    """grow-diag-final-and, as Koehn et al. 2003 write it down."""
+    links, union = set(forward) & set(backward), set(forward) | set(backward)
+
+    def is_free(link):
+        return all(link[0] != s for s, _ in links) or all(link[1] != t for _, t in links)
+
+    grown = True
+    while grown:
+        grown = False
+        for s, t in sorted(links):
+            for near in [(s + a, t + b) for a, b in word_aligner.NEIGHBOURS]:
+                if near in union - links and is_free(near):
+                    links.add(near)
+                    grown = True
+    for link in [*sorted(forward), *sorted(backward)]:
+        if all(link[0] != s and link[1] != t for s, t in links):
+            links.add(link)
+    return sorted(links)
+
+
+def test_links_are_put_together_as_published():
+    random = np.random.default_rng(0)
+    for _ in range(100):
+        n = int(random.integers(1, 14))
+        forward = [(int(random.integers(n)), t) for t in range(n) if random.random() < 0.8]
+        backward = [(s, int(random.integers(n))) for s in range(n) if random.random() < 0.8]
+        backward += [link for link in forward if random.random() < 0.4]
+        assert symmetrize(forward, backward) == grown_link_by_link(forward, backward)
 
 
 def test_links_grow_from_those_of_both_directions():
@@ -120,21 +174,21 @@ def test_links_grow_from_those_of_both_directions():
 
 
 def test_empty_sentences_have_no_links_and_bad_input_is_named():
-    found = align([["a", "b"], [], ["a"]], [["x", "y"], ["x"], []])
+    found = list(align([["a", "b"], [], ["a"]], [["x", "y"], ["x"], []]))
     assert found[0] and found[1:] == [[], []]
     sources, targets, _ = corpus(40)
     random = np.random.default_rng(0)
     alone = [[f"s{random.integers(60)}"] for _ in range(200)]
-    more = align([*alone, *sources, *[[]] * 200], [*[[]] * 200, *targets, *alone])
-    assert more[200:240] == align(sources, targets)
-    with pytest.raises(ValueError, match="2 source and 1 target sentences"):
-        align([["a"], ["b"]], [["x"]])
+    more = list(align([*alone, *sources, *[[]] * 200], [*[[]] * 200, *targets, *alone]))
+    assert more[200:240] == list(align(sources, targets))
+    with pytest.raises(ValueError, match="only 1 target sentences, and more of the source"):
+        list(align([["a"], ["b"]], [["x"]]))
     for empty in ([[]], []):
         with pytest.raises(ValueError, match="no pair of sentences has words"):
-            align(empty, [["x"]] * len(empty))
+            list(align(empty, [["x"]] * len(empty)))
     with pytest.raises(ValueError, match="target sentence 2 is a string"):
-        align([["a"], ["b"]], [["x"], "the house"])
+        list(align([["a"], ["b"]], [["x"], "the house"]))
     with pytest.raises(ValueError, match="source sentence 1 has 5,000 words"):
-        align([["a"] * 5000], [["x"]])
+        list(align([["a"] * 5000], [["x"]]))
     with pytest.raises(ValueError, match="iterations=0"):
-        align([["a"]], [["x"]], iterations=0)
+        list(align([["a"]], [["x"]], iterations=0))

@@ -11,7 +11,7 @@ al. 2003).
 import dataclasses
 import itertools
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -21,10 +21,12 @@ from scipy.special import digamma
 from xling_jax.linalg.points import require_count
 
 Links = list[tuple[int, int]]
+Pair = tuple[Sequence[str], Sequence[str]]  # a sentence's words, and its translation's
 ITERATIONS, NULL, ALPHA, TENSION = 5, 0.08, 0.01, 4.0  # as published
 LIMITS = (0.1, 14.0)  # of the tension
 NEWTON_STEPS = 6
 CANDIDATES = 2**20  # links that are looked at together, in whole sentences
+BLOCK = 2**26  # links of sentences that are aligned together
 NEIGHBOURS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
 LONGEST = 4096  # words of a sentence, for the candidate links of a pair are their product
 NO_WORD = -1
@@ -156,16 +158,16 @@ def _places(sources: list[np.ndarray], targets: list[np.ndarray]) -> np.ndarray:
 
 
 def _chunks(
-    sources: list[np.ndarray], targets: list[np.ndarray]
+    sources: list[np.ndarray], targets: list[np.ndarray], pool: ThreadPoolExecutor
 ) -> tuple[list[_Chunk], np.ndarray]:
     """All sentences' candidates, and the source word of each pair of words, 0 for no word."""
     sizes_S = [len(t) * (len(s) + 1) for s, t in zip(sources, targets, strict=True)]
     number_S = np.cumsum(sizes_S) // CANDIDATES
     ends = [0, *(np.flatnonzero(np.diff(number_S)) + 1).tolist(), len(sources)]
-    chunks = [
-        _Chunk.of(sources[start:stop], targets[start:stop])
-        for start, stop in itertools.pairwise(ends)
-    ]
+    spans = [slice(*span) for span in itertools.pairwise(ends)]
+    chunks = list(
+        pool.map(_Chunk.of, map(sources.__getitem__, spans), map(targets.__getitem__, spans))
+    )
     number_of, pair_P = pd.factorize(np.concatenate([chunk.pair_K for chunk in chunks]))
     parts = np.split(number_of, np.cumsum([len(chunk.pair_K) for chunk in chunks])[:-1])
     for chunk, part in zip(chunks, parts, strict=True):
@@ -183,14 +185,13 @@ def directed(
     """
     if not all(map(len, [*sources, *targets])):
         raise ValueError("a sentence has no words: leave its pair out")
-    chunks, source_P = _chunks(sources, targets)
-    ends = np.cumsum([len(chunk.start_T) for chunk in chunks])
-    prior = _Prior(*_places(sources, targets))
-    kinds_V = np.bincount(source_P)  # with how many target words each source word is paired
-    # Before anything is known, a word is as likely a translation of one word as of another.
-    probability_P, tension = np.ones(len(source_P)), TENSION
-
     with ThreadPoolExecutor(os.cpu_count()) as pool:  # numpy's loops let other threads work
+        chunks, source_P = _chunks(sources, targets, pool)
+        ends = np.cumsum([len(chunk.start_T) for chunk in chunks])
+        prior = _Prior(*_places(sources, targets))
+        kinds_V = np.bincount(source_P)  # with how many target words each source word is paired
+        # Before anything is known, a word is as likely a translation of one word as of another.
+        probability_P, tension = np.ones(len(source_P)), TENSION
 
         def in_all(function):
             """What a function of a chunk and the model gives for every chunk."""
@@ -233,16 +234,19 @@ def symmetrize(forward: Links, backward: Links) -> Links:
         has_source.add(link[0])
         has_target.add(link[1])
 
-    grown = True
-    while grown:
-        grown = False
-        for link in sorted(links):
+    rest = union - links
+    while rest:
+        near_rest = {(link[0] - a, link[1] - b) for link in rest for a, b in NEIGHBOURS}
+        before = len(links)
+        for link in sorted(links & near_rest):
             for step in NEIGHBOURS:
                 near = link[0] + step[0], link[1] + step[1]
                 is_free = near[0] not in has_source or near[1] not in has_target
-                if near in union and near not in links and is_free:
+                if near in rest and is_free:
+                    rest.remove(near)
                     add(near)
-                    grown = True
+        if len(links) == before:
+            break
     for own in (forward, backward):
         for link in sorted(own):
             if link[0] not in has_source and link[1] not in has_target:
@@ -250,27 +254,19 @@ def symmetrize(forward: Links, backward: Links) -> Links:
     return sorted(links)
 
 
-def align(
-    source_sentences: Sequence[Sequence[str]],
-    target_sentences: Sequence[Sequence[str]],
-    iterations: int = ITERATIONS,
-) -> list[Links]:
-    """Links the words of parallel sentences, line by line translations, by so many iterations of
-    expectation maximisation in either direction.
-
-    Each pair of sentences gets its links (source place, target place), from 0, sorted; none where a
-    sentence has no word. Such a pair changes nothing for the others. ValueError: different numbers
-    of sentences, or none with words; a sentence that is not cut into words, or is too long; no
-    iterations.
-    """
-    require_count("iterations", iterations)
-    if len(source_sentences) != len(target_sentences):
-        raise ValueError(
-            f"{len(source_sentences)} source and {len(target_sentences)} target sentences: give "
-            "line by line translations"
-        )
-    for name, side in (("source", source_sentences), ("target", target_sentences)):
-        for number, words in enumerate(side, 1):
+def _checked(
+    source_sentences: Iterable[Sequence[str]], target_sentences: Iterable[Sequence[str]]
+) -> Iterator[Pair]:
+    """The pairs of sentences; for errors see `align`."""
+    both = itertools.zip_longest(source_sentences, target_sentences)
+    for number, pair in enumerate(both, 1):
+        for name, words in zip(("source", "target"), pair, strict=True):
+            if words is None:
+                other = "target" if name == "source" else "source"
+                raise ValueError(
+                    f"there are only {number - 1:,} {name} sentences, and more of the {other} "
+                    "language: give line by line translations"
+                )
             if isinstance(words, str):
                 raise ValueError(f"{name} sentence {number} is a string: give a list of its words")
             if len(words) > LONGEST:
@@ -278,20 +274,61 @@ def align(
                     f"{name} sentence {number} has {len(words):,} words, and at most {LONGEST:,} "
                     "can be aligned: leave it out, or cut the text into sentences"
                 )
-    pairs = enumerate(zip(source_sentences, target_sentences, strict=True))
-    whole = [number for number, (source, target) in pairs if len(source) and len(target)]
-    if not whole:
+        yield pair
+
+
+def _blocks(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
+    """Pairs in blocks of at least `BLOCK` candidate links, in the last one up to twice as many; or
+    all pairs, if they have fewer."""
+    block: list[Pair] = []
+    later: list[Pair] = []
+    candidates = [0, 0]  # of either
+    for pair in pairs:
+        is_full = candidates[0] >= BLOCK
+        (later if is_full else block).append(pair)
+        candidates[is_full] += len(pair[0]) * len(pair[1])
+        if candidates[1] >= BLOCK:
+            yield block
+            block, later, candidates = later, [], [candidates[1], 0]
+    yield block + later
+
+
+def align(
+    source_sentences: Iterable[Sequence[str]],
+    target_sentences: Iterable[Sequence[str]],
+    iterations: int = ITERATIONS,
+) -> Iterator[Links]:
+    """Links the words of parallel sentences, line by line translations, by so many iterations of
+    expectation maximisation in either direction.
+
+    Each pair of sentences gets its links (source place, target place), from 0, sorted; none where a
+    sentence has no word. Such a pair changes nothing for the others. Long text is read and aligned
+    in blocks of `BLOCK` candidate links or more (some 70,000 pairs of 30 words), each on its own,
+    so that memory does not grow with it.
+
+    Raises, while links are taken:
+      ValueError: different numbers of sentences, or none with words; a sentence that is not cut
+        into words, or is too long; no iterations.
+    """
+    require_count("iterations", iterations)
+    has_words = False
+    for block in _blocks(_checked(source_sentences, target_sentences)):
+        whole = [pair for pair in block if len(pair[0]) and len(pair[1])]
+        links = iter(_linked(whole, iterations) if whole else ())
+        has_words |= bool(whole)
+        for source, target in block:
+            yield next(links) if len(source) and len(target) else []
+    if not has_words:
         raise ValueError("no pair of sentences has words on both sides")
-    sources, targets = (
-        numbered([side[number] for number in whole])
-        for side in (source_sentences, target_sentences)
-    )
+
+
+def _linked(pairs: list[Pair], iterations: int) -> Iterator[Links]:
+    """`align` of a block; all sentences have words."""
+    sources, targets = (numbered(side) for side in zip(*pairs, strict=True))
     forward = directed(sources, targets, iterations)
     backward = directed(targets, sources, iterations)
-    links: list[Links] = [[] for _ in source_sentences]
-    for number, ahead, back in zip(whole, forward, backward, strict=True):
-        links[number] = symmetrize(
-            [(int(s), t) for t, s in enumerate(ahead) if s != NO_WORD],
-            [(s, int(t)) for s, t in enumerate(back) if t != NO_WORD],
+    for ahead, back in zip(forward, backward, strict=True):
+        yield symmetrize(
+            [(s, t) for t, s in enumerate(ahead.tolist()) if s != NO_WORD],
+            [(s, t) for s, t in enumerate(back.tolist()) if t != NO_WORD],
         )
-    return links

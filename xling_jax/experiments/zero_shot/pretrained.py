@@ -117,7 +117,7 @@ def _written(first: TextModel, target: TextModel, sentences: Parallel) -> list[l
 def link(first: TextModel, target: TextModel, sentences: Parallel) -> list[Links]:
     """Links between the words of translations as two models write them, by `word_aligner`."""
     own, other = ([text.split() for text in side] for side in _written(first, target, sentences))
-    return word_aligner.align(own, other)
+    return list(word_aligner.align(own, other))
 
 
 def learn(
