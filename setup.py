@@ -75,6 +75,9 @@ setuptools.setup(
             "tensorboardX>=2.6",
             "tokenizers>=0.20",
         ],
+        # Tests compare our models with those of transformers where it is installed. One version,
+        # for which a small build without CUDA can be kept at hand.
+        "test-transformers": ["torch==2.13.0", "transformers>=5.2"],
     },
     classifiers=[
         "Intended Audience :: Science/Research",

@@ -1,6 +1,6 @@
 """How multilingual are some encoders, at which layer and between which languages?
 
-    python -m xling_jax.main --config=configs/fake_english.py
+    python -m xling_jax.main --config=configs/fake_english.py:epochs=40
     python -m xling_jax.main --config=configs/evaluate.py
 
 The first command trains a model, the second evaluates it beside one of the same size with random
@@ -38,7 +38,7 @@ from xling_jax.corpora.sources import SYNTHETIC
 from xling_jax.evaluators.registry import OF_ENCODERS
 from xling_jax.runs import config_files, encoders
 
-RUN = "runs/fake_english-laptop-row0"
+RUN = "runs/fake_english-laptop-epochs40-row0"
 SETS = ("all", "models")
 
 

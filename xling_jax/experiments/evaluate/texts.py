@@ -110,7 +110,8 @@ def _of_run(config: ConfigDict, languages: tuple[str, ...]) -> EvaluationTexts:
     if not stored:
         raise ValueError(
             f"run={config.run}: there is no run. Train one first, as by python -m xling_jax.main "
-            "--config=configs/fake_english.py, name another one, or give files with --config.texts"
+            "--config=configs/fake_english.py:epochs=40, name another one, or give files with "
+            "--config.texts"
         )
     if stored.get("experiment") == FAKE_ENGLISH:
         return _of_fake_english(stored, languages, config.sentences)
