@@ -75,8 +75,8 @@ setuptools.setup(
             "tensorboardX>=2.6",
             "tokenizers>=0.20",
         ],
-        # Tests compare our models with those of transformers where it is installed. One version,
-        # for which a small build without CUDA can be kept at hand.
+        # Tests compare our models with those of transformers where it is installed. torch is pinned
+        # so that CI can be given a wheel of that version without CUDA beforehand.
         "test-transformers": ["torch==2.13.0", "transformers>=5.2"],
     },
     classifiers=[

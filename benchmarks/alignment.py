@@ -11,7 +11,6 @@ compiles, and tells its peak memory; the contestants take turns.
 import argparse
 import importlib.util
 import json
-import resource
 import statistics
 import subprocess
 import sys
@@ -19,6 +18,7 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+from turns import peak_memory
 
 NEIGHBOURS = 10
 SECONDS = 1.0  # for which a contestant is called at least
@@ -148,8 +148,7 @@ def measure(name: str, n: int, d: int) -> None:
         call()
         took.append(time.perf_counter() - before)
     seconds = statistics.median(took)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(json.dumps({"seconds": seconds, "GiB": peak}))
+    print(json.dumps({"seconds": seconds, "GiB": peak_memory()}))
 
 
 def turn(name: str, n: int, d: int) -> dict[str, float]:

@@ -2,20 +2,20 @@
 
 python benchmarks/skip_gram.py --text FILE --megabytes 100 --threads 2
 
-The words of a text, repeated until it has that size, with the settings of row 30 of
-configs/fake_english.py at scale=paper but for a single epoch. Beside that epoch the text is read
-once to count words. This process's peak memory holds the text once, as ids.
+Trains vectors of the words of a text, repeated until it has that size, with the settings of row 30
+of configs/fake_english.py at scale=paper but for a single epoch, before which the text is read once
+to count words. The peak memory holds the unrepeated text as ids. Repeated words are no longer
+rare, so there are more kinds of words with vectors than in as much text that is not repeated.
 """
 
 import argparse
 import itertools
-import resource
 import time
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from turns import peak_memory
 
 from xling_jax.runs import config_files
 from xling_jax.vocabulary import static_vectors
@@ -42,23 +42,26 @@ def main() -> None:
     parser.add_argument("--megabytes", type=int, default=100)
     parser.add_argument("--threads", type=int, default=1)
     arguments = parser.parse_args()
-    lines = arguments.text.read_text(encoding="utf-8").splitlines()
-    size = arguments.text.stat().st_size
-    counts = Counter(word for line in lines for word in line.split())
-    ids = {word: number for number, word in enumerate(counts)}
-    sentences = [np.array([ids[word] for word in line.split()], np.int32) for line in lines]
-    number = max(1, round(arguments.megabytes * 1e6 / size * len(lines)))
-    words = sum(counts.values()) * number / len(lines)
+    ids: dict[str, int] = {}
+    with open(arguments.text, encoding="utf-8") as lines:
+        sentences = [
+            np.array([ids.setdefault(word, len(ids)) for word in line.split()], np.int32)
+            for line in lines
+        ]
+    if not ids:
+        parser.error(f"--text={arguments.text} has no words")
+    repeats = arguments.megabytes * 1e6 / arguments.text.stat().st_size
+    text = Repeated(sentences, max(1, round(repeats * len(sentences))))
+    words = repeats * sum(map(len, sentences))
     settings = config_files.load_config(str(CONFIG), "scale=paper").vocabulary.neighbours.skip_gram
     settings.update(epochs=1, threads=arguments.threads)
     began = time.perf_counter()
     names = {number: word for word, number in ids.items()}
-    vectors = static_vectors.train(settings.to_dict(), Repeated(sentences, number), names, seed=1)
+    vectors = static_vectors.train(settings.to_dict(), text, names, seed=1)
     seconds = time.perf_counter() - began
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(
         f"{words / 1e6:,.1f} million words, {len(vectors):,} kinds, {arguments.threads} threads: "
-        f"{seconds:,.0f} s, {words / seconds:,.0f} words/s, {peak:.2f} GiB at the peak"
+        f"{seconds:,.0f} s, {words / seconds:,.0f} words/s, {peak_memory():.2f} GiB at the peak"
     )
 
 

@@ -7,6 +7,7 @@ go to its stdin and come from its stdout.
 
 import json
 import os
+import resource
 import signal
 import statistics
 import subprocess
@@ -25,6 +26,11 @@ def keep_memory() -> None:
     """Starts this program again with large pages, as `xling_jax.main` does."""
     if TUNABLES not in os.environ:
         os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | LARGE_PAGES)
+
+
+def peak_memory() -> float:
+    """The most memory that this process had, in GiB; on Linux."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
 class Worker:

@@ -9,25 +9,25 @@ writes it, are aligned together. `linalg.word_aligner` is compared with IBM mode
 grow-diag-final-and, or those that both have are kept. What is counted is that of Och & Ney 2003:
 precision by the possible links, recall by the sure ones, and the alignment error rate (AER).
 
-With --megabytes the text is repeated until it has that size, aligned as it is read, and the time
-and this process's peak memory are printed.
+With --megabytes the text, which is held as words, is repeated until both languages together have
+that size, and the time and this process's peak memory are printed. Give more text than a block of
+the aligner takes: the same sentences again have no new pairs of words.
 """
 
 import argparse
 import itertools
-import resource
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from turns import peak_memory
 
 from xling_jax.corpora.normalize import Normalizer
 from xling_jax.linalg import word_aligner
-from xling_jax.linalg.word_aligner import NO_WORD, Links
+from xling_jax.linalg.word_aligner import Links
 
 Gold = list[tuple[set[tuple[int, int]], set[tuple[int, int]]]]  # sure, and sure or possible
-Directed = Callable[[list[np.ndarray], list[np.ndarray], int], list[np.ndarray]]
 
 
 def ibm1(sources: list[np.ndarray], targets: list[np.ndarray], iterations: int) -> list[np.ndarray]:
@@ -61,21 +61,6 @@ def ibm1(sources: list[np.ndarray], targets: list[np.ndarray], iterations: int) 
         best.append(weight_C[start:end].reshape(len(target), -1).argmax(axis=1) - 1)
         start = end
     return best
-
-
-def both_directions(
-    directed: Directed, first: Sequence[list[str]], second: Sequence[list[str]], iterations: int
-) -> list[tuple[Links, Links]]:
-    """The links of either direction of each pair of sentences, (first place, second place)."""
-    one, other = word_aligner.numbered(first), word_aligner.numbered(second)
-    ahead, back = directed(one, other, iterations), directed(other, one, iterations)
-    return [
-        (
-            [(int(s), t) for t, s in enumerate(a) if s != NO_WORD],
-            [(s, int(t)) for s, t in enumerate(b) if t != NO_WORD],
-        )
-        for a, b in zip(ahead, back, strict=True)
-    ]
 
 
 def scores(found: Sequence[Links], gold: Gold) -> tuple[float, float, float]:
@@ -133,16 +118,15 @@ def measure(pairs: Sequence[tuple[str, str]], megabytes: int, iterations: int) -
     """Aligns the pairs again and again until that much text is aligned, and prints what it took."""
     size = sum(len(text.encode()) + 1 for pair in pairs for text in pair)
     number = max(1, round(megabytes * 1e6 / size * len(pairs)))
-    both = ((text.split() for text in side) for side in zip(*pairs, strict=True))
-    text = [itertools.islice(itertools.cycle(list(side)), number) for side in both]
+    words = ([text.split() for text in side] for side in zip(*pairs, strict=True))
+    sides = [itertools.islice(itertools.cycle(side), number) for side in words]
     began = time.perf_counter()
-    links = sum(map(len, word_aligner.align(*text, iterations)))
+    links = sum(map(len, word_aligner.align(*sides, iterations)))
     seconds = time.perf_counter() - began
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     rate = number / len(pairs) * size / 1e6 / seconds
     print(
         f"{number:,} pairs, {links:,} links: {seconds:,.0f} s, {rate:.2f} MB/s, "
-        f"{peak:.2f} GiB at the peak"
+        f"{peak_memory():.2f} GiB at the peak"
     )
 
 
@@ -161,12 +145,14 @@ def main() -> None:
     arguments = parser.parse_args()
     if (arguments.gold is None) == (arguments.megabytes is None):
         parser.error("give either --gold or --megabytes")
-    if arguments.megabytes:
-        measure(read_pairs(arguments), arguments.megabytes, arguments.iterations)
+    other = read_pairs(arguments)
+    if arguments.megabytes is not None:
+        if not other:
+            parser.error("--megabytes needs --text or --xnli")
+        measure(other, arguments.megabytes, arguments.iterations)
         return
     asked = [[line.split() for line in read_lines(path)] for path in arguments.gold[:2]]
     gold = read_gold(arguments.gold[2])
-    other = read_pairs(arguments)
     first, second = (asked[side] + [pair[side].split() for pair in other] for side in (0, 1))
     words = [sum(map(len, side)) for side in (first, second)]
     print(f"{len(gold)} gold pairs, {len(other):,} others; {words[0]:,} and {words[1]:,} words")
@@ -175,7 +161,8 @@ def main() -> None:
     )
     for name, directed in [("xling_jax", word_aligner.directed), ("IBM model 1", ibm1)]:
         began = time.perf_counter()
-        found = both_directions(directed, first, second, arguments.iterations)
+        pairs = zip(first, second, strict=True)
+        found = list(word_aligner.directions(pairs, arguments.iterations, directed))
         seconds = time.perf_counter() - began
         for way, links in [
             ("grow-diag-final-and", [word_aligner.symmetrize(*x) for x in found[: len(gold)]]),

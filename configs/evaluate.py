@@ -24,9 +24,9 @@ whose embedded languages, or whose held-out text, are read where `texts` names n
 model is named, by default that of the first command), row (names of `rows` joined by +; `all`
 models and the first one with random weights, or `models` alone), seeds (joined by +).
 
-The default takes half a minute on two CPU cores: of row 0 of Fake-English .992 of the sentences are
-found at layer 3 of 4 (random weights: .009), and mu of words is .74. A model of 12 layers of 768 on
-1,000 sentences in five languages takes 8 minutes, and 3 GB.
+The default takes half a minute on two CPU cores: of row 0 of Fake-English after 40 epochs .766 of
+the sentences are found at layer 3 of 4 (random weights: .009), and mu of words is .50. A model of
+12 layers of 768 on 1,000 sentences in five languages takes 8 minutes, and 3 GB.
 """
 
 import itertools

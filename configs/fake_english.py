@@ -4,9 +4,9 @@
 
 Options: row (an entry of ROWS, several joined by +, a set of SETS such as all, or modifications
 joined by ;), scale (laptop, paper), seeds (joined by +; by default 0, and the paper's five for a
-set at scale=paper), epochs, languages (joined by -, the text's and as many as are made of it: by
-default en-fake, and en-fake-fake2 for three). Fields of note: overparam.epochs (0: as
-training.epochs), vocabulary.neighbours.vectors (.vec files for row 30 instead of vectors trained
+set at scale=paper), epochs (of models of both sizes; a part of the default workdir's name),
+languages (joined by -, the text's and as many as are made of it: by default en-fake, and
+en-fake-fake2 for three). Fields of note: overparam.epochs (0: as training.epochs), vocabulary.neighbours.vectors (.vec files for row 30 instead of vectors trained
 on the text).
 
 scale=laptop: the embedded language, 640 pieces, 8,000 sentences, 4 layers, 35 epochs. On two CPU
@@ -190,6 +190,7 @@ def get_config(argument: str | None = None) -> ConfigDict:
     config.seeds = config_files.integers("seeds", seeds)
     if options["epochs"]:
         config.training.epochs = config_files.integer("epochs", options["epochs"])
+        config.overparam.epochs = 0
     languages = config_files.languages("languages", options["languages"])
     config.corpora.languages = languages
     # For lang-pos: a token type and max_length positions for each language.

@@ -17,6 +17,8 @@ from xling_jax.training import checkpoints
 ROOT = Path(__file__).parent.parent
 CONFIG = ROOT / "configs" / "fake_english.py"
 SMALL = {
+    "batches.sentences": 64,
+    "models.dropout": 0.0,
     "corpora.train_sentences": 300,
     "corpora.dev_sentences": 60,
     "corpora.synthetic.word_types": 200,

@@ -39,7 +39,7 @@ def test_sets_and_rows_can_be_joined_and_nothing_is_named_twice():
 
 
 def test_epochs_that_are_none_are_refused_before_anything_is_written(tmp_path):
-    for row in ("epochs[0.0001x]", "overparam;epochs[0.01x]", "epochs[1e9]"):
+    for row in ("epochs[0.0001x]", "overparam;epochs[0.001x]", "epochs[1e9]"):
         with pytest.raises(ValueError, match=rf"row='{re.escape(row)}': epochs: .* choose from 1"):
             Experiment(config(f"row={row}"), tmp_path / "run")
     assert not (tmp_path / "run").exists()

@@ -114,28 +114,47 @@ def test_looking_at_less_at_a_time_changes_nothing(monkeypatch):
 
 def test_long_text_is_read_and_aligned_in_blocks(monkeypatch):
     sources, targets, _ = corpus(300)
-    monkeypatch.setattr(word_aligner, "BLOCK", 20_000)
-    sizes = np.cumsum([len(s) * len(t) for s, t in zip(sources, targets, strict=True)])
-    first = int(np.searchsorted(sizes, 20_000)) + 1  # pairs of the first block
-    second = int(np.searchsorted(sizes, sizes[first - 1] + 20_000)) + 1
-    assert 0 < sizes[-1] - sizes[second - 1] < 20_000  # what is left belongs to the second block
+    sources[40:40], targets[40:40] = [[]] * 60, [["t"]] * 60  # at the end of the first block
+    sizes = [(len(s) + 1) * (len(t) + 1) + 20 for s, t in zip(sources, targets, strict=True)]
+    block = sum(sizes[:90])  # reached exactly
+    monkeypatch.setattr(word_aligner, "PAIR", 20)
+    monkeypatch.setattr(word_aligner, "BLOCK", block)
+    ends, size = [0], 0
+    for number, own in enumerate(sizes, 1):
+        size += own
+        if size >= block:
+            ends.append(number)
+            size = 0
+    assert ends[1] == 90 and len(ends) > 4 and 0 < size < block
+    ends[-1] = len(sources)  # what is left belongs to the last block
     read = []
 
     def sentences():
-        for number, source in enumerate(sources):
-            read.append(number)
+        for source in sources:
+            read.append(source)
             yield source
 
     found = align(sentences(), iter(targets))
-    begin = list(itertools.islice(found, first))
-    assert len(read) == second
-    expected = list(align(sources[:first], targets[:first]))
-    assert begin == expected
-    assert list(found) == list(align(sources[first:], targets[first:]))
+    for start, stop in itertools.pairwise(ends):
+        own = list(itertools.islice(found, stop - start))
+        assert own == list(align(sources[start:stop], targets[start:stop]))
+        assert start or len(read) == ends[2]
+    assert not list(found)
 
 
-def grown_link_by_link(forward, backward):
-    """grow-diag-final-and, as Koehn et al. 2003 write it down."""
+def test_blocks_may_be_without_words_and_an_error_comes_after_the_links_before_it(monkeypatch):
+    monkeypatch.setattr(word_aligner, "BLOCK", 2 * word_aligner.PAIR)
+    sources, targets = [["a"]] * 4 + [[]] * 6, [["x"]] * 10
+    assert list(align(sources, targets)) == [[(0, 0)]] * 4 + [[]] * 6
+    found = align([*sources, *sources, "a b"], targets * 3)
+    for links in [[[(0, 0)]] * 4, [[]] * 6, [[(0, 0)]] * 4]:
+        assert list(itertools.islice(found, len(links))) == links
+    with pytest.raises(ValueError, match="source sentence 21 is a string"):
+        list(found)
+
+
+def grown_place_by_place(forward, backward, size):
+    """grow-diag-final-and by a look at every place of the matrix of links, row by row."""
     links, union = set(forward) & set(backward), set(forward) | set(backward)
 
     def is_free(link):
@@ -144,25 +163,26 @@ def grown_link_by_link(forward, backward):
     grown = True
     while grown:
         grown = False
-        for s, t in sorted(links):
-            for near in [(s + a, t + b) for a, b in word_aligner.NEIGHBOURS]:
-                if near in union - links and is_free(near):
-                    links.add(near)
-                    grown = True
+        for s, t in itertools.product(range(size), repeat=2):
+            if (s, t) in links:
+                for near in [(s + a, t + b) for a, b in word_aligner.NEIGHBOURS]:
+                    if near in union - links and is_free(near):
+                        links.add(near)
+                        grown = True
     for link in [*sorted(forward), *sorted(backward)]:
         if all(link[0] != s and link[1] != t for s, t in links):
             links.add(link)
     return sorted(links)
 
 
-def test_links_are_put_together_as_published():
+def test_links_grow_as_they_do_place_by_place():
     random = np.random.default_rng(0)
     for _ in range(100):
         n = int(random.integers(1, 14))
         forward = [(int(random.integers(n)), t) for t in range(n) if random.random() < 0.8]
         backward = [(s, int(random.integers(n))) for s in range(n) if random.random() < 0.8]
         backward += [link for link in forward if random.random() < 0.4]
-        assert symmetrize(forward, backward) == grown_link_by_link(forward, backward)
+        assert symmetrize(forward, backward) == grown_place_by_place(forward, backward, n)
 
 
 def test_links_grow_from_those_of_both_directions():
@@ -181,7 +201,9 @@ def test_empty_sentences_have_no_links_and_bad_input_is_named():
     alone = [[f"s{random.integers(60)}"] for _ in range(200)]
     more = list(align([*alone, *sources, *[[]] * 200], [*[[]] * 200, *targets, *alone]))
     assert more[200:240] == list(align(sources, targets))
-    with pytest.raises(ValueError, match="only 1 target sentences, and more of the source"):
+    with pytest.raises(
+        ValueError, match="the target sentences end after 1, and the source ones go on"
+    ):
         list(align([["a"], ["b"]], [["x"]]))
     for empty in ([[]], []):
         with pytest.raises(ValueError, match="no pair of sentences has words"):

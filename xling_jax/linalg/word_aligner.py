@@ -9,9 +9,10 @@ al. 2003).
 """
 
 import dataclasses
+import heapq
 import itertools
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -22,11 +23,15 @@ from xling_jax.linalg.points import require_count
 
 Links = list[tuple[int, int]]
 Pair = tuple[Sequence[str], Sequence[str]]  # a sentence's words, and its translation's
+# From the words of source and target sentences as numbers and a number of iterations, for each
+# target word the place of its source word, or NO_WORD.
+Directed = Callable[[list[np.ndarray], list[np.ndarray], int], list[np.ndarray]]
 ITERATIONS, NULL, ALPHA, TENSION = 5, 0.08, 0.01, 4.0  # as published
 LIMITS = (0.1, 14.0)  # of the tension
 NEWTON_STEPS = 6
 CANDIDATES = 2**20  # links that are looked at together, in whole sentences
-BLOCK = 2**26  # links of sentences that are aligned together
+BLOCK = 2**26  # links of sentences that are aligned together; a pair itself counts as PAIR more
+PAIR = 2**8
 NEIGHBOURS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
 LONGEST = 4096  # words of a sentence, for the candidate links of a pair are their product
 NO_WORD = -1
@@ -222,8 +227,9 @@ def symmetrize(forward: Links, backward: Links) -> Links:
     """Both directions' links (source place, target place) put together by grow-diag-final-and
     (Koehn et al. 2003).
 
-    Begins with the links that both have, adds neighbouring ones of either where a word has none
-    yet, and at last links of either between two words that have none.
+    Begins with the links that both have; goes through the links in order, the new ones too, and
+    adds neighbouring ones of either direction where a word has none yet, until there are no more;
+    and at last adds links of either between two words that have none.
     """
     union = set(forward) | set(backward)
     links = set(forward) & set(backward)
@@ -234,19 +240,22 @@ def symmetrize(forward: Links, backward: Links) -> Links:
         has_source.add(link[0])
         has_target.add(link[1])
 
-    rest = union - links
-    while rest:
+    rest, has_grown = union - links, True
+    while rest and has_grown:
+        has_grown = False
         near_rest = {(link[0] - a, link[1] - b) for link in rest for a, b in NEIGHBOURS}
-        before = len(links)
-        for link in sorted(links & near_rest):
+        to_visit = sorted(links & near_rest)  # a heap; what is added behind a link comes after it
+        while to_visit:
+            link = heapq.heappop(to_visit)
             for step in NEIGHBOURS:
                 near = link[0] + step[0], link[1] + step[1]
                 is_free = near[0] not in has_source or near[1] not in has_target
                 if near in rest and is_free:
                     rest.remove(near)
                     add(near)
-        if len(links) == before:
-            break
+                    has_grown = True
+                    if near > link:
+                        heapq.heappush(to_visit, near)
     for own in (forward, backward):
         for link in sorted(own):
             if link[0] not in has_source and link[1] not in has_target:
@@ -258,15 +267,16 @@ def _checked(
     source_sentences: Iterable[Sequence[str]], target_sentences: Iterable[Sequence[str]]
 ) -> Iterator[Pair]:
     """The pairs of sentences; for errors see `align`."""
-    both = itertools.zip_longest(source_sentences, target_sentences)
+    names, nothing = ("source", "target"), object()
+    both = itertools.zip_longest(source_sentences, target_sentences, fillvalue=nothing)
     for number, pair in enumerate(both, 1):
-        for name, words in zip(("source", "target"), pair, strict=True):
-            if words is None:
-                other = "target" if name == "source" else "source"
-                raise ValueError(
-                    f"there are only {number - 1:,} {name} sentences, and more of the {other} "
-                    "language: give line by line translations"
-                )
+        if nothing in pair:
+            ended, other = names if pair[0] is nothing else reversed(names)
+            raise ValueError(
+                f"the {ended} sentences end after {number - 1:,}, and the {other} ones go on: give "
+                "line by line translations"
+            )
+        for name, words in zip(names, pair, strict=True):
             if isinstance(words, str):
                 raise ValueError(f"{name} sentence {number} is a string: give a list of its words")
             if len(words) > LONGEST:
@@ -278,18 +288,18 @@ def _checked(
 
 
 def _blocks(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
-    """Pairs in blocks of at least `BLOCK` candidate links, in the last one up to twice as many; or
-    all pairs, if they have fewer."""
+    """Pairs in blocks of at least `BLOCK`, the last of up to twice as much; or all pairs, if they
+    are less."""
     block: list[Pair] = []
     later: list[Pair] = []
-    candidates = [0, 0]  # of either
+    sizes = [0, 0]  # of either
     for pair in pairs:
-        is_full = candidates[0] >= BLOCK
+        is_full = sizes[0] >= BLOCK
         (later if is_full else block).append(pair)
-        candidates[is_full] += len(pair[0]) * len(pair[1])
-        if candidates[1] >= BLOCK:
+        sizes[is_full] += (len(pair[0]) + 1) * (len(pair[1]) + 1) + PAIR
+        if sizes[1] >= BLOCK:
             yield block
-            block, later, candidates = later, [], [candidates[1], 0]
+            block, later, sizes = later, [], [sizes[1], 0]
     yield block + later
 
 
@@ -301,10 +311,10 @@ def align(
     """Links the words of parallel sentences, line by line translations, by so many iterations of
     expectation maximisation in either direction.
 
-    Each pair of sentences gets its links (source place, target place), from 0, sorted; none where a
-    sentence has no word. Such a pair changes nothing for the others. Long text is read and aligned
-    in blocks of `BLOCK` candidate links or more (some 70,000 pairs of 30 words), each on its own,
-    so that memory does not grow with it.
+    Yields the links (source place, target place) of each pair of sentences, from 0, sorted; none
+    where a sentence has no word. Such a pair changes nothing for the others. Long text is read and
+    aligned in blocks (of some 60,000 pairs of 30 words, or more), each on its own, so that memory
+    does not grow with it.
 
     Raises, while links are taken:
       ValueError: different numbers of sentences, or none with words; a sentence that is not cut
@@ -313,22 +323,28 @@ def align(
     require_count("iterations", iterations)
     has_words = False
     for block in _blocks(_checked(source_sentences, target_sentences)):
-        whole = [pair for pair in block if len(pair[0]) and len(pair[1])]
-        links = iter(_linked(whole, iterations) if whole else ())
-        has_words |= bool(whole)
-        for source, target in block:
-            yield next(links) if len(source) and len(target) else []
+        whole = [all(map(len, pair)) for pair in block]
+        has_words |= any(whole)
+        links = itertools.starmap(
+            symmetrize, directions(itertools.compress(block, whole), iterations)
+        )
+        for is_whole in whole:
+            yield next(links) if is_whole else []
     if not has_words:
         raise ValueError("no pair of sentences has words on both sides")
 
 
-def _linked(pairs: list[Pair], iterations: int) -> Iterator[Links]:
-    """`align` of a block; all sentences have words."""
-    sources, targets = (numbered(side) for side in zip(*pairs, strict=True))
-    forward = directed(sources, targets, iterations)
-    backward = directed(targets, sources, iterations)
+def directions(
+    pairs: Iterable[Pair], iterations: int, model: Directed = directed
+) -> Iterator[tuple[Links, Links]]:
+    """The links (source place, target place) of each pair of sentences, all of which have words, by
+    a model of a direction from source to target words and by one from target to source words."""
+    if not (both := list(pairs)):
+        return
+    sources, targets = (numbered(side) for side in zip(*both, strict=True))
+    forward, backward = model(sources, targets, iterations), model(targets, sources, iterations)
     for ahead, back in zip(forward, backward, strict=True):
-        yield symmetrize(
+        yield (
             [(s, t) for t, s in enumerate(ahead.tolist()) if s != NO_WORD],
             [(s, t) for s, t in enumerate(back.tolist()) if t != NO_WORD],
         )
