@@ -6,13 +6,12 @@ Options: row (an entry of ROWS, several joined by +, a set of SETS such as all, 
 joined by ;), scale (laptop, paper), seeds (joined by +; by default 0, and the paper's five for a
 set at scale=paper), epochs (of models of both sizes; a part of the default workdir's name),
 languages (joined by -, the text's and as many as are made of it: by default en-fake, and
-en-fake-fake2 for three). Fields of note: overparam.epochs (0: as training.epochs), vocabulary.neighbours.vectors (.vec files for row 30 instead of vectors trained
-on the text).
+en-fake-fake2 for three). Fields of note: overparam.epochs (0: as training.epochs),
+vocabulary.neighbours.vectors (.vec files for row 30 instead of vectors trained on the text).
 
-scale=laptop: the embedded language, 640 pieces, 8,000 sentences, 4 layers, 35 epochs. On two CPU
-cores 3 to 5 minutes a row, or half as long again for two side by side: row=small takes 30 to 50
-minutes. Row 0 has a mu of .75 (the paper's: .70; alone, on both cores, .78), row 8 .02 (.12), row 3
-.01 (.01), row 30 .89 (.74); of the paper's 32 findings 24 hold.
+scale=laptop: the embedded language, 640 pieces, 8,000 sentences, 4 layers, 140 epochs. A row takes
+13 to 40 minutes on one CPU core, by machine. Row 0 has a mu of .90 (the paper's: .70; after 40
+epochs, in 3 to 6 minutes on two cores, .56), row 1 .14 (.30), row 8 .08 (.12).
 
 Row 30's neighbours come from vectors trained as fastText 0.9.1 trains them by default, in 300
 dimensions (vocabulary.neighbours.skip_gram), but for the 2,000,000 buckets that n-grams share: the

@@ -14,6 +14,7 @@ import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -267,7 +268,8 @@ def _checked(
     source_sentences: Iterable[Sequence[str]], target_sentences: Iterable[Sequence[str]]
 ) -> Iterator[Pair]:
     """The pairs of sentences; for errors see `align`."""
-    names, nothing = ("source", "target"), object()
+    names = ("source", "target")
+    nothing: Any = object()
     both = itertools.zip_longest(source_sentences, target_sentences, fillvalue=nothing)
     for number, pair in enumerate(both, 1):
         if nothing in pair:
