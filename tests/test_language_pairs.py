@@ -188,21 +188,27 @@ def test_a_dictionary_of_the_other_direction_gives_the_same():
 
 
 def plain_losses(one, sentence):
-    """The loss of every piece, masked alone."""
-    ids = one.encode([sentence])[0][: one.config.positions - 2]
-    losses = []
-    for place, piece in enumerate(ids):
-        tokens = np.array([[CLS, *ids, SEP]])
-        tokens[0, place + 1] = MASK
-        places, zeros = np.arange(tokens.size)[None], np.zeros_like(tokens)
-        (state,) = Bert(one.config).apply(
-            {"params": one.params}, tokens, places, zeros, zeros, layers=(one.config.layers,)
-        )
-        logits = np.asarray(
-            heads.masked_language_logits(one.config, one.params, state[0, place + 1][None])
-        )[0]
-        losses.append(np.log(np.exp(logits - logits.max()).sum()) + logits.max() - logits[piece])
-    return losses
+    """The loss of every piece, masked alone.
+
+    Always as many rows, and as long ones, since every other size would be compiled anew.
+    """
+    size = one.config.positions
+    ids = one.encode([sentence])[0][: size - 2]
+    number, every = len(ids), np.arange(size)
+    tokens, places = np.full((size, size), SEP), np.broadcast_to(every, (size, size))
+    tokens[:, : number + 1] = [CLS, *ids]
+    tokens[every[:number], every[:number] + 1] = MASK
+    segments = np.where(places < number + 2, 0, -1)
+    (states,) = Bert(one.config).apply(
+        {"params": one.params}, tokens, places, segments, np.zeros_like(tokens),
+        layers=(one.config.layers,),
+    )  # fmt: skip
+    masked = states[every, np.minimum(every + 1, size - 1)]
+    logits = np.asarray(heads.masked_language_logits(one.config, one.params, masked))
+    return [
+        np.log(np.exp(row - row.max()).sum()) + row.max() - row[piece]
+        for row, piece in zip(logits, ids, strict=False)
+    ]
 
 
 def test_pseudo_perplexity_masks_one_piece_at_a_time():
