@@ -166,5 +166,6 @@ def test_a_run_that_is_not_there_says_how_to_make_it(tmp_path):
     with pytest.raises(ValueError, match="--config=configs/fake_english.py:epochs=40,"):
         Experiment(config(f"run={tmp_path}/no"), tmp_path / "run")
     made = config_of(ROOT / "configs" / "fake_english.py", "epochs=40", {})
+    assert made.training.epochs == 40 and not made.overparam.epochs  # which are as many then
     assert config("").run == f"runs/{made.workdir}"
     assert "--config=configs/fake_english.py:epochs=40\n" in (ROOT / "README.md").read_text()

@@ -190,7 +190,7 @@ def test_a_dictionary_of_the_other_direction_gives_the_same():
 def plain_losses(one, sentence):
     """The loss of every piece, masked alone.
 
-    Always as many rows, and as long ones, since every other size would be compiled anew.
+    The arrays always have the same shape, since each new one would be compiled anew.
     """
     size = one.config.positions
     ids = one.encode([sentence])[0][: size - 2]

@@ -31,8 +31,8 @@ ITERATIONS, NULL, ALPHA, TENSION = 5, 0.08, 0.01, 4.0  # as published
 LIMITS = (0.1, 14.0)  # of the tension
 NEWTON_STEPS = 6
 CANDIDATES = 2**20  # links that are looked at together, in whole sentences
-BLOCK = 2**26  # links of sentences that are aligned together; a pair itself counts as PAIR more
-PAIR = 2**8
+BLOCK = 2**26  # links of sentences that are aligned together; each pair counts as PAIR_COST more
+PAIR_COST = 2**8
 NEIGHBOURS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
 LONGEST = 4096  # words of a sentence, for the candidate links of a pair are their product
 NO_WORD = -1
@@ -272,7 +272,7 @@ def _checked(
     nothing: Any = object()
     both = itertools.zip_longest(source_sentences, target_sentences, fillvalue=nothing)
     for number, pair in enumerate(both, 1):
-        if nothing in pair:
+        if any(words is nothing for words in pair):
             ended, other = names if pair[0] is nothing else reversed(names)
             raise ValueError(
                 f"the {ended} sentences end after {number - 1:,}, and the {other} ones go on: give "
@@ -298,7 +298,7 @@ def _blocks(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
     for pair in pairs:
         is_full = sizes[0] >= BLOCK
         (later if is_full else block).append(pair)
-        sizes[is_full] += (len(pair[0]) + 1) * (len(pair[1]) + 1) + PAIR
+        sizes[is_full] += (len(pair[0]) + 1) * (len(pair[1]) + 1) + PAIR_COST
         if sizes[1] >= BLOCK:
             yield block
             block, later, sizes = later, [], [sizes[1], 0]
@@ -314,11 +314,11 @@ def align(
     expectation maximisation in either direction.
 
     Yields the links (source place, target place) of each pair of sentences, from 0, sorted; none
-    where a sentence has no word. Such a pair changes nothing for the others. Long text is read and
-    aligned in blocks (of some 60,000 pairs of 30 words, or more), each on its own, so that memory
-    does not grow with it.
+    where a sentence has no word. Long text is read and aligned in blocks (of some 55,000 pairs of
+    30 words, or more), each on its own, so that memory does not grow with it. A pair without words
+    changes nothing for the others of its block.
 
-    Raises, while links are taken:
+    Raises, while links are taken, and before those of the last pairs read:
       ValueError: different numbers of sentences, or none with words; a sentence that is not cut
         into words, or is too long; no iterations.
     """
