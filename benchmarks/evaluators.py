@@ -8,7 +8,6 @@ parts of sentence retrieval; and what the calls of a whole run come to.
 """
 
 import argparse
-import importlib.util
 import statistics
 import tempfile
 import time
@@ -27,6 +26,7 @@ from xling_jax.evaluators.translations import Translations
 from xling_jax.experiments.bilingual import experiment
 from xling_jax.experiments.bilingual.data import Preparer
 from xling_jax.experiments.bilingual.group import Group
+from xling_jax.runs import config_files
 from xling_jax.runs.run import Run
 from xling_jax.training.loop import stack
 from xling_jax.training.step import train_steps
@@ -53,10 +53,7 @@ def main() -> None:
     arguments = parser.parse_args()
     keep_memory()
     devices.set_cpu_devices(0)
-    spec = importlib.util.spec_from_file_location("config", CONFIG)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    config = module.get_config(f"row=default,pair={arguments.pair}")
+    config = config_files.load_config(str(CONFIG), f"row=default,pair={arguments.pair}")
     (row,) = experiment.rows(config)
     with tempfile.TemporaryDirectory() as folder:
         data = Preparer(config, Path(folder))(row)

@@ -170,10 +170,11 @@ def _chunks(
     sizes_S = [len(t) * (len(s) + 1) for s, t in zip(sources, targets, strict=True)]
     number_S = np.cumsum(sizes_S) // CANDIDATES
     ends = [0, *(np.flatnonzero(np.diff(number_S)) + 1).tolist(), len(sources)]
-    spans = [slice(*span) for span in itertools.pairwise(ends)]
-    chunks = list(
-        pool.map(_Chunk.of, map(sources.__getitem__, spans), map(targets.__getitem__, spans))
-    )
+
+    def between(start: int, stop: int) -> _Chunk:
+        return _Chunk.of(sources[start:stop], targets[start:stop])
+
+    chunks = list(pool.map(between, ends[:-1], ends[1:]))
     number_of, pair_P = pd.factorize(np.concatenate([chunk.pair_K for chunk in chunks]))
     parts = np.split(number_of, np.cumsum([len(chunk.pair_K) for chunk in chunks])[:-1])
     for chunk, part in zip(chunks, parts, strict=True):
