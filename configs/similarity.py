@@ -3,7 +3,8 @@
     python -m xling_jax.main --config=configs/bilingual.py:row=pairs+alone,pair=en-near
     python -m xling_jax.main --config=configs/similarity.py:pair=en-near
 
-The first command trains a bilingual model and one of each language alone, the second compares them:
+The first command trains a bilingual model, one of the first language with its twin, and one of each
+language alone; the second compares them:
 how alike their layers are (linear CKA), and how well an orthogonal map learned from translations
 makes words and sentences find theirs.
 
@@ -23,12 +24,13 @@ Real text, line by line translations where two files belong together:
         --config.texts.fr.test_dictionary=en-fr.5000-6500.txt \\
         --config.texts.en.vectors=wiki.en.vec --config.texts.fr.vectors=wiki.fr.vec
 
-Every text is optional: what it is for is left out. Other models are compared by naming their
-folders, as in `--config.models.fr=OTHER/models/rowfr_seed{seed}/fr`, or a BERT, XLM-R or XLM of
-`transformers` (an XLM with language embeddings needs the languages' names in its lang2id). The row
-`other_seed` needs a second model of the first language (`:row=en,pair=en-near,seeds=0+1` of
-configs/bilingual.py in the same workdir); both read the same, unless
-`--config.texts.en.learned_first=EN.txt` and `--config.texts.en.learned=BACK.txt` give a
+Every text is optional: what it is for is left out. Other models are compared by putting
+their folders in the place of the config's, as in
+`--config.models.fr=OTHER/models/rowfr_seed{seed}/fr`: models trained here, or a BERT, RoBERTa,
+XLM-R or XLM of `transformers` (an XLM with language embeddings needs the languages' names in its
+lang2id). The row `other_seed` needs a second model of the first language
+(`:row=en,pair=en-near,seeds=0+1` of configs/bilingual.py in the same workdir); both read the same,
+unless `--config.texts.en.learned_first=EN.txt` and `--config.texts.en.learned=BACK.txt` give a
 back-translation: with `bilingual_en`, a model of the first language and its twin, the two columns
 en–en′ of Figure 7.
 """

@@ -35,9 +35,9 @@ quoted() {
   printf '%s' "${line% }"
 }
 
-# The option and what stands behind it.
+# The option and what follows it.
 need_value() {
-  [[ -n ${2:-} ]] || die "$1: give a value behind it"
+  [[ -n ${2:-} ]] || die "$1: give a value after it"
 }
 
 # Ends unless each word is a line that a shell, Slurm and YAML hand on as it is: without control

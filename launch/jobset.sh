@@ -44,7 +44,7 @@ while (($#)); do
       esac
       shift 2
       ;;
-    *) die "unknown option $1: see launch/jobset.sh --help; the flags of the run stand behind --" ;;
+    *) die "unknown option $1: see launch/jobset.sh --help; the flags of the run come after --" ;;
   esac
 done
 for needed in image pods volume; do [[ -n ${!needed} ]] || die "give --$needed"; done
@@ -52,7 +52,7 @@ for needed in image pods volume; do [[ -n ${!needed} ]] || die "give --$needed";
   die "--pods, --chips and --restarts: give numbers"
 [[ -n $tpu || -n $gpu ]] || die "give --tpu or --gpu"
 [[ -z $tpu || -z $gpu ]] || die "give --tpu or --gpu, not both"
-(($#)) || die "give the flags of the run behind --, at least --config=…"
+(($#)) || die "give the flags of the run after --, at least --config=…"
 
 # A word as a string of YAML.
 yaml() {

@@ -4,7 +4,7 @@
 #   launch/local.sh [--dry-run] PROCESSES -- --config=configs/fake_english.py [FLAGS OF THE RUN]
 #
 # On CPUs give each process as many devices as it should have, such as --config.devices.cpu=1; on
-# GPUs each takes one of CUDA_VISIBLE_DEVICES, or of all. Where one ends badly the others end within
+# GPUs each takes one of CUDA_VISIBLE_DEVICES, or of all. If one fails the others end within
 # a minute, and so does this script, with the status of the first that failed; the same command goes
 # on from the last checkpoint. Ctrl-C asks all to save and end.
 set -euo pipefail

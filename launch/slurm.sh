@@ -12,7 +12,7 @@
 #   --gpus N            GPUs, and processes, of each node (1)
 #   --time LIMIT        as sbatch takes it (24:00:00)
 #   --sweep NAME=A,B,…  a job of an array for each value: the config's option NAME is set to it, and
-#                       the value is put behind --workdir; NAME is `row`, `pair`, `seeds`, …, which
+#                       the value is appended to --workdir; NAME is `row`, `pair`, `seeds`, …, which
 #                       --config must not give as well
 #   --at-once N         jobs of an array that run at the same time (all)
 #   --sbatch ARGUMENT   one more argument of sbatch, such as --partition=gpu; can be given again
@@ -40,7 +40,7 @@ while (($#)); do
       esac
       shift 2
       ;;
-    *) die "unknown option $1: see launch/slurm.sh --help; the flags of the run stand behind --" ;;
+    *) die "unknown option $1: see launch/slurm.sh --help; the flags of the run come after --" ;;
   esac
 done
 config='' workdir='' flags=()
@@ -51,15 +51,15 @@ for flag in "$@"; do
     *) flags+=("$flag") ;;
   esac
 done
-[[ -n $config ]] || die "give --config=… behind --"
-[[ -n $workdir ]] || die "give --workdir=… behind --, on a file system that all nodes see"
+[[ -n $config ]] || die "give --config=… after --"
+[[ -n $workdir ]] || die "give --workdir=… after --, on a file system that all nodes see"
 [[ $nodes =~ ^[1-9][0-9]*$ && $gpus =~ ^[1-9][0-9]*$ && ${at_once:-1} =~ ^[1-9][0-9]*$ ]] ||
   die "--nodes, --gpus and --at-once: give numbers"
 
 values=('') array=() plain='[^a-zA-Z0-9_.+-]' # what a folder's name has none of
 if [[ -n $sweep ]]; then
   [[ $sweep =~ ^[A-Za-z_]+=[^,[:space:]]+(,[^,[:space:]]+)*$ ]] ||
-    die "--sweep $sweep: write NAME=A,B,… with a value before and behind each comma, and no blanks"
+    die "--sweep $sweep: write NAME=A,B,… with a value before and after each comma, and no blanks"
   [[ ${config#*.py} != *[:,]"${sweep%%=*}="* ]] ||
     die "--sweep $sweep: take ${sweep%%=*} out of --config=$config"
   IFS=, read -r -a values <<<"${sweep#*=}"

@@ -50,7 +50,7 @@ while (($#)); do
       esac
       shift 2
       ;;
-    *) die "unknown option $1: see launch/tpu_vm.sh --help; the flags of the run stand behind --" ;;
+    *) die "unknown option $1: see launch/tpu_vm.sh --help; the flags of the run come after --" ;;
   esac
 done
 [[ -n $zone ]] || die "give --zone"
@@ -99,7 +99,7 @@ case $action in
     fi
     ;;
   run)
-    (($#)) || die "give the flags of the run behind --, at least --config=…"
+    (($#)) || die "give the flags of the run after --, at least --config=…"
     # One line for each machine; nohup, and nothing that holds the connection.
     on all "cd ~/xling_jax && mkdir -p ~/runs && { nohup ~/venv/bin/python -m xling_jax.main $(quoted "$@") --processes=auto --workdir=\$HOME/runs/$name >> ~/$name.log 2>&1 < /dev/null & }"
     ;;

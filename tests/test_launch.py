@@ -242,7 +242,7 @@ def test_a_dry_run_says_what_it_would_do_and_does_nothing(launch, tmp_path, line
         (["slurm.sh", "--node", "2", "--", *RUN], "unknown option --node"),
         (["tpu_vm.sh", "create", "pod", "--type", "v5litepod-8"], "give --zone"),
         (["tpu_vm.sh", "create", "pod", *TPU], "give --type"),
-        (["tpu_vm.sh", "run", "pod", *TPU], "behind --, at least --config"),
+        (["tpu_vm.sh", "run", "pod", *TPU], "after --, at least --config"),
         (["tpu_vm.sh", "create", "Pod", *TPU], "a machine's name has"),
         (["tpu_vm.sh", "start", "pod", *TPU], "start: choose create"),
         (["tpu_vm.sh", "create", "pod", "--zone"], "--zone: give a value"),

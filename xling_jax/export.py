@@ -3,7 +3,7 @@
     python -m xling_jax.export --model=WORKDIR/models/rowdefault_seed0/en --to=FOLDER
 
 Then AutoModelForMaskedLM.from_pretrained(FOLDER) computes the model's logits, and AutoTokenizer
-gives its ids for text that is normalised already (see `models.hugging_face_tokenizer`). Of a
+gives its ids for text that is normalised already (see `models.hugging_face.tokenizer`). Of a
 partitioned model each language has a folder, so this makes one model of one language.
 """
 

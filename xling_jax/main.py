@@ -34,7 +34,9 @@ flags.FLAGS[CONFIG.name].parser = _ConfigParser()
 WORKDIR = flags.DEFINE_string(
     "workdir", None, "Where the run is stored and resumed from (default: below runs/)."
 )
-PREPARE = flags.DEFINE_bool("prepare", False, "Only prepare the texts of an experiment on streams.")
+PREPARE = flags.DEFINE_bool(
+    "prepare", False, "Make the token files of an experiment on streams, and stop (bilingual only)."
+)
 flags.register_validator(
     CONFIG, lambda config: config is not None, "name a config file, as configs/fake_english.py"
 )

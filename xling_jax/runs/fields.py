@@ -87,9 +87,10 @@ def page() -> str:
     lines = [
         "# The fields of the configs",
         "",
-        "Set any of them with `--config.FIELD=VALUE`. A `*` stands for names of your own: a "
-        "language, a pair, a row. `python -m xling_jax.main --config=configs/NAME.py --help` lists "
-        "the fields of a config with their values.",
+        "Set any of them with `--config.FIELD=VALUE`. Where a path has a `*`, the options after "
+        "the config's colon make the names (languages, pairs, rows); the command line adds none, "
+        "and a row of your own is written after `row=`. `python -m xling_jax.main "
+        "--config=configs/NAME.py --help` lists the fields of a config with their values.",
     ]
     known: dict[int, str] = {}
     for name in EXPERIMENTS:
