@@ -31,7 +31,7 @@ MODEL = BertConfig(
     positions=384,
     token_types=3,
 )
-LAYERS = (0, 1)
+LAYERS = (0, 1, 2)
 NAMES = registry.names(registry.SENTENCES, registry.PIECES, registry.TOKENS)
 ROWS = ("original", "lang-pos;shift-special", "inv-order")
 PAIRS = list(itertools.combinations(range(3), 2))
@@ -234,7 +234,7 @@ def test_of_three_languages_every_pair_is_measured_and_the_mean_over_them(row):
                 usual[name], abs=1e-6
             )  # a third language changes nothing
     for end in ("", *(f"_{pair}" for pair in found)):
-        tasks = [f"{task}{end}_{n}" for task in ("retrieval", "translation") for n in LAYERS]
+        tasks = [f"{task}{end}_{n}" for task in ("retrieval", "translation") for n in (0, 1)]
         mu = np.mean([metrics[name] for name in tasks])
         assert metrics[f"mu{end}"] == pytest.approx(mu, abs=1e-6)
     assert metrics["retrieval_candidates"] == len(sentences("dev"))
@@ -266,9 +266,9 @@ def test_perplexity(name, row):
     assert evaluated()[row][f"perplexity_{name}"] == pytest.approx(expected, rel=1e-4)
 
 
-def test_mu_is_the_mean_of_retrieval_and_translation_at_both_layers():
+def test_mu_is_the_mean_of_retrieval_and_translation_at_the_papers_layers():
     for metrics in evaluated().values():
-        parts = [metrics[f"{t}_{n}"] for t in ("retrieval", "translation") for n in LAYERS]
+        parts = [metrics[f"{t}_{n}"] for t in ("retrieval", "translation") for n in (0, 1)]
         assert metrics["mu"] == pytest.approx(np.mean(parts), abs=1e-6)
         assert metrics["retrieval_candidates"] == len(sentences("dev"))
 

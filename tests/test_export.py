@@ -14,7 +14,7 @@ from xling_jax import export
 from xling_jax.corpora.normalize import Normalization
 from xling_jax.experiments.bilingual import group as bilingual
 from xling_jax.experiments.bilingual.rows import parse
-from xling_jax.models import partition, stored
+from xling_jax.models import heads, partition, stored
 from xling_jax.models.bert import BertConfig
 from xling_jax.models.hugging_face import tokenizer as hugging_face_tokenizer
 from xling_jax.models.hugging_face.text import HuggingFaceModel
@@ -46,7 +46,7 @@ SENTENCES = [
 SIZES = {"bpe": 40, "unigram": 24}
 
 
-def stored_models(folder, way, own, config, model_type):
+def stored_models(folder, way, own, config, model_type, described="default"):
     """Models of two languages, of one partitioned tree; returns what was stored."""
     trained = [
         pieces.train(text, SIZES[model_type], model_type=model_type) for text in TEXTS.values()
@@ -55,9 +55,20 @@ def stored_models(folder, way, own, config, model_type):
     config = dataclasses.replace(config, vocabulary_size=vocabulary.size)
     models = [randomized(config, seed=zlib.crc32(name.encode())) for name in TEXTS]
     params = jax.device_get(partition.split(models, own))
-    row = parse("default", "default", tuple(TEXTS))
+    row = parse("row", described, tuple(TEXTS))
     bilingual.export(folder, row, config, params, vocabulary, Normalization())
     return [stored.load(folder / name) for name in TEXTS]
+
+
+def test_pieces_that_a_language_never_chose_from_are_never_predicted(tmp_path):
+    kind = ("union", (), LINEAR, "bpe")
+    whole = stored_models(tmp_path / "whole", *kind)
+    own = stored_models(tmp_path / "own", *kind, "default-anchors;language-softmax")
+    for before, after in zip(whole, own, strict=True):
+        bias, now = before.params["mlm"]["bias"], after.params["mlm"]["bias"]
+        is_own = np.isin(np.arange(len(bias)), after.ids)
+        assert not is_own.all() and (now[~is_own] == np.float32(heads.NEVER)).all()
+        np.testing.assert_array_equal(now[is_own], bias[is_own])
 
 
 @KINDS

@@ -18,6 +18,9 @@ def test_tsv_and_columns_are_read(tmp_path):
     assert read(path) == [(["EU", "rejects"], ["B-ORG", "O"]), (["fr:x\u00a0y"], ["O"])]
     path.write_text("simple:New\tB-LOC\nsimple:York\tI-LOC\n")
     assert read(path) == [(["New", "York"], ["B-LOC", "I-LOC"])]
+    path.write_text("US I-MISC\nMichael I-PER\nChang I-PER\nBob B-PER\nran O\n")  # CoNLL 2003's
+    ((_, tags),) = read(path)
+    assert tags == ["B-MISC", "B-PER", "I-PER", "B-PER", "O"] == repair(tags)
     path.write_text("\ufeffParis\tB-LOC\n")
     assert read(path) == [(["Paris"], ["B-LOC"])]
 

@@ -65,7 +65,7 @@ def test_embedded_texts_differ_by_purpose_and_domain(embedded):
         for purpose in (("train",), ("dev",), ("train", True), ("dev", True))
     ]
     assert [len(lines) for lines in texts] == [400, 60, 400, 60]
-    assert len(set(map(tuple, texts))) == 4
+    assert len(set(map(tuple, texts))) == 3 and texts[3] == texts[1]  # held out is the same
     assert embedded.sources("en", "train", True) == embedded.sources("en", "train")
 
 

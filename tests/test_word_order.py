@@ -33,6 +33,9 @@ def test_a_sentence_with_one_link_does_not_count():
     assert word_order.kendall([(0, 3)]) is None
     assert word_order.similarity([[(0, 3)], [(0, 1), (1, 0)], [(0, 0), (1, 1)]]) == 0.5
     assert math.isnan(word_order.similarity([[]]))
+    assert (
+        word_order.similarity([[(0, 0), (1, 1)], [(0, 1), (1, 0)], [(0, 0), (1, 0)]], True) == 2 / 3
+    )
 
 
 def test_a_matching_is_the_best_of_all():

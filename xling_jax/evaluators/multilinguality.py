@@ -78,11 +78,12 @@ class Multilinguality:
           pieces: the vocabulary's ordinary pieces.
           names: in the registry, what is measured besides perplexity, as far as there are texts;
             alignment_f1 needs translations of equal lengths.
-          layers: whose vectors are evaluated; the mean over them is mu. ValueError for one that
-            the model does not have.
+          layers: whose vectors are evaluated. Those of the paper (`paper_layers`) make mu, which
+            needs both. ValueError for one that the model does not have.
         """
         require_layers(layers, model.layers)
         self._layers, self._pieces, self._texts = tuple(layers), pieces, texts
+        self._mu_layers = paper_layers(model.layers)
         of = {
             registry.SENTENCES: texts.sentences,
             registry.TOKENS: texts.sentences,
@@ -168,9 +169,9 @@ class Multilinguality:
                     by_pair |= {(name, f"_{layer}{end}"): x for end, x in found.items()}
             if counts is not None:
                 by_pair["alignment_f1", f"_{layer}"] = f1(counts)[:, number]
-        if {"retrieval", "translation"} <= set(self._names):
-            parts = [by_pair[name, f"_{layer}"] for name in ("retrieval", "translation")
-                     for layer in self._layers]  # fmt: skip
+        parts = [by_pair.get((name, f"_{layer}")) for name in ("retrieval", "translation")
+                 for layer in self._mu_layers]  # fmt: skip
+        if all(part is not None for part in parts):
             by_pair["mu", ""] = jnp.mean(jnp.stack(parts), axis=0)
         return metrics | self._named(by_pair), words
 

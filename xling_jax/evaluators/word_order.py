@@ -50,7 +50,10 @@ def contextual_links(
     ]
 
 
-def similarity(links: Sequence[Links]) -> float:
-    """The mean of `kendall` over sentences; NaN where none has two links."""
+def similarity(links: Sequence[Links], is_inverted: bool = False) -> float:
+    """The mean of `kendall` over sentences; NaN where none has two links. Links number words as
+    they are written; `is_inverted`: one side's are read from the last to the first."""
+    if is_inverted:
+        links = [[(source, -target) for source, target in own] for own in links]
     found = [value for own in links if (value := kendall(own)) is not None]
     return float(np.mean(found)) if found else float("nan")

@@ -176,8 +176,10 @@ class Texts:
     def sources(
         self, language: str, purpose: str, is_other_domain: bool = False
     ) -> tuple[Source, ...]:
-        """The sources of a text; to train on another domain, what the field `other` names.
-        ValueError where the field is empty, or does not say how much of an embedded language."""
+        """The sources of a text; to train on another domain, what the field `other` names. What is
+        held out stays the same. ValueError where the field is empty, or does not say how much of an
+        embedded language."""
+        is_other_domain &= purpose == "train"
         if made := self._made(language, purpose):
             name = "dev_sentences" if purpose == "dev" else "train_sentences"
             if not (number := made.section[name]):
@@ -185,7 +187,7 @@ class Texts:
                     f"corpora.{name}=0: say how many sentences of the embedded languages to make"
                 )
             return (made.text(language, purpose, number, is_other_domain),)
-        field = "other" if is_other_domain and purpose == "train" else purpose
+        field = "other" if is_other_domain else purpose
         if not (found := self._files(language, field)):
             raise ValueError(f"{self.field(language, field)} is empty: give a file or a TFDS name")
         return tuple(found)

@@ -47,7 +47,8 @@ def read(path: str | os.PathLike[str]) -> list[Tagged]:
     """Reads sentences with a word a line and blank lines between them.
 
     A line is a word and its tag with a tab between (PAN-X, WikiAnn), or columns between blanks of
-    which the first is the word and the last the tag (CoNLL 2002 and 2003). A language before the
+    which the first is the word and the last the tag (CoNLL 2002 and 2003). Tags become BIO, also
+    those of CoNLL 2003, where `I` begins a span and `B` parts neighbours. A language before the
     word, as WikiAnn writes `fr:Paris`, is taken off where every word of the file has the same.
 
     ValueError, naming the line: there is no sentence, no UTF-8, a language before no word, no tag,
@@ -62,7 +63,7 @@ def read(path: str | os.PathLike[str]) -> list[Tagged]:
         columns = [x.strip() for x in line.split("\t")] if has_tabs else _BLANKS.split(line.strip())
         if not any(columns) or columns[0] == _DOCUMENT:
             if words:
-                sentences.append(Tagged(words, tags))
+                sentences.append(Tagged(words, bio(tags)))
             words, tags = [], []
             continue
         if len(columns) < 2 or not columns[0] or not _TAG.fullmatch(columns[-1]):
@@ -125,6 +126,14 @@ def spans(tags: Sequence[str]) -> list[Span]:
     return found
 
 
+def bio(tags: Sequence[str]) -> list[str]:
+    """Tags of the same spans (`spans`), each of which begins with `B`."""
+    found = [OUTSIDE] * len(tags)
+    for start, end, kind in spans(tags):
+        found[start:end] = [f"B-{kind}", *[f"I-{kind}"] * (end - start - 1)]
+    return found
+
+
 def span_f1(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> Scores:
     """`precision`, `recall` and `f1` of whole entities over all sentences, as conlleval gives them,
     0 where there is nothing to divide by. ValueError: sentences of other lengths."""
@@ -174,7 +183,7 @@ def of_words(item: TaggedWords) -> tuple[list[str], int]:
     every = iter(item.gold.tags)
     parts = [list(itertools.islice(every, size)) for size in item.sizes]
     conflicts = sum(own != of_parts(own[:1], [len(own)]) for own in parts)
-    return [own[0] for own in parts], conflicts
+    return bio([own[0] for own in parts]), conflicts
 
 
 def of_parts(tags: Sequence[str], sizes: Sequence[int]) -> list[str]:

@@ -18,7 +18,7 @@ from xling_jax.experiments.bilingual.data import Data
 from xling_jax.experiments.bilingual.rows import Row
 from xling_jax.experiments.bilingual.selection import Best, start_from
 from xling_jax.files import plain_name
-from xling_jax.models import partition, stored
+from xling_jax.models import heads, partition, stored
 from xling_jax.models.bert import BertConfig
 from xling_jax.runs import group
 from xling_jax.runs.group import Evaluate, Result, curve_of, optimizer
@@ -29,7 +29,12 @@ from xling_jax.training.interruption import Interruption
 from xling_jax.training.loop import Schedule, Training, stack
 from xling_jax.training.metrics import MetricsFile, say
 from xling_jax.training.step import State
-from xling_jax.training.stream_step import StreamProgram, StreamSetting, Vocabularies
+from xling_jax.training.stream_step import (
+    LANGUAGE_SOFTMAX,
+    StreamProgram,
+    StreamSetting,
+    Vocabularies,
+)
 from xling_jax.vocabulary.sharing import LanguageVocabulary
 
 
@@ -229,11 +234,16 @@ def export(
     for number, name in enumerate(vocabulary.languages):
         own = partition.languages(params) and vocabulary.way == "separate"
         rows = vocabulary.sizes[number] if own else vocabulary.size
+        plain = partition.export(params, number, rows)
+        if row.softmax == LANGUAGE_SOFTMAX:  # the others were never chosen from
+            is_own = np.isin(np.arange(rows), vocabulary.ids[number])
+            bias = np.where(is_own, plain["mlm"]["bias"], np.float32(heads.NEVER))
+            plain["mlm"] = {**plain["mlm"], "bias": bias}
         stored.save(
             folder / name,
             stored.StoredModel(
                 config=dataclasses.replace(model, vocabulary_size=rows),
-                params=partition.export(params, number, rows),
+                params=plain,
                 language=row.text_of(name),
                 pieces=vocabulary.pieces[number],
                 ids=vocabulary.ids[number],

@@ -150,7 +150,8 @@ class Experiment:
                 else:
                     sentences, given = self._texts.parallel(job.pair, language)
                     links = given or word_order.contextual_links(*both, layer, sentences)
-                own[f"order_{language}"] = word_order.similarity(links)
+                is_inverted = both[0].inverted != both[1].inverted
+                own[f"order_{language}"] = word_order.similarity(links, is_inverted)
         return self._orders.get(key, {})
 
     def _make(self, job: Job, seed: int, chosen: Sequence[Choice], is_tried: bool = False) -> Group:
