@@ -33,9 +33,17 @@ _FLAT = {ZIPF: 0.5, COLLOCATION: 2.0, **_QUARTER}  # words of nearly equal frequ
 _STEEP = {ZIPF: 1.0, COLLOCATION: 2.0, **_QUARTER}
 _RICH = {COLLOCATION: 4.0, "corpora.synthetic.habits": 2.0, **_QUARTER}
 _NARROW = {"models.hidden": 32, "models.intermediate": 128}
+_LARGE_BATCHES = {
+    "batches.parts": 16,
+    "training.steps_per_epoch": 75,
+    "training.warmup_steps": 150,
+    "models.dropout": 0.1,
+}
 SETTINGS: dict[str, dict[str, float]] = {
     "as-is": {},
     "narrow, windows of 32": {**_NARROW, **windows(32, 9)},
+    "narrow, weight decay .3": {**_NARROW, "training.weight_decay": 0.3},
+    "narrow, large batches": {**_NARROW, **_LARGE_BATCHES},
     "half": _HALF,
     "half, windows of 16": {**_HALF, **windows(16, 18)},
     "half, windows of 32": {**_HALF, **windows(32, 9)},
