@@ -107,6 +107,8 @@ def test_files_are_read_with_dictionaries_and_links(bilingual, tmp_path):
     words, links = tmp_path / "words.txt", tmp_path / "links.txt"
     words.write_text("".join(f"{a}\t{b}\n" for a, b in embedded.pair("near").dictionary()[:40]))
     links.write_text("0-0 1p1\n" * 20)
+    more = tmp_path / "more.txt"
+    more.write_text("0-0\n" * 31)
     blank = tmp_path / "blank.txt"
     blank.write_text("\n".join(["", *sides[0]]) + "\n")
     model = f"{workdir}/models/rowdefault_seed{{seed}}/{{language}}"
@@ -120,6 +122,9 @@ def test_files_are_read_with_dictionaries_and_links(bilingual, tmp_path):
     Experiment(config(options, **fields), tmp_path / "run").run()
     (metrics,) = found(tmp_path / "run").values()
     assert {"words_en-near_2", "mu_en-near", "alignment_f1_en-near_2"} <= set(metrics)
+    assert metrics["words_en-near_words"] == 40 >= metrics["words_en-near_covered"]
+    page = (tmp_path / "run" / "report" / "report.html").read_text()
+    assert f"{metrics['words_en-near_covered']:.0f} of 40 (" in page and "spelled alike" in page
     stored = json.loads((tmp_path / "run" / "config.json").read_text())
     sources = {entry["source"] for entry in stored["texts"]}
     assert {str(words), str(links), *map(str, files.values())} <= sources
@@ -131,6 +136,8 @@ def test_files_are_read_with_dictionaries_and_links(bilingual, tmp_path):
         ({**fields, "row": "other"}, "there is no model 'other'"),
         ({**fields, "dictionaries.en_near": "/no"}, "dictionaries.en_near: .*/no"),
         ({**fields, "models.default": "/no"}, "models.default: .*/no"),
+        ({**fields, "models.default": str(workdir)}, "is a run's folder: name one of its models"),
+        ({**fields, "links.en_near": str(more)}, "links of 31 sentences, and the texts have 30"),
     ):
         with pytest.raises((ValueError, FileNotFoundError), match=message):
             Experiment(config(options, **changes), tmp_path / "other")

@@ -177,7 +177,7 @@ def test_what_no_tokenizer_can_do_is_refused_before_anything_is_written(folder, 
 
 def test_a_model_of_ours_is_not_overwritten(folder):
     before = (folder / stored.WEIGHTS).read_bytes()
-    with pytest.raises(ValueError, match="--to=.*holds a model of ours; choose another"):
+    with pytest.raises(ValueError, match="--to=.*is not empty; name a new one"):
         export.export(folder, folder)
     assert (folder / stored.WEIGHTS).read_bytes() == before
 
@@ -190,6 +190,7 @@ def test_the_command_writes_a_folder_or_says_what_is_wrong(folder, tmp_path):
     assert {file.name for file in (tmp_path / "to").iterdir()} == {
         "config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json",
     }  # fmt: skip
-    done = subprocess.run([*command, f"--model={tmp_path}"], capture_output=True, text=True)
+    command += [f"--to={tmp_path / 'other'}", f"--model={tmp_path}"]
+    done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 1 and done.stderr.startswith("error: ")
     assert "model.json: no such file" in done.stderr

@@ -275,12 +275,17 @@ def test_mu_is_of_the_models_depth_whatever_layers_are_asked_for():
 def test_words_that_cannot_be_written_do_not_count():
     models = {"en": model(), "de": model(seed=1)}
     texts = {"en": text(5), "de": text(5)}
-    more = [("собака", "狗"), *PAIRS, ("dog", "狗")]
+    pairs = [*PAIRS, ("old", "old")]
+    more = [("собака", "狗"), *pairs, ("dog", "狗")]
     scores = [
-        evaluate(models, texts, names=("words",), dictionaries={("en", "de"): pairs})
-        for pairs in (PAIRS, more)
+        evaluate(models, texts, names=("words",), dictionaries={("en", "de"): given})
+        for given in (pairs, more)
     ]
-    assert scores[0].equals(scores[1])
+    parts = "words", "covered", "alike"
+    counts = [[value(own, "words", part=part) for part in parts] for own in scores]
+    assert counts == [[4, 4, 1], [5, 4, 1]]
+    without = [own[own.part != "words"].reset_index(drop=True) for own in scores]
+    assert without[0].equals(without[1])
     none = {("en", "de"): [("собака", "狗")]}
     assert evaluate(models, texts, names=("words", "translation"), dictionaries=none).empty
 
@@ -335,6 +340,8 @@ def test_two_sentences_have_no_interval_of_cka_and_nothing_after_a_map():
             "they are of 99 sentences",
         ),
         ("/nowhere", {"en": WORDS, "de": WORDS}, {}, "/nowhere"),
+        ("model", {"en": "a.txt", "de": "b.txt"}, {}, "texts: en is 'a.txt': give a list"),
+        ("model", {"en": WORDS, "de": WORDS}, {"names": "words"}, "names='words': give a list"),
         ("model", {"en": WORDS, "de": WORDS[:5]}, {}, "give as many of each"),
         ("model", {"en": WORDS, "de": WORDS}, {"layers": (9,)}, "the model has layers 0..2"),
         ("model", {"en": WORDS, "de": WORDS}, {"names": ("bleu",)}, "'bleu' is not measured"),

@@ -138,7 +138,7 @@ BAD = {
     "large vocabulary": ({"vocabulary.size": 90_000}, "vocabulary.size.*allows"),
     "short dev text": (
         {"corpora.train": "WORD", "corpora.dev": "WORD", "corpora.train_sentences": 0},
-        "corpora.dev_sentences: limit=60",
+        "corpora.dev_sentences: 60",
     ),
     "one of two texts": ({"corpora.train": "WORD"}, "for both"),
     "one language": ({"corpora.languages": ("a",)}, "a tuple of 2 or more"),

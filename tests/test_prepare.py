@@ -272,7 +272,7 @@ def test_errors_of_a_source_come_through(encoding, tmp_path, processes):
 
 
 def test_more_sentences_than_there_are_are_refused(encoding, source, tmp_path):
-    with pytest.raises(ValueError, match="limit=9999, but .*text.txt has .* sentences: lower"):
+    with pytest.raises(ValueError, match="9999 sentences are wanted, but .*text.txt has .*: lower"):
         prepare([source], encoding, tmp_path, limit=9999)
 
 

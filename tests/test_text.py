@@ -60,7 +60,7 @@ def test_limit_counts_sentences_after_splitting(tmp_path):
     source = write(tmp_path / "a.txt", b"One. Two. Three.\nFour.")
     assert text.read(source, "en", split=Splitter("en"), limit=2).sentences == ["One.", "Two."]
     assert len(text.read(source, "en", limit=2).sentences) == 2
-    with pytest.raises(ValueError, match="limit=5, but .*a.txt has 4 sentences: lower"):
+    with pytest.raises(ValueError, match="5 sentences are wanted, but .*a.txt has 4: lower"):
         text.read(source, "en", split=Splitter("en"), limit=5)
 
 

@@ -280,6 +280,21 @@ def test_files_are_learned_from(trained, tmp_path, files):
         assert task.scores(items, predicted, labels)["f1"] == values[f"f1_{language}"]
 
 
+def test_labels_of_another_set_are_refused_and_single_ones_are_said(trained, tmp_path, files):
+    far = tmp_path / "far.test.tsv"
+    text = far.read_text()
+    far.write_text(text.replace("PER", "GPE"))
+    message = "NER: labels of far that are not learned: B-GPE, I-GPE; learned are O, B-PER, I-PER"
+    with pytest.raises(ValueError, match=message):
+        run(trained, tmp_path, ",row=default", **files)
+    assert not (tmp_path / "config.json").exists()
+    far.write_text(f"{text}Rome\tB-LOC\n\n")
+    _, found = run(trained, tmp_path, ",row=default", **files)
+    ((_, values),) = found.items()
+    assert values["unknown_far"] == 2 and "unknown_en" not in values
+    assert "predictions are always wrong: 2 (far)." in (tmp_path / "report/report.html").read_text()
+
+
 def test_a_pair_may_have_examples_of_its_own(tmp_path):
     fields = {}
     for name in ("all", "pair"):

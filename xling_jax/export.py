@@ -24,9 +24,9 @@ TO = flags.DEFINE_string("to", None, "The folder that is written.")
 
 def export(folder: Path, to: Path) -> stored.StoredModel:
     """Reads a stored model and writes its weights and its tokenizer; returns the model. ValueError
-    also where `transformers` has no such model or tokenizer, or `to` holds a stored model."""
-    if (to / stored.CONFIG).exists():
-        raise ValueError(f"--to={to}: the folder holds a model of ours; choose another one")
+    also where `transformers` has no such model or tokenizer, or `to` holds anything."""
+    if to.is_dir() and any(to.iterdir()):
+        raise ValueError(f"--to={to}: the folder is not empty; name a new one")
     model = stored.load(folder)
     hugging_face_tokenizer.require(model)
     hugging_face.save(to, model.config, model.params)
@@ -45,6 +45,7 @@ def main(_: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    flags.mark_flags_as_required(["model", "to"])
+    for flag in (MODEL, TO):
+        flags.register_validator(flag, bool, "name a folder")
     with errors.in_one_line():
         app.run(main, flags_parser=errors.parse_flags)

@@ -200,8 +200,8 @@ def _manifest(
         raise ValueError(f"{' + '.join(names)} has no text: it is empty or holds only blank lines")
     if limit is not None and sentences < limit:
         raise ValueError(
-            f"limit={limit}, but {' + '.join(names)} has {sentences} sentences: "
-            "lower the limit, leave it out to take all, or give more text"
+            f"{limit} sentences are wanted, but {' + '.join(names)} has {sentences}: "
+            "lower the number, take all (0 in a config), or give more text"
         )
     return {
         "language": language,

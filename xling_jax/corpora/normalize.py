@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from xling_jax.corpora import moses, text
 
-CHINESE = "zh"
+CHINESE, ENGLISH = "zh", "en"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,7 +73,7 @@ def rules_for(language: str) -> str:
     English, but for the apostrophe; any other name has the rules of English.
     """
     code = re.split("[-_]", language.lower())[0]
-    return code if re.fullmatch("[a-z]{2}", code) else "en"
+    return code if re.fullmatch("[a-z]{2}", code) else ENGLISH
 
 
 def segment_chinese(line: str) -> list[str]:

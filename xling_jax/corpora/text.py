@@ -57,8 +57,8 @@ def read(
     sentences = list(stream([source], split))
     if limit is not None and sentences and limit > len(sentences):
         raise ValueError(
-            f"limit={limit}, but {source} has {len(sentences)} sentences: "
-            "lower the limit, leave it out to take all, or give more text"
+            f"{limit} sentences are wanted, but {source} has {len(sentences)}: "
+            "lower the number, take all (0 in a config), or give more text"
         )
     return Text(language, sentences[:limit], source)
 

@@ -95,9 +95,9 @@ class _Encoded:
         rows = {word: number for number, word in enumerate(written)}
         self.words[language] = rows, encoder.means(list(written.values()))
 
-    def of_words(self, dictionary: Dictionary) -> tuple[Pairs, np.ndarray, np.ndarray] | None:
-        """A dictionary's pairs, and the vectors of its words alone; None without any pair that both
-        models can write."""
+    def of_words(self, dictionary: Dictionary) -> tuple[Pairs, np.ndarray, np.ndarray, int] | None:
+        """A dictionary's pairs, the vectors of its words alone, and how many words are spelled as a
+        translation of theirs; None without any pair that both models can write."""
         languages = dictionary.source_language, dictionary.target_language
         (first, first_LxWxD), (second, second_LxWxD) = (self.words[x] for x in languages)
         known = dictionary.map(
@@ -111,6 +111,7 @@ class _Encoded:
             Pairs.of(known, *places),
             first_LxWxD[:, [first[word] for word in sides[0]]],
             second_LxWxD[:, [second[word] for word in sides[1]]],
+            sum(word in dict(translations) for word, translations in known.entries.items()),
         )
 
 
@@ -143,6 +144,9 @@ def _require(texts: Mapping[str, Sequence], names: Iterable[str]) -> None:
     """ValueError unless there are sentences to compare, and something known to measure."""
     if unknown := sorted(set(names) - set(NAMES)):
         raise ValueError(f"names: {unknown[0]!r} is not measured: choose from {', '.join(NAMES)}")
+    for language, own in texts.items():
+        if isinstance(own, str | os.PathLike):
+            raise ValueError(f"texts: {language} is {own!r}: give a list of sentences, not a file")
     numbers = {language: len(own) for language, own in texts.items()}
     if len(numbers) < 2 or len(set(numbers.values())) > 1 or min(numbers.values()) < 2:
         raise ValueError(
@@ -278,6 +282,8 @@ def evaluate(
       ValueError, FileNotFoundError: a model cannot be read, or texts, dictionaries or links do not
         fit together.
     """
+    if isinstance(names, str):
+        raise ValueError(f"names={names!r}: give a list of names")
     names = tuple(names)
     needed = {*names, *(("retrieval", "translation") if "mu" in names else ())}
     scores: Scores = {}
@@ -312,23 +318,34 @@ def evaluate(
             del encoders
     for pair in itertools.combinations(encoded.sentences, 2):
         say(f"{'-'.join(pair)}: compared at {len(encoded.layers)} layers")
-        scores |= _pair_scores(pair, encoded, known.get(pair), needed)
+        scores |= _pair_scores(pair, encoded, known.get(pair), needed, say)
     wanted = {key: score for key, score in scores.items() if key[0] in names}
     return frame(wanted | _means(wanted))
 
 
 def _pair_scores(
-    pair: Pair, encoded: _Encoded, dictionary: Dictionary | None, names: Iterable[str]
+    pair: Pair,
+    encoded: _Encoded,
+    dictionary: Dictionary | None,
+    names: Iterable[str],
+    say: Callable[[str], None],
 ) -> Scores:
     """What can be measured of two languages by their vectors."""
     scores: Scores = {}
     languages = "-".join(pair)
     words = dictionary and encoded.of_words(dictionary)
+    if dictionary and words and "words" in names:
+        counts = {"words": len(dictionary.entries), "covered": words[0].covered, "alike": words[3]}
+        scores |= {("words", languages, "", part): Score(n) for part, n in counts.items()}
+        say(
+            f"{languages}: {counts['covered']:,} of the dictionary's {counts['words']:,} words can "
+            f"be written, {counts['alike']:,} of them as in the other language"
+        )
     for place, layer in enumerate(encoded.layers):
         first, second = (encoded.sentences[language][place] for language in pair)
         found = compare_sentences(first, second, names)
         if words and first.shape == second.shape:
-            pairs, one, other = words
+            pairs, one, other, _ = words
             found |= compare_words(one[place], other[place], pairs, names)
         scores |= {(name, languages, layer, part): own for (name, part), own in found.items()}
     of_mu = [

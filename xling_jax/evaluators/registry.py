@@ -104,7 +104,7 @@ EVALUATORS = {
     ),
     "words": Evaluator(
         "word translation", DICTIONARY, "words", group=_FOUND, languages=True,
-        parts=(*_INDUCED, "words", "covered", "first", "second", *_BOTH_WAYS),
+        parts=(*_INDUCED, "words", "covered", "alike", "first", "second", *_BOTH_WAYS),
     ),
     "retrieval_candidates": _number("sentences to choose among", languages=True),
     "words_candidates": _number("words to choose among", languages=True),

@@ -107,7 +107,7 @@ class Translations:
         self._items = items = [item for item, own in zip(items, chosen, strict=True) if own]
         self._inputs: list = []
         self._encoders: list[Encoder] = []
-        self._counts: dict[str, float] = {}
+        self.counts: dict[str, float] = {}
         shards = mesh.shape[devices.DATA]
         for item in items:
             cut = []
@@ -126,9 +126,9 @@ class Translations:
                 self._encoders.append(Encoder(model, layout.shard_rows))
                 self._inputs += placed_text(text, order, layout, mesh)
             task = "words" if item.gold else "retrieval"
-            self._counts[f"{task}_candidates_{item.language}"] = float(len(item.texts[1]))
+            self.counts[f"{task}_candidates_{item.language}"] = float(len(item.texts[1]))
             if not item.gold:
-                self._counts[f"{task}_cut_{item.language}"] = max(cut)
+                self.counts[f"{task}_cut_{item.language}"] = max(cut)
         self._gold = [_gold_tables(item) if item.gold else None for item in items]
         specs = [devices.SHARED, EvaluationPlan.specs()] * len(self._encoders)
         specs = [devices.A_REPLICA, *specs]
@@ -188,4 +188,4 @@ class Translations:
         if not self._items:
             return [{} for _ in jax.tree.leaves(params)[0]]
         found = by_replica(devices.fetch(self._evaluate(params, *self._inputs)))
-        return [own | self._counts for own in found]
+        return [own | self.counts for own in found]

@@ -19,6 +19,11 @@ def files(folder: Path) -> list[Path]:
     `transformers` with its tokenizer, ValueError if its weights are a pickle."""
     if not (folder / CONFIG).exists():
         return stored.files(folder)
+    if (folder / "models").is_dir():
+        raise FileNotFoundError(
+            f"{folder} is a run's folder: name one of its models, such as "
+            f"{folder}/models/row0_seed0/{{language}}"
+        )
     found = [folder / CONFIG, hugging_face.require(folder)]
     if xlm_text.is_in(folder):
         return found + xlm_text.files(folder)

@@ -17,9 +17,10 @@ from xling_jax.corpora import text as corpora
 from xling_jax.corpora.dictionaries import Dictionary
 from xling_jax.corpora.embedded.config import LanguageConfig, SecondConfig
 from xling_jax.corpora.embedded.language import Pair, generate, pair_of
-from xling_jax.corpora.normalize import Normalization, Normalizer
+from xling_jax.corpora.normalize import ENGLISH, Normalization, Normalizer, rules_for
 from xling_jax.corpora.sources import SYNTHETIC, Lines, Source
 from xling_jax.runs import results, store
+from xling_jax.training.metrics import say
 
 Manifest = list[dict[str, str]]
 
@@ -155,6 +156,8 @@ class Texts:
             for source in self._files(language, purpose)
             if source != SYNTHETIC
         ]
+        if found and rules_for(language) == ENGLISH and not language.startswith(ENGLISH):
+            say(f"{language}: no code of two letters, as fr or zh-CN; it has the rules of English")
         if has_rules and not self.embedded and (split := self.split(language)):
             digest = hashlib.sha256(split.identity.encode()).hexdigest()
             rules = {"source": "the rules that cut sentences", "language": language}
@@ -285,7 +288,8 @@ def of_run(run: str, languages: Sequence[str]) -> Embedded:
     texts = Texts.of_corpora(ConfigDict(found["config"]).corpora)
     if not texts.embedded or not set(languages) <= set(texts.languages):
         raise ValueError(
-            f"run={run} was trained on {', '.join(texts.languages)}, not on the embedded "
-            f"languages {', '.join(languages)}"
+            f"run={run} was trained on {'' if texts.embedded else 'text of '}"
+            f"{', '.join(texts.languages)}, not on the embedded languages "
+            f"{', '.join(languages)}: give files of text instead"
         )
     return texts.embedded

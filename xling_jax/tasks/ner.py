@@ -19,7 +19,6 @@ from xling_jax.corpora.embedded.grammar import Constituent
 from xling_jax.corpora.embedded.language import Language
 from xling_jax.tasks.task import Predictions, Scores, WordTask, numbered
 
-SEGMENTED = "zh"  # the language whose words a segmenter finds
 SEED = 0  # of the tags that are drawn by chance
 OUTSIDE = "O"
 _BLANKS = re.compile(" +")  # a word may hold others, such as U+00A0
@@ -208,7 +207,8 @@ class NamedEntities(WordTask[TaggedWords]):
     )
 
     def read(self, path: str, language: str) -> list[TaggedWords]:
-        return list(map(segmented if language == SEGMENTED else whole, read(path)))
+        is_segmented = normalize.rules_for(language) == normalize.CHINESE
+        return list(map(segmented if is_segmented else whole, read(path)))
 
     def gold(self, language: Language, derivation: Constituent) -> TaggedWords:
         return whole(Tagged(*language.tagged(derivation)))

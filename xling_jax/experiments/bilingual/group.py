@@ -191,6 +191,14 @@ class Group(group.Group[StreamProgram]):
                 sentences=section.sentences,
                 row_lengths=tuple(section.row_lengths),
             )
+            cut = [
+                f"{100 * share:.0f} % ({name.removeprefix('retrieval_cut_')})"
+                for name, share in self._translations.counts.items()
+                if name.startswith("retrieval_cut_") and share
+            ]
+            if cut:
+                length = self._config.batches.length
+                say(f"test sentences are cut to {length} places (batches.length): {', '.join(cut)}")
         first = f"perplexity_dev_{self._row.languages[0]}"
 
         def evaluate(step: int, state: State, settings: StreamSetting) -> list[dict[str, float]]:

@@ -170,7 +170,21 @@ def _texts(run: Run, by: str, ranked: Sequence[Model]) -> dict[str, list[str]]:
         has_seeds=any(len(model.row.seeds) > 1 for model in ranked),
         has_intervals=any(name.endswith("_low") for model in ranked for name in model.numbers),
         masked_every=f"{run.setting('perplexity', 'masked_every') or 0:.0f}",
+        coverage=_coverage(ranked),
     )  # fmt: skip
+
+
+def _coverage(ranked: Sequence[Model]) -> list[str]:
+    """How many words of the dictionary of each pair are measured, by model."""
+    found = []
+    for model in ranked:
+        for pair in model.pairs:
+            parts = "covered", "words", "alike"
+            own = [model.numbers.get(str(Metric("words", pair, part=part))) for part in parts]
+            if all(own):
+                covered, total, alike = (f"{each.mean:,.0f}" for each in own if each)
+                found.append(f"{covered} of {total} ({model.name}, {pair}), {alike} spelled alike")
+    return found
 
 
 def _curve(model: Model, metric: str, pair: str = "") -> Curve | None:

@@ -67,17 +67,23 @@ def read(config: ConfigDict) -> EvaluationTexts:
             field, most = f"links.{name}", len(found.sentences[pair[0]])
             found.manifest.append(store.hashed(path, "-".join(pair), "links", field))
             with errors.in_field(field):
-                found.links[pair] = word_links.read(path)[:most]
-                for language in pair:
-                    _require_no_blank_lines(given[language], language)
+                links = word_links.read(path)
+                lines = [_lines(given[language], language) or most for language in pair]
+                if len(links) > min(lines):
+                    raise ValueError(
+                        f"{path} has links of {len(links)} sentences, and the texts have "
+                        f"{min(lines)}: give those that belong together"
+                    )
+                found.links[pair] = links[:most]
     return found
 
 
-def _require_no_blank_lines(source: str, language: str) -> None:
-    """ValueError if a text has any: links are counted by lines."""
+def _lines(source: str, language: str) -> int:
+    """How many lines a text has, 0 of one that is made. ValueError if one between them is blank:
+    links are counted by lines."""
     if source == SYNTHETIC:
-        return
-    blank = False
+        return 0
+    lines, blank = 0, False
     for number, line in enumerate(sources.lines(sources.Chunk(source)), 1):
         if blank:
             raise ValueError(
@@ -85,6 +91,8 @@ def _require_no_blank_lines(source: str, language: str) -> None:
                 "lines: remove it, and its translations and links"
             )
         blank = not text.clean(line)
+        lines += not blank
+    return lines
 
 
 def _of_files(given: dict[str, str], number: int) -> EvaluationTexts:

@@ -70,6 +70,11 @@ class Group(group.Group[TaskProgram]):
         self._keeps_own = not sizes.train_own
         self._longest = min(sizes.length, pretrained.config.positions)
         self._labels = task.labels(texts.train)
+        self._unknown = {
+            name: len(unknown)
+            for name, items in {DEV: texts.dev, **texts.test}.items()
+            if (unknown := _unknown(task, name, items, self._labels))
+        }
         replicas = [
             run.replica(
                 job.setting(choice),
@@ -235,6 +240,7 @@ class Group(group.Group[TaskProgram]):
             told = task.baselines(texts.train, items) | task.counted(items)
             fixed |= {f"{name}_{language}": value for name, value in told.items()}
         fixed |= {f"cut_{name}": float(number) for name, number in self._cut.items()}
+        fixed |= {f"unknown_{name}": float(number) for name, number in self._unknown.items()}
         is_last, dev = self._section.select == "last", f"{task.metric}_{DEV}"
         found: list[Result] = []
         tested: dict[int, int] = {}
@@ -288,3 +294,16 @@ def checkpoints_of(workdir: Path, members: Sequence[tuple[str, int]]) -> Path:
     job = first.rsplit("/", 3)[0].replace("/", "_")
     name = "_".join(row.split("/", 3)[3].replace("/", "-") for row, _ in members)
     return workdir / "checkpoints" / f"{job}_{name}_seed{seed}"
+
+
+def _unknown(task: Task, language: str, items: Sequence[Any], labels: Sequence[str]) -> list[str]:
+    """The labels of examples that are not among those that are learned; ValueError if next to all
+    are, as where two files name them differently."""
+    own = task.labels(items)
+    unknown = [label for label in own if label not in labels]
+    if unknown:
+        said = f"{task.title}: labels of {language} that are not learned: {', '.join(unknown)}"
+        if len(own) - len(unknown) < 2:
+            raise ValueError(f"{said}; learned are {', '.join(labels)}: give files of one set")
+        say(f"{said}; what has them is always wrong")
+    return unknown

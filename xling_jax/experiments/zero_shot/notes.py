@@ -39,6 +39,7 @@ def texts(run: Run, board: Board) -> dict[str, list[str]]:
         has_paper=any(scores.printed(row, task) for row in board.rows for task in board.tasks),
         characters=_characters(board),
         cut=dict(_most(board, "cut_", "({})")),
+        unknown=dict(_most(board, "unknown_", "({})")),
         epochs=list(filter(None, (_epochs(run, board, task) for task in board.tasks))),
         last=[TASKS[task].title for task in board.tasks
               if run.field("settings", task, "select") == "last"],
