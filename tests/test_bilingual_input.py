@@ -86,6 +86,8 @@ def test_parallel_files_of_unequal_length_are_refused(files, tmp_path):
         ValueError, match=r"corpora\.fr\.test_first, corpora\.fr\.test: .*short ends after 3 lines"
     ):
         run(tmp_path / "run", "pair=en-fr-ru", **files)
+    made = {path.name for path in tmp_path.glob("run/*")}
+    assert not made & {"vocabulary", "tokens"}  # it is found before the long work
 
 
 @pytest.mark.parametrize(

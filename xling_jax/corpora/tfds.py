@@ -108,8 +108,8 @@ def _prepare(source: str, name: str) -> Any:
         builder.download_and_prepare()
     except tfds.core.DatasetNotFoundError as error:
         raise ValueError(
-            f"{source}: TFDS knows no dataset {name!r}, and none is prepared in {place}. Check the "
-            "name, or set TFDS_DATA_DIR to the folder that holds it"
+            f"{source}: TFDS knows no dataset {name!r}, and none is prepared in {place}: name a "
+            "file, another dataset, or by TFDS_DATA_DIR the folder that holds it"
         ) from error
     # Whatever fails in there (network, checksums, a missing TensorFlow, a dataset prepared in
     # another file format), the way out is the same.

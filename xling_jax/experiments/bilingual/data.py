@@ -132,6 +132,10 @@ class Preparer:
         return found
 
     def __call__(self, row: Row) -> Data:
+        for text in map(row.text_of, row.languages[1:]):  # what is wrong is said before long work
+            self._parallel(text)
+            for purpose in ["test_dictionary"] + ["dictionary"] * bool(row.code_switch):
+                self._dictionary(text, purpose)
         vocabulary = self._vocabulary(row)
         train, dev = (
             [self._files(row, vocabulary, k, purpose) for k in range(len(row.languages))]
@@ -176,6 +180,11 @@ class Preparer:
         found = self._texts.dictionary(language, purpose)
         names = self._texts.languages[0], language
         return found and found.map(*map(self._texts.normalizer, names))
+
+    @functools.cache  # noqa: B019
+    def _parallel(self, language: str) -> tuple[list[str], list[str]] | None:
+        """Test sentences of the first language, and their translations."""
+        return self._texts.parallel(language, "test", self._config.corpora.test_sentences)
 
     @functools.cache  # noqa: B019
     def _sample(self, language: str, is_other: bool) -> list[str]:
@@ -253,8 +262,7 @@ class Preparer:
         for number, name in enumerate(row.languages[1:], 1):
             text = row.text_of(name)
             both = map(self._texts.normalizer, (row.languages[0], text))
-            sides = self._texts.parallel(text, "test", self._config.corpora.test_sentences)
-            if sides is not None:
+            if (sides := self._parallel(text)) is not None:
                 written = (map(write, side) for write, side in zip(both, sides, strict=True))
                 kept = [pair for pair in zip(*written, strict=True) if all(pair)]
                 first, second = (
