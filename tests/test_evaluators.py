@@ -76,7 +76,7 @@ def values(row, languages):
 
 
 @functools.lru_cache
-def evaluated(replicas=1, data=1, languages=2):
+def evaluated(replicas=1, data=1, languages=2, layers=LAYERS):
     """The metrics of the rows, each computed with `replicas` side by side on a mesh."""
     pieces = [np.array([piece]) for piece in range(SHIFT)]
     train, dev = (store(sentences(name), languages) for name in ("train", "dev"))
@@ -89,7 +89,7 @@ def evaluated(replicas=1, data=1, languages=2):
         PieceRange(languages, SHIFT),
         mesh,
         names=NAMES,
-        layers=LAYERS,
+        layers=layers,
         sentences=16,
         row_lengths=(16,),
     )
@@ -283,6 +283,11 @@ def test_devices_and_replicas_do_not_change_the_metrics(replicas, data):
 
 def test_the_papers_layers_at_other_depths():
     assert [paper_layers(depth)[1] for depth in (12, 8, 6, 4, 2)] == [8, 5, 4, 3, 1]
+
+
+def test_there_is_no_mu_without_the_papers_layers():
+    for metrics in evaluated(layers=(0, 2)).values():
+        assert "retrieval_2" in metrics and "translation_0" in metrics and "mu" not in metrics
 
 
 def test_a_layer_that_the_model_lacks_is_refused():

@@ -14,7 +14,7 @@ from xling_jax import export
 from xling_jax.corpora.normalize import Normalization
 from xling_jax.experiments.bilingual import group as bilingual
 from xling_jax.experiments.bilingual.rows import parse
-from xling_jax.models import heads, partition, stored
+from xling_jax.models import partition, stored
 from xling_jax.models.bert import BertConfig
 from xling_jax.models.hugging_face import tokenizer as hugging_face_tokenizer
 from xling_jax.models.hugging_face.text import HuggingFaceModel
@@ -67,7 +67,7 @@ def test_pieces_that_a_language_never_chose_from_are_never_predicted(tmp_path):
     for before, after in zip(whole, own, strict=True):
         bias, now = before.params["mlm"]["bias"], after.params["mlm"]["bias"]
         is_own = np.isin(np.arange(len(bias)), after.ids)
-        assert not is_own.all() and (now[~is_own] == np.float32(heads.NEVER)).all()
+        assert not is_own.all() and (now[~is_own] == bilingual.UNCHOSEN).all()
         np.testing.assert_array_equal(now[is_own], bias[is_own])
 
 
@@ -175,11 +175,15 @@ def test_what_no_tokenizer_can_do_is_refused_before_anything_is_written(folder, 
             hugging_face_tokenizer.require(dataclasses.replace(model, special_ids=ids))
 
 
-def test_a_model_of_ours_is_not_overwritten(folder):
-    before = (folder / stored.WEIGHTS).read_bytes()
-    with pytest.raises(ValueError, match="--to=.*is not empty; name a new one"):
-        export.export(folder, folder)
-    assert (folder / stored.WEIGHTS).read_bytes() == before
+@pytest.mark.parametrize("name", ["config.json", "notes.txt"])
+def test_nothing_is_overwritten(folder, tmp_path, name):
+    to = tmp_path / "there"
+    to.mkdir()
+    (to / name).write_text("mine")
+    for place in (to, to / name):
+        with pytest.raises(ValueError, match="--to=.*is there already; name a new folder"):
+            export.export(folder, place)
+    assert [path.read_text() for path in to.iterdir()] == ["mine"]
 
 
 def test_the_command_writes_a_folder_or_says_what_is_wrong(folder, tmp_path):

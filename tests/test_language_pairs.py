@@ -287,7 +287,9 @@ def test_words_that_cannot_be_written_do_not_count():
     without = [own[own.part != "words"].reset_index(drop=True) for own in scores]
     assert without[0].equals(without[1])
     none = {("en", "de"): [("собака", "狗")]}
-    assert evaluate(models, texts, names=("words", "translation"), dictionaries=none).empty
+    found = evaluate(models, texts, names=("words", "translation"), dictionaries=none)
+    assert [value(found, "words", part=part) for part in parts] == [1, 0, 0]
+    assert set(found.part) == set(parts)
 
 
 def test_links_may_be_given_in_either_direction():

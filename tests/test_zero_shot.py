@@ -292,7 +292,10 @@ def test_labels_of_another_set_are_refused_and_single_ones_are_said(trained, tmp
     _, found = run(trained, tmp_path, ",row=default", **files)
     ((_, values),) = found.items()
     assert values["unknown_far"] == 2 and "unknown_en" not in values
-    assert "predictions are always wrong: 2 (far)." in (tmp_path / "report/report.html").read_text()
+    assert (
+        "words with them are always wrong: 2 (far)."
+        in (tmp_path / "report/report.html").read_text()
+    )
 
 
 def test_a_pair_may_have_examples_of_its_own(tmp_path):

@@ -25,8 +25,8 @@ TO = flags.DEFINE_string("to", None, "The folder that is written.")
 def export(folder: Path, to: Path) -> stored.StoredModel:
     """Reads a stored model and writes its weights and its tokenizer; returns the model. ValueError
     also where `transformers` has no such model or tokenizer, or `to` holds anything."""
-    if to.is_dir() and any(to.iterdir()):
-        raise ValueError(f"--to={to}: the folder is not empty; name a new one")
+    if to.exists() and (not to.is_dir() or any(to.iterdir())):
+        raise ValueError(f"--to={to} is there already; name a new folder")
     model = stored.load(folder)
     hugging_face_tokenizer.require(model)
     hugging_face.save(to, model.config, model.params)

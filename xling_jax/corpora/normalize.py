@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from xling_jax.corpora import moses, text
 
-CHINESE, ENGLISH = "zh", "en"
+CHINESE = "zh"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,8 +72,13 @@ def rules_for(language: str) -> str:
     A code of two letters stands for itself, and Moses treats one that it does not know as it treats
     English, but for the apostrophe; any other name has the rules of English.
     """
+    return code_of(language) or "en"
+
+
+def code_of(language: str) -> str:
+    """The code of two letters that a name begins with; "" for one that has none."""
     code = re.split("[-_]", language.lower())[0]
-    return code if re.fullmatch("[a-z]{2}", code) else ENGLISH
+    return code if re.fullmatch("[a-z]{2}", code) else ""
 
 
 def segment_chinese(line: str) -> list[str]:

@@ -275,7 +275,9 @@ def evaluate(
     Returns:
       A line for each number: metric; languages ("en-de", "en" for pseudo-perplexity, "" for the
       mean over all pairs or languages, which is geometric for pseudo-perplexity); layer ("" where
-      it has none); part ("p5", "forward", … of the metric, "" for the metric itself); value;
+      it has none); part ("p5", "forward", … of the metric, "" for the metric itself; of `words`
+      also how many "words" the dictionary has, how many are "covered", since both models can write
+      the word and a translation, and how many of these are spelled "alike"); value;
       low and high (NaN where there is no interval).
 
     Raises:
@@ -334,12 +336,16 @@ def _pair_scores(
     scores: Scores = {}
     languages = "-".join(pair)
     words = dictionary and encoded.of_words(dictionary)
-    if dictionary and words and "words" in names:
-        counts = {"words": len(dictionary.entries), "covered": words[0].covered, "alike": words[3]}
+    if dictionary and "words" in names:
+        total, (covered, alike) = (
+            len(dictionary.entries),
+            (words[0].covered, words[3]) if words else (0, 0),
+        )
+        counts = {"words": total, "covered": covered, "alike": alike}
         scores |= {("words", languages, "", part): Score(n) for part, n in counts.items()}
         say(
-            f"{languages}: {counts['covered']:,} of the dictionary's {counts['words']:,} words can "
-            f"be written, {counts['alike']:,} of them as in the other language"
+            f"{languages}: {covered:,} of the dictionary's {total:,} words can be written, and a "
+            f"translation; {alike:,} are spelled as theirs"
         )
     for place, layer in enumerate(encoded.layers):
         first, second = (encoded.sentences[language][place] for language in pair)

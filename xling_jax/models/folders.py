@@ -19,15 +19,17 @@ def files(folder: Path) -> list[Path]:
     `transformers` with its tokenizer, ValueError if its weights are a pickle."""
     if not (folder / CONFIG).exists():
         return stored.files(folder)
-    if (folder / "models").is_dir():
-        raise FileNotFoundError(
-            f"{folder} is a run's folder: name one of its models, such as "
-            f"{folder}/models/row0_seed0/{{language}}"
-        )
+    _require_no_run(folder)
     found = [folder / CONFIG, hugging_face.require(folder)]
     if xlm_text.is_in(folder):
         return found + xlm_text.files(folder)
     return [*found, text.require(folder)]
+
+
+def _require_no_run(folder: Path) -> None:
+    """FileNotFoundError for the folder of a run, which has models in folders of their own."""
+    if rows := sorted((folder / "models").glob("*/*")):
+        raise FileNotFoundError(f"{folder} is a run's folder: name one of its models, as {rows[0]}")
 
 
 def of_language(folder: str | os.PathLike[str], language: str) -> Path:
@@ -45,6 +47,7 @@ def manifest(folder: Path) -> list[dict[str, Any]]:
 def load(folder: Path, language: str) -> TextModel:
     """The model, which is to read a language; ValueError if it is damaged or of another one."""
     if (folder / CONFIG).exists():
+        _require_no_run(folder)
         kind = XlmModel if xlm_text.is_in(folder) else HuggingFaceModel
         return kind.load(folder, language)
     model = stored.load(folder)

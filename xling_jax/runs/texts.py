@@ -17,7 +17,7 @@ from xling_jax.corpora import text as corpora
 from xling_jax.corpora.dictionaries import Dictionary
 from xling_jax.corpora.embedded.config import LanguageConfig, SecondConfig
 from xling_jax.corpora.embedded.language import Pair, generate, pair_of
-from xling_jax.corpora.normalize import ENGLISH, Normalization, Normalizer, rules_for
+from xling_jax.corpora.normalize import Normalization, Normalizer, code_of
 from xling_jax.corpora.sources import SYNTHETIC, Lines, Source
 from xling_jax.runs import results, store
 from xling_jax.training.metrics import say
@@ -145,7 +145,14 @@ class Texts:
 
     def split(self, language: str) -> splitting.Splitter | None:
         """What cuts the lines of a language into sentences; see `splitting.of_config`."""
+        self._say_rules(language)
         return splitting.of_config(self._section, language)
+
+    @functools.cache  # noqa: B019
+    def _say_rules(self, language: str) -> None:
+        """Says, once, if a text has no rules of its own."""
+        if not self.embedded and not code_of(language):
+            say(f"{language} is no code of two letters, such as fr: its text has English rules")
 
     def manifest(self, language: str, purposes: Iterable[str], has_rules: bool = True) -> Manifest:
         """The sources of a language, with hashes of their content, and of the rules that cut its
@@ -156,8 +163,6 @@ class Texts:
             for source in self._files(language, purpose)
             if source != SYNTHETIC
         ]
-        if found and rules_for(language) == ENGLISH and not language.startswith(ENGLISH):
-            say(f"{language}: no code of two letters, as fr or zh-CN; it has the rules of English")
         if has_rules and not self.embedded and (split := self.split(language)):
             digest = hashlib.sha256(split.identity.encode()).hexdigest()
             rules = {"source": "the rules that cut sentences", "language": language}
@@ -290,6 +295,6 @@ def of_run(run: str, languages: Sequence[str]) -> Embedded:
         raise ValueError(
             f"run={run} was trained on {'' if texts.embedded else 'text of '}"
             f"{', '.join(texts.languages)}, not on the embedded languages "
-            f"{', '.join(languages)}: give files of text instead"
+            f"{', '.join(languages)}: name a run on them, or give files of text"
         )
     return texts.embedded

@@ -177,8 +177,8 @@ def segmented(sentence: Tagged) -> TaggedWords:
 
 
 def of_words(item: TaggedWords) -> tuple[list[str], int]:
-    """The tag of the first part of each of the model's words, and for how many words their parts
-    disagree: another begins an entity, or one ends before the word does."""
+    """The tag of the first part of each of the model's words, as BIO, and for how many words their
+    parts disagree: another begins an entity, or one ends before the word does."""
     every = iter(item.gold.tags)
     parts = [list(itertools.islice(every, size)) for size in item.sizes]
     conflicts = sum(own != of_parts(own[:1], [len(own)]) for own in parts)

@@ -54,7 +54,7 @@ class Task(abc.ABC, Generic[Item]):
 
     @abc.abstractmethod
     def labels(self, items: Sequence[Item]) -> tuple[str, ...]:
-        """The labels of the examples that are learned from."""
+        """The labels of some examples."""
 
     @abc.abstractmethod
     def encode(self, items: Sequence[Item], model: TextModel, longest: int) -> list[Encoded]:

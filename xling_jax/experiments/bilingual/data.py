@@ -134,8 +134,9 @@ class Preparer:
     def __call__(self, row: Row) -> Data:
         for text in map(row.text_of, row.languages[1:]):  # what is wrong is said before long work
             self._parallel(text)
-            for purpose in ["test_dictionary"] + ["dictionary"] * bool(row.code_switch):
-                self._dictionary(text, purpose)
+            self._dictionary(text, "test_dictionary")
+        if row.code_switch:
+            self._replacements(row)
         vocabulary = self._vocabulary(row)
         train, dev = (
             [self._files(row, vocabulary, k, purpose) for k in range(len(row.languages))]
@@ -237,8 +238,8 @@ class Preparer:
                 say=say,
             )
 
-    def _switched(self, row: Row, vocabulary: LanguageVocabulary) -> dict[int, PieceDictionary]:
-        """For each language's number, the translations of its words."""
+    def _replacements(self, row: Row) -> list[Dictionary]:
+        """From the first language to each other one; ValueError if one is not given."""
         given: list[Dictionary] = []
         for name in row.languages[1:]:
             if (found := self._dictionary(name, "dictionary")) is None:
@@ -247,6 +248,11 @@ class Preparer:
                     "words by the translations of a dictionary from the first language to this one"
                 )
             given.append(found)
+        return given
+
+    def _switched(self, row: Row, vocabulary: LanguageVocabulary) -> dict[int, PieceDictionary]:
+        """For each language's number, the translations of its words."""
+        given = self._replacements(row)
         encode: dict[str, Callable[..., Any]] = {
             name: (lambda words, k=k: vocabulary.encode(k, list(words)))
             for k, name in enumerate(row.languages)

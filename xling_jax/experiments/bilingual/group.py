@@ -18,7 +18,7 @@ from xling_jax.experiments.bilingual.data import Data
 from xling_jax.experiments.bilingual.rows import Row
 from xling_jax.experiments.bilingual.selection import Best, start_from
 from xling_jax.files import plain_name
-from xling_jax.models import heads, partition, stored
+from xling_jax.models import partition, stored
 from xling_jax.models.bert import BertConfig
 from xling_jax.runs import group
 from xling_jax.runs.group import Evaluate, Result, curve_of, optimizer
@@ -36,6 +36,8 @@ from xling_jax.training.stream_step import (
     Vocabularies,
 )
 from xling_jax.vocabulary.sharing import LanguageVocabulary
+
+UNCHOSEN = -1e4  # the bias of pieces that predictions never chose from; float16 has it
 
 
 def checkpoints_of(workdir: Path, members: Sequence[Member]) -> Path:
@@ -192,7 +194,7 @@ class Group(group.Group[StreamProgram]):
                 row_lengths=tuple(section.row_lengths),
             )
             cut = [
-                f"{100 * share:.0f} % ({name.removeprefix('retrieval_cut_')})"
+                f"{100 * share:.2g} % ({name.removeprefix('retrieval_cut_')})"
                 for name, share in self._translations.counts.items()
                 if name.startswith("retrieval_cut_") and share
             ]
@@ -238,14 +240,15 @@ def export(
     normalization: Normalization,
 ) -> None:
     """Writes each language's model of partitioned parameters below a folder, named by the language,
-    with its vocabulary and how its text was written."""
+    with its vocabulary and how its text was written. Where predictions chose among the language's
+    pieces only, the bias of all others is `UNCHOSEN`."""
     for number, name in enumerate(vocabulary.languages):
         own = partition.languages(params) and vocabulary.way == "separate"
         rows = vocabulary.sizes[number] if own else vocabulary.size
         plain = partition.export(params, number, rows)
         if row.softmax == LANGUAGE_SOFTMAX:  # the others were never chosen from
             is_own = np.isin(np.arange(rows), vocabulary.ids[number])
-            bias = np.where(is_own, plain["mlm"]["bias"], np.float32(heads.NEVER))
+            bias = np.where(is_own, plain["mlm"]["bias"], np.float32(UNCHOSEN))
             plain["mlm"] = {**plain["mlm"], "bias": bias}
         stored.save(
             folder / name,

@@ -10,7 +10,7 @@ from xling_jax.training.stream_step import LANGUAGE_SOFTMAX, SHARED_SOFTMAX
 DEFAULT = "default"
 TWIN = "twin"
 MODIFICATIONS = {
-    "wiki-cc": "the languages but the first have text of another domain (their field `other`)",
+    "wiki-cc": "the languages but the first train on text of another domain (their field `other`)",
     "no-anchors": "a vocabulary for each language, and no piece in two of them",
     "default-anchors": "a vocabulary for each language; equal pieces are one",
     "extra-anchors": "words are replaced by translations, once",

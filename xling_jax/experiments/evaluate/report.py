@@ -179,10 +179,9 @@ def _coverage(ranked: Sequence[Model]) -> list[str]:
     found = []
     for model in ranked:
         for pair in model.pairs:
-            parts = "covered", "words", "alike"
-            own = [model.numbers.get(str(Metric("words", pair, part=part))) for part in parts]
-            if all(own):
-                covered, total, alike = (f"{each.mean:,.0f}" for each in own if each)
+            names = [str(Metric("words", pair, part=x)) for x in ("covered", "words", "alike")]
+            if {*names} <= {*model.numbers}:
+                covered, total, alike = (f"{model.numbers[name].mean:,.0f}" for name in names)
                 found.append(f"{covered} of {total} ({model.name}, {pair}), {alike} spelled alike")
     return found
 

@@ -68,17 +68,18 @@ def read(config: ConfigDict) -> EvaluationTexts:
             found.manifest.append(store.hashed(path, "-".join(pair), "links", field))
             with errors.in_field(field):
                 links = word_links.read(path)
-                lines = [_lines(given[language], language) or most for language in pair]
-                if len(links) > min(lines):
-                    raise ValueError(
-                        f"{path} has links of {len(links)} sentences, and the texts have "
-                        f"{min(lines)}: give those that belong together"
-                    )
+                for language in pair:
+                    lines = _require_no_blank_lines(given[language], language)
+                    if lines and len(links) > lines:
+                        raise ValueError(
+                            f"{path} has links of {len(links)} sentences, and {given[language]} "
+                            f"has {lines}: give those that belong together"
+                        )
                 found.links[pair] = links[:most]
     return found
 
 
-def _lines(source: str, language: str) -> int:
+def _require_no_blank_lines(source: str, language: str) -> int:
     """How many lines a text has, 0 of one that is made. ValueError if one between them is blank:
     links are counted by lines."""
     if source == SYNTHETIC:

@@ -2,7 +2,7 @@
 
 Each statement in `claims.csv` says what is tested, so that a reader can recompute the verdict from
 a table or a figure; where the text has no threshold ("drastically", "almost"), it is ours. Mu is
-the mean of retrieval and translation at both layers. Curves count mu as 0 before the first update.
+the mean of retrieval and translation at two layers. Curves count mu as 0 before the first update.
 """
 
 from __future__ import annotations

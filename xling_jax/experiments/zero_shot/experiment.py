@@ -135,6 +135,7 @@ class Experiment:
     def _word_order(self, job: Job, seed: int, found: Pretrained) -> dict[str, float]:
         """`order_LANGUAGE`, how alike its word order and the first language's are (D&S B.2).
 
+        An inverted model reads a sentence from its end, so its order is that of the text, inverted.
         Words are linked by the states of a row's models at the layer at which D&S evaluate (8 of
         12), as D&S link them by mBERT's; models of languages alone have no states in common, and
         theirs are linked by `word_aligner`.

@@ -71,9 +71,8 @@ class Group(group.Group[TaskProgram]):
         self._longest = min(sizes.length, pretrained.config.positions)
         self._labels = task.labels(texts.train)
         self._unknown = {
-            name: len(unknown)
+            name: _unknown(task, name, items, self._labels)
             for name, items in {DEV: texts.dev, **texts.test}.items()
-            if (unknown := _unknown(task, name, items, self._labels))
         }
         replicas = [
             run.replica(
@@ -171,6 +170,9 @@ class Group(group.Group[TaskProgram]):
                     say(f"{language}: fine-tuned models are kept without their tokenizer: {why}")
         if cut := [f"{number:,} of {name}" for name, number in self._cut.items() if number]:
             say(f"the model has {self._longest} places: pieces cut off: {', '.join(cut)}")
+        for name, own in self._unknown.items():
+            if own:
+                say(f"labels of {name} that are not learned, and always wrong: {', '.join(own)}")
 
     def _evaluator(self) -> Evaluate:
         task, texts = self._task, self._texts
@@ -240,7 +242,7 @@ class Group(group.Group[TaskProgram]):
             told = task.baselines(texts.train, items) | task.counted(items)
             fixed |= {f"{name}_{language}": value for name, value in told.items()}
         fixed |= {f"cut_{name}": float(number) for name, number in self._cut.items()}
-        fixed |= {f"unknown_{name}": float(number) for name, number in self._unknown.items()}
+        fixed |= {f"unknown_{name}": float(len(own)) for name, own in self._unknown.items() if own}
         is_last, dev = self._section.select == "last", f"{task.metric}_{DEV}"
         found: list[Result] = []
         tested: dict[int, int] = {}
@@ -297,13 +299,13 @@ def checkpoints_of(workdir: Path, members: Sequence[tuple[str, int]]) -> Path:
 
 
 def _unknown(task: Task, language: str, items: Sequence[Any], labels: Sequence[str]) -> list[str]:
-    """The labels of examples that are not among those that are learned; ValueError if next to all
-    are, as where two files name them differently."""
+    """The labels of examples that are not among those that are learned; ValueError if fewer than
+    two are, as where two files name them differently."""
     own = task.labels(items)
     unknown = [label for label in own if label not in labels]
-    if unknown:
-        said = f"{task.title}: labels of {language} that are not learned: {', '.join(unknown)}"
-        if len(own) - len(unknown) < 2:
-            raise ValueError(f"{said}; learned are {', '.join(labels)}: give files of one set")
-        say(f"{said}; what has them is always wrong")
+    if unknown and len(own) - len(unknown) < 2:
+        raise ValueError(
+            f"{task.title}: labels of {language} that are not learned: {', '.join(unknown)}; "
+            f"learned are {', '.join(labels)}: give files of one set"
+        )
     return unknown
