@@ -337,10 +337,8 @@ def _pair_scores(
     languages = "-".join(pair)
     words = dictionary and encoded.of_words(dictionary)
     if dictionary and "words" in names:
-        total, (covered, alike) = (
-            len(dictionary.entries),
-            (words[0].covered, words[3]) if words else (0, 0),
-        )
+        total = len(dictionary.entries)
+        covered, alike = (words[0].covered, words[3]) if words else (0, 0)
         counts = {"words": total, "covered": covered, "alike": alike}
         scores |= {("words", languages, "", part): Score(n) for part, n in counts.items()}
         say(
