@@ -59,6 +59,17 @@ def test_what_is_wrong_is_named_by_its_field(tmp_path):
         Texts.of_corpora(texts._section)
 
 
+def test_a_language_without_rules_of_its_own_is_said_once(embedded, capsys):
+    sections = {name: {"train": "x"} for name in ("fr", "zh_TW", "EN", "zho")}
+    rules = {"split_sentences": True, "split_clauses": False}
+    texts = Texts.of_corpora(ConfigDict({"languages": tuple(sections), **sections, **rules}))
+    for name in (*sections, *sections):
+        texts.split(name)
+    embedded.split("near")
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith("zho is no code of two letters, such as fr: its text has English rules")
+
+
 def test_embedded_texts_differ_by_purpose_and_domain(embedded):
     texts = [
         embedded.sources("near", *purpose)[0].lines

@@ -12,6 +12,8 @@ from small_run import ROOT, config_of, on_devices
 from test_hugging_face_text import bert
 
 from xling_jax import records
+from xling_jax.evaluators.multilinguality import paper_layers
+from xling_jax.evaluators.word_order import contextual_links, similarity
 from xling_jax.experiments.zero_shot import group, jobs, pretrained, texts
 from xling_jax.experiments.zero_shot.experiment import Experiment
 from xling_jax.models import stored
@@ -230,6 +232,22 @@ def test_layers_of_monolingual_models_are_read_through_a_map(trained, tmp_path):
     ((name, values),) = found.items()
     assert name.startswith("en-far/alone;first[1];map/ner/") and "alone;first[1];map" in table
     assert 0 <= values["f1_far"] <= 1 and 0 < values["order_far"] < 1
+
+
+def test_the_order_of_words_is_that_in_which_models_read(trained, tmp_path):
+    with on_devices(1):
+        experiment = Experiment(config(trained, ",row=default", word_order=True), tmp_path)
+    job = jobs.Job("en-far", jobs.parse("default", "default"), "ner", str(trained))
+    found = pretrained.of_folders(job.folders(0))
+    backwards = dataclasses.replace(found.models["far"], inverted=True)
+    both = [found, dataclasses.replace(found, models={**found.models, "far": backwards})]
+    sentences, _ = experiment._texts.parallel("en-far", "far")
+    layer = paper_layers(found.config.layers)[1]
+    for read, is_inverted in zip(both, (False, True), strict=True):
+        experiment._orders.clear()
+        links = contextual_links(*read.models.values(), layer, sentences)
+        order = experiment._word_order(job, 0, read)["order_far"]
+        assert order == similarity(links, is_inverted) != similarity(links, not is_inverted)
 
 
 def test_what_languages_do_not_share_is_not_trained(trained, monkeypatch):
