@@ -101,12 +101,14 @@ def summary(found: Sequence[Pair]) -> Table:
 
 
 def _summarised(pair: Pair) -> dict[str, float]:
-    values = _means(pair, ("cka", "cka_0", "words_p1", "static_p1", "pearson"))
+    values = _means(pair, ("cka", "cka_0", "words_p1", "words_covered", "static_p1", "pearson"))
     if layers := pair.layers("cka"):
         values["cka_last"] = layers[max(layers)]
     for name, end in (("sentences", ""), ("unmapped", ""), ("context", "p1")):
         if own := pair.layers(name, end):
             values[f"{name}_best_layer"], values[f"{name}_best"] = rows.best(own)
+    if covered := pair.layers("context", "covered"):
+        values["context_covered"] = covered[max(covered)]
     return values
 
 
