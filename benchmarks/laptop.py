@@ -44,6 +44,13 @@ SETTINGS: dict[str, dict[str, float]] = {
     "narrow, windows of 32": {**_NARROW, **windows(32, 9)},
     "narrow, weight decay .3": {**_NARROW, "training.weight_decay": 0.3},
     "narrow, large batches": {**_NARROW, **_LARGE_BATCHES},
+    "narrow, many words": {
+        **_NARROW,
+        "corpora.synthetic.word_types": 1500,
+        "corpora.train_sentences": 60_000,
+        "vocabulary.own_size": 2000,
+        "vocabulary.joint_size": 3500,
+    },
     "half": _HALF,
     "half, windows of 16": {**_HALF, **windows(16, 18)},
     "half, windows of 32": {**_HALF, **windows(32, 9)},

@@ -1,5 +1,7 @@
 """Texts, fields and rows given to bilingual experiments: used, or refused with the way out."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from bilingual_run import config, run
@@ -88,6 +90,15 @@ def test_parallel_files_of_unequal_length_are_refused(files, tmp_path):
         run(tmp_path / "run", "pair=en-fr-ru", **files)
     made = {path.name for path in tmp_path.glob("run/*")}
     assert not made & {"vocabulary", "tokens"}  # it is found before the long work
+
+
+@pytest.mark.parametrize("purpose", ["dictionary", "test_dictionary"])
+def test_a_dictionary_in_the_wrong_direction_is_refused(files, tmp_path, purpose):
+    field = f"corpora.ru.{purpose}"
+    pairs = [line.split("\t") for line in Path(files[field]).read_text("utf-8").splitlines()]
+    files[field] = write(tmp_path, "ru-en", [f"{b.title()}\t{a}" for a, b in pairs])
+    with pytest.raises(ValueError, match=rf"{field}: .* have 0 of its words"):
+        run(tmp_path / "run", "row=extra_anchors,pair=en-fr-ru", **files)
 
 
 @pytest.mark.parametrize(

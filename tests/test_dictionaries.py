@@ -74,6 +74,17 @@ def test_words_are_rewritten_and_what_becomes_empty_is_left_out(tmp_path):
     assert changed.source_language == found.source_language
 
 
+def test_a_dictionary_in_the_wrong_direction_is_refused(tmp_path):
+    found = read(tmp_path, "the\tle\ndog\tchien\nParis\tParis\n")
+    texts = ["The dog saw Paris", "The cat"], ["LE chien", "le chat vu de Paris"]
+    source, target = map(dictionaries.words_of, texts)
+    found.require_direction(source, target)
+    found.require_direction(frozenset(), frozenset())
+    message = "2 of its words, and 6 with its columns exchanged: put the words of fr before .* en"
+    with pytest.raises(ValueError, match=message):
+        found.reverse().require_direction(source, target)
+
+
 def test_capitals_are_added_where_there_are_none(tmp_path):
     found = read(tmp_path, "dog\tchien\nwill\tsera\nWill\tGuillaume\nUN\tONU\n").with_capitals()
     assert {word: pairs[0][0] for word, pairs in found.entries.items()} == {

@@ -18,6 +18,7 @@ from xling_jax.evaluators.text_encoder import TextEncoder
 from xling_jax.experiments.real_xnli import claims, report
 from xling_jax.experiments.real_xnli.data import (
     export,
+    prepare,
     read,
     sentences,
     sentences_to_find,
@@ -418,6 +419,14 @@ def test_translations_are_given_for_all_languages_or_for_none(files, field):
     with pytest.raises(ValueError, match=missing.format(field)):
         sentences_to_find(made, texts_of(given))
         words_to_find(texts_of(given), [Writes()] * 3)
+
+
+def test_a_dictionary_in_the_wrong_direction_is_refused(files, tmp_path):
+    (tmp_path / "de.words").write_text("Hund\tdog\nKatze\tcat\n")
+    held_out = {f"corpora.{x}.dev": files[f"corpora.{x}.train"] for x in ("en", "de", "fr")}
+    made = config("languages=en-de-fr", **files, **held_out, **{"vocabulary.size": 18})
+    with pytest.raises(ValueError, match=r"corpora\.de\.words: .* 0 of its words, and 4 with"):
+        prepare(made, Texts.of_corpora(made.corpora), tmp_path)
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path):

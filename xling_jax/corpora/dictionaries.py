@@ -2,7 +2,7 @@
 
 import dataclasses
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 
 from xling_jax import numerals
 from xling_jax.corpora import sources
@@ -42,6 +42,21 @@ class Dictionary:
         triples = ((word(x), translation(y), weight) for x, y, weight in self.triples)
         kept = (triple for triple in triples if triple[0] and triple[1])
         return _dictionary(kept, self.source_language, self.target_language)
+
+    def require_direction(self, source_words: Set[str], target_words: Set[str]) -> None:
+        """ValueError if texts of the languages, as `words_of` gives their words, have more of the
+        dictionary with its columns exchanged."""
+        pairs = {(word.casefold(), other.casefold()) for word, other, _ in self.triples}
+        as_it_is, exchanged = (
+            sum((word in source) + (other in target) for word, other in pairs)
+            for source, target in ((source_words, target_words), (target_words, source_words))
+        )
+        if exchanged > as_it_is:
+            raise ValueError(
+                f"the texts have {as_it_is:,} of its words, and {exchanged:,} with its columns "
+                f"exchanged: put the words of {self.source_language} before those of "
+                f"{self.target_language}"
+            )
 
     def with_capitals(self) -> "Dictionary":
         """Adds each lower-case word capitalised, with capitalised translations, if there is none.
@@ -92,6 +107,11 @@ def from_pairs(
     """Makes a dictionary of pairs in memory; a pair weighs as often as it comes."""
     triples = ((clean(word), clean(translation), 1.0) for word, translation in pairs)
     return _dictionary(triples, source_language, target_language)
+
+
+def words_of(lines: Iterable[str]) -> frozenset[str]:
+    """The words of a text, without the difference of capitals."""
+    return frozenset(word for line in lines for word in line.casefold().split())
 
 
 def common_source(dictionaries: Iterable[Dictionary]) -> str:

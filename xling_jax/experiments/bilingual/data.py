@@ -25,6 +25,7 @@ from xling_jax.batches.streams import (
 )
 from xling_jax.batches.token_files import TokenFiles
 from xling_jax.batches.windows import PieceTables, StreamStore
+from xling_jax.corpora import dictionaries
 from xling_jax.corpora.dictionaries import Dictionary
 from xling_jax.corpora.normalize import Normalization
 from xling_jax.evaluators.translations import Translated
@@ -134,7 +135,11 @@ class Preparer:
     def __call__(self, row: Row) -> Data:
         for text in map(row.text_of, row.languages[1:]):  # what is wrong is said before long work
             self._parallel(text)
-            self._dictionary(text, "test_dictionary")
+            for purpose in ["test_dictionary"] + ["dictionary"] * bool(row.code_switch):
+                if (found := self._dictionary(text, purpose)) is not None:
+                    sides = (self._words(row, name) for name in (row.languages[0], text))
+                    with errors.in_field(self._texts.field(text, purpose)):
+                        found.require_direction(*sides)
         if row.code_switch:
             self._replacements(row)
         vocabulary = self._vocabulary(row)
@@ -193,6 +198,9 @@ class Preparer:
         taken = itertools.islice(lines, self._limit(language, "train", is_other))
         drawn = pieces.sample(taken, self._config.vocabulary.sentences)
         return list(filter(None, map(self._texts.normalizer(language), drawn)))
+
+    def _words(self, row: Row, language: str) -> frozenset[str]:
+        return dictionaries.words_of(self._sample(language, self._is_other(row, language)))
 
     def _limit(self, language: str, purpose: str, is_other: bool) -> int | None:
         """How many sentences of a text to take, None for all; of another domain, as many as the
