@@ -177,6 +177,20 @@ def test_a_language_is_tested_with_its_own_part():
         np.testing.assert_array_equal(a[0], b[0])
 
 
+def test_sets_of_examples_and_programs_share_a_compiled_prediction():
+    plain = heads.initial_params(MODEL, 0)
+    mesh = devices.make_mesh(1, jax.devices()[:1])
+    compiled, head = [], HeadConfig(CLASSIFIER, LABELS + 1, **SIZES)  # of no other test
+    for number, frozen in ((20, frozenset()), (70, frozenset()), (150, frozenset(["unused"]))):
+        one = program(CLASSIFIER, frozen, head=head)
+        predictor = Predictor(one, mesh, sentences(number)[0], {})
+        params = loop.stack([one.state_of(plain, 0)]).params
+        found = predictor(devices.place(params, mesh, devices.A_REPLICA))[0]
+        assert len(found) == number and None not in found
+        compiled.append(predictor._step)
+    assert len(set(compiled)) == compiled[0]._cache_size() == 1
+
+
 def test_states_of_words_do_not_depend_on_other_examples_or_filling():
     one, plain = program(CLASSIFIER), heads.initial_params(MODEL, 0)
     encoded, labels = sentences(6)
@@ -193,6 +207,6 @@ def test_states_of_words_do_not_depend_on_other_examples_or_filling():
         return {int(number): np.asarray(x)[np.asarray(is_word)] for number, x, is_word in
                 zip(plan.example, found, batch.is_word, strict=True)}  # fmt: skip
 
-    together = states(range(6), (32, 16))
+    together = states(range(6), (9, 32, 16))
     for number in range(3):
         np.testing.assert_allclose(states([number])[0], together[number], atol=1e-5)

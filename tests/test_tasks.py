@@ -164,13 +164,15 @@ def test_epochs_of_so_many_examples_go_on_where_the_last_ended():
 
 def test_buckets_hold_every_example_in_rows_of_powers_of_two():
     sentences, encoded, labels = examples(40)
-    numbers = []
-    for chosen, some in labelled.buckets(encoded, labels):
-        numbers += chosen.tolist()
-        assert some.tokens.shape[1] == some.places.shape[1] == 16
-        for number, places in zip(chosen, some.places, strict=True):
-            assert (places >= 0).sum() == len(sentences[number])
-    assert sorted(numbers) == list(range(40))
+    ((numbers, shape),) = labelled.buckets(encoded)
+    assert numbers == list(range(40)) and shape == (16, 16)
+    filled = Examples.of(encoded, labels, (200, *shape))
+    usual = Examples.of(encoded, labels)
+    rows = len(usual.tokens)
+    assert filled.tokens.shape == filled.types.shape == (200, 16)
+    assert not filled.tokens[rows:].any() and not filled.lengths[rows:].any()
+    np.testing.assert_array_equal(filled.lengths[:rows], usual.lengths)
+    assert [(places >= 0).sum() for places in filled.places] == list(map(len, sentences))
 
 
 def test_a_batch_that_shards_cannot_share_is_refused():

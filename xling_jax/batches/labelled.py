@@ -111,14 +111,17 @@ class Examples:
         cls,
         encoded: Sequence[Encoded],
         labels: Sequence[np.ndarray],
-        shape: tuple[int, int] | None = None,
+        shape: tuple[int, int, int] | None = None,
     ) -> "Examples":
-        """Puts examples together, each with labels int32 [things with labels, kinds]. shape: T and
-        W; what the longest examples need by default."""
+        """Puts examples together, each with labels int32 [things with labels, kinds]. shape: the
+        number of rows, T and W; what the examples need by default."""
         rows = [row for example in encoded for row in example.rows]
-        lengths = np.array([len(row) for row in rows], np.int32)
+        types = [types for example in encoded for types in example.types]
+        longest = max(map(len, rows))
         widest = max(len(example.places) for example in encoded)
-        length, widest = shape or (-(-int(lengths.max()) // MULTIPLE) * MULTIPLE, widest)
+        needed = len(rows), -(-longest // MULTIPLE) * MULTIPLE, widest
+        total, length, widest = shape or needed
+        filling = [np.zeros(0, np.int32)] * (total - len(rows))
         count = np.array([len(example.rows) for example in encoded], np.int32)
         places = np.full((len(encoded), widest), NONE, np.int32)
         known = np.full((len(encoded), widest, labels[0].shape[1]), NONE, np.int32)
@@ -127,12 +130,12 @@ class Examples:
             places[number, : len(flat)] = flat
             known[number, : len(flat)] = own
         return cls(
-            _padded(rows, length),
-            _padded([types for example in encoded for types in example.types], length),
-            lengths,
+            _padded(rows + filling, length),
+            _padded(types + filling, length),
+            np.array([len(row) for row in rows + filling], np.int32),
             np.cumsum(count, dtype=np.int32) - count,
             count,
-            np.concatenate([np.arange(n, dtype=np.int32) for n in count]),
+            np.concatenate([np.arange(n, dtype=np.int32) for n in [*count, len(filling)]]),
             places,
             known,
         )
@@ -145,21 +148,14 @@ def _padded(rows: Sequence[np.ndarray], length: int) -> np.ndarray:
     return found
 
 
-def buckets(
-    encoded: Sequence[Encoded], labels: Sequence[np.ndarray]
-) -> list[tuple[np.ndarray, Examples]]:
-    """Examples by the length of their rows, so that short ones are not padded to the longest: of
-    each bucket their numbers, int64 [n], and themselves.
-
-    Rows are a power of two long, and so is the number of what has labels.
-    """
-    sizes = [(_power(max(map(len, x.rows))), _power(len(x.places))) for x in encoded]
-    found = []
-    for size in sorted(set(sizes)):
-        numbers = [number for number, own in enumerate(sizes) if own == size]
-        some = Examples.of([encoded[n] for n in numbers], [labels[n] for n in numbers], size)
-        found.append((np.array(numbers), some))
-    return found
+def buckets(encoded: Sequence[Encoded]) -> list[tuple[list[int], tuple[int, int]]]:
+    """Numbers of examples by the length of their rows, so that short ones are not padded to the
+    longest: of each bucket also T and W of its `Examples`, which are powers of two."""
+    found: dict[tuple[int, int], list[int]] = {}
+    for number, x in enumerate(encoded):
+        shape = _power(max(map(len, x.rows))), _power(len(x.places))
+        found.setdefault(shape, []).append(number)
+    return [(found[shape], shape) for shape in sorted(found)]
 
 
 def _power(size: int) -> int:

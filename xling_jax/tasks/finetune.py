@@ -14,7 +14,7 @@ from jax.sharding import PartitionSpec as P
 from xling_jax import devices
 from xling_jax.batches import hashing, labelled, tasks
 from xling_jax.batches.labelled import CLASSIFIER, KINDS, Encoded, Examples
-from xling_jax.batches.tasks import TaskBatch, TaskPlan
+from xling_jax.batches.tasks import TaskBatch, TaskLayout, TaskPlan
 from xling_jax.models import heads, partition, task_heads
 from xling_jax.models.bert import Bert, BertConfig, Stack, segment_bias
 from xling_jax.models.dropout import DropoutBits
@@ -26,7 +26,6 @@ from xling_jax.training.step import State, StepMetrics, direction, taken
 ENCODER, HEAD = "encoder", "head"
 ADDED, MAP = "added", "map"  # of an encoder whose lower layers are another's
 EXAMPLES = 64  # of a batch that is predicted, on a device, at most
-ROUNDED = 8  # packed rows of such a batch are a multiple: sets of about one length share a program
 PAIRS = 2**18  # of words of a batch and device: a parser has scores for each of them
 
 
@@ -193,39 +192,37 @@ def _step(program: TaskProgram, mesh: Mesh):
 
 
 class Predictor:
-    """Predicts for all replicas side by side; batches are of examples of about equal length."""
+    """Predicts for all replicas side by side; batches are of examples of about equal length, and of
+    few shapes, so that sets of examples share compiled programs."""
 
     def __init__(self, program: TaskProgram, mesh: Mesh, encoded: Sequence[Encoded], frozen: Any):
         """Puts the examples on the devices, and `frozen`: the leaves of the language's encoder that
         were not trained."""
         self._number = len(encoded)
-        self._step = _step(program, mesh)
+        self._step = _step(dataclasses.replace(program, frozen=frozenset(), shards=1), mesh)
         self._frozen = devices.place(frozen, mesh, devices.SHARED)
-        shards = mesh.shape[devices.DATA]
         # Of each batch: the examples, its plan, and of each of its examples where its prediction
         # stands, its number and its width.
         self._batches: list[tuple[Any, list[jax.Array], list[tuple[int, int, int]]]] = []
-        kinds = KINDS[program.head.kind]
-        unknown = [np.zeros((len(x.places), kinds), np.int32) for x in encoded]
-        for numbers, examples in labelled.buckets(encoded, unknown):
-            each = min(EXAMPLES, max(1, PAIRS // examples.places.shape[1] ** 2))
-            size, rows = each * shards, each * int(examples.count.max())
-            chosen = np.full(-(-len(numbers) // size) * size, labelled.NONE)
-            chosen[: len(numbers)] = np.arange(len(numbers))
-            chosen = chosen.reshape(-1, size)
-            layout = tasks.layout_of(chosen, examples, shards)
-            packed = min(rows, -(-layout.packed // ROUNDED) * ROUNDED)
-            layout = dataclasses.replace(layout, rows=rows, packed=packed)
-            plan = tasks.plan(chosen, examples, layout)
-            store = devices.place(examples, mesh, devices.SHARED)
-            widths = (examples.places >= 0).sum(axis=1)
-            for step in range(len(chosen)):
-                fields = [
-                    devices.place(field[step : step + 1], mesh, devices.A_SHARD)
-                    for field in vars(plan).values()
+        shards, kinds = mesh.shape[devices.DATA], KINDS[program.head.kind]
+        for numbers, (length, width) in labelled.buckets(encoded):
+            each = min(EXAMPLES, max(1, PAIRS // width**2))
+            rows = each * max(len(encoded[number].rows) for number in numbers)
+            layout = TaskLayout(shards, each, rows=rows, packed=rows, length=length)
+            for first in range(0, len(numbers), size := each * shards):
+                own = numbers[first : first + size]
+                filled = [encoded[number] for number in own + own[:1] * (size - len(own))]
+                unknown = [np.zeros((len(x.places), kinds), np.int32) for x in filled]
+                examples = Examples.of(filled, unknown, (rows * shards, length, width))
+                chosen = np.where(np.arange(size) < len(own), np.arange(size), labelled.NONE)
+                plan = tasks.plan(chosen[None], examples, layout)
+                whose = [
+                    (place, own[x], len(filled[x].places))
+                    for place, x in enumerate(plan.example.ravel().tolist())
+                    if x >= 0
                 ]
-                own = enumerate(plan.example[step].ravel().tolist())
-                whose = [(place, int(numbers[x]), int(widths[x])) for place, x in own if x >= 0]
+                store = devices.place(examples, mesh, devices.SHARED)
+                fields = [devices.place(x, mesh, devices.A_SHARD) for x in vars(plan).values()]
                 self._batches.append((store, fields, whose))
 
     def __call__(self, params) -> list[list[tuple[np.ndarray, ...]]]:
