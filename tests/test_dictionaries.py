@@ -75,14 +75,20 @@ def test_words_are_rewritten_and_what_becomes_empty_is_left_out(tmp_path):
 
 
 def test_a_dictionary_in_the_wrong_direction_is_refused(tmp_path):
-    found = read(tmp_path, "the\tle\ndog\tchien\nParis\tParis\n")
-    texts = ["The dog saw Paris", "The cat"], ["LE chien", "le chat vu de Paris"]
-    source, target = map(dictionaries.words_of, texts)
-    found.require_direction(source, target)
-    found.require_direction(frozenset(), frozenset())
-    message = "2 of its words, and 6 with its columns exchanged: put the words of fr before .* en"
+    pairs = [(f"word{n}", f"Mot{n}") for n in range(20)] + [("Paris", "paris"), ("on", "on")]
+    found = read(tmp_path, "".join(f"{x}\t{y}\n" for x, y in pairs))
+
+    def text(word, numbers):
+        return ["ON dit Paris", " ".join(f"{word}{n}" for n in numbers)]
+
+    english, french = text("Word", range(10)), text("mot", range(10))
+    found.require_direction(english, french)
+    message = "20 of its words .* language alone, 0 in .* the words of en before those of fr"
     with pytest.raises(ValueError, match=message):
-        found.reverse().require_direction(source, target)
+        found.require_direction(french, english)
+    # Some words may be where they are by chance.
+    found.require_direction(text("mot", range(4)), text("word", range(5)))
+    found.require_direction(french + text("word", range(10, 20)), english)
 
 
 def test_capitals_are_added_where_there_are_none(tmp_path):

@@ -180,15 +180,18 @@ def test_a_language_is_tested_with_its_own_part():
 def test_sets_of_examples_and_programs_share_a_compiled_prediction():
     plain = heads.initial_params(MODEL, 0)
     mesh = devices.make_mesh(1, jax.devices()[:1])
-    compiled, head = [], HeadConfig(CLASSIFIER, LABELS + 1, **SIZES)  # of no other test
-    for number, frozen in ((20, frozenset()), (70, frozenset()), (150, frozenset(["unused"]))):
-        one = program(CLASSIFIER, frozen, head=head)
+    compiled, shapes, head = [], [], HeadConfig(CLASSIFIER, LABELS + 1, **SIZES)  # of no other test
+    for number, frozen, steps in ((100, (), 200), (130, (), 200), (150, ["unused"], 300)):
+        optimizer = OptimizerConfig(total_steps=steps)
+        one = program(CLASSIFIER, frozenset(frozen), head=head, optimizer=optimizer)
         predictor = Predictor(one, mesh, sentences(number)[0], {})
         params = loop.stack([one.state_of(plain, 0)]).params
         found = predictor(devices.place(params, mesh, devices.A_REPLICA))[0]
         assert len(found) == number and None not in found
         compiled.append(predictor._step)
-    assert len(set(compiled)) == compiled[0]._cache_size() == 1
+        shapes += [{(x.tokens.shape, x.places.shape) for x, *_ in predictor._batches}]
+    assert len(set(compiled)) == 1 and [len(own) for own in shapes] == [2, 2, 2]
+    assert compiled[0]._cache_size() == len(set().union(*shapes)) == 3
 
 
 def test_states_of_words_do_not_depend_on_other_examples_or_filling():

@@ -422,10 +422,16 @@ def test_translations_are_given_for_all_languages_or_for_none(files, field):
 
 
 def test_a_dictionary_in_the_wrong_direction_is_refused(files, tmp_path):
-    (tmp_path / "de.words").write_text("Hund\tdog\nKatze\tcat\n")
-    held_out = {f"corpora.{x}.dev": files[f"corpora.{x}.train"] for x in ("en", "de", "fr")}
-    made = config("languages=en-de-fr", **files, **held_out, **{"vocabulary.size": 18})
-    with pytest.raises(ValueError, match=r"corpora\.de\.words: .* 0 of its words, and 4 with"):
+    english, german = "one two three four five".split(), "eins zwei drei vier elf".split()
+    for name, words in (("en", english), ("de", german)):
+        (tmp_path / f"{name}.train").write_text(" ".join(words))
+        files |= dict.fromkeys((f"corpora.{name}.{x}" for x in ("train", "dev")),
+                               str(tmp_path / f"{name}.train"))  # fmt: skip
+    pairs = zip(german, english, strict=True)
+    (tmp_path / "de.words").write_text("".join(f"{x}\t{y}\n" for x, y in pairs))
+    files |= {"corpora.fr.dev": files["corpora.fr.train"], "vocabulary.size": 24}
+    made = config("languages=en-de-fr", **files)
+    with pytest.raises(ValueError, match=r"corpora\.de\.words: 10 of its words .* 0 in"):
         prepare(made, Texts.of_corpora(made.corpora), tmp_path)
 
 

@@ -162,17 +162,25 @@ def test_epochs_of_so_many_examples_go_on_where_the_last_ended():
     assert sorted(taken[:13]) == sorted(taken[13:26]) == list(range(13))
 
 
-def test_buckets_hold_every_example_in_rows_of_powers_of_two():
-    sentences, encoded, labels = examples(40)
-    ((numbers, shape),) = labelled.buckets(encoded)
-    assert numbers == list(range(40)) and shape == (16, 16)
-    filled = Examples.of(encoded, labels, (200, *shape))
-    usual = Examples.of(encoded, labels)
-    rows = len(usual.tokens)
-    assert filled.tokens.shape == filled.types.shape == (200, 16)
-    assert not filled.tokens[rows:].any() and not filled.lengths[rows:].any()
+def test_buckets_are_of_examples_of_about_the_same_shape():
+    def example(rows, length, words):
+        return labelled.Encoded([np.zeros(length, np.int32)] * rows, [], [(0, 0)] * words)
+
+    encoded = [example(*x) for x in [(1, 9, 1), (1, 33, 17), (3, 16, 40), (1, 16, 16), (4, 2, 64)]]
+    found = labelled.buckets(encoded)
+    assert found == [([0, 3], (1, 16, 16)), ([1], (1, 64, 32)), ([2, 4], (4, 16, 64))]
+
+
+def test_examples_are_filled_up_to_a_shape():
+    _, encoded, labels = examples(40)
+    usual, filled = Examples.of(encoded, labels), Examples.of(encoded, labels, (200, 16, 16))
+    rows, length = usual.tokens.shape
+    assert rows > 40 and filled.tokens.shape == filled.types.shape == (200, 16)
+    np.testing.assert_array_equal(filled.tokens[:rows, :length], usual.tokens)
     np.testing.assert_array_equal(filled.lengths[:rows], usual.lengths)
-    assert [(places >= 0).sum() for places in filled.places] == list(map(len, sentences))
+    assert not filled.tokens[rows:].any() and not filled.lengths[rows:].any()
+    assert filled.places.shape == (40, 16)
+    np.testing.assert_array_equal((filled.places >= 0).sum(1), [len(x.places) for x in encoded])
 
 
 def test_a_batch_that_shards_cannot_share_is_refused():

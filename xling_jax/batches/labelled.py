@@ -148,16 +148,18 @@ def _padded(rows: Sequence[np.ndarray], length: int) -> np.ndarray:
     return found
 
 
-def buckets(encoded: Sequence[Encoded]) -> list[tuple[list[int], tuple[int, int]]]:
+def buckets(encoded: Sequence[Encoded]) -> list[tuple[list[int], tuple[int, int, int]]]:
     """Numbers of examples by the length of their rows, so that short ones are not padded to the
-    longest: of each bucket also T and W of its `Examples`, which are powers of two."""
-    found: dict[tuple[int, int], list[int]] = {}
+    longest: of each bucket also how many rows an example has at most, and T and W of `Examples`,
+    all powers of two."""
+    found: dict[tuple[int, int, int], list[int]] = {}
     for number, x in enumerate(encoded):
-        shape = _power(max(map(len, x.rows))), _power(len(x.places))
-        found.setdefault(shape, []).append(number)
+        sizes = max(map(len, x.rows)), len(x.places)
+        length, width = (power_of_two(max(size, SHORTEST)) for size in sizes)
+        found.setdefault((power_of_two(len(x.rows)), length, width), []).append(number)
     return [(found[shape], shape) for shape in sorted(found)]
 
 
-def _power(size: int) -> int:
-    """The lowest power of two, at least `SHORTEST`, that is not below a size."""
-    return max(SHORTEST, 1 << (size - 1).bit_length())
+def power_of_two(size: int) -> int:
+    """The lowest power of two that is not below a size."""
+    return 1 << (size - 1).bit_length()

@@ -2,12 +2,13 @@
 
 import dataclasses
 import os
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator
 
 from xling_jax import numerals
 from xling_jax.corpora import sources
 from xling_jax.corpora.text import clean
 
+FEWEST_WRONG = 10  # words in the wrong column, to tell it from chance
 _LEAST, _MOST = 1e-100, 1e100  # weights, so that sums and shares stay finite and above 0
 
 Translations = tuple[tuple[str, float], ...]
@@ -43,18 +44,23 @@ class Dictionary:
         kept = (triple for triple in triples if triple[0] and triple[1])
         return _dictionary(kept, self.source_language, self.target_language)
 
-    def require_direction(self, source_words: Set[str], target_words: Set[str]) -> None:
-        """ValueError if texts of the languages, as `words_of` gives their words, have more of the
-        dictionary with its columns exchanged."""
-        pairs = {(word.casefold(), other.casefold()) for word, other, _ in self.triples}
-        as_it_is, exchanged = (
-            sum((word in source) + (other in target) for word, other in pairs)
-            for source, target in ((source_words, target_words), (target_words, source_words))
+    def require_direction(self, source_lines: Iterable[str], target_lines: Iterable[str]) -> None:
+        """ValueError if text of the two languages tells that the columns should be exchanged:
+        words that one text alone has stand in the other one's column, mostly and often."""
+        words = {word.casefold() for word in self.entries}
+        others = {translation.casefold() for _, translation, _ in self.triples}
+        known = words | others
+        source, target = (
+            {word for line in lines for word in line.casefold().split() if word in known}
+            for lines in (source_lines, target_lines)
         )
-        if exchanged > as_it_is:
+        first, second = source - target, target - source
+        right = len(words & first) + len(others & second)
+        wrong = len(words & second) + len(others & first)
+        if wrong >= FEWEST_WRONG and wrong > 2 * right:
             raise ValueError(
-                f"the texts have {as_it_is:,} of its words, and {exchanged:,} with its columns "
-                f"exchanged: put the words of {self.source_language} before those of "
+                f"{wrong:,} of its words are in the text of the wrong language alone, {right:,} in "
+                f"that of the right one: put the words of {self.source_language} before those of "
                 f"{self.target_language}"
             )
 
@@ -107,11 +113,6 @@ def from_pairs(
     """Makes a dictionary of pairs in memory; a pair weighs as often as it comes."""
     triples = ((clean(word), clean(translation), 1.0) for word, translation in pairs)
     return _dictionary(triples, source_language, target_language)
-
-
-def words_of(lines: Iterable[str]) -> frozenset[str]:
-    """The words of a text, without the difference of capitals."""
-    return frozenset(word for line in lines for word in line.casefold().split())
 
 
 def common_source(dictionaries: Iterable[Dictionary]) -> str:

@@ -247,6 +247,7 @@ class Texts:
                 pairs.append((one.sentences[:number], other.sentences[:number]))
         return [pairs[0][0], *(other for _, other in pairs)] if pairs else None
 
+    @functools.cache  # noqa: B019
     def dictionaries(self, purpose: str) -> list[Dictionary] | None:
         """A dictionary from the first language to every other one, its words as in the text; None
         if they are not given."""

@@ -199,15 +199,18 @@ class Predictor:
         """Puts the examples on the devices, and `frozen`: the leaves of the language's encoder that
         were not trained."""
         self._number = len(encoded)
-        self._step = _step(dataclasses.replace(program, frozen=frozenset(), shards=1), mesh)
+        # Programs that differ in how they are trained predict alike.
+        untrained = {"optimizer": OptimizerConfig(total_steps=1), "frozen": frozenset()}
+        self._step = _step(dataclasses.replace(program, **untrained, shards=1), mesh)
         self._frozen = devices.place(frozen, mesh, devices.SHARED)
         # Of each batch: the examples, its plan, and of each of its examples where its prediction
         # stands, its number and its width.
         self._batches: list[tuple[Any, list[jax.Array], list[tuple[int, int, int]]]] = []
         shards, kinds = mesh.shape[devices.DATA], KINDS[program.head.kind]
-        for numbers, (length, width) in labelled.buckets(encoded):
-            each = min(EXAMPLES, max(1, PAIRS // width**2))
-            rows = each * max(len(encoded[number].rows) for number in numbers)
+        for numbers, (most, length, width) in labelled.buckets(encoded):
+            needed = labelled.power_of_two(-(-len(numbers) // shards))
+            each = min(EXAMPLES, max(1, PAIRS // width**2), needed)
+            rows = each * most
             layout = TaskLayout(shards, each, rows=rows, packed=rows, length=length)
             for first in range(0, len(numbers), size := each * shards):
                 own = numbers[first : first + size]

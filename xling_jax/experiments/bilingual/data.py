@@ -25,7 +25,6 @@ from xling_jax.batches.streams import (
 )
 from xling_jax.batches.token_files import TokenFiles
 from xling_jax.batches.windows import PieceTables, StreamStore
-from xling_jax.corpora import dictionaries
 from xling_jax.corpora.dictionaries import Dictionary
 from xling_jax.corpora.normalize import Normalization
 from xling_jax.evaluators.translations import Translated
@@ -135,13 +134,12 @@ class Preparer:
     def __call__(self, row: Row) -> Data:
         for text in map(row.text_of, row.languages[1:]):  # what is wrong is said before long work
             self._parallel(text)
-            for purpose in ["test_dictionary"] + ["dictionary"] * bool(row.code_switch):
-                if (found := self._dictionary(text, purpose)) is not None:
-                    sides = (self._words(row, name) for name in (row.languages[0], text))
-                    with errors.in_field(self._texts.field(text, purpose)):
-                        found.require_direction(*sides)
+            self._dictionary(text, "test_dictionary")
         if row.code_switch:
             self._replacements(row)
+        for text in map(row.text_of, row.languages[1:]):
+            for purpose in ["test_dictionary"] + ["dictionary"] * bool(row.code_switch):
+                self._require_direction(text, purpose, self._is_other(row, text))
         vocabulary = self._vocabulary(row)
         train, dev = (
             [self._files(row, vocabulary, k, purpose) for k in range(len(row.languages))]
@@ -188,6 +186,13 @@ class Preparer:
         return found and found.map(*map(self._texts.normalizer, names))
 
     @functools.cache  # noqa: B019
+    def _require_direction(self, language: str, purpose: str, is_other: bool) -> None:
+        if (found := self._dictionary(language, purpose)) is not None:
+            sides = self._sample(self._texts.languages[0], False), self._sample(language, is_other)
+            with errors.in_field(self._texts.field(language, purpose)):
+                found.require_direction(*sides)
+
+    @functools.cache  # noqa: B019
     def _parallel(self, language: str) -> tuple[list[str], list[str]] | None:
         """Test sentences of the first language, and their translations."""
         return self._texts.parallel(language, "test", self._config.corpora.test_sentences)
@@ -198,9 +203,6 @@ class Preparer:
         taken = itertools.islice(lines, self._limit(language, "train", is_other))
         drawn = pieces.sample(taken, self._config.vocabulary.sentences)
         return list(filter(None, map(self._texts.normalizer(language), drawn)))
-
-    def _words(self, row: Row, language: str) -> frozenset[str]:
-        return dictionaries.words_of(self._sample(language, self._is_other(row, language)))
 
     def _limit(self, language: str, purpose: str, is_other: bool) -> int | None:
         """How many sentences of a text to take, None for all; of another domain, as many as the

@@ -12,7 +12,6 @@ from ml_collections import ConfigDict
 from xling_jax import errors
 from xling_jax.batches.corruption import PieceRange
 from xling_jax.batches.store import TokenStore
-from xling_jax.corpora import dictionaries
 from xling_jax.evaluators.multilinguality import EncodedTexts, Multilinguality
 from xling_jax.experiments.fake_english.data import (
     Data,
@@ -85,21 +84,24 @@ def words_to_find(texts: Texts, vocabularies: Sequence[Pieces]) -> list[tuple[st
 def prepare(config: ConfigDict, texts: Texts, cache: Path) -> Data:
     """Trains the vocabularies and encodes the texts."""
     section, languages = config.vocabulary, texts.languages
-    every, words_of = [], {}
+    every = []
+    to_check = {each.target_language: each for each in texts.dictionaries("words") or []}
+    first: list[str] = []  # a sample of the first language
     ids: dict[str, list[list[np.ndarray]]] = {purpose: [] for purpose in PURPOSES}
     for name in languages:
         written = {purpose: sentences(config, texts, name, purpose) for purpose in PURPOSES}
         drawn = pieces.sample(written["train"], section.sentences)
-        words_of[name] = dictionaries.words_of(drawn)
+        if name in to_check:
+            with errors.in_field(texts.field(name, "words")):
+                to_check[name].require_direction(first, drawn)
+        elif to_check:
+            first = drawn
         with errors.in_field(f"vocabulary.size, corpora.{name}"):
             every.append(
                 pieces.train(drawn, section.size, cache=cache, model_type=section.model_type)
             )
         for purpose, lines in written.items():
             ids[purpose].append(every[-1].encode(lines))
-    for own in texts.dictionaries("words") or []:
-        with errors.in_field(texts.field(own.target_language, "words")):
-            own.require_direction(words_of[languages[0]], words_of[own.target_language])
     vocabulary = ShiftedVocabulary(languages, tuple(every))
 
     # Special tokens in the text stay the first language's; the setting shifts them.
