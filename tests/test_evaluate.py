@@ -107,6 +107,8 @@ def test_files_are_read_with_dictionaries_and_links(bilingual, tmp_path):
     words, links = tmp_path / "words.txt", tmp_path / "links.txt"
     words.write_text("".join(f"{a}\t{b}\n" for a, b in embedded.pair("near").dictionary()[:40]))
     links.write_text("0-0 1p1\n" * 20)
+    back = tmp_path / "back.txt"
+    back.write_text("".join(f"{b}\t{a}\n" for a, b in embedded.pair("near").dictionary()))
     more = tmp_path / "more.txt"
     more.write_text("0-0\n" * 31)
     blank = tmp_path / "blank.txt"
@@ -135,6 +137,7 @@ def test_files_are_read_with_dictionaries_and_links(bilingual, tmp_path):
         ({**fields, "texts.en": str(blank), "texts.near": str(blank)}, "line 1 .* is blank"),
         ({**fields, "row": "other"}, "there is no model 'other'"),
         ({**fields, "dictionaries.en_near": "/no"}, "dictionaries.en_near: .*/no"),
+        ({**fields, "dictionaries.en_near": str(back)}, "en_near: .* of the wrong language alone"),
         ({**fields, "models.default": "/no"}, "models.default: .*/no"),
         ({**fields, "models.default": str(workdir)}, "is a run's folder: name one of its models"),
         ({**fields, "links.en_near": str(more)}, "links of 31 sentences, and .* has 30: give"),

@@ -16,7 +16,7 @@ from xling_jax.experiments.similarity import measures, pairs
 from xling_jax.experiments.similarity.experiment import Experiment
 from xling_jax.experiments.similarity.texts import TextReader
 from xling_jax.models import stored
-from xling_jax.runs import encoders, results
+from xling_jax.runs import encoders, results, texts
 
 
 @pytest.fixture(scope="module")
@@ -113,6 +113,14 @@ def test_files_serve_as_texts_and_vectors_are_compared_on_the_same_words(
     assert metrics["static_p1"] == 1 and metrics["words_first"] == number
     assert not any(name.startswith("context") for name in metrics)
     assert metrics["cka"] == pytest.approx(finished[2]["monolingual_far"]["cka"], rel=1e-5)
+
+
+def test_a_dictionary_in_the_wrong_direction_is_refused(trained, tmp_path):
+    pairs = texts.of_run(str(trained), ("en", "far")).pair("far").dictionary()
+    (tmp_path / "far-en").write_text("".join(f"{b}\t{a}\n" for a, b in pairs))
+    fields = {"texts.far.test_dictionary": str(tmp_path / "far-en")}
+    with pytest.raises(ValueError, match=r"texts\.far\.test_dictionary: .* wrong language alone"):
+        run(trained, tmp_path / "run", ",row=monolingual_far", **fields)
 
 
 def test_every_seed_has_its_models():

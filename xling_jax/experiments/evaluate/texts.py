@@ -62,7 +62,9 @@ def read(config: ConfigDict) -> EvaluationTexts:
             field = f"dictionaries.{name}"
             found.manifest.append(store.hashed(path, "-".join(pair), "dictionaries", field))
             with errors.in_field(field):
-                found.dictionaries[pair] = dictionaries.read(path, *pair, lowercase=True)
+                own = dictionaries.read(path, *pair, lowercase=True)
+                own.require_direction(*map(found.sentences.__getitem__, pair))
+                found.dictionaries[pair] = own
         if path := config.links[name]:
             field, most = f"links.{name}", len(found.sentences[pair[0]])
             found.manifest.append(store.hashed(path, "-".join(pair), "links", field))

@@ -95,12 +95,20 @@ class TextReader:
         both = () if is_first else (self.languages[0], language)
         contexts = tuple(map(self._contexts, both))
         vectors = tuple(given.given(name, "vectors") for name in both)
+        known = {
+            purpose: None if is_first else given.dictionary(language, purpose)
+            for purpose in ("dictionary", "test_dictionary")
+        }
+        for purpose, own in known.items():
+            if own is not None and any(contexts):
+                with errors.in_field(given.field(language, purpose)):
+                    own.require_direction(*contexts)
         return LanguageTexts(
             learned=self._parallel(language, "learned"),
             tested=self._parallel(language, "tested"),
             contexts=contexts if any(contexts) else None,
-            train=None if is_first else given.dictionary(language, "dictionary"),
-            test=None if is_first else given.dictionary(language, "test_dictionary"),
+            train=known["dictionary"],
+            test=known["test_dictionary"],
             vectors=vectors if any(vectors) else None,
         )
 
