@@ -181,7 +181,7 @@ def test_sets_of_examples_and_programs_share_a_compiled_prediction():
     plain = heads.initial_params(MODEL, 0)
     mesh = devices.make_mesh(1, jax.devices()[:1])
     compiled, shapes, head = [], [], HeadConfig(CLASSIFIER, LABELS + 1, **SIZES)  # of no other test
-    for number, frozen, steps in ((100, (), 200), (130, (), 200), (150, ["unused"], 300)):
+    for number, frozen, steps in ((30, (), 200), (130, (), 200), (150, ["unused"], 300)):
         optimizer = OptimizerConfig(total_steps=steps)
         one = program(CLASSIFIER, frozenset(frozen), head=head, optimizer=optimizer)
         predictor = Predictor(one, mesh, sentences(number)[0], {})

@@ -25,7 +25,7 @@ from xling_jax.training.step import State, StepMetrics, direction, taken
 
 ENCODER, HEAD = "encoder", "head"
 ADDED, MAP = "added", "map"  # of an encoder whose lower layers are another's
-EXAMPLES = 64  # of a batch that is predicted, on a device, at most
+EXAMPLES, FEW = 64, 16  # of a batch that is predicted, on a device: of two sizes, to compile little
 PAIRS = 2**18  # of words of a batch and device: a parser has scores for each of them
 
 
@@ -208,8 +208,8 @@ class Predictor:
         self._batches: list[tuple[Any, list[jax.Array], list[tuple[int, int, int]]]] = []
         shards, kinds = mesh.shape[devices.DATA], KINDS[program.head.kind]
         for numbers, (most, length, width) in labelled.buckets(encoded):
-            needed = labelled.power_of_two(-(-len(numbers) // shards))
-            each = min(EXAMPLES, max(1, PAIRS // width**2), needed)
+            is_small = len(numbers) <= FEW * shards
+            each = min(FEW if is_small else EXAMPLES, max(1, PAIRS // width**2))
             rows = each * most
             layout = TaskLayout(shards, each, rows=rows, packed=rows, length=length)
             for first in range(0, len(numbers), size := each * shards):
