@@ -200,8 +200,9 @@ class Predictor:
         were not trained."""
         self._number = len(encoded)
         # Programs that differ in how they are trained predict alike.
-        untrained = {"optimizer": OptimizerConfig(total_steps=1), "frozen": frozenset()}
-        self._step = _step(dataclasses.replace(program, **untrained, shards=1), mesh)
+        none = OptimizerConfig(total_steps=1)
+        alike = dataclasses.replace(program, optimizer=none, frozen=frozenset(), shards=1)
+        self._step = _step(alike, mesh)
         self._frozen = devices.place(frozen, mesh, devices.SHARED)
         # Of each batch: the examples, its plan, and of each of its examples where its prediction
         # stands, its number and its width.
