@@ -82,6 +82,12 @@ def test_bad_input_is_named_with_the_way_out(files, tmp_path, changes, message):
     assert not (tmp_path / "run" / "config.json").exists()
 
 
+def test_no_file_is_read_for_an_embedded_language(files, tmp_path):
+    own = {"corpora.near.dictionary": files["corpora.fr.dictionary"]}
+    with pytest.raises(ValueError, match=r"corpora\.near\.dictionary=.*fr\.dict: all text of emb"):
+        run(tmp_path / "run", "row=extra_anchors,pair=en-near", **own)
+
+
 def test_parallel_files_of_unequal_length_are_refused(files, tmp_path):
     files["corpora.fr.test"] = write(tmp_path, "short", ["abcd"] * 3)
     with pytest.raises(

@@ -29,6 +29,7 @@ from xling_jax.report.claims import (
     checks_of,
     choices,
     metric,
+    surplus,
 )
 from xling_jax.report.frame import Run, decoded, measured
 from xling_jax.runs import results
@@ -194,6 +195,26 @@ def test_a_difference_within_its_standard_error_decides_nothing(
     assert Claim("", "", "", "", (better,)).decide(known).outcome == outcome
     failing = Check(metric("mu", "8"), ">", 1.0)
     assert Claim("", "", "", "", (better, failing)).decide(known).outcome == NOT_HELD
+
+
+@pytest.mark.parametrize(
+    ("ours", "others"),
+    [
+        ({0: 0.30, 1: 0.70, 2: 0.51}, {3: 0.30, 4: 0.70, 5: 0.50}),
+        ({0: 0.51, 1: 0.30, 2: 0.70}, {0: 0.50, 4: 0.70, 5: 0.30}),
+        # Both means differ by .16, and the seeds that both rows have by .01 the other way.
+        ({0: 0.50, 1: 0.70}, {0: 0.51, 1: 0.71, 2: 0.10}),
+    ],
+)
+def test_rows_of_different_seeds_have_the_errors_of_both(
+    ours: dict[int, float], others: dict[int, float]
+) -> None:
+    known = Evidence({"0": RowEvidence({"mu": measured(ours)}),
+                      "3": RowEvidence({"mu": measured(others)})})  # fmt: skip
+    first, second = metric("mu", "0"), metric("mu", "3")
+    gain = surplus("gain", first, second, "0")
+    for check in (Check(first, ">", second), Check(gain, ">", 0.0)):
+        assert Claim("", "", "", "", (check,)).decide(known).outcome == UNDECIDED
 
 
 def test_diverged_seeds_are_left_out_and_named(tmp_path: Path) -> None:

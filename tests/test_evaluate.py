@@ -165,6 +165,8 @@ def test_measures_belong_to_the_run_and_seeds_to_the_folder(fake, tmp_path):
     only = {"row": "models", "measures": ("cka",)}
     table = Experiment(config(options, **only), tmp_path).run()
     assert "CKA" in table and "retr." not in table
+    header = (tmp_path / "report" / "tables" / "models.csv").read_text().splitlines()[0]
+    assert "cka_half_interval" in header and "cka_sd" not in header  # of one seed
     with pytest.raises(ValueError, match="measures"):
         Experiment(config(options, row="models", measures=("cka", "mrr")), tmp_path)
     one = f"model={workdir}/models/row0_seed0/{{language}},run={workdir},seeds=0+1,row=models"

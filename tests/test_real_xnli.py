@@ -32,7 +32,7 @@ from xling_jax.models import heads, partition, stored
 from xling_jax.models.bert import Bert, BertConfig
 from xling_jax.report.claims import HELD, NOT_RUN, Evidence, RowEvidence
 from xling_jax.report.frame import Run
-from xling_jax.runs import results
+from xling_jax.runs import results, store
 from xling_jax.runs.texts import Embedded, Texts
 from xling_jax.training.interruption import Interrupted
 from xling_jax.training.loop import Replica, stack
@@ -343,6 +343,40 @@ def test_the_claims_hold_on_the_papers_table():
     evidence = Evidence({row: RowEvidence(dict(zip(claims.ROLES, own, strict=True)))
                          for row, own in every.items()})  # fmt: skip
     assert {c.decide(evidence).outcome for c in claims.CLAIMS} == {HELD}
+
+
+def test_seeds_are_those_that_were_fine_tuned_and_the_paper_inverted_german(tmp_path):
+    made = config_of(ROOT / "configs" / "real_xnli.py", "languages=en-hi-de,row=0+3,seeds=0+1", {})
+    described = {
+        tmp_path: store.describe(made, [], {row: made.rows[row] for row in "03"}),
+        tmp_path / report.TRANSFER: store.describe(
+            made.transfer, [], {f"en-hi-de/{row}/nli": row for row in "03"}
+        ),
+    }
+    tuned = [f"en-hi-de/{row}/nli/16/0.0005/0.001" for row in "03"]
+    for folder, rows in zip(described, ("03", tuned), strict=True):
+        folder.mkdir(exist_ok=True)
+        groups = [[[row, seed]] for row in rows for seed in (0, 1)]
+        store.write(folder, described[folder] | {"groups": groups})
+        ended = [
+            results.Replica(
+                "real_xnli" if folder == tmp_path else "zero_shot", row, "", seed, 9,
+                {"accuracy_dev": 0.5, **{f"accuracy_{name}": 0.5 for name in ("en", "hi", "de")}},
+                9 if seed and folder != tmp_path else None,
+                fingerprint=described[folder]["fingerprint"],
+            )
+            for row in rows
+            for seed in (0, 1)
+        ]  # fmt: skip
+        results.write_results(folder / "results.json", ended)
+    table = report.result(Run(tmp_path), report.board(tmp_path))
+    assert [(line.row, line.source, line.seeds) for line in table.lines[:3]] == [
+        ("0", "ours", "1/2 (1 diverged)"), ("0", claims.SOURCE, "3"),
+        ("3", "ours", "1/2 (1 diverged)"),
+    ]  # fmt: skip
+    assert table.lines[1].cells["hi"].mean == 0.45 and table.lines[3].row == claims.MBERT
+    decided = {each.claim.id: each for each in report.decide(Run(tmp_path), report.board(tmp_path))}
+    assert "seed 1 of row 3 diverged" in decided["inverting-harms-the-inverted-language"].numbers
 
 
 @pytest.mark.parametrize(

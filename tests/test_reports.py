@@ -44,6 +44,18 @@ def test_a_row_has_a_paper_line_only_in_the_papers_experiment() -> None:
     assert long is not None and long.cells["perplexity_dev"].mean == 1111
 
 
+@pytest.mark.parametrize(("source", "is_the_papers"), [("bible.txt", True), ("synthetic", False)])
+def test_the_papers_setting_is_that_of_its_own_text(
+    tmp_path: Path, source: str, is_the_papers: bool
+) -> None:
+    path = fake_run(tmp_path, ("0",)) / "config.json"
+    config = json.loads(path.read_text())
+    config["scale"], config["config"]["corpora"] = "paper", {"train": source}
+    config["texts"][0]["sentences"] = published.TRAINING_SENTENCES
+    path.write_text(json.dumps(config))
+    assert ("Not the paper's setting" not in report.write(tmp_path)) == is_the_papers
+
+
 def test_rows_mean_in_the_config_what_they_mean_in_the_paper() -> None:
     path = Path(__file__).parent.parent / "configs" / "fake_english.py"
     spec = importlib.util.spec_from_file_location("config", path)

@@ -150,6 +150,18 @@ def test_seeds_are_compared_one_after_another_and_meaned(trained, finished, tmp_
         run(trained, tmp_path / "none", ",row=monolingual_far,seeds=0+7")
 
 
+def test_neighbouring_seeds_are_compared_once(trained, tmp_path):
+    for seed in (0, 1):
+        shutil.copytree(trained / "models" / "rowen_seed0" / "en", tmp_path / f"en{seed}")
+    models = {
+        "models.en": f"{tmp_path}/en{{seed}}",
+        "models.en_other": f"{tmp_path}/en{{next_seed}}",
+    }
+    run(trained, tmp_path / "run", ",row=other_seed,seeds=0+1", **models)
+    ended = results.read_results(tmp_path / "run" / "results.json")
+    assert [(each.row, each.seed) for each in ended] == [("other_seed", 0)]
+
+
 def test_a_table_grows_and_finished_rows_are_kept(trained, finished, tmp_path):
     workdir = tmp_path / "grown"
     shutil.copytree(finished[0], workdir)

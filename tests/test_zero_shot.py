@@ -339,6 +339,18 @@ def test_a_pair_may_have_examples_of_its_own(tmp_path):
         texts.LabelledReader(made).manifest("ner", ("en", "zh"))
 
 
+def test_two_first_languages_do_not_share_parallel_text(tmp_path):
+    for name in ("en", "fr"):
+        (tmp_path / name).write_text("a b\n")
+    fields = {f"parallel.fr.{side}": str(tmp_path / name)
+              for side, name in (("first", "en"), ("second", "fr"))}  # fmt: skip
+    options = "pair=en-fr+de-fr,task=ner,models=gone"
+    made = config_of(ROOT / "configs" / "zero_shot.py", options, fields)
+    reader = texts.LabelledReader(made)
+    with pytest.raises(ValueError, match=r"parallel\.fr\.first .* de-fr and en-fr begin"):
+        reader.parallel_manifest(jobs.jobs(made)[0])
+
+
 def test_models_from_elsewhere_are_fine_tuned(tmp_path, files):
     bert(tmp_path / "bert")
     fields = {f"texts.ner.{x}": y for x, y in (("de.test", files["texts.ner.far.test"]),)}

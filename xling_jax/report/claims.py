@@ -142,16 +142,13 @@ class Check:
 
     def compare(self, evidence: Evidence) -> tuple[bool, bool]:
         """Whether it holds, and whether the sides differ by less than the standard error of that
-        difference: of the differences between the same seeds, where both sides have several, and
-        else of both means. One seed has none, so what it shows is taken as it is."""
+        difference: of the differences between seeds, where both sides have the same ones, and else
+        of both means. One seed has none, so what it shows is taken as it is."""
         left = self.left.read(evidence)
         bound, squared = self.right, left.squared_error
         if isinstance(bound, Quantity):
             right = bound.read(evidence).times(self.factor)
-            by_seed = minus(left, right)
-            is_paired = len(by_seed.by_seed) > 1
-            squared = by_seed.squared_error if is_paired else squared + right.squared_error
-            bound = right.mean + self.plus
+            bound, squared = right.mean + self.plus, minus(left, right).squared_error
         return _SIGNS[self.sign](left.mean, bound), abs(left.mean - bound) < math.sqrt(squared)
 
     def in_words(self) -> str:

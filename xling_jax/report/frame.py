@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
@@ -121,18 +121,22 @@ class Measure:
     """A mean over `number` seeds and their values, as far as known.
 
     sd: of the population (ddof=0), as D&S do not say which theirs is; None for a single seed, or
-    where a seed's value is not finite.
+    where a seed's value is not finite. unpaired: the square of the standard error of what is made
+    of several means over different seeds, which has no values of its own.
     """
 
     mean: float
     sd: float | None = None
     number: int | None = None
     by_seed: Mapping[int, float] = field(default_factory=dict)
+    unpaired: float | None = None
 
     @property
     def squared_error(self) -> float:
         """The square of the mean's standard error: 0 of one seed, or of a number without an sd;
         infinite if a seed's value is not finite."""
+        if self.unpaired is not None:
+            return self.unpaired
         if self.sd is None:
             return math.inf if len(self.by_seed) > 1 else 0.0
         return self.sd**2 / (self.number - 1) if self.number and self.number > 1 else 0.0
@@ -141,7 +145,8 @@ class Measure:
         """The same in another unit."""
         by_seed = {seed: factor * value for seed, value in self.by_seed.items()}
         sd = None if self.sd is None else abs(factor) * self.sd
-        return Measure(factor * self.mean, sd, self.number, by_seed)
+        unpaired = None if self.unpaired is None else factor**2 * self.unpaired
+        return Measure(factor * self.mean, sd, self.number, by_seed, unpaired)
 
 
 def measured(by_seed: Mapping[int, float], mean: float | None = None) -> Measure:
@@ -152,22 +157,28 @@ def measured(by_seed: Mapping[int, float], mean: float | None = None) -> Measure
     return Measure(mean, float(np.std(values)) if spread else None, len(values), by_seed)
 
 
-def _joined(number: Callable[[list[float]], float], measures: Sequence[Measure]) -> Measure:
-    """A number made of several, with the spread of it over seeds that all have."""
-    mean = number([each.mean for each in measures])
-    seeds = set.intersection(*(set(each.by_seed) for each in measures))
-    by_seed = {seed: number([each.by_seed[seed] for each in measures]) for seed in sorted(seeds)}
-    return measured(by_seed, mean) if by_seed else Measure(mean)
+def _weighted(weights: Sequence[float], measures: Sequence[Measure]) -> Measure:
+    """A weighted sum: over the seeds, if all have the same ones, or else of the means alone."""
+    mean = sum(weight * each.mean for weight, each in zip(weights, measures, strict=True))
+    seeds, *others = (set(each.by_seed) for each in measures)
+    if not seeds or any(other != seeds for other in others):
+        both = zip(weights, measures, strict=True)
+        return Measure(mean, unpaired=sum(weight**2 * each.squared_error for weight, each in both))
+    by_seed = {
+        seed: sum(w * each.by_seed[seed] for w, each in zip(weights, measures, strict=True))
+        for seed in sorted(seeds)
+    }
+    return measured(by_seed, mean)
 
 
 def mean_of(measures: Sequence[Measure]) -> Measure:
     """The mean of at least one number."""
-    return _joined(fmean, measures)
+    return _weighted([1 / len(measures)] * len(measures), measures)
 
 
 def minus(first: Measure, second: Measure) -> Measure:
     """A difference."""
-    return _joined(lambda both: both[0] - both[1], (first, second))
+    return _weighted((1.0, -1.0), (first, second))
 
 
 class Curve(NamedTuple):

@@ -18,7 +18,7 @@ from xling_jax.files import write_beside
 from xling_jax.report import table
 from xling_jax.report.claims import Verdicts
 from xling_jax.report.figures import Card, can_draw
-from xling_jax.report.frame import Row, Run, explained
+from xling_jax.report.frame import Measure, Row, Run, explained
 from xling_jax.report.prose import grouped, plural, written
 from xling_jax.report.table import ABSENT, Table, kind_of
 from xling_jax.runs.results import Record
@@ -154,14 +154,19 @@ def in_training(run: Run) -> Grid | None:
     return Grid(header, rows, summary=summary) if rows else None
 
 
+def _number(found: Measure | None) -> str:
+    """A mean with its spread over seeds, where there is one."""
+    if found is None:
+        return ABSENT
+    return f"{found.mean:.4g}" + ("" if found.sd is None else f" ± {found.sd:.2g}")
+
+
 def all_metrics(run: Run) -> Grid | str:
     """Every metric of every row, folded away: p@5, the directions, and whatever else there is."""
     rows = [row for row in run.rows.values() if row.metrics]
     lines = []
     for name in sorted({name for row in rows for name in row.metrics}):
-        found = [row.metrics.get(name) for row in rows]
-        texts = [ABSENT if m is None else f"{m.mean:.4g} ± {m.sd or 0:.2g}" for m in found]
-        lines.append((name, *texts))
+        lines.append((name, *(_number(row.metrics.get(name)) for row in rows)))
     header = ("metric", *(f"row {row.name}" for row in rows))
     return Grid(header, lines, summary="All metrics") if lines else NO_METRICS
 

@@ -172,6 +172,7 @@ class Table:
     """Columns, lines in the order of rows, and what a reader must know to read them.
 
     name: among files. is_stacked: whether descriptions stand above their lines on the terminal.
+    spread: what the CSV calls the numbers behind ±.
     """
 
     name: str
@@ -181,6 +182,7 @@ class Table:
     lines: Sequence[Line]
     notes: Sequence[str] = ()
     is_stacked: bool = False
+    spread: str = "sd"
     kind: ClassVar = "table"
 
     @property
@@ -313,7 +315,7 @@ def to_markdown(table: Table) -> str:
 
 
 def to_csv(table: Table) -> str:
-    """A column each for means and, with seeds, standard deviations.
+    """A column each for means and, with seeds, for their spread.
 
     `diverged` has `seed@step` for every seed that did, `best` the metrics in which the row is the
     search's choice.
@@ -327,7 +329,8 @@ def to_csv(table: Table) -> str:
             found = line.cells.get(name)
             row[name] = found and f"{found.mean:.6g}"
             if has_seeds:
-                row[f"{name}_sd"] = f"{found.sd:.6g}" if found and found.sd is not None else None
+                spread = None if found is None or found.sd is None else f"{found.sd:.6g}"
+                row[f"{name}_{table.spread}"] = spread
         if "candidates" in table.ends:
             row["candidates"] = "" if line.candidates == ABSENT else line.candidates
         if has_seeds:

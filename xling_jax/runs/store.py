@@ -196,6 +196,13 @@ def _begun(
             + "".join(f"  {line}\n" for line in lines)
             + "Choose another --workdir, or repeat the command of that run to resume it."
         )
+    measured = [of["config"].get("evaluators", {}).get("names", ()) for of in (found, description)]
+    if (workdir / RESULTS).exists() and set(measured[0]) != set(measured[1]):
+        raise ValueError(
+            f"evaluators.names: {workdir} has results of {', '.join(measured[0]) or 'none'}, "
+            f"which would stand beside those of {', '.join(measured[1]) or 'none'}: choose another "
+            "--workdir, or measure the stored models with configs/evaluate.py"
+        )
     require_own_folders([*found["rows"], *description["rows"]])
     found = _widened(found, description)
     read_results(workdir / RESULTS, Identity.of(found))

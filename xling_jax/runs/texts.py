@@ -93,7 +93,7 @@ class Texts:
     @classmethod
     def of_corpora(cls, section: ConfigDict) -> "Texts":
         """The texts of a section `corpora`; ValueError if some are of embedded languages and some
-        are not."""
+        are not, or a file is given that would not be read."""
         given = {name: section[name].train for name in section.languages}
         is_made = {train == SYNTHETIC for train in given.values()}
         if len(is_made) > 1:
@@ -101,8 +101,16 @@ class Texts:
                 "corpora: some languages are embedded ones and some are not "
                 f"({', '.join(f'{name}: {train}' for name, train in given.items())})"
             )
-        embedded = Embedded(section) if True in is_made else None
-        return cls(section, "corpora", section.languages, embedded)
+        if True not in is_made:
+            return cls(section, "corpora", section.languages)
+        for name in section.languages:
+            for field, source in section[name].items():
+                if isinstance(source, str) and source not in ("", SYNTHETIC):
+                    raise ValueError(
+                        f"corpora.{name}.{field}={source}: all text of embedded languages is made: "
+                        "leave it out, or name other languages after pair= and give files of them"
+                    )
+        return cls(section, "corpora", section.languages, Embedded(section))
 
     def field(self, language: str, purpose: str) -> str:
         """The whole name of a field."""
@@ -213,6 +221,9 @@ class Texts:
         fields = f"{purpose}_first", purpose
         one, other = (self.given(language, field) for field in fields)
         if made := self._made(language, purpose):
+            if {one, other} - {"", SYNTHETIC}:
+                names = " and ".join(self.field(language, field) for field in fields)
+                raise ValueError(f"{names}: give files for both, or for none")
             is_empty = not number or language == self.languages[0]
             return None if is_empty else made.pair(language).parallel(number, SEEDS[purpose])
         if not number or not one or not other:

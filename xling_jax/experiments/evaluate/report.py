@@ -91,15 +91,19 @@ class Model:
 def _ranked(run: Run) -> tuple[str, list[Model]]:
     """By which metric models are ranked, "" for none, and the models, the best one first."""
     rows = [row for row in run.rows.values() if row.metrics]
-    has_seeds = any(len(row.seeds) > 1 for row in rows)
     by = next((x for x in RANKED_BY if all(by_layer(row.metrics, x) for row in rows)), "")
     found = []
     for row in rows:
         layers = by_layer(row.metrics, by)
         best = max(layers, key=lambda layer: (layers[layer].mean, -layer), default=None)
-        numbers = row.metrics if has_seeds else _with_intervals(row.metrics)
+        numbers = row.metrics if _has_seeds(run) else _with_intervals(row.metrics)
         found.append((layers[best].mean if best is not None else 0, Model(row, best, numbers)))
     return by, [model for _, model in sorted(found, key=lambda each: -each[0])]
+
+
+def _has_seeds(run: Run) -> bool:
+    """Whether ± is the spread over seeds, and not half the width of an interval."""
+    return any(len(row.seeds) > 1 for row in run.rows.values())
 
 
 def _with_intervals(metrics: Mapping[str, Measure]) -> dict[str, Measure]:
@@ -135,9 +139,9 @@ def _models(run: Run, ranked: Sequence[Model]) -> Table:
     """A line a model, the best one first; those that are not evaluated yet follow."""
     lines = [replace(table.row_line(run, each.row), cells=_cells(each)) for each in ranked]
     lines += [table.row_line(run, row) for row in run.rows.values() if not row.metrics]
-    return Table(
-        "models", "Models", "means over pairs of languages at the best layer", _columns(), lines
-    )
+    caption = "means over pairs of languages at the best layer"
+    spread = "sd" if _has_seeds(run) else "half_interval"
+    return Table("models", "Models", caption, _columns(), lines, spread=spread)
 
 
 def _pairs(ranked: Sequence[Model]) -> Table:
@@ -167,7 +171,7 @@ def _texts(run: Run, by: str, ranked: Sequence[Model]) -> dict[str, list[str]]:
         __file__,
         measures=measures,
         layer_from=EVALUATORS[by].title if by else "",
-        has_seeds=any(len(model.row.seeds) > 1 for model in ranked),
+        has_seeds=_has_seeds(run),
         has_intervals=any(name.endswith("_low") for model in ranked for name in model.numbers),
         masked_every=f"{run.setting('perplexity', 'masked_every') or 0:.0f}",
         coverage=_coverage(ranked),

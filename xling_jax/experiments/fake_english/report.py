@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from xling_jax.corpora.sources import SYNTHETIC
 from xling_jax.evaluators.registry import EVALUATORS, PIECES, SENTENCES, TOKENS, names
 from xling_jax.experiments.fake_english import claims, published
 from xling_jax.experiments.fake_english import figures as embeddings
@@ -167,6 +168,7 @@ def texts(
     run: Run, names: Sequence[str] = (), lines: Sequence[table.Line] = ()
 ) -> dict[str, list[str]]:
     """Everything there is to say about some rows of a run, the lines they became, and figures."""
+    is_made = run.field("corpora", "train") == SYNTHETIC
     sizes = {text.get("sentences") for text in run.texts}
     ours = {line.candidates for line in lines if line.ours}
     return page.said(
@@ -176,7 +178,7 @@ def texts(
         paper=published,
         has_best=any(line.best for line in lines),
         scale=run.config.get("scale", "paper"),
-        is_papers_text=published.TRAINING_SENTENCES in sizes,
+        is_papers_text=published.TRAINING_SENTENCES in sizes and not is_made,
         layers=_layers(lines),
         depth=run.layers,
         among=ours - {ABSENT, str(published.CANDIDATES)},

@@ -11,7 +11,7 @@ from xling_jax.corpora.sources import SYNTHETIC
 from xling_jax.experiments.fake_english import report as pretraining
 from xling_jax.experiments.real_xnli import claims
 from xling_jax.experiments.zero_shot import scores
-from xling_jax.experiments.zero_shot.scores import BASELINES, Board
+from xling_jax.experiments.zero_shot.scores import BASELINES, Board, Job
 from xling_jax.files import plain_name, write_beside
 from xling_jax.report import page, table
 from xling_jax.report.claims import Decided, Evidence, RowEvidence, Verdicts
@@ -71,20 +71,25 @@ def languages(run: Run) -> list[str]:
     return run.names("corpora", "languages")
 
 
+def _are_embedded(run: Run) -> bool:
+    return any(run.field("corpora", name, "train") == SYNTHETIC for name in languages(run))
+
+
 def _printed_as(run: Run) -> list[str]:
     """Our languages for the paper's: themselves, or for embedded ones by their places."""
-    names = languages(run)
-    is_embedded = any(run.field("corpora", name, "train") == SYNTHETIC for name in names)
-    return names if is_embedded else list(claims.LANGUAGES)
+    return languages(run) if _are_embedded(run) else list(claims.LANGUAGES)
 
 
 def _printed(run: Run) -> dict[str, Line]:
-    """The paper's lines by row, with our languages in the places of the paper's."""
-    names, found = languages(run), {}
-    for line in claims.LINES:
+    """The paper's lines by row, with our languages in the places of the paper's; of real languages
+    only where English is learned from, and the same language inverted."""
+    names, found = languages(run), dict[str, Line]()
+    first, is_real = next(iter(claims.LANGUAGES)), not _are_embedded(run)
+    for line in claims.LINES if names[:1] == [first] or not is_real else ():
         places = dict(zip(_printed_as(run), line.cells.values(), strict=False))
         cells = {name: places[name] for name in names if name in places}
-        found[line.row] = replace(line, cells=cells, more={})
+        if not is_real or run.description(line.row) in (line.description, ""):
+            found[line.row] = replace(line, cells=cells, more={})
     return found
 
 
@@ -112,12 +117,15 @@ def result(run: Run, tuned: Board) -> Table:
     for name, row in run.rows.items():
         cells = {**row.metrics, **_accuracies(tuned, name)}
         message = "" if cells else diverged_at(row.diverged) if row.diverged else "not begun"
-        lines.append(Line(name, row.description, cells, seeds=str(len(row.seeds)),
-                          message=message, diverged=row.diverged))  # fmt: skip
+        job, lost, planned = _job(tuned, name), _lost(tuned, name), len(run.seeds_planned(name))
+        number = len({each.seed for each in job.chosen} if job and job.chosen else row.seeds)
+        seeds = f"{number}/{planned}" if number < planned else str(number)
+        seeds += f" ({len(lost)} diverged)" if lost else ""
+        lines.append(Line(name, row.description, cells, seeds=seeds,
+                          message=message, diverged={**row.diverged, **lost}))  # fmt: skip
         if line := printed.get(name):
             lines.append(replace(line, description=claims.SOURCE))
-    if lines:
-        mbert = printed[claims.MBERT]
+    if lines and (mbert := printed.get(claims.MBERT)):
         lines.append(replace(mbert, source=f"{claims.SOURCE}, {mbert.description}"))
     for which in BASELINES:
         known = {place[1]: value for place, value in tuned.baselines(TASK, which).items()}
@@ -134,15 +142,29 @@ def result(run: Run, tuned: Board) -> Table:
             "given (corpora.LANGUAGE.test, corpora.LANGUAGE.words)."
         )
     both = zip(_printed_as(run), claims.LANGUAGES.values(), strict=False)
-    if stand := [f"{language} under {name}" for name, language in both if name in names]:
+    stand = [f"{language} under {name}" for name, language in both if name in names]
+    if stand and printed:
         notes.append(f"The paper's numbers stand where ours do: {', '.join(stand)}.")
     return Table("table3", "Table 3", "Inference, zero-shot", columns, lines, notes)
 
 
+def _job(tuned: Board, row: str) -> Job | None:
+    """The fine-tuning of a row."""
+    return next(iter(tuned.of(plain_name(row), TASK)), None)
+
+
 def _accuracies(tuned: Board, row: str) -> dict[str, Measure]:
     """What the models of a row reach, by language, as a share."""
-    job = next(iter(tuned.of(plain_name(row), TASK)), None)
+    job = _job(tuned, row)
     return {name: value.times(0.01) for name, value in (job.scores if job else {}).items()}
+
+
+def _lost(tuned: Board, row: str) -> dict[int, int]:
+    """The seeds of a row that diverged with every setting, with the last good step."""
+    job = _job(tuned, row)
+    good = {replica.seed for replica in job.chosen} if job else set()
+    lost = job.lost if job else ()
+    return {each.seed: each.diverged_at or 0 for each in lost if each.seed not in good}
 
 
 def decide(run: Run, tuned: Board) -> list[Decided]:
@@ -151,10 +173,11 @@ def decide(run: Run, tuned: Board) -> list[Decided]:
     found, unusable = dict[str, RowEvidence](), dict[str, str]()
     for row in run.row_names:
         accuracies = _accuracies(tuned, row)
-        ended = all(job.has_ended for job in tuned.of(plain_name(row), TASK))
-        if ended and accuracies and set(names) <= set(accuracies):
+        job = _job(tuned, row)
+        if job and job.has_ended and accuracies and set(names) <= set(accuracies):
             roles = zip(claims.ROLES, names, strict=False)
-            found[row] = RowEvidence({role: accuracies[language] for role, language in roles})
+            metrics = {role: accuracies[language] for role, language in roles}
+            found[row] = RowEvidence(metrics, diverged=tuple(_lost(tuned, row)))
         else:
             unusable[row] = "not fine-tuned"
     return [claim.decide(Evidence(found, unusable)) for claim in claims.CLAIMS]

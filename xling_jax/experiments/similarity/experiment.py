@@ -53,15 +53,22 @@ class Experiment:
         given = models, self._texts.read(pair.language), languages[0] != languages[1], self._config
         return partial(measures.compare, *given)
 
+    def _wanted(self) -> list[Measurement]:
+        """Each comparison once: two seeds have one pair of neighbours, not two."""
+        found = dict[tuple[str, frozenset[tuple[str, ...]]], Measurement]()
+        for seed in self._config.seeds:
+            for pair in self._pairs:
+                languages = self._config.languages[0], pair.language
+                sides = frozenset(
+                    (self._folders[seed][side.model], language, str(seed) if side.is_random else "")
+                    for side, language in zip(pair.sides, languages, strict=True)
+                )
+                make = partial(self._comparison, pair, seed)
+                measurement = Measurement(pair.name, pair.description, seed, make)
+                found.setdefault((pair.name, sides), measurement)
+        return list(found.values())
+
     def run(self) -> str:
         """Compares what is missing, writes the report, returns the table; errors as those of
         `Run.measure`, and ValueError where a model or a text cannot be used."""
-        return self._run.measure(
-            [
-                Measurement(
-                    pair.name, pair.description, seed, partial(self._comparison, pair, seed)
-                )
-                for seed in self._config.seeds
-                for pair in self._pairs
-            ]
-        )
+        return self._run.measure(self._wanted())
