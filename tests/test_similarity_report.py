@@ -372,3 +372,12 @@ def test_another_model_of_the_first_language_is_the_nearest(tmp_path: Path) -> N
     workdir = fake_run(tmp_path, names, changes=changes, languages=("en", "fr"))
     decided = decide(workdir)["gap-shrinks-with-distance"]
     assert decided.outcome == HELD and decided.claim.scope.endswith("text of en and fr")
+
+
+def test_a_row_has_ended_when_all_of_its_seeds_have(tmp_path: Path) -> None:
+    path = fake_run(tmp_path) / "config.json"
+    config = json.loads(path.read_text())
+    config["groups"].append([["bilingual_fr", 1]])
+    path.write_text(json.dumps(config))
+    found = {pair.row: pair.has_ended for pair in rows.pairs(Run(tmp_path))}
+    assert not found.pop("bilingual_fr") and all(found.values())

@@ -21,7 +21,7 @@ class Pair:
 
     kind: one of `KINDS`, told by the row's name; empty for a row of another name. language: of the
     translation; empty where the description names none. label: the two languages, or the name of
-    a row of no kind. metrics: none of a row that has not ended.
+    a row of no kind. metrics: of those seeds that have ended. has_ended: whether all have.
     """
 
     row: str
@@ -57,7 +57,6 @@ def _language(description: str) -> str:
 def pairs(run: Run) -> list[Pair]:
     """Every row, ended or not, in the config's order."""
     first = next(iter(languages(run)), "")
-    ended = {name for name, _ in run.ended}
     seen: set[tuple[str, str]] = set()
     found = []
     for name, row in run.rows.items():
@@ -71,8 +70,9 @@ def pairs(run: Run) -> list[Pair]:
         seen.add((kind, language))
         # Two models of one language, or text of it and its paraphrases: en′ in the paper.
         label = f"{first}–{language}" + ("′" if language == first else "")
+        planned = {(name, seed) for seed in run.seeds_planned(name)}
         found.append(Pair(name, row.description, kind, language, label if kind else name,
-                          row.metrics, name in ended))  # fmt: skip
+                          row.metrics, bool(planned) and planned <= run.ended))  # fmt: skip
     return found
 
 
