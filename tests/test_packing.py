@@ -55,6 +55,16 @@ def test_a_sentence_stands_in_one_row_without_a_gap(lengths):
                 assert len(set(row_of[places])) == 1
 
 
+def test_long_sentences_that_differ_in_number_from_step_to_step_get_rows_enough():
+    # 7.8 long ones a step on average, which fill a row each; 8 rows are too few for some steps.
+    random = np.random.default_rng(0)
+    lengths = np.concatenate([random.integers(44, 58, 980), random.integers(5, 23, 7020)])
+    order = np.arange(len(lengths))
+    layout = packing.choose_layout(lengths, [order], 64, (40,))
+    assert layout.rows[-1][0] > 8
+    assert len(Sampler(lengths, 1, layout, 0).plan(0)) == 125
+
+
 def test_at_least_88_percent_of_the_places_hold_tokens(lengths):
     assert sampler(lengths, sentences=256).plan(0).fill() >= 0.88
 

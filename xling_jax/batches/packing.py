@@ -20,6 +20,7 @@ ORDERS, LAYOUT_TRIALS = 2, 3  # tell these random numbers from others of the sam
 SLACK = 1.125  # sentences a step may hold at the most, in units of the nominal number
 ROW_DIVISOR = 8  # the rows of each block divide among so many shards
 SIMULATED, SIMULATED_STEPS = 8, 40  # shuffles on which the number of rows is tried, steps of each
+FIRST_MARGIN = 1.02  # of the places that an average step takes; raised until the shuffles fit
 ATTEMPTS = 20  # shuffles tried before a plan is given up
 
 Rows = tuple[tuple[int, int], ...]
@@ -269,9 +270,10 @@ def choose_layout(
         for order in passes
         for _ in range(SIMULATED)
     ]
-    margin = 1.02
+    margin = FIRST_MARGIN
     while True:
-        rows = _counts(kinds, places * margin, longer, divisor)
+        many = [number * margin / FIRST_MARGIN for number in longer]
+        rows = _counts(kinds, places * margin, many, divisor)
         layout = Layout(rows, sentences, shards)
         try:
             for shuffle in tried:
