@@ -3,15 +3,11 @@
 python benchmarks/verses.py --bibles FOLDER --parallel FOLDER --languages en+fr --to FOLDER \\
     --dictionaries FOLDER
 
-`--bibles` holds translations, LANGUAGE.NAME.txt, with the id of each line (`GEN 1:1`, or of several
-verses, `GEN 2:16-17`) in LANGUAGE.NAME.ids.txt; `--parallel` the same verses of the New Testament
-in every language, line by line, LANGUAGE.nt.txt, with their ids in ids.nt.txt. Of each eight
-chapters of these the first is tested on and the fifth is held out. Both are left out of the
-training text, in every translation.
-Writes LANGUAGE.train.txt and LANGUAGE.dev.txt, of all translations, and LANGUAGE.test.txt, of the
-parallel ones. `--dictionaries` holds MUSE's, FIRST-LANGUAGE.5000-6500.txt; the pairs of whose words
-each occurs ten times in the training text are written as LANGUAGE.dictionary.txt. Prints the hash
-of each file.
+Of each eight chapters of the parallel New Testament the first is tested on and the fifth is held
+out; both are left out of the training text, by their ids, in every translation. Writes
+LANGUAGE.train.txt and LANGUAGE.dev.txt, of all translations, LANGUAGE.test.txt, of the parallel
+ones, and LANGUAGE.dictionary.txt, the pairs whose words each occur at least ten times in the
+training text; prints the hash of each.
 """
 
 import argparse
@@ -19,6 +15,15 @@ import collections
 import hashlib
 import re
 from pathlib import Path
+
+FOLDERS = {
+    "bibles": "of translations, LANGUAGE.NAME.txt, with each line's id, such as GEN 1:1 or, of "
+    "several verses, GEN 2:16-17, in LANGUAGE.NAME.ids.txt",
+    "parallel": "of the same verses of the New Testament in every language, line by line, "
+    "LANGUAGE.nt.txt, with their ids in ids.nt.txt",
+    "dictionaries": "of MUSE's, FIRST-LANGUAGE.5000-6500.txt",
+    "to": "to write into",
+}
 
 
 def chapter(verse_id: str) -> str:
@@ -28,12 +33,14 @@ def chapter(verse_id: str) -> str:
 
 def verses(text: Path, ids: Path) -> list[tuple[str, str]]:
     """The chapter and the text of each verse of a file."""
-    lines, names = (path.read_text("utf-8").splitlines() for path in (text, ids))
+    lines, names = (path.read_text("utf-8").rstrip("\n").split("\n") for path in (text, ids))
+    if len(lines) != len(names):
+        raise SystemExit(f"{text} has {len(lines):,} lines and {ids} {len(names):,}")
     return list(zip(map(chapter, names), lines, strict=True))
 
 
 def frequent(lines: list[str]) -> set[str]:
-    """The words that occur ten times, in lower case."""
+    """The words that occur at least ten times, in lower case."""
     counts = collections.Counter(
         word for line in lines for word in re.findall(r"\w+", line.lower())
     )
@@ -43,13 +50,13 @@ def frequent(lines: list[str]) -> set[str]:
 def main() -> None:
     """Writes the texts of each language, and its dictionary."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    for name in ("bibles", "parallel", "dictionaries", "to"):
-        parser.add_argument(f"--{name}", type=Path, required=True)
-    parser.add_argument("--languages", default="en+fr")
+    for name, meaning in FOLDERS.items():
+        parser.add_argument(f"--{name}", type=Path, required=True, metavar="FOLDER", help=meaning)
+    parser.add_argument("--languages", default="en+fr", help="the first one, and others with it")
     arguments = parser.parse_args()
     arguments.to.mkdir(parents=True, exist_ok=True)
     ids = arguments.parallel / "ids.nt.txt"
-    chapters = list(dict.fromkeys(map(chapter, ids.read_text("utf-8").split("\n")[:-1])))
+    chapters = list(dict.fromkeys(name for name, _ in verses(ids, ids)))
     tested, held_out = set(chapters[::8]), set(chapters[4::8])
     first, *_ = languages = arguments.languages.split("+")
     words: dict[str, set[str]] = {}

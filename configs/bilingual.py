@@ -19,8 +19,9 @@ Real text: a file with a sentence a line, several joined by +, or a TFDS name, f
 scale=laptop: 8 layers of 64, 18,000 updates of 48 windows of 24 that begin with a sentence; 12
 minutes a row on one of two CPU cores (`--config.devices.cpu=1`). On `en` and `near` the default row
 finds .69 of the sentences and .64 of the words, no_anchors .49 and .46, sep_emb .25 and .31; the
-paper's rows cost 0, 1.1 and 4.5 points of XNLI. Real text: 8,000 updates of 128 windows of 24, 17
-minutes a row on two cores; models of this size find no French sentences without anchors.
+paper's rows cost 0, 1.1 and 4.5 points of XNLI. Real text is cut at clauses too, and read in
+8,000 updates of 128 windows of 24, 17 to 20 minutes a row on two cores; on English and French
+Bibles models of this size find almost nothing without anchors (docs/results.md).
 
 That depends on the setting, which was searched for (`benchmarks/README.md`): windows begin with a
 sentence, so that positions mean something; most words are one piece; and the embedded languages'
@@ -165,6 +166,7 @@ def laptop(languages: tuple[str, ...]) -> ConfigDict:
         config.vocabulary.update(joint_size=900, own_size=500)
         config.training.update(epochs=60, steps_per_epoch=300)
     else:
+        config.corpora.split_clauses = True
         config.batches.update(parts=8, sequences=16)
         config.vocabulary.update(joint_size=4000, own_size=2000)
         config.training.update(epochs=20, steps_per_epoch=400)

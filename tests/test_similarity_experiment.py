@@ -157,7 +157,8 @@ def test_neighbouring_seeds_are_compared_once(trained, tmp_path):
         "models.en": f"{tmp_path}/en{{seed}}",
         "models.en_other": f"{tmp_path}/en{{next_seed}}",
     }
-    run(trained, tmp_path / "run", ",row=other_seed,seeds=0+1", **models)
+    for seeds in ("0+1", "1+0"):
+        run(trained, tmp_path / "run", f",row=other_seed,seeds={seeds}", **models)
     ended = results.read_results(tmp_path / "run" / "results.json")
     assert [(each.row, each.seed) for each in ended] == [("other_seed", 0)]
 
@@ -192,6 +193,11 @@ def test_a_table_grows_and_finished_rows_are_kept(trained, finished, tmp_path):
         (",row=en|far", {}, "not of the form"),
         ("", {"models.far": "nowhere"}, "models.far: nowhere/model.json: no such file"),
         ("", {"texts.far.tested": ""}, "texts.far.tested and texts.far.tested_first: give both"),
+        (
+            "",
+            {"texts.far.learned": str(ROOT / "LICENSE")},
+            "texts.far.learned_first and texts.far.learned: give files for both",
+        ),
         ("", {"texts.far.learned": "no.txt"}, "texts.far.learned: no.txt: no such file"),
         ("", {"run": "nowhere"}, "there is no nowhere/config.json.*configs/bilingual.py"),
         ("", {"layers": (9,)}, r"layers=\(9,\): the model has layers 0..2"),

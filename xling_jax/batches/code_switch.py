@@ -155,10 +155,10 @@ def switch_window(
     the next window's text. What is left of a word that begins before the window stays. Of the words
     that the window shows floor(most * words) change at most.
 
-    A word's random numbers depend on `seed_parts` and its place in the stream alone, which behind
-    the stream's end is counted on: windows are made in any order and process, and each epoch draws
-    anew. With epoch 0 always, a word has the same draw in every window that does not run over the
-    end; only where windows are cut differently may `most` keep others.
+    A word's random numbers depend on `seed_parts` and its place in the stream alone: windows are
+    made in any order and process, and each epoch draws anew. With epoch 0 always, a word has the
+    same draw in every window, except behind the stream's end, where places go on counting; only
+    where windows are cut differently may `most` keep others.
 
     Args:
       read: gives int [n] of the stream for (start, n), going on with its beginning at its end.

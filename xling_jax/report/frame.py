@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 from statistics import fmean
@@ -121,32 +121,37 @@ class Measure:
     """A mean over `number` seeds and their values, as far as known.
 
     sd: of the population (ddof=0), as D&S do not say which theirs is; None for a single seed, or
-    where a seed's value is not finite. unpaired: the square of the standard error of what is made
-    of several means over different seeds, which has no values of its own.
+    where a seed's value is not finite. combined_error: the standard error of what is made of means
+    over different seeds, which has no values of its own.
     """
 
     mean: float
     sd: float | None = None
     number: int | None = None
     by_seed: Mapping[int, float] = field(default_factory=dict)
-    unpaired: float | None = None
+    combined_error: float | None = None
 
     @property
     def squared_error(self) -> float:
         """The square of the mean's standard error: 0 of one seed, or of a number without an sd;
         infinite if a seed's value is not finite."""
-        if self.unpaired is not None:
-            return self.unpaired
+        if self.combined_error is not None:
+            return self.combined_error**2
         if self.sd is None:
             return math.inf if len(self.by_seed) > 1 else 0.0
         return self.sd**2 / (self.number - 1) if self.number and self.number > 1 else 0.0
+
+    def plus(self, constant: float) -> Measure:
+        """The same above another zero."""
+        by_seed = {seed: value + constant for seed, value in self.by_seed.items()}
+        return replace(self, mean=self.mean + constant, by_seed=by_seed)
 
     def times(self, factor: float) -> Measure:
         """The same in another unit."""
         by_seed = {seed: factor * value for seed, value in self.by_seed.items()}
         sd = None if self.sd is None else abs(factor) * self.sd
-        unpaired = None if self.unpaired is None else factor**2 * self.unpaired
-        return Measure(factor * self.mean, sd, self.number, by_seed, unpaired)
+        error = None if self.combined_error is None else abs(factor) * self.combined_error
+        return Measure(factor * self.mean, sd, self.number, by_seed, error)
 
 
 def measured(by_seed: Mapping[int, float], mean: float | None = None) -> Measure:
@@ -163,7 +168,8 @@ def _weighted(weights: Sequence[float], measures: Sequence[Measure]) -> Measure:
     seeds, *others = (set(each.by_seed) for each in measures)
     if not seeds or any(other != seeds for other in others):
         both = zip(weights, measures, strict=True)
-        return Measure(mean, unpaired=sum(weight**2 * each.squared_error for weight, each in both))
+        squared = sum(weight**2 * each.squared_error for weight, each in both)
+        return Measure(mean, combined_error=math.sqrt(squared))
     by_seed = {
         seed: sum(w * each.by_seed[seed] for w, each in zip(weights, measures, strict=True))
         for seed in sorted(seeds)

@@ -226,10 +226,15 @@ class Table:
             yield [*map(escape, line.names), *cells, *ends]
 
 
+def seeds_in(number: int, planned: int, diverged: int = 0) -> str:
+    """How many of a line's seeds are in its means, and how many diverged."""
+    seeds = str(number) if number >= planned else f"{number}/{planned}"
+    return f"{seeds} ({diverged} diverged)" if diverged else seeds
+
+
 def row_line(run: Run, row: Row) -> Line:
     """A row of a run, with its means or why it has none, and how many of its seeds are in them."""
-    number, planned = len(row.seeds), len(run.seeds_planned(row.name))
-    seeds = str(number) if number == planned else f"{number}/{planned}"
+    seeds = seeds_in(len(row.seeds), len(run.seeds_planned(row.name)))
     message = ""
     if not row.metrics:
         message = diverged_at(row.diverged) if row.diverged else "not begun"

@@ -117,13 +117,15 @@ def _text(entry: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _widened(stored: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """A stored experiment with the rows of a new one, and their texts."""
+    """A stored experiment with the rows of a new one, their texts, and what is measured now."""
     rows = {**stored["rows"], **new["rows"]}
     known = {_text(entry) for entry in stored["texts"]}
     texts = [*stored["texts"], *(entry for entry in new["texts"] if _text(entry) not in known)]
     now, before = fingerprint(stored["config"], texts, rows), stored["fingerprint"]
     earlier = [x for x in (*stored.get("earlier_fingerprints", ()), before) if x != now]
     more = {"rows": rows, "texts": texts, "earlier_fingerprints": list(dict.fromkeys(earlier))}
+    if "evaluators" in new["config"]:
+        more["config"] = {**stored["config"], "evaluators": new["config"]["evaluators"]}
     return {**stored, **more, "fingerprint": now}
 
 
@@ -196,12 +198,14 @@ def _begun(
             + "".join(f"  {line}\n" for line in lines)
             + "Choose another --workdir, or repeat the command of that run to resume it."
         )
-    measured = [of["config"].get("evaluators", {}).get("names", ()) for of in (found, description)]
-    if (workdir / RESULTS).exists() and set(measured[0]) != set(measured[1]):
+    before, now = (
+        of["config"].get("evaluators", {}).get("names", ()) for of in (found, description)
+    )
+    if (workdir / RESULTS).exists() and set(before) != set(now):
         raise ValueError(
-            f"evaluators.names: {workdir} has results of {', '.join(measured[0]) or 'none'}, "
-            f"which would stand beside those of {', '.join(measured[1]) or 'none'}: choose another "
-            "--workdir, or measure the stored models with configs/evaluate.py"
+            f"evaluators.names: {workdir} has results of {', '.join(before) or 'none'}, which "
+            f"would stand beside those of {', '.join(now) or 'none'}: choose another --workdir, or "
+            "measure the stored models with configs/evaluate.py"
         )
     require_own_folders([*found["rows"], *description["rows"]])
     found = _widened(found, description)

@@ -70,6 +70,18 @@ class Embedded:
         return dictionaries.from_pairs(entries, self.languages[0], language)
 
 
+def _are_made(section: ConfigDict) -> bool:
+    """Whether the languages of a section `corpora` are embedded ones; ValueError if some are."""
+    given = {name: section[name].train for name in section.languages}
+    is_made, *mixed = {train == SYNTHETIC for train in given.values()}
+    if mixed:
+        raise ValueError(
+            "corpora: some languages are embedded ones and some are not "
+            f"({', '.join(f'{name}: {train}' for name, train in given.items())})"
+        )
+    return is_made
+
+
 class Texts:
     """The texts that a section of a config gives, each by its language and what it is for.
 
@@ -94,21 +106,14 @@ class Texts:
     def of_corpora(cls, section: ConfigDict) -> "Texts":
         """The texts of a section `corpora`; ValueError if some are of embedded languages and some
         are not, or a file is given that would not be read."""
-        given = {name: section[name].train for name in section.languages}
-        is_made = {train == SYNTHETIC for train in given.values()}
-        if len(is_made) > 1:
-            raise ValueError(
-                "corpora: some languages are embedded ones and some are not "
-                f"({', '.join(f'{name}: {train}' for name, train in given.items())})"
-            )
-        if True not in is_made:
+        if not _are_made(section):
             return cls(section, "corpora", section.languages)
         for name in section.languages:
             for field, source in section[name].items():
                 if isinstance(source, str) and source not in ("", SYNTHETIC):
                     raise ValueError(
                         f"corpora.{name}.{field}={source}: all text of embedded languages is made: "
-                        "leave it out, or name other languages after pair= and give files of them"
+                        "leave it out, or give files for all of corpora.LANGUAGE.train as well"
                     )
         return cls(section, "corpora", section.languages, Embedded(section))
 
@@ -220,10 +225,10 @@ class Texts:
         of the first embedded language itself."""
         fields = f"{purpose}_first", purpose
         one, other = (self.given(language, field) for field in fields)
+        if SYNTHETIC in (one, other) and one != other:
+            names = " and ".join(self.field(language, field) for field in fields)
+            raise ValueError(f"{names}: give files for both, or for none")
         if made := self._made(language, purpose):
-            if {one, other} - {"", SYNTHETIC}:
-                names = " and ".join(self.field(language, field) for field in fields)
-                raise ValueError(f"{names}: give files for both, or for none")
             is_empty = not number or language == self.languages[0]
             return None if is_empty else made.pair(language).parallel(number, SEEDS[purpose])
         if not number or not one or not other:
@@ -302,11 +307,12 @@ def of_run(run: str, languages: Sequence[str]) -> Embedded:
             "python -m xling_jax.main --config=configs/bilingual.py:"
             f"row=all+pairs+alone,pair={'-'.join(languages)}"
         )
-    texts = Texts.of_corpora(ConfigDict(found["config"]).corpora)
-    if not texts.embedded or not set(languages) <= set(texts.languages):
+    section = ConfigDict(found["config"]).corpora
+    are_made = _are_made(section)
+    if not are_made or not set(languages) <= set(section.languages):
         raise ValueError(
-            f"run={run} was trained on {'' if texts.embedded else 'text of '}"
-            f"{', '.join(texts.languages)}, not on the embedded languages "
+            f"run={run} was trained on {'' if are_made else 'text of '}"
+            f"{', '.join(section.languages)}, not on the embedded languages "
             f"{', '.join(languages)}: name a run on them, or give files of text"
         )
-    return texts.embedded
+    return Embedded(section)

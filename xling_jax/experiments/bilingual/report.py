@@ -51,10 +51,10 @@ def result(run: Run, notes: Sequence[str]) -> Table:
     columns.append(Column.of("anchor_tokens", "anchors", "tokens", "their tokens"))
     lines = []
     for row in run.rows.values():
-        line = table.row_line(run, row)
-        more = f" ({len(row.diverged)} diverged)" if row.diverged else ""
-        more += " (in training)" if row.is_so_far else ""
-        lines.append(replace(line, seeds=line.seeds + more))
+        planned = len(run.seeds_planned(row.name))
+        seeds = table.seeds_in(len(row.seeds), planned, len(row.diverged))
+        seeds += " (in training)" if row.is_so_far else ""
+        lines.append(replace(table.row_line(run, row), seeds=seeds))
     caption = "held-out perplexity, translations found, anchors"
     return Table("table1", "Rows", caption, columns, lines).those_present(notes)
 

@@ -16,7 +16,7 @@ from xling_jax.files import plain_name, write_beside
 from xling_jax.report import page, table
 from xling_jax.report.claims import Decided, Evidence, RowEvidence, Verdicts
 from xling_jax.report.figures import COLOURS, Card, Entry, Gallery, Score, bars, row_label
-from xling_jax.report.frame import Measure, Run, deep_layer
+from xling_jax.report.frame import Measure, Row, Run, deep_layer
 from xling_jax.report.prose import diverged_at
 from xling_jax.report.table import ABSENT, Column, Line, Table
 from xling_jax.runs import results
@@ -117,12 +117,11 @@ def result(run: Run, tuned: Board) -> Table:
     for name, row in run.rows.items():
         cells = {**row.metrics, **_accuracies(tuned, name)}
         message = "" if cells else diverged_at(row.diverged) if row.diverged else "not begun"
-        job, lost, planned = _job(tuned, name), _lost(tuned, name), len(run.seeds_planned(name))
-        number = len({each.seed for each in job.chosen} if job and job.chosen else row.seeds)
-        seeds = f"{number}/{planned}" if number < planned else str(number)
-        seeds += f" ({len(lost)} diverged)" if lost else ""
+        lost, job = _lost(tuned, row), _job(tuned, name)
+        good = {each.seed for each in job.chosen} if job and job.chosen else {*row.seeds}
+        seeds = table.seeds_in(len(good), len(run.seeds_planned(name)), len(lost))
         lines.append(Line(name, row.description, cells, seeds=seeds,
-                          message=message, diverged={**row.diverged, **lost}))  # fmt: skip
+                          message=message, diverged=lost))  # fmt: skip
         if line := printed.get(name):
             lines.append(replace(line, description=claims.SOURCE))
     if lines and (mbert := printed.get(claims.MBERT)):
@@ -132,9 +131,10 @@ def result(run: Run, tuned: Board) -> Table:
         if known:
             cells = {language: Measure(value / 100) for language, value in known.items()}
             lines.append(Line("baseline", which, cells, which, seeds=ABSENT))
+    first = names[0] if names else "the first language"
     notes = [
-        "Perplexity of held-out text where every selected token is masked; accuracy after "
-        f"fine-tuning on {names[0] if names else 'the first language'} alone.",
+        "Perplexity of held-out text where every selected token is masked, of all seeds that were "
+        f"pretrained; accuracy after fine-tuning on {first} alone, of the seeds in the line.",
     ]
     if any(row.metrics for row in run.rows.values()) and not _is_compared(run):
         notes.append(
@@ -159,12 +159,14 @@ def _accuracies(tuned: Board, row: str) -> dict[str, Measure]:
     return {name: value.times(0.01) for name, value in (job.scores if job else {}).items()}
 
 
-def _lost(tuned: Board, row: str) -> dict[int, int]:
-    """The seeds of a row that diverged with every setting, with the last good step."""
-    job = _job(tuned, row)
-    good = {replica.seed for replica in job.chosen} if job else set()
-    lost = job.lost if job else ()
-    return {each.seed: each.diverged_at or 0 for each in lost if each.seed not in good}
+def _lost(tuned: Board, row: Row) -> dict[int, int]:
+    """The seeds of a row that diverged, in pretraining or with every setting of fine-tuning, with
+    the last good step."""
+    job, found = _job(tuned, row.name), dict(row.diverged)
+    if job and job.has_ended:
+        good = {replica.seed for replica in job.chosen}
+        found |= {each.seed: each.diverged_at or 0 for each in job.lost if each.seed not in good}
+    return found
 
 
 def decide(run: Run, tuned: Board) -> list[Decided]:
@@ -177,7 +179,8 @@ def decide(run: Run, tuned: Board) -> list[Decided]:
         if job and job.has_ended and accuracies and set(names) <= set(accuracies):
             roles = zip(claims.ROLES, names, strict=False)
             metrics = {role: accuracies[language] for role, language in roles}
-            found[row] = RowEvidence(metrics, diverged=tuple(_lost(tuned, row)))
+            lost = tuple(sorted(_lost(tuned, run.rows[row])))
+            found[row] = RowEvidence(metrics, diverged=lost)
         else:
             unusable[row] = "not fine-tuned"
     return [claim.decide(Evidence(found, unusable)) for claim in claims.CLAIMS]

@@ -56,7 +56,7 @@ class Experiment:
     def _wanted(self) -> list[Measurement]:
         """Each comparison once: two seeds have one pair of neighbours, not two."""
         found = dict[tuple[str, frozenset[tuple[str, ...]]], Measurement]()
-        for seed in self._config.seeds:
+        for seed in sorted(self._config.seeds):
             for pair in self._pairs:
                 languages = self._config.languages[0], pair.language
                 sides = frozenset(

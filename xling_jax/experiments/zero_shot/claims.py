@@ -9,7 +9,6 @@ the tasks are averaged.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from itertools import pairwise, product
 
 from xling_jax.experiments.similarity.claims import BY_DISTANCE, FROM
@@ -95,7 +94,7 @@ def _by_language(board: Board, task: str, found: Mapping[Place, Measure]) -> dic
     for which in scores.BASELINES:
         for (_, language), known in board.baselines(task, which).items():
             better[language] = max(known, better.get(language, 0.0))
-    over = {f"above_{language}": replace(value, mean=value.mean - better[language], by_seed={})
+    over = {f"above_{language}": value.plus(-better[language])
             for language, value in means.items() if language in better}  # fmt: skip
     return {**means, **over, MEAN: mean_of(list(means.values()))}
 

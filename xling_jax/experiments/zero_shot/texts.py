@@ -117,10 +117,10 @@ class LabelledReader:
                 )
             every = [pair.split("-") for pair in self._config.runs]
             firsts = {names[0]: "-".join(names) for names in every if language in names[1:]}
-            if len(firsts) > 1 and own.first != SYNTHETIC:
+            if len(firsts) > 1 and own.first not in ("", SYNTHETIC):
                 raise ValueError(
                     f"{self._section}parallel.{language}.first is text of one language, and "
-                    f"{' and '.join(firsts.values())} begin with several: run them apart"
+                    f"{' and '.join(firsts.values())} begin with different ones: run them apart"
                 )
             for part in ("first", "second", "links"):
                 field, path = f"parallel.{language}.{part}", own[part]
