@@ -20,7 +20,6 @@ ORDERS, LAYOUT_TRIALS = 2, 3  # tell these random numbers from others of the sam
 SLACK = 1.125  # sentences a step may hold at the most, in units of the nominal number
 ROW_DIVISOR = 8  # the rows of each block divide among so many shards
 SIMULATED, SIMULATED_STEPS = 8, 40  # shuffles on which the number of rows is tried, steps of each
-FIRST_MARGIN = 1.02  # of the places that an average step takes; raised until the shuffles fit
 ATTEMPTS = 20  # shuffles tried before a plan is given up
 
 Rows = tuple[tuple[int, int], ...]
@@ -262,7 +261,7 @@ def choose_layout(
     def a_step(order: np.ndarray, values: np.ndarray) -> float:
         return min(sentences, len(order)) / len(order) * float(values[order].sum())
 
-    places = max(a_step(order, lengths) for order in passes)
+    places = 1.02 * max(a_step(order, lengths) for order in passes)  # some steps take more
     longer = [max(a_step(order, lengths > kind) for order in passes) for kind in kinds]
     random = np.random.default_rng([LAYOUT_TRIALS])
     tried = [
@@ -270,10 +269,9 @@ def choose_layout(
         for order in passes
         for _ in range(SIMULATED)
     ]
-    margin = FIRST_MARGIN
+    margin = 1.0
     while True:
-        many = [number * margin / FIRST_MARGIN for number in longer]
-        rows = _counts(kinds, places * margin, many, divisor)
+        rows = _counts(kinds, places * margin, [number * margin for number in longer], divisor)
         layout = Layout(rows, sentences, shards)
         try:
             for shuffle in tried:

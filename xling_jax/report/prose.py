@@ -57,6 +57,11 @@ def diverged_at(steps: Mapping[int, int]) -> str:
     return f"diverged at step {spread(steps.values())}"
 
 
+def also_diverged(number: int) -> str:
+    """What stands behind a number of seeds, or of settings, if others diverged."""
+    return f" ({number} diverged)" if number else ""
+
+
 def some(names: Sequence[str]) -> str:
     """Names in words, of many the first."""
     more = len(names) - _MOST

@@ -226,10 +226,9 @@ class Table:
             yield [*map(escape, line.names), *cells, *ends]
 
 
-def seeds_in(number: int, planned: int, diverged: int = 0) -> str:
-    """How many of a line's seeds are in its means, and how many diverged."""
-    seeds = str(number) if number >= planned else f"{number}/{planned}"
-    return f"{seeds} ({diverged} diverged)" if diverged else seeds
+def seeds_in(number: int, planned: int) -> str:
+    """How many of a line's seeds are in its means."""
+    return str(number) if number >= planned else f"{number}/{planned}"
 
 
 def row_line(run: Run, row: Row) -> Line:

@@ -13,7 +13,7 @@ from xling_jax.evaluators.registry import DICTIONARY, EVALUATORS, SENTENCES, nam
 from xling_jax.report import figures, frame, page, table
 from xling_jax.report.figures import Card, Gallery, Line, Score
 from xling_jax.report.frame import Curve, Measure, Run, by_language
-from xling_jax.report.prose import grouped, listed, plural, spread
+from xling_jax.report.prose import also_diverged, grouped, listed, plural, spread
 from xling_jax.report.table import Column, Table
 
 TASKS = {name: EVALUATORS[name].title for name in names(SENTENCES, DICTIONARY)}
@@ -51,10 +51,9 @@ def result(run: Run, notes: Sequence[str]) -> Table:
     columns.append(Column.of("anchor_tokens", "anchors", "tokens", "their tokens"))
     lines = []
     for row in run.rows.values():
-        planned = len(run.seeds_planned(row.name))
-        seeds = table.seeds_in(len(row.seeds), planned, len(row.diverged))
-        seeds += " (in training)" if row.is_so_far else ""
-        lines.append(replace(table.row_line(run, row), seeds=seeds))
+        line = table.row_line(run, row)
+        more = also_diverged(len(row.diverged)) + " (in training)" * row.is_so_far
+        lines.append(replace(line, seeds=line.seeds + more))
     caption = "held-out perplexity, translations found, anchors"
     return Table("table1", "Rows", caption, columns, lines).those_present(notes)
 

@@ -17,7 +17,7 @@ from xling_jax.report import page, table
 from xling_jax.report.claims import Decided, Evidence, RowEvidence, Verdicts
 from xling_jax.report.figures import COLOURS, Card, Entry, Gallery, Score, bars, row_label
 from xling_jax.report.frame import Measure, Row, Run, deep_layer
-from xling_jax.report.prose import diverged_at
+from xling_jax.report.prose import also_diverged, diverged_at
 from xling_jax.report.table import ABSENT, Column, Line, Table
 from xling_jax.runs import results
 
@@ -83,12 +83,13 @@ def _printed_as(run: Run) -> list[str]:
 def _printed(run: Run) -> dict[str, Line]:
     """The paper's lines by row, with our languages in the places of the paper's; of real languages
     only where English is learned from, and the same language inverted."""
-    names, found = languages(run), dict[str, Line]()
-    first, is_real = next(iter(claims.LANGUAGES)), not _are_embedded(run)
-    for line in claims.LINES if names[:1] == [first] or not is_real else ():
+    names, embedded, found = languages(run), _are_embedded(run), dict[str, Line]()
+    if not embedded and names[:1] != [*claims.LANGUAGES][:1]:
+        return found
+    for line in claims.LINES:
         places = dict(zip(_printed_as(run), line.cells.values(), strict=False))
         cells = {name: places[name] for name in names if name in places}
-        if not is_real or run.description(line.row) in (line.description, ""):
+        if embedded or run.description(line.row) in (line.description, ""):
             found[line.row] = replace(line, cells=cells, more={})
     return found
 
@@ -119,7 +120,7 @@ def result(run: Run, tuned: Board) -> Table:
         message = "" if cells else diverged_at(row.diverged) if row.diverged else "not begun"
         lost, job = _lost(tuned, row), _job(tuned, name)
         good = {each.seed for each in job.chosen} if job and job.chosen else {*row.seeds}
-        seeds = table.seeds_in(len(good), len(run.seeds_planned(name)), len(lost))
+        seeds = table.seeds_in(len(good), len(run.seeds_planned(name))) + also_diverged(len(lost))
         lines.append(Line(name, row.description, cells, seeds=seeds,
                           message=message, diverged=lost))  # fmt: skip
         if line := printed.get(name):

@@ -17,7 +17,7 @@ from xling_jax.report import page, table
 from xling_jax.report.claims import Verdicts
 from xling_jax.report.figures import COLOURS, Card, Entry, Gallery, Line, Score, bars
 from xling_jax.report.frame import Measure, Run, curve_of, curves, mean_of
-from xling_jax.report.prose import cut, diverged_at
+from xling_jax.report.prose import also_diverged, cut, diverged_at
 from xling_jax.report.table import ABSENT, Column, Table, difference, percent
 from xling_jax.tasks import TASKS
 
@@ -138,8 +138,7 @@ def _line(row: str, jobs: Sequence[Job], cells: Mapping[str, Measure]) -> table.
     seeds = str(len({replica.seed for job in jobs for replica in job.chosen}))
     if any(len(job.ended) < job.planned for job in jobs):
         seeds += f" ({scores.settings_ended(jobs)} settings ended)"
-    if lost := sum(len(job.lost) for job in jobs):
-        seeds += f" ({lost} diverged)"
+    seeds += also_diverged(sum(len(job.lost) for job in jobs))
     message = "not measured" if any(job.has_ended for job in jobs) else "not begun"
     message = diverged_at(diverged) if diverged else message
     if any(job.has_begun and not job.has_ended for job in jobs):
