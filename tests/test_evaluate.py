@@ -113,6 +113,8 @@ def test_files_are_read_with_dictionaries_and_links(bilingual, tmp_path):
     more.write_text("0-0\n" * 31)
     blank = tmp_path / "blank.txt"
     blank.write_text("\n".join(["", *sides[0]]) + "\n")
+    narrow = tmp_path / "narrow.txt"
+    narrow.write_text("\n".join([sides[0][0].replace(" ", "\u202f", 1), *sides[0][1:]]) + "\n")
     model = f"{workdir}/models/rowdefault_seed{{seed}}/{{language}}"
     options = f"model={model},languages=en-near"
     fields = {
@@ -135,6 +137,7 @@ def test_files_are_read_with_dictionaries_and_links(bilingual, tmp_path):
         ({**fields, "texts.near": ""}, "texts.near is empty: give a file"),
         ({**fields, "texts.near": "synthetic"}, "some are synthetic and some are not"),
         ({**fields, "texts.en": str(blank), "texts.near": str(blank)}, "line 1 .* is blank"),
+        ({**fields, "texts.en": str(narrow)}, "links.en_near: .*narrow.*line 1.* has a blank in"),
         ({**fields, "row": "other"}, "there is no model 'other'"),
         ({**fields, "dictionaries.en_near": "/no"}, "dictionaries.en_near: .*/no"),
         ({**fields, "dictionaries.en_near": str(back)}, "en_near: .* of the wrong language alone"),

@@ -277,6 +277,27 @@ def test_a_tokenizer_that_is_not_the_models_is_refused_when_it_is_loaded(change,
         HuggingFaceModel.load(tmp_path, "en")
 
 
+@pytest.mark.parametrize(
+    ("kind", "field", "value", "message"),
+    [
+        (bert, "do_lower_case", False, "normalizer.lowercase=True"),
+        (bert, "strip_accents", False, "normalizer.strip_accents=None"),
+        (bert, "tokenize_chinese_chars", False, "normalizer.handle_chinese_chars=True"),
+        (roberta, "add_prefix_space", True, "pre_tokenizer.add_prefix_space=False"),
+        (bert, "add_prefix_space", True, ""),  # which a BERT does not have
+        (bert, "do_lower_case", None, ""),
+    ],
+)
+def test_two_files_that_contradict_each_other_are_refused(kind, field, value, message, tmp_path):
+    kind(tmp_path)
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({field: value}), "utf-8")
+    if message:
+        with pytest.raises(ValueError, match=f"_config.json: {field}={value}, .*{message}"):
+            HuggingFaceModel.load(tmp_path, "en")
+    else:
+        HuggingFaceModel.load(tmp_path, "en")
+
+
 def test_a_flipped_bit_gives_a_model_or_an_error_that_names_the_file(tmp_path):
     bert(tmp_path)
     random = np.random.default_rng(0)

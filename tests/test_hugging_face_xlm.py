@@ -3,6 +3,7 @@
 import dataclasses
 import json
 
+import jax
 import numpy as np
 import pytest
 from weights import (
@@ -124,6 +125,17 @@ def test_what_was_saved_computes_the_same_when_it_is_loaded(config, tmp_path):
     expected = logits_alone(config, params, sentences)
     assert difference(logits_alone(config, again, sentences), expected) < 1e-5
     assert not np.asarray(again["embeddings"]["token_types"][0]).any()
+
+
+def test_an_encoder_without_a_head_is_read(tmp_path):
+    pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    hugging_face.save(ours, TWO, randomized(TWO))
+    transformers.AutoModel.from_pretrained(ours).save_pretrained(theirs)
+    whole, encoder = (hugging_face.load(folder)[1] for folder in (ours, theirs))
+    del whole["mlm"]
+    jax.tree.map(np.testing.assert_array_equal, encoder, whole)
 
 
 def test_both_write_the_same_tensors_and_fields(tmp_path):

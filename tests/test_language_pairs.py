@@ -224,9 +224,10 @@ def test_pseudo_perplexity_masks_one_piece_at_a_time():
         assert found == pytest.approx(of_language[-1], rel=1e-4)
     assert value(scores, "pseudo_perplexity", "") == pytest.approx(np.sqrt(np.prod(of_language)))
     few = evaluate(one, texts, names=names)
-    (row,) = values(few, languages="en").itertuples()
+    (row,) = values(few, metric="pseudo_perplexity", languages="en").itertuples()
     assert row.value == pytest.approx(of_language[0], rel=0.3) and row.low < row.value < row.high
-    assert evaluate(model(), texts, names=names).empty  # which has no [MASK]
+    without = evaluate(model(), texts, names=names)  # which has no [MASK]
+    assert "pseudo_perplexity" not in set(without.metric)
 
 
 def test_words_are_linked_that_are_each_others_nearest():
@@ -243,6 +244,30 @@ def test_words_are_linked_that_are_each_others_nearest():
         one, {"en": lines, "de": lines}, names=("alignment_f1",), links={("en", "de"): possible}
     )
     assert value(found, "alignment_f1", layer=2) == 0  # nothing has to be found, and F1 needs some
+
+
+def test_what_is_longer_than_the_model_is_said_and_has_no_links():
+    long, said = "dog cat " * 40, []
+    words, length = long.split(), model().config.positions - 2
+    gold = {("en", "de"): [GoldLinks([(n, n) for n in range(len(words))])]}
+    texts = {"en": [long, "dog"], "de": [long, "dog"]}
+    names = ("alignment_f1",)
+    scores = evaluate(model(), texts, names=names, links=gold, say=said.append)
+    assert value(scores, "retrieval_cut", "en") == 0.5
+    assert f"de: cut to the model's {length + 2} places: 1 of 2 sentences" in said
+    assert value(scores, "alignment_f1", layer=0) < 0.9
+    short = evaluate(model(), {"en": ["dog", "cat"], "de": ["dog", "cat"]}, names=names)
+    assert "retrieval_cut" not in set(short.metric)
+
+
+def test_words_of_a_dictionary_are_written_as_behind_another_word(monkeypatch):
+    asked, kind = [], type(model())
+    monkeypatch.setattr(
+        kind, "encode_alone", lambda self, words: asked.extend(words) or self.encode(words)
+    )
+    texts = {"en": text(5), "de": text(5)}
+    evaluate(model(), texts, names=("words",), dictionaries={("en", "de"): PAIRS})
+    assert set(asked) == {word for pair in PAIRS for word in pair}
 
 
 def test_gold_links_count_as_och_and_ney_have_it():
@@ -268,8 +293,10 @@ def test_mu_is_of_the_models_depth_whatever_layers_are_asked_for():
     models, known = {"en": model(), "de": model(seed=1)}, {("de", "en"): PAIRS}
     whole = evaluate(models, texts, dictionaries=known)
     some = evaluate(models, texts, names=("mu",), layers=(1, 0), dictionaries=known)
-    assert value(some, "mu") == value(whole, "mu") and set(some.metric) == {"mu"}
-    assert evaluate(models, texts, names=("mu",), layers=(0, 2), dictionaries=known).empty
+    assert value(some, "mu") == value(whole, "mu")
+    assert set(some.metric) - {"retrieval_cut"} == {"mu"}
+    other = evaluate(models, texts, names=("mu",), layers=(0, 2), dictionaries=known)
+    assert "mu" not in set(other.metric)
 
 
 def test_words_that_cannot_be_written_do_not_count():
@@ -289,7 +316,7 @@ def test_words_that_cannot_be_written_do_not_count():
     none = {("en", "de"): [("собака", "狗")]}
     found = evaluate(models, texts, names=("words", "translation"), dictionaries=none)
     assert [value(found, "words", part=part) for part in parts] == [1, 0, 0]
-    assert set(found.part) == set(parts)
+    assert set(found[found.metric != "retrieval_cut"].part) == set(parts)
 
 
 def test_links_may_be_given_in_either_direction():
@@ -321,6 +348,18 @@ def test_two_sentences_have_no_interval_of_cka_and_nothing_after_a_map():
         ("folder", None, {}, "texts: give sentences"),
         ({"en": "folder", "de": "folder"}, None, {}, "texts: give sentences"),
         ({"en": np.full((1, 3, 4), np.nan), "de": np.zeros((1, 3, 4))}, None, {}, "layer 0 of en"),
+        (
+            {"en": np.full((1, 3, 4), 1e39), "de": np.zeros((1, 3, 4))},
+            None,
+            {},
+            "layer 0 of en: a state is a NaN or infinite",
+        ),
+        (
+            "model",
+            {"en": WORDS, "de": ["10\u00a0000 dogs", *WORDS[1:]]},
+            {"links": {("en", "de"): [GoldLinks([])]}},
+            "has a blank in it",
+        ),
         ({"en": model()}, {"en": WORDS, "de": WORDS}, {}, "there is none for de"),
         ("model", {"en": WORDS, "de": [*WORDS[1:], " "]}, {}, "sentence 14 of de is empty"),
         (

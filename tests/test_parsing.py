@@ -7,7 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from xling_jax.tasks.parsing import attachment_scores, best_tree, not_punctuation, read
+from xling_jax.tasks.parsing import (
+    DependencyParsing,
+    attachment_scores,
+    best_tree,
+    not_punctuation,
+    read,
+)
 
 SENTENCE = """# text = vámonos al mar.
 1-2\tvámonos\t_\t_\t_\t_\t_\t_\t_\t_
@@ -131,6 +137,17 @@ def test_attachment_scores():
         attachment_scores(gold, [[(0, "root")]])
     with pytest.raises(ValueError, match="no word counts"):
         attachment_scores(gold, predicted, [[False] * 3])
+
+
+def test_punctuation_can_be_left_out_only_where_it_is_told(tmp_path):
+    path = tmp_path / "a.conllu"
+    path.write_text(SENTENCE.replace("\tPUNCT\t", "\tPUNCT \t"))
+    (tree,) = DependencyParsing(punctuation=False).read(str(path), "es")
+    assert not_punctuation([tree]) == [[True, True, True, False]]
+    path.write_text(SENTENCE.replace("\tPUNCT\t", "\t_\t"))
+    assert DependencyParsing().read(str(path), "es")
+    with pytest.raises(ValueError, match="sentence 1: '.' has no part of speech in column 4"):
+        DependencyParsing(punctuation=False).read(str(path), "es")
 
 
 DATA = os.environ.get("XLING_DATA", "")

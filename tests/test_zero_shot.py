@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 from bilingual_run import run as train
+from flax import traverse_util
 from small_run import ROOT, config_of, on_devices
 from test_hugging_face_text import bert
 
@@ -248,6 +249,18 @@ def test_the_order_of_words_is_that_in_which_models_read(trained, tmp_path):
         links = contextual_links(*read.models.values(), layer, sentences)
         order = experiment._word_order(job, 0, read)["order_far"]
         assert order == similarity(links, is_inverted) != similarity(links, not is_inverted)
+
+
+def test_a_table_of_zeros_is_nothing_to_transfer(trained):
+    job = jobs.Job("en-far", jobs.parse("default", "default"), "ner", str(trained))
+    found = pretrained.of_folders(job.folders(0))
+    assert found.is_shared
+    paths = traverse_util.flatten_dict(dict(found.first.params), sep="/")
+    zeros = {"embeddings/token_types"}
+    params = {**paths, **{path: np.zeros_like(paths[path]) for path in zeros}}
+    first = dataclasses.replace(found.first, params=traverse_util.unflatten_dict(params, sep="/"))
+    alone = pretrained.Pretrained({"en": first}, frozenset(paths) - zeros)
+    assert not alone.is_shared
 
 
 def test_what_languages_do_not_share_is_not_trained(trained, monkeypatch):

@@ -4,7 +4,7 @@ import dataclasses
 import os
 
 from xling_jax import numerals
-from xling_jax.corpora import sources
+from xling_jax.corpora import sources, text
 
 Links = list[tuple[int, int]]
 
@@ -16,6 +16,17 @@ class GoldLinks:
 
     sure: Links
     possible: Links = dataclasses.field(default_factory=list)
+
+
+def require_plain_blanks(sentence: str) -> None:
+    """ValueError if a blank that is no plain one, such as U+00A0, stands in a word of a sentence,
+    which would be two words here where links count one."""
+    words = sentence.replace("\t", " ").split(" ")
+    if apart := next((word for word in words if len(text.clean(word).split()) > 1), None):
+        raise ValueError(
+            f"the word {apart!r} has a blank in it, and links count the words between plain "
+            "blanks: put another character in its place"
+        )
 
 
 def read(path: str | os.PathLike[str]) -> list[GoldLinks]:

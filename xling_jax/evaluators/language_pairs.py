@@ -16,11 +16,13 @@ from typing import cast
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from xling_jax.corpora import dictionaries as dictionary_files
+from xling_jax.corpora import word_links
 from xling_jax.corpora.dictionaries import Dictionary
 from xling_jax.corpora.word_links import GoldLinks
-from xling_jax.evaluators import registry
+from xling_jax.evaluators import registry, text_encoder
 from xling_jax.evaluators.dictionary_induction import Pairs
 from xling_jax.evaluators.intervals import (
     Score,
@@ -51,8 +53,10 @@ Key = tuple[str, str, int | str, str]
 Scores = dict[Key, Score]
 
 
-def _finite(language: str, layers: Sequence[int], states_LxNxD: np.ndarray) -> np.ndarray:
-    """The vectors; ValueError if one is a NaN or infinite."""
+def _finite(language: str, layers: Sequence[int], states_LxNxD: ArrayLike) -> np.ndarray:
+    """The vectors in float32; ValueError if one is a NaN or infinite."""
+    with np.errstate(over="ignore"):  # and refused below
+        states_LxNxD = np.asarray(states_LxNxD, np.float32)
     is_bad = ~np.isfinite(states_LxNxD).all(axis=(1, 2))
     if is_bad.any():
         raise ValueError(
@@ -90,7 +94,7 @@ class _Encoded:
         self.layers, self.depth = encoder.layers, encoder.model.config.layers
         self.sentences[language] = _finite(language, encoder.layers, encoder.sentences(sentences))
         textless = encoder.model.textless
-        ids = zip(words, encoder.model.encode(words), strict=True)
+        ids = zip(words, encoder.model.encode_alone(words), strict=True)
         written = {word: own for word, own in ids if len(own) and textless.isdisjoint(own.tolist())}
         rows = {word: number for number, word in enumerate(written)}
         self.words[language] = rows, encoder.means(list(written.values()))
@@ -171,7 +175,7 @@ def _of_states(states: States, layers: Sequence[int] | None) -> _Encoded:
     layers = tuple(range(depth) if layers is None else layers)
     if len(layers) != depth:
         raise ValueError(f"layers={layers}, and there are states of {depth}: name each of them")
-    own = {name: _finite(name, layers, np.asarray(each)) for name, each in states.items()}
+    own = {name: _finite(name, layers, each) for name, each in states.items()}
     return _Encoded(layers, max(layers), own)
 
 
@@ -207,7 +211,8 @@ def _dictionaries(given: Mapping[Pair, Words], languages: Sequence[str]) -> dict
 def _links(
     given: Mapping[Pair, Sequence[GoldLinks]], texts: Mapping[str, Sequence[str]]
 ) -> dict[Pair, list[GoldLinks]]:
-    """Gold links in the languages' order; ValueError if they are more than the sentences."""
+    """Gold links in the languages' order; ValueError if they are more than the sentences, whose
+    words must stand between plain blanks."""
     found: dict[Pair, list[GoldLinks]] = {}
     for pair, links in given.items():
         ordered = _in_order(pair, "links", tuple(texts), found)
@@ -216,6 +221,9 @@ def _links(
                 f"links of {pair}: they are of {len(links)} sentences, and the texts have "
                 f"{len(texts[pair[0]])}: give them for the first ones, or for all"
             )
+        for language in pair:
+            for sentence in texts[language][: len(links)]:
+                word_links.require_plain_blanks(sentence)
         if ordered != tuple(pair):
             links = [GoldLinks([link[::-1] for link in own.sure],
                                [link[::-1] for link in own.possible]) for own in links]  # fmt: skip
@@ -278,7 +286,9 @@ def evaluate(
       it has none); part ("p5", "forward", … of the metric, "" for the metric itself; of `words`
       also how many "words" the dictionary has, how many are "covered", since both models can write
       the word and a translation, and how many of these are spelled "alike"); value;
-      low and high (NaN where there is no interval).
+      low and high (NaN where there is no interval). `retrieval_cut`, where there are any, is the
+      share of a language's sentences that are longer than the model; what is behind its length is
+      not read, and has no links.
 
     Raises:
       ValueError, FileNotFoundError: a model cannot be read, or texts, dictionaries or links do not
@@ -289,6 +299,7 @@ def evaluate(
     names = tuple(names)
     needed = {*names, *(("retrieval", "translation") if "mu" in names else ())}
     scores: Scores = {}
+    cut_off: Scores = {}
     known: dict[Pair, Dictionary] = {}
     if texts is None:
         if not isinstance(model, Mapping) or any(
@@ -304,6 +315,9 @@ def evaluate(
         for language, sentences in texts.items():
             say(f"{language}: {len(sentences):,} sentences")
             encoder = TextEncoder(reader(language), layers)
+            if cut := text_encoder.number_cut(encoder.model, sentences):
+                say(f"{language}: {text_encoder.said_cut(encoder.model, cut, len(sentences))}")
+                cut_off["retrieval_cut", language, "", ""] = Score(cut / len(sentences))
             encoded.add(language, encoder, sentences, _words_of(language, known))
             if "pseudo_perplexity" in names and encoder.has_head:
                 say(f"{language}: pseudo-perplexity, {passes} of {masked_every} passes")
@@ -322,7 +336,7 @@ def evaluate(
         say(f"{'-'.join(pair)}: compared at {len(encoded.layers)} layers")
         scores |= _pair_scores(pair, encoded, known.get(pair), needed, say)
     wanted = {key: score for key, score in scores.items() if key[0] in names}
-    return frame(wanted | _means(wanted))
+    return frame(wanted | _means(wanted) | cut_off)
 
 
 def _pair_scores(

@@ -68,6 +68,21 @@ def _masked_losses(config, every: int, params, tokens_RxT, lengths_R, first_R, m
     return jnp.where(is_there, loss_P.reshape(is_there.shape), 0.0).sum(1), is_there.sum(1)
 
 
+def _room(model: TextModel) -> int:
+    """How many pieces of a sentence a model has places for."""
+    return model.config.positions - SPECIAL
+
+
+def number_cut(model: TextModel, texts: Sequence[str]) -> int:
+    """How many texts are longer than a model."""
+    return sum(len(pieces) > _room(model) for pieces in model.encode(texts))
+
+
+def said_cut(model: TextModel, number: int, of: int) -> str:
+    """A message that so many of some sentences are cut."""
+    return f"cut to the model's {model.config.positions} places: {number:,} of {of:,} sentences"
+
+
 class TextEncoder:
     """Runs sentences through a model, in batches of rows of about equal length."""
 
@@ -82,7 +97,7 @@ class TextEncoder:
         if not self.layers or not all(0 <= layer <= depth for layer in self.layers):
             raise ValueError(f"layers={self.layers}: the model has layers 0..{depth}")
         self.model, self._config = model, model.config
-        self._room = model.config.positions - SPECIAL  # pieces of a sentence
+        self._room = _room(model)
         self._params = jax.device_put(dict(model.params))
 
     def _batches(
@@ -111,10 +126,6 @@ class TextEncoder:
     def _kept(self, of_pieces: np.ndarray) -> np.ndarray:
         """What the model has places for: the beginning, which stands last where it is inverted."""
         return of_pieces[-self._room :] if self.model.inverted else of_pieces[: self._room]
-
-    def number_cut(self, texts: Sequence[str]) -> int:
-        """How many texts are longer than the model."""
-        return sum(len(pieces) > self._room for pieces in self.model.encode(texts))
 
     def sentences(self, texts: Sequence[str]) -> np.ndarray:
         """The mean of each sentence's pieces at each layer, float32 [L, n, D].

@@ -21,7 +21,7 @@ SEED = 0  # of the heads that are drawn by chance
 ROOT = 0  # the head of a sentence's root; words count from 1
 PUNCTUATION = "PUNCT"
 _COLUMNS = 10
-NOTHING = "_"  # of an empty column
+_NOTHING = "_"  # of an empty column
 _RANGE = re.compile(r"(\d{1,6})-(\d{1,6})", re.ASCII)  # of words that are written as one
 _EMPTY_NODE = re.compile(r"\d{1,6}\.\d{1,6}", re.ASCII)  # a word that is not there
 
@@ -57,6 +57,17 @@ def read(path: str | os.PathLike[str]) -> list[Tree]:
     return parse(sources.numbered(path), path)
 
 
+def require_tags(path: str | os.PathLike[str], trees: Sequence[Tree]) -> None:
+    """ValueError if a word of a file's sentences has no part of speech."""
+    for number, tree in enumerate(trees, 1):
+        if _NOTHING in tree.tags:
+            word = tree.words[tree.tags.index(_NOTHING)]
+            raise ValueError(
+                f"{path}, sentence {number}: {word!r} has no part of speech in column 4: give a "
+                "treebank with UPOS tags"
+            )
+
+
 def parse(
     lines: Iterable[tuple[int, str]], path: str | os.PathLike[str] = "the text"
 ) -> list[Tree]:
@@ -71,7 +82,7 @@ def parse(
         sentence = []
     if not found:
         raise ValueError(f"{path} has no word: give a treebank in CoNLL-U")
-    if all(word == NOTHING for tree in found for word in tree.words):
+    if all(word == _NOTHING for tree in found for word in tree.words):
         raise ValueError(
             f"{path} is published without its words, each is _: put them back with the treebank's "
             "own script"
@@ -88,7 +99,7 @@ def _trees(sentence: Sequence[tuple[int, str]], path: str | os.PathLike[str]) ->
         if line.startswith("#") and not tree.words:
             continue
         try:
-            columns, words = line.split("\t"), len(tree.words)
+            columns, words = [x.strip(" ") for x in line.split("\t")], len(tree.words)
             if len(columns) != _COLUMNS:
                 raise ValueError(
                     f"{len(columns)} columns and not {_COLUMNS} with tabs: {line[:60]!r}"
@@ -132,7 +143,7 @@ def _add_word(tree: Tree, columns: Sequence[str]) -> None:
         tree.heads.append(numerals.whole(columns[6]))
     except ValueError as error:
         raise ValueError(f"the head {columns[6]!r}: give the number of a word, or 0") from error
-    if columns[7] == NOTHING:
+    if columns[7] == _NOTHING:
         raise ValueError("the relation _: give the word's relation to its head")
     tree.relations.append(columns[7])
     tree.words.append(columns[1])
@@ -241,7 +252,11 @@ class DependencyParsing(WordTask[Tree]):
         return f"{cls.note}; {relations}{said[options.get('punctuation')]}"
 
     def read(self, path: str, language: str) -> list[Tree]:
-        return read(path)
+        """See `read`; ValueError also if punctuation is to be left out and nothing tells it."""
+        found = read(path)
+        if not self.punctuation:
+            require_tags(path, found)
+        return found
 
     def gold(self, language: Language, derivation: Constituent) -> Tree:
         return gold(language, derivation)

@@ -23,13 +23,7 @@ class PartsOfSpeech(WordTask[Tree]):
     def read(self, path: str, language: str) -> list[Tree]:
         """The sentences of a treebank, see `parsing.read`; ValueError if a word has no tag."""
         found = parsing.read(path)
-        for number, tree in enumerate(found, 1):
-            for word, tag in zip(tree.words, tree.tags, strict=True):
-                if tag == parsing.NOTHING:
-                    raise ValueError(
-                        f"{path}, sentence {number}: {word!r} has no part of speech in column 4: "
-                        "give a treebank with UPOS tags"
-                    )
+        parsing.require_tags(path, found)
         return found
 
     def gold(self, language: Language, derivation: Constituent) -> Tree:

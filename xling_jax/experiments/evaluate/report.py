@@ -15,7 +15,17 @@ from xling_jax.evaluators.registry import EVALUATORS, OF_ENCODERS
 from xling_jax.files import write_beside
 from xling_jax.report import figures, page, table
 from xling_jax.report.figures import Card, Gallery, Line
-from xling_jax.report.frame import Curve, Measure, Metric, Row, Run, by_layer, decoded, minus
+from xling_jax.report.frame import (
+    Curve,
+    Measure,
+    Metric,
+    Row,
+    Run,
+    by_language,
+    by_layer,
+    decoded,
+    minus,
+)
 from xling_jax.report.prose import written
 from xling_jax.report.table import Column, Table, share
 
@@ -175,6 +185,7 @@ def _texts(run: Run, by: str, ranked: Sequence[Model]) -> dict[str, list[str]]:
         has_intervals=any(name.endswith("_low") for model in ranked for name in model.numbers),
         masked_every=f"{run.setting('perplexity', 'masked_every') or 0:.0f}",
         coverage=_coverage(ranked),
+        cut=_cut(ranked),
     )  # fmt: skip
 
 
@@ -187,6 +198,16 @@ def _coverage(ranked: Sequence[Model]) -> list[str]:
             if {*names} <= {*model.numbers}:
                 covered, total, alike = (f"{model.numbers[name].mean:,.0f}" for name in names)
                 found.append(f"{covered} of {total} ({model.name}, {pair}), {alike} spelled alike")
+    return found
+
+
+def _cut(ranked: Sequence[Model]) -> list[str]:
+    """Which shares of sentences were longer than a model, and so were cut."""
+    found = []
+    for model in ranked:
+        shares = by_language(model.row.metrics, "retrieval_cut")
+        found += [f"{100 * share.mean:.2g} % ({model.name}, {language})"
+                  for language, share in shares.items() if share.mean]  # fmt: skip
     return found
 
 

@@ -71,7 +71,7 @@ def read(config: ConfigDict) -> EvaluationTexts:
             with errors.in_field(field):
                 links = word_links.read(path)
                 for language in pair:
-                    lines = _require_no_blank_lines(given[language], language)
+                    lines = _number_of_lines(given[language], language)
                     if lines and len(links) > lines:
                         raise ValueError(
                             f"{path} has links of {len(links)} sentences, and {given[language]} "
@@ -81,9 +81,9 @@ def read(config: ConfigDict) -> EvaluationTexts:
     return found
 
 
-def _require_no_blank_lines(source: str, language: str) -> int:
-    """How many lines a text has, 0 of one that is made. ValueError if one between them is blank:
-    links are counted by lines."""
+def _number_of_lines(source: str, language: str) -> int:
+    """How many lines a text with links has, 0 of one that is made. ValueError if a line between
+    them is blank, or a word has a blank in it: links are counted by lines and words."""
     if source == SYNTHETIC:
         return 0
     lines, blank = 0, False
@@ -93,6 +93,10 @@ def _require_no_blank_lines(source: str, language: str) -> int:
                 f"texts.{language}: line {number - 1} of {source} is blank, and links belong to "
                 "lines: remove it, and its translations and links"
             )
+        try:
+            word_links.require_plain_blanks(line)
+        except ValueError as error:
+            raise sources.wrong(source, number, error) from error
         blank = not text.clean(line)
         lines += not blank
     return lines

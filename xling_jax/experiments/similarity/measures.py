@@ -13,6 +13,7 @@ import numpy as np
 from ml_collections import ConfigDict
 
 from xling_jax.corpora.dictionaries import Dictionary
+from xling_jax.evaluators import text_encoder
 from xling_jax.evaluators.dictionary_induction import Pairs, induce
 from xling_jax.evaluators.similarity import layer_cka, layer_correlation, sentence_translation
 from xling_jax.evaluators.text_encoder import TextEncoder
@@ -159,15 +160,12 @@ def _words(
 
 
 def _say_cut(encoders: Sequence[TextEncoder], texts: LanguageTexts) -> None:
-    """Says how many different sentences are longer than each model."""
+    """Says how many sentences are longer than each model, each counted once."""
     for side, encoder in enumerate(encoders):
         different = {pair[side] for pairs in (texts.learned, texts.tested) for pair in pairs or ()}
         different.update(texts.contexts[side] if texts.contexts else ())
-        if cut := encoder.number_cut(list(different)):
-            say(
-                f"cut to the model's {encoder.model.config.positions} places: {cut:,} of "
-                f"{len(different):,} different sentences"
-            )
+        if cut := text_encoder.number_cut(encoder.model, list(different)):
+            say(text_encoder.said_cut(encoder.model, cut, len(different)))
 
 
 def layers_of(models: Sequence[TextModel], config: ConfigDict) -> list[list[int]]:

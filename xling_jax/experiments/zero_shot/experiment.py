@@ -8,7 +8,7 @@ from typing import Any
 from ml_collections import ConfigDict
 
 from xling_jax import devices, errors
-from xling_jax.evaluators import word_order
+from xling_jax.evaluators import text_encoder, word_order
 from xling_jax.evaluators.multilinguality import paper_layers
 from xling_jax.experiments.zero_shot import pretrained, report, texts
 from xling_jax.experiments.zero_shot.group import Group, checkpoints_of
@@ -151,6 +151,9 @@ class Experiment:
                     _, links = self._parallel(job, found, language)
                 else:
                     sentences, given = self._texts.parallel(job.pair, language)
+                    for model, side in zip(both, sentences, strict=True) if not given else ():
+                        if cut := text_encoder.number_cut(model, side):
+                            say(text_encoder.said_cut(model, cut, len(side)))
                     links = given or word_order.contextual_links(*both, layer, sentences)
                 is_inverted = both[0].inverted != both[1].inverted
                 own[f"order_{language}"] = word_order.similarity(links, is_inverted)

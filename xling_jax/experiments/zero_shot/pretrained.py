@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import traverse_util
@@ -44,8 +45,10 @@ class Pretrained:
 
     @property
     def is_shared(self) -> bool:
-        """Whether there is anything that all languages' encoders have in common."""
-        return bool(divide(self.first.params, self.frozen)[0])
+        """Whether there is anything learned that all languages' encoders have in common. What has
+        one value throughout, as the token types of models without any, is not learned."""
+        shared = divide(self.first.params, self.frozen)[0]
+        return any(np.ptp(leaf) > 0 for leaf in jax.tree.leaves(shared))
 
     @property
     def config(self) -> BertConfig:

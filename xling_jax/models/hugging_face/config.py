@@ -177,7 +177,15 @@ XLM = Architecture(
         "tie_word_embeddings": True,
     },
     modules=_modules(_XLM_MODULES, "transformer"),
-    bare=(),
+    bare=(
+        "embeddings.",
+        "position_embeddings.",
+        "lang_embeddings.",
+        "position_ids",
+        "layer_norm",
+        "attentions.",
+        "ffns.",
+    ),
     tied={"pred_layer.proj.weight": "transformer.embeddings.weight"},
     unused=re.compile(r"transformer\.position_ids$"),
 )

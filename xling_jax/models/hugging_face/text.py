@@ -1,7 +1,7 @@
 """A model of `transformers` with its tokenizer, as a reader of text.
 
 Beside `config.json` and `model.safetensors` the folder holds `tokenizer.json`, which the package
-`tokenizers` reads.
+`tokenizers` reads. A `tokenizer_config.json` must not contradict it.
 """
 
 import dataclasses
@@ -20,7 +20,7 @@ from xling_jax.models.hugging_face import model as hugging_face
 from xling_jax.models.text_model import BLANK, NO_WORD, Encoded, TextModel, require_rows
 from xling_jax.records import Count, typed
 
-TOKENIZER = "tokenizer.json"
+TOKENIZER, CONFIG = "tokenizer.json", "tokenizer_config.json"
 CONTINUED = "##"  # with which WordPiece marks what does not begin a word
 BYTE = "Ġ"  # how pieces of bytes write a blank (Radford et al. 2019)
 END = "</w>"  # with which byte pairs mark the end of a word (Sennrich et al. 2016)
@@ -131,7 +131,30 @@ class _File:
     pre_tokenizer: Any = None
 
 
-_FILE = TypeAdapter(_File)
+_FILE, _OBJECT = TypeAdapter(_File), TypeAdapter(dict[str, Any])
+# What `transformers` takes from the second file, and the part of the first one that says it too.
+_SAID_TWICE = {
+    "do_lower_case": ("normalizer", "BertNormalizer", "lowercase"),
+    "strip_accents": ("normalizer", "BertNormalizer", "strip_accents"),
+    "tokenize_chinese_chars": ("normalizer", "BertNormalizer", "handle_chinese_chars"),
+    "add_prefix_space": ("pre_tokenizer", "ByteLevel", "add_prefix_space"),
+}
+
+
+def _require_agreement(path: Path, said: _File) -> None:
+    """ValueError if `tokenizer_config.json` says something else of a tokenizer."""
+    second = path.with_name(CONFIG)
+    given = typed(_OBJECT, read_json(second), str(second), RESTORE) if second.exists() else {}
+    for field, (part, kind, name) in _SAID_TWICE.items():
+        own, value = getattr(said, part), given.get(field)
+        if value is None or not isinstance(own, dict) or own.get("type") != kind:
+            continue
+        if own.get(name) != value:
+            raise ValueError(
+                f"{second}: {field}={value}, but {path.name} has {part}.{name}={own.get(name)}: "
+                "save the tokenizer again, by AutoTokenizer.from_pretrained(FOLDER)"
+                ".save_pretrained(FOLDER) of transformers"
+            )
 
 
 def _tokenizer(path: Path) -> tuple[Any, int | None, bool]:
@@ -140,6 +163,7 @@ def _tokenizer(path: Path) -> tuple[Any, int | None, bool]:
     import tokenizers  # imported late: few runs need it
 
     said = typed(_FILE, read_json(path), str(path), RESTORE)
+    _require_agreement(path, said)
     try:
         tokenizer = tokenizers.Tokenizer.from_file(str(path))
     except Exception as error:  # the package raises nothing more precise
