@@ -75,7 +75,8 @@ SETTINGS: dict[str, dict[str, float]] = {
 def main() -> None:
     """Runs what is missing and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("settings", nargs="+", choices=SETTINGS, metavar="SETTING")
+    named = ", ".join(f'"{name}"' for name in SETTINGS)
+    parser.add_argument("settings", nargs="+", choices=SETTINGS, metavar="SETTING", help=named)
     parser.add_argument("--workdir", type=Path, required=True)
     parser.add_argument("--row", default="no_anchors+default+sep_emb")
     parser.add_argument("--pair", default="en-near", choices=("en-near", "en-far"))

@@ -1,5 +1,6 @@
 """Bilingual experiments: rows train, are measured and stored as they say, and are gone on with."""
 
+import contextlib
 import json
 import shutil
 
@@ -146,6 +147,8 @@ def test_separate_layers_start_from_shared_ones_of_another_run(bilingual, tmp_pa
     assert started["sep_l1", 0]["perplexity_dev_en"] == pytest.approx(best, rel=1e-4)
     with pytest.raises(ValueError, match="start_from=.*has other pieces"):
         run(tmp_path / "other", "row=default,pair=en-far", **still)
+    with pytest.raises(ValueError, match="start_from=.*that model is of another size"):
+        run(tmp_path / "heads", "row=sep_l1,pair=en-far", **{**changes, "models.heads": 1})
     with pytest.raises(FileNotFoundError, match="there is no best.json"):
         run(tmp_path / "gone", "row=default,pair=en-far", **{**still, "training.start_from": "x"})
 
@@ -243,7 +246,7 @@ def state_of(value):
 
 
 def test_the_best_state_survives_what_is_not_finite_and_an_earlier_start(tmp_path):
-    best = Best(tmp_path, [("0", 0)], "v")
+    best = Best(tmp_path, [("0", 0)], "v", 1)
     for step, value in [(1, float("nan")), (2, 5.0), (3, 6.0), (4, 4.0), (5, 4.0)]:
         best.offer(step, state_of(step), [value])
     assert read_best(tmp_path / "seed0") == (4, 4.0)
@@ -285,6 +288,18 @@ def test_scores_are_those_of_what_is_selected_and_a_cut_changes_nothing(tmp_path
         assert {name: replica.metrics[name] for name in own} == own
     mean = np.mean([evaluated[0, 6]["perplexity_dev_en"], evaluated[1, 12]["perplexity_dev_en"]])
     assert f"{mean:.0f}±" in table
+
+
+def test_what_diverges_leaves_no_model(tmp_path, monkeypatch):
+    results_of = group.Group._results
+
+    def without_last(self, training, running):
+        return results_of(self, training, running[:-1])
+
+    monkeypatch.setattr(group.Group, "_results", without_last)
+    with contextlib.suppress(ValueError, IndexError):  # of whoever wants the other result too
+        run(tmp_path, "row=default,pair=en-far,seeds=0+1", **{"devices.side_by_side": 2})
+    assert [path.name for path in (tmp_path / "models").iterdir()] == ["rowdefault_seed0"]
 
 
 def test_a_run_cut_off_twice_ends_with_the_same_numbers(bilingual, tmp_path, monkeypatch):

@@ -178,7 +178,7 @@ def test_measures_belong_to_the_run_and_seeds_to_the_folder(fake, tmp_path):
 
 
 def test_a_run_that_is_not_there_says_how_to_make_it(tmp_path):
-    with pytest.raises(ValueError, match="--config=configs/fake_english.py:epochs=40,"):
+    with pytest.raises(ValueError, match="--config=configs/fake_english.py:epochs=40 --workdir="):
         Experiment(config(f"run={tmp_path}/no"), tmp_path / "run")
     made = config_of(ROOT / "configs" / "fake_english.py", "epochs=40", {})
     assert made.training.epochs == 40 and not made.overparam.epochs  # which are as many then

@@ -66,7 +66,7 @@ def test_the_same_numbers_give_the_same_figures_to_the_byte(tmp_path: Path) -> N
         for n in range(2)
     ]
     for one, other in zip(*saved, strict=True):
-        assert one.name.startswith("a-b.") and one.read_bytes() == other.read_bytes()
+        assert one.name.startswith("a_b.") and one.read_bytes() == other.read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -163,14 +163,14 @@ def test_a_figure_is_drawn_again_only_for_other_numbers_or_lost_files(tmp_path: 
 
     assert [number_drawn([1.0]) for _ in range(2)] == [1, 0]
     assert [number_drawn([1.5]) for _ in range(2)] == [1, 0]
-    (tmp_path / "a-b.svg").write_text("half")
+    (tmp_path / "a_b.svg").write_text("half")
     assert [number_drawn([1.5]) for _ in range(2)] == [1, 0]
-    (tmp_path / "a-b.png").unlink()
+    (tmp_path / "a_b.png").unlink()
     assert [number_drawn([1.5]) for _ in range(2)] == [1, 0]
-    for damage in ("{", "[]", '{"a-b": 3}'):
+    for damage in ("{", "[]", '{"a_b": 3}'):
         (tmp_path / "drawn.json").write_text(damage)
         assert number_drawn([1.5]) == 1
-    assert list(json.loads((tmp_path / "drawn.json").read_text())) == ["a-b"]
+    assert list(json.loads((tmp_path / "drawn.json").read_text())) == ["a_b"]
 
 
 def test_that_there_is_nothing_to_draw_is_remembered_too(tmp_path: Path) -> None:

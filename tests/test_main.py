@@ -222,6 +222,7 @@ LINES = [
         [GOOD, "--config.training.epoch=3"],
         r"--config.training.epoch: .* --config.training.epochs\?",
     ),
+    ([GOOD, "--config.scale=paper"], "--config.scale=paper: this would change no size; choose it"),
     ([GOOD, "--config.no.such=3"], "--config.no.such: the config has no such field"),
     ([GOOD, "--config.training.epochs.x=3"], "training.epochs.x: the config has no such field"),
     ([GOOD, "--config.rows.0=bogus"], "--config.rows.0=bogus: 0 cannot be set here"),

@@ -16,7 +16,7 @@ from fake_run import add_line, fake_run, replica
 from xling_jax.experiments.fake_english import published, report
 from xling_jax.records import UNKNOWN, Identity
 from xling_jax.report import frame
-from xling_jax.runs import results
+from xling_jax.runs import config_files, results
 from xling_jax.training import metrics
 
 ENTRY = {"experiment": "e", "row": "0", "description": "", "seed": 0, "step": 1}
@@ -44,16 +44,29 @@ def test_a_row_has_a_paper_line_only_in_the_papers_experiment() -> None:
     assert long is not None and long.cells["perplexity_dev"].mean == 1111
 
 
-@pytest.mark.parametrize(("source", "is_the_papers"), [("bible.txt", True), ("synthetic", False)])
-def test_the_papers_setting_is_that_of_its_own_text(
-    tmp_path: Path, source: str, is_the_papers: bool
+@pytest.mark.parametrize(
+    ("source", "changes", "said"),
+    [
+        ("bible.txt", {}, ""),
+        ("synthetic", {}, "the training text is not known"),
+        ("bible.txt", {"epochs": 1}, "training.epochs is 1 and not 100. Compare"),
+    ],
+)
+def test_the_papers_setting_is_that_of_its_own_text_and_fields(
+    tmp_path: Path, source: str, changes: dict[str, int], said: str
 ) -> None:
     path = fake_run(tmp_path, ("0",)) / "config.json"
     config = json.loads(path.read_text())
-    config["scale"], config["config"]["corpora"] = "paper", {"train": source}
-    config["texts"][0]["sentences"] = published.TRAINING_SENTENCES
+    config["scale"], fields = "paper", config["config"]
+    for name, value in published.SETTING.items():
+        section, field = name.split(".")
+        fields.setdefault(section, {})[field] = value
+    fields["corpora"] = {"train": source}
+    fields["training"] |= changes
+    config["texts"][0] |= {"sentences": published.TRAINING_SENTENCES, "field": "train"}
     path.write_text(json.dumps(config))
-    assert ("Not the paper's setting" not in report.write(tmp_path)) == is_the_papers
+    found = " ".join(report.write(tmp_path).split())
+    assert ("Not the paper's setting" in found) == bool(said) and said in found
 
 
 def test_rows_mean_in_the_config_what_they_mean_in_the_paper() -> None:
@@ -62,7 +75,9 @@ def test_rows_mean_in_the_config_what_they_mean_in_the_paper() -> None:
     assert spec is not None and spec.loader is not None
     config = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(config)
-    descriptions = config.get_config("scale=paper").rows
+    made = config.get_config("scale=paper")
+    fields, descriptions = config_files.flatten(made.to_dict()), made.rows
+    assert {name: fields[name] for name in published.SETTING} == published.SETTING
     printed = {line.row: line.description for line in published.LINES}
     for row, description in {**printed, **published.SEARCH}.items():
         assert descriptions[row] == description, row

@@ -161,6 +161,18 @@ def test_neighbouring_seeds_are_compared_once(trained, tmp_path):
         run(trained, tmp_path / "run", f",row=other_seed,seeds={seeds}", **models)
     ended = results.read_results(tmp_path / "run" / "results.json")
     assert [(each.row, each.seed) for each in ended] == [("other_seed", 0)]
+    shutil.copytree(tmp_path / "en1", tmp_path / "en5")
+    with pytest.raises(ValueError, match="other_seed, seed 0, compared .*en1 here, and .*en5 now"):
+        run(trained, tmp_path / "run", ",row=other_seed,seeds=0+5", **models)
+
+
+def test_models_that_are_the_same_for_every_seed_are_compared_once(trained, tmp_path):
+    folder = str(trained / "models" / "rowen_seed0" / "en")
+    models = {"models.en": folder, "models.en_other": folder}
+    for seeds in ("42", "0+42"):
+        run(trained, tmp_path / "run", f",row=other_seed,seeds={seeds}", **models)
+    ended = results.read_results(tmp_path / "run" / "results.json")
+    assert [each.seed for each in ended] == [42]
 
 
 def test_a_table_grows_and_finished_rows_are_kept(trained, finished, tmp_path):

@@ -115,10 +115,11 @@ def test_fields_without_effect_on_the_numbers_may_change(tmp_path):
     store.write(tmp_path, store.describe(config(), TEXTS, ROWS))
     train(tmp_path)
     changes = {"training.steps_per_call": 99, "training.save_every": 7, "devices.cpu": 2}
-    assert store.begun(tmp_path, store.describe(config(**changes), TEXTS, ROWS))
+    found = store.begun(tmp_path, store.describe(config(**changes), TEXTS, ROWS))
+    assert found and found["config"]["training"]["steps_per_call"] == 99  # as it is run now
 
 
-def test_what_is_measured_may_change_until_there_are_results(tmp_path):
+def test_what_is_measured_may_change_until_something_was(tmp_path):
     made, more = ({"evaluators": {"names": names}} for names in (("mrr",), ("mrr", "cka")))
     first, wanted = (
         store.describe(ConfigDict(config().to_dict() | each), TEXTS, ROWS) for each in (made, more)
@@ -129,7 +130,9 @@ def test_what_is_measured_may_change_until_there_are_results(tmp_path):
     store.write(tmp_path, found)
     train(tmp_path)
     assert store.begun(tmp_path, wanted)
-    with pytest.raises(ValueError, match=r"evaluators\.names: .* of mrr, cka, .* of mrr: choose"):
+    with pytest.raises(
+        ValueError, match=r"evaluators\.names: .* measured mrr, cka, .* beside mrr: choose"
+    ):
         store.begun(tmp_path, first)
 
 
@@ -155,6 +158,7 @@ def test_rows_seeds_and_their_texts_are_added(tmp_path):
     assert found["rows"] == {"0": "original", "8": "lang-pos"}
     assert found["texts"] == TEXTS + more and found["groups"] == [[["0", 0]]]
     assert found["fingerprint"] != first["fingerprint"]
+    assert found["config"]["seeds"] == [0, 1] and found["config"]["row"] == "8"
 
 
 def train(workdir):

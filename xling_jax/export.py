@@ -40,7 +40,7 @@ def main(_: list[str]) -> None:
     model = export(folder, to)
     print(
         f"{to}: a model of {model.language} for transformers. Its tokenizer takes text that is "
-        f"normalised already ({model.normalization})"
+        f"normalised already ({model.normalization.in_words})"
     )
 
 

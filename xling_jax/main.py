@@ -1,8 +1,10 @@
 """Runs an experiment: `python -m xling_jax.main --config=configs/fake_english.py`.
 
-With --help it lists the flags, and with --config and --help the fields of that config too.
+With --help it lists the flags, and with --config and --help the options and fields of that config
+too.
 """
 
+import ast
 import sys
 from pathlib import Path
 
@@ -85,7 +87,10 @@ def usage(arguments: list[str]) -> str:
     rest = [argument for argument in arguments if argument not in HELP]
     if any(argument.startswith("--config") for argument in rest):
         errors.parse_flags(rest)
-        lines += ["\nThe fields of this config:\n", *fields.described(CONFIG.value)]
+        path, _, _ = config_flags.get_config_filename(flags.FLAGS[CONFIG.name]).partition(":")
+        about = ast.get_docstring(ast.parse(Path(path).read_text("utf-8"))) or ""
+        lines += [f"\n{about}\n\nThe fields of this config:\n"]
+        lines += fields.described(CONFIG.value)
     return "\n".join(lines)
 
 

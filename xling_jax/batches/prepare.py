@@ -201,7 +201,7 @@ def _manifest(
     if limit is not None and sentences < limit:
         raise ValueError(
             f"{limit} sentences are wanted, but {' + '.join(names)} has {sentences}: "
-            "lower the number, take all (0 in a config), or give more text"
+            "lower the number, take all with 0, or give more text"
         )
     return {
         "language": language,

@@ -34,7 +34,7 @@ class TokenStore:
         Sentences of more than `max_length` places, [CLS] and [SEP] included, are cut, as D&S (Table
         9) do.
 
-        ValueError: there is no sentence at all, or more than can be counted.
+        ValueError: there is no sentence or piece at all, or more than can be counted.
         """
         sentences = [sentence for language in ids for sentence in language]
         if not sentences:
@@ -44,6 +44,8 @@ class TokenStore:
             raise ValueError(f"batches.max_length={max_length}: [CLS], [SEP] and a piece need 3")
         cut = [np.asarray(sentence[:keep], np.int32) for sentence in sentences]
         offsets = np.cumsum([0] + [len(sentence) for sentence in cut], dtype=np.int64)
+        if not offsets[-1]:
+            raise ValueError("a token store needs at least one piece: the vocabulary writes none")
         if offsets[-1] > MOST_TOKENS:
             raise ValueError(
                 f"the text has {offsets[-1]:,} tokens, and {MOST_TOKENS:,} can be counted: take "

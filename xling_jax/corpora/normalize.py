@@ -29,6 +29,15 @@ class Normalization:
         if self.tokenize not in ("moses", "none"):
             raise ValueError(f"tokenize={self.tokenize!r}: choose 'moses' or 'none'")
 
+    @property
+    def in_words(self) -> str:
+        """What is done to a text, as a list."""
+        done = ["punctuation of one form"] * self.punctuation
+        done += ["blanks between words and punctuation, as Moses sets them"] * (
+            self.tokenize == "moses"
+        )
+        return ", ".join(done) or "no change"
+
 
 class Normalizer:
     """Normalises the sentences of one language, by default in every step.

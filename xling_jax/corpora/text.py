@@ -58,7 +58,7 @@ def read(
     if limit is not None and sentences and limit > len(sentences):
         raise ValueError(
             f"{limit} sentences are wanted, but {source} has {len(sentences)}: "
-            "lower the number, take all (0 in a config), or give more text"
+            "lower the number, take all with 0, or give more text"
         )
     return Text(language, sentences[:limit], source)
 

@@ -52,5 +52,8 @@ def load(folder: Path, language: str) -> TextModel:
         return kind.load(folder, language)
     model = stored.load(folder)
     if model.language != language:
-        raise ValueError(f"{folder} is a model of {model.language}, and is to read {language}")
+        raise ValueError(
+            f"{folder} is a model of {model.language}, and is to read {language}: where each "
+            "language has a folder, write {language} for its name"
+        )
     return model

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from xling_jax.files import write_beside
+from xling_jax.files import plain_name, write_beside
 from xling_jax.report.frame import Curve, Measure, Row, Run, decoded, named_deep
 from xling_jax.report.prose import diverged_at
 from xling_jax.report.table import ABSENT, score
@@ -78,18 +78,13 @@ def house_style() -> Iterator[None]:
         yield
 
 
-def file_name(name: str) -> str:
-    """A name without what a file's name may not hold."""
-    return re.sub(r"[^A-Za-z0-9_.-]+", "-", name)
-
-
 def save(figure: Figure, folder: Path, name: str) -> tuple[Path, Path]:
     """Writes `name.svg` and `name.png` (64 colours) into a folder; returns both paths."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from PIL import Image
 
-    name = file_name(name)
+    name = plain_name(name)
     svg, png = io.BytesIO(), io.BytesIO()
     with house_style():
         # `savefig` would lay out and draw everything twice for each file.
@@ -453,7 +448,7 @@ class Gallery:
         """
         if not can_draw():
             return []
-        name = file_name(name)
+        name = plain_name(name)
         paths = {end: self._folder / f"{name}.{end}" for end in ("svg", "png")}
         numbers = json.dumps(inputs if key is None else key, sort_keys=True, default=vars)
         source = (_programs(inspect.getfile(draw)) + numbers).encode()

@@ -19,12 +19,16 @@ RECORD = "best.json"
 
 @dataclasses.dataclass(frozen=True)
 class Record:
-    """The step of the best state, and its value, of which less is better; vocabulary: a hash of its
-    pieces and their ids."""
+    """The step of the best state, and its value, of which less is better.
+
+    vocabulary: a hash of its pieces and their ids. heads: the model's, which its parameters do not
+    tell; 0 in older runs.
+    """
 
     step: Count
     value: Annotated[float, Field(validation_alias=AliasChoices("value", "perplexity_dev"))]
     vocabulary: str = ""
+    heads: Count = 0
     fingerprint: str = ""
 
     def write(self, folder: Path) -> None:

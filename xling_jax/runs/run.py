@@ -84,7 +84,8 @@ class Run:
     def replica(self, row: str, description: str, seed: int, setting: Any) -> Replica:
         return Replica(row, description, seed, setting, identity=self.identity)
 
-    def _done(self) -> set[Member]:
+    def done(self) -> set[Member]:
+        """The rows and seeds that have results."""
         found = processes.of_first(
             lambda: [[each.row, each.seed] for each in results.read_results(self._path)]
         )
@@ -109,7 +110,7 @@ class Run:
         """
         found = [[(row, seed) for row, seed in group] for group in self.stored.get("groups", [])]
         if found and side_by_side and side_by_side != max(map(len, found)):
-            done = self._done()
+            done = self.done()
             for number, group in enumerate(found):
                 is_asked = bool(group) and set(group) <= set(wanted) and done.isdisjoint(group)
                 if is_asked and not _has_checkpoint(folder(number, group)):
@@ -133,7 +134,7 @@ class Run:
 
     def waiting(self, planned: Sequence[Planned]) -> list[tuple[int, Planned]]:
         """The groups that are not stored yet, each with its number, from 1."""
-        done = self._done()
+        done = self.done()
         return [(n, each) for n, each in enumerate(planned, 1) if not set(each.members) <= done]
 
     def store(self) -> None:

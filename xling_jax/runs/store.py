@@ -116,17 +116,28 @@ def _text(entry: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(entry.get(name, "") for name in ("source", "language", "field"))
 
 
+def _latest(stored: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """A stored config with a new one's values of the fields that decide no numbers."""
+    found = dict(stored)
+    for name, value in new.items():
+        known = stored.get(name)
+        if prefix + name in WITHOUT_EFFECT:
+            found[name] = value
+        elif isinstance(value, Mapping) and isinstance(known, Mapping):
+            found[name] = _latest(known, value, f"{prefix}{name}.")
+    return found
+
+
 def _widened(stored: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """A stored experiment with the rows of a new one, their texts, and what is measured now."""
+    """A stored experiment with the rows of a new one, their texts, and how it is run now."""
     rows = {**stored["rows"], **new["rows"]}
     known = {_text(entry) for entry in stored["texts"]}
     texts = [*stored["texts"], *(entry for entry in new["texts"] if _text(entry) not in known)]
     now, before = fingerprint(stored["config"], texts, rows), stored["fingerprint"]
     earlier = [x for x in (*stored.get("earlier_fingerprints", ()), before) if x != now]
     more = {"rows": rows, "texts": texts, "earlier_fingerprints": list(dict.fromkeys(earlier))}
-    if "evaluators" in new["config"]:
-        more["config"] = {**stored["config"], "evaluators": new["config"]["evaluators"]}
-    return {**stored, **more, "fingerprint": now}
+    config = json.loads(json.dumps(_latest(stored["config"], new["config"])))
+    return {**stored, **more, "config": config, "fingerprint": now}
 
 
 def describe(
@@ -201,11 +212,11 @@ def _begun(
     before, now = (
         of["config"].get("evaluators", {}).get("names", ()) for of in (found, description)
     )
-    if (workdir / RESULTS).exists() and set(before) != set(now):
+    if trained and set(before) != set(now):
         raise ValueError(
-            f"evaluators.names: {workdir} has results of {', '.join(before) or 'none'}, which "
-            f"would stand beside those of {', '.join(now) or 'none'}: choose another --workdir, or "
-            "measure the stored models with configs/evaluate.py"
+            f"evaluators.names: {workdir} has measured {', '.join(before) or 'none'}, which would "
+            f"stand beside {', '.join(now) or 'none'}: choose another --workdir, or measure the "
+            "stored models with configs/evaluate.py"
         )
     require_own_folders([*found["rows"], *description["rows"]])
     found = _widened(found, description)

@@ -295,9 +295,9 @@ class Texts:
             return dictionaries.read(path, self.languages[0], language, lowercase=True)
 
 
-def of_run(run: str, languages: Sequence[str]) -> Embedded:
-    """The embedded languages that a run was trained on; ValueError, with how to make one, if there
-    is no run on them."""
+def of_run(run: str, languages: Sequence[str], rows: str = "all") -> Embedded:
+    """The embedded languages that a run was trained on; ValueError, with how to train one of these
+    rows, if there is no run on them."""
     path = Path(run).expanduser() / results.CONFIG
     found = results.read_config(path)
     if found.get("experiment") not in ("bilingual", "real_xnli", "natural"):
@@ -305,7 +305,7 @@ def of_run(run: str, languages: Sequence[str]) -> Embedded:
             f"run={run}: there is no {path} of a bilingual run. The embedded languages are those "
             "of a run of configs/bilingual.py: name its workdir, or train its models first with "
             "python -m xling_jax.main --config=configs/bilingual.py:"
-            f"row=all+pairs+alone,pair={'-'.join(languages)}"
+            f"row={rows},pair={'-'.join(languages)} --workdir={run}"
         )
     section = ConfigDict(found["config"]).corpora
     are_made = _are_made(section)

@@ -88,7 +88,9 @@ class Group(group.Group[StreamProgram]):
         if not folder:
             return state
         own = self._data.vocabulary.sha256, self._row.partition, len(self._row.languages)
-        return self._program.state_of(start_from(folder, *own, state.params))
+        return self._program.state_of(
+            start_from(folder, *own, self._program.model.heads, state.params)
+        )
 
     def _stream_perplexity(self) -> StreamPerplexity:
         begins_with_sentence = self._config.batches.begin == SENTENCE
@@ -105,7 +107,8 @@ class Group(group.Group[StreamProgram]):
     def run(self, metrics: MetricsFile, interruption: Interruption) -> None:
         identity = self._replicas[0].identity
         vocabulary = self._data.vocabulary.sha256
-        self._best = Best(self._folder / "best", self._members, vocabulary, identity)
+        heads = self._program.model.heads
+        self._best = Best(self._folder / "best", self._members, vocabulary, heads, identity)
         try:
             super().run(metrics, interruption)
         finally:
@@ -123,13 +126,13 @@ class Group(group.Group[StreamProgram]):
 
     def _results(self, training: Training, running: Sequence[int]) -> list[Result]:
         """The metrics of what is selected (W&C §3.1), after its models are written: before the
-        results, which say that nothing is missing."""
+        results, which say that nothing is missing. A replica that diverged leaves none."""
         if not running:
             return []
         last, best = training.final_metrics(), self._best.read()
         parameters = self._best.parameters()
-        for replica, params in zip(self._replicas, parameters, strict=True):
-            if params:
+        for number, (replica, params) in enumerate(zip(self._replicas, parameters, strict=True)):
+            if params and number in running:
                 folder = models_of(self._run.workdir, replica.row, replica.seed)
                 vocabulary, written = self._data.vocabulary, self._data.normalization
                 export(folder, self._row, self._program.model, params, vocabulary, written)

@@ -122,7 +122,7 @@ def _texts_of(run: Run) -> dict[str, list[str]]:
         if steps := {r.scored_at for r in ended if r.scored_at is not None}:
             total = run.steps_of(row)
             at = listed(f"{step:,}" for step in sorted(steps))
-            scored.append(f"{row} {at}{f' of {total:,}' if total else ''}")
+            scored.append(f"{at}{f' of {total:,}' if total else ''} ({row})")
         if any(r.scored_at is None for r in ended):
             older.append(row)
     seeds, scale = sorted({seed for _, seed in run.planned}), run.config.get("scale")
@@ -141,6 +141,7 @@ def _texts_of(run: Run) -> dict[str, list[str]]:
         among=partial(_among, run),
         cut=[f"{100 * share:.0f} % ({name})" for name, share in cut.items() if share],
         scored=scored,
+        scale=scale,
         older=older,
         setting=list(filter(None, setting)),
         **_sources(run),

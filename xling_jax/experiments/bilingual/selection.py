@@ -24,11 +24,12 @@ class Best:
         folder: Path,
         replicas: Sequence[tuple[str, int]],
         vocabulary: str,
+        heads: int,
         identity: Identity = UNKNOWN,
     ):
         """Opens the folder, with one named by the seed for each replica (a row and a seed) in it;
-        `vocabulary` is a hash of the pieces and their ids."""
-        self._vocabulary, self._identity = vocabulary, identity
+        `vocabulary` is a hash of the pieces and their ids, `heads` the model's."""
+        self._vocabulary, self._heads, self._identity = vocabulary, heads, identity
         self._folders = [folder / f"seed{seed}" for _, seed in replicas]
         self._checkpoints = [
             Checkpoints(own, 1, identity, [replica])
@@ -47,7 +48,8 @@ class Best:
             checkpoints.save(step, own)
             checkpoints.wait()
             fingerprint = self._identity.fingerprint
-            Record(step, perplexities[number], self._vocabulary, fingerprint).write(folder)
+            record = Record(step, perplexities[number], self._vocabulary, self._heads, fingerprint)
+            record.write(folder)
 
     def read(self) -> list:
         """The step and perplexity of each replica's best, None without one."""
@@ -81,12 +83,14 @@ def best_folder(folder: str) -> Path:
     return path
 
 
-def start_from(folder: str, vocabulary: str, patterns: Sequence[str], languages: int, like):
+def start_from(
+    folder: str, vocabulary: str, patterns: Sequence[str], languages: int, heads: int, like
+):
     """The parameters of another run's best checkpoint, under this run's partition: what is separate
     now and was shared there starts from the shared values (see `partition.convert`).
 
-    `vocabulary`, `patterns`, `languages` and `like` are of this run: the hash of its pieces and
-    their ids, its partition, the number of its languages, its initial parameters.
+    `vocabulary`, `patterns`, `languages`, `heads` and `like` are of this run: the hash of its
+    pieces and their ids, its partition, the numbers of languages and heads, its initial parameters.
     FileNotFoundError: there is no such checkpoint. ValueError: it is of other pieces, another
     model, or damaged.
     """
@@ -100,6 +104,6 @@ def start_from(folder: str, vocabulary: str, patterns: Sequence[str], languages:
         )
     params = partition.convert(read_parameters(path, record.step), patterns, languages)
     shapes = [jax.tree.map(lambda x: x.shape, tree) for tree in (params, like)]
-    if shapes[0] != shapes[1]:
+    if shapes[0] != shapes[1] or record.heads not in (0, heads):
         raise ValueError(f"training.start_from={folder}: that model is of another size")
     return params

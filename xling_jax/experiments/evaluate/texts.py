@@ -13,6 +13,7 @@ from ml_collections import ConfigDict
 from xling_jax import errors
 from xling_jax.corpora import dictionaries, sources, text, word_links
 from xling_jax.corpora.dictionaries import Dictionary
+from xling_jax.corpora.embedded.config import EMBEDDED
 from xling_jax.corpora.sources import SYNTHETIC
 from xling_jax.corpora.word_links import GoldLinks
 from xling_jax.runs import results, store
@@ -122,15 +123,18 @@ def _of_run(config: ConfigDict, languages: tuple[str, ...]) -> EvaluationTexts:
     run = Path(config.run).expanduser()
     with errors.in_field("run"):
         stored = results.read_config(run / results.CONFIG)
+    usual = "fake_english.py:epochs=40"
+    if EMBEDDED.keys() & set(languages[1:]):
+        usual = f"bilingual.py:row=default,pair={'-'.join(languages)}"
     if not stored:
         raise ValueError(
             f"run={config.run}: there is no run. Train one first, as by python -m xling_jax.main "
-            "--config=configs/fake_english.py:epochs=40, name another one, or give files with "
+            f"--config=configs/{usual} --workdir={run}, name another one, or give files with "
             "--config.texts"
         )
     if stored.get("experiment") == FAKE_ENGLISH:
         return _of_fake_english(stored, languages, config.sentences)
-    embedded = of_run(config.run, languages)
+    embedded = of_run(config.run, languages, "default")
     first, *others = languages
     sentences = {}
     for name in languages:

@@ -169,7 +169,12 @@ def texts(
 ) -> dict[str, list[str]]:
     """Everything there is to say about some rows of a run, the lines they became, and figures."""
     is_made = run.field("corpora", "train") == SYNTHETIC
-    sizes = {text.get("sentences") for text in run.texts}
+    sizes = {text.get("sentences") for text in run.texts if text.get("field") == "train"}
+    is_the_papers = run.experiment == published.EXPERIMENT
+    given = {name: run.field(*name.split(".")) for name in published.SETTING}
+    changed = [f"{name} is {value:g} and not {published.SETTING[name]:g}"
+               for name, value in given.items()
+               if value not in (None, published.SETTING[name])]  # fmt: skip
     ours = {line.candidates for line in lines if line.ours}
     return page.said(
         __file__,
@@ -178,13 +183,14 @@ def texts(
         paper=published,
         has_best=any(line.best for line in lines),
         scale=run.config.get("scale", "paper"),
+        changed=changed if is_the_papers else [],
         is_papers_text=published.TRAINING_SENTENCES in sizes and not is_made,
         layers=_layers(lines),
         depth=run.layers,
         among=ours - {ABSENT, str(published.CANDIDATES)},
         printed=list(dict.fromkeys(line.row for line in lines if not line.ours)),
         languages=run.names("corpora", "languages"),
-        is_the_papers=run.experiment == published.EXPERIMENT,
+        is_the_papers=is_the_papers,
     )
 
 

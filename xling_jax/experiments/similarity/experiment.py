@@ -1,5 +1,6 @@
 """Compares the pairs of models of one experiment."""
 
+import itertools
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -13,6 +14,8 @@ from xling_jax.experiments.similarity.pairs import ModelPair
 from xling_jax.experiments.similarity.texts import TextReader
 from xling_jax.runs import config_files, encoders, fields
 from xling_jax.runs.run import Measurement, Run
+
+COMPARED = "compared"  # in config.json: rows and seeds with the models that they are of
 
 
 class Experiment:
@@ -53,20 +56,37 @@ class Experiment:
         given = models, self._texts.read(pair.language), languages[0] != languages[1], self._config
         return partial(measures.compare, *given)
 
+    def _sides(self, pair: ModelPair, seed: int) -> list[list[str]]:
+        """What is compared: each side's folder, language, and the seed of random weights."""
+        languages = self._config.languages[0], pair.language
+        return sorted(
+            [self._folders[seed][side.model], language, str(seed) if side.is_random else ""]
+            for side, language in zip(pair.sides, languages, strict=True)
+        )
+
     def _wanted(self) -> list[Measurement]:
-        """Each comparison once: two seeds have one pair of neighbours, not two."""
-        found = dict[tuple[str, frozenset[tuple[str, ...]]], Measurement]()
-        for seed in sorted(self._config.seeds):
-            for pair in self._pairs:
-                languages = self._config.languages[0], pair.language
-                sides = frozenset(
-                    (self._folders[seed][side.model], language, str(seed) if side.is_random else "")
-                    for side, language in zip(pair.sides, languages, strict=True)
+        """Each comparison once: two seeds have one pair of neighbours, not two.
+
+        ValueError: a row's seed that has a result compared other models, as where its neighbours
+        among the seeds were others.
+        """
+        done, stored = self._run.done(), self._run.stored.get(COMPARED, [])
+        known = {(row, seed): sides for row, seed, sides in stored if (row, seed) in done}
+        seeds = {(row, str(sides)): seed for (row, seed), sides in known.items()}
+        found: list[Measurement] = []
+        for seed, pair in itertools.product(sorted(self._config.seeds), self._pairs):
+            member, sides = (pair.name, seed), self._sides(pair, seed)
+            if known.setdefault(member, sides) != sides:
+                there, now = (" and ".join(path for path, *_ in x) for x in (known[member], sides))
+                raise ValueError(
+                    f"seeds={tuple(self._config.seeds)}: row {pair.name}, seed {seed}, compared "
+                    f"{there} here, and would compare {now} now: choose another --workdir"
                 )
+            if seeds.setdefault((pair.name, str(sides)), seed) == seed:
                 make = partial(self._comparison, pair, seed)
-                measurement = Measurement(pair.name, pair.description, seed, make)
-                found.setdefault((pair.name, sides), measurement)
-        return list(found.values())
+                found.append(Measurement(pair.name, pair.description, seed, make))
+        self._run.stored[COMPARED] = [[*member, sides] for member, sides in known.items()]
+        return found
 
     def run(self) -> str:
         """Compares what is missing, writes the report, returns the table; errors as those of

@@ -63,7 +63,7 @@ class TextReader:
                 f"--config.texts.{self.languages[-1]}.tested_first=… and .tested=…, or dictionaries"
             )
         if SYNTHETIC in every:
-            given.embedded = texts.of_run(config.run, self.languages)
+            given.embedded = texts.of_run(config.run, self.languages, "pairs+alone")
 
     def _wanted(self) -> list[tuple[str, str]]:
         sides = [f"{what}{end}" for what in PARALLEL for end in ("", "_first")]
