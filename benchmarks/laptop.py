@@ -43,6 +43,7 @@ SETTINGS: dict[str, dict[str, float]] = {
     "as-is": {},
     "narrow, windows of 32": {**_NARROW, **windows(32, 9)},
     "narrow, weight decay .3": {**_NARROW, "training.weight_decay": 0.3},
+    "narrow, 12 layers": {**_NARROW, "models.layers": 12},
     "narrow, large batches": {**_NARROW, **_LARGE_BATCHES},
     "narrow, many words": {
         **_NARROW,

@@ -207,7 +207,7 @@ def test_a_row_of_no_epochs_or_of_too_many_is_refused(epochs):
 def test_sentences_longer_than_the_model_are_cut_and_counted():
     long = TokenStore.from_languages([[np.arange(200), np.arange(3)]], 128)
     assert long.truncated == 1 and long.lengths.tolist() == [128, 5]
-    with pytest.raises(ValueError, match="at least one piece"):
+    with pytest.raises(ValueError, match="no sentence has a piece"):
         TokenStore.from_languages([[np.arange(0)] * 2], 128)
 
 

@@ -147,7 +147,7 @@ def test_separate_layers_start_from_shared_ones_of_another_run(bilingual, tmp_pa
     assert started["sep_l1", 0]["perplexity_dev_en"] == pytest.approx(best, rel=1e-4)
     with pytest.raises(ValueError, match="start_from=.*has other pieces"):
         run(tmp_path / "other", "row=default,pair=en-far", **still)
-    with pytest.raises(ValueError, match="start_from=.*that model is of another size"):
+    with pytest.raises(ValueError, match="start_from=.* has 2 heads, not 1: set models.heads=2"):
         run(tmp_path / "heads", "row=sep_l1,pair=en-far", **{**changes, "models.heads": 1})
     with pytest.raises(FileNotFoundError, match="there is no best.json"):
         run(tmp_path / "gone", "row=default,pair=en-far", **{**still, "training.start_from": "x"})

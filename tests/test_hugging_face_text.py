@@ -281,7 +281,7 @@ def test_a_tokenizer_that_is_not_the_models_is_refused_when_it_is_loaded(change,
     ("kind", "field", "value", "message"),
     [
         (bert, "do_lower_case", False, "normalizer.lowercase=True"),
-        (bert, "strip_accents", False, "normalizer.strip_accents=None"),
+        (bert, "strip_accents", False, "normalizer.strip_accents=True"),
         (bert, "tokenize_chinese_chars", False, "normalizer.handle_chinese_chars=True"),
         (roberta, "add_prefix_space", True, "pre_tokenizer.add_prefix_space=False"),
         (bert, "add_prefix_space", True, ""),  # which a BERT does not have

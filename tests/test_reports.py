@@ -45,15 +45,16 @@ def test_a_row_has_a_paper_line_only_in_the_papers_experiment() -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "changes", "said"),
+    ("source", "place", "changes", "said"),
     [
-        ("bible.txt", {}, ""),
-        ("synthetic", {}, "the training text is not known"),
-        ("bible.txt", {"epochs": 1}, "training.epochs is 1 and not 100. Compare"),
+        ("bible.txt", 0, {}, ""),
+        ("bible.txt", 1, {}, "the training text is not known"),
+        ("synthetic", 0, {}, "the training text is not known"),
+        ("bible.txt", 0, {"epochs": 1}, "training.epochs is 1 and not 100. Compare"),
     ],
 )
 def test_the_papers_setting_is_that_of_its_own_text_and_fields(
-    tmp_path: Path, source: str, changes: dict[str, int], said: str
+    tmp_path: Path, source: str, place: int, changes: dict[str, int], said: str
 ) -> None:
     path = fake_run(tmp_path, ("0",)) / "config.json"
     config = json.loads(path.read_text())
@@ -63,7 +64,7 @@ def test_the_papers_setting_is_that_of_its_own_text_and_fields(
         fields.setdefault(section, {})[field] = value
     fields["corpora"] = {"train": source}
     fields["training"] |= changes
-    config["texts"][0] |= {"sentences": published.TRAINING_SENTENCES, "field": "train"}
+    config["texts"][place]["sentences"] = published.TRAINING_SENTENCES
     path.write_text(json.dumps(config))
     found = " ".join(report.write(tmp_path).split())
     assert ("Not the paper's setting" in found) == bool(said) and said in found

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -162,8 +163,11 @@ def test_neighbouring_seeds_are_compared_once(trained, tmp_path):
     ended = results.read_results(tmp_path / "run" / "results.json")
     assert [(each.row, each.seed) for each in ended] == [("other_seed", 0)]
     shutil.copytree(tmp_path / "en1", tmp_path / "en5")
-    with pytest.raises(ValueError, match="other_seed, seed 0, compared .*en1 here, and .*en5 now"):
-        run(trained, tmp_path / "run", ",row=other_seed,seeds=0+5", **models)
+    run(trained, tmp_path / "run", ",row=other_seed,seeds=0+5", **models)  # 0 stays as it is
+    run(trained, tmp_path / "run", ",row=other_seed,seeds=1+5", **models)
+    stored_there = json.loads((tmp_path / "run" / "config.json").read_text())["compared"]
+    compared = {seed: [Path(path).name for path, *_ in sides] for _, seed, sides in stored_there}
+    assert compared == {0: ["en0", "en1"], 1: ["en1", "en5"], 5: ["en0", "en5"]}
 
 
 def test_models_that_are_the_same_for_every_seed_are_compared_once(trained, tmp_path):

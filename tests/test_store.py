@@ -131,7 +131,7 @@ def test_what_is_measured_may_change_until_something_was(tmp_path):
     train(tmp_path)
     assert store.begun(tmp_path, wanted)
     with pytest.raises(
-        ValueError, match=r"evaluators\.names: .* measured mrr, cka, .* beside mrr: choose"
+        ValueError, match=r"evaluators\.names: .* mrr, cka is measured, and mrr would"
     ):
         store.begun(tmp_path, first)
 

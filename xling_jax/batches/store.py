@@ -45,7 +45,10 @@ class TokenStore:
         cut = [np.asarray(sentence[:keep], np.int32) for sentence in sentences]
         offsets = np.cumsum([0] + [len(sentence) for sentence in cut], dtype=np.int64)
         if not offsets[-1]:
-            raise ValueError("a token store needs at least one piece: the vocabulary writes none")
+            raise ValueError(
+                "no sentence has a piece: the vocabulary writes nothing of this text; give text in "
+                "the language that it was learned from"
+            )
         if offsets[-1] > MOST_TOKENS:
             raise ValueError(
                 f"the text has {offsets[-1]:,} tokens, and {MOST_TOKENS:,} can be counted: take "

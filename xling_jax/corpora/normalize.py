@@ -32,11 +32,11 @@ class Normalization:
     @property
     def in_words(self) -> str:
         """What is done to a text, as a list."""
-        done = ["punctuation of one form"] * self.punctuation
-        done += ["blanks between words and punctuation, as Moses sets them"] * (
-            self.tokenize == "moses"
-        )
-        return ", ".join(done) or "no change"
+        done = {
+            "punctuation of one form": self.punctuation,
+            "blanks between words and punctuation, as Moses sets them": self.tokenize == "moses",
+        }
+        return ", ".join(what for what, is_done in done.items() if is_done) or "blanks alone"
 
 
 class Normalizer:

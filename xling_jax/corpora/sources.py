@@ -148,8 +148,8 @@ def _path(source: str) -> pathlib.Path:
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError) as error:
         raise FileNotFoundError(
-            f"{source}: no such file (looked for {path.absolute()}). Name a file, or where "
-            f"a TFDS name can be given {tfds.FORM}"
+            f"{source}: no such file (looked for {path.absolute()}). Name a file or, where "
+            f"a TFDS name can be given, {tfds.FORM}"
         ) from error
     except OSError as error:
         raise ValueError(f"{source}: cannot be read ({error.strerror})") from error

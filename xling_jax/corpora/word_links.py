@@ -1,6 +1,7 @@
 """Links between the words of sentences and their translations, from files."""
 
 import dataclasses
+import itertools
 import os
 
 from xling_jax import numerals
@@ -27,6 +28,16 @@ def require_plain_blanks(sentence: str) -> None:
             f"the word {apart!r} has a blank in it, and links count the words between plain "
             "blanks: put another character in its place"
         )
+
+
+def require_lines(source: str, number: int | None = None) -> None:
+    """`require_plain_blanks` of a text's lines, or its first ones; ValueError names the line."""
+    lines = itertools.islice(sources.lines(sources.Chunk(source)), number)
+    for place, line in enumerate(lines, 1):
+        try:
+            require_plain_blanks(line)
+        except ValueError as error:
+            raise sources.wrong(source, place, error) from error
 
 
 def read(path: str | os.PathLike[str]) -> list[GoldLinks]:

@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from xling_jax import errors
 from xling_jax.corpora import dictionaries as dictionary_files
 from xling_jax.corpora import word_links
 from xling_jax.corpora.dictionaries import Dictionary
@@ -60,8 +61,8 @@ def _finite(language: str, layers: Sequence[int], states_LxNxD: ArrayLike) -> np
     is_bad = ~np.isfinite(states_LxNxD).all(axis=(1, 2))
     if is_bad.any():
         raise ValueError(
-            f"layer {layers[is_bad.argmax()]} of {language}: a state is a NaN or infinite. Give a "
-            "model that has not diverged"
+            f"layer {layers[is_bad.argmax()]} of {language}: a state is a NaN, infinite or too "
+            "large for float32. Give a model that has not diverged, or scale given states down"
         )
     return states_LxNxD
 
@@ -222,8 +223,9 @@ def _links(
                 f"{len(texts[pair[0]])}: give them for the first ones, or for all"
             )
         for language in pair:
-            for sentence in texts[language][: len(links)]:
-                word_links.require_plain_blanks(sentence)
+            for number, sentence in enumerate(texts[language][: len(links)], 1):
+                with errors.in_field(f"links of {pair}, sentence {number} of {language}"):
+                    word_links.require_plain_blanks(sentence)
         if ordered != tuple(pair):
             links = [GoldLinks([link[::-1] for link in own.sure],
                                [link[::-1] for link in own.possible]) for own in links]  # fmt: skip
@@ -286,9 +288,9 @@ def evaluate(
       it has none); part ("p5", "forward", … of the metric, "" for the metric itself; of `words`
       also how many "words" the dictionary has, how many are "covered", since both models can write
       the word and a translation, and how many of these are spelled "alike"); value;
-      low and high (NaN where there is no interval). `retrieval_cut`, where there are any, is the
-      share of a language's sentences that are longer than the model; what is behind its length is
-      not read, and has no links.
+      low and high (NaN where there is no interval). With `retrieval` comes `retrieval_cut`, where
+      it is not 0: the share of a language's sentences that are longer than the model. What is cut
+      off is not read, and gold links of it count as not found.
 
     Raises:
       ValueError, FileNotFoundError: a model cannot be read, or texts, dictionaries or links do not
@@ -316,8 +318,9 @@ def evaluate(
             say(f"{language}: {len(sentences):,} sentences")
             encoder = TextEncoder(reader(language), layers)
             if cut := text_encoder.number_cut(encoder.model, sentences):
-                say(f"{language}: {text_encoder.said_cut(encoder.model, cut, len(sentences))}")
-                cut_off["retrieval_cut", language, "", ""] = Score(cut / len(sentences))
+                say(text_encoder.said_cut(encoder.model, cut, len(sentences)))
+                if "retrieval" in needed:
+                    cut_off["retrieval_cut", language, "", ""] = Score(cut / len(sentences))
             encoded.add(language, encoder, sentences, _words_of(language, known))
             if "pseudo_perplexity" in names and encoder.has_head:
                 say(f"{language}: pseudo-perplexity, {passes} of {masked_every} passes")

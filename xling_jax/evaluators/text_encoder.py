@@ -80,7 +80,8 @@ def number_cut(model: TextModel, texts: Sequence[str]) -> int:
 
 def said_cut(model: TextModel, number: int, of: int) -> str:
     """A message that so many of some sentences are cut."""
-    return f"cut to the model's {model.config.positions} places: {number:,} of {of:,} sentences"
+    places = f"the {model.config.positions} places of the model of {model.language}"
+    return f"cut to {places}: {number:,} of {of:,} sentences"
 
 
 class TextEncoder:

@@ -89,15 +89,15 @@ def _no_config(path: Path) -> str:
 
 def require_fields(config: ConfigDict, flag: str, arguments: Sequence[str]) -> None:
     """Raises ValueError where an argument, as `--config.training.epochs=3`, sets a field that the
-    config does not have, or that says what the config file chose; `flag` is what stands before the
-    first dot."""
+    config does not have, or `scale`, which says what the config file chose; `flag` is what stands
+    before the first dot."""
     for argument in arguments:
         name = "--" + argument.partition("=")[0].lstrip("-")
         if not argument.startswith("-") or not name.startswith(f"{flag}."):
             continue
         section: Any = config
         field = name.removeprefix(f"{flag}.")
-        if field == "scale" in config:
+        if field == "scale" and field in config:
             raise ValueError(
                 f"{argument}: this would change no size; choose it behind the config's colon, as "
                 "FILE.py:scale=paper"

@@ -178,6 +178,7 @@ class Run:
         waiting = self.waiting(planned)
         metrics = MetricsFile(self.workdir / results.METRICS, self.identity, self._scalars)
         if not waiting:
+            say("all results are there already: only the report is written")
             self.store()
         for number, each in waiting:
             say(f"{number} of {len(planned)}: {each.name}")

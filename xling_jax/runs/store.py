@@ -214,9 +214,9 @@ def _begun(
     )
     if trained and set(before) != set(now):
         raise ValueError(
-            f"evaluators.names: {workdir} has measured {', '.join(before) or 'none'}, which would "
-            f"stand beside {', '.join(now) or 'none'}: choose another --workdir, or measure the "
-            "stored models with configs/evaluate.py"
+            f"evaluators.names: in {workdir} {', '.join(before) or 'nothing'} is measured, and "
+            f"{', '.join(now) or 'nothing'} would stand beside it: ask for the same, choose "
+            "another --workdir, or measure the stored models with configs/evaluate.py"
         )
     require_own_folders([*found["rows"], *description["rows"]])
     found = _widened(found, description)

@@ -255,7 +255,10 @@ class DependencyParsing(WordTask[Tree]):
         """See `read`; ValueError also if punctuation is to be left out and nothing tells it."""
         found = read(path)
         if not self.punctuation:
-            require_tags(path, found)
+            try:
+                require_tags(path, found)
+            except ValueError as error:
+                raise ValueError(f"{error}, or set parsing.punctuation=True") from error
         return found
 
     def gold(self, language: Language, derivation: Constituent) -> Tree:

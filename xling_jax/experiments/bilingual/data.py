@@ -238,7 +238,8 @@ class Preparer:
         is_other = self._is_other(row, text)
         given = self._texts.sources(text, purpose, is_other)
         own = vocabulary.pieces[number], self._texts.split(text), vocabulary.ids[number]
-        with errors.in_field(f"{self._texts.field(text, purpose)}, corpora.{purpose}_sentences"):
+        field = self._texts.field(text, "other" if is_other and purpose == "train" else purpose)
+        with errors.in_field(f"{field}, corpora.{purpose}_sentences"):
             return prepare(
                 given,
                 Encoding(text, self._texts.normalization, *own),

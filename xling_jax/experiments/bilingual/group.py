@@ -197,7 +197,7 @@ class Group(group.Group[StreamProgram]):
                 row_lengths=tuple(section.row_lengths),
             )
             cut = [
-                f"{100 * share:.2g} % ({name.removeprefix('retrieval_cut_')})"
+                f"{100 * share:.3g} % ({name.removeprefix('retrieval_cut_')})"
                 for name, share in self._translations.counts.items()
                 if name.startswith("retrieval_cut_") and share
             ]

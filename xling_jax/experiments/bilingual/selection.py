@@ -104,6 +104,11 @@ def start_from(
         )
     params = partition.convert(read_parameters(path, record.step), patterns, languages)
     shapes = [jax.tree.map(lambda x: x.shape, tree) for tree in (params, like)]
-    if shapes[0] != shapes[1] or record.heads not in (0, heads):
+    if record.heads not in (0, heads):
+        raise ValueError(
+            f"training.start_from={folder}: that model has {record.heads} heads, not {heads}: set "
+            f"models.heads={record.heads}"
+        )
+    if shapes[0] != shapes[1]:
         raise ValueError(f"training.start_from={folder}: that model is of another size")
     return params

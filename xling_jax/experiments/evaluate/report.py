@@ -206,7 +206,7 @@ def _cut(ranked: Sequence[Model]) -> list[str]:
     found = []
     for model in ranked:
         shares = by_language(model.row.metrics, "retrieval_cut")
-        found += [f"{100 * share.mean:.2g} % ({model.name}, {language})"
+        found += [f"{100 * share.mean:.3g} % ({model.name}, {language})"
                   for language, share in shares.items() if share.mean]  # fmt: skip
     return found
 

@@ -78,13 +78,15 @@ def read(config: ConfigDict) -> EvaluationTexts:
                             f"{path} has links of {len(links)} sentences, and {given[language]} "
                             f"has {lines}: give those that belong together"
                         )
+                    if lines:
+                        word_links.require_lines(given[language], len(links))
                 found.links[pair] = links[:most]
     return found
 
 
 def _number_of_lines(source: str, language: str) -> int:
     """How many lines a text with links has, 0 of one that is made. ValueError if a line between
-    them is blank, or a word has a blank in it: links are counted by lines and words."""
+    them is blank: links are counted by lines."""
     if source == SYNTHETIC:
         return 0
     lines, blank = 0, False
@@ -94,10 +96,6 @@ def _number_of_lines(source: str, language: str) -> int:
                 f"texts.{language}: line {number - 1} of {source} is blank, and links belong to "
                 "lines: remove it, and its translations and links"
             )
-        try:
-            word_links.require_plain_blanks(line)
-        except ValueError as error:
-            raise sources.wrong(source, number, error) from error
         blank = not text.clean(line)
         lines += not blank
     return lines

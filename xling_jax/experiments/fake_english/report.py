@@ -169,7 +169,7 @@ def texts(
 ) -> dict[str, list[str]]:
     """Everything there is to say about some rows of a run, the lines they became, and figures."""
     is_made = run.field("corpora", "train") == SYNTHETIC
-    sizes = {text.get("sentences") for text in run.texts if text.get("field") == "train"}
+    sizes = {text.get("sentences") for text in run.texts[:1]}  # the training text comes first
     is_the_papers = run.experiment == published.EXPERIMENT
     given = {name: run.field(*name.split(".")) for name in published.SETTING}
     changed = [f"{name} is {value:g} and not {published.SETTING[name]:g}"

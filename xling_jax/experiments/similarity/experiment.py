@@ -67,21 +67,16 @@ class Experiment:
     def _wanted(self) -> list[Measurement]:
         """Each comparison once: two seeds have one pair of neighbours, not two.
 
-        ValueError: a row's seed that has a result compared other models, as where its neighbours
-        among the seeds were others.
+        A result stays of the models that it compared, also where a seed has another neighbour now.
+        What an older version compared is not known, and taken to be what it would compare now.
         """
         done, stored = self._run.done(), self._run.stored.get(COMPARED, [])
         known = {(row, seed): sides for row, seed, sides in stored if (row, seed) in done}
         seeds = {(row, str(sides)): seed for (row, seed), sides in known.items()}
         found: list[Measurement] = []
         for seed, pair in itertools.product(sorted(self._config.seeds), self._pairs):
-            member, sides = (pair.name, seed), self._sides(pair, seed)
-            if known.setdefault(member, sides) != sides:
-                there, now = (" and ".join(path for path, *_ in x) for x in (known[member], sides))
-                raise ValueError(
-                    f"seeds={tuple(self._config.seeds)}: row {pair.name}, seed {seed}, compared "
-                    f"{there} here, and would compare {now} now: choose another --workdir"
-                )
+            member = pair.name, seed
+            sides = known.setdefault(member, self._sides(pair, seed))
             if seeds.setdefault((pair.name, str(sides)), seed) == seed:
                 make = partial(self._comparison, pair, seed)
                 found.append(Measurement(pair.name, pair.description, seed, make))

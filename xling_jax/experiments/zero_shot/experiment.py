@@ -151,8 +151,8 @@ class Experiment:
                     _, links = self._parallel(job, found, language)
                 else:
                     sentences, given = self._texts.parallel(job.pair, language)
-                    for model, side in zip(both, sentences, strict=True) if not given else ():
-                        if cut := text_encoder.number_cut(model, side):
+                    for model, side in zip(both, sentences, strict=True):
+                        if not given and (cut := text_encoder.number_cut(model, side)):
                             say(text_encoder.said_cut(model, cut, len(side)))
                     links = given or word_order.contextual_links(*both, layer, sentences)
                 is_inverted = both[0].inverted != both[1].inverted

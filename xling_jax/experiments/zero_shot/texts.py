@@ -9,6 +9,7 @@ from ml_collections import ConfigDict
 
 from xling_jax import errors
 from xling_jax.corpora import text as corpora
+from xling_jax.corpora import word_links
 from xling_jax.corpora.sources import SYNTHETIC
 from xling_jax.experiments.zero_shot import pretrained
 from xling_jax.experiments.zero_shot.jobs import Job
@@ -145,5 +146,7 @@ class LabelledReader:
         with errors.in_field(f"{self._section}parallel.{language}"):
             first, second = corpora.read_parallel(own.first, own.second, (languages[0], language))
             links = pretrained.read_links(own.links, len(first.sentences)) if own.links else None
+            for source in (own.first, own.second) if links else ():
+                word_links.require_lines(source)
         sides = first.sentences[:number], second.sentences[:number]
         return sides, links[:number] if links else None

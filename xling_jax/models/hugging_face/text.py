@@ -149,9 +149,12 @@ def _require_agreement(path: Path, said: _File) -> None:
         own, value = getattr(said, part), given.get(field)
         if value is None or not isinstance(own, dict) or own.get("type") != kind:
             continue
-        if own.get(name) != value:
+        written = own.get(name)
+        if written is None:  # accents go where capitals do
+            written = own.get("lowercase")
+        if written != value:
             raise ValueError(
-                f"{second}: {field}={value}, but {path.name} has {part}.{name}={own.get(name)}: "
+                f"{second}: {field}={value}, but {path.name} has {part}.{name}={written}: "
                 "save the tokenizer again, by AutoTokenizer.from_pretrained(FOLDER)"
                 ".save_pretrained(FOLDER) of transformers"
             )
