@@ -1,6 +1,6 @@
 """Bilingual experiments: rows train, are measured and stored as they say, and are gone on with."""
 
-import contextlib
+import dataclasses
 import json
 import shutil
 
@@ -291,14 +291,20 @@ def test_scores_are_those_of_what_is_selected_and_a_cut_changes_nothing(tmp_path
 
 
 def test_what_diverges_leaves_no_model(tmp_path, monkeypatch):
-    results_of = group.Group._results
+    """Of two seeds side by side the second one diverges after it had a best state."""
+    store = group.Group._store
 
-    def without_last(self, training, running):
-        return results_of(self, training, running[:-1])
+    def diverged(self, training):
+        stopped_at = jnp.int32([RUNNING, 4])
+        training.state = dataclasses.replace(training.state, stopped_at=stopped_at)
+        store(self, training)
 
-    monkeypatch.setattr(group.Group, "_results", without_last)
-    with contextlib.suppress(ValueError, IndexError):  # of whoever wants the other result too
-        run(tmp_path, "row=default,pair=en-far,seeds=0+1", **{"devices.side_by_side": 2})
+    monkeypatch.setattr(group.Group, "_store", diverged)
+    run(tmp_path, "row=default,pair=en-far,seeds=0+1", **{"devices.side_by_side": 2})
+    assert [each.diverged_at for each in results.read_results(tmp_path / "results.json")] == [
+        None,
+        4,
+    ]
     assert [path.name for path in (tmp_path / "models").iterdir()] == ["rowdefault_seed0"]
 
 
