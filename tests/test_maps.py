@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from flax import traverse_util
+from ml_collections import ConfigDict
 
 from xling_jax import devices
 from xling_jax.batches import labelled
@@ -15,6 +16,7 @@ from xling_jax.batches.labelled import CLASSIFIER, Examples
 from xling_jax.batches.tasks import TaskSampler
 from xling_jax.corpora.normalize import Normalization
 from xling_jax.experiments.zero_shot.pretrained import Pretrained, learn, link, read_links
+from xling_jax.experiments.zero_shot.texts import LabelledReader
 from xling_jax.linalg.procrustes import AffineMap
 from xling_jax.models import heads, stored
 from xling_jax.models.bert import BertConfig
@@ -75,6 +77,22 @@ def test_a_map_learned_from_linked_words_turns_one_layer_into_the_other():
     states = np.random.default_rng(1).standard_normal((5, CONFIG.hidden)) @ varies
     states = states.astype(np.float32)
     np.testing.assert_allclose(learned.apply(jnp.asarray(states[:, ORDER])), states, atol=1e-2)
+
+
+def test_a_word_with_a_blank_in_it_is_named_where_links_count_words(tmp_path):
+    files = {name: tmp_path / name for name in ("first", "second", "links")}
+    files["first"].write_text("a dog\n10\u00a0000 dogs\n")
+    files["second"].write_text("ein Hund\n10000 Hunde\n")
+    files["links"].write_text("0-0 1-1\n0-0 1-1\n")
+    given = {name: str(path) for name, path in files.items()}
+    config = ConfigDict({"parallel": {"de": given}, "sentences": {"parallel": 9}})
+    with pytest.raises(
+        ValueError, match=r"parallel\.de: .*first.* line 2.*'10\\xa0000' has a blank"
+    ):
+        LabelledReader(config).parallel("en-de", "de")
+    config.parallel.de.links = ""
+    (first, _), links = LabelledReader(config).parallel("en-de", "de")
+    assert links is None and len(first) == 2
 
 
 def test_given_links_are_read_and_used(tmp_path):
