@@ -301,10 +301,8 @@ def test_what_diverges_leaves_no_model(tmp_path, monkeypatch):
 
     monkeypatch.setattr(group.Group, "_store", diverged)
     run(tmp_path, "row=default,pair=en-far,seeds=0+1", **{"devices.side_by_side": 2})
-    assert [each.diverged_at for each in results.read_results(tmp_path / "results.json")] == [
-        None,
-        4,
-    ]
+    ended = results.read_results(tmp_path / "results.json")
+    assert [each.diverged_at for each in ended] == [None, 4]
     assert [path.name for path in (tmp_path / "models").iterdir()] == ["rowdefault_seed0"]
 
 

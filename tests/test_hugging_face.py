@@ -19,6 +19,7 @@ from weights import (
     randomize_theirs,
     randomized,
     require_equal,
+    saved_again,
     serialized,
     some_sentences,
 )
@@ -119,11 +120,7 @@ def test_we_read_the_folder_of_transformers_and_compute_its_logits(config, tmp_p
 
 
 def test_both_write_the_same_tensors_and_fields(tmp_path):
-    pytest.importorskip("torch")
-    transformers = pytest.importorskip("transformers")
-    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
-    hugging_face.save(ours, TINY, randomized(TINY))
-    transformers.BertForMaskedLM.from_pretrained(ours).save_pretrained(theirs)
+    ours, theirs = saved_again(tmp_path, TINY, "BertForMaskedLM")
     contents = [(folder / "model.safetensors").read_bytes() for folder in (ours, theirs)]
     first, second = (dict(safetensors.deserialize(content)) for content in contents)
     assert first == second

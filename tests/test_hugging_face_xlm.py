@@ -15,6 +15,7 @@ from weights import (
     padded,
     randomize_theirs,
     randomized,
+    saved_again,
     some_sentences,
 )
 
@@ -128,22 +129,15 @@ def test_what_was_saved_computes_the_same_when_it_is_loaded(config, tmp_path):
 
 
 def test_an_encoder_without_a_head_is_read(tmp_path):
-    pytest.importorskip("torch")
-    transformers = pytest.importorskip("transformers")
-    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
-    hugging_face.save(ours, TWO, randomized(TWO))
-    transformers.AutoModel.from_pretrained(ours).save_pretrained(theirs)
-    whole, encoder = (hugging_face.load(folder)[1] for folder in (ours, theirs))
+    folders = saved_again(tmp_path, TWO, "AutoModel")
+    whole, encoder = (hugging_face.load(folder)[1] for folder in folders)
     del whole["mlm"]
     jax.tree.map(np.testing.assert_array_equal, encoder, whole)
 
 
 def test_both_write_the_same_tensors_and_fields(tmp_path):
-    pytest.importorskip("torch")
+    ours, theirs = saved_again(tmp_path, TWO, "AutoModelForMaskedLM")
     transformers = pytest.importorskip("transformers")
-    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
-    hugging_face.save(ours, TWO, randomized(TWO))
-    transformers.AutoModelForMaskedLM.from_pretrained(ours).save_pretrained(theirs)
     assert (ours / "model.safetensors").stat().st_size == (
         theirs / "model.safetensors"
     ).stat().st_size

@@ -5,10 +5,12 @@ import json
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 import safetensors.numpy
 
 from xling_jax.models import heads
 from xling_jax.models.bert import Bert, BertConfig
+from xling_jax.models.hugging_face import model as hugging_face
 
 OFFSET, TOLERANCE = 128, 1e-4
 
@@ -35,6 +37,16 @@ def randomize_theirs(model, spared: str = "") -> None:
                 continue
             is_scale = "norm" in name.lower() and name.endswith("weight")
             parameter.normal_(1.0 if is_scale else 0.0, 0.15)
+
+
+def saved_again(folder, config: BertConfig, kind: str):
+    """Folders of a random model as we save it, and as a class of transformers saves that again."""
+    pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    ours, theirs = folder / "ours", folder / "theirs"
+    hugging_face.save(ours, config, randomized(config))
+    getattr(transformers, kind).from_pretrained(ours).save_pretrained(theirs)
+    return ours, theirs
 
 
 def some_sentences(config: BertConfig) -> list[tuple[np.ndarray, int]]:

@@ -82,6 +82,11 @@ def _are_made(section: ConfigDict) -> bool:
     return is_made
 
 
+def _of_domain(purpose: str, is_other: bool) -> str:
+    """The field of a text: to train on another domain there is one of its own."""
+    return "other" if is_other and purpose == "train" else purpose
+
+
 class Texts:
     """The texts that a section of a config gives, each by its language and what it is for.
 
@@ -117,10 +122,10 @@ class Texts:
                     )
         return cls(section, "corpora", section.languages, Embedded(section))
 
-    def field(self, language: str, purpose: str) -> str:
-        """The whole name of a field."""
+    def field(self, language: str, purpose: str, is_other_domain: bool = False) -> str:
+        """The whole name of a field; for another domain see `sources`."""
         own = f"{language}." if language in self._section else ""
-        return f"{self._name}.{own}{purpose}"
+        return f"{self._name}.{own}{_of_domain(purpose, is_other_domain)}"
 
     def given(self, language: str, purpose: str) -> str:
         return self._section.get(language, self._section).get(purpose, "")
@@ -200,15 +205,14 @@ class Texts:
         """The sources of a text; to train on another domain, what the field `other` names. What is
         held out stays the same. ValueError where the field is empty, or does not say how much of an
         embedded language."""
-        is_other_domain &= purpose == "train"
+        field = _of_domain(purpose, is_other_domain)
         if made := self._made(language, purpose):
             name = "dev_sentences" if purpose == "dev" else "train_sentences"
             if not (number := made.section[name]):
                 raise ValueError(
                     f"corpora.{name}=0: say how many sentences of the embedded languages to make"
                 )
-            return (made.text(language, purpose, number, is_other_domain),)
-        field = "other" if is_other_domain else purpose
+            return (made.text(language, purpose, number, field != purpose),)
         if not (found := self._files(language, field)):
             raise ValueError(f"{self.field(language, field)} is empty: give a file or a TFDS name")
         return tuple(found)

@@ -57,14 +57,15 @@ def read(path: str | os.PathLike[str]) -> list[Tree]:
     return parse(sources.numbered(path), path)
 
 
-def require_tags(path: str | os.PathLike[str], trees: Sequence[Tree]) -> None:
-    """ValueError if a word of a file's sentences has no part of speech."""
+def require_tags(path: str | os.PathLike[str], trees: Sequence[Tree], or_else: str = "") -> None:
+    """ValueError if a word of a file's sentences has no part of speech; `or_else` is another way
+    out than to give them."""
     for number, tree in enumerate(trees, 1):
         if _NOTHING in tree.tags:
             word = tree.words[tree.tags.index(_NOTHING)]
             raise ValueError(
                 f"{path}, sentence {number}: {word!r} has no part of speech in column 4: give a "
-                "treebank with UPOS tags"
+                f"treebank with UPOS tags{or_else}"
             )
 
 
@@ -255,10 +256,7 @@ class DependencyParsing(WordTask[Tree]):
         """See `read`; ValueError also if punctuation is to be left out and nothing tells it."""
         found = read(path)
         if not self.punctuation:
-            try:
-                require_tags(path, found)
-            except ValueError as error:
-                raise ValueError(f"{error}, or set parsing.punctuation=True") from error
+            require_tags(path, found, ", or set parsing.punctuation=True")
         return found
 
     def gold(self, language: Language, derivation: Constituent) -> Tree:

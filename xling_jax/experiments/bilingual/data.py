@@ -238,7 +238,7 @@ class Preparer:
         is_other = self._is_other(row, text)
         given = self._texts.sources(text, purpose, is_other)
         own = vocabulary.pieces[number], self._texts.split(text), vocabulary.ids[number]
-        field = self._texts.field(text, "other" if is_other and purpose == "train" else purpose)
+        field = self._texts.field(text, purpose, is_other)
         with errors.in_field(f"{field}, corpora.{purpose}_sentences"):
             return prepare(
                 given,

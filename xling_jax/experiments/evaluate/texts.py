@@ -121,10 +121,10 @@ def _of_run(config: ConfigDict, languages: tuple[str, ...]) -> EvaluationTexts:
     run = Path(config.run).expanduser()
     with errors.in_field("run"):
         stored = results.read_config(run / results.CONFIG)
-    usual = "fake_english.py:epochs=40"
-    if EMBEDDED.keys() & set(languages[1:]):
-        usual = f"bilingual.py:row=default,pair={'-'.join(languages)}"
     if not stored:
+        usual = "fake_english.py:epochs=40"
+        if EMBEDDED.keys() & set(languages[1:]):
+            usual = f"bilingual.py:row=default,pair={'-'.join(languages)}"
         raise ValueError(
             f"run={config.run}: there is no run. Train one first, as by python -m xling_jax.main "
             f"--config=configs/{usual} --workdir={run}, name another one, or give files with "

@@ -169,12 +169,11 @@ def texts(
 ) -> dict[str, list[str]]:
     """Everything there is to say about some rows of a run, the lines they became, and figures."""
     is_made = run.field("corpora", "train") == SYNTHETIC
-    sizes = {text.get("sentences") for text in run.texts[:1]}  # the training text comes first
+    first = run.texts[0] if run.texts else {}  # the training text
     is_the_papers = run.experiment == published.EXPERIMENT
-    given = {name: run.field(*name.split(".")) for name in published.SETTING}
-    changed = [f"{name} is {value:g} and not {published.SETTING[name]:g}"
-               for name, value in given.items()
-               if value not in (None, published.SETTING[name])]  # fmt: skip
+    changed = [f"{name} is {ours:g} and not {theirs:g}"
+               for name, theirs in published.SETTING.items()
+               if (ours := run.field(*name.split("."))) not in (None, theirs)]  # fmt: skip
     ours = {line.candidates for line in lines if line.ours}
     return page.said(
         __file__,
@@ -184,7 +183,7 @@ def texts(
         has_best=any(line.best for line in lines),
         scale=run.config.get("scale", "paper"),
         changed=changed if is_the_papers else [],
-        is_papers_text=published.TRAINING_SENTENCES in sizes and not is_made,
+        is_papers_text=first.get("sentences") == published.TRAINING_SENTENCES and not is_made,
         layers=_layers(lines),
         depth=run.layers,
         among=ours - {ABSENT, str(published.CANDIDATES)},

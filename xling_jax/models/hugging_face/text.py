@@ -20,7 +20,7 @@ from xling_jax.models.hugging_face import model as hugging_face
 from xling_jax.models.text_model import BLANK, NO_WORD, Encoded, TextModel, require_rows
 from xling_jax.records import Count, typed
 
-TOKENIZER, CONFIG = "tokenizer.json", "tokenizer_config.json"
+TOKENIZER, SETTINGS = "tokenizer.json", "tokenizer_config.json"
 CONTINUED = "##"  # with which WordPiece marks what does not begin a word
 BYTE = "Ġ"  # how pieces of bytes write a blank (Radford et al. 2019)
 END = "</w>"  # with which byte pairs mark the end of a word (Sennrich et al. 2016)
@@ -143,7 +143,7 @@ _SAID_TWICE = {
 
 def _require_agreement(path: Path, said: _File) -> None:
     """ValueError if `tokenizer_config.json` says something else of a tokenizer."""
-    second = path.with_name(CONFIG)
+    second = path.with_name(SETTINGS)
     given = typed(_OBJECT, read_json(second), str(second), RESTORE) if second.exists() else {}
     for field, (part, kind, name) in _SAID_TWICE.items():
         own, value = getattr(said, part), given.get(field)

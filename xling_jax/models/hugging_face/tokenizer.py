@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from xling_jax.files import write_beside
-from xling_jax.models.hugging_face.text import TOKENIZER
-from xling_jax.models.hugging_face.xlm_text import SETTINGS
+from xling_jax.models.hugging_face.text import SETTINGS, TOKENIZER
 from xling_jax.models.stored import StoredModel
 from xling_jax.models.text_model import BLANK, TextModel
 from xling_jax.vocabulary.pieces import SPECIAL_TOKENS, UNK, Pieces

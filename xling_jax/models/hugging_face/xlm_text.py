@@ -19,11 +19,11 @@ from xling_jax.corpora import normalize, text
 from xling_jax.corpora.normalize import Normalization, Normalizer
 from xling_jax.files import read_json, require_regular, write_beside
 from xling_jax.models.hugging_face import model as hugging_face
-from xling_jax.models.hugging_face.text import END, RESTORE, TOKENIZER
+from xling_jax.models.hugging_face.text import END, RESTORE, SETTINGS, TOKENIZER
 from xling_jax.models.text_model import Encoded, TextModel, require_rows
 from xling_jax.records import Count, typed
 
-VOCABULARY, MERGES, SETTINGS = "vocab.json", "merges.txt", "tokenizer_config.json"
+VOCABULARY, MERGES = "vocab.json", "merges.txt"
 FIRST, LAST, UNKNOWN, MASK, PAD = "<s>", "</s>", "<unk>", "<special1>", "<pad>"
 REMEMBERED = 1 << 18  # words whose ids are kept, some 100 MB
 
