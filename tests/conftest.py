@@ -30,10 +30,12 @@ LONGEST = (  # files, those that train most first
 def pytest_configure(config: pytest.Config) -> None:
     """JAX's settings, in the environment too, for the commands that tests start.
 
-    Those need no other allocator, for which they would start a second time (`keep_memory`).
+    Those need no other allocator, for which they would start a second time (`suit_libraries`);
+    threads of OpenBLAS would spin beside several processes of tests.
     """
     config.option.loadscopereorder = False  # xdist's: files stay in the order of below
     os.environ.setdefault(devices.TUNABLES, "")
+    os.environ.setdefault(devices.BLAS_THREADS, "1")
     settings: dict[str, object] = {"jax_disable_most_optimizations": True}
     if "JAX_COMPILATION_CACHE_DIR" not in os.environ and hasattr(config, "cache"):
         settings["jax_compilation_cache_dir"] = str(config.cache.mkdir("compiled"))

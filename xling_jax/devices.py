@@ -17,6 +17,7 @@ from xling_jax import processes
 from xling_jax.errors import OUT_OF_MEMORY
 
 TUNABLES = "GLIBC_TUNABLES"
+BLAS_THREADS = "OPENBLAS_NUM_THREADS"
 CPU_SHARE = 0.7  # of the machine's memory, that programs may plan with
 # Of a control group, old and new.
 CONTAINER_LIMITS = "/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory.max"
@@ -54,12 +55,16 @@ def compiler_options(mesh: Mesh) -> dict[str, Any] | None:
     return {"xla_cpu_prefer_vector_width": 512} if is_cpu else None
 
 
-def keep_memory(arguments: Sequence[str]) -> None:
-    """Starts this program again with an allocator that keeps large blocks and huge pages.
+def suit_libraries(arguments: Sequence[str]) -> None:
+    """Sets what libraries read from the environment, where nothing is set.
 
-    XLA frees and takes hundreds of MiB a call on CPUs, which costs page faults; glibc reads its
-    tunables only when a process starts. Does nothing off Linux, or where tunables are set.
+    OpenBLAS, by which XLA factorises matrices on CPUs, is given one thread: its others would spin
+    for a while after every call, on the cores that XLA computes on. And on Linux this program
+    starts again with an allocator that keeps large blocks and huge pages: XLA frees and takes
+    hundreds of MiB a call on CPUs, which costs page faults, and glibc reads its tunables only when
+    a process starts.
     """
+    os.environ.setdefault(BLAS_THREADS, "1")
     if sys.platform == "linux" and TUNABLES not in os.environ:
         os.environ[TUNABLES] = "glibc.malloc.hugetlb=1"
         os.execv(sys.executable, [sys.executable, "-m", "xling_jax.main", *arguments[1:]])

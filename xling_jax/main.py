@@ -102,7 +102,7 @@ def main() -> None:
             return
         from xling_jax import devices
 
-        devices.keep_memory(sys.argv)
+        devices.suit_libraries(sys.argv)
         app.run(lambda _: sys.exit(run()), flags_parser=errors.parse_flags)
 
 
