@@ -1,12 +1,14 @@
 """D&S §5: languages with a vocabulary each are pretrained, exported, fine-tuned and compared."""
 
 import dataclasses
+import io
 import itertools
 import shutil
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import pytest
 from small_run import ROOT, config_of, on_devices
 
@@ -32,6 +34,7 @@ from xling_jax.models import heads, partition, stored
 from xling_jax.models.bert import Bert, BertConfig
 from xling_jax.report.claims import HELD, NOT_RUN, Evidence, RowEvidence
 from xling_jax.report.frame import Run
+from xling_jax.report.table import to_csv
 from xling_jax.runs import results, store
 from xling_jax.runs.texts import Embedded, Texts
 from xling_jax.training.interruption import Interrupted
@@ -97,8 +100,9 @@ def test_every_row_is_pretrained_and_fine_tuned_and_stands_beside_the_paper(fini
     ours = {line.row: line.cells for line in lines if line.ours}
     for each in tuned:
         for name in ("en", "near", "far"):
-            shown = ours[each.row.split("/")[1]][name].mean
-            assert shown == pytest.approx(each.metrics[f"accuracy_{name}"], abs=1e-6)
+            metric = f"accuracy_{name}"
+            shown = ours[each.row.split("/")[1]][metric].mean
+            assert shown == pytest.approx(each.metrics[metric], abs=1e-6)
     decided = report.decide(Run(workdir), report.board(workdir))
     assert len(decided) == 5 and NOT_RUN not in {each.outcome for each in decided}
     assert table.count(claims.SOURCE) == 5 and "0.57" not in table and ".57±.02" in table
@@ -346,14 +350,16 @@ def test_the_claims_hold_on_the_papers_table():
 
 
 def test_seeds_are_those_that_were_fine_tuned_and_the_paper_inverted_german(tmp_path):
-    made = config_of(ROOT / "configs" / "real_xnli.py", "languages=en-hi-de,row=0+3,seeds=0+1", {})
+    names = ("en", "hi", "de", "source")  # the last is called as a column of the files
+    options = f"languages={'-'.join(names)},row=0+3,seeds=0+1"
+    made = config_of(ROOT / "configs" / "real_xnli.py", options, {})
     described = {
         tmp_path: store.describe(made, [], {row: made.rows[row] for row in "03"}),
         tmp_path / report.TRANSFER: store.describe(
-            made.transfer, [], {f"en-hi-de/{row}/nli": row for row in "03"}
+            made.transfer, [], {f"{'-'.join(names)}/{row}/nli": row for row in "03"}
         ),
     }
-    tuned = [f"en-hi-de/{row}/nli/16/0.0005/0.001" for row in "03"]
+    tuned = [f"{'-'.join(names)}/{row}/nli/16/0.0005/0.001" for row in "03"]
     for folder, rows in zip(described, ("03", tuned), strict=True):
         folder.mkdir(exist_ok=True)
         groups = [[[row, seed]] for row in rows for seed in (0, 1)]
@@ -361,7 +367,7 @@ def test_seeds_are_those_that_were_fine_tuned_and_the_paper_inverted_german(tmp_
         ended = [
             results.Replica(
                 "real_xnli" if folder == tmp_path else "zero_shot", row, "", seed, 9,
-                {"accuracy_dev": 0.5, **{f"accuracy_{name}": 0.5 for name in ("en", "hi", "de")}},
+                {"accuracy_dev": 0.5, **{f"accuracy_{name}": 0.5 for name in names}},
                 9 if seed and folder != tmp_path else None,
                 fingerprint=described[folder]["fingerprint"],
             )
@@ -374,7 +380,9 @@ def test_seeds_are_those_that_were_fine_tuned_and_the_paper_inverted_german(tmp_
         ("0", "ours", "1/2 (1 diverged)"), ("0", claims.SOURCE, "3"),
         ("3", "ours", "1/2 (1 diverged)"),
     ]  # fmt: skip
-    assert table.lines[1].cells["hi"].mean == 0.45 and table.lines[3].row == claims.MBERT
+    written = pd.read_csv(io.StringIO(to_csv(table)))
+    assert [*written["source"][:2]] == ["ours", claims.SOURCE]
+    assert table.lines[1].cells["accuracy_hi"].mean == 0.45 and table.lines[3].row == claims.MBERT
     decided = {each.claim.id: each for each in report.decide(Run(tmp_path), report.board(tmp_path))}
     assert "seed 1 of row 3 diverged" in decided["inverting-harms-the-inverted-language"].numbers
 

@@ -88,7 +88,7 @@ def _printed(run: Run) -> dict[str, Line]:
         return found
     for line in claims.LINES:
         places = dict(zip(_printed_as(run), line.cells.values(), strict=False))
-        cells = {name: places[name] for name in names if name in places}
+        cells = {_accuracy(name): places[name] for name in names if name in places}
         if embedded or run.description(line.row) in (line.description, ""):
             found[line.row] = replace(line, cells=cells, more={})
     return found
@@ -96,7 +96,7 @@ def _printed(run: Run) -> dict[str, Line]:
 
 def _bars(run: Run, tuned: Board, gallery: Gallery) -> list[Card]:
     """The accuracy of every row in every language, and the paper's."""
-    kinds = [Score(name, name, colour)
+    kinds = [Score(_accuracy(name), name, colour)
              for name, colour in zip(languages(run), cycle(COLOURS), strict=False)]  # fmt: skip
     printed, entries = _printed(run), []
     for row in run.row_names:
@@ -113,7 +113,7 @@ def result(run: Run, tuned: Board) -> Table:
     names = languages(run)
     columns = [Column.of(f"perplexity_dev_{name}", "perplexity", name, f"ppl {name}")
                for name in names]  # fmt: skip
-    columns += [Column(name, name, group="accuracy") for name in names]
+    columns += [Column(name, _accuracy(name), group="accuracy") for name in names]
     printed, lines = _printed(run), list[Line]()
     for name, row in run.rows.items():
         cells = {**row.metrics, **_accuracies(tuned, name)}
@@ -130,7 +130,7 @@ def result(run: Run, tuned: Board) -> Table:
     for which in BASELINES:
         known = {place[1]: value for place, value in tuned.baselines(TASK, which).items()}
         if known:
-            cells = {language: Measure(value / 100) for language, value in known.items()}
+            cells = {_accuracy(name): Measure(value / 100) for name, value in known.items()}
             lines.append(Line("baseline", which, cells, which, seeds=ABSENT))
     first = names[0] if names else "the first language"
     notes = [
@@ -154,10 +154,16 @@ def _job(tuned: Board, row: str) -> Job | None:
     return next(iter(tuned.of(plain_name(row), TASK)), None)
 
 
+def _accuracy(language: str) -> str:
+    """The column of files that has a language's accuracy, whatever the language is called."""
+    return f"accuracy_{language}"
+
+
 def _accuracies(tuned: Board, row: str) -> dict[str, Measure]:
-    """What the models of a row reach, by language, as a share."""
+    """What the models of a row reach in every language, as a share."""
     job = _job(tuned, row)
-    return {name: value.times(0.01) for name, value in (job.scores if job else {}).items()}
+    found = job.scores if job else {}
+    return {_accuracy(name): value.times(0.01) for name, value in found.items()}
 
 
 def _lost(tuned: Board, row: Row) -> dict[int, int]:
@@ -177,9 +183,9 @@ def decide(run: Run, tuned: Board) -> list[Decided]:
     for row in run.row_names:
         accuracies = _accuracies(tuned, row)
         job = _job(tuned, row)
-        if job and job.has_ended and accuracies and set(names) <= set(accuracies):
+        if job and job.has_ended and accuracies and set(map(_accuracy, names)) <= set(accuracies):
             roles = zip(claims.ROLES, names, strict=False)
-            metrics = {role: accuracies[language] for role, language in roles}
+            metrics = {role: accuracies[_accuracy(name)] for role, name in roles}
             lost = tuple(sorted(_lost(tuned, run.rows[row])))
             found[row] = RowEvidence(metrics, diverged=lost)
         else:
