@@ -39,6 +39,7 @@ from ml_collections import ConfigDict
 
 from xling_jax.corpora.embedded.config import LanguageConfig
 from xling_jax.runs import config_files
+from xling_jax.vocabulary.static_vectors import SkipGram
 
 LEARNING_RATES = ("1e-4", "2e-4", "1e-3", "2e-3", "1e-2", "2e-2")  # that D&S tried (C.3)
 EPOCHS = (10, 20, 50, 100, 200)
@@ -96,19 +97,7 @@ def paper() -> ConfigDict:
                     "number": 1,
                     "seed": 0,
                     "vectors": (),
-                    "skip_gram": {
-                        "dimension": 300,
-                        "learning_rate": 0.05,
-                        "window": 5,
-                        "min_count": 5,
-                        "negative": 5,
-                        "sample": 1e-4,
-                        "epochs": 5,
-                        "min_n": 3,
-                        "max_n": 6,
-                        "buckets": 200_000,  # 240 MB for each language
-                        "threads": 1,
-                    },
+                    "skip_gram": dataclasses.asdict(SkipGram()),
                 },
             },
             "batches": {

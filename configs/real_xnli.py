@@ -36,6 +36,7 @@ from ml_collections import ConfigDict
 
 from xling_jax.corpora.embedded.config import EMBEDDED, LanguageConfig, SecondConfig, are_embedded
 from xling_jax.runs import config_files
+from xling_jax.vocabulary.static_vectors import SkipGram
 
 ROWS = {
     "0": "original",
@@ -79,19 +80,8 @@ def paper(languages: tuple[str, ...]) -> ConfigDict:
                     "number": 5,
                     "seed": 0,
                     "vectors": (),
-                    "skip_gram": {
-                        "dimension": 300,
-                        "learning_rate": 0.05,
-                        "window": 5,
-                        "min_count": 5,
-                        "negative": 5,
-                        "sample": 1e-4,
-                        "epochs": 5,
-                        "min_n": 3,
-                        "max_n": 6,
-                        "buckets": 500_000,  # 600 MB a language; 20,000 pieces have 100,000 n-grams
-                        "threads": 1,
-                    },
+                    # 600 MB a language; 20,000 pieces have 100,000 n-grams
+                    "skip_gram": dataclasses.asdict(SkipGram(buckets=500_000)),
                 },
             },
             "batches": {

@@ -24,7 +24,9 @@ Real text, line by line translations where two files belong together:
         --config.texts.fr.test_dictionary=en-fr.5000-6500.txt \\
         --config.texts.en.vectors=wiki.en.vec --config.texts.fr.vectors=wiki.fr.vec
 
-Every text is optional: what it is for is left out. Other models are compared by putting
+Every text is optional: what it is for is left out. Static vectors may be trained on `contexts`
+instead, by fastText's skip-gram (`--config.texts.LANGUAGE.vectors=contexts`, and the fields of
+`skip_gram`), as those of embedded languages are. Other models are compared by putting
 their folders in the place of the config's, as in
 `--config.models.fr=OTHER/models/rowfr_seed{seed}/fr`: models trained here, or a BERT, RoBERTa,
 XLM-R or XLM of `transformers` (an XLM with language embeddings needs the languages' names in its
@@ -35,6 +37,7 @@ back-translation: with `bilingual_en`, a model of the first language and its twi
 en–en′ of Figure 7.
 """
 
+import dataclasses
 import re
 
 from ml_collections import ConfigDict
@@ -42,6 +45,7 @@ from ml_collections import ConfigDict
 from xling_jax.corpora.embedded.config import are_embedded
 from xling_jax.corpora.sources import SYNTHETIC
 from xling_jax.runs import config_files
+from xling_jax.vocabulary.static_vectors import CONTEXTS, SkipGram
 
 
 def get_config(argument: str | None = None) -> ConfigDict:
@@ -87,7 +91,7 @@ def get_config(argument: str | None = None) -> ConfigDict:
             "contexts": given,
             "dictionary": given if name != first else "",
             "test_dictionary": given if name != first else "",
-            "vectors": "",
+            "vectors": CONTEXTS if given else "",
         }
     config = ConfigDict(
         {
@@ -102,10 +106,13 @@ def get_config(argument: str | None = None) -> ConfigDict:
             "texts": texts,
             "sentences": {"learned": 10_000, "tested": 1000, "contexts": 500_000},
             "words": {"most": 20_000},
+            "skip_gram": dataclasses.asdict(SkipGram()),
             "layers": (),
             "devices": {"cpu": 0},
         }
     )
+    if given:
+        config.skip_gram.update(sample=1e-3, buckets=20_000)  # each word is a large share of a text
     name = f"similarity-{options['pair']}-{options['row']}"
     config.workdir = re.sub(r"[^\w+.-]", "_", name)
     return config

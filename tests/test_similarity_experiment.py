@@ -1,5 +1,6 @@
 """Similarity experiments from a config to results: rows, texts, growing, bad input."""
 
+import dataclasses
 import json
 import re
 import shutil
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 from bilingual_run import config as train_config
 from bilingual_run import run as train
+from ml_collections import ConfigDict
 from small_run import ROOT, config_of, on_devices
 
 from xling_jax import records
@@ -18,6 +20,7 @@ from xling_jax.experiments.similarity.experiment import Experiment
 from xling_jax.experiments.similarity.texts import TextReader
 from xling_jax.models import stored
 from xling_jax.runs import encoders, results, texts
+from xling_jax.vocabulary.static_vectors import CONTEXTS, SkipGram
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +35,15 @@ def config(workdir, options="", **changes):
     made = config_of(
         ROOT / "configs" / "similarity.py",
         f"pair=en-far,run={workdir}{options}",
-        {"sentences.learned": 60, "sentences.tested": 40, "sentences.contexts": 100, **changes},
+        {
+            "sentences.learned": 60,
+            "sentences.tested": 40,
+            "sentences.contexts": 100,
+            "skip_gram.dimension": 8,
+            "skip_gram.buckets": 100,
+            "skip_gram.min_count": 2,
+            **changes,
+        },
     )
     return made
 
@@ -65,7 +76,9 @@ def test_every_row_has_every_measure_at_every_layer(finished):
         for layer in range(3):
             assert 0 <= found[f"context_{layer}_p1"] <= found[f"context_{layer}_p10"] <= 1
         assert found["words_covered"] <= found["words_words"] and found["words_first"] > 5
-        assert -1 <= found.get("pearson", 0) <= 1 and "static_p1" not in found
+        assert 0 <= found["static_p1"] <= found["static_p10"] <= 1
+        assert found["static_words"] == found["words_words"]
+        assert -1 <= found.get("pearson", 0) <= 1
 
 
 def test_a_random_encoder_has_the_pieces_of_the_trained_one(trained):
@@ -114,6 +127,20 @@ def test_files_serve_as_texts_and_vectors_are_compared_on_the_same_words(
     assert metrics["static_p1"] == 1 and metrics["words_first"] == number
     assert not any(name.startswith("context") for name in metrics)
     assert metrics["cka"] == pytest.approx(finished[2]["monolingual_far"]["cka"], rel=1e-5)
+
+
+def test_vectors_trained_on_contexts_know_what_stands_beside_a_word(trained):
+    en = stored.load(trained / "models/rowen_seed0/en")
+    a, b, *others = measures.single_pieces(en, None)
+    text = [" ".join([word, other] * 3) for word in (a, b) for other in others[:4]]
+    text += [" ".join([*others[4:8]] * 3)] * 20
+    settings = ConfigDict(dataclasses.asdict(SkipGram(16, sample=0.1, epochs=200, buckets=100)))
+    found = measures._static_vectors(CONTEXTS, [a, others[5], b, "unheardof"], text, settings)
+    assert found.keys() == {a, b, others[5]}
+    unit = {word: vector / np.linalg.norm(vector) for word, vector in found.items()}
+    assert unit[a] @ unit[b] > unit[a] @ unit[others[5]] + 0.1
+    with pytest.raises(ValueError, match="occurs 5 times in the contexts"):
+        measures._static_vectors(CONTEXTS, ["unheardof"], text, settings)
 
 
 def test_a_dictionary_in_the_wrong_direction_is_refused(trained, tmp_path):
@@ -205,6 +232,11 @@ def test_a_table_grows_and_finished_rows_are_kept(trained, finished, tmp_path):
         (",row=monolingual_far+far|en @far", {}, "models.far: .* is a model of far, and is to"),
         ("", {"texts.far.dictionary": ""}, "texts.far.dictionary and .*test_dictionary: give both"),
         ("", {"texts.en.contexts": ""}, "texts.en.contexts is empty, and texts.far.contexts is"),
+        (
+            "",
+            {"texts.en.contexts": "", "texts.far.contexts": ""},
+            r"texts.en.vectors=contexts: give texts.en.contexts",
+        ),
         (",row=en,far", {}, "unknown option 'far'"),
         (",row=en|far", {}, "not of the form"),
         ("", {"models.far": "nowhere"}, "models.far: nowhere/model.json: no such file"),

@@ -258,10 +258,11 @@ def by_all(work: Callable[[], None] | None) -> None:
 
 
 def by_first(report: Callable[[], str]) -> str:
-    """What a function returns in the first process; "" in the others, which wait for it."""
-    text = report() if is_first() else ""
-    wait("what the first process does alone")
-    return text
+    """What a function returns in the first process; "" in the others, which wait for it, or end
+    with its error."""
+    texts: list[str] = []
+    by_all((lambda: texts.append(report())) if is_first() else None)
+    return texts[0] if texts else ""
 
 
 @contextlib.contextmanager

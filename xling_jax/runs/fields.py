@@ -67,12 +67,14 @@ def check(config: ConfigDict) -> None:
                 f"{name}.hidden={section['hidden']} is not divisible by {name}.heads="
                 f"{section['heads']}: choose a multiple"
             )
-    skip_gram = values.get("vocabulary", {}).get("neighbours", {}).get("skip_gram", {})
-    if 0 < skip_gram.get("max_n", 0) < skip_gram.get("min_n", 0):
-        raise ValueError(
-            f"vocabulary.neighbours.skip_gram.max_n={skip_gram['max_n']}: give min_n="
-            f"{skip_gram['min_n']} or more, or 0 for no n-grams"
-        )
+    neighbours = values.get("vocabulary", {}).get("neighbours", {})
+    for above, section in (("vocabulary.neighbours.", neighbours), ("", values)):
+        skip_gram = section.get("skip_gram", {})
+        if 0 < skip_gram.get("max_n", 0) < skip_gram.get("min_n", 0):
+            raise ValueError(
+                f"{above}skip_gram.max_n={skip_gram['max_n']}: give min_n={skip_gram['min_n']} or "
+                "more, or 0 for no n-grams"
+            )
 
 
 def described(config: ConfigDict) -> Iterator[str]:

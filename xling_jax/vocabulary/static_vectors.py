@@ -11,6 +11,8 @@ import numpy as np
 from xling_jax import numerals
 from xling_jax.corpora import sources
 
+CONTEXTS = "contexts"  # in the place of a file: vectors are trained on the text with the words
+
 
 @dataclasses.dataclass(frozen=True)
 class Vectors:
@@ -35,6 +37,24 @@ class _Written:
             yield [self.names[word] for word in sentence.tolist()]
 
 
+@dataclasses.dataclass(frozen=True)
+class SkipGram:
+    """How vectors are trained: fastText's defaults but for fewer buckets, and the dimensions of its
+    published vectors."""
+
+    dimension: int = 300
+    learning_rate: float = 0.05
+    window: int = 5
+    min_count: int = 5
+    negative: int = 5
+    sample: float = 1e-4
+    epochs: int = 5
+    min_n: int = 3
+    max_n: int = 6
+    buckets: int = 200_000  # 240 MB a language
+    threads: int = 1
+
+
 # What gensim calls the settings of `train`, where it has other names.
 GENSIM = {
     "dimension": "vector_size",
@@ -56,7 +76,7 @@ def train(
     A vector is the mean of a word's own and those of its character n-grams. Holds the buckets and
     the words times the dimension floats, and no copy of the text.
 
-    settings: the fields `vocabulary.neighbours.skip_gram` of a config. sentences: the ids of each;
+    settings: the fields of `SkipGram`. sentences: the ids of each;
     read once for each epoch, and once before. names: the word of every id of the sentences, no two
     alike. seed: of the initial vectors and of all draws.
     ValueError: no word occurs `min_count` times.

@@ -21,6 +21,7 @@ from xling_jax.experiments.similarity.texts import LanguageTexts
 from xling_jax.models.text_model import TextModel
 from xling_jax.training.metrics import say
 from xling_jax.vocabulary import static_vectors
+from xling_jax.vocabulary.static_vectors import CONTEXTS
 
 CKA, SENTENCES, UNMAPPED = "cka", "sentences", "unmapped"
 STATIC = 200_000  # vectors of a file that are looked at (W&C §5.1.1)
@@ -66,36 +67,51 @@ def single_pieces(model: TextModel, known: Counts | None) -> dict[str, int]:
     return found
 
 
+def _static_vectors(
+    source: str, wanted: Sequence[str], written: Sequence[str], settings: ConfigDict
+) -> dict[str, np.ndarray]:
+    """The vectors of those words that have one: from a `.vec` file, or trained on the written text;
+    ValueError if there is none."""
+    if source != CONTEXTS:
+        found = static_vectors.read(source, {word: n for n, word in enumerate(wanted)}, STATIC)
+        return {wanted[n]: vector for n, vector in zip(found.words, found.vectors, strict=True)}
+    ids: dict[str, int] = {}
+    sentences = [
+        np.array([ids.setdefault(word, len(ids)) for word in text.lower().split()], np.int32)
+        for text in written
+    ]
+    names = list(ids)
+    say(f"training {settings.dimension}-dimensional vectors of words in {len(written):,} sentences")
+    found = static_vectors.train(settings.to_dict(), sentences, dict(enumerate(names)), seed=0)
+    vectors = {names[n]: vector for n, vector in zip(found.words, found.vectors, strict=True)}
+    if chosen := {word: vectors[word] for word in wanted if word in vectors}:
+        return chosen
+    raise ValueError(f"no word that is one piece occurs {settings.min_count} times in the contexts")
+
+
 def _by_embeddings(
     models: Sequence[TextModel],
-    known: Sequence[Counts] | None,
+    pieces: Sequence[Mapping[str, int]],
+    static: Sequence[Mapping[str, np.ndarray]],
     train: Dictionary,
     test: Dictionary,
-    vectors: Sequence[str] | None,
 ) -> dict[str, float]:
-    """Translates words that are one piece, and occur, by the models' embeddings (W&C §5.1.1):
-    `words_p1`, …; `words_first` and `words_second`, how many words of each language there are.
+    """Translates words that are one piece by the models' embeddings (W&C §5.1.1): `words_p1`, …;
+    `words_first` and `words_second`, how many words of each language there are.
 
-    With `.vec` files of both languages only words count that have a vector, and `static_p1`, … is
-    what these give for the same words. For errors see `_translate`.
+    With static vectors only words count that have one, and `static_p1`, … is what these give for
+    the same words. For errors see `_translate`.
     """
-    found = [single_pieces(m, known[k] if known else None) for k, m in enumerate(models)]
-    words, static = [list(own) for own in found], None
-    if vectors is not None:
-        read = [
-            static_vectors.read(path, {word: n for n, word in enumerate(own)}, STATIC)
-            for path, own in zip(vectors, words, strict=True)
-        ]
-        words = [[own[n] for n in r.words] for own, r in zip(words, read, strict=True)]
-        static = [r.vectors for r in read]
+    words = [list(own) for own in static or pieces]
     rows = [
         np.asarray(model.params["embeddings"]["tokens"])[[own[word] for word in some]]
-        for model, own, some in zip(models, found, words, strict=True)
+        for model, own, some in zip(models, pieces, words, strict=True)
     ]
     metrics = _translate("words", words, rows, train, test)
     metrics |= {"words_first": float(len(words[0])), "words_second": float(len(words[1]))}
-    if static is not None:
-        metrics |= _translate("static", words, static, train, test)
+    if static:
+        vectors = [np.stack([*own.values()]) for own in static]
+        metrics |= _translate("static", words, vectors, train, test)
     return metrics
 
 
@@ -140,18 +156,26 @@ def _words(
     assert texts.train is not None and texts.test is not None
     write, translate = ((lambda text, m=model: m.write(text).lower()) for model in models)
     train, test = (each.map(write, translate) for each in (texts.train, texts.test))
-    written, known = None, None
+    written, known = list[list[str]](), None
     if texts.contexts:
         sides = zip(models, texts.contexts, strict=True)
         written = [list(map(model.write, side)) for model, side in sides]
         known = [Counts(x for text in side for x in text.lower().split()) for side in written]
         say(f"words in {len(written[0]):,} and {len(written[1]):,} sentences")
-    metrics: dict[str, float] = {}
+    pieces = [single_pieces(m, known[k] if known else None) for k, m in enumerate(models)]
+    static, metrics = list[dict[str, np.ndarray]](), dict[str, float]()
     try:
-        metrics |= _by_embeddings(models, known, train, test, texts.vectors)
+        static = [
+            _static_vectors(source, list(own), written[side] if written else [], config.skip_gram)
+            for side, (source, own) in enumerate(zip(texts.vectors or (), pieces, strict=False))
+        ]
+    except ValueError as error:
+        say(f"static vectors left out: {error}")
+    try:
+        metrics |= _by_embeddings(models, pieces, static, train, test)
     except ValueError as error:
         say(f"word translation by embeddings left out: {error}")
-    if written and known:
+    if known:
         try:
             metrics |= _in_context(encoders, written, known, config.words.most, train, test)
         except ValueError as error:

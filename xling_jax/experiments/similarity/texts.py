@@ -12,6 +12,7 @@ from xling_jax.corpora.sources import SYNTHETIC
 from xling_jax.corpora.text import stream
 from xling_jax.runs import texts
 from xling_jax.runs.texts import Manifest
+from xling_jax.vocabulary.static_vectors import CONTEXTS
 
 PARALLEL = ("learned", "tested")
 Sentences = list[tuple[str, str]]
@@ -23,7 +24,7 @@ class LanguageTexts:
 
     learned, tested: sentences of the first language with their translations into this one.
     contexts: of both languages, sentences that words are met in. train, test: dictionaries from
-    the first language to this one. vectors: of both, `.vec` files.
+    the first language to this one. vectors: of both, `.vec` files or CONTEXTS.
     """
 
     learned: Sentences | None
@@ -56,6 +57,12 @@ class TextReader:
                     f"texts.{lacking[0]}.{purpose} is empty, and texts.{have[0]}.{purpose} is not: "
                     "give it for every language or for none"
                 )
+        for name in self.languages:
+            if given.given(name, "vectors") == CONTEXTS and not given.given(name, "contexts"):
+                raise ValueError(
+                    f"texts.{name}.vectors={CONTEXTS}: give texts.{name}.contexts, the text that "
+                    "vectors are trained on, or a .vec file"
+                )
         every = {given.given(*each) for each in self._wanted()}
         if not any(every):
             raise ValueError(
@@ -81,6 +88,8 @@ class TextReader:
             digest = self._given.embedded.fingerprint
             found.append({"source": "run", "language": "", "field": "run", "sha256": digest})
         for language, purpose in self._wanted():
+            if purpose == "vectors" and self._given.given(language, purpose) == CONTEXTS:
+                continue
             found += self._given.manifest(language, [purpose], has_rules=False)
         return found
 
