@@ -19,10 +19,9 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-from turns import peak_memory
+from turns import ONE_BLAS_THREAD, peak_memory
 
 NEIGHBOURS = 10
-ONE_BLAS_THREAD = {"OPENBLAS_NUM_THREADS": "1"}  # as xling_jax.main sets it
 SECONDS = 1.0  # for which a contestant is called at least
 ROWS = 1000  # of a block of the numpy formula, whose matrix would not fit otherwise
 
@@ -156,7 +155,7 @@ def measure(name: str, n: int, d: int) -> None:
 def turn(name: str, n: int, d: int) -> dict[str, float]:
     """One measurement in a process of its own."""
     command = [sys.executable, __file__, "--only", name, str(n), str(d)]
-    environment = os.environ | (ONE_BLAS_THREAD if name.endswith("_ours") else {})
+    environment = (ONE_BLAS_THREAD if name.endswith("_ours") else {}) | os.environ
     done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
     return json.loads(done.stdout.splitlines()[-1])
 

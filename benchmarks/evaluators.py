@@ -17,7 +17,7 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
-from turns import keep_memory
+from turns import suit_libraries
 
 from xling_jax import devices
 from xling_jax.evaluators import registry
@@ -51,7 +51,7 @@ def main() -> None:
     parser.add_argument("--pair", default="en-near")
     parser.add_argument("--repeats", type=int, default=5)
     arguments = parser.parse_args()
-    keep_memory()
+    suit_libraries()
     devices.set_cpu_devices(0)
     config = config_files.load_config(str(CONFIG), f"row=default,pair={arguments.pair}")
     (row,) = experiment.rows(config)

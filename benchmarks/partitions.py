@@ -13,7 +13,7 @@ import time
 import jax
 import jax.numpy as jnp
 import numpy as np
-from turns import keep_memory
+from turns import suit_libraries
 
 from xling_jax import devices
 from xling_jax.batches.streams import StreamLayout, StreamSampler
@@ -105,7 +105,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=10, help="of a turn")
     parser.add_argument("--repeats", type=int, default=9)
     arguments = parser.parse_args()
-    keep_memory()
+    suit_libraries()
     devices.set_cpu_devices(0)
     contestants = {name: Contestant(arguments, paths) for name, paths in PARTITIONS.items()}
     times: dict[str, list[float]] = {name: [] for name in contestants}

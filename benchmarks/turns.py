@@ -18,14 +18,17 @@ from typing import Any
 
 TUNABLES = "GLIBC_TUNABLES"
 TOTAL = 10_000_000  # steps of every contestant's schedule, more than any turns take
-LARGE_PAGES = {TUNABLES: "glibc.malloc.hugetlb=1"}  # as xling_jax.main sets it
+# As xling_jax.main sets them; the second matters where matrices are factorised.
+LARGE_PAGES = {TUNABLES: "glibc.malloc.hugetlb=1"}
+ONE_BLAS_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
 HERE = Path(__file__).parent
 
 
-def keep_memory() -> None:
-    """Starts this program again with large pages, as `xling_jax.main` does."""
+def suit_libraries() -> None:
+    """Starts this program again with what `xling_jax.main` sets for libraries."""
     if TUNABLES not in os.environ:
-        os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | LARGE_PAGES)
+        environment = LARGE_PAGES | ONE_BLAS_THREAD | os.environ
+        os.execve(sys.executable, [sys.executable, *sys.argv], environment)
 
 
 def peak_memory() -> float:

@@ -26,7 +26,8 @@ Real text, line by line translations where two files belong together:
 
 Every text is optional: what it is for is left out. Static vectors may be trained on `contexts`
 instead, by fastText's skip-gram (`--config.texts.LANGUAGE.vectors=contexts`, and the fields of
-`skip_gram`), as those of embedded languages are. Other models are compared by putting
+`skip_gram`), as those of embedded languages are; where they are given, words that occur less than
+min_count times are not translated by embeddings either. Other models are compared by putting
 their folders in the place of the config's, as in
 `--config.models.fr=OTHER/models/rowfr_seed{seed}/fr`: models trained here, or a BERT, RoBERTa,
 XLM-R or XLM of `transformers` (an XLM with language embeddings needs the languages' names in its
@@ -112,7 +113,8 @@ def get_config(argument: str | None = None) -> ConfigDict:
         }
     )
     if given:
-        config.skip_gram.update(sample=1e-3, buckets=20_000)  # each word is a large share of a text
+        # Each of few words is a large share of a text, and they have few n-grams.
+        config.skip_gram.update(sample=1e-3, buckets=20_000)
     name = f"similarity-{options['pair']}-{options['row']}"
     config.workdir = re.sub(r"[^\w+.-]", "_", name)
     return config

@@ -27,9 +27,19 @@ def finished(tmp_path_factory):
     workdir = tmp_path_factory.mktemp("runs") / "whole"
     with pytest.MonkeyPatch.context() as patched:
         patched.delenv(devices.TUNABLES)
+        patched.delenv(devices.BLAS_THREADS)
         done = run(workdir)
     assert done.returncode == 0, done.stderr
     return workdir, done
+
+
+def test_openblas_has_one_thread_unless_another_number_is_asked_for(monkeypatch):
+    for asked, given in ((None, "1"), ("4", "4")):
+        monkeypatch.delenv(devices.BLAS_THREADS, raising=False)
+        if asked:
+            monkeypatch.setenv(devices.BLAS_THREADS, asked)
+        devices.suit_libraries([])  # the tunables are set: this process goes on
+        assert os.environ[devices.BLAS_THREADS] == given
 
 
 def test_it_writes_what_it_promises(finished):

@@ -77,7 +77,7 @@ def test_every_row_has_every_measure_at_every_layer(finished):
             assert 0 <= found[f"context_{layer}_p1"] <= found[f"context_{layer}_p10"] <= 1
         assert found["words_covered"] <= found["words_words"] and found["words_first"] > 5
         assert 0 <= found["static_p1"] <= found["static_p10"] <= 1
-        assert found["static_words"] == found["words_words"]
+        assert found["static_covered"] == found["words_covered"] <= found["words_words"]
         assert -1 <= found.get("pearson", 0) <= 1
 
 
@@ -126,21 +126,28 @@ def test_files_serve_as_texts_and_vectors_are_compared_on_the_same_words(
     metrics = found["monolingual_far"]
     assert metrics["static_p1"] == 1 and metrics["words_first"] == number
     assert not any(name.startswith("context") for name in metrics)
+    with (tmp_path / "far.vec").open("a") as file:
+        file.write("a line too many\n")
+    with pytest.raises(ValueError, match=r"texts\.far\.vectors: .*far\.vec"):
+        run(trained, tmp_path / "broken", ",row=monolingual_far", **fields)
     assert metrics["cka"] == pytest.approx(finished[2]["monolingual_far"]["cka"], rel=1e-5)
 
 
-def test_vectors_trained_on_contexts_know_what_stands_beside_a_word(trained):
-    en = stored.load(trained / "models/rowen_seed0/en")
-    a, b, *others = measures.single_pieces(en, None)
+def test_vectors_trained_on_contexts_know_what_stands_beside_a_word():
+    words = [f"word{n}" for n in range(10)]
+    a, b, *others = words
     text = [" ".join([word, other] * 3) for word in (a, b) for other in others[:4]]
     text += [" ".join([*others[4:8]] * 3)] * 20
     settings = ConfigDict(dataclasses.asdict(SkipGram(16, sample=0.1, epochs=200, buckets=100)))
-    found = measures._static_vectors(CONTEXTS, [a, others[5], b, "unheardof"], text, settings)
+    given = SimpleNamespace(vectors={"en": CONTEXTS}, trained={})
+    found = measures._static_vectors("en", [a, others[5], b, "unheard"], text, given, settings)
     assert found.keys() == {a, b, others[5]}
     unit = {word: vector / np.linalg.norm(vector) for word, vector in found.items()}
     assert unit[a] @ unit[b] > unit[a] @ unit[others[5]] + 0.1
-    with pytest.raises(ValueError, match="occurs 5 times in the contexts"):
-        measures._static_vectors(CONTEXTS, ["unheardof"], text, settings)
+    again = measures._static_vectors("en", [a], text, given, settings)
+    assert len(given.trained) == 1 and again[a] is found[a]
+    with pytest.raises(ValueError, match=r"texts\.en\.contexts: no word .* occurs 5 times: give"):
+        measures._static_vectors("en", ["unheard"], text, given, settings)
 
 
 def test_a_dictionary_in_the_wrong_direction_is_refused(trained, tmp_path):

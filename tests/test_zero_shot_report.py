@@ -56,12 +56,17 @@ def test_the_tables_have_our_numbers_and_the_papers_in_percent(ended: Path) -> N
     ]  # fmt: skip
     ours, paper = found["sep_l1_3", "ours"], found["sep_l1_3", "W&C 2020"]
     # The second seed is a point better, so the mean is half a point above the paper's.
-    assert (ours["fr"], ours["fr_sd"], ours["ru"], ours["zh"]) == ("74.5", "0.5", "53.8", "")
+    assert (ours["target fr"], ours["target fr_sd"], ours["target ru"], ours["target zh"]) == (
+        "74.5",
+        "0.5",
+        "53.8",
+        "",
+    )
     assert (ours["mean"], ours["mean_sd"], ours["seeds"]) == ("64.15", "0.5", "2")
     assert float(ours["delta"]) == pytest.approx((74.0 + 53.3 - 79.8 - 60.9) / 2)
     assert (ours["source en (en-fr)"], paper["source en (en-fr)"]) == ("85.5", "")
-    assert (paper["fr"], paper["zh"], paper["delta"]) == ("74", "60.8", "-5.3")
-    assert found["mine", "alone;first[4];map"]["fr"] == "50.5"
+    assert (paper["target fr"], paper["target zh"], paper["delta"]) == ("74", "60.8", "-5.3")
+    assert found["mine", "alone;first[4];map"]["target fr"] == "50.5"
     assert found["majority", "baseline"]["mean"] == "0"
     summary = table_of(ended, "table1")
     assert summary["default", "ours"]["average"] == "0"
@@ -75,7 +80,10 @@ def test_a_task_that_the_paper_does_not_have_is_shown_without_its_lines(tmp_path
     assert "POS: accuracy, the share of words with the right universal part of speech." in text
     found = table_of(workdir, "table1_pos")
     assert [what for _, what in found] == ["ours", "ours", "baseline", "baseline"]
-    assert found["default", "ours"]["fr"] == "50" and found["majority", "baseline"]["fr"] == "20"
+    assert (
+        found["default", "ours"]["target fr"] == "50"
+        and found["majority", "baseline"]["target fr"] == "20"
+    )
     paper = table_of(workdir, "table1")["sep_emb", "W&C 2020"]
     assert (paper["ner_delta"], paper["pos_delta"], paper["average"]) == ("-4.1", "", "")
     figures = {path.stem for path in (workdir / "report" / "figures").glob("*.svg")}
@@ -112,9 +120,12 @@ def test_settings_that_diverged_are_in_no_mean(tmp_path: Path) -> None:
     )  # fmt: skip
     transfer.write(workdir)
     found = table_of(workdir, "table1_ner")
-    assert found["default", "ours"]["fr"] == "79.8"
+    assert found["default", "ours"]["target fr"] == "79.8"
     assert found["default", "ours"]["seeds"] == "1 (1 diverged)"
-    assert found["sep_emb", "ours"]["fr"] == "" and found["sep_emb", "ours"]["diverged"] == "0@40"
+    assert (
+        found["sep_emb", "ours"]["target fr"] == ""
+        and found["sep_emb", "ours"]["diverged"] == "0@40"
+    )
     text = (workdir / "report" / "report.html").read_text()
     assert f"diverged at step {STEPS}" in text
     assert "in no mean: en-fr/default/ner (1 of 2 settings; seed 0) and en-fr/sep_emb" in text
@@ -128,11 +139,22 @@ def test_a_delta_is_over_languages_that_both_rows_have(tmp_path: Path) -> None:
     assert delta and delta.mean == pytest.approx((72.7 + 63.6 - 73.6 - 68.7) / 2)
 
 
+def test_languages_may_be_called_as_columns(tmp_path: Path) -> None:
+    changes = {("default", "ner"): 40.0}
+    workdir = fake_run(tmp_path, ["default"], ["ner"], ["en-mean-seeds"], scores=changed(changes))
+    transfer.write(workdir)
+    line = table_of(workdir, "table1_ner")["default", "ours"]
+    assert (line["target mean"], line["target seeds"], line["seeds"]) == ("40", "40", "1")
+
+
 def test_a_language_of_two_pairs_is_told_apart(tmp_path: Path) -> None:
     workdir = fake_run(tmp_path, ["default"], ["ner"], ["en-fr", "en-fr-ru"])
     transfer.write(workdir)
     line = table_of(workdir, "table1_ner")["default", "ours"]
-    assert line["fr (en-fr)"] == line["fr (en-fr-ru)"] == "79.8" and line["ru"] == "60.9"
+    assert (
+        line["target fr (en-fr)"] == line["target fr (en-fr-ru)"] == "79.8"
+        and line["target ru"] == "60.9"
+    )
     board = board_of(workdir)
     assert [len(part) for part in transfer.blocks(board)] == [3]
 

@@ -58,8 +58,9 @@ def compiler_options(mesh: Mesh) -> dict[str, Any] | None:
 def suit_libraries(arguments: Sequence[str]) -> None:
     """Sets what libraries read from the environment, where nothing is set.
 
-    OpenBLAS, by which XLA factorises matrices on CPUs, is given one thread: its others would spin
-    for a while after every call, on the cores that XLA computes on. And on Linux this program
+    OpenBLAS, which XLA factorises matrices by on CPUs where scipy comes with it, is given one
+    thread: its others would spin for a while after every call, on the cores that XLA computes on.
+    And on Linux this program
     starts again with an allocator that keeps large blocks and huge pages: XLA frees and takes
     hundreds of MiB a call on CPUs, which costs page faults, and glibc reads its tunables only when
     a process starts.

@@ -155,7 +155,8 @@ def _job(tuned: Board, row: str) -> Job | None:
 
 
 def _accuracy(language: str) -> str:
-    """The column of files that has a language's accuracy, whatever the language is called."""
+    """The column of files that has a language's accuracy; the language may be called as another
+    column."""
     return f"accuracy_{language}"
 
 

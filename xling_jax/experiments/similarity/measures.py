@@ -5,6 +5,7 @@ capitalised piece where there is no other, stands for the lower-case one.
 """
 
 import collections
+import hashlib
 import math
 from collections.abc import Mapping, Sequence
 
@@ -12,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from ml_collections import ConfigDict
 
+from xling_jax import errors
 from xling_jax.corpora.dictionaries import Dictionary
 from xling_jax.evaluators import text_encoder
 from xling_jax.evaluators.dictionary_induction import Pairs, induce
@@ -68,25 +70,38 @@ def single_pieces(model: TextModel, known: Counts | None) -> dict[str, int]:
 
 
 def _static_vectors(
-    source: str, wanted: Sequence[str], written: Sequence[str], settings: ConfigDict
+    language: str,
+    wanted: Sequence[str],
+    written: Sequence[str],
+    texts: LanguageTexts,
+    settings: ConfigDict,
 ) -> dict[str, np.ndarray]:
-    """The vectors of those words that have one: from a `.vec` file, or trained on the written text;
-    ValueError if there is none."""
-    if source != CONTEXTS:
-        found = static_vectors.read(source, {word: n for n, word in enumerate(wanted)}, STATIC)
+    """The vectors of those words that have one: from a `.vec` file, or trained on the written text,
+    the same for all models that write it so. ValueError, naming the field, if there is none."""
+    if (source := texts.vectors[language]) != CONTEXTS:
+        with errors.in_field(f"texts.{language}.vectors"):
+            found = static_vectors.read(source, {word: n for n, word in enumerate(wanted)}, STATIC)
         return {wanted[n]: vector for n, vector in zip(found.words, found.vectors, strict=True)}
-    ids: dict[str, int] = {}
-    sentences = [
-        np.array([ids.setdefault(word, len(ids)) for word in text.lower().split()], np.int32)
-        for text in written
-    ]
-    names = list(ids)
-    say(f"training {settings.dimension}-dimensional vectors of words in {len(written):,} sentences")
-    found = static_vectors.train(settings.to_dict(), sentences, dict(enumerate(names)), seed=0)
-    vectors = {names[n]: vector for n, vector in zip(found.words, found.vectors, strict=True)}
-    if chosen := {word: vectors[word] for word in wanted if word in vectors}:
+    text = hashlib.sha256("\n".join(written).encode()).hexdigest()
+    if text not in texts.trained:
+        size = f"{settings.dimension}-dimensional vectors of words in {len(written):,} sentences"
+        say(f"{language}: training {size}")
+        ids: dict[str, int] = {}
+        sentences = [
+            np.array([ids.setdefault(word, len(ids)) for word in line.lower().split()], np.int32)
+            for line in written
+        ]
+        names = list(ids)
+        with errors.in_field(f"texts.{language}.contexts"):
+            made = static_vectors.train(settings.to_dict(), sentences, dict(enumerate(names)), 0)
+        by_word = {names[n]: vector for n, vector in zip(made.words, made.vectors, strict=True)}
+        texts.trained[text] = by_word
+    if chosen := {word: x for word in wanted if (x := texts.trained[text].get(word)) is not None}:
         return chosen
-    raise ValueError(f"no word that is one piece occurs {settings.min_count} times in the contexts")
+    raise ValueError(
+        f"texts.{language}.contexts: no word that is one piece occurs {settings.min_count} times: "
+        f"give more text, lower skip_gram.min_count, or leave texts.{language}.vectors empty"
+    )
 
 
 def _by_embeddings(
@@ -151,7 +166,8 @@ def _words(
 ) -> dict[str, float]:
     """Word translation by embeddings, static vectors and states in context.
 
-    A measure for which no word of a dictionary is covered is left out.
+    A measure for which no word of a dictionary is covered is left out. ValueError: a language has
+    no static vectors, or a file of them cannot be read.
     """
     assert texts.train is not None and texts.test is not None
     write, translate = ((lambda text, m=model: m.write(text).lower()) for model in models)
@@ -163,14 +179,11 @@ def _words(
         known = [Counts(x for text in side for x in text.lower().split()) for side in written]
         say(f"words in {len(written[0]):,} and {len(written[1]):,} sentences")
     pieces = [single_pieces(m, known[k] if known else None) for k, m in enumerate(models)]
-    static, metrics = list[dict[str, np.ndarray]](), dict[str, float]()
-    try:
-        static = [
-            _static_vectors(source, list(own), written[side] if written else [], config.skip_gram)
-            for side, (source, own) in enumerate(zip(texts.vectors or (), pieces, strict=False))
-        ]
-    except ValueError as error:
-        say(f"static vectors left out: {error}")
+    static = [
+        _static_vectors(language, list(own), text, texts, config.skip_gram)
+        for language, own, text in zip(texts.vectors, pieces, written or ([], []), strict=False)
+    ]
+    metrics: dict[str, float] = {}
     try:
         metrics |= _by_embeddings(models, pieces, static, train, test)
     except ValueError as error:

@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import itertools
 
+import numpy as np
 from ml_collections import ConfigDict
 
 from xling_jax import errors
@@ -24,7 +25,8 @@ class LanguageTexts:
 
     learned, tested: sentences of the first language with their translations into this one.
     contexts: of both languages, sentences that words are met in. train, test: dictionaries from
-    the first language to this one. vectors: of both, `.vec` files or CONTEXTS.
+    the first language to this one. vectors: of both by their names, `.vec` files or CONTEXTS.
+    trained: vectors by the hash of the text that they are trained on, which comparisons share.
     """
 
     learned: Sentences | None
@@ -32,7 +34,8 @@ class LanguageTexts:
     contexts: tuple[list[str], ...] | None
     train: Dictionary | None
     test: Dictionary | None
-    vectors: tuple[str, ...] | None
+    vectors: dict[str, str]
+    trained: dict[str, dict[str, np.ndarray]]
 
 
 class TextReader:
@@ -41,6 +44,7 @@ class TextReader:
     def __init__(self, config: ConfigDict):
         """Raises ValueError for half of what belongs together, or embedded languages without the
         run they are of."""
+        self._trained: dict[str, dict[str, np.ndarray]] = {}
         self._numbers, self.languages = config.sentences, tuple(config.languages)
         self._given = given = texts.Texts(config.texts, "texts", self.languages)
         given.require_both_sides(*PARALLEL)
@@ -61,7 +65,7 @@ class TextReader:
             if given.given(name, "vectors") == CONTEXTS and not given.given(name, "contexts"):
                 raise ValueError(
                     f"texts.{name}.vectors={CONTEXTS}: give texts.{name}.contexts, the text that "
-                    "vectors are trained on, or a .vec file"
+                    "vectors are trained on, or a .vec file, or leave the vectors empty too"
                 )
         every = {given.given(*each) for each in self._wanted()}
         if not any(every):
@@ -103,7 +107,7 @@ class TextReader:
         given, is_first = self._given, language == self.languages[0]
         both = () if is_first else (self.languages[0], language)
         contexts = tuple(map(self._contexts, both))
-        vectors = tuple(given.given(name, "vectors") for name in both)
+        vectors = {name: file for name in both if (file := given.given(name, "vectors"))}
         known = {
             purpose: None if is_first else given.dictionary(language, purpose)
             for purpose in ("dictionary", "test_dictionary")
@@ -118,7 +122,8 @@ class TextReader:
             contexts=contexts if any(contexts) else None,
             train=known["dictionary"],
             test=known["test_dictionary"],
-            vectors=vectors if any(vectors) else None,
+            vectors=vectors,
+            trained=self._trained,
         )
 
     def _parallel(self, language: str, purpose: str) -> Sentences | None:

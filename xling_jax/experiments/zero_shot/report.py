@@ -64,7 +64,9 @@ def _of_task(board: Board, task: str, said: Sequence[str]) -> Table:
         own = board.scores(row, task, names)
         cells = {names[place]: value for place, value in own.items()}
         lines.append(_line(row, board.of(row, task), cells | _means(board, row, task)))
-        if paper := scores.printed(row, task):
+        if printed := scores.printed(row, task):
+            of_places = {_target(name): printed[name] for name in scores.LANGUAGES}
+            paper = of_places | {name: printed[name] for name in (MEAN, DELTA)}
             lines.append(table.Line(row, scores.SOURCE, paper, scores.SOURCE, seeds=ABSENT))
     for which in scores.BASELINES:
         if known := board.baselines(task, which):
@@ -78,14 +80,21 @@ def _of_task(board: Board, task: str, said: Sequence[str]) -> Table:
     return Table(f"{SUMMARY}_{task}", TASKS[task].title, caption, columns, lines, said)
 
 
+def _target(label: str) -> str:
+    """The column of files that has a target language's scores; the language may be called `mean`,
+    or as another column."""
+    return f"target {label}"
+
+
 def _columns(board: Board, task: str) -> tuple[list[Column], dict[Place, str]]:
     """The columns of a task's table, and the name of every place's."""
     targets, sources = board.targets, board.sources
-    names = {place: label(place, targets) for place in targets}
+    labels = {place: label(place, targets) for place in targets}
+    names = {place: _target(short) for place, short in labels.items()}
     paper = scores.LANGUAGES if any(scores.printed(row, task) for row in board.rows) else ()
     group = "target languages"
-    columns = [Column(name, name, percent, group)
-               for name in dict.fromkeys([*names.values(), *paper])]  # fmt: skip
+    columns = [Column(short, _target(short), percent, group)
+               for short in dict.fromkeys([*labels.values(), *paper])]  # fmt: skip
     columns += [
         Column("mean", MEAN, percent, group),
         Column("Δ", DELTA, difference, group, DELTA),
