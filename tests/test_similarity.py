@@ -197,7 +197,7 @@ def test_sentences_longer_than_the_model_are_counted():
 def test_a_cut_sentence_is_counted_once_however_often_it_is_encoded(capsys):
     long = "ab " * 100
     texts = LanguageTexts(
-        [(long, "ab"), ("ab", "a")], None, ([long, "cat"], [long]), None, None, None
+        [(long, "ab"), ("ab", "a")], None, ([long, "cat"], [long]), None, None, {}, {}
     )
     measures.compare([model(), model(1)], texts, True, ml_collections.ConfigDict({"layers": ()}))
     told = [line for line in capsys.readouterr().err.splitlines() if "cut to" in line]
