@@ -4,9 +4,10 @@
 #   launch/jobset.sh NAME --image IMAGE --pods N --volume CLAIM (--tpu TYPE:TOPOLOGY | --gpu N) \
 #       -- --config=configs/bilingual.py:pair=en-fr [FLAGS OF THE RUN]
 #
-# The image has the project installed (pip install ./xling_jax). The volume, which many pods can
-# write (ReadWriteMany), is mounted at /runs; the workdir is /runs/NAME. When a pod is lost all
-# start again and go on from the last checkpoint.
+# The image has the project installed (pip install ./xling_jax), and starts in its checkout, where
+# configs/ lies. The volume, which many pods can write (ReadWriteMany), is mounted at /runs; the
+# workdir is /runs/NAME. When a pod is lost all start again and go on from the last checkpoint. To
+# go on with a JobSet that has ended, delete it first: kubectl delete jobset NAME.
 #
 # Options:
 #   --image IMAGE        of the containers
@@ -16,7 +17,7 @@
 #   --gpu N              GPUs of a machine
 #   --restarts N         times that it may start again (20)
 #   --namespace NAME     kubectl's own default otherwise
-#   --dry-run            print what would be applied
+#   --dry-run            print what would be created
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
@@ -125,6 +126,8 @@ EOF
 )
 iconv -f UTF-8 -t UTF-8 <<<"$manifest" >/dev/null 2>&1 || die "write all arguments in UTF-8"
 if ((dry_run)); then printf '%s\n' "$manifest"; fi
-run kubectl apply ${where[@]+"${where[@]}"} -f - <<<"$manifest"
-((dry_run)) || printf 'Follow it with: kubectl logs %s -f job/%s-machines-0\n' \
-  "${where[*]-}" "$name" >&2
+run kubectl create ${where[@]+"${where[@]}"} -f - <<<"$manifest"
+# The first pod, which alone prints.
+pod=jobset.sigs.k8s.io/jobset-name=$name,batch.kubernetes.io/job-completion-index=0
+((dry_run)) || printf 'Follow it with: kubectl logs %s -f --tail=-1 -l %s\n' \
+  "${where[*]-}" "$pod" >&2

@@ -4,9 +4,10 @@
 #   launch/local.sh [--dry-run] PROCESSES -- --config=configs/fake_english.py [FLAGS OF THE RUN]
 #
 # On CPUs give each process as many devices as it should have, such as --config.devices.cpu=1; on
-# GPUs each takes one of CUDA_VISIBLE_DEVICES, or of all. If one fails the others end within
-# a minute, and so does this script, with the status of the first that failed; the same command goes
-# on from the last checkpoint. Ctrl-C asks all to save and end.
+# GPUs each takes one of CUDA_VISIBLE_DEVICES, or of all (none with JAX_PLATFORMS=cpu). If one fails
+# the others end, within a minute if all had found each other, and so does this script, with the
+# status of one that failed by itself; the same command goes on from the last checkpoint. Ctrl-C
+# asks all to save and end.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
@@ -24,10 +25,15 @@ shift 2
 python=${PYTHON:-python}
 port=${PORT:-$((20000 + RANDOM % 20000))}
 gpus=()
-if command -v nvidia-smi >/dev/null; then
-  listed=${CUDA_VISIBLE_DEVICES:-$(nvidia-smi --query-gpu=index --format=csv,noheader | paste -sd,)}
-  IFS=, read -r -a gpus <<<"$listed"
-  ((${#gpus[@]} >= processes)) || die "$processes processes, and GPUs $listed: one each, please"
+if [[ ${JAX_PLATFORMS:-} != cpu ]] && command -v nvidia-smi >/dev/null; then
+  if [[ -n ${CUDA_VISIBLE_DEVICES+set} ]]; then
+    listed=$CUDA_VISIBLE_DEVICES
+  else
+    listed=$(nvidia-smi --query-gpu=index --format=csv,noheader 2>/dev/null) || listed=''
+  fi
+  IFS=, read -r -a gpus <<<"${listed//$'\n'/,}"
+  ((!${#gpus[@]} || ${#gpus[@]} >= processes)) ||
+    die "$processes processes, and GPUs ${gpus[*]}: one each, please"
 fi
 pids=()
 trap 'kill -TERM "${pids[@]}" 2>/dev/null || true' INT TERM
@@ -49,6 +55,7 @@ for pid in ${pids[@]+"${pids[@]}"}; do
     own=0
     wait "$pid" || own=$?
   done
-  if ((own && !status)); then status=$own; fi
+  # 143: asked to end; 75 and 134: another process was lost.
+  case $status in 0 | 75 | 134 | 143) if ((own)); then status=$own; fi ;; esac
 done
 exit "$status"

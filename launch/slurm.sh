@@ -5,7 +5,7 @@
 #
 # The workdir must lie on a file system that all nodes see. A job that is pre-empted, runs out of
 # time or loses a process is put back into the queue, up to 20 times, and goes on from its last
-# checkpoint.
+# checkpoint. One whose error is of another kind is not.
 #
 # Options:
 #   --nodes N           nodes (1)
@@ -16,7 +16,7 @@
 #                       --config must not give as well
 #   --at-once N         jobs of an array that run at the same time (all)
 #   --sbatch ARGUMENT   one more argument of sbatch, such as --partition=gpu; can be given again
-#   --setup COMMAND     a line, run on each node before, such as 'source ~/venv/bin/activate'
+#   --setup COMMAND     a line that is run before, such as 'source ~/venv/bin/activate'
 #   --dry-run           print the command and the script, submit nothing
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -85,16 +85,34 @@ if [[ -n \$value ]]; then
   config+=$(quoted "${sweep%%=*}")=\$value
   workdir+=-\${value//$plain/_}
 fi
+set +u # what is read by others may use variables that nobody set
 $setup
+set -u
+if [[ -n \${SLURM_CPUS_PER_TASK:-} ]]; then export SRUN_CPUS_PER_TASK=\$SLURM_CPUS_PER_TASK; fi
+# 143: asked to end, and saved; 75 and 134: another process was lost; 137: killed. A task that fails
+# otherwise leaves a file, since srun's status may be that of another one, which was ended for it.
+# Slurm signals what it started alone, which hands SIGTERM on.
+if [[ \$workdir == "~/"* ]]; then workdir=\$HOME/\${workdir:2}; fi
+failed=\$workdir.failed-\$SLURM_JOB_ID
+mkdir -p "\$(dirname "\$failed")"
+rm -f "\$failed"
+task='trap "kill -TERM \"\\\$run\"" TERM
+"\$@" & run=\$!
+while wait "\$run"; status=\$?; kill -0 "\$run" 2>/dev/null; do :; done
+case \$status in 0 | 75 | 134 | 137 | 143) ;; *) : >"\$0" ;; esac
+exit "\$status"'
 status=0
-srun --kill-on-bad-exit=1 python -m xling_jax.main "--config=\$config" "--workdir=\$workdir" \\
+srun --kill-on-bad-exit=1 bash -c "\$task" "\$failed" \\
+  python -m xling_jax.main "--config=\$config" "--workdir=\$workdir" \\
   --processes=auto $(quoted ${flags[@]+"${flags[@]}"}) || status=\$?
-# 143: asked to end, and saved; 75 and 134: another process was lost; 137: killed.
 case \$status in
   75 | 134 | 137 | 143)
-    if ((\${SLURM_RESTART_COUNT:-0} < 20)); then scontrol requeue "\$SLURM_JOB_ID"; fi
+    if [[ ! -e \$failed ]] && ((\${SLURM_RESTART_COUNT:-0} < 20)); then
+      scontrol requeue "\$SLURM_JOB_ID"
+    fi
     ;;
 esac
+rm -f "\$failed"
 exit "\$status"
 EOF
 )

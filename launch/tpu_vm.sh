@@ -106,7 +106,7 @@ case $action in
   logs) on 0 "tail -n 50 -F ~/$name.log" ;;
   fetch)
     [[ -n $to ]] || die "give --to, the folder that gets the results"
-    on 0 "tar czf $name.tar.gz --exclude=checkpoints -C ~/runs $name"
+    on 0 "tar czf $name.tar.gz --exclude=checkpoints -C ~/runs $name || [ \$? = 1 ]" # 1: a file grew
     run mkdir -p "$to"
     run "${tpu[@]}" scp "$name:$name.tar.gz" "$to/" "${where[@]}" --worker=0
     run tar xzf "$to/$name.tar.gz" -C "$to"

@@ -33,6 +33,7 @@ def launch(tmp_path):
         (folder / name).chmod(0o755)
     environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "RECORD": str(record)}
     environment |= {"POLL_SECONDS": "0"}
+    environment.pop("CUDA_VISIBLE_DEVICES", None)
 
     def run(script, *arguments, **more):
         done = subprocess.run(
@@ -123,10 +124,10 @@ def test_queued_machines_are_waited_for(launch):
 
 
 def test_slurm_gets_a_job_for_each_value_of_a_sweep(launch, tmp_path):
-    flags = ["--config=configs/fake_english.py:scale=paper", "--workdir=/shared/run"]
+    flags = ["--config=configs/fake_english.py:scale=paper", f"--workdir={tmp_path}/shared/run"]
     done, calls = launch(
         "slurm.sh", "--nodes", "2", "--gpus", "4", "--sweep", "row=0,inv-order[fake]",
-        "--at-once", "1", "--sbatch", "--partition=gpu", "--setup", "true ready", "--", *flags,
+        "--at-once", "1", "--sbatch", "--partition=gpu", "--setup", ": $UNSET", "--", *flags,
         RUN[1],
     )  # fmt: skip
     ((name, *arguments, script),) = calls
@@ -139,48 +140,82 @@ def test_slurm_gets_a_job_for_each_value_of_a_sweep(launch, tmp_path):
         "--requeue",
         "--signal=TERM@120",
     } <= set(arguments)
-    assert "true ready" in script
     for task, (value, folder) in enumerate(
         [("0", "run-0"), ("inv-order[fake]", "run-inv-order_fake_")]
     ):
-        ran = batch(tmp_path, script, status=0, SLURM_ARRAY_TASK_ID=str(task))
+        ran = batch(tmp_path, script, [0], SLURM_ARRAY_TASK_ID=str(task))
         assert ran == [
-            ["srun", "--kill-on-bad-exit=1", "python", "-m", "xling_jax.main",
+            ["python", "-m", "xling_jax.main",
              f"--config=configs/fake_english.py:scale=paper,row={value}",
-             f"--workdir=/shared/{folder}", "--processes=auto", RUN[1]]
+             f"--workdir={tmp_path}/shared/{folder}", "--processes=auto", RUN[1]]
         ]  # fmt: skip
 
 
-def batch(tmp_path, script, status, **environment):
-    """What a batch script calls where `srun` ends with a status."""
+SRUN = """#!/usr/bin/env bash
+[[ $1 == --kill-on-bad-exit=1 && ${SRUN_CPUS_PER_TASK:-} == "${SLURM_CPUS_PER_TASK:-}" ]] || exit 9
+shift
+worst=0
+for status in $STATUSES; do
+  STATUS=$status "$@" &
+  if ((status == 143)); then
+    while [[ ! -e $RECORD.begun ]]; do sleep 0.1; done
+    kill -TERM $! # as Slurm signals: what it started, and not what that has started
+  fi
+  wait $!
+  own=$?
+  ((own <= worst)) || worst=$own
+done
+exit "$worst"
+"""
+
+
+ENDED = """
+import signal, time
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+if os.environ["STATUS"] == "143":
+    open(os.environ["RECORD"] + ".begun", "w").close()
+    time.sleep(60)
+sys.exit(int(os.environ["STATUS"]))
+"""
+
+
+def batch(tmp_path, script, statuses, **environment):
+    """What a batch script calls where tasks, one after the other, end with some statuses (143 when
+    they are asked to), of which srun's is the highest."""
     folder = tmp_path / "node"
     folder.mkdir(exist_ok=True)
-    for name in ("srun", "scontrol"):
-        ends = status if name == "srun" else 0
-        (folder / name).write_text(STUB + f"sys.exit({ends})\n")
+    for name, text in (("srun", SRUN), ("python", STUB + ENDED), ("scontrol", STUB)):
+        (folder / name).write_text(text)
         (folder / name).chmod(0o755)
     record = tmp_path / "on_node"
-    record.unlink(missing_ok=True)
+    for path in (record, tmp_path / "on_node.begun"):
+        path.unlink(missing_ok=True)
     environment = {**os.environ, "RECORD": str(record), "SLURM_JOB_ID": "7", **environment,
+                   "STATUSES": " ".join(map(str, statuses)),
                    "PATH": f"{folder}:{os.environ['PATH']}"}  # fmt: skip
     job = tmp_path / "job.sh"
     job.write_text(script)
     done = subprocess.run(["bash", job], env=environment, capture_output=True, text=True,
                           stdin=subprocess.DEVNULL)  # fmt: skip
-    assert done.returncode == status, done.stderr
+    assert done.returncode == max(statuses), done.stderr
     return [json.loads(line)[:-1] for line in record.read_text().splitlines()]
 
 
 @pytest.mark.parametrize(
-    ("status", "again"), [(143, True), (75, True), (134, True), (137, True), (1, False)]
-)
-def test_a_slurm_job_that_was_asked_to_end_is_put_back(launch, tmp_path, status, again):
-    _, ((*_, script),) = launch("slurm.sh", "--", "--config=c.py", "--workdir=/shared/run")
-    calls = batch(tmp_path, script, status)
-    started = ["srun", "--kill-on-bad-exit=1", "python", "-m", "xling_jax.main", "--config=c.py",
-               "--workdir=/shared/run", "--processes=auto"]  # fmt: skip
-    assert calls == [started, *[["scontrol", "requeue", "7"]] * again]
-    assert batch(tmp_path, script, status, SLURM_RESTART_COUNT="20") == [started]
+    ("statuses", "again"),
+    [([143], True), ([75, 143], True), ([134], True), ([137], True), ([1], False),
+     ([1, 143], False), ([0], False), ([0, 143], True)],
+)  # fmt: skip
+def test_a_slurm_job_is_put_back_unless_a_task_failed(launch, tmp_path, statuses, again):
+    workdir = tmp_path / "shared" / "run"
+    _, ((*_, script),) = launch("slurm.sh", "--", "--config=c.py", f"--workdir={workdir}")
+    started = ["python", "-m", "xling_jax.main", "--config=c.py", f"--workdir={workdir}",
+               "--processes=auto"]  # fmt: skip
+    tasks = [started] * len(statuses)
+    calls = batch(tmp_path, script, statuses, SLURM_CPUS_PER_TASK="16")
+    assert calls == [*tasks, *[["scontrol", "requeue", "7"]] * again]
+    assert batch(tmp_path, script, statuses, SLURM_RESTART_COUNT="20") == tasks
+    assert not any(workdir.parent.iterdir())
 
 
 def test_kubernetes_gets_a_jobset(launch):
@@ -190,7 +225,7 @@ def test_kubernetes_gets_a_jobset(launch):
         "jobset.sh", *given, "--tpu", "tpu-v5-lite-podslice:4x4", "--namespace", "lab", "--", *RUN
     )
     ((name, *arguments, manifest),) = calls
-    assert [name, *arguments] == ["kubectl", "apply", "--namespace=lab", "-f", "-"]
+    assert [name, *arguments] == ["kubectl", "create", "--namespace=lab", "-f", "-"]
     made = yaml.safe_load(manifest)
     job = made["spec"]["replicatedJobs"][0]["template"]["spec"]
     assert (made["kind"], job["completions"], job["completionMode"]) == ("JobSet", 4, "Indexed")
@@ -323,27 +358,50 @@ signal.signal(signal.SIGTERM, asked)
 print(sys.argv[1:], flush=True)
 if "wait" in sys.argv:
     time.sleep(60)
-sys.exit(3 * int(index))
+sys.exit(int(os.environ["ENDS"].split(",")[int(index)]))
 """
 
 
 @pytest.fixture
 def python(tmp_path):
-    """A command that ends with 3 times its number, or with 143 if it is asked to."""
+    """A command that ends as `ENDS` has it for each process, or with 143 if it is asked to."""
     path = tmp_path / "python"
     path.write_text(f"#!{sys.executable}{STUB_RUN}")
     path.chmod(0o755)
     return str(path)
 
 
-def test_processes_on_one_host_end_with_the_first_bad_status(launch, python):
-    done, _ = launch("local.sh", "2", "--", "--config=c.py", PYTHON=python, PORT="4321")
-    assert done.returncode == 3
+@pytest.mark.parametrize(
+    ("ends", "status"), [("0,3", 3), ("143,3", 3), ("75,134", 134), ("2,3", 2), ("0,0", 0)]
+)
+def test_processes_on_one_host_end_as_one_that_failed_by_itself(launch, python, ends, status):
+    given = {"PYTHON": python, "PORT": "4321", "ENDS": ends}
+    done, _ = launch("local.sh", "2", "--", "--config=c.py", **given)
+    assert done.returncode == status
     for index in (0, 1):
         assert (
             f"['-m', 'xling_jax.main', '--config=c.py', '--coordinator=localhost:4321', "
             f"'--processes=2', '--process={index}']" in done.stdout
         )
+
+
+@pytest.mark.parametrize(
+    ("gpus", "environment", "number"),
+    [("0\n1", {}, 2), ("0", {"JAX_PLATFORMS": "cpu"}, 0), ("0\n1", {"CUDA_VISIBLE_DEVICES": ""}, 0),
+     ("0", {"CUDA_VISIBLE_DEVICES": "4,5,6"}, 2), ("", {}, 0)],
+)  # fmt: skip
+def test_processes_on_one_host_have_a_gpu_each(launch, tmp_path, gpus, environment, number):
+    """Without a driver nvidia-smi prints its error where the list should be, and fails."""
+    answer = f"echo '{gpus}'" if gpus else "echo 'NVIDIA-SMI has failed'; exit 9"
+    (tmp_path / "bin" / "nvidia-smi").write_text(f"#!/bin/sh\n{answer}\n")
+    (tmp_path / "bin" / "nvidia-smi").chmod(0o755)
+    given = {"JAX_PLATFORMS": "", **environment}
+    done, _ = launch("local.sh", "--dry-run", "2", "--", "--config=c.py", **given)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("env CUDA_VISIBLE_DEVICES=") == number
+    if number:
+        done, _ = launch("local.sh", "--dry-run", "9", "--", "--config=c.py", **given)
+        assert done.returncode == 2 and "9 processes, and GPUs " in done.stderr
 
 
 def heeded():

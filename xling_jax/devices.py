@@ -3,7 +3,9 @@
 import contextlib
 import math
 import os
+import platform
 import sys
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -94,10 +96,14 @@ def memory_limit() -> int | None:
     """Bytes that a program may use on each device; None where nobody knows.
 
     An accelerator says what its allocator may take; CPU devices share the machine's memory, or
-    the part of it that a container is given. Of several processes the least counts, and all must
-    ask.
+    the part of it that a container is given, with those of other processes on the same host. Of
+    several processes the least counts, and all must ask.
     """
-    least = min(processes.of_all(_own_memory_limit()))
+    hosts = processes.of_all(zlib.crc32(platform.node().encode()) % 2**20)
+    limits = processes.of_all(_own_memory_limit())
+    if jax.default_backend() == "cpu":
+        limits = [each / hosts.count(host) for each, host in zip(limits, hosts, strict=True)]
+    least = min(limits)
     return int(least) if math.isfinite(least) else None
 
 
