@@ -19,6 +19,8 @@ from xling_jax.training.metrics import finite
 from xling_jax.training.step import State
 
 KEPT = 2  # newest checkpoints
+# Seconds by the clock, which a save may take: the machine may be suspended in the middle of one.
+LONGEST_SAVE = 7 * 24 * 60 * 60
 RECORD = "record.json"  # in the folder of each checkpoint
 STATE = "default"  # beside it, Orbax's folder of what was saved
 _UNFINISHED = ".orbax-checkpoint-tmp"  # follows the step in the folder's name
@@ -97,7 +99,9 @@ class Checkpoints:
                 max_to_keep=kept,
                 cleanup_tmp_directories=True,
                 single_host_load_and_broadcast=True,
-                async_options=ocp.options.AsyncOptions(post_finalization_callback=self._seal),
+                async_options=ocp.options.AsyncOptions(
+                    timeout_secs=LONGEST_SAVE, post_finalization_callback=self._seal
+                ),
             ),
         )
 
