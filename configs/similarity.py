@@ -24,18 +24,19 @@ Real text, line by line translations where two files belong together:
         --config.texts.fr.test_dictionary=en-fr.5000-6500.txt \\
         --config.texts.en.vectors=wiki.en.vec --config.texts.fr.vectors=wiki.fr.vec
 
-Every text is optional: what it is for is left out. Static vectors may be trained on `contexts`
-instead, by fastText's skip-gram (`--config.texts.LANGUAGE.vectors=contexts`, and the fields of
-`skip_gram`), as those of embedded languages are; where they are given, words that occur less than
-min_count times are not translated by embeddings either. Other models are compared by putting
-their folders in the place of the config's, as in
+Every text is optional: what it is for is left out (without contexts, where most words of the
+smaller vocabulary are in the other one too, words by embeddings as well). Static vectors may be
+trained on `contexts` instead, by fastText's skip-gram (`--config.texts.LANGUAGE.vectors=contexts`,
+and the fields of `skip_gram`), as those of embedded languages are; where they are given, words that
+occur less than min_count times are not translated by embeddings either. Other models are compared
+by putting their folders in the place of the config's, as in
 `--config.models.fr=OTHER/models/rowfr_seed{seed}/fr`: models trained here, or a BERT, RoBERTa,
 XLM-R or XLM of `transformers` (an XLM with language embeddings needs the languages' names in its
 lang2id). The row `other_seed` needs a second model of the first language
 (`:row=en,pair=en-near,seeds=0+1` of configs/bilingual.py in the same workdir); both read the same,
 unless `--config.texts.en.learned_first=EN.txt` and `--config.texts.en.learned=BACK.txt` give a
-back-translation: with `bilingual_en`, a model of the first language and its twin, the two columns
-en–en′ of Figure 7.
+back-translation (and `tested_first` and `tested` another): with `bilingual_en`, a model of the
+first language and its twin, the two columns en–en′ of Figure 7.
 """
 
 import dataclasses

@@ -87,6 +87,10 @@ def test_three_languages_have_maps_a_tree_and_every_number_in_a_file(bilingual, 
     lines = (report / "tables" / "scores.csv").read_text().splitlines()
     (metrics,) = found(tmp_path).values()
     assert len(lines) == 1 + len(metrics)
+    bounded = [name.removesuffix("_low") for name in metrics if name.endswith("_low")]
+    assert "words_en-near_1" in bounded
+    for name in bounded:
+        assert metrics[f"{name}_low"] <= metrics[name] <= metrics[f"{name}_high"], name
     value = metrics["retrieval_near-far_1_forward"]
     assert f"default,0,retrieval,near-far,1,forward,{value:.6g}" in lines
     assert metrics["cka_1"] == pytest.approx(
@@ -95,6 +99,14 @@ def test_three_languages_have_maps_a_tree_and_every_number_in_a_file(bilingual, 
     before = (tmp_path / "results.json").read_text()
     Experiment(made, tmp_path).run()
     assert (tmp_path / "results.json").read_text() == before
+
+
+def test_embedded_languages_have_dictionaries_in_any_order(bilingual, tmp_path):
+    model = f"{bilingual[0]}/models/rowdefault_seed{{seed}}/{{language}}"
+    options = f"model={model},languages=near-en,run={bilingual[0]}"
+    Experiment(config(options, row="models", sentences=40), tmp_path).run()
+    (metrics,) = found(tmp_path).values()
+    assert {"words_near-en_1", "translation_near-en_1"} <= metrics.keys()
 
 
 def test_files_are_read_with_dictionaries_and_links(bilingual, tmp_path):

@@ -13,7 +13,7 @@ from xling_jax.batches import hashing, setting
 from xling_jax.batches.corruption import PieceRange
 from xling_jax.batches.store import TokenStore
 from xling_jax.evaluators import perplexity, registry
-from xling_jax.evaluators.multilinguality import EncodedTexts, Multilinguality, paper_layers
+from xling_jax.evaluators.multilinguality import EncodedTexts, Multilinguality
 from xling_jax.models import heads, partition
 from xling_jax.models.bert import Bert, BertConfig
 from xling_jax.training.loop import stack
@@ -282,7 +282,7 @@ def test_devices_and_replicas_do_not_change_the_metrics(replicas, data):
 
 
 def test_the_papers_layers_at_other_depths():
-    assert [paper_layers(depth)[1] for depth in (12, 8, 6, 4, 2)] == [8, 5, 4, 3, 1]
+    assert [registry.paper_layers(depth)[1] for depth in (12, 8, 6, 4, 2)] == [8, 5, 4, 3, 1]
 
 
 def test_there_is_no_mu_without_the_papers_layers():

@@ -9,6 +9,7 @@ import ml_collections
 import numpy as np
 import pytest
 
+from xling_jax.corpora.dictionaries import from_pairs
 from xling_jax.corpora.normalize import Normalization
 from xling_jax.evaluators import similarity, text_encoder
 from xling_jax.evaluators.text_encoder import TextEncoder
@@ -160,6 +161,12 @@ def test_cka_of_models_is_that_of_their_sentences_in_chunks(monkeypatch):
     assert (found < 0.99).all()
 
 
+def test_cka_needs_two_pairs():
+    encoder = TextEncoder(model())
+    with pytest.raises(ValueError, match="give at least two"):
+        similarity.layer_cka(encoder, encoder, [("ab", "ab")])
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_states_that_are_not_finite_are_refused_by_their_layer(value):
     spoilt = model(1)
@@ -192,6 +199,16 @@ def test_correlation_over_layers():
 
 def test_sentences_longer_than_the_model_are_counted():
     assert text_encoder.number_cut(model(), ["ab " * 100, "ab"]) == 1
+
+
+def test_words_whose_language_is_not_known_are_not_translated(capsys):
+    """A word of a vocabulary in common would be its own translation."""
+    known = from_pairs([("dog", "cat")], "en", "near")
+    texts = LanguageTexts([("dog", "cat"), ("a", "dog")], None, None, known, known, {}, {})
+    config = ml_collections.ConfigDict({"layers": (), "words": {"most": 10}, "skip_gram": {}})
+    found = measures.compare([model(), model(1)], texts, True, config)
+    assert not any(name.startswith("words") for name in found)
+    assert "give texts.LANGUAGE.contexts" in capsys.readouterr().err
 
 
 def test_a_cut_sentence_is_counted_once_however_often_it_is_encoded(capsys):

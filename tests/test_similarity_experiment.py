@@ -150,6 +150,18 @@ def test_vectors_trained_on_contexts_know_what_stands_beside_a_word():
         measures._static_vectors("en", ["unheard"], text, given, settings)
 
 
+def test_a_text_of_the_first_languages_own_stands_for_all_purposes(trained, tmp_path):
+    (tmp_path / "en").write_text("a b .\nc d .\n")
+    (tmp_path / "again").write_text("b a .\nd c .\n")
+    fields = {"tested_first": "en", "tested": "again"}
+    own = {f"texts.en.{name}": str(tmp_path / path) for name, path in fields.items()}
+    given = dict.fromkeys(("texts.en.learned", "texts.en.learned_first"), "")
+    same = TextReader(config(trained)).read("en")
+    assert same.learned and same.tested and all(a == b for a, b in same.learned)
+    found = TextReader(config(trained, **given, **own)).read("en")
+    assert found.learned is None and found.tested == [("a b .", "b a ."), ("c d .", "d c .")]
+
+
 def test_a_dictionary_in_the_wrong_direction_is_refused(trained, tmp_path):
     pairs = texts.of_run(str(trained), ("en", "far")).pair("far").dictionary()
     (tmp_path / "far-en").write_text("".join(f"{b}\t{a}\n" for a, b in pairs))
@@ -254,6 +266,11 @@ def test_a_table_grows_and_finished_rows_are_kept(trained, finished, tmp_path):
             "texts.far.learned_first and texts.far.learned: give files for both",
         ),
         ("", {"texts.far.learned": "no.txt"}, "texts.far.learned: no.txt: no such file"),
+        (
+            "",
+            {"texts.en.dictionary": "en-far.txt"},
+            "texts.en.dictionary: a dictionary is from en to another language: give it for far",
+        ),
         ("", {"run": "nowhere"}, "there is no nowhere/config.json.*configs/bilingual.py"),
         ("", {"layers": (9,)}, r"layers=\(9,\): the model has layers 0..2"),
     ],

@@ -1,4 +1,4 @@
-"""Word translation after an orthogonal map learned from a dictionary (W&C §5.1, §5.2)."""
+"""Word translation after an orthogonal map learned from a dictionary (W&C §5.1.1)."""
 
 import dataclasses
 from collections.abc import Mapping

@@ -32,7 +32,6 @@ from xling_jax.evaluators.intervals import (
     compare_words,
     pseudo_perplexity,
 )
-from xling_jax.evaluators.multilinguality import paper_layers
 from xling_jax.evaluators.text_encoder import TextEncoder
 from xling_jax.evaluators.word_alignment import link_counts
 from xling_jax.models import folders
@@ -372,7 +371,7 @@ def _pair_scores(
     of_mu = [
         (name, languages, layer, "")
         for name in ("retrieval", "translation")
-        for layer in paper_layers(encoded.depth)
+        for layer in registry.paper_layers(encoded.depth)
     ]
     if "mu" in names and set(of_mu) <= set(scores):
         scores["mu", languages, "", ""] = Score.mean([scores[key] for key in of_mu])

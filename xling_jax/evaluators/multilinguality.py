@@ -28,11 +28,6 @@ from xling_jax.models import partition
 from xling_jax.models.bert import BertConfig
 
 
-def paper_layers(layers: int) -> tuple[int, int]:
-    """The two layers that D&S evaluate: 0 and 8 of 12; 0 and round(2L/3) at other depths."""
-    return 0, round(2 * layers / 3)
-
-
 def require_layers(layers: Sequence[int], depth: int) -> None:
     """Raises ValueError unless there are layers, and the model has them all."""
     if not layers or not all(0 <= layer <= depth for layer in layers):
@@ -78,12 +73,12 @@ class Multilinguality:
           pieces: the vocabulary's ordinary pieces.
           names: in the registry, what is measured besides perplexity, as far as there are texts;
             alignment_f1 needs translations of equal lengths.
-          layers: whose vectors are evaluated. Those of the paper (`paper_layers`) make mu, which
-            needs both. ValueError for one that the model does not have.
+          layers: whose vectors are evaluated. Those of the paper (`registry.paper_layers`) make mu,
+            which needs both. ValueError for one that the model does not have.
         """
         require_layers(layers, model.layers)
         self._layers, self._pieces, self._texts = tuple(layers), pieces, texts
-        self._mu_layers = paper_layers(model.layers)
+        self._mu_layers = registry.paper_layers(model.layers)
         of = {
             registry.SENTENCES: texts.sentences,
             registry.TOKENS: texts.sentences,

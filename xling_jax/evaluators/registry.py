@@ -131,3 +131,8 @@ OF_ENCODERS = ("mu", *(name for name, each in EVALUATORS.items() if each.of))
 def names(*of: str) -> tuple[str, ...]:
     """Those that compare such vectors, in the registry's order."""
     return tuple(name for name, each in EVALUATORS.items() if each.of in of)
+
+
+def paper_layers(layers: int) -> tuple[int, int]:
+    """The two layers that D&S evaluate: 0 and 8 of 12; 0 and round(2L/3) at other depths."""
+    return 0, round(2 * layers / 3)

@@ -1,4 +1,4 @@
-"""How alike two models are, layer by layer (W&C §5.3, §5.4)."""
+"""How alike two models are, layer by layer (W&C §5.1.3, §5.2)."""
 
 import itertools
 from collections.abc import Iterable, Sequence
@@ -29,7 +29,7 @@ def layer_cka(
         )
     moments = jax.jit(jax.vmap(cka.moments))
     add = jax.jit(jax.vmap(cka.Moments.add))
-    total, rest = None, iter(pairs)
+    number, total, rest = 0, None, iter(pairs)
     while chunk := list(itertools.islice(rest, CHUNK)):
         sides = [
             jnp.asarray(encoder.sentences([pair[side] for pair in chunk]))
@@ -37,7 +37,8 @@ def layer_cka(
         ]
         found = moments(*sides)
         total = found if total is None else add(total, found)
-    if total is None:
+        number += len(chunk)
+    if total is None or number < 2:
         raise ValueError("CKA compares sentences: give at least two")
     found = np.asarray(jax.vmap(cka.Moments.cka)(total))
     if spoilt := np.flatnonzero(~np.isfinite(found)).tolist():
@@ -75,7 +76,7 @@ def sentence_translation(
 
 
 def layer_correlation(similarity: Sequence[float], accuracy: Sequence[float]) -> float:
-    """Pearson correlation over layers; NaN if one of the two does not vary (W&C §5.4)."""
+    """Pearson correlation over layers; NaN if one of the two does not vary (W&C §5.2)."""
     x, y = np.asarray(similarity, float), np.asarray(accuracy, float)
     if len(x) < 2 or not np.ptp(x) or not np.ptp(y):
         return float("nan")

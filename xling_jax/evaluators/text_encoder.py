@@ -131,7 +131,7 @@ class TextEncoder:
     def sentences(self, texts: Sequence[str]) -> np.ndarray:
         """The mean of each sentence's pieces at each layer, float32 [L, n, D].
 
-        Special tokens do not count (W&C §5.3). A sentence without a piece is zero; what is longer
+        Special tokens do not count (W&C §5.1.3). A sentence without a piece is zero; what is longer
         than the model is cut.
         """
         return self.means(self.model.encode(texts))

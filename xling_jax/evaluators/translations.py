@@ -1,6 +1,6 @@
 """Translations found by nearest vectors, in a model whose languages have a part of their own.
 
-Sentences: the mean of a sentence's pieces, nearest by cosine (Artetxe & Schwenk 2019, as W&C §5.3
+Sentences: the mean of a sentence's pieces, nearest by cosine (Artetxe & Schwenk 2019, as W&C §5.1.3
 use it). Words: a word alone between [CLS] and [SEP], nearest by CSLS (Conneau et al. 2017).
 """
 

@@ -1,4 +1,4 @@
-"""Similarity of two representations of the same items (Kornblith et al. 2019; W&C §5.4)."""
+"""Similarity of two representations of the same items (Kornblith et al. 2019; W&C §5.2)."""
 
 import dataclasses
 import math

@@ -38,12 +38,12 @@ def parse(name: str, description: str, models: ConfigDict) -> Row:
 
 def metrics(scores: pd.DataFrame) -> dict[str, float]:
     """The numbers by their names, as results have them: METRIC_LANGUAGES_LAYER_PART, and the ends
-    of intervals as parts `low` and `high`."""
+    of a whole metric's interval as parts `low` and `high`."""
     found: dict[str, float] = {}
     for line in scores.itertuples(index=False):
         name = "_".join(str(x) for x in (line.metric, line.languages, line.layer) if x != "")
         values = {line.part: line.value}
-        if line.low == line.low:  # no NaN
+        if not line.part and line.low == line.low:  # no NaN
             values |= {"low": line.low, "high": line.high}
         found |= {f"{name}_{part}" if part else name: value for part, value in values.items()}
     return found

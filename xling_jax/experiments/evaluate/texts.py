@@ -133,15 +133,14 @@ def _of_run(config: ConfigDict, languages: tuple[str, ...]) -> EvaluationTexts:
     if stored.get("experiment") == FAKE_ENGLISH:
         return _of_fake_english(stored, languages, config.sentences)
     embedded = of_run(config.run, languages, "default")
-    first, *others = languages
-    sentences = {}
+    first = embedded.languages[0]
+    sentences, known = {}, {}
     for name in languages:
         sides = embedded.pair(name).parallel(config.sentences, SEEDS["tested"])
-        sentences[name] = sides[name != embedded.languages[0]]
-    known = {}
-    for other in others if first == embedded.languages[0] else ():
-        words = embedded.pair(other).dictionary()
-        known[first, other] = dictionaries.from_pairs(words, first, other)
+        sentences[name] = sides[name != first]
+        if first in languages and name != first:
+            words = embedded.pair(name).dictionary()
+            known[first, name] = dictionaries.from_pairs(words, first, name)
     return EvaluationTexts(sentences, known, {}, _manifest(sentences, known))
 
 

@@ -69,6 +69,11 @@ def single_pieces(model: TextModel, known: Counts | None) -> dict[str, int]:
     return found
 
 
+def _are_alike(first: Mapping[str, int], second: Mapping[str, int]) -> bool:
+    """Whether most words of the smaller vocabulary are in the other one too."""
+    return 2 * len(first.keys() & second.keys()) > min(len(first), len(second))
+
+
 def _static_vectors(
     language: str,
     wanted: Sequence[str],
@@ -184,10 +189,17 @@ def _words(
         for language, own, text in zip(texts.vectors, pieces, written or ([], []), strict=False)
     ]
     metrics: dict[str, float] = {}
-    try:
-        metrics |= _by_embeddings(models, pieces, static, train, test)
-    except ValueError as error:
-        say(f"word translation by embeddings left out: {error}")
+    left_out = "word translation by embeddings left out"
+    if not known and not static and _are_alike(*pieces):
+        say(
+            f"{left_out}: most words of the smaller vocabulary are in the other one too, and of "
+            "which language they are is not known: give texts.LANGUAGE.contexts"
+        )
+    else:
+        try:
+            metrics |= _by_embeddings(models, pieces, static, train, test)
+        except ValueError as error:
+            say(f"{left_out}: {error}")
     if known:
         try:
             metrics |= _in_context(encoders, written, known, config.words.most, train, test)

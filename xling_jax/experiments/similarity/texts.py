@@ -16,6 +16,7 @@ from xling_jax.runs.texts import Manifest
 from xling_jax.vocabulary.static_vectors import CONTEXTS
 
 PARALLEL = ("learned", "tested")
+DICTIONARIES = ("dictionary", "test_dictionary")
 Sentences = list[tuple[str, str]]
 
 
@@ -48,6 +49,8 @@ class TextReader:
         self._numbers, self.languages = config.sentences, tuple(config.languages)
         self._given = given = texts.Texts(config.texts, "texts", self.languages)
         given.require_both_sides(*PARALLEL)
+        for purpose in DICTIONARIES:
+            given.dictionary(self.languages[0], purpose)  # ValueError if given
         for name in self.languages:
             if bool(given.given(name, "dictionary")) != bool(given.given(name, "test_dictionary")):
                 raise ValueError(
@@ -78,7 +81,7 @@ class TextReader:
 
     def _wanted(self) -> list[tuple[str, str]]:
         sides = [f"{what}{end}" for what in PARALLEL for end in ("", "_first")]
-        others = ("contexts", "dictionary", "test_dictionary", "vectors")
+        others = ("contexts", *DICTIONARIES, "vectors")
         return [
             *itertools.product(self.languages, sides),
             *itertools.product(self.languages, others),
@@ -101,17 +104,14 @@ class TextReader:
     def read(self, language: str) -> LanguageTexts:
         """The texts of a language with those of the first; errors as those of `Texts`.
 
-        The first language itself is read with a text of its own, such as a back-translation, or
-        else with the same sentences that another language is read with.
+        The first language itself is read with texts of its own, such as back-translations, or,
+        where it has none, with the same sentences that another language is read with.
         """
         given, is_first = self._given, language == self.languages[0]
         both = () if is_first else (self.languages[0], language)
         contexts = tuple(map(self._contexts, both))
         vectors = {name: file for name in both if (file := given.given(name, "vectors"))}
-        known = {
-            purpose: None if is_first else given.dictionary(language, purpose)
-            for purpose in ("dictionary", "test_dictionary")
-        }
+        known = {purpose: given.dictionary(language, purpose) for purpose in DICTIONARIES}
         for purpose, own in known.items():
             if own is not None and any(contexts):
                 with errors.in_field(given.field(language, purpose)):
@@ -128,11 +128,16 @@ class TextReader:
 
     def _parallel(self, language: str, purpose: str) -> Sentences | None:
         found = self._given.parallel(language, purpose, self._numbers[purpose])
-        if found is None and language == self.languages[0]:
+        if found is None and language == self.languages[0] and not self._has_own():
             others = (self._parallel(name, purpose) for name in self.languages[1:])
             same = next(filter(None, others), None)
             return same and [(sentence, sentence) for sentence, _ in same]
         return found and list(zip(*found, strict=True))
+
+    def _has_own(self) -> bool:
+        """Whether the first language has parallel text from files."""
+        given = (self._given.given(self.languages[0], purpose) for purpose in PARALLEL)
+        return any(source not in ("", SYNTHETIC) for source in given)
 
     def _contexts(self, language: str) -> list[str]:
         if not self._given.given(language, "contexts"):
