@@ -1,67 +1,70 @@
-"""Do languages need the same positions? It depends on how many there are.
+"""Do languages need the same positions? It depends on how many there are, and on the model's width.
 
 python benchmarks/positions.py --workdir=runs/positions --figure=docs/images/positions
 
 Trains row no_anchors of configs/bilingual.py at scale=laptop with shared positions and with
-positions of each language's own (D&S's lang-pos), on windows of several lengths and at two widths,
-and draws how many translations of sentences are found over training. What has run is not run again;
-what is left to run may be left out by `--lengths` and `--widths`.
+positions of each language's own (D&S's lang-pos), in settings of `benchmarks/laptop.py`, a panel
+for each, and draws how many translations of sentences are found over training. What has run is not
+run again.
 """
 
 import argparse
 from pathlib import Path
 
-from laptop import run, windows
+from laptop import SETTINGS, run
 
+from xling_jax.files import plain_name
 from xling_jax.report import figures
 from xling_jax.report.frame import Run
 
 ROWS = {"no_anchors": "shared", "no-anchors;sep[embeddings/positions]": "each language's own"}
-SEQUENCES = {16: 18, 24: 12, 32: 9, 48: 6}  # of a part, so that an update has as many tokens
+PANELS = {
+    "half, windows of 16": "windows of 16, 64 wide",
+    "half": "windows of 24, 64 wide",
+    "half, windows of 32": "windows of 32, 64 wide",
+    "half, narrow": "windows of 24, 32 wide",
+    "half, wide": "windows of 24, 128 wide",
+}
 
 
 def main() -> None:
     """Runs what is missing and draws the figure."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    named = ", ".join(f'"{name}"' for name in PANELS)
+    parser.add_argument("settings", nargs="*", metavar="SETTING", help=f"all, or of {named}")
     parser.add_argument("--workdir", type=Path, required=True)
     parser.add_argument("--figure", type=Path, required=True, help="without .svg or .png")
-    parser.add_argument("--lengths", type=int, nargs="+", default=list(SEQUENCES))
-    parser.add_argument("--widths", type=int, nargs="+", default=[32, 64])
     parser.add_argument("--seeds", default="0")
     arguments = parser.parse_args()
-    for width in arguments.widths:
-        for length in arguments.lengths:
-            fields = {"models.hidden": width, "models.intermediate": 4 * width}
-            fields |= windows(length, SEQUENCES[length])
-            run(
-                "bilingual",
-                f"row={'+'.join(ROWS)},pair=en-near,seeds={arguments.seeds}",
-                arguments.workdir / f"{width}-{length}",
-                [f"--config.{name}={value}" for name, value in fields.items()],
-            )
-    draw(arguments)
-
-
-def draw(arguments: argparse.Namespace) -> None:
-    """A row of panels for each width, a panel for each length."""
-    with figures.house_style():
-        figure = figures.new_figure(2.6 * len(arguments.lengths), 2.4 * len(arguments.widths))
-        grid = figure.subplots(
-            len(arguments.widths), len(arguments.lengths), sharey=True, squeeze=False
+    settings = arguments.settings or list(PANELS)
+    if unknown := set(settings) - set(PANELS):
+        parser.error(f"{', '.join(sorted(unknown))}: choose from {named}")
+    for name in settings:
+        run(
+            "bilingual",
+            f"row={'+'.join(ROWS)},pair=en-near,seeds={arguments.seeds}",
+            arguments.workdir / plain_name(name),
+            [f"--config.{field}={value}" for field, value in SETTINGS[name].items()],
         )
-        for panels, width in zip(grid, arguments.widths, strict=True):
-            for panel, length in zip(panels, arguments.lengths, strict=True):
-                found = Run(arguments.workdir / f"{width}-{length}")
-                for colour, (row, label) in zip(figures.COLOURS, ROWS.items(), strict=False):
-                    curve = found.curves(row)
-                    steps = [step / 1000 for step in curve["retrieval"].steps]
-                    panel.plot(steps, curve["retrieval"].mean, color=colour, label=label)
-                panel.set_title(f"windows of {length}, {width} wide")
-            panels[0].set_ylabel("sentences found")
-        for panel in grid[-1]:
+    draw([arguments.workdir / plain_name(name) for name in settings], settings, arguments.figure)
+
+
+def draw(workdirs: list[Path], settings: list[str], path: Path) -> None:
+    """A panel for each setting."""
+    with figures.house_style():
+        figure = figures.new_figure(2.3 * len(settings), 2.6)
+        panels = figure.subplots(1, len(settings), sharey=True, squeeze=False)[0]
+        for panel, workdir, name in zip(panels, workdirs, settings, strict=True):
+            found = Run(workdir)
+            for colour, (row, label) in zip(figures.COLOURS, ROWS.items(), strict=False):
+                curve = found.curves(row)["retrieval"]
+                steps = [step / 1000 for step in curve.steps]
+                panel.plot(steps, curve.mean, color=colour, label=label)
+            panel.set_title(PANELS[name])
             panel.set_xlabel("thousand updates")
-        grid[0][0].legend(title="positions")
-        figures.save(figure, arguments.figure.parent, arguments.figure.name)
+        panels[0].set_ylabel("sentences found")
+        panels[0].legend(title="positions")
+        figures.save(figure, path.parent, path.name)
 
 
 if __name__ == "__main__":
