@@ -259,16 +259,17 @@ def test_a_number_that_overflowed_decides_nothing(tmp_path: Path) -> None:
 Given = Mapping[str, Mapping[str, Sequence[float]]]  # row, metric, values at `POINTS`
 
 
-def trained(folder: Path, by_row: Given) -> Evidence:
-    """A run of rows with the given curves, two seeds about each mean."""
+def trained(folder: Path, by_row: Given, parts: Mapping[str, float] | None = None) -> Evidence:
+    """A run of rows with the given curves, two seeds about each mean; some for a part of it."""
     ended = [replica("18", seed, {"mu": 0.0, "perplexity_train": 4000.0}) for seed in (0, 1)]
     for row, curves in by_row.items():
         for seed in (0, 1):
-            for n, step in enumerate(POINTS):
+            steps = [round(step * (parts or {}).get(row, 1)) for step in POINTS]
+            for n, step in enumerate(steps):
                 found = {k: v[n] * (0.99 + 0.02 * seed) for k, v in curves.items()}
                 at = {"row": row, "seed": seed, "step": step}
                 add_line(folder, kind="evaluation", **at, metrics=found)
-            ended.append(replica(row, seed, found, POINTS[-1]))
+            ended.append(replica(row, seed, found, steps[-1]))
     results.write_results(folder / "results.json", ended)
     return of_run(folder)
 
@@ -310,13 +311,21 @@ def test_curves_decide_both_ways(tmp_path: Path, name: str, for_it: Given, again
         assert decided.outcome == outcome and "(2 seeds)" in decided.numbers, decided
 
 
-def test_shares_of_training_lie_on_straight_lines_between_evaluations(tmp_path: Path) -> None:
+def test_a_level_is_reached_on_straight_lines_between_evaluations(tmp_path: Path) -> None:
     known = trained(tmp_path, {"0": {"mu": LATE}, "15": {"mu": (0.6,) * 8}, "30": {"mu": NOTHING}})
     numbers = BY_NAME["small-is-earlier"].decide(known).numbers
-    # Half of .66 lies between .2 at 60 % and .5 at 80 %; half of .6 halfway up to the first 5 %.
-    assert "row 0 .687 ±.00, row 15 .025 ±.00" in numbers
+    # Half of .6 lies between .2 at 60 and .5 at 80, and halfway up to the first 5.
+    assert "updates until half of the final mu of row 15: row 0 67 ±0; " in numbers
+    assert "updates until half of its final mu: row 15 2 ±0 (2 seeds)" in numbers
     numbers = BY_NAME["knn-replace-is-earlier"].decide(known).numbers
-    assert "share of training until half of the final mu of row 0: row 30 never" in numbers
+    assert "updates until half of the final mu of row 0: row 30 never" in numbers
+
+
+def test_rows_that_trained_for_different_times_are_compared_by_updates(tmp_path: Path) -> None:
+    """Row 15 reaches half of its mu late in its training, but after fewer updates."""
+    given = {"0": {"mu": EARLY}, "15": {"mu": LATE}}
+    decided = BY_NAME["small-is-earlier"].decide(trained(tmp_path, given, {"15": 0.1}))
+    assert decided.outcome == NOT_HELD, decided
 
 
 def test_a_curve_of_few_evaluations_decides_nothing(tmp_path: Path) -> None:

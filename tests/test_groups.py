@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from small_run import assert_same_run, command, config, interrupted, results, run
 
-from xling_jax import devices
+from xling_jax import devices, processes
 from xling_jax.experiments.fake_english import experiment
 from xling_jax.experiments.fake_english.experiment import Experiment
 from xling_jax.experiments.fake_english.group import Group
@@ -83,6 +83,14 @@ def groups_of(workdir):
 def limit(monkeypatch):
     """Sets the bytes that a program may use on a device."""
     return lambda number: monkeypatch.setattr(devices, "memory_limit", lambda: number)
+
+
+def test_processes_on_one_host_share_its_memory(monkeypatch):
+    alone = devices.memory_limit()
+    monkeypatch.setattr(processes, "of_all", lambda value: [value, value])
+    assert devices.memory_limit() == pytest.approx(alone / 2, abs=1)
+    monkeypatch.setattr(processes, "of_all", lambda value: [value, value + 1])
+    assert devices.memory_limit() == alone
 
 
 def test_as_many_replicas_as_fit_in_memory_train_at_once(tmp_path, limit, capsys):

@@ -38,8 +38,12 @@ def test_metrics_are_picked_by_layer_and_by_language():
     values = {"cka_near_10": 1, "cka_near_2": 2, "cka_far_2": 3, "cka": 4, "words_near_2": 5}
     assert list(by_layer(values, "cka", "near").items()) == [(2, 2), (10, 1)]
     assert by_language({"perplexity_dev_a": 1, "perplexity_dev": 2}, "perplexity_dev") == {"a": 1}
-    deep = named_deep({"retrieval_0": 1, "retrieval_8": 2, "mu": 3})
+    deep = named_deep({"retrieval_0": 1, "retrieval_8": 2, "mu": 3}, None)
     assert deep == {"retrieval_0": 1, "retrieval_deep": 2, "mu": 3}
+    # Of what was measured beyond the paper's two layers, its deeper one is meant.
+    values = {"retrieval_4": 1, "retrieval_8": 2, "retrieval_12": 3}
+    assert named_deep(values, 12) == {"retrieval_4": 1, "retrieval_deep": 2, "retrieval_12": 3}
+    assert named_deep(values, 9) == {"retrieval_4": 1, "retrieval_8": 2, "retrieval_deep": 3}
 
 
 def test_what_is_named_is_computed_and_can_be_shown():

@@ -13,7 +13,7 @@ from small_run import ROOT, config_of, on_devices
 from test_hugging_face_text import bert
 
 from xling_jax import records
-from xling_jax.evaluators.multilinguality import paper_layers
+from xling_jax.evaluators.registry import paper_layers
 from xling_jax.evaluators.word_order import contextual_links, similarity
 from xling_jax.experiments.zero_shot import group, jobs, pretrained, texts
 from xling_jax.experiments.zero_shot.experiment import Experiment

@@ -132,6 +132,26 @@ def test_the_spread_of_the_seeds_is_told(tmp_path: Path) -> None:
     assert "row wiki_cc/ner 6.3 ±0.0" in found["domain-costs-entities-most"].numbers
 
 
+def test_fewer_shared_layers_must_be_worse_in_every_language(tmp_path: Path) -> None:
+    def scores(row: str, task: str, language: str) -> float:
+        return printed(row, task, language) + 20 * ((row, language) == ("sep_l1_3", "zh"))
+
+    decided = decide(fake_run(tmp_path, scores=scores))["fewer-shared-layers-are-worse"]
+    assert decided.outcome == NOT_HELD and " in zh " in decided.numbers
+
+
+def test_seeds_that_diverged_are_told(tmp_path: Path) -> None:
+    lost = [("en-fr/sep_l1_6/nli", 1)]
+    found = decide(fake_run(tmp_path, seeds=(0, 1), diverged=lost))
+    told = "seed 1 of row sep_l1_6/nli diverged"
+    assert found["fewer-shared-layers-are-worse"].numbers.endswith(told)
+    assert "diverged" not in found["three-separate-layers-still-transfer"].numbers
+    found = decide(
+        fake_run(tmp_path / "other", seeds=(0, 1), diverged=[("en-fr/no_anchors/ner", 1)])
+    )
+    assert "seed 1 of row no_anchors diverged" in found["anchors-are-not-needed"].numbers
+
+
 def test_a_row_that_diverged_with_every_setting_decides_nothing(tmp_path: Path) -> None:
     lost = [(f"{pair}/sep_l1_6/nli", 0) for pair in PAIRS]
     decided = decide(fake_run(tmp_path, diverged=lost))["fewer-shared-layers-are-worse"]

@@ -14,7 +14,7 @@ from fake_zero_shot import EPOCHS, PAIRS, ROWS, STEPS, TASKS, changed, fake_run
 
 from xling_jax.experiments.zero_shot import notes
 from xling_jax.experiments.zero_shot import report as transfer
-from xling_jax.experiments.zero_shot.scores import Board, read
+from xling_jax.experiments.zero_shot.scores import SOURCE, Board, read
 from xling_jax.report.frame import Run
 from xling_jax.runs import results
 
@@ -145,6 +145,13 @@ def test_languages_may_be_called_as_columns(tmp_path: Path) -> None:
     transfer.write(workdir)
     line = table_of(workdir, "table1_ner")["default", "ours"]
     assert (line["target mean"], line["target seeds"], line["seeds"]) == ("40", "40", "1")
+
+
+def test_the_paper_stands_beside_what_is_learned_from_english_alone(tmp_path: Path) -> None:
+    for pair, expected in (("en-fr", True), ("de-fr", False)):
+        workdir = fake_run(tmp_path / pair, ["default"], ["ner"], [pair])
+        transfer.write(workdir)
+        assert (("default", SOURCE) in table_of(workdir, "table1_ner")) == expected
 
 
 def test_a_language_of_two_pairs_is_told_apart(tmp_path: Path) -> None:

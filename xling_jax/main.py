@@ -5,6 +5,7 @@ too.
 """
 
 import ast
+import io
 import sys
 from pathlib import Path
 
@@ -52,7 +53,7 @@ def run() -> int:
     logging.set_verbosity(logging.FATAL)  # libraries report every step, and errors that they raise
     config = CONFIG.value
     fields.check(config)
-    workdir = Path(WORKDIR.value or Path("runs") / config.workdir)
+    workdir = Path(WORKDIR.value or Path("runs") / config.workdir).expanduser()
 
     from xling_jax import devices
     from xling_jax.training.interruption import Interrupted
@@ -96,6 +97,8 @@ def usage(arguments: list[str]) -> str:
 
 def main() -> None:
     """The command's entry point."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal may not know every letter
     with errors.in_one_line():
         if not HELP.isdisjoint(sys.argv):
             print(usage(sys.argv))

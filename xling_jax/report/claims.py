@@ -5,9 +5,9 @@ a `Quantity` with another or with a constant; quantities are read from `Evidence
 or the printed tables. Means over seeds decide, if they differ by more than their standard error.
 
 Claims are data: a CSV file with a claim a line, whose checks are written as `mu[7] ≥ 0.5 × mu[0]`,
-`mu[2] ≥ mu[0] - 0.1` or `half_way[{row}] < 0.5`, several of them with "; " between. A quantity is a
-metric or one of the experiment's own, and in brackets its row and what else it takes. What stands
-in braces has several values, see `choices`.
+`mu[2] ≥ mu[0] - 0.1` or `mu_at_best_dev[{row}] < 0.5`, several of them with "; " between. A
+quantity is a metric or one of the experiment's own, and in brackets its row and what else it takes.
+What stands in braces has several values, see `choices`.
 """
 
 from __future__ import annotations

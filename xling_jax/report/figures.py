@@ -288,8 +288,9 @@ def entries(
     says at which step it diverged, if it did."""
     found = []
     for row in run.rows.values():
-        ours, paper = ({name: value for name, value in named_deep(of).items() if name in names}
-                       for of in (row.metrics, (printed or {}).get(row.name, {})))  # fmt: skip
+        both = row.metrics, (printed or {}).get(row.name, {})
+        ours, paper = ({name: value for name, value in named_deep(of, run.layers).items()
+                        if name in names} for of in both)  # fmt: skip
         message = diverged_at(row.diverged) if row.diverged and not row.metrics else ""
         if ours or message:
             found.append(Entry(row_label(row), ours, paper, message))

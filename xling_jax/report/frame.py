@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import pandas as pd
 
-from xling_jax.evaluators.registry import EVALUATORS, Evaluator
+from xling_jax.evaluators.registry import EVALUATORS, Evaluator, paper_layers
 from xling_jax.records import Identity
 from xling_jax.report.prose import grouped
 from xling_jax.runs import results
@@ -102,15 +102,17 @@ def explained(names: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(each.note for each in found if each and each.note))
 
 
-def deep_layer(names: Iterable[str]) -> int | None:
-    """The deepest layer of which there is anything; None if there is nothing, or only 0."""
-    layers = (layer for name in names if isinstance(layer := decoded(name).layer, int))
-    return max(layers, default=0) or None
+def deep_layer(names: Iterable[str], depth: float | None) -> int | None:
+    """The deeper layer that D&S evaluate of a model so deep, if there is anything of it, and else
+    the deepest that there is; None if there is nothing, or only layer 0."""
+    layers = {layer for name in names if isinstance(layer := decoded(name).layer, int)}
+    papers = paper_layers(int(depth))[1] if depth else None
+    return papers if papers in layers else max(layers, default=0) or None
 
 
-def named_deep(values: Mapping[str, T]) -> dict[str, T]:
-    """Metrics with `DEEP` in place of the deepest layer's number."""
-    deep = deep_layer(values)
+def named_deep(values: Mapping[str, T], depth: float | None) -> dict[str, T]:
+    """Metrics with `DEEP` in place of the number of the deeper layer (`deep_layer`)."""
+    deep = deep_layer(values, depth)
     metrics = [(decoded(name), value) for name, value in values.items()]
     return {str(each._replace(layer=DEEP) if deep and each.layer == deep else each): value
             for each, value in metrics}  # fmt: skip

@@ -272,14 +272,9 @@ class Texts:
         """A dictionary from the first language to every other one, its words as in the text; None
         if they are not given."""
         first, *others = self.languages
-        if not self._made(first, purpose):
-            if self.given(first, purpose):
-                raise ValueError(
-                    f"{self.field(first, purpose)}: a dictionary is from {first} to another "
-                    f"language: give it for {', '.join(others)}"
-                )
-            if not self._all_have(others, purpose):
-                return None
+        self.dictionary(first, purpose)  # ValueError if given
+        if not self._made(first, purpose) and not self._all_have(others, purpose):
+            return None
         found = []
         for name in others:
             given = self.dictionary(name, purpose)
@@ -290,13 +285,22 @@ class Texts:
     @functools.cache  # noqa: B019
     def dictionary(self, language: str, purpose: str) -> Dictionary | None:
         """A dictionary from the first language to another one; None if not given, as of the first
-        embedded language itself."""
-        if made := self._made(language, purpose):
-            return made.dictionary(language, purpose) if language != self.languages[0] else None
-        if not (path := self.given(language, purpose)):
+        language itself. ValueError for a file of that."""
+        first, *others = self.languages
+        made, path = self._made(language, purpose), self.given(language, purpose)
+        if language == first:
+            if path and not made:
+                raise ValueError(
+                    f"{self.field(first, purpose)}: a dictionary is from {first} to another "
+                    f"language: give it for {', '.join(others)}"
+                )
+            return None
+        if made:
+            return made.dictionary(language, purpose)
+        if not path:
             return None
         with errors.in_field(self.field(language, purpose)):
-            return dictionaries.read(path, self.languages[0], language, lowercase=True)
+            return dictionaries.read(path, first, language, lowercase=True)
 
 
 def of_run(run: str, languages: Sequence[str], rows: str = "all") -> Embedded:

@@ -17,6 +17,7 @@ from xling_jax.experiments.fake_english.figures import position_similarities
 from xling_jax.report import claims
 from xling_jax.report.claims import Curves, Decided, Evidence, Missing, Quantity, RowEvidence
 from xling_jax.report.frame import Curve, Measure, Run, decoded, measured, named_deep
+from xling_jax.report.table import Format
 from xling_jax.runs.results import array_files, read_arrays
 
 EVALUATIONS = 4  # a curve with fewer decides nothing
@@ -24,7 +25,7 @@ EVALUATIONS = 4  # a curve with fewer decides nothing
 
 def _on_curves(
     name: str, row: str, metrics: Sequence[str], number: Callable[[Evidence, Curves], float],
-    *others: str,
+    *others: str, shown: Format = claims.score,
 ) -> Quantity:  # fmt: skip
     """A number of a row's mean curves; its spread is that of the same number of each seed's."""
 
@@ -39,7 +40,7 @@ def _on_curves(
         seeds = {s: number(evidence, c) for s, c in found.seed_curves.items() if usable(c)}
         return measured(seeds, number(evidence, found.curves))
 
-    return Quantity(name, row, read, others)
+    return Quantity(name, row, read, others, shown)
 
 
 def _mu_at(curves: Curves, step: float) -> float:
@@ -57,17 +58,21 @@ def _reached(curve: Curve, target: float) -> float:
     return math.inf if target > 0 else 0.0
 
 
+def _updates(number: float) -> str:
+    return f"{number:,.0f}" if math.isfinite(number) else claims.score(number)
+
+
 def half_way(row: str, of: str = "") -> Quantity:
-    """The share of training at which a row's mu reaches half of its final mu, or of row `of`'s."""
+    """The updates after which a row's mu reaches half of its final mu, or of row `of`'s."""
 
     def number(evidence: Evidence, curves: Curves) -> float:
         mu = curves["mu"]
         final = evidence.metric(of, "mu").mean if of else mu.mean[-1]
-        return _reached(mu, final / 2) / mu.steps[-1]
+        return _reached(mu, final / 2)
 
     whose = f"the final mu of row {of}" if of else "its final mu"
-    name = f"share of training until half of {whose}"
-    return _on_curves(name, row, ("mu",), number, *filter(None, [of]))
+    name = f"updates until half of {whose}"
+    return _on_curves(name, row, ("mu",), number, *filter(None, [of]), shown=_updates)
 
 
 def mu_after(row: str, part: str) -> Quantity:
@@ -152,9 +157,11 @@ def of_run(run: Run) -> Evidence:
         elif not row.seeds:
             unusable[name] = "diverged with every seed"
         else:
-            seeds = {seed: named_deep(run.curves(name, seed=seed)) for seed in row.seeds}
-            mean = named_deep(run.curves(name))
+            seeds = {
+                seed: named_deep(run.curves(name, seed=seed), run.layers) for seed in row.seeds
+            }
+            mean = named_deep(run.curves(name), run.layers)
             lost = tuple(sorted(row.diverged))
-            found[name] = RowEvidence(named_deep(row.metrics), mean, seeds, lost)
+            found[name] = RowEvidence(named_deep(row.metrics, run.layers), mean, seeds, lost)
     arrays = array_files(run.workdir / "arrays")
     return Evidence(found, unusable, arrays=arrays, identity=run.identity)

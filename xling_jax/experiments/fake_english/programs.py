@@ -15,7 +15,8 @@ from ml_collections import ConfigDict
 from xling_jax import devices
 from xling_jax.batches import packing, setting
 from xling_jax.batches.packing import Sampler
-from xling_jax.evaluators.multilinguality import paper_layers, require_layers
+from xling_jax.evaluators.multilinguality import require_layers
+from xling_jax.evaluators.registry import paper_layers
 from xling_jax.experiments.fake_english.data import Data, Evaluator
 from xling_jax.experiments.fake_english.neighbours import Neighbours
 from xling_jax.models.bert import BertConfig

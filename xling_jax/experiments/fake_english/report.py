@@ -128,10 +128,10 @@ def _table(run: Run, layout: Layout, names: Sequence[str]) -> Table:
         lines.append(
             replace(
                 table.row_line(run, row),
-                cells=frame.named_deep(row.metrics),
+                cells=frame.named_deep(row.metrics, run.layers),
                 candidates=f"{among.mean:.0f}" if among else ABSENT,
                 best=best.get(name, frozenset()),
-                more={"table": "", "deep_layer": frame.deep_layer(row.metrics) or ""},
+                more={"table": "", "deep_layer": frame.deep_layer(row.metrics, run.layers) or ""},
             )
         )
         lines += [each.lines[name] for each in layouts if name in each.lines]
@@ -200,7 +200,7 @@ def overview(run: Run, gallery: Gallery) -> list[Card]:
     known = {name for row in run.rows.values() for name in row.metrics}
     fit = next((name for name in _FITS if name in known), _FITS[0])
     shown = figures.entries(run, [*(score.name for score in _SCORES), fit], printed)
-    layer = frame.deep_layer(known)
+    layer = frame.deep_layer(known, run.layers)
     below = "score" + (f" (retrieval and translation: layer {layer})" if layer else "")
     inputs = shown, _SCORES, below, fit, 1.0
     alt = f"Every row: scores and {' '.join(reversed(fit.split('_')))}"
@@ -224,7 +224,7 @@ def compared_rows(run: Run) -> list[Line]:
     """
     found = {}
     for number, row in enumerate(run.row_names):
-        by_name = frame.named_deep(run.curves(row))
+        by_name = frame.named_deep(run.curves(row), run.layers)
         if (total := run.steps_of(row)) and by_name:
             shares = {
                 name: Curve([100 * step / total for step in c.steps], c.mean, c.sd)
@@ -241,7 +241,7 @@ def compared_rows(run: Run) -> list[Line]:
 def training(run: Run, gallery: Gallery) -> list[Card]:
     """Some rows beside each other, D&S Figure 6 for each row, and the losses; the perplexities of
     Figure 6 have one axis."""
-    deep = frame.deep_layer(run.evaluations["name"])
+    deep = frame.deep_layer(run.evaluations["name"], run.layers)
     shown = {
         "mu": "mu",
         f"retrieval_{frame.DEEP}": f"retrieval, layer {deep}",
@@ -252,7 +252,9 @@ def training(run: Run, gallery: Gallery) -> list[Card]:
     alt = f"Rows {', '.join(line.label.split(':')[0] for line in lines)} over training"
     cards = gallery.curves("training", alt, lines, shown, "% of training")
     by_row = {
-        row: frame.named_deep(run.curves(row)) for row in run.row_names if run.steps_of(row) != 0
+        row: frame.named_deep(run.curves(row), run.layers)
+        for row in run.row_names
+        if run.steps_of(row) != 0
     }
     fits = [own[name] for own in by_row.values() for name in _FITS if name in own]
     limits = figures.round_limits(value for curve in fits for value in curve.mean)

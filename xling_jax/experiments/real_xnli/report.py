@@ -55,7 +55,7 @@ def write(workdir: Path) -> str:
 
 def _is_compared(run: Run) -> bool:
     """Whether anything was measured but perplexity."""
-    return any(deep_layer(row.metrics) for row in run.rows.values())
+    return any(deep_layer(row.metrics, run.layers) for row in run.rows.values())
 
 
 def board(workdir: Path) -> Board:
@@ -171,10 +171,7 @@ def _lost(tuned: Board, row: Row) -> dict[int, int]:
     """The seeds of a row that diverged, in pretraining or with every setting of fine-tuning, with
     the last good step."""
     job, found = _job(tuned, row.name), dict(row.diverged)
-    if job and job.has_ended:
-        good = {replica.seed for replica in job.chosen}
-        found |= {each.seed: each.diverged_at or 0 for each in job.lost if each.seed not in good}
-    return found
+    return found | job.lost_seeds if job and job.has_ended else found
 
 
 def decide(run: Run, tuned: Board) -> list[Decided]:
@@ -183,12 +180,13 @@ def decide(run: Run, tuned: Board) -> list[Decided]:
     found, unusable = dict[str, RowEvidence](), dict[str, str]()
     for row in run.row_names:
         accuracies = _accuracies(tuned, row)
-        job = _job(tuned, row)
+        job, lost = _job(tuned, row), _lost(tuned, run.rows[row])
         if job and job.has_ended and accuracies and set(map(_accuracy, names)) <= set(accuracies):
             roles = zip(claims.ROLES, names, strict=False)
             metrics = {role: accuracies[_accuracy(name)] for role, name in roles}
-            lost = tuple(sorted(_lost(tuned, run.rows[row])))
-            found[row] = RowEvidence(metrics, diverged=lost)
+            found[row] = RowEvidence(metrics, diverged=tuple(sorted(lost)))
+        elif lost and run.seeds_planned(row) <= lost.keys():
+            unusable[row] = "diverged with every seed"
         else:
             unusable[row] = "not fine-tuned"
     return [claim.decide(Evidence(found, unusable)) for claim in claims.CLAIMS]

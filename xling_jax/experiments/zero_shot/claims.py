@@ -75,11 +75,15 @@ def of_run(board: Board) -> Evidence:
         elif len(reached) < len(board.targets):
             unusable[f"{row}/{task}"] = "diverged with every setting"
         else:
-            found[f"{row}/{task}"] = RowEvidence(_by_language(board, task, reached))
+            lost = {seed for job in own for seed in job.lost_seeds}
+            metrics = _by_language(board, task, reached)
+            found[f"{row}/{task}"] = RowEvidence(metrics, diverged=tuple(sorted(lost)))
     for row in board.rows:
         parts = [found[name] for task in tasks if (name := f"{row}/{task}") in found]
         if parts and len(parts) == len(tasks):
-            found[row] = RowEvidence({AVERAGE: mean_of([part.metrics[MEAN] for part in parts])})
+            lost = {seed for part in parts for seed in part.diverged}
+            metrics = {AVERAGE: mean_of([part.metrics[MEAN] for part in parts])}
+            found[row] = RowEvidence(metrics, diverged=tuple(sorted(lost)))
         elif any(f"{row}/{task}" in unusable for task in tasks):
             unusable[row] = "not ended on every task"
     return Evidence(found, unusable)
@@ -103,8 +107,8 @@ def decide(board: Board) -> list[Decided]:
     """Every claim's verdict on a run, always in the same order.
 
     One that needs its tasks together has all or none, one that needs distances two languages whose
-    order by distance from the source is known; it is on them, the others are on the mean over
-    languages.
+    order by distance from the source is known, and is on them; the others are on every language
+    where their checks name one, and else on the mean over languages.
     """
     languages = list(dict.fromkeys(name for _, name in board.targets))
     orders = [[name for name in order if name in languages] for order in BY_DISTANCE]
@@ -127,6 +131,8 @@ def decide(board: Board) -> list[Decided]:
                 return Filled(scope, missing=f"{missing}{len(order)}")
             chosen = [{"nearest": order[0], "farthest": order[-1], "nearer": near, "farther": far,
                        **each} for each in chosen for near, far in pairwise(order)]  # fmt: skip
+        elif "{language}" in line["checks"]:
+            chosen = [{"language": name, **each} for each in chosen for name in named]
         each_task = own if "{task}" in line["checks"] else own[:1]
         return Filled(scope, [[{"task": task, **each} for each in chosen] for task in each_task])
 

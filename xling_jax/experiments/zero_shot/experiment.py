@@ -9,7 +9,7 @@ from ml_collections import ConfigDict
 
 from xling_jax import devices, errors
 from xling_jax.evaluators import text_encoder, word_order
-from xling_jax.evaluators.multilinguality import paper_layers
+from xling_jax.evaluators.registry import paper_layers
 from xling_jax.experiments.zero_shot import pretrained, report, texts
 from xling_jax.experiments.zero_shot.group import Group, checkpoints_of
 from xling_jax.experiments.zero_shot.jobs import ALONE, Choice, Job, choices, jobs

@@ -36,7 +36,7 @@ def texts(run: Run, board: Board) -> dict[str, list[str]]:
         is_partial=any(0 < number < len(board.targets) for number in numbers),
         seeds=len({each.seed for job in board.jobs for each in job.chosen}),
         below=_below(board),
-        has_paper=any(scores.printed(row, task) for row in board.rows for task in board.tasks),
+        has_paper=any(board.printed(row, task) for row in board.rows for task in board.tasks),
         characters=_characters(board),
         cut=dict(_most(board, "cut_", "({})")),
         unknown=dict(_most(board, "unknown_", "({})")),

@@ -64,7 +64,7 @@ def _of_task(board: Board, task: str, said: Sequence[str]) -> Table:
         own = board.scores(row, task, names)
         cells = {names[place]: value for place, value in own.items()}
         lines.append(_line(row, board.of(row, task), cells | _means(board, row, task)))
-        if printed := scores.printed(row, task):
+        if printed := board.printed(row, task):
             of_places = {_target(name): printed[name] for name in scores.LANGUAGES}
             paper = of_places | {name: printed[name] for name in (MEAN, DELTA)}
             lines.append(table.Line(row, scores.SOURCE, paper, scores.SOURCE, seeds=ABSENT))
@@ -91,7 +91,7 @@ def _columns(board: Board, task: str) -> tuple[list[Column], dict[Place, str]]:
     targets, sources = board.targets, board.sources
     labels = {place: label(place, targets) for place in targets}
     names = {place: _target(short) for place, short in labels.items()}
-    paper = scores.LANGUAGES if any(scores.printed(row, task) for row in board.rows) else ()
+    paper = scores.LANGUAGES if any(board.printed(row, task) for row in board.rows) else ()
     group = "target languages"
     columns = [Column(short, _target(short), percent, group)
                for short in dict.fromkeys([*labels.values(), *paper])]  # fmt: skip
@@ -124,7 +124,7 @@ def _summary(board: Board, said: Sequence[str]) -> Table:
         jobs = [job for task in board.tasks for job in board.of(row, task)]
         own = _averaged({task: _means(board, row, task) for task in board.tasks})
         lines.append(_line(row, jobs, own))
-        if paper := _averaged({task: scores.printed(row, task) for task in board.tasks}):
+        if paper := _averaged({task: board.printed(row, task) for task in board.tasks}):
             lines.append(table.Line(row, scores.SOURCE, paper, scores.SOURCE, seeds=ABSENT))
     return Table(SUMMARY, "All tasks", "means over target languages", columns, lines, said)
 
@@ -200,7 +200,7 @@ def _bars(board: Board, gallery: Gallery) -> list[Card]:
             for row in board.rows:
                 own = board.scores(row, task, places)
                 ours = {label(at, board.targets): x.times(0.01) for at, x in own.items()}
-                paper = {name: x.times(0.01) for name, x in scores.printed(row, task).items()
+                paper = {name: x.times(0.01) for name, x in board.printed(row, task).items()
                          if name in ours}  # fmt: skip
                 if ours:
                     entries.append(Entry(cut(row, _LABEL), ours, paper))

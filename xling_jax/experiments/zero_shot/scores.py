@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import groupby, islice
 from statistics import fmean
 
+from xling_jax.experiments.similarity.claims import FROM
 from xling_jax.report import table
 from xling_jax.report.frame import Measure, Run, mean_of, measured, minus
 from xling_jax.report.prose import grouped
@@ -90,6 +91,12 @@ class Job:
         return [replica for replica in self.ended if replica.diverged_at is not None]
 
     @property
+    def lost_seeds(self) -> dict[int, int]:
+        """Seeds that diverged with every setting, with the last good step."""
+        good = {replica.seed for replica in self.chosen}
+        return {each.seed: each.diverged_at or 0 for each in self.lost if each.seed not in good}
+
+    @property
     def has_ended(self) -> bool:
         return 0 < self.planned <= len(self.ended)
 
@@ -124,6 +131,11 @@ class Board:
         known = {(job.pair, name): value for job in self.of(row, task)
                  for name, value in job.scores.items()}  # fmt: skip
         return {place: known[place] for place in places if place in known}
+
+    def printed(self, row: str, task: str) -> Mapping[str, Measure]:
+        """The paper's scores, as `printed`; none where another language is learned from."""
+        is_the_papers = {name for _, name in self.sources} <= {FROM}
+        return printed(row, task) if is_the_papers else {}
 
     def mean(self, row: str, task: str) -> Measure | None:
         """The mean over target languages; None unless all of them have a score."""
