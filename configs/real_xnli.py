@@ -169,8 +169,7 @@ def get_config(argument: str | None = None) -> ConfigDict:
     tasks: dict[str, tuple[str, ...]] = {"nli": ("nli",), "none": ()}
     config.transfer.tasks = config_files.choose("tasks", options["tasks"], tasks)
     config.transfer.models.train_own = True
-    length = min(config.transfer.models.length, config.batches.max_length)
-    config.transfer.models.length = length  # later positions were never trained
+    config.transfer.nli.most_words = 0
     name = f"real_xnli-{options['scale']}-{options['languages']}-row{options['row']}"
     config.workdir = re.sub(r"[^\w+.-]", "_", name)
     return config

@@ -217,6 +217,8 @@ def get_config(argument: str | None = None) -> ConfigDict:
             "log": {"tensorboard": False},
         }
     )
+    if is_embedded and not given:
+        config.nli.most_words = 16  # more do not fit in the windows of configs/bilingual.py
     if options["search"] == "one":
         config.models.update(arcs=100, relations=50)
     if options["search"] == "dufter":

@@ -65,7 +65,7 @@ def test_files_of_three_languages_train_with_a_row_of_your_own(files, tmp_path):
         ),
         ({"corpora.fr.dictionary": ""}, r"corpora\.fr\.dictionary is empty: row extra"),
         ({"vocabulary.joint_size": 9000}, r"vocabulary\.joint_size: size=9000 is too large"),
-        ({"batches.length": 64}, r"batches\.length=64: choose 2 to models\.positions=48"),
+        ({"batches.length": 64}, r"batches\.length=64: choose 3 to models\.positions=48"),
         (
             {"batches.begin": "line"},
             r"batches\.begin='line': give 'anywhere' or 'sentence'",

@@ -140,6 +140,14 @@ def test_labels_are_equally_frequent_and_pairs_come_out_the_same_again():
     assert len({e.premise for e in other} & {e.premise for e in found}) < 5
 
 
+def test_pairs_may_be_of_few_words():
+    short = inference.pairs(pair("far"), 99, 1, most_words=20)
+    words = [len(f"{e.premise[0]} {e.hypothesis[0]}".split()) for e in short]
+    assert max(words) == 20 and collections.Counter(e.label for e in short)["neutral"] == 33
+    with pytest.raises(ValueError, match="raise most_words=2, or adjuncts"):
+        inference.pairs(pair("far"), 1, 1, most_words=2)
+
+
 def test_a_hypothesis_is_another_sentence_than_its_premise_in_both_languages():
     for example in examples():
         assert all(a != b for a, b in zip(example.premise, example.hypothesis, strict=True))

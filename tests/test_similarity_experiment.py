@@ -31,6 +31,13 @@ def trained(tmp_path_factory):
     return workdir
 
 
+def test_models_of_one_language_each_do_not_begin_alike(trained):
+    """A dozen updates leave them near to where they began."""
+    models = [stored.load(trained / "models" / f"row{x}_seed0" / x) for x in ("en", "far")]
+    kernels = [model.params["layers"]["0"]["intermediate"]["kernel"] for model in models]
+    assert abs(np.corrcoef(*[kernel.ravel() for kernel in kernels])[0, 1]) < 0.1
+
+
 def config(workdir, options="", **changes):
     made = config_of(
         ROOT / "configs" / "similarity.py",

@@ -33,8 +33,14 @@ class PieceTables:
     random_sizes: jax.Array
 
     @classmethod
-    def of(cls, vocabulary: LanguageVocabulary, random_pieces: str) -> "PieceTables":
-        """The tables of a vocabulary; ValueError for pieces from ANYWHERE if ids are separate."""
+    def of(
+        cls, vocabulary: LanguageVocabulary, random_pieces: str, counts: Sequence[np.ndarray] = ()
+    ) -> "PieceTables":
+        """The tables of a vocabulary. Of a joint one the pieces INSIDE a language are those that
+        occur in its text, by their `counts` (int [V], for each language).
+
+        ValueError for pieces from ANYWHERE if ids are separate.
+        """
         if vocabulary.way == "separate" and random_pieces == ANYWHERE:
             raise ValueError(
                 f"random_pieces={ANYWHERE!r}: languages with token embeddings of their "
@@ -45,6 +51,11 @@ class PieceTables:
         for row, ids in zip(local, pieces, strict=True):
             row[ids[::-1]] = np.arange(len(ids))[::-1]
         own = [np.unique(ids)[SPECIALS:] for ids in pieces]
+        if random_pieces == INSIDE and vocabulary.way == "joint":
+            own = [
+                np.intersect1d(ids, np.flatnonzero(count))
+                for ids, count in zip(own, counts, strict=True)
+            ]
         if random_pieces == ANYWHERE:
             own = [np.unique(np.concatenate(own))] * len(own)
         most = max(map(len, own))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from xling_jax import schema
 from xling_jax.batches import labelled
 from xling_jax.batches.labelled import Encoded
 from xling_jax.corpora import sources
@@ -99,12 +100,19 @@ class NaturalLanguageInference(Task[Inference]):
     name, title, column = "nli", "NLI", "nli"
     metric = measure = "accuracy"
     note = "accuracy, the share of pairs of sentences with the right one of three labels"
+    options = {
+        "most_words": schema.whole(
+            "words of an embedded premise and hypothesis in the first language; 0: any number", 0
+        ),
+    }
+
+    most_words: int = 0
 
     def read(self, path: str, language: str) -> list[Inference]:
         return read(path, language)
 
     def make(self, pair: Pair, number: int, seed: int) -> tuple[list[Inference], list[Inference]]:
-        made = inference.pairs(pair, number, seed)
+        made = inference.pairs(pair, number, seed, self.most_words)
         first, second = (
             [Inference(x.premise[k], x.hypothesis[k], x.label) for x in made] for k in (0, 1)
         )

@@ -1,6 +1,7 @@
 """The step of a model of several languages with parameters of their own (W&C §3.1, §4)."""
 
 import dataclasses
+from collections.abc import Sequence
 from functools import partial
 from typing import ClassVar
 
@@ -88,10 +89,11 @@ class StreamProgram:
     # How the fields of a `StreamPlan` lie on the mesh.
     plan_specs: ClassVar[tuple[P, ...]] = (devices.A_REPLICA_AND_SHARD,) * 3
 
-    def initial_state(self, seed: int) -> State:
-        """The state of an untrained replica; every language draws parameters of its own."""
-        number = self.vocabularies.languages
-        plain = [heads.initial_params(self.model, seed, language) for language in range(number)]
+    def initial_state(self, seed: int, numbers: Sequence[int] = ()) -> State:
+        """The state of an untrained replica; every language draws parameters of its own, by its
+        number (default: its place among those of the program). What is shared is the first's."""
+        numbers = numbers or range(self.vocabularies.languages)
+        plain = [heads.initial_params(self.model, seed, number) for number in numbers]
         return self.state_of(partition.split(plain, self.partition))
 
     def state_of(self, params) -> State:

@@ -59,7 +59,7 @@ class Example:
     label: str
 
 
-def pairs(pair: Pair, number: int, seed: int) -> list[Example]:
+def pairs(pair: Pair, number: int, seed: int, most_words: int = 0) -> list[Example]:
     """Inference pairs of two languages, each label as often as the others to within one.
 
     A hypothesis is made from the premise by edits that make it weaker, stronger, opposite or
@@ -68,8 +68,9 @@ def pairs(pair: Pair, number: int, seed: int) -> list[Example]:
     sentence on the same topic. What is the opposite of what belongs to the language, not to `seed`,
     and can only be learned from examples.
 
-    Fewer are a prefix of more. The premises are sentences of `pair.parallel` with this seed, but
-    for their negation.
+    With `most_words` none has more in the first language, premise, hypothesis and punctuation
+    together. Fewer are a prefix of more. The premises are sentences of `pair.parallel` with this
+    seed, but for their negation.
 
     ValueError: `number` or `seed` is too small, or the grammar has too little for a label.
     """
@@ -83,11 +84,11 @@ def pairs(pair: Pair, number: int, seed: int) -> list[Example]:
         labels = labels or list(LABELS)
         label = deriver.choose(labels)
         labels.remove(label)
-        examples.append(_example(pair, deriver, edits, label))
+        examples.append(_example(pair, deriver, edits, label, most_words))
     return examples
 
 
-def _example(pair: Pair, deriver: Deriver, edits: "Edits", label: str) -> Example:
+def _example(pair: Pair, deriver: Deriver, edits: "Edits", label: str, most_words: int) -> Example:
     first, second = pair.languages
     negated = deriver.chance(NEGATED[label])
     premise_negated, ways = deriver.choose(WAYS[label, negated])
@@ -103,12 +104,13 @@ def _example(pair: Pair, deriver: Deriver, edits: "Edits", label: str) -> Exampl
         _negate(hypothesis, negated)
         texts = first.text(premise), second.text(premise)
         others = first.text(hypothesis), second.text(hypothesis)
-        if texts[0] != others[0] and texts[1] != others[1]:
+        is_long = most_words and len(f"{texts[0]} {others[0]}".split()) > most_words
+        if texts[0] != others[0] and texts[1] != others[1] and not is_long:
             return Example(texts, others, label)
-    raise ValueError(
-        f"{label} by {edit}: none in {_TRIES} sentences; raise adjuncts, adverbs, coordination "
-        "or depth in the LanguageConfig"
-    )
+    way_out = "adjuncts, adverbs, coordination or depth in the LanguageConfig"
+    if most_words:
+        way_out = f"most_words={most_words}, or {way_out}"
+    raise ValueError(f"{label} by {edit}: none in {_TRIES} sentences; raise {way_out}")
 
 
 def _hypothesis(

@@ -154,14 +154,14 @@ class Preparer:
                 with processes.first_before_others():
                     train[k] = switch_once(train[k], words, seeds, *chances, folder)
             switch = {}
-        tables = PieceTables.of(vocabulary, row.random_pieces)
+        counts = [_counted(each, vocabulary.size) for each in train]
+        tables = PieceTables.of(vocabulary, row.random_pieces, counts)
         total = sum(each.total for each in train)
         streams: StreamStore | None = None
         if total <= self._config.batches.resident_tokens:
             streams = _in_memory(train, tables)
         else:
             say(f"{total:,} tokens are read from disk, step by step")
-        counts = [_counted(each, vocabulary.size) for each in train]
         return Data(
             vocabulary=vocabulary,
             normalization=self._texts.normalization,

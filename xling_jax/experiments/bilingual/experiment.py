@@ -32,9 +32,9 @@ class Experiment:
         where it, the config or a text cannot be used."""
         fields.check(config)
         length, positions = config.batches.length, config.models.positions
-        if not 2 <= length <= positions:
+        if not 3 <= length <= positions:
             raise ValueError(
-                f"batches.length={length}: choose 2 to models.positions={positions}, or more "
+                f"batches.length={length}: choose 3 to models.positions={positions}, or more "
                 "positions"
             )
         if config.evaluators.layers:

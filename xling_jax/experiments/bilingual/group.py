@@ -15,7 +15,7 @@ from xling_jax.corpora.normalize import Normalization
 from xling_jax.evaluators.perplexity import StreamPerplexity
 from xling_jax.evaluators.translations import Translations
 from xling_jax.experiments.bilingual.data import Data
-from xling_jax.experiments.bilingual.rows import Row
+from xling_jax.experiments.bilingual.rows import TWIN, Row
 from xling_jax.experiments.bilingual.selection import Best, start_from
 from xling_jax.files import plain_name
 from xling_jax.models import partition, stored
@@ -84,8 +84,11 @@ class Group(group.Group[StreamProgram]):
         )
 
     def _initial_state(self, seed: int) -> State:
-        state, folder = self._program.initial_state(seed), self._config.training.start_from
-        if not folder:
+        # By all languages' numbers: models of one language each must not begin alike.
+        every = [*self._config.corpora.languages, TWIN]
+        numbers = [every.index(language) for language in self._row.languages]
+        state = self._program.initial_state(seed, numbers)
+        if not (folder := self._config.training.start_from):
             return state
         own = self._data.vocabulary.sha256, self._row.partition, len(self._row.languages)
         return self._program.state_of(
@@ -135,7 +138,11 @@ class Group(group.Group[StreamProgram]):
             if params and number in running:
                 folder = models_of(self._run.workdir, replica.row, replica.seed)
                 vocabulary, written = self._data.vocabulary, self._data.normalization
-                export(folder, self._row, self._program.model, params, vocabulary, written)
+                # Positions that no window reaches were never trained.
+                model = dataclasses.replace(
+                    self._program.model, positions=self._config.batches.length
+                )
+                export(folder, self._row, model, params, vocabulary, written)
         steps = [each and each[0] for each in best]
         scores = last
         if any(step not in (None, self._schedule.total) for step in steps):
@@ -243,12 +250,15 @@ def export(
     normalization: Normalization,
 ) -> None:
     """Writes each language's model of partitioned parameters below a folder, named by the language,
-    with its vocabulary and how its text was written. Where predictions chose among the language's
+    with its vocabulary and how its text was written, and with as many positions as `model` says,
+    which may be fewer than the parameters have. Where predictions chose among the language's
     pieces only, the bias of all others is `UNCHOSEN`."""
     for number, name in enumerate(vocabulary.languages):
         own = partition.languages(params) and vocabulary.way == "separate"
         rows = vocabulary.sizes[number] if own else vocabulary.size
         plain = partition.export(params, number, rows)
+        tables = plain["embeddings"]
+        tables["positions"] = tables["positions"][: model.positions]
         if row.softmax == LANGUAGE_SOFTMAX:  # the others were never chosen from
             is_own = np.isin(np.arange(rows), vocabulary.ids[number])
             bias = np.where(is_own, plain["mlm"]["bias"], np.float32(UNCHOSEN))

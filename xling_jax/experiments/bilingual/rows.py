@@ -87,12 +87,11 @@ def _require_meaning(names: set[str], trained: Sequence[str], languages: Sequenc
             raise ValueError(f"{TWIN} needs sep-emb, and stands with no only[…]")
         if TWIN in languages:
             raise ValueError(f"{TWIN} is the name of a language too: give that another one")
-    if wrong := sorted(names & {"language-softmax", "random-inside"}):
-        if not names & OWN_VOCABULARY.keys():
-            raise ValueError(
-                f"{wrong[0]} needs a vocabulary for each language: add "
-                "default-anchors or no-anchors"
-            )
+    if "language-softmax" in names and not names & OWN_VOCABULARY.keys():
+        raise ValueError(
+            "language-softmax needs a vocabulary for each language: add default-anchors or "
+            "no-anchors"
+        )
     if (len(trained) == 1 or TWIN in names) and (wrong := sorted(names.intersection(OF_SEVERAL))):
         raise ValueError(f"{wrong[0]} needs two different languages or more")
     for several in EXCLUDE:

@@ -137,7 +137,7 @@ def _keep(
     """Writes the languages' models, and for D&S Figures 4 and 8 the layer-0 vectors of all pieces
     [languages, V, D] and the position table."""
     languages = vocabulary.languages
-    export(workdir, replica, model, params, vocabulary, AS_IT_IS)
+    export(workdir, replica, model, params, vocabulary, AS_IT_IS, train)
     results.write_arrays(
         workdir / "arrays" / f"row{replica.row}_seed{replica.seed}.npz",
         results.Arrays(
@@ -160,26 +160,30 @@ def export(
     params: Params,
     vocabulary: ShiftedVocabulary,
     normalization: Normalization,
+    train: TokenStore,
 ) -> None:
     """Writes the models of a replica, from plain parameters, below `models/` of a workdir.
 
     All have the whole table of pieces, so that what is learned of one language's tokens and of the
     special tokens is learned for all that use them (D&S §5). A row with lang-pos has other
     positions and a token type of its own in each: a language's part of the tables stands where the
-    others have theirs. With shift-special the ids around a sentence are the language's own.
+    others have theirs. With shift-special the ids around a sentence are the language's own. There
+    are as many positions as the longest training sentence has: later ones were never trained.
     """
     setting = replica.setting
-    shift, length = int(setting.special_shift), int(setting.position_offset)
+    shift, offset = int(setting.special_shift), int(setting.position_offset)
+    places = int(train.lengths.max())
     folder = models_of(workdir, replica.row, replica.seed)
     params = jax.device_get(params)
     for number, name in enumerate(vocabulary.languages):
         tables = {key: params["embeddings"][key] for key in TABLES}
-        if length:
-            tables["positions"] = tables["positions"][number * length : (number + 1) * length]
+        start = number * offset
+        tables["positions"] = tables["positions"][start : start + places]
+        if offset:
             tables["token_types"] = tables["token_types"][number : number + 1]
         ids = np.arange(vocabulary.shift)
         ids = np.where(ids < SPECIALS, ids + number * shift, ids + number * vocabulary.shift)
-        places, types = (len(tables[key]) for key in TABLES)
+        types = len(tables["token_types"])
         stored.save(
             folder / name,
             stored.StoredModel(
@@ -191,7 +195,7 @@ def export(
                 normalization=normalization,
                 special_ids=(CLS + number * shift, SEP + number * shift),
                 inverted=bool(np.asarray(setting.inverted)[number]),
-                own=frozenset(f"embeddings/{key}" for key in TABLES if length),
+                own=frozenset(f"embeddings/{key}" for key in TABLES if offset),
             ),
-            like=folder / vocabulary.languages[0] if number and not length else None,
+            like=folder / vocabulary.languages[0] if number and not offset else None,
         )

@@ -127,7 +127,7 @@ def prepare(config: ConfigDict, texts: Texts, cache: Path) -> Data:
         )
 
     def keep(workdir: Path, replica: Replica, model: BertConfig, params: Params, _: object) -> None:
-        export(workdir, replica, model, params, vocabulary, texts.normalization)
+        export(workdir, replica, model, params, vocabulary, texts.normalization, train)
 
     described = []
     for number, name in enumerate(languages):
