@@ -52,10 +52,7 @@ def test_models_of_fake_english_score_as_in_their_run(fake, tmp_path):
 @pytest.fixture(scope="module")
 def bilingual(tmp_path_factory):
     workdir = tmp_path_factory.mktemp("bilingual")
-    # As many positions as places in training, where the run's own evaluators cut sentences.
-    _, metrics = bilingual_run.run(
-        workdir, "row=default+sep_emb,pair=en-near-far", **{"models.positions": 32}
-    )
+    _, metrics = bilingual_run.run(workdir, "row=default+sep_emb,pair=en-near-far")
     return workdir, metrics
 
 

@@ -187,10 +187,11 @@ def test_an_exported_model_computes_what_the_pretrained_one_does(prepared, tmp_p
     sizes = {**made.models.to_dict(), "vocabulary_size": vocabulary.size, "initial_sd": 0.5}
     model = BertConfig(**sizes)
     params = heads.initial_params(model, 0)
-    setting = setting_of(description, vocabulary, made.batches.max_length)
+    places = made.batches.max_length
+    setting = setting_of(description, vocabulary, places)
     replica = Replica(row="x", description=description, seed=0, setting=setting)
     texts = Texts.of_corpora(made.corpora)
-    export(tmp_path, replica, model, params, vocabulary, texts.normalization, data.train)
+    export(tmp_path, replica, model, params, vocabulary, texts.normalization, places)
     store = jax.tree.map(jnp.asarray, data.train)
     for number, name in enumerate(vocabulary.languages):
         own = stored.load(tmp_path / "models" / "rowx_seed0" / name)
@@ -211,7 +212,7 @@ def test_an_exported_model_computes_what_the_pretrained_one_does(prepared, tmp_p
         ids = own.encode([written[3]])[0]
         assert own.inverted == bool(setting.inverted[number])
         row = np.array([own.special_ids[0], *ids, own.special_ids[1]])
-        assert own.config.positions == data.train.lengths.max() < model.positions
+        assert own.config.positions == places < model.positions
         (found,) = Bert(own.config).apply(
             {"params": own.params},
             row[None],

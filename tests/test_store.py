@@ -111,6 +111,20 @@ def test_the_same_experiment_finds_what_it_stored(tmp_path):
     assert again["groups"] == [[["0", 0]]] and again["versions"]["jax"]
 
 
+def test_versions_that_a_run_goes_on_with_stand_beside_those_it_began_with(tmp_path):
+    first, later = (
+        store.describe(config(), TEXTS, ROWS) | {"versions": {"jax": version}}
+        for version in ("1", "2")
+    )
+    store.write(tmp_path, first)
+    train(tmp_path)
+    for new, expected in ((first, []), (later, [{"jax": "2"}]), (later, [{"jax": "2"}])):
+        found = store.begun(tmp_path, new)
+        assert found and found["versions"] == {"jax": "1"}
+        assert found["later_versions"] == expected
+        store.write(tmp_path, found)
+
+
 def test_fields_without_effect_on_the_numbers_may_change(tmp_path):
     store.write(tmp_path, store.describe(config(), TEXTS, ROWS))
     train(tmp_path)

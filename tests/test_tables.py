@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import re
 from pathlib import Path
 
@@ -119,6 +120,15 @@ def test_a_row_that_diverged_is_a_line_that_says_so(every: frame.Run) -> None:
     some = by_title(every)["Table 1"]
     assert next(line for line in some.lines if line.row == "15").seeds == "1/2"
     assert "Row 15: seed 42 at step 4,500 diverged and is in no mean." in some.notes
+
+
+def test_a_mean_over_fewer_seeds_than_the_row_has_says_so(tmp_path: Path) -> None:
+    own = [replica("0", seed, {"mu": 0.5, "perplexity_dev": 9.0}) for seed in (0, 1)]
+    own.append(replica("0", 2, {"mu": 0.5, "perplexity_dev": math.inf}))
+    results.write_results(tmp_path / "results.json", own)
+    notes = by_title(frame.Run(tmp_path, published.ORDER))["Table 1"].notes
+    said = "Row 0: some of its 3 seeds have no finite perplexity_dev; the mean is of the others."
+    assert said in notes
 
 
 @pytest.mark.parametrize("deep", [3, 8])

@@ -196,7 +196,7 @@ def _dictionaries(given: Mapping[Pair, Words], languages: Sequence[str]) -> dict
     for pair, words in given.items():
         ordered = _in_order(pair, "dictionaries", languages, found)
         if isinstance(words, str | os.PathLike):
-            words = dictionary_files.read(words, *pair, lowercase=True)
+            words = dictionary_files.read(words, *pair)
         elif not isinstance(words, Dictionary):
             words = dictionary_files.from_pairs(list(words), *pair)
         if (words.source_language, words.target_language) != tuple(pair):

@@ -111,7 +111,7 @@ def progress(run: Run) -> str:
 
 
 def row_notes(rows: Sequence[Row]) -> list[str]:
-    """Which seeds diverged, and which rows still train."""
+    """Which seeds diverged or lack a number, and which rows still train."""
     notes = []
     for row in rows:
         if row.diverged:
@@ -119,6 +119,12 @@ def row_notes(rows: Sequence[Row]) -> list[str]:
             where = [f"{plural('seed', seeds)} at step {step:,}" for step, seeds in by_step.items()]
             are = "are" if len(row.diverged) > 1 else "is"
             notes.append(f"Row {row.name}: {', '.join(where)} diverged and {are} in no mean.")
+        of = len(row.seeds)
+        lacking = [name for name, found in row.metrics.items() if (found.number or of) < of]
+        if lacking:
+            names = ", ".join(lacking[:3]) + ", …" * (len(lacking) > 3)
+            notes.append(f"Row {row.name}: some of its {of} seeds have no finite {names}; the mean "
+                         "is of the others.")  # fmt: skip
         if row.running and row.seeds and not row.is_so_far:
             seeds = ", ".join(map(str, row.running))
             notes.append(f"Row {row.name}: still training, and not in the means: seeds {seeds}.")
@@ -193,8 +199,10 @@ def settings(
     facts += [("rows", ", ".join(rows) or ABSENT), ("steps", _steps(run, rows))]
     facts += flat(vocabulary or ABSENT, "vocabulary")
     facts.append(("fingerprint", str(config.get("fingerprint", ABSENT))))
-    versions = config.get("versions", {}).items()
-    facts.append(("versions", ", ".join(f"{k} {v}" for k, v in versions) or ABSENT))
+    for name, versions in [("versions", config.get("versions", {}))] + [
+        ("later versions", later) for later in config.get("later_versions", ())
+    ]:
+        facts.append((name, ", ".join(f"{k} {v}" for k, v in versions.items()) or ABSENT))
     parts: list[Any] = [Grid((), facts, names=2)]
     fields = [name for name in _TEXT_FIELDS if any(name in text for text in run.texts)]
     every = ([text.get(name, ABSENT) for name in fields] for text in run.texts)

@@ -112,6 +112,7 @@ class _Config:
     earlier_fingerprints: list[str] = field(default_factory=list)
     scale: str = ""
     versions: dict[str, str | None] = field(default_factory=dict)
+    later_versions: list[dict[str, str | None]] = field(default_factory=list)
     texts: list[_Text] = field(default_factory=list)
     rows: dict[str, str] = field(default_factory=dict)
     config: dict[str, Any] = field(default_factory=dict)

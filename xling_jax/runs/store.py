@@ -136,6 +136,9 @@ def _widened(stored: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any
     now, before = fingerprint(stored["config"], texts, rows), stored["fingerprint"]
     earlier = [x for x in (*stored.get("earlier_fingerprints", ()), before) if x != now]
     more = {"rows": rows, "texts": texts, "earlier_fingerprints": list(dict.fromkeys(earlier))}
+    versions = [stored.get("versions", {}), *stored.get("later_versions", ())]
+    if new["versions"] not in versions:
+        more["later_versions"] = [*versions[1:], new["versions"]]
     config = json.loads(json.dumps(_latest(stored["config"], new["config"])))
     return {**stored, **more, "config": config, "fingerprint": now}
 
@@ -156,6 +159,7 @@ def describe(
         "experiment": config.name,
         "fingerprint": fingerprint(fields, texts, rows),
         "earlier_fingerprints": [],
+        "later_versions": [],
         "scale": config.get("scale", ""),
         "versions": versions,
         "texts": list(texts),

@@ -300,7 +300,8 @@ class Texts:
         if not path:
             return None
         with errors.in_field(self.field(language, purpose)):
-            return dictionaries.read(path, first, language, lowercase=True)
+            # Words to replace are looked up in small letters.
+            return dictionaries.read(path, first, language, lowercase=purpose == "dictionary")
 
 
 def of_run(run: str, languages: Sequence[str], rows: str = "all") -> Embedded:

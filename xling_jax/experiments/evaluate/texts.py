@@ -63,7 +63,7 @@ def read(config: ConfigDict) -> EvaluationTexts:
             field = f"dictionaries.{name}"
             found.manifest.append(store.hashed(path, "-".join(pair), "dictionaries", field))
             with errors.in_field(field):
-                own = dictionaries.read(path, *pair, lowercase=True)
+                own = dictionaries.read(path, *pair)
                 own.require_direction(*map(found.sentences.__getitem__, pair))
                 found.dictionaries[pair] = own
         if path := config.links[name]:

@@ -114,7 +114,7 @@ def _prepare(config: ConfigDict, texts: Sequence[corpora.Text], cache: Path) -> 
         f"{store.lengths.mean():.1f} places each, {store.truncated // len(languages)} cut"
         for name, text, store in zip(USUAL, texts, (train, dev), strict=True)
     ]
-    keep = partial(_keep, vocabulary, train)
+    keep = partial(_keep, vocabulary, train, config.batches.max_length)
     return Data(vocabulary, piece_range, train, True, described, evaluator, keep)
 
 
@@ -128,6 +128,7 @@ def fit_sample(train: Sequence[np.ndarray], dev: Sequence[np.ndarray]) -> list[n
 def _keep(
     vocabulary: ShiftedVocabulary,
     train: TokenStore,
+    max_length: int,
     workdir: Path,
     replica: Replica,
     model: BertConfig,
@@ -137,7 +138,7 @@ def _keep(
     """Writes the languages' models, and for D&S Figures 4 and 8 the layer-0 vectors of all pieces
     [languages, V, D] and the position table."""
     languages = vocabulary.languages
-    export(workdir, replica, model, params, vocabulary, AS_IT_IS, train)
+    export(workdir, replica, model, params, vocabulary, AS_IT_IS, max_length)
     results.write_arrays(
         workdir / "arrays" / f"row{replica.row}_seed{replica.seed}.npz",
         results.Arrays(
@@ -160,7 +161,7 @@ def export(
     params: Params,
     vocabulary: ShiftedVocabulary,
     normalization: Normalization,
-    train: TokenStore,
+    max_length: int,
 ) -> None:
     """Writes the models of a replica, from plain parameters, below `models/` of a workdir.
 
@@ -168,17 +169,16 @@ def export(
     special tokens is learned for all that use them (D&S §5). A row with lang-pos has other
     positions and a token type of its own in each: a language's part of the tables stands where the
     others have theirs. With shift-special the ids around a sentence are the language's own. There
-    are as many positions as the longest training sentence has: later ones were never trained.
+    are `max_length` positions, to which sentences were cut: later ones were never trained.
     """
     setting = replica.setting
     shift, offset = int(setting.special_shift), int(setting.position_offset)
-    places = int(train.lengths.max())
     folder = models_of(workdir, replica.row, replica.seed)
     params = jax.device_get(params)
     for number, name in enumerate(vocabulary.languages):
         tables = {key: params["embeddings"][key] for key in TABLES}
         start = number * offset
-        tables["positions"] = tables["positions"][start : start + places]
+        tables["positions"] = tables["positions"][start : start + max_length]
         if offset:
             tables["token_types"] = tables["token_types"][number : number + 1]
         ids = np.arange(vocabulary.shift)
@@ -187,7 +187,7 @@ def export(
         stored.save(
             folder / name,
             stored.StoredModel(
-                config=dataclasses.replace(model, positions=places, token_types=types),
+                config=dataclasses.replace(model, positions=max_length, token_types=types),
                 params={**params, "embeddings": {**params["embeddings"], **tables}},
                 language=name,
                 pieces=vocabulary.pieces[number],

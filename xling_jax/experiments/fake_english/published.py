@@ -25,12 +25,14 @@ SEEDS = (0, 42, 43, 100, 101)
 CANDIDATES = 10_000
 TRAINING_SENTENCES = 17_178
 EXPERIMENT = "fake_english"
-# Of the small model (§2.1, Table 9), by the config's fields.
+# Of the small model (§2.1, Table 9) and the overparameterised one, by the config's fields.
 SETTING = {
     "vocabulary.size": 2048, "batches.sentences": 256, "batches.max_length": 128,
     "models.layers": LAYERS, "models.hidden": 64, "models.intermediate": 256, "models.heads": 1,
     "models.dropout": 0.1, "training.epochs": 100, "training.learning_rate": 2e-3,
-    "training.warmup_steps": 50, "training.weight_decay": 0.01,
+    "training.warmup_steps": 50, "training.weight_decay": 0.01, "training.epsilon": 1e-6,
+    "training.clip": 1.0, "overparam.hidden": 768, "overparam.intermediate": 3072,
+    "overparam.heads": 12, "overparam.learning_rate": 1e-4, "overparam.epochs": 0,
 }  # fmt: skip
 LINES = tuple(
     replace(line, candidates=str(CANDIDATES), more={**line.more, "deep_layer": DEEP_LAYER})

@@ -171,9 +171,12 @@ def texts(
     is_made = run.field("corpora", "train") == SYNTHETIC
     first = run.texts[0] if run.texts else {}  # the training text
     is_the_papers = run.experiment == published.EXPERIMENT
+    described = [run.rows[name].description for name in names]
+    sections = ("overparam.",) * (not any("overparam" in text for text in described))
     changed = [f"{name} is {ours:g} and not {theirs:g}"
                for name, theirs in published.SETTING.items()
-               if (ours := run.field(*name.split("."))) not in (None, theirs)]  # fmt: skip
+               if not name.startswith(sections)
+               and (ours := run.field(*name.split("."))) not in (None, theirs)]  # fmt: skip
     ours = {line.candidates for line in lines if line.ours}
     return page.said(
         __file__,

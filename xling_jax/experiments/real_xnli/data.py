@@ -126,8 +126,10 @@ def prepare(config: ConfigDict, texts: Texts, cache: Path) -> Data:
             model, evaluated, piece_range, mesh, names=names, layers=layers, **options
         )
 
+    max_length = config.batches.max_length
+
     def keep(workdir: Path, replica: Replica, model: BertConfig, params: Params, _: object) -> None:
-        export(workdir, replica, model, params, vocabulary, texts.normalization, train)
+        export(workdir, replica, model, params, vocabulary, texts.normalization, max_length)
 
     described = []
     for number, name in enumerate(languages):
