@@ -1,11 +1,12 @@
 """How fast are CSLS, VecMap, Procrustes and CKA, and how much memory do they take?
 
 python benchmarks/alignment.py
+python benchmarks/alignment.py vecmap
 
-Procrustes and CKA against scipy and the plain formula in numpy, CSLS against its formula and
-against one exact search by faiss, which is a part of it (`pip install faiss-cpu`; left out
-without). Every measurement is a process of its own, which takes its time after a first call that
-compiles, and tells its peak memory; the contestants take turns.
+Procrustes and CKA against scipy and the plain formula in numpy, VecMap against an iteration of it
+in numpy, CSLS against its formula and against one exact search by faiss, which is a part of it
+(`pip install faiss-cpu`; left out without). Every measurement is a process of its own, which takes
+its time after a first call that compiles, and tells its peak memory; the contestants take turns.
 """
 
 import argparse
@@ -85,6 +86,43 @@ def vecmap_ours(n: int, d: int) -> Callable[[], object]:
     return lambda: jax.block_until_ready(vecmap.improve(x, y, pairs, jax.random.key(0), 0.1))
 
 
+def vecmap_numpy(n: int, d: int) -> Callable[[], object]:
+    """The same as Artetxe et al. 2018 (§3.3) describe it, some rows at a time: every direction
+    computes the cosines of all pairs twice, for its neighbourhoods and for its dictionary."""
+    x, y = points(n, d, 0), points(n, d, 1)
+    pairs = np.random.default_rng(2).integers(0, n, (2 * n, 2))
+    chance = np.random.default_rng(3)
+
+    def density(a, b):
+        found = []
+        for start in range(0, n, ROWS):
+            cosines, rows = a[start : start + ROWS] @ b.T, np.arange(min(ROWS, n - start))
+            total = 0.0
+            for _ in range(NEIGHBOURS):
+                best = cosines.argmax(axis=1)
+                total = total + cosines[rows, best]
+                cosines[rows, best] = -1
+            found.append(total / NEIGHBOURS)
+        return np.concatenate(found)
+
+    def dictionary(a, b, density_b):
+        found, total = [], 0.0
+        for start in range(0, n, ROWS):
+            cosines = a[start : start + ROWS] @ b.T
+            total += cosines.max(axis=1).sum()
+            cosines -= density_b / 2
+            cosines *= chance.random(cosines.shape) >= 0.9
+            found.append(cosines.argmax(axis=1))
+        return np.concatenate(found), total
+
+    def iteration():
+        left, _, right = np.linalg.svd(x[pairs[:, 0]].T @ y[pairs[:, 1]])
+        a, b = x @ left, y @ right.T
+        return dictionary(a, b, density(b, a)), dictionary(b, a, density(a, b))
+
+    return iteration
+
+
 def procrustes_ours(n: int, d: int) -> Callable[[], object]:
     """The orthogonal map."""
     import jax
@@ -131,25 +169,29 @@ CONTESTANTS = {
         csls_numpy,
         search_faiss,
         vecmap_ours,
+        vecmap_numpy,
         procrustes_ours,
         procrustes_scipy,
         cka_ours,
         cka_gram,
     )
 }
+NAMES = ("csls", "vecmap", "procrustes", "cka")  # that those of the contestants begin with
 
 
 def measure(name: str, n: int, d: int) -> None:
-    """Prints the seconds of a call and the process's peak memory, as JSON."""
+    """Prints the seconds of a call, those of all cores together, and the process's peak memory, as
+    JSON."""
     call = CONTESTANTS[name](n, d)
     call()
     took: list[float] = []
+    began = time.process_time()
     while sum(took) < SECONDS:
         before = time.perf_counter()
         call()
         took.append(time.perf_counter() - before)
-    seconds = statistics.median(took)
-    print(json.dumps({"seconds": seconds, "GiB": peak_memory()}))
+    cpu = (time.process_time() - began) / len(took)
+    print(json.dumps({"seconds": statistics.median(took), "CPU": cpu, "GiB": peak_memory()}))
 
 
 def turn(name: str, n: int, d: int) -> dict[str, float]:
@@ -165,6 +207,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"all, or of {', '.join(NAMES)}")
     parser.add_argument("--words", type=int, default=50_000, help="of CSLS, and of Procrustes")
     parser.add_argument("--sentences", type=int, default=10_000, help="of CKA")
     parser.add_argument("--repeats", type=int, default=3)
@@ -174,29 +217,33 @@ def main() -> None:
         name, n, d = arguments.only
         measure(name, int(n), int(d))
         return
+    if unknown := set(arguments.names) - set(NAMES):
+        parser.error(f"{', '.join(sorted(unknown))}: choose from {', '.join(NAMES)}")
     words, sentences = arguments.words, arguments.sentences
     faiss = ["search_faiss"] if importlib.util.find_spec("faiss") else []
     tables = [
         [("csls_ours", words, 300), *((x, words, 300) for x in ("csls_numpy", *faiss))],
-        [("vecmap_ours", n, 300) for n in (2000, 10_000, 20_000)],
+        *([(f"vecmap_{x}", n, 300) for x in ("ours", "numpy")] for n in (2000, 10_000, 20_000)),
         [("procrustes_ours", words, 768), ("procrustes_scipy", words, 768)],
         [("cka_ours", sentences, 768), ("cka_gram", sentences, 768)],
         [("cka_ours", 10 * sentences, 768), ("cka_ours", 20 * sentences, 768)],
         [("csls_ours", words, 300), ("csls_ours", 2 * words, 300)],
     ]
-    for entries in tables:
+    wanted = tuple(arguments.names or NAMES)
+    for entries in (table for table in tables if table[0][0].startswith(wanted)):
         found = [[turn(*entry) for entry in entries] for _ in range(arguments.repeats)]
-        print("\n| | n | d | s | times the first | peak GiB |\n|---|---|---|---|---|---|")
+        print("\n| | n | d | s | times the first | CPU s | times the first | peak GiB |")
+        print("|---" * 8 + "|")
         for column, (name, n, d) in enumerate(entries):
-            seconds = [row[column]["seconds"] for row in found]
-            times = [row[column]["seconds"] / row[0]["seconds"] for row in found]
-            peak = statistics.median(row[column]["GiB"] for row in found)
-            print(
-                f"| {name} | {n:,} | {d} | {statistics.median(seconds):.2f} | "
-                f"{statistics.median(times):.2f} ({min(times):.2f} to {max(times):.2f}) | "
-                f"{peak:.2f} |",
-                flush=True,
-            )
+            cells = [name, f"{n:,}", str(d)]
+            for measured in ("seconds", "CPU"):
+                values = [row[column][measured] for row in found]
+                times = [row[column][measured] / row[0][measured] for row in found]
+                cells.append(f"{statistics.median(values):.3f}")
+                spread = f"({min(times):.2f} to {max(times):.2f})"
+                cells.append(f"{statistics.median(times):.2f} {spread}")
+            cells.append(f"{statistics.median(row[column]['GiB'] for row in found):.2f}")
+            print(f"| {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -54,7 +54,12 @@ SETTINGS: dict[str, dict[str, float]] = {
     },
     "half": _HALF,
     "half, narrow": {**_HALF, **_NARROW},
-    "half, wide": {**_HALF, "models.hidden": 128, "models.intermediate": 512},
+    "half, wide": {
+        **_HALF,
+        "models.hidden": 128,
+        "models.intermediate": 512,
+        "training.learning_rate": 0.001,  # with twice that nothing is learnt
+    },
     "half, windows of 16": {**_HALF, **windows(16, 18)},
     "half, windows of 32": {**_HALF, **windows(32, 9)},
     "half, windows of 40": {**_HALF, **windows(40, 7)},

@@ -37,6 +37,7 @@ IMPROVEMENT = 1e-6  # of the mean best cosine, below which nothing has improved 
 # Iterations without improvement before more similarities may be chosen: the paper's (§3.3), for
 # chance needs time to leave a bad dictionary. Where the first one is good, 10 do as well.
 PATIENCE = 50
+SCORES = 2**22  # that are compared at a time: more leave the caches
 FEWEST_WORDS = 20  # fewer have no neighbourhoods to compare
 SMALLEST_SINGULAR = 1e-4  # of the largest; what lies below is float32 noise that whitening inflates
 
@@ -54,7 +55,7 @@ def map_unsupervised(
       source, target: [n, d] and [m, d], vectors of the two languages, at least 20 each.
       seed: of the similarities that are left out at random.
       cutoff: how many words of each language may enter the dictionary. Time grows with its
-        square, memory with 1,024 times it and with the 4,000 words of the first dictionary.
+        square, memory with the 4,000 words of the first dictionary.
 
     Returns:
       float32 [n, d] and [m, d]: the normalised vectors in the common space, to be compared by
@@ -131,7 +132,11 @@ def improve(source_NxD, target_MxD, pairs_Px2, key, keep) -> tuple[jax.Array, ja
 
 @functools.partial(jax.jit, static_argnames="block")
 def induce(
-    x_NxD: jax.Array, y_MxD: jax.Array, key: jax.Array, keep: jax.Array | float, block: int = BLOCK
+    x_NxD: jax.Array,
+    y_MxD: jax.Array,
+    key: jax.Array,
+    keep: jax.Array | float,
+    block: int | None = None,
 ) -> tuple[jax.Array, jax.Array]:
     """A dictionary of CSLS nearest neighbours in both directions, each with chance left out.
 
@@ -139,15 +144,16 @@ def induce(
     for it alone. (§3.3 sets the others to 0; here they are no candidates, also where all that is
     left is below 0. Where chance leaves a word nothing, all are candidates.)
 
-    Takes n and m points of unit length, and compares `block` rows of x with all of y at a time. The
-    share is `FIRST_KEEP` or more: of 512 points it always leaves some.
+    Takes n and m points of unit length, and compares `block` rows of x with all of y at a time, by
+    default as many as make `SCORES` scores. The share is `FIRST_KEEP` or more: of 512 points it
+    always leaves some.
 
     Returns int32 [n + m, 2], the row numbers (i, j): the nearest y of every x, then the nearest x
     of every y. And the mean cosine of all points with their nearest, over both directions and with
     nothing left out, so that it can be compared between different shares.
     """
     n, m = len(x_NxD), len(y_MxD)
-    block = min(block, n)
+    block = min(n, block or max(1, min(BLOCK, SCORES // m)))
     near_MxK = nearest(y_MxD, x_NxD, NEIGHBOURS, block)[0]
     # Each direction leaves out pairs of its own: a wrong pair that both directions keep confirms
     # itself. A pair's chance is the product of two random odd words, a hundredth of the work of a
