@@ -170,6 +170,8 @@ def get_config(argument: str | None = None) -> ConfigDict:
     config.transfer.tasks = config_files.choose("tasks", options["tasks"], tasks)
     config.transfer.models.train_own = True
     config.transfer.nli.most_words = 0
+    length = min(config.transfer.models.length, config.batches.max_length)
+    config.transfer.models.length = length  # later positions were never trained
     name = f"real_xnli-{options['scale']}-{options['languages']}-row{options['row']}"
     config.workdir = re.sub(r"[^\w+.-]", "_", name)
     return config

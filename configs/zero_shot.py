@@ -218,7 +218,7 @@ def get_config(argument: str | None = None) -> ConfigDict:
         }
     )
     if is_embedded and not given:
-        config.nli.most_words = 16  # more do not fit in the windows of configs/bilingual.py
+        config.nli.most_words = 16  # of which most fit in 24 places
     if options["search"] == "one":
         config.models.update(arcs=100, relations=50)
     if options["search"] == "dufter":

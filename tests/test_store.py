@@ -121,8 +121,19 @@ def test_versions_that_a_run_goes_on_with_stand_beside_those_it_began_with(tmp_p
     for new, expected in ((first, []), (later, [{"jax": "2"}]), (later, [{"jax": "2"}])):
         found = store.begun(tmp_path, new)
         assert found and found["versions"] == {"jax": "1"}
+        store.go_on(found, new["versions"])
         assert found["later_versions"] == expected
         store.write(tmp_path, found)
+
+
+def test_a_field_that_older_configs_lack_has_the_value_that_they_stand_for(tmp_path):
+    old = store.describe(config(), TEXTS, ROWS)
+    store.write(tmp_path, old)
+    train(tmp_path)
+    new = [old | {"config": old["config"] | {"nli": {"most_words": n}}} for n in (0, 16)]
+    assert store.begun(tmp_path, new[0])
+    with pytest.raises(ValueError, match=r"nli\.most_words: 0 there, 16 now"):
+        store.begun(tmp_path, new[1])
 
 
 def test_fields_without_effect_on_the_numbers_may_change(tmp_path):

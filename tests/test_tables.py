@@ -127,7 +127,7 @@ def test_a_mean_over_fewer_seeds_than_the_row_has_says_so(tmp_path: Path) -> Non
     own.append(replica("0", 2, {"mu": 0.5, "perplexity_dev": math.inf}))
     results.write_results(tmp_path / "results.json", own)
     notes = by_title(frame.Run(tmp_path, published.ORDER))["Table 1"].notes
-    said = "Row 0: some of its 3 seeds have no finite perplexity_dev; the mean is of the others."
+    said = "Row 0: some of its 3 seeds lack a finite perplexity_dev; the mean is of the others."
     assert said in notes
 
 

@@ -123,7 +123,7 @@ def row_notes(rows: Sequence[Row]) -> list[str]:
         lacking = [name for name, found in row.metrics.items() if (found.number or of) < of]
         if lacking:
             names = ", ".join(lacking[:3]) + ", …" * (len(lacking) > 3)
-            notes.append(f"Row {row.name}: some of its {of} seeds have no finite {names}; the mean "
+            notes.append(f"Row {row.name}: some of its {of} seeds lack a finite {names}; the mean "
                          "is of the others.")  # fmt: skip
         if row.running and row.seeds and not row.is_so_far:
             seeds = ", ".join(map(str, row.running))

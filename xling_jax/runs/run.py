@@ -58,6 +58,7 @@ class Run:
         self._path = workdir / results.RESULTS
         self._lock = store.lock(workdir)
         self.stored: dict[str, Any] = {}
+        self._versions: Mapping[str, str | None] = {}  # of the libraries, now
         self._scalars: Path | None = None  # for TensorBoard
         self.was_interrupted = False  # in the last group, when nothing is left to do
 
@@ -74,7 +75,7 @@ class Run:
             self._scalars = self.workdir / "tensorboard"
         description = store.describe(config, texts, rows)
         begun = store.begun(self.workdir, description, needed)
-        self.stored = begun or description
+        self.stored, self._versions = begun or description, description["versions"]
         return begun is not None
 
     @property
@@ -180,6 +181,8 @@ class Run:
         if not waiting:
             say("all results are there already: only the report is written")
             self.store()
+        else:
+            store.go_on(self.stored, self._versions)
         for number, each in waiting:
             say(f"{number} of {len(planned)}: {each.name}")
             group = each.make()

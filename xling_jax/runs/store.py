@@ -30,6 +30,7 @@ batches.accumulate batches.resident_tokens corpora.processes evaluators.names
 evaluators.row_lengths evaluators.sentences models.remat training.steps_per_call
 training.save_every training.kept_checkpoints
 """.split()  # the last one is of older configs
+UNNAMED = {"nli.most_words": 0}  # fields that older configs lack: what they then stand for
 NEEDED = ("fingerprint", "config", "rows", "texts")  # of what a run is resumed from
 VERSIONS_OF = """
 xling_jax jax flax optax orbax-checkpoint sentencepiece numpy gensim sacremoses sentencex jieba
@@ -42,6 +43,7 @@ def _with_effect(config: Mapping[str, Any]) -> dict[str, Any]:
         name: value
         for name, value in flatten(config).items()
         if not any(name == field or name.startswith(field + ".") for field in WITHOUT_EFFECT)
+        and not (name in UNNAMED and value == UNNAMED[name])
     }
 
 
@@ -91,7 +93,8 @@ def lock(workdir: Path) -> Lock | None:
 def _differences(stored: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     before, now = _with_effect(stored["config"]), _with_effect(new["config"])
     lines = [
-        f"{name}: {before.get(name)} there, {now.get(name)} now"
+        f"{name}: {before.get(name, UNNAMED.get(name))} there, "
+        f"{now.get(name, UNNAMED.get(name))} now"
         for name in sorted({*before, *now})
         if before.get(name) != now.get(name)
     ]
@@ -136,11 +139,15 @@ def _widened(stored: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any
     now, before = fingerprint(stored["config"], texts, rows), stored["fingerprint"]
     earlier = [x for x in (*stored.get("earlier_fingerprints", ()), before) if x != now]
     more = {"rows": rows, "texts": texts, "earlier_fingerprints": list(dict.fromkeys(earlier))}
-    versions = [stored.get("versions", {}), *stored.get("later_versions", ())]
-    if new["versions"] not in versions:
-        more["later_versions"] = [*versions[1:], new["versions"]]
     config = json.loads(json.dumps(_latest(stored["config"], new["config"])))
     return {**stored, **more, "config": config, "fingerprint": now}
+
+
+def go_on(stored: dict[str, Any], versions: Mapping[str, str | None]) -> None:
+    """Adds the versions that a run goes on with to what it stored, where they are others."""
+    known = [stored["versions"], *stored.get("later_versions", ())]
+    if versions not in known:
+        stored["later_versions"] = [*known[1:], versions]
 
 
 def describe(

@@ -184,6 +184,7 @@ def texts(
         (name for line in lines for name in line.cells),
         paper=published,
         has_best=any(line.best for line in lines),
+        has_train=any("perplexity_train" in line.cells for line in lines if line.ours),
         scale=run.config.get("scale", "paper"),
         changed=changed if is_the_papers else [],
         is_papers_text=first.get("sentences") == published.TRAINING_SENTENCES and not is_made,

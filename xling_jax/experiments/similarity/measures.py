@@ -190,7 +190,7 @@ def _words(
     ]
     metrics: dict[str, float] = {}
     left_out = "word translation by embeddings left out"
-    if not known and not static and _are_alike(*pieces):
+    if not known and _are_alike(*(static or pieces)):
         say(
             f"{left_out}: most words of the smaller vocabulary are in the other one too, and of "
             "which language they are is not known: give texts.LANGUAGE.contexts"
