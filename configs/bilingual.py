@@ -43,11 +43,11 @@ ROWS = {
     "no_anchors": "no-anchors",
     "default_anchors": "default-anchors",
     "extra_anchors": "extra-anchors",
-    "sep_emb": "sep-emb",
+    "sep_emb": "sep-emb;shared-special",
     "sep_l1_3": "default-anchors;sep[layers/0..2]",
     "sep_l1_6": "default-anchors;sep[layers/0..5]",
-    "sep_emb_l1_3": "sep-emb;sep[layers/0..2]",
-    "sep_emb_l1_6": "sep-emb;sep[layers/0..5]",
+    "sep_emb_l1_3": "sep-emb;shared-special;sep[layers/0..2]",
+    "sep_emb_l1_6": "sep-emb;shared-special;sep[layers/0..5]",
 }
 WIKI = "tfds:wiki40b/{}:train#text", "tfds:wiki40b/{}:validation#text"
 WIKI_NAMES = {"zh": "zh-cn"}  # where Wiki40B has another name for a language
@@ -184,7 +184,7 @@ def get_config(argument: str | None = None) -> ConfigDict:
     config.name, config.scale = "bilingual", options["scale"]
     first, others = languages[0], languages[1:]
     pairs = {f"{first}_{name}": f"only[{first}|{name}]" for name in others}
-    pairs[f"{first}_twin"] = "sep-emb;twin"
+    pairs[f"{first}_twin"] = "sep-emb;shared-special;twin"
     own = pairs | {name: f"only[{name}]" for name in languages}
     config.sets = {"all": tuple(ROWS), "alone": languages, "pairs": tuple(pairs)}
     config_files.require_free("rows", own, [*ROWS, *config.sets])

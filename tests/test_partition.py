@@ -61,6 +61,25 @@ def test_a_language_gets_its_own_part_and_the_shared_one_back():
         assert jax.tree.structure(found) == jax.tree.structure(plain[0])
 
 
+@pytest.mark.parametrize("own", [partition.PIECES, partition.SPECIAL])
+def test_special_tokens_and_pieces_can_be_apart_from_each_other(own):
+    plain = models()
+    params = partition.split(plain, (own, "layers/0"))
+    tables = [model["embeddings"]["tokens"] for model in plain]
+    for language in range(3):
+        found = partition.select(params, language)
+        assert jax.tree.structure(found) == jax.tree.structure(plain[0])
+        first, second = (0, language) if own == partition.PIECES else (language, 0)
+        expected = np.concatenate([tables[first][:5], tables[second][5:]])
+        np.testing.assert_array_equal(found["embeddings"]["tokens"], expected)
+    assert partition.paths(params) >= {partition.TOKENS}
+    assert partition.PIECES not in partition.paths(params)
+    again = partition.convert(params, (own, "layers/0"), 3)
+    chex.assert_trees_all_equal(again, params)
+    whole = partition.split(plain, (partition.PIECES, partition.SPECIAL))
+    chex.assert_trees_all_equal(whole, partition.split(plain, (partition.TOKENS,)))
+
+
 def test_everything_apart_are_the_models_themselves():
     params = partition.split(models(), partition.EVERYTHING)
     assert params["shared"] == {}

@@ -4,6 +4,9 @@ Trained parameters are `{"shared": tree, "language": tree}`. Both trees are part
 plain tree (`embeddings`, `layers`, `mlm`); the leaves of the second have a leading language axis.
 Partition nothing, and all languages share one model; partition everything (`*`), and each has its
 own. The encoder sees only the plain parameters that `select` gives for a language.
+
+The table of token embeddings is one leaf of a plain tree, and can be divided: into the embeddings
+of special tokens, `embeddings/tokens/special`, and of all others, `embeddings/tokens/pieces`.
 """
 
 import fnmatch
@@ -17,11 +20,15 @@ import jax.numpy as jnp
 import numpy as np
 from flax import traverse_util
 
+from xling_jax.vocabulary.sharing import SPECIALS
+
 Params = dict[str, Any]
 
 SHARED, LANGUAGE = "shared", "language"
 EVERYTHING = ("*",)
-PADDED = ("embeddings/tokens", "mlm/bias")  # leaves with a row for each piece
+TOKENS = "embeddings/tokens"
+SPECIAL, PIECES = f"{TOKENS}/special", f"{TOKENS}/pieces"
+PADDED = (TOKENS, "mlm/bias")  # leaves with a row for each piece
 _RANGE = re.compile(r"([0-9]+)\.\.([0-9]+)")
 
 
@@ -42,9 +49,10 @@ def is_under(path: str, pattern: str) -> bool:
 
 
 def own_paths(plain: Params, patterns: Iterable[str]) -> frozenset[str]:
-    """The leaves of a plain tree that lie under patterns, which each language has for itself;
-    ValueError for a pattern that no parameter lies under, or a range that goes beyond them."""
-    leaves = list(traverse_util.flatten_dict(plain, sep="/"))
+    """The leaves of a plain tree that lie under patterns, which each language has for itself; of
+    the tokens' table SPECIAL or PIECES, if it is one of the two. ValueError for a pattern that no
+    parameter lies under, or a range that goes beyond them."""
+    leaves = [*(traverse_util.flatten_dict(plain, sep="/").keys() - {TOKENS}), SPECIAL, PIECES]
     own: set[str] = set()
     for pattern in patterns:
         found = {path for path in leaves if is_under(path, pattern)}
@@ -57,7 +65,16 @@ def own_paths(plain: Params, patterns: Iterable[str]) -> frozenset[str]:
                 "and what is below them"
             )
         own |= found
+    if own >= {SPECIAL, PIECES}:
+        own = own - {SPECIAL, PIECES} | {TOKENS}
     return frozenset(own)
+
+
+def _with_divided_tokens(plain: Params) -> Params:
+    """A plain tree whose table of tokens is divided."""
+    table_VxD = plain["embeddings"]["tokens"]
+    tokens = {"special": table_VxD[:SPECIALS], "pieces": table_VxD[SPECIALS:]}
+    return plain | {"embeddings": plain["embeddings"] | {"tokens": tokens}}
 
 
 def split(models: Sequence[Params], patterns: Iterable[str] = ()) -> Params:
@@ -65,6 +82,8 @@ def split(models: Sequence[Params], patterns: Iterable[str] = ()) -> Params:
     For patterns of what each language has for itself, and the ValueError, see `own_paths`."""
     chex.assert_trees_all_equal_shapes(models[0], *models)
     own = own_paths(models[0], patterns)
+    if own & {SPECIAL, PIECES}:
+        models = list(map(_with_divided_tokens, models))
     divided = [divide(model, own) for model in models]
 
     def stacked(*leaves):
@@ -87,8 +106,10 @@ def divide(tree: Params, paths: Iterable[str]) -> tuple[Params, Params]:
 
 def merge(shared: Params, own: Params) -> Params:
     """The plain tree of two that have no leaf in common."""
-    leaves = traverse_util.flatten_dict(shared) | traverse_util.flatten_dict(own)
-    return traverse_util.unflatten_dict(leaves)
+    leaves = traverse_util.flatten_dict(shared, sep="/") | traverse_util.flatten_dict(own, sep="/")
+    if SPECIAL in leaves:
+        leaves[TOKENS] = jnp.concatenate([leaves.pop(SPECIAL), leaves.pop(PIECES)])
+    return traverse_util.unflatten_dict(leaves, sep="/")
 
 
 def select(params: Params, language: jax.Array | int = 0) -> Params:
@@ -105,8 +126,9 @@ def languages(params: Params) -> int | None:
 
 
 def paths(params: Params) -> frozenset[str]:
-    """The paths of what each language has for itself."""
-    return frozenset(traverse_util.flatten_dict(params[LANGUAGE], sep="/"))
+    """The paths in a plain tree of what each language has for itself, or a part of it."""
+    own = traverse_util.flatten_dict(params[LANGUAGE], sep="/")
+    return frozenset(TOKENS if path in (SPECIAL, PIECES) else path for path in own)
 
 
 def convert(params: Params, patterns: Iterable[str], number: int) -> Params:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from xling_jax import descriptions
 from xling_jax.batches.windows import ANYWHERE, INSIDE
+from xling_jax.models import partition
 from xling_jax.training.stream_step import LANGUAGE_SOFTMAX, SHARED_SOFTMAX
 
 DEFAULT = "default"
@@ -16,6 +17,7 @@ MODIFICATIONS = {
     "extra-anchors": "words are replaced by translations, once",
     "extra-anchors-online": "words are replaced by translations, anew each time they are read",
     "sep-emb": "embeddings of tokens and positions, and the softmax, for each language",
+    "shared-special": "with sep-emb: but the embeddings of special tokens are shared",
     "sep": "sep[PATHS]: these parameters for each language, as sep[layers/0..2]; joined by |",
     "language-softmax": "a prediction chooses among the language's pieces only",
     "random-inside": "random replacements are of the language, as in all rows with sep-emb or sep",
@@ -23,7 +25,7 @@ MODIFICATIONS = {
     TWIN: "the first language alone, and once more as the language twin; with sep-emb",
 }
 WITH_ARGUMENT = ("sep", "only")
-SEP_EMB = ("embeddings/tokens", "embeddings/positions", "mlm/bias")
+SEP_EMB = ("embeddings/positions", "mlm/bias")  # beside the token embeddings
 OWN_VOCABULARY = {"sep-emb": "separate", "no-anchors": "prefixed", "default-anchors": "union"}
 EXCLUDE = (  # of these a row has one at most
     tuple(OWN_VOCABULARY),
@@ -87,6 +89,8 @@ def _require_meaning(names: set[str], trained: Sequence[str], languages: Sequenc
             raise ValueError(f"{TWIN} needs sep-emb, and stands with no only[…]")
         if TWIN in languages:
             raise ValueError(f"{TWIN} is the name of a language too: give that another one")
+    if "shared-special" in names and "sep-emb" not in names:
+        raise ValueError("shared-special needs sep-emb: otherwise special tokens are shared anyway")
     if "language-softmax" in names and not names & OWN_VOCABULARY.keys():
         raise ValueError(
             "language-softmax needs a vocabulary for each language: add default-anchors or "
@@ -117,12 +121,16 @@ def parse(name: str, description: str, languages: Sequence[str]) -> Row:
     only = [_only(part, languages) for part in found if part.name == "only"]
     trained = only[0] if only else [languages[0], TWIN] if TWIN in names else list(languages)
     _require_meaning(names, trained, languages)
+    own: tuple[str, ...] = ()
+    if "sep-emb" in names:
+        tokens = partition.PIECES if "shared-special" in names else partition.TOKENS
+        own = (tokens, *SEP_EMB)
     switched = {"extra-anchors-online": ONLINE, "extra-anchors": ONCE}
     return Row(
         name=name,
         description=description,
         languages=tuple(trained),
-        partition=(*(SEP_EMB if "sep-emb" in names else ()), *paths),
+        partition=(*own, *paths),
         sharing=next((way for key, way in OWN_VOCABULARY.items() if key in names), "joint"),
         softmax=LANGUAGE_SOFTMAX if names & {"sep-emb", "language-softmax"} else SHARED_SOFTMAX,
         # W&C §4.3: in every row with separate parameters they stay inside the language.
