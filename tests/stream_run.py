@@ -10,6 +10,7 @@ import numpy as np
 from xling_jax import devices
 from xling_jax.batches.streams import StreamLayout, StreamSampler, probabilities
 from xling_jax.batches.windows import PieceTables, StreamStore
+from xling_jax.models import partition
 from xling_jax.models.bert import BertConfig
 from xling_jax.training import loop
 from xling_jax.training.input_pipeline import InputPipeline
@@ -35,7 +36,7 @@ OPTIMIZER = OptimizerConfig(
     total_steps=100, warmup_steps=5, weight_decay=0.01, clip=0.5, decay="inverse_sqrt"
 )
 PARTS, SEQUENCES, LENGTH, EPOCH = 2, 8, 16, 6
-SEP_EMB = ("embeddings/tokens", "embeddings/positions", "mlm/bias")
+SEP_EMB = (partition.PIECES, "embeddings/positions", "mlm/bias")
 
 
 @functools.lru_cache
