@@ -18,7 +18,7 @@ from turns import suit_libraries
 from xling_jax import devices
 from xling_jax.batches.streams import StreamLayout, StreamSampler
 from xling_jax.batches.windows import PieceTables, StreamStore
-from xling_jax.experiments.bilingual.rows import SEP_EMB
+from xling_jax.experiments.bilingual.rows import SEP_EMB, SHARED_SPECIAL
 from xling_jax.models.bert import BertConfig
 from xling_jax.models.partition import EVERYTHING
 from xling_jax.training.input_pipeline import InputPipeline
@@ -32,6 +32,7 @@ PARTITIONS = {
     "nothing": (),
     "layers 1 to 3": ("layers/0..2",),
     "embeddings": SEP_EMB,
+    "embeddings but special tokens": SHARED_SPECIAL,
     "embeddings, layers 1 to 3": (*SEP_EMB, "layers/0..2"),
     "everything": EVERYTHING,
 }

@@ -1,4 +1,4 @@
-"""Do languages need the same positions? It depends on how many there are, and on the model's width.
+"""Do languages need the same positions? It depends on how many there are.
 
 python benchmarks/positions.py --workdir=runs/positions --figure=docs/images/positions
 

@@ -107,7 +107,7 @@ srun --kill-on-bad-exit=1 bash -c "\$task" "\$failed" \\
   --processes=auto $(quoted ${flags[@]+"${flags[@]}"}) || status=\$?
 case \$status in
   75 | 134 | 137 | 143)
-    ls "\$(dirname "\$failed")" >/dev/null # a shared file system may remember that it is not there
+    ls "\$(dirname "\$failed")" >/dev/null || : # a shared file system may remember that it is not there
     if [[ ! -e \$failed ]] && ((\${SLURM_RESTART_COUNT:-0} < 20)); then
       scontrol requeue "\$SLURM_JOB_ID"
     fi

@@ -17,7 +17,7 @@ from xling_jax.experiments.bilingual.experiment import Experiment
 from xling_jax.experiments.bilingual.experiment import rows as rows_of
 from xling_jax.experiments.bilingual.rows import parse
 from xling_jax.experiments.bilingual.selection import Best
-from xling_jax.models import stored
+from xling_jax.models import partition, stored
 from xling_jax.runs import results
 from xling_jax.runs.best import read as read_record
 from xling_jax.runs.run import Run
@@ -70,6 +70,8 @@ def test_each_languages_model_is_stored(bilingual):
         assert all(m.config.vocabulary_size == size for m in models)
         tables = [m.params["embeddings"]["tokens"] for m in models]
         assert np.array_equal(*tables) == (row == "default")
+        special = [table[:SPECIALS] for table in tables]
+        np.testing.assert_array_equal(*special)  # which sep_emb shares
         layers = [m.params["layers"]["0"]["output"]["kernel"] for m in models]
         np.testing.assert_array_equal(*layers)
         assert models[1].language == "far" and len(models[1].encode(["a b ."])[0])
@@ -173,6 +175,8 @@ def test_the_rows_of_the_paper_say_what_its_table_says():
     ]
     assert rows["sep_emb_l1_6"].partition[-1] == "layers/0..5"
     assert rows["sep_emb"].softmax == "language" and rows["sep_emb"].random_pieces == "inside"
+    assert partition.PIECES in rows["sep_emb"].partition
+    assert partition.TOKENS in parse("mine", "sep-emb", ("en", "far")).partition
     assert rows["sep_l1_3"].sharing == "union" and rows["sep_l1_3"].softmax == "shared"
     assert rows["wiki_cc"].is_other_domain and rows["far"].languages == ("far",)
     assert rows["en_twin"].languages == ("en", "twin") and rows["en_twin"].sharing == "separate"

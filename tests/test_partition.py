@@ -74,6 +74,7 @@ def test_special_tokens_and_pieces_can_be_apart_from_each_other(own):
         np.testing.assert_array_equal(found["embeddings"]["tokens"], expected)
     assert partition.paths(params) >= {partition.TOKENS}
     assert partition.PIECES not in partition.paths(params)
+    assert all(isinstance(leaf, np.ndarray) for leaf in jax.tree.leaves(found))
     again = partition.convert(params, (own, "layers/0"), 3)
     chex.assert_trees_all_equal(again, params)
     whole = partition.split(plain, (partition.PIECES, partition.SPECIAL))

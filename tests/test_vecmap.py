@@ -129,6 +129,16 @@ def test_a_share_of_all_similarities_may_be_chosen_alike_in_both_directions():
     np.testing.assert_array_equal(blocked, some)
 
 
+def test_few_words_beside_many_are_compared_at_once(monkeypatch):
+    """So that a word to which chance leaves none has all as candidates."""
+    source, target, _ = two_views(0)
+    few = unit_center_unit(source[:30]), unit_center_unit(target)
+    expected, _ = vecmap.induce(*few, jax.random.key(0), 0.1, block=30)
+    monkeypatch.setattr(vecmap, "SCORES", len(target))
+    found, _ = vecmap.induce(*few, jax.random.key(0), 0.1)
+    np.testing.assert_array_equal(found, expected)
+
+
 def test_blocks_and_groups_give_the_nearest_of_all():
     random = np.random.default_rng(0)
     normal = [unit_length(jnp.asarray(random.normal(size=(n, 20)))) for n in (1300, 519)]

@@ -144,17 +144,17 @@ def induce(
     for it alone. (§3.3 sets the others to 0; here they are no candidates, also where all that is
     left is below 0. Where chance leaves a word nothing, all are candidates.)
 
-    Takes n and m points of unit length, and compares `block` rows of x with all of y at a time, by
-    default as many as make `SCORES` scores. The share is `FIRST_KEEP` or more: of 512 points it
-    always leaves some.
+    Takes n and m points of unit length, and compares `block` rows with all others at a time, by
+    default as many as make `SCORES` scores (all of x, if it has few). The share is `FIRST_KEEP` or
+    more: of 512 points it always leaves some.
 
     Returns int32 [n + m, 2], the row numbers (i, j): the nearest y of every x, then the nearest x
     of every y. And the mean cosine of all points with their nearest, over both directions and with
     nothing left out, so that it can be compared between different shares.
     """
     n, m = len(x_NxD), len(y_MxD)
-    block = min(n, block or max(1, min(BLOCK, SCORES // m)))
-    near_MxK = nearest(y_MxD, x_NxD, NEIGHBOURS, block)[0]
+    near_MxK = nearest(y_MxD, x_NxD, NEIGHBOURS, block or _rows_at_once(n))[0]
+    block = min(n, block or (_rows_at_once(m) if n >= FEWEST_GROUPED else n))
     # Each direction leaves out pairs of its own: a wrong pair that both directions keep confirms
     # itself. A pair's chance is the product of two random odd words, a hundredth of the work of a
     # word for each pair.
@@ -216,6 +216,11 @@ def _highest(scores: jax.Array) -> tuple[jax.Array, jax.Array]:
     best = scores.max(0)
     place = jnp.arange(last + 1).reshape(-1, *[1] * best.ndim)
     return best, jnp.where(scores == best, place, last).min(0)
+
+
+def _rows_at_once(others: int) -> int:
+    """How many rows are compared with so many others at a time."""
+    return max(1, min(BLOCK, SCORES // others))
 
 
 @jax.jit

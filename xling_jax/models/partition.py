@@ -86,12 +86,14 @@ def split(models: Sequence[Params], patterns: Iterable[str] = ()) -> Params:
         models = list(map(_with_divided_tokens, models))
     divided = [divide(model, own) for model in models]
 
-    def stacked(*leaves):
-        is_host = all(isinstance(leaf, np.ndarray) for leaf in leaves)
-        return (np if is_host else jnp).stack(leaves)
-
     each = [part for _, part in divided]
-    return {SHARED: divided[0][0], LANGUAGE: jax.tree.map(stacked, *each)}
+    stacked = jax.tree.map(lambda *leaves: _numpy_of(leaves).stack(leaves), *each)
+    return {SHARED: divided[0][0], LANGUAGE: stacked}
+
+
+def _numpy_of(leaves: Sequence[Any]) -> Any:
+    """NumPy where all leaves are on the host, else JAX's."""
+    return np if all(isinstance(leaf, np.ndarray) for leaf in leaves) else jnp
 
 
 def divide(tree: Params, paths: Iterable[str]) -> tuple[Params, Params]:
@@ -108,7 +110,8 @@ def merge(shared: Params, own: Params) -> Params:
     """The plain tree of two that have no leaf in common."""
     leaves = traverse_util.flatten_dict(shared, sep="/") | traverse_util.flatten_dict(own, sep="/")
     if SPECIAL in leaves:
-        leaves[TOKENS] = jnp.concatenate([leaves.pop(SPECIAL), leaves.pop(PIECES)])
+        tables = leaves.pop(SPECIAL), leaves.pop(PIECES)
+        leaves[TOKENS] = _numpy_of(tables).concatenate(tables)
     return traverse_util.unflatten_dict(leaves, sep="/")
 
 

@@ -145,7 +145,7 @@ def _widened(stored: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any
 
 def go_on(stored: dict[str, Any], versions: Mapping[str, str | None]) -> None:
     """Adds the versions that a run goes on with to what it stored, where they are others."""
-    known = [stored["versions"], *stored.get("later_versions", ())]
+    known = [stored.get("versions", {}), *stored.get("later_versions", ())]
     if versions not in known:
         stored["later_versions"] = [*known[1:], versions]
 

@@ -40,7 +40,7 @@ class Experiment:
         if config.evaluators.layers:
             require_layers(config.evaluators.layers, config.models.layers)
         self._config, self._rows = config, rows(config)
-        # Sizes of vocabularies do not matter here: no path names a row of a table.
+        # Sizes of vocabularies do not matter here: paths are looked up by name.
         plain = heads.param_shapes(BertConfig(vocabulary_size=1, **config.models))
         for row in self._rows:
             with errors.in_field(f"row={row.name!r}"):

@@ -25,7 +25,8 @@ MODIFICATIONS = {
     TWIN: "the first language alone, and once more as the language twin; with sep-emb",
 }
 WITH_ARGUMENT = ("sep", "only")
-SEP_EMB = ("embeddings/positions", "mlm/bias")  # beside the token embeddings
+SEP_EMB = (partition.TOKENS, "embeddings/positions", "mlm/bias")
+SHARED_SPECIAL = (partition.PIECES, *SEP_EMB[1:])  # the same with special tokens in common
 OWN_VOCABULARY = {"sep-emb": "separate", "no-anchors": "prefixed", "default-anchors": "union"}
 EXCLUDE = (  # of these a row has one at most
     tuple(OWN_VOCABULARY),
@@ -121,10 +122,10 @@ def parse(name: str, description: str, languages: Sequence[str]) -> Row:
     only = [_only(part, languages) for part in found if part.name == "only"]
     trained = only[0] if only else [languages[0], TWIN] if TWIN in names else list(languages)
     _require_meaning(names, trained, languages)
-    own: tuple[str, ...] = ()
-    if "sep-emb" in names:
-        tokens = partition.PIECES if "shared-special" in names else partition.TOKENS
-        own = (tokens, *SEP_EMB)
+    undone = [path for path in paths if partition.is_under(partition.SPECIAL, path)]
+    if "shared-special" in names and undone:
+        raise ValueError(f"sep[{undone[0]}] separates what shared-special shares: leave one out")
+    own = SHARED_SPECIAL if "shared-special" in names else SEP_EMB if "sep-emb" in names else ()
     switched = {"extra-anchors-online": ONLINE, "extra-anchors": ONCE}
     return Row(
         name=name,
