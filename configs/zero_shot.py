@@ -30,8 +30,8 @@ Real data, in the formats of WikiAnn, CoNLL-U and XNLI:
         --config.texts.ner.en.test=en.test.tsv --config.texts.ner.fr.test=fr.test.tsv
 
 search=one on the embedded languages: 6 minutes a row on one of two CPU cores. In `near`, mean of
-accuracy, span F1 and LAS, seed 0: default 80.2, no_anchors 83.4, extra_anchors 82.3, sep_emb 56.9
-(the paper's differences to default: -1.5, +0.5, -3.5).
+accuracy, span F1 and LAS, seed 0: default 82.2, sep_emb 78.7 (the paper's difference: -3.5; for
+the other rows see docs/results.md).
 """
 
 import dataclasses

@@ -123,7 +123,8 @@ def test_what_was_scored_is_kept_for_transformers(trained, tmp_path):
     faster = {"settings.nli.epochs": 25, "settings.nli.rates": ((3e-3, 3e-3),)}
     _, metrics = run(trained, tmp_path, ",row=sep_emb,task=nli", **faster)
     ((job, values),) = metrics.items()
-    task, both = TASKS["nli"](), of_run(str(trained), ("en", "far")).pair("far")
+    task = TASKS["nli"](most_words=config(trained).nli.most_words)
+    both = of_run(str(trained), ("en", "far")).pair("far")
     made, scores, seen = task.make(both, 16, texts.SEEDS["test"]), {}, set()
     for language, items in zip(("en", "far"), made, strict=True):
         predicted, labels = their_predictions(models_of(tmp_path, job, 0), language, task, items)
