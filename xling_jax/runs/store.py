@@ -91,10 +91,9 @@ def lock(workdir: Path) -> Lock | None:
 
 
 def _differences(stored: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    before, now = _with_effect(stored["config"]), _with_effect(new["config"])
+    before, now = (UNNAMED | _with_effect(of["config"]) for of in (stored, new))
     lines = [
-        f"{name}: {before.get(name, UNNAMED.get(name))} there, "
-        f"{now.get(name, UNNAMED.get(name))} now"
+        f"{name}: {before.get(name)} there, {now.get(name)} now"
         for name in sorted({*before, *now})
         if before.get(name) != now.get(name)
     ]
