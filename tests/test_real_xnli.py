@@ -30,6 +30,7 @@ from xling_jax.experiments.real_xnli.experiment import Experiment
 from xling_jax.experiments.zero_shot import experiment as fine_tuning
 from xling_jax.experiments.zero_shot import group
 from xling_jax.experiments.zero_shot.pretrained import of_folders
+from xling_jax.gather import gather
 from xling_jax.models import heads, partition, stored
 from xling_jax.models.bert import Bert, BertConfig
 from xling_jax.report.claims import HELD, NOT_RUN, Evidence, RowEvidence
@@ -110,6 +111,16 @@ def test_every_row_is_pretrained_and_fine_tuned_and_stands_beside_the_paper(fini
     assert "inverting-harms-the-inverted-language" in (
         workdir / "report" / "tables" / "claims.md"
     ).read_text("utf-8")
+
+
+def test_a_copy_of_the_small_files_has_the_same_table(finished, tmp_path):
+    workdir, table = finished
+    for folder in (workdir, workdir / "transfer"):
+        small = tmp_path / "small" / folder.relative_to(workdir)
+        small.mkdir(parents=True)
+        for name in (results.CONFIG, results.RESULTS):
+            shutil.copy(folder / name, small)
+    assert gather([tmp_path / "small"], tmp_path / "copy") == table
 
 
 def nearest_share(x, y):

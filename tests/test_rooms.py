@@ -18,6 +18,7 @@ ROOMS = [
     "report",
     "experiments",
     "export",
+    "gather",
     "main",
     "notebook",
     "__init__",  # its door for users

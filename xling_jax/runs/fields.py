@@ -5,7 +5,7 @@
 """
 
 import importlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,11 @@ def experiment(name: object) -> Any:
     """The class that runs an experiment: made from a config and a workdir; `run` returns the
     tables."""
     return _of_experiment(name, "experiment").Experiment
+
+
+def report(name: object) -> Callable[[Path], str]:
+    """What writes the report of a workdir of the experiment, and returns its tables."""
+    return _of_experiment(name, "report").write
 
 
 def check(config: ConfigDict) -> None:

@@ -32,6 +32,7 @@ training.save_every training.kept_checkpoints
 """.split()  # the last one is of older configs
 UNNAMED = {"nli.most_words": 0}  # fields that older configs lack: what they then stand for
 NEEDED = ("fingerprint", "config", "rows", "texts")  # of what a run is resumed from
+BY_NAME = ("vocabulary", "steps", "neighbours", "prepared")  # what rows, or all of them, were given
 VERSIONS_OF = """
 xling_jax jax flax optax orbax-checkpoint sentencepiece numpy gensim sacremoses sentencex jieba
 tokenizers
@@ -90,16 +91,18 @@ def lock(workdir: Path) -> Lock | None:
     return taken
 
 
-def _differences(stored: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+def _differences(
+    stored: Mapping[str, Any], new: Mapping[str, Any], there: str = "there", here: str = "now"
+) -> list[str]:
     before, now = (UNNAMED | _with_effect(of["config"]) for of in (stored, new))
     lines = [
-        f"{name}: {before.get(name)} there, {now.get(name)} now"
+        f"{name}: {before.get(name)} {there}, {now.get(name)} {here}"
         for name in sorted({*before, *now})
         if before.get(name) != now.get(name)
     ]
     old_rows = stored["rows"]
     lines += [
-        f"row {name}: {old_rows[name]} there, {description} now"
+        f"row {name}: {old_rows[name]} {there}, {description} {here}"
         for name, description in new["rows"].items()
         if old_rows.get(name, description) != description
     ]
@@ -140,6 +143,47 @@ def _widened(stored: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any
     more = {"rows": rows, "texts": texts, "earlier_fingerprints": list(dict.fromkeys(earlier))}
     config = json.loads(json.dumps(_latest(stored["config"], new["config"])))
     return {**stored, **more, "config": config, "fingerprint": now}
+
+
+def gathered(runs: Mapping[Path, Mapping[str, Any]]) -> dict[str, Any]:
+    """What `config.json` says of one run that has the rows and seeds of several, from what theirs
+    say. ValueError, naming what differs, if they are not of one experiment."""
+    (first, described), *others = runs.items()
+    found = dict(described)
+    for folder, other in others:
+        places = f"in {first}", f"in {folder}"
+        lines = _differences(found, other, *places)
+        before, now = _measured(found), _measured(other)
+        if set(before) != set(now):
+            lines.append(f"evaluators.names: {before} {places[0]}, {now} {places[1]}")
+        by_name: dict[str, Any] = {}
+        for name in BY_NAME:
+            known, own = found.get(name, {}), other.get(name, {})
+            lines += [
+                f"{name} {key}: {known[key]} {places[0]}, {own[key]} {places[1]}"
+                for key in known
+                if key in own and known[key] != own[key]
+            ]
+            by_name |= {name: {**known, **own}} if known or own else {}
+        if lines:
+            raise ValueError(
+                f"{first} and {folder} are runs of different configs. What differs:\n"
+                + "".join(f"  {line}\n" for line in lines)
+                + "Give runs that differ in rows and seeds alone."
+            )
+        theirs = [*other.get("earlier_fingerprints", ()), other["fingerprint"]]
+        earlier = [*found.get("earlier_fingerprints", ()), *theirs]
+        groups = [*found.get("groups", ()), *other.get("groups", ())]
+        found |= {"earlier_fingerprints": earlier, "groups": groups} | by_name
+        found = _widened(found, other)
+        for versions in (other.get("versions", {}), *other.get("later_versions", ())):
+            go_on(found, versions)
+    return found
+
+
+def _measured(stored: Mapping[str, Any]) -> Sequence[str]:
+    """The evaluators that a run asks for."""
+    return stored["config"].get("evaluators", {}).get("names", ())
 
 
 def go_on(stored: dict[str, Any], versions: Mapping[str, str | None]) -> None:
@@ -197,6 +241,18 @@ def _trained(workdir: Path) -> Path | None:
     return next((x for x in workdir.glob("checkpoints/*/[0-9]*") if x.name.isdigit()), None)
 
 
+def described(workdir: Path, needed: Sequence[str] = NEEDED) -> dict[str, Any]:
+    """What the `config.json` of a workdir says. FileNotFoundError: there is none; ValueError: it is
+    damaged, or lacks something that is `needed`."""
+    path = workdir / CONFIG
+    if not path.exists():
+        raise FileNotFoundError(f"{path} is not there: name the folder of a run")
+    found = read_config(path)
+    if missing := [name for name in needed if name not in found]:
+        raise ValueError(f"{path} is damaged: it has no {missing[0]}: {records.RESTORE}")
+    return found
+
+
 def _begun(
     workdir: Path, description: Mapping[str, Any], needed: Sequence[str]
 ) -> dict[str, Any] | None:
@@ -208,8 +264,7 @@ def _begun(
         raise ValueError(f"{path} {what}{of}: {records.RESTORE}")
     if not found:
         return None
-    if missing := [name for name in needed if name not in found]:
-        raise ValueError(f"{path} is damaged: it has no {missing[0]}: {records.RESTORE}")
+    described(workdir, needed)
     lines = _differences(found, description)
     if lines and not trained:
         return None
@@ -219,9 +274,7 @@ def _begun(
             + "".join(f"  {line}\n" for line in lines)
             + "Choose another --workdir, or repeat the command of that run to resume it."
         )
-    before, now = (
-        of["config"].get("evaluators", {}).get("names", ()) for of in (found, description)
-    )
+    before, now = _measured(found), _measured(description)
     if trained and set(before) != set(now):
         raise ValueError(
             f"evaluators.names: in {workdir} {', '.join(before) or 'nothing'} is measured, and "

@@ -1,0 +1,127 @@
+"""Runs of one experiment that lie apart, put together as one run."""
+
+import dataclasses
+import json
+import shutil
+
+import pytest
+from fake_run import fake_run, replica
+from small_run import config, on_devices, results
+
+from xling_jax.experiments.fake_english import report
+from xling_jax.experiments.fake_english.experiment import Experiment
+from xling_jax.gather import gather
+from xling_jax.report.frame import Run
+from xling_jax.runs import results as stored
+
+
+def part(folder, rows, fingerprint, seeds=(0,), **fields):
+    """A run of some rows, with a fingerprint of its own and fields of its config."""
+    fake_run(folder, rows, seeds)
+    described = json.loads((folder / stored.CONFIG).read_text())
+    described |= {"fingerprint": fingerprint}
+    described["config"] |= fields
+    (folder / stored.CONFIG).write_text(json.dumps(described))
+    ended = stored.read_results(folder / stored.RESULTS)
+    own = [dataclasses.replace(each, fingerprint=fingerprint) for each in ended]
+    stored.write_results(folder / stored.RESULTS, own)
+    return folder
+
+
+@pytest.fixture
+def parts(tmp_path):
+    """Two runs of other rows."""
+    return [part(tmp_path / "a", ["0"], "aaaa"), part(tmp_path / "b", ["1", "3"], "bbbb")]
+
+
+@pytest.fixture
+def no_report(monkeypatch):
+    """Spares the pictures."""
+    monkeypatch.setattr(report, "write", lambda folder: "")
+
+
+def test_gathered_runs_have_the_report_of_one_run(parts, tmp_path):
+    whole = fake_run(tmp_path / "whole", ("0", "1", "3"), (0,))
+    to = tmp_path / "new" / "all"
+    assert gather(parts, to) == report.write(whole)
+    mine, theirs = Run(to), Run(whole)
+    assert mine.rows == theirs.rows and mine.evaluations.equals(theirs.evaluations)
+    assert mine.training.equals(theirs.training)
+    for folder in (to, whole):
+        assert len(list((folder / "arrays").iterdir())) == 3
+        assert (folder / "report" / "report.html").exists()
+
+
+def test_seeds_are_gathered_as_rows_are_and_again(parts, tmp_path, no_report):
+    gather(parts, tmp_path / "rows")
+    small = tmp_path / "small"  # all that is needed of a run
+    small.mkdir()
+    for name in (stored.CONFIG, stored.RESULTS):
+        shutil.copy(tmp_path / "rows" / name, small)
+    seeds = part(tmp_path / "c", ["0", "3"], "cccc", seeds=(42,))
+    gather([small, seeds], tmp_path / "all")
+    expected = {("0", 0), ("1", 0), ("3", 0), ("0", 42), ("3", 42)}
+    assert results(tmp_path / "all").keys() == expected
+    found = {each.fingerprint for each in stored.read_results(tmp_path / "all" / stored.RESULTS)}
+    assert found == {"aaaa", "bbbb", "cccc"}
+
+
+def test_a_gathered_run_trains_what_it_lacks_and_nothing_else(tmp_path):
+    def train(workdir, rows):
+        with on_devices(1):
+            Experiment(config(f"row={rows},epochs=1"), workdir).run()
+
+    for row in ("18", "19"):
+        train(tmp_path / row, row)
+    gather([tmp_path / "18", tmp_path / "19"], tmp_path / "all")
+    before = results(tmp_path / "all")
+    train(tmp_path / "all", "19+0+18")
+    after = results(tmp_path / "all")
+    assert after.keys() - before.keys() == {("0", 0)}
+    assert {key: after[key] for key in before} == before
+
+
+def test_a_run_that_was_killed_leaves_half_a_line_behind(parts, tmp_path, no_report):
+    path = parts[0] / stored.METRICS
+    whole = path.read_bytes()
+    path.write_bytes(whole + b'{"kind": "eval')
+    gather(parts, tmp_path / "all")
+    gathered = (tmp_path / "all" / stored.METRICS).read_bytes()
+    assert gathered == whole + (parts[1] / stored.METRICS).read_bytes()
+
+
+def refused(runs, to, message):
+    with pytest.raises((ValueError, FileNotFoundError), match=message):
+        gather(runs, to)
+    assert not (to / stored.CONFIG).exists()
+
+
+def test_runs_of_other_configs_are_refused_with_what_differs(parts, tmp_path):
+    rate = part(tmp_path / "rate", ["1"], "cccc", training={"epochs": 100, "learning_rate": 0.1})
+    refused([parts[0], rate], tmp_path / "all", "learning_rate: 0.002 in .*a, 0.1 in .*rate")
+    names = part(tmp_path / "names", ["1"], "cccc", evaluators={"names": ["retrieval"]})
+    refused([parts[0], names], tmp_path / "all", "evaluators.names: .*retrieval.* in .*names")
+    other = part(tmp_path / "other", ["1"], "cccc")
+    described = json.loads((other / stored.CONFIG).read_text()) | {"vocabulary": {"size": 7}}
+    (other / stored.CONFIG).write_text(json.dumps(described))
+    refused([parts[0], other], tmp_path / "all", "vocabulary size: 128 in .*a, 7 in .*other")
+
+
+def test_two_results_of_a_row_and_seed_are_refused_unless_they_are_the_same(
+    parts, tmp_path, no_report
+):
+    again = part(tmp_path / "again", ["0", "3"], "dddd")
+    gather([*parts, again], tmp_path / "same")
+    assert len(results(tmp_path / "same")) == 3
+    stored.write_results(again / stored.RESULTS, [replica("3", 0, {"mu": 0.5})])
+    refused([*parts, again], tmp_path / "all", "row 3, seed 0 has other results in .*b than in")
+
+
+def test_what_is_no_run_or_damaged_or_in_the_way_is_refused(parts, tmp_path):
+    refused([*parts, tmp_path], tmp_path / "all", "config.json is not there: name the folder")
+    refused(parts, tmp_path, "is there already; name a new folder")
+    entries = json.loads((parts[1] / stored.RESULTS).read_text())
+    entries[0]["metrics"]["mu"] = 1.0
+    (parts[1] / stored.RESULTS).write_text(json.dumps(entries))
+    refused(parts, tmp_path / "all", "not what was written")
+    assert not (tmp_path / "all").exists()
