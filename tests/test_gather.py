@@ -3,6 +3,8 @@
 import dataclasses
 import json
 import shutil
+import subprocess
+import sys
 
 import pytest
 from fake_run import fake_run, replica
@@ -13,6 +15,7 @@ from xling_jax.experiments.fake_english.experiment import Experiment
 from xling_jax.gather import gather
 from xling_jax.report.frame import Run
 from xling_jax.runs import results as stored
+from xling_jax.runs import store
 
 
 def part(folder, rows, fingerprint, seeds=(0,), **fields):
@@ -64,21 +67,60 @@ def test_seeds_are_gathered_as_rows_are_and_again(parts, tmp_path, no_report):
     assert results(tmp_path / "all").keys() == expected
     found = {each.fingerprint for each in stored.read_results(tmp_path / "all" / stored.RESULTS)}
     assert found == {"aaaa", "bbbb", "cccc"}
+    assert Run(tmp_path / "all").seeds_planned("3") == {0, 42}
 
 
-def test_a_gathered_run_trains_what_it_lacks_and_nothing_else(tmp_path):
+def test_a_gathered_run_trains_what_it_lacks_and_nothing_else(tmp_path, no_report):
     def train(workdir, rows):
+        fields = {"vocabulary.neighbours.skip_gram.threads": 2}
         with on_devices(1):
-            Experiment(config(f"row={rows},epochs=1"), workdir).run()
+            Experiment(config(f"row={rows},epochs=1", **fields), workdir).run()
 
-    for row in ("18", "19"):
+    for row in ("18", "30"):  # the neighbours of row 30 cannot be computed again to the same bits
         train(tmp_path / row, row)
-    gather([tmp_path / "18", tmp_path / "19"], tmp_path / "all")
+    gather([tmp_path / "18", tmp_path / "30"], tmp_path / "all")
     before = results(tmp_path / "all")
-    train(tmp_path / "all", "19+0+18")
+    train(tmp_path / "all", "19+30+18")
     after = results(tmp_path / "all")
-    assert after.keys() - before.keys() == {("0", 0)}
+    assert after.keys() - before.keys() == {("19", 0)}
     assert {key: after[key] for key in before} == before
+
+
+def test_what_has_not_ended_stays_planned_and_begins_anew(tmp_path, no_report):
+    run = fake_run(tmp_path / "run", ("0", "1", "3"), (0, 42), {"0": 1.0, "1": 0.5, "3": 0.0})
+    gather([run], tmp_path / "copy")
+    mine, theirs = Run(tmp_path / "copy"), Run(run)
+    assert mine.planned == theirs.planned and mine.rows == theirs.rows
+    ended = [["0", 0]], [["0", 42]]
+    waiting = [["1", 0], ["3", 0]], [["1", 42], ["3", 42]]
+    assert mine.config["groups"] == [ended[0], waiting[0], ended[1], waiting[1]]
+
+
+def test_a_row_and_seed_is_of_the_run_that_ended_it(parts, tmp_path, no_report):
+    begun = fake_run(tmp_path / "begun", ("0", "1"), (0,), {"0": 0.3, "1": 0.3})
+    for name, run in (("ended", parts[0]), ("begun", begun)):
+        models = store.models_of(run, "0", 0)
+        models.mkdir(parents=True)
+        (models / "which").write_text(name)
+    gather([begun, *parts], tmp_path / "all")
+    mine, alone = Run(tmp_path / "all"), Run(parts[0])
+    assert mine.rows["0"] == alone.rows["0"]
+    own = mine.evaluations.query("row == '0'").reset_index(drop=True)
+    assert own.equals(alone.evaluations)
+    assert (store.models_of(tmp_path / "all", "0", 0) / "which").read_text() == "ended"
+    kept = stored.arrays_of(tmp_path / "all", "0", 0).read_bytes()
+    assert kept == stored.arrays_of(parts[0], "0", 0).read_bytes()
+
+
+def test_what_an_experiment_notes_of_rows_and_seeds_is_of_the_same_run(parts, tmp_path, no_report):
+    noted = {"a": [["0", 0, "x"]], "b": [["1", 0, "y"], ["3", 0, "z"]]}
+    again = part(tmp_path / "again", ["0"], "dddd")
+    for run, entries in zip([*parts, again], [*noted.values(), [["0", 0, "w"]]], strict=True):
+        described = json.loads((run / stored.CONFIG).read_text())
+        (run / stored.CONFIG).write_text(json.dumps({**described, "compared": entries}))
+    gather([*parts, again], tmp_path / "all")
+    found = json.loads((tmp_path / "all" / stored.CONFIG).read_text())
+    assert found["compared"] == noted["a"] + noted["b"]
 
 
 def test_a_run_that_was_killed_leaves_half_a_line_behind(parts, tmp_path, no_report):
@@ -88,6 +130,20 @@ def test_a_run_that_was_killed_leaves_half_a_line_behind(parts, tmp_path, no_rep
     gather(parts, tmp_path / "all")
     gathered = (tmp_path / "all" / stored.METRICS).read_bytes()
     assert gathered == whole + (parts[1] / stored.METRICS).read_bytes()
+
+
+def test_the_command_prints_the_tables_or_one_line(parts, tmp_path):
+    def run(*arguments):
+        command = [sys.executable, "-m", "xling_jax.gather", *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, text=True)
+
+    done = run(*parts, f"--workdir={tmp_path / 'all'}")
+    assert done.returncode == 0 and "D&S 2020" in done.stdout
+    assert f"Report: {tmp_path / 'all' / 'report' / 'report.html'}" in done.stdout
+    done = run(*parts, f"--workdir={tmp_path / 'all'}")
+    assert done.returncode and done.stderr == (
+        f"error: --workdir={tmp_path / 'all'} is there already; name a new folder\n"
+    )
 
 
 def refused(runs, to, message):
@@ -102,9 +158,13 @@ def test_runs_of_other_configs_are_refused_with_what_differs(parts, tmp_path):
     names = part(tmp_path / "names", ["1"], "cccc", evaluators={"names": ["retrieval"]})
     refused([parts[0], names], tmp_path / "all", "evaluators.names: .*retrieval.* in .*names")
     other = part(tmp_path / "other", ["1"], "cccc")
-    described = json.loads((other / stored.CONFIG).read_text()) | {"vocabulary": {"size": 7}}
-    (other / stored.CONFIG).write_text(json.dumps(described))
-    refused([parts[0], other], tmp_path / "all", "vocabulary size: 128 in .*a, 7 in .*other")
+    described = json.loads((other / stored.CONFIG).read_text())
+    for name, known, own in (("vocabulary", 128, 7), ("steps", 9000, 90)):
+        key = {"vocabulary": "size", "steps": "0"}[name]
+        changed = {**described, name: {key: own}}
+        (other / stored.CONFIG).write_text(json.dumps(changed))
+        message = f"{name} {key}: {known} in .*a, {own} in .*other"
+        refused([parts[0], other], tmp_path / "all", message)
 
 
 def test_two_results_of_a_row_and_seed_are_refused_unless_they_are_the_same(

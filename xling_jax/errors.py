@@ -83,12 +83,11 @@ def in_one_line(status: int = 1) -> Iterator[None]:
     threading.excepthook, sys.unraisablehook = hooks
 
 
-def parse_flags(arguments: list[str], are_alone: bool = True) -> list[str]:
-    """Parses the flags of a command; returns what is no flag, its name first. Ends the program with
-    one line where they are wrong, or `are_alone` and there is anything else."""
+def parse_flags(arguments: list[str]) -> list[str]:
+    """Parses the flags of a command; ends the program with one line where they are wrong."""
     with in_one_line(status=2):
         rest = flags.FLAGS(arguments)
-        if are_alone and len(rest) > 1:
+        if len(rest) > 1:
             raise ValueError(f"unknown argument {rest[1]!r}: write --NAME=VALUE")
         return rest
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from absl import app, flags
 
-from xling_jax import errors
+from xling_jax import errors, files
 from xling_jax.models import stored
 from xling_jax.models.hugging_face import model as hugging_face
 from xling_jax.models.hugging_face import tokenizer as hugging_face_tokenizer
@@ -25,8 +25,7 @@ TO = flags.DEFINE_string("to", None, "The folder that is written.")
 def export(folder: Path, to: Path) -> stored.StoredModel:
     """Reads a stored model and writes its weights and its tokenizer; returns the model. ValueError
     also where `transformers` has no such model or tokenizer, or `to` holds anything."""
-    if to.exists() and (not to.is_dir() or any(to.iterdir())):
-        raise ValueError(f"--to={to} is there already; name a new folder")
+    files.require_new(to, "--to")
     model = stored.load(folder)
     hugging_face_tokenizer.require(model)
     hugging_face.save(to, model.config, model.params)

@@ -76,6 +76,12 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def require_new(folder: Path, flag: str) -> None:
+    """Raises ValueError if a folder is there that holds anything, or a file of its name."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ValueError(f"{flag}={folder} is there already; name a new folder")
+
+
 def require_regular(path: Path) -> None:
     """Raises FileNotFoundError if there is nothing, and ValueError for a folder, or a pipe, a
     socket or a device, for which a reader might wait for ever."""

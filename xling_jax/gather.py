@@ -1,99 +1,146 @@
 """Puts runs of one experiment together, with one report: `python -m xling_jax.gather`.
 
-    python -m xling_jax.gather RUN RUN … --to=FOLDER
+    python -m xling_jax.gather RUN RUN … --workdir=FOLDER
 
 The runs are of one config and differ in rows or seeds, as where each was trained on a machine of
-its own. The new folder has their results, curves, arrays and models, but no checkpoints, so that
-what has not ended begins anew there: the command of the runs, with --workdir=FOLDER, trains what
-else is asked for. Of a single run it is a copy with a new report. A run's `config.json` and
-`results.json` are enough to be gathered.
+its own. The new folder has their results, curves, arrays and models, so that their command, with
+this --workdir, trains whatever else is asked for. It has no checkpoints: what has not ended begins
+anew there. `config.json` and `results.json` are enough of a run (of real_xnli also those in
+`transfer/`), and a single run can be given as well.
 """
 
+import argparse
 import dataclasses
-from collections.abc import Sequence
-from functools import partial
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-
-from absl import app, flags
+from typing import Any
 
 from xling_jax import errors, files
-from xling_jax.experiments.real_xnli.report import TRANSFER
 from xling_jax.records import Identity
 from xling_jax.runs import fields, results, store
+from xling_jax.runs.run import Member
+from xling_jax.training.metrics import say
 
-TO = flags.DEFINE_string("to", None, "The folder that is made.")
-KEPT = ("arrays", "models")  # folders of a run, in which rows and seeds have names of their own
 
+def gather(runs: Sequence[Path], workdir: Path) -> str:
+    """Makes the folder and its reports; returns the tables.
 
-def gather(runs: Sequence[Path], to: Path) -> str:
-    """Makes the folder and its report; returns the tables. ValueError, and nothing is made, where
-    the runs are not of one experiment, a row and seed has two results, or something is damaged."""
-    if to.exists() and (not to.is_dir() or any(to.iterdir())):
-        raise ValueError(f"--to={to} is there already; name a new folder")
-    gathered = [_Gathered(runs, to)]
-    if tuned := [run / TRANSFER for run in runs if (run / TRANSFER / results.CONFIG).exists()]:
-        gathered.append(_Gathered(tuned, to / TRANSFER))
-    lock = store.lock(to)  # held until this function ends
-    for each in gathered:
-        each.write()
-    tables = fields.report(gathered[0].config["experiment"])(to)
+    Files of models and arrays are linked where the file system can do that. ValueError or
+    FileNotFoundError, and nothing is made, where the folder is there, the runs are not of one
+    experiment, two have different results of a row and seed, or results or curves are damaged.
+    """
+    files.require_new(workdir, "--workdir")
+    names = (store.CONFIG, store.RESULTS)
+    inner = {path.parent.name for run in runs for name in names for path in run.glob(f"*/{name}")}
+    every = [_Merged(runs, workdir)]
+    for name in sorted(inner):  # as real_xnli's fine-tuning
+        every.append(_Merged([run / name for run in runs if (run / name).is_dir()], workdir / name))
+    lock = store.lock(workdir)
+    for merged in every:
+        merged.write()
+    tables = [merged.report() for merged in reversed(every)]
     del lock
-    return tables
+    return tables[-1]
 
 
-class _Gathered:
-    """Runs of one experiment as one, still where they are."""
+class _Merged:
+    """Runs of one experiment as one. A row and seed is of one run alone: of the first that has its
+    result, or else of the first that has begun it."""
 
-    def __init__(self, runs: Sequence[Path], to: Path):
-        self._runs, self._to = runs, to
-        described = {run: store.described(run) for run in runs}
-        self.config = store.gathered(described)
-        self._results = dict[tuple[str, int], results.Replica]()
-        where = dict[tuple[str, int], Path]()
+    def __init__(self, runs: Sequence[Path], workdir: Path):
+        described = {run: store.read(run) for run in runs}
+        self._workdir, self._runs = workdir, runs
+        self._config = store.merged(described)
+        self._report = fields.report(self._config["experiment"])
+        self._results = dict[Member, results.Replica]()
+        self._owners = dict[Member, Path]()
         for run, own in described.items():
-            results.read_metrics(run / results.METRICS, Identity.of(own))
-            for replica in results.read_results(run / results.RESULTS, Identity.of(own)):
-                key = replica.row, replica.seed
-                known = self._results.setdefault(key, replica)
-                if dataclasses.replace(known, fingerprint=replica.fingerprint) != replica:
-                    raise ValueError(
-                        f"row {replica.row}, seed {replica.seed} has other results in "
-                        f"{where[key]} than in {run}: give one of the two"
-                    )
-                where.setdefault(key, run)
-        groups = [[(row, seed) for row, seed in group] for group in self.config.get("groups", [])]
-        ended = [group for group in groups if group and self._results.keys() >= set(group)]
-        self.config["groups"] = [list(map(list, group)) for group in ended]
+            ended = results.read_results(run / results.RESULTS, Identity.of(own))
+            if not ended:
+                say(f"{run}: nothing has ended yet")
+            for replica in ended:
+                self._add(replica, run)
+        groups = [(run, group) for run, own in described.items() for group in own.get("groups", [])]
+        self._config["groups"] = list(self._groups(groups))
+        self._lines = list(self._owned(described))
+        for name, entries in self._config.items():
+            if name not in (*store.DESCRIPTION, "groups") and isinstance(entries, list):
+                by_run = [(run, x) for run, own in described.items() for x in own.get(name, [])]
+                self._config[name] = [x for run, x in by_run if self._is_of(run, x[0], x[1])]
+
+    def _add(self, replica: results.Replica, run: Path) -> None:
+        member = replica.row, replica.seed
+        known = self._results.setdefault(member, replica)
+        owner = self._owners.setdefault(member, run)
+        if dataclasses.replace(known, fingerprint=replica.fingerprint) != replica:
+            path = run / results.RESULTS
+            raise ValueError(
+                f"row {replica.row}, seed {replica.seed} has other results in {owner} than in "
+                f"{run}: leave out one of these runs, or take that entry out of {path}"
+            )
+
+    def _is_of(self, run: Path, row: str, seed: int) -> bool:
+        return self._owners.setdefault((row, seed), run) == run
+
+    def _groups(self, groups: Sequence[tuple[Path, Sequence[Member]]]) -> Iterator[list[Member]]:
+        """Each run's groups of rows and seeds that are its own, those that have ended apart."""
+        for run, group in groups:
+            own = [(row, seed) for row, seed in group if self._is_of(run, row, seed)]
+            for has_ended in (True, False):
+                if part := [x for x in own if (x in self._results) == has_ended]:
+                    yield part
+
+    def _owned(self, described: Mapping[Path, Any]) -> Iterator[bytes]:
+        """The lines of `metrics.jsonl` of the rows and seeds that are each run's own."""
+        for run, own in described.items():
+            path = run / results.METRICS
+            results.read_metrics(path, Identity.of(own))
+            for _, entry in results.read_lines(path):
+                if "row" in entry and self._is_of(run, entry["row"], entry["seed"]):
+                    yield json.dumps(entry).encode() + b"\n"
 
     def write(self) -> None:
         """Writes all but the report."""
+        for row, seed in self._results:
+            run = self._owners[row, seed]
+            arrays = results.arrays_of(run, row, seed)
+            self._link(arrays, results.arrays_of(self._workdir, row, seed))
+            models = store.models_of(run, row, seed)
+            for path in models.resolve().rglob("[!.]*"):
+                to = store.models_of(self._workdir, row, seed) / path.relative_to(models.resolve())
+                self._link(path, to)
         for run in self._runs:
-            for path in (file for kept in KEPT for file in sorted((run / kept).rglob("*"))):
-                if path.is_file():
-                    files.link_beside(self._to / path.relative_to(run), path)
-        lines = [line for run in self._runs for line in _lines(run / results.METRICS)]
-        if lines:
-            files.write_beside(self._to / results.METRICS, b"".join(lines))
-        results.write_results(self._to / results.RESULTS, list(self._results.values()))
-        store.write(self._to, self.config)
+            for table in (run / "vocabulary").glob("neighbours-*.npy"):
+                self._link(table, self._workdir / "vocabulary" / table.name)
+        if self._lines:
+            files.write_beside(self._workdir / results.METRICS, b"".join(self._lines))
+        results.write_results(self._workdir / results.RESULTS, list(self._results.values()))
+        store.write(self._workdir, self._config)
+
+    @staticmethod
+    def _link(path: Path, to: Path) -> None:
+        if path.is_file():
+            files.link_beside(to, path.resolve())
+
+    def report(self) -> str:
+        """Writes the report; returns the tables."""
+        return self._report(self._workdir)
 
 
-def _lines(path: Path) -> list[bytes]:
-    """The whole lines of a file, if there is one: a run that was killed may leave half of one."""
-    content = path.read_bytes() if path.exists() else b""
-    return [line for line in content.splitlines(keepends=True) if line.endswith(b"\n")]
-
-
-def main(arguments: Sequence[str]) -> None:
+def main() -> None:
     """Gathers what the command line says."""
-    runs = list(dict.fromkeys(Path(run).expanduser() for run in arguments[1:]))
-    if not runs:
-        raise ValueError("name the folders of one run or more")
-    to = Path(TO.value or "").expanduser()
-    print(f"{gather(runs, to)}\n\nReport: {to / 'report' / 'report.html'}")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="the folder of a run")
+    parser.add_argument("--workdir", required=True, type=Path, help="the folder that is made")
+    given = parser.parse_args()
+    workdir = given.workdir.expanduser()
+    tables = gather(list(dict.fromkeys(run.expanduser() for run in given.runs)), workdir)
+    print(f"{tables}\n\nReport: {workdir / 'report' / 'report.html'}")
 
 
 if __name__ == "__main__":
-    flags.register_validator(TO, bool, "name a folder")
     with errors.in_one_line():
-        app.run(main, flags_parser=partial(errors.parse_flags, are_alone=False))
+        main()

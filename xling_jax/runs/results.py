@@ -12,7 +12,7 @@ import io
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -200,14 +200,9 @@ def add_result(path: Path, replica: Replica) -> Path:
     return write_results(path, [*others, replica])
 
 
-def read_metrics(path: Path, identity: Identity = UNKNOWN) -> Metrics:
-    """The lines of `metrics.jsonl` by kind; other kinds are passed over.
-
-    A last line without its line end is what a kill leaves: it is dropped if it cannot be read. Of
-    two lines for the same row, seed and step (a resumed run) the later holds. ValueError if it is
-    damaged, or a line is of another experiment than `identity`.
-    """
-    found: dict[str, dict[tuple[str, int, int], Record]] = {"train": {}, "evaluation": {}}
+def read_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The lines of `metrics.jsonl`, each with its place; none where there is no file. A last line
+    without its line end is what a kill leaves: it is dropped if it cannot be read."""
     lines = []
     if _is_there(path):
         files.require_regular(path)
@@ -222,7 +217,19 @@ def read_metrics(path: Path, identity: Identity = UNKNOWN) -> Metrics:
             if number == len(lines):
                 break
             raise
-        if (kind := records.known(_LINE, entry, where).kind) not in found:
+        records.known(_LINE, entry, where)
+        yield where, entry
+
+
+def read_metrics(path: Path, identity: Identity = UNKNOWN) -> Metrics:
+    """The lines of `metrics.jsonl` by kind; other kinds are passed over.
+
+    Of two lines for the same row, seed and step (a resumed run) the later holds. ValueError if it
+    is damaged, or a line is of another experiment than `identity`.
+    """
+    found: dict[str, dict[tuple[str, int, int], Record]] = {"train": {}, "evaluation": {}}
+    for where, entry in read_lines(path):
+        if (kind := entry["kind"]) not in found:
             continue
         line = records.typed(_REPLICA_LINE, entry, where)
         identity.require(line.fingerprint, where)
@@ -243,6 +250,11 @@ def read_config(path: Path) -> dict[str, Any]:
     records.typed(_CONFIG, config, str(path))
     records.require_unchanged(config, str(path))
     return config
+
+
+def arrays_of(workdir: Path, row: str, seed: int) -> Path:
+    """The file of a replica's arrays."""
+    return workdir / "arrays" / f"row{row}_seed{seed}.npz"
 
 
 def array_files(folder: Path) -> dict[str, tuple[int, Path]]:

@@ -32,7 +32,10 @@ training.save_every training.kept_checkpoints
 """.split()  # the last one is of older configs
 UNNAMED = {"nli.most_words": 0}  # fields that older configs lack: what they then stand for
 NEEDED = ("fingerprint", "config", "rows", "texts")  # of what a run is resumed from
-BY_NAME = ("vocabulary", "steps", "neighbours", "prepared")  # what rows, or all of them, were given
+DESCRIPTION = {  # what every run's `config.json` says, see `describe`
+    "experiment", "fingerprint", "earlier_fingerprints", "later_versions", "scale", "versions",
+    "texts", "rows", "config", records.SEAL,
+}  # fmt: skip
 VERSIONS_OF = """
 xling_jax jax flax optax orbax-checkpoint sentencepiece numpy gensim sacremoses sentencex jieba
 tokenizers
@@ -145,39 +148,50 @@ def _widened(stored: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any
     return {**stored, **more, "config": config, "fingerprint": now}
 
 
-def gathered(runs: Mapping[Path, Mapping[str, Any]]) -> dict[str, Any]:
-    """What `config.json` says of one run that has the rows and seeds of several, from what theirs
-    say. ValueError, naming what differs, if they are not of one experiment."""
-    (first, described), *others = runs.items()
-    found = dict(described)
+def merged(runs: Mapping[Path, Mapping[str, Any]]) -> dict[str, Any]:
+    """What `config.json` would say of one run with the rows and seeds of several, from what theirs
+    say; lists of them are put one behind the other. ValueError, naming what differs, if they are
+    not of one experiment."""
+    (first, description), *others = runs.items()
+    found = dict(description)
     for folder, other in others:
         places = f"in {first}", f"in {folder}"
         lines = _differences(found, other, *places)
         before, now = _measured(found), _measured(other)
         if set(before) != set(now):
             lines.append(f"evaluators.names: {before} {places[0]}, {now} {places[1]}")
-        by_name: dict[str, Any] = {}
-        for name in BY_NAME:
-            known, own = found.get(name, {}), other.get(name, {})
+        more: dict[str, Any] = {}  # what an experiment adds to its description
+        for name in sorted({*found, *other} - DESCRIPTION):
+            values = [of[name] for of in (found, other) if name in of]
+            if isinstance(values[0], list):
+                more[name] = [each for value in values for each in value]
+                continue
+            known, own = values[0], values[-1]
+            more[name] = {**known, **own}
             lines += [
                 f"{name} {key}: {known[key]} {places[0]}, {own[key]} {places[1]}"
                 for key in known
                 if key in own and known[key] != own[key]
             ]
-            by_name |= {name: {**known, **own}} if known or own else {}
         if lines:
             raise ValueError(
-                f"{first} and {folder} are runs of different configs. What differs:\n"
+                f"{first} and {folder} are not of one experiment. What differs:\n"
                 + "".join(f"  {line}\n" for line in lines)
-                + "Give runs that differ in rows and seeds alone."
+                + "Give runs of one config, text and vocabulary, with other rows or seeds."
             )
+        seeds = [*found["config"].get("seeds", ()), *other["config"].get("seeds", ())]
         theirs = [*other.get("earlier_fingerprints", ()), other["fingerprint"]]
-        earlier = [*found.get("earlier_fingerprints", ()), *theirs]
-        groups = [*found.get("groups", ()), *other.get("groups", ())]
-        found |= {"earlier_fingerprints": earlier, "groups": groups} | by_name
-        found = _widened(found, other)
+        found["earlier_fingerprints"] = [*found.get("earlier_fingerprints", ()), *theirs]
+        found = _widened(found, other) | more
+        if seeds:
+            found["config"] |= {"seeds": list(dict.fromkeys(seeds))}
         for versions in (other.get("versions", {}), *other.get("later_versions", ())):
             go_on(found, versions)
+        here, there = (of.get("versions", {}) for of in (description, other))
+        for name in VERSIONS_OF:
+            if here.get(name) != there.get(name):
+                say(f"{name} {here.get(name)} {places[0]}, {there.get(name)} {places[1]}")
+    require_own_folders(found["rows"])
     return found
 
 
@@ -241,16 +255,20 @@ def _trained(workdir: Path) -> Path | None:
     return next((x for x in workdir.glob("checkpoints/*/[0-9]*") if x.name.isdigit()), None)
 
 
-def described(workdir: Path, needed: Sequence[str] = NEEDED) -> dict[str, Any]:
-    """What the `config.json` of a workdir says. FileNotFoundError: there is none; ValueError: it is
-    damaged, or lacks something that is `needed`."""
+def read(workdir: Path) -> dict[str, Any]:
+    """The `config.json` of a workdir that a run began in. FileNotFoundError: there is none;
+    ValueError: it is damaged."""
     path = workdir / CONFIG
     if not path.exists():
         raise FileNotFoundError(f"{path} is not there: name the folder of a run")
     found = read_config(path)
+    _require(found, ("experiment", *NEEDED), path)
+    return found
+
+
+def _require(found: Mapping[str, Any], needed: Sequence[str], path: Path) -> None:
     if missing := [name for name in needed if name not in found]:
         raise ValueError(f"{path} is damaged: it has no {missing[0]}: {records.RESTORE}")
-    return found
 
 
 def _begun(
@@ -264,7 +282,7 @@ def _begun(
         raise ValueError(f"{path} {what}{of}: {records.RESTORE}")
     if not found:
         return None
-    described(workdir, needed)
+    _require(found, needed, path)
     lines = _differences(found, description)
     if lines and not trained:
         return None

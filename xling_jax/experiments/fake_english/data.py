@@ -140,7 +140,7 @@ def _keep(
     languages = vocabulary.languages
     export(workdir, replica, model, params, vocabulary, AS_IT_IS, max_length)
     results.write_arrays(
-        workdir / "arrays" / f"row{replica.row}_seed{replica.seed}.npz",
+        results.arrays_of(workdir, replica.row, replica.seed),
         results.Arrays(
             token_embeddings=np.concatenate(vectors),
             token_languages=np.repeat(np.arange(len(languages)), vocabulary.shift),

@@ -55,10 +55,11 @@ class Experiment:
         """The rows that have models and the seeds of these, rows with the same seeds together."""
         trained: dict[str, list[int]] = {}
         for spec in self._cells:
-            if processes.of_first(models_of(self._workdir, spec.row, spec.seed).exists):
+            folder = models_of(self._workdir, spec.row, spec.seed)
+            if processes.of_first(folder.exists):
                 trained.setdefault(plain_name(spec.row), []).append(spec.seed)
             else:
-                say(f"row {spec.row}, seed {spec.seed} diverged, and is not fine-tuned")
+                say(f"{folder} is not there: row {spec.row}, seed {spec.seed} is not fine-tuned")
         alike: dict[tuple[int, ...], list[tuple[str, int]]] = {}
         for row, seeds in trained.items():
             alike.setdefault(tuple(seeds), []).extend((row, seed) for seed in seeds)
