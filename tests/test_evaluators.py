@@ -118,6 +118,11 @@ def forward(params, tokens, positions, token_types):
     return Bert(MODEL).apply({"params": params}, tokens, positions, segments, token_types)
 
 
+@jax.jit
+def log_probabilities(params, states_PxD):
+    return jax.nn.log_softmax(heads.masked_language_logits(MODEL, params, states_PxD))
+
+
 def encode(tokens, positions, token_types):
     states = forward(params(), *(np.asarray(x)[None] for x in (tokens, positions, token_types)))
     return [np.asarray(state[0]) for state in states]
@@ -244,6 +249,12 @@ def test_two_languages_have_no_names_of_pairs():
     assert not [name for name in evaluated()["original"] if "-" in name]
 
 
+@jax.jit
+def chances(index, places_T):
+    token_T = hashing.token_hash(jnp.uint32(perplexity.SEED), 0, index, places_T)
+    return hashing.combine(token_T, 0)
+
+
 @pytest.mark.parametrize("row", ROWS)
 @pytest.mark.parametrize("name", ["train", "dev"])
 def test_perplexity(name, row):
@@ -253,14 +264,12 @@ def test_perplexity(name, row):
             tokens, positions, types = plain_tokens(sentence, language, row)
             index = np.uint32(language * len(sentences(name)) + number)
             places = np.arange(len(tokens), dtype=np.uint32)
-            token = hashing.token_hash(jnp.uint32(perplexity.SEED), 0, index, places)
-            drawn = np.asarray(hashing.combine(token, 0)) < round(0.15 * 2**32)
+            drawn = np.asarray(chances(index, places)) < round(0.15 * 2**32)
             drawn[[0, -1]] = False
             own = language * SHIFT if "shift-special" in row else 0
             states = encode(np.where(drawn, MASK + own, tokens), positions, types)
-            logits = heads.masked_language_logits(MODEL, params(), states[-1][drawn])
-            log_probability = jax.nn.log_softmax(logits)
-            losses += [-log_probability[i, t] for i, t in enumerate(tokens[drawn])]
+            probability_PxV = np.asarray(log_probabilities(params(), states[-1]))
+            losses += list(-probability_PxV[drawn, tokens[drawn]])
     assert len(losses) > 30
     expected = float(np.exp(np.mean(losses)))
     assert evaluated()[row][f"perplexity_{name}"] == pytest.approx(expected, rel=1e-4)
