@@ -206,7 +206,10 @@ def test_states_of_words_do_not_depend_on_other_examples_or_filling():
         plan = tasks.plan(chosen, some, layout)
         plan = dataclasses.replace(plan, **{k: v[0, 0] for k, v in vars(plan).items()})
         batch = tasks.gather(jax.tree.map(jnp.asarray, some), plan)
-        found = word_states(one, divide(plain, frozenset())[0], batch, layout.length, None)
+        compiled = jax.jit(
+            lambda params, batch: word_states(one, params, batch, layout.length, None)
+        )
+        found = compiled(divide(plain, frozenset())[0], batch)
         return {int(number): np.asarray(x)[np.asarray(is_word)] for number, x, is_word in
                 zip(plan.example, found, batch.is_word, strict=True)}  # fmt: skip
 

@@ -70,11 +70,15 @@ def padded(sentences):
 def logits_alone(config: BertConfig, params, sentences) -> np.ndarray:
     """Our logits of all tokens, one sentence a row."""
     tokens, positions, types, mask = padded(sentences)
-    (hidden,) = Bert(config).apply(
-        {"params": params}, tokens, positions, mask - 1, types, layers=(config.layers,)
-    )
-    logits = heads.masked_language_logits(config, params, hidden.reshape(-1, config.hidden))
-    return np.asarray(logits)[mask.reshape(-1) > 0]
+
+    @jax.jit
+    def logits(params):
+        (hidden,) = Bert(config).apply(
+            {"params": params}, tokens, positions, mask - 1, types, layers=(config.layers,)
+        )
+        return heads.masked_language_logits(config, params, hidden.reshape(-1, config.hidden))
+
+    return np.asarray(logits(params))[mask.reshape(-1) > 0]
 
 
 def difference(ours: np.ndarray, theirs: np.ndarray) -> float:
