@@ -266,7 +266,8 @@ class Run:
     """
 
     def __init__(self, workdir: Path, order: Sequence[str] = ()):
-        """Reads everything that tables and curves need; rows of `order` come first.
+        """Reads everything that tables and curves need; rows of `order` come first, by default
+        those of the config's set `all`, whatever the order in which they were trained.
 
         Raises:
           ValueError: there is no such folder, or a stored result cannot be read; it is named.
@@ -289,8 +290,13 @@ class Run:
         seen = {(row, each.seed) for row, own in self.records.items() for each in own}
         self.planned = named | seen | self.ended
         rows = [*self.config.get("rows", ()), *(r.row for r in self.replicas), *self.records]
-        places = {name: place for place, name in enumerate(order)}
-        self.row_names = sorted(dict.fromkeys(rows), key=lambda row: places.get(row, len(places)))
+        order = order or self.names("sets", "all")
+        self._places = {name: place for place, name in enumerate(order)}
+        self.row_names = sorted(dict.fromkeys(rows), key=self.place)
+
+    def place(self, row: str) -> int:
+        """Where a row stands among those that have an order; all others are behind them."""
+        return self._places.get(row, len(self._places))
 
     def field(self, *path: str) -> Any:
         """A field or section of the nested config; None if there is none."""

@@ -107,7 +107,7 @@ def settings_ended(jobs: Sequence[Job]) -> str:
 
 
 class Board:
-    """All jobs of a run, in the config's order.
+    """All jobs of a run, by the order of their rows.
 
     sources: each pair with the language that is learned from. targets: each with the others.
     """
@@ -178,7 +178,7 @@ def read(run: Run) -> Board:
         scores = _scores(chosen, f"{TASKS[task].metric}_")
         has_begun = bool(replicas or own & logged)
         found.append(Job(pair, row, task, described, len(own), replicas, has_begun, chosen, scores))
-    return Board(found)
+    return Board(sorted(found, key=lambda job: run.place(job.row)))
 
 
 def _chosen(ended: Sequence[Replica], dev: str, best: int) -> list[Replica]:
