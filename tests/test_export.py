@@ -181,7 +181,7 @@ def test_nothing_is_overwritten(folder, tmp_path, name):
     to.mkdir()
     (to / name).write_text("mine")
     for place in (to, to / name):
-        with pytest.raises(ValueError, match="--to=.*is there already; name a new folder"):
+        with pytest.raises(ValueError, match="--to=.*already exists; name a new folder"):
             export.export(folder, place)
     assert [path.read_text() for path in to.iterdir()] == ["mine"]
 

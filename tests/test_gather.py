@@ -102,14 +102,32 @@ def test_a_row_and_seed_is_of_the_run_that_ended_it(parts, tmp_path, no_report):
         models = store.models_of(run, "0", 0)
         models.mkdir(parents=True)
         (models / "which").write_text(name)
+        stored.arrays_of(run, "0", 0).write_text(name)
     gather([begun, *parts], tmp_path / "all")
     mine, alone = Run(tmp_path / "all"), Run(parts[0])
     assert mine.rows["0"] == alone.rows["0"]
     own = mine.evaluations.query("row == '0'").reset_index(drop=True)
     assert own.equals(alone.evaluations)
     assert (store.models_of(tmp_path / "all", "0", 0) / "which").read_text() == "ended"
-    kept = stored.arrays_of(tmp_path / "all", "0", 0).read_bytes()
-    assert kept == stored.arrays_of(parts[0], "0", 0).read_bytes()
+    assert stored.arrays_of(tmp_path / "all", "0", 0).read_text() == "ended"
+
+
+def test_a_row_that_nobody_ended_is_of_the_run_that_trained_it_longest(tmp_path, no_report):
+    shares = {"a": 0.0, "b": 0.5, "c": 0.2}
+    runs = [fake_run(tmp_path / x, ("0", "1"), (0,), {"0": 0.0, "1": s}) for x, s in shares.items()]
+    gather(runs, tmp_path / "all")
+    assert Run(tmp_path / "all").evaluations.equals(Run(runs[1]).evaluations)
+
+
+def test_the_two_that_differ_are_named_and_a_folder_within_is_no_run(parts, tmp_path, no_report):
+    (parts[0] / "exported").mkdir()
+    (parts[0] / "exported" / "config.json").write_text("{}")
+    (parts[0] / "transfer").mkdir()
+    gather(parts, tmp_path / "all")
+    third = part(tmp_path / "c", ["3"], "cccc")
+    described = json.loads((third / stored.CONFIG).read_text())
+    (third / stored.CONFIG).write_text(json.dumps({**described, "rows": {"3": "another"}}))
+    refused([*parts, third], tmp_path / "new", "row 3: .* in .*b, another in .*c")
 
 
 def test_what_an_experiment_notes_of_rows_and_seeds_is_of_the_same_run(parts, tmp_path, no_report):
@@ -142,7 +160,7 @@ def test_the_command_prints_the_tables_or_one_line(parts, tmp_path):
     assert f"Report: {tmp_path / 'all' / 'report' / 'report.html'}" in done.stdout
     done = run(*parts, f"--workdir={tmp_path / 'all'}")
     assert done.returncode and done.stderr == (
-        f"error: --workdir={tmp_path / 'all'} is there already; name a new folder\n"
+        f"error: --workdir={tmp_path / 'all'} already exists; name a new folder\n"
     )
 
 
@@ -179,7 +197,7 @@ def test_two_results_of_a_row_and_seed_are_refused_unless_they_are_the_same(
 
 def test_what_is_no_run_or_damaged_or_in_the_way_is_refused(parts, tmp_path):
     refused([*parts, tmp_path], tmp_path / "all", "config.json is not there: name the folder")
-    refused(parts, tmp_path, "is there already; name a new folder")
+    refused(parts, tmp_path, "already exists; name a new folder")
     entries = json.loads((parts[1] / stored.RESULTS).read_text())
     entries[0]["metrics"]["mu"] = 1.0
     (parts[1] / stored.RESULTS).write_text(json.dumps(entries))

@@ -79,7 +79,7 @@ def sha256(path: Path) -> str:
 def require_new(folder: Path, flag: str) -> None:
     """Raises ValueError if a folder is there that holds anything, or a file of its name."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ValueError(f"{flag}={folder} is there already; name a new folder")
+        raise ValueError(f"{flag}={folder} already exists; name a new folder")
 
 
 def require_regular(path: Path) -> None:

@@ -2,21 +2,22 @@
 
     python -m xling_jax.gather RUN RUN … --workdir=FOLDER
 
-The runs are of one config and differ in rows or seeds, as where each was trained on a machine of
-its own. The new folder has their results, curves, arrays and models, so that their command, with
-this --workdir, trains whatever else is asked for. It has no checkpoints: what has not ended begins
-anew there. `config.json` and `results.json` are enough of a run (of real_xnli also those in
-`transfer/`), and a single run can be given as well.
+The runs have one config and differ in rows or seeds, as where each was trained on a machine of its
+own. The new folder has their results, curves, arrays and models, so that their command, with this
+--workdir, trains whatever else is asked for. Checkpoints are not copied: what has not ended begins
+anew there. A run needs only its `config.json` and `results.json` (and those in `transfer/`, if it
+is of real_xnli), though without its models nothing can be fine-tuned. A single run works too.
 """
 
 import argparse
+import collections
 import dataclasses
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from xling_jax import errors, files
+from xling_jax.experiments.real_xnli.report import TRANSFER
 from xling_jax.records import Identity
 from xling_jax.runs import fields, results, store
 from xling_jax.runs.run import Member
@@ -27,26 +28,26 @@ def gather(runs: Sequence[Path], workdir: Path) -> str:
     """Makes the folder and its reports; returns the tables.
 
     Files of models and arrays are linked where the file system can do that. ValueError or
-    FileNotFoundError, and nothing is made, where the folder is there, the runs are not of one
+    FileNotFoundError, and nothing is made, if the folder exists, the runs are not of one
     experiment, two have different results of a row and seed, or results or curves are damaged.
     """
     files.require_new(workdir, "--workdir")
-    names = (store.CONFIG, store.RESULTS)
-    inner = {path.parent.name for run in runs for name in names for path in run.glob(f"*/{name}")}
     every = [_Merged(runs, workdir)]
-    for name in sorted(inner):  # as real_xnli's fine-tuning
-        every.append(_Merged([run / name for run in runs if (run / name).is_dir()], workdir / name))
+    kept = (store.CONFIG, store.RESULTS)
+    tuned = [run / TRANSFER for run in runs if any((run / TRANSFER / x).exists() for x in kept)]
+    if tuned:
+        every.insert(0, _Merged(tuned, workdir / TRANSFER))
     lock = store.lock(workdir)
     for merged in every:
         merged.write()
-    tables = [merged.report() for merged in reversed(every)]
+    tables = [merged.report() for merged in every]
     del lock
     return tables[-1]
 
 
 class _Merged:
-    """Runs of one experiment as one. A row and seed is of one run alone: of the first that has its
-    result, or else of the first that has begun it."""
+    """Runs of one experiment as one. Each row and seed comes from one run: the first with a result
+    for it, or else the one that has trained it longest, or else the first that asked for it."""
 
     def __init__(self, runs: Sequence[Path], workdir: Path):
         described = {run: store.read(run) for run in runs}
@@ -61,9 +62,17 @@ class _Merged:
                 say(f"{run}: nothing has ended yet")
             for replica in ended:
                 self._add(replica, run)
+        steps = collections.Counter[tuple[Path, Member]]()
+        for run, own in described.items():
+            training, evaluations = results.read_metrics(run / results.METRICS, Identity.of(own))
+            for line in (*training, *evaluations):
+                place = run, (line.row, line.seed)
+                steps[place] = max(steps[place], line.step + 1)
+        for (run, member), _ in steps.most_common():
+            self._owners.setdefault(member, run)
         groups = [(run, group) for run, own in described.items() for group in own.get("groups", [])]
         self._config["groups"] = list(self._groups(groups))
-        self._lines = list(self._owned(described))
+        self._lines = list(self._own_lines())
         for name, entries in self._config.items():
             if name not in (*store.DESCRIPTION, "groups") and isinstance(entries, list):
                 by_run = [(run, x) for run, own in described.items() for x in own.get(name, [])]
@@ -91,12 +100,10 @@ class _Merged:
                 if part := [x for x in own if (x in self._results) == has_ended]:
                     yield part
 
-    def _owned(self, described: Mapping[Path, Any]) -> Iterator[bytes]:
-        """The lines of `metrics.jsonl` of the rows and seeds that are each run's own."""
-        for run, own in described.items():
-            path = run / results.METRICS
-            results.read_metrics(path, Identity.of(own))
-            for _, entry in results.read_lines(path):
+    def _own_lines(self) -> Iterator[bytes]:
+        """The lines of `metrics.jsonl` of each run's own rows and seeds."""
+        for run in self._runs:
+            for _, entry in results.read_lines(run / results.METRICS):
                 if "row" in entry and self._is_of(run, entry["row"], entry["seed"]):
                     yield json.dumps(entry).encode() + b"\n"
 
@@ -129,7 +136,7 @@ class _Merged:
 
 
 def main() -> None:
-    """Gathers what the command line says."""
+    """Runs the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

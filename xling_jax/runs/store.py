@@ -1,6 +1,7 @@
 """An experiment: a checked config with a fingerprint, stored with what it produced."""
 
 import hashlib
+import itertools
 import json
 import os
 import platform
@@ -150,35 +151,27 @@ def _widened(stored: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any
 
 def merged(runs: Mapping[Path, Mapping[str, Any]]) -> dict[str, Any]:
     """What `config.json` would say of one run with the rows and seeds of several, from what theirs
-    say; lists of them are put one behind the other. ValueError, naming what differs, if they are
-    not of one experiment."""
-    (first, description), *others = runs.items()
-    found = dict(description)
-    for folder, other in others:
-        places = f"in {first}", f"in {folder}"
-        lines = _differences(found, other, *places)
-        before, now = _measured(found), _measured(other)
-        if set(before) != set(now):
-            lines.append(f"evaluators.names: {before} {places[0]}, {now} {places[1]}")
-        more: dict[str, Any] = {}  # what an experiment adds to its description
-        for name in sorted({*found, *other} - DESCRIPTION):
-            values = [of[name] for of in (found, other) if name in of]
-            if isinstance(values[0], list):
-                more[name] = [each for value in values for each in value]
-                continue
-            known, own = values[0], values[-1]
-            more[name] = {**known, **own}
-            lines += [
-                f"{name} {key}: {known[key]} {places[0]}, {own[key]} {places[1]}"
-                for key in known
-                if key in own and known[key] != own[key]
-            ]
-        if lines:
+    say; lists of them are concatenated. ValueError, naming what differs, if they are not of one
+    experiment."""
+    for (first, one), (second, two) in itertools.combinations(runs.items(), 2):
+        if lines := _contradictions(one, two, f"in {first}", f"in {second}"):
             raise ValueError(
-                f"{first} and {folder} are not of one experiment. What differs:\n"
+                f"{first} and {second} are not of one experiment. What differs:\n"
                 + "".join(f"  {line}\n" for line in lines)
                 + "Give runs of one config, text and vocabulary, with other rows or seeds."
             )
+    (first, described), *others = runs.items()
+    found = dict(described)
+    for folder, other in others:
+        more: dict[str, Any] = {}
+        for name in {*found, *other} - DESCRIPTION:
+            values = [of[name] for of in (found, other) if name in of]
+            if isinstance(values[0], list):
+                more[name] = [each for value in values for each in value]
+            elif isinstance(values[0], Mapping):
+                more[name] = {**values[0], **values[-1]}
+            else:
+                more[name] = values[0]
         seeds = [*found["config"].get("seeds", ()), *other["config"].get("seeds", ())]
         theirs = [*other.get("earlier_fingerprints", ()), other["fingerprint"]]
         found["earlier_fingerprints"] = [*found.get("earlier_fingerprints", ()), *theirs]
@@ -187,12 +180,33 @@ def merged(runs: Mapping[Path, Mapping[str, Any]]) -> dict[str, Any]:
             found["config"] |= {"seeds": list(dict.fromkeys(seeds))}
         for versions in (other.get("versions", {}), *other.get("later_versions", ())):
             go_on(found, versions)
-        here, there = (of.get("versions", {}) for of in (description, other))
+        here, there = (of.get("versions", {}) for of in (described, other))
         for name in VERSIONS_OF:
             if here.get(name) != there.get(name):
-                say(f"{name} {here.get(name)} {places[0]}, {there.get(name)} {places[1]}")
+                say(f"{name} {here.get(name)} in {first}, {there.get(name)} in {folder}")
     require_own_folders(found["rows"])
     return found
+
+
+def _contradictions(
+    one: Mapping[str, Any], other: Mapping[str, Any], here: str, there: str
+) -> list[str]:
+    """In what two descriptions of runs, whose places are named, cannot be of one experiment."""
+    lines = _differences(one, other, here, there)
+    before, now = (", ".join(_measured(of)) or "nothing" for of in (one, other))
+    if set(_measured(one)) != set(_measured(other)):
+        lines.append(f"evaluators.names: {before} {here}, {now} {there}")
+    for name in sorted(one.keys() & other.keys() - DESCRIPTION):
+        known, own = one[name], other[name]
+        if isinstance(known, Mapping):  # by row, or of all rows
+            lines += [
+                f"{name} {key}: {known[key]} {here}, {own[key]} {there}"
+                for key in known
+                if key in own and known[key] != own[key]
+            ]
+        elif not isinstance(known, list) and known != own:
+            lines.append(f"{name}: {known} {here}, {own} {there}")
+    return lines
 
 
 def _measured(stored: Mapping[str, Any]) -> Sequence[str]:

@@ -78,8 +78,9 @@ class Experiment:
                     raise FileNotFoundError(
                         f"runs.{job.pair}: {folder} holds no model. Train it with python -m "
                         f"xling_jax.main --config=configs/bilingual.py:row={job.row.models},"
-                        f"pair={job.pair},seeds={seed} --workdir={job.run} and the "
-                        "fields of its text, or name another run"
+                        f"pair={job.pair},seeds={seed} --workdir={job.run} and the fields of its "
+                        "text (in another folder, if that one has the row's results alone), or "
+                        "name another run"
                     ) from error
 
     @property
