@@ -62,21 +62,27 @@ class _Merged:
                 say(f"{run}: nothing has ended yet")
             for replica in ended:
                 self._add(replica, run)
+        lines = [
+            (run, entry, record)
+            for run, own in described.items()
+            for entry, record in results.read_lines(run / results.METRICS, Identity.of(own))
+            if record
+        ]
         steps = collections.Counter[tuple[Path, Member]]()
-        for run, own in described.items():
-            training, evaluations = results.read_metrics(run / results.METRICS, Identity.of(own))
-            for line in (*training, *evaluations):
-                place = run, (line.row, line.seed)
-                steps[place] = max(steps[place], line.step + 1)
+        for run, _, record in lines:
+            place = run, (record.row, record.seed)
+            steps[place] = max(steps[place], record.step + 1)
         for (run, member), _ in steps.most_common():
             self._owners.setdefault(member, run)
+        self._lines = [x for run, x, of in lines if self._is_of(run, of.row, of.seed)]
         groups = [(run, group) for run, own in described.items() for group in own.get("groups", [])]
         self._config["groups"] = list(self._groups(groups))
-        self._lines = list(self._own_lines())
-        for name, entries in self._config.items():
-            if name not in (*store.DESCRIPTION, "groups") and isinstance(entries, list):
-                by_run = [(run, x) for run, own in described.items() for x in own.get(name, [])]
-                self._config[name] = [x for run, x in by_run if self._is_of(run, x[0], x[1])]
+        names = {name for own in described.values() for name in own}
+        for name in names - store.DESCRIPTION - {"groups"}:
+            noted = [(run, own[name]) for run, own in described.items() if name in own]
+            if isinstance(noted[0][1], list):  # an entry for each row and seed
+                entries = [(run, entry) for run, own in noted for entry in own]
+                self._config[name] = [x for run, x in entries if self._is_of(run, x[0], x[1])]
 
     def _add(self, replica: results.Replica, run: Path) -> None:
         member = replica.row, replica.seed
@@ -100,13 +106,6 @@ class _Merged:
                 if part := [x for x in own if (x in self._results) == has_ended]:
                     yield part
 
-    def _own_lines(self) -> Iterator[bytes]:
-        """The lines of `metrics.jsonl` of each run's own rows and seeds."""
-        for run in self._runs:
-            for _, entry in results.read_lines(run / results.METRICS):
-                if "row" in entry and self._is_of(run, entry["row"], entry["seed"]):
-                    yield json.dumps(entry).encode() + b"\n"
-
     def write(self) -> None:
         """Writes all but the report."""
         for row, seed in self._results:
@@ -121,7 +120,8 @@ class _Merged:
             for table in (run / "vocabulary").glob("neighbours-*.npy"):
                 self._link(table, self._workdir / "vocabulary" / table.name)
         if self._lines:
-            files.write_beside(self._workdir / results.METRICS, b"".join(self._lines))
+            content = "".join(json.dumps(line) + "\n" for line in self._lines)
+            files.write_beside(self._workdir / results.METRICS, content)
         results.write_results(self._workdir / results.RESULTS, list(self._results.values()))
         store.write(self._workdir, self._config)
 

@@ -27,6 +27,7 @@ from xling_jax.records import UNKNOWN, Count, Identity, Numbers
 CONFIG, METRICS, RESULTS = "config.json", "metrics.jsonl", "results.json"
 _ARRAYS = re.compile(r"row(.+)_seed(\d+)\.npz")
 # Fields of a line of training that are no numbers, or say which line it is.
+_KINDS = "train", "evaluation"  # of lines, in the order of `Metrics`
 _NO_MEASUREMENT = {"kind", "row", "seed", "step", "fingerprint", records.SEAL}
 
 
@@ -200,9 +201,15 @@ def add_result(path: Path, replica: Replica) -> Path:
     return write_results(path, [*others, replica])
 
 
-def read_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The lines of `metrics.jsonl`, each with its place; none where there is no file. A last line
-    without its line end is what a kill leaves: it is dropped if it cannot be read."""
+def read_lines(
+    path: Path, identity: Identity = UNKNOWN
+) -> Iterator[tuple[dict[str, Any], Record | None]]:
+    """The lines of `metrics.jsonl`, each with what it records, None if it is of another kind than
+    `Metrics` has; no lines where there is no file.
+
+    A last line without its line end is what a kill leaves: it is dropped if it cannot be read.
+    ValueError if one is damaged, or of another experiment than `identity`.
+    """
     lines = []
     if _is_there(path):
         files.require_regular(path)
@@ -217,19 +224,8 @@ def read_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             if number == len(lines):
                 break
             raise
-        records.known(_LINE, entry, where)
-        yield where, entry
-
-
-def read_metrics(path: Path, identity: Identity = UNKNOWN) -> Metrics:
-    """The lines of `metrics.jsonl` by kind; other kinds are passed over.
-
-    Of two lines for the same row, seed and step (a resumed run) the later holds. ValueError if it
-    is damaged, or a line is of another experiment than `identity`.
-    """
-    found: dict[str, dict[tuple[str, int, int], Record]] = {"train": {}, "evaluation": {}}
-    for where, entry in read_lines(path):
-        if (kind := entry["kind"]) not in found:
+        if (kind := records.known(_LINE, entry, where).kind) not in _KINDS:
+            yield entry, None
             continue
         line = records.typed(_REPLICA_LINE, entry, where)
         identity.require(line.fingerprint, where)
@@ -237,8 +233,16 @@ def read_metrics(path: Path, identity: Identity = UNKNOWN) -> Metrics:
         if kind == "train":
             named = {name: value for name, value in entry.items() if name not in _NO_MEASUREMENT}
             values = records.typed(_NUMBERS, named, where)
-        record = Record(line.row, line.seed, line.step, line.epoch, values)
-        found[kind][line.row, line.seed, line.step] = record
+        yield entry, Record(line.row, line.seed, line.step, line.epoch, values)
+
+
+def read_metrics(path: Path, identity: Identity = UNKNOWN) -> Metrics:
+    """`read_lines` by kind; other kinds are passed over. Of two lines for the same row, seed and
+    step (a resumed run) the later holds."""
+    found: dict[str, dict[tuple[str, int, int], Record]] = {kind: {} for kind in _KINDS}
+    for entry, record in read_lines(path, identity):
+        if record:
+            found[entry["kind"]][record.row, record.seed, record.step] = record
     return Metrics(*([by[key] for key in sorted(by)] for by in found.values()))
 
 

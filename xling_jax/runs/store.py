@@ -151,8 +151,8 @@ def _widened(stored: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any
 
 def merged(runs: Mapping[Path, Mapping[str, Any]]) -> dict[str, Any]:
     """What `config.json` would say of one run with the rows and seeds of several, from what theirs
-    say; lists of them are concatenated. ValueError, naming what differs, if they are not of one
-    experiment."""
+    say, but for lists that have an entry for each row and seed. ValueError, naming what differs, if
+    they are not of one experiment."""
     for (first, one), (second, two) in itertools.combinations(runs.items(), 2):
         if lines := _contradictions(one, two, f"in {first}", f"in {second}"):
             raise ValueError(
@@ -166,12 +166,8 @@ def merged(runs: Mapping[Path, Mapping[str, Any]]) -> dict[str, Any]:
         more: dict[str, Any] = {}
         for name in {*found, *other} - DESCRIPTION:
             values = [of[name] for of in (found, other) if name in of]
-            if isinstance(values[0], list):
-                more[name] = [each for value in values for each in value]
-            elif isinstance(values[0], Mapping):
-                more[name] = {**values[0], **values[-1]}
-            else:
-                more[name] = values[0]
+            is_by_name = isinstance(values[0], Mapping)
+            more[name] = {**values[0], **values[-1]} if is_by_name else values[0]
         seeds = [*found["config"].get("seeds", ()), *other["config"].get("seeds", ())]
         theirs = [*other.get("earlier_fingerprints", ()), other["fingerprint"]]
         found["earlier_fingerprints"] = [*found.get("earlier_fingerprints", ()), *theirs]
