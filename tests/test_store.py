@@ -136,6 +136,49 @@ def test_a_field_that_older_configs_lack_has_the_value_that_they_stand_for(tmp_p
         store.begun(tmp_path, new[1])
 
 
+def zero_shot(options, **changes):
+    made = config_of(ROOT / "configs" / "zero_shot.py", options, changes)
+    rows = {f"{pair}/default/{task}": "default" for pair in made.runs for task in made.tasks}
+    return store.describe(made, [], rows)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "changes"),
+    [
+        ("pair=en-near", "pair=en-far", {}),
+        ("pair=en-fr", "pair=fr-en", {}),
+        ("pair=en-near,task=nli", "pair=en-near,task=pos", {}),
+        ("pair=en-fr", "pair=en-fr+en-de", {}),
+        ("pair=en-fr", "pair=en-fr+en-de", {"texts_of_pair.en_de.ner.en.train": "own.conll"}),
+    ],
+)
+def test_pairs_and_tasks_are_added_as_rows_are(tmp_path, first, second, changes):
+    described = zero_shot(first), zero_shot(second, **changes)
+    for number, (before, now) in enumerate((described, described[::-1])):
+        workdir = tmp_path / str(number)
+        store.write(workdir, before)
+        train(workdir)
+        found = store.begun(workdir, now)
+        both = store.merged({"a": before, "b": now})
+        assert found["rows"] == both["rows"] == before["rows"] | now["rows"]
+        for fields in (found["config"], both["config"]):
+            known = config_files.flatten(fields)
+            for each in described:
+                for name, value in config_files.flatten(each["config"]).items():
+                    if name.partition(".")[0] in store.OF_ROWS["zero_shot"]:
+                        assert known[name] == value
+
+
+def test_what_both_have_must_be_the_same_though_one_has_more_pairs(tmp_path):
+    store.write(tmp_path, zero_shot("pair=en-fr"))
+    train(tmp_path)
+    own = "texts_of_pair.en_fr.ner.en.train"
+    for name in ("texts.ner.en.train", "settings.ner.epochs", own):
+        value = 2 if name.endswith("epochs") else "other.conll"
+        with pytest.raises(ValueError, match=f"(?s)What differs:\n  {re.escape(name)}: [^\n]*\nCh"):
+            store.begun(tmp_path, zero_shot("pair=en-fr+en-de", **{name: value}))
+
+
 def test_fields_without_effect_on_the_numbers_may_change(tmp_path):
     store.write(tmp_path, store.describe(config(), TEXTS, ROWS))
     train(tmp_path)

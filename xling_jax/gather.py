@@ -3,10 +3,11 @@
     python -m xling_jax.gather RUN RUN … --workdir=FOLDER
 
 The runs have one config and differ in rows or seeds, as where each was trained on a machine of its
-own. The new folder has their results, curves, arrays and models, so that their command, with this
---workdir, trains whatever else is asked for. Checkpoints are not copied: what has not ended begins
-anew there. A run needs only its `config.json` and `results.json` (and those in `transfer/`, if it
-is of real_xnli), though without its models nothing can be fine-tuned. A single run works too.
+own; those of zero_shot may differ in pairs and tasks too. The new folder has their results, curves,
+arrays and models, so that their command, with this --workdir, trains whatever else is asked for.
+Checkpoints are not copied: what has not ended begins anew there. A run needs only its `config.json`
+and `results.json` (and those in `transfer/`, if it is of real_xnli), though without its models
+nothing can be fine-tuned. A single run works too.
 """
 
 import argparse

@@ -31,6 +31,9 @@ batches.accumulate batches.resident_tokens corpora.processes evaluators.names
 evaluators.row_lengths evaluators.sentences models.remat training.steps_per_call
 training.save_every training.kept_checkpoints
 """.split()  # the last one is of older configs
+# Sections with an entry for each pair, language or task of the rows: what one config alone has
+# there is of rows that the other does not have.
+OF_ROWS = {"zero_shot": ("parallel", "runs", "settings", "texts", "texts_of_pair")}
 UNNAMED = {"nli.most_words": 0}  # fields that older configs lack: what they then stand for
 NEEDED = ("fingerprint", "config", "rows", "texts")  # of what a run is resumed from
 DESCRIPTION = {  # what every run's `config.json` says, see `describe`
@@ -103,6 +106,7 @@ def _differences(
         f"{name}: {before.get(name)} {there}, {now.get(name)} {here}"
         for name in sorted({*before, *now})
         if before.get(name) != now.get(name)
+        and not _is_of_other_rows(name, stored["config"], new["config"])
     ]
     old_rows = stored["rows"]
     lines += [
@@ -120,20 +124,44 @@ def _differences(
     ]
 
 
+def _is_of_other_rows(name: str, *configs: Mapping[str, Any]) -> bool:
+    """Whether a field that one of two configs lacks is of rows that only the other has."""
+    section, entry, *_ = [*name.split("."), ""]
+    if section not in OF_ROWS.get(configs[0].get("name", ""), ()):
+        return False
+    found = [value for config in configs if (value := flatten(config).get(name)) is not None]
+    pairs = [[pair.replace("-", "_") for pair in config["runs"]] for config in configs]
+    is_of_both = all(entry in own for own in pairs)
+    # A pair's own text stands before that of all pairs, unless it is empty.
+    return len(found) < len(configs) and not (is_of_both and any(found))
+
+
 def _text(entry: Mapping[str, Any]) -> tuple[str, ...]:
     """What a text is for: its source, language and field."""
     return tuple(entry.get(name, "") for name in ("source", "language", "field"))
 
 
 def _latest(stored: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """A stored config with a new one's values of the fields that decide no numbers."""
+    """A stored config with a new one's values of the fields that decide no numbers, and its entries
+    for rows that are new."""
     found = dict(stored)
     for name, value in new.items():
         known = stored.get(name)
-        if prefix + name in WITHOUT_EFFECT:
+        if not prefix and name in OF_ROWS.get(new.get("name", ""), ()):
+            found[name] = _united(known or {}, value)
+        elif prefix + name in WITHOUT_EFFECT:
             found[name] = value
         elif isinstance(value, Mapping) and isinstance(known, Mapping):
             found[name] = _latest(known, value, f"{prefix}{name}.")
+    return found
+
+
+def _united(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of both, and where they differ the other's."""
+    found = {**one, **other}
+    for name in one.keys() & other.keys():
+        if isinstance(found[name], Mapping):
+            found[name] = _united(one[name], other[name])
     return found
 
 
