@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
+from real_xnli_run import config, run
 from small_run import ROOT, config_of, on_devices
 
 from xling_jax import devices
@@ -20,7 +21,6 @@ from xling_jax.evaluators.text_encoder import TextEncoder
 from xling_jax.experiments.real_xnli import claims, report
 from xling_jax.experiments.real_xnli.data import (
     export,
-    prepare,
     read,
     sentences,
     sentences_to_find,
@@ -41,43 +41,8 @@ from xling_jax.runs.texts import Embedded, Texts
 from xling_jax.training.interruption import Interrupted
 from xling_jax.training.loop import Replica, stack
 from xling_jax.vocabulary import neighbours
-from xling_jax.vocabulary.pieces import UNK
 
-SMALL = {
-    "corpora.train_sentences": 400,
-    "corpora.dev_sentences": 20,
-    "corpora.test_sentences": 30,
-    "corpora.synthetic.word_types": 200,
-    "vocabulary.size": 160,
-    "vocabulary.neighbours.skip_gram.dimension": 16,
-    "vocabulary.neighbours.skip_gram.epochs": 1,
-    "vocabulary.neighbours.skip_gram.buckets": 2000,
-    "batches.sentences": 16,
-    "models.layers": 2,
-    "models.hidden": 16,
-    "models.intermediate": 32,
-    "training.epochs": 1,
-    "training.steps_per_call": 25,
-    "training.warmup_steps": 2,
-    "evaluators.curve": (100,),
-    "devices.shard_parameters": True,
-    "devices.replica_axis_at_most": 1,
-    "transfer.sentences.train": 40,
-    "transfer.sentences.dev": 10,
-    "transfer.sentences.test": 20,
-    "transfer.settings.nli.epochs": 1,
-}
 ABLATED = "lang-pos;shift-special;no-random;inv-order[near]"
-
-
-def config(options="", **changes):
-    return config_of(ROOT / "configs" / "real_xnli.py", options or None, {**SMALL, **changes})
-
-
-def run(workdir, options="", **changes):
-    """Runs it on two devices with a part of the parameters each; returns the table."""
-    with on_devices(2):
-        return Experiment(config(options, **changes), workdir).run()
 
 
 @pytest.fixture(scope="module")
@@ -398,117 +363,3 @@ def test_seeds_are_those_that_were_fine_tuned_and_the_paper_inverted_german(tmp_
     assert table.lines[1].cells["accuracy_hi"].mean == 0.45 and table.lines[3].row == claims.MBERT
     decided = {each.claim.id: each for each in report.decide(Run(tmp_path), report.board(tmp_path))}
     assert "seed 1 of row 3 diverged" in decided["inverting-harms-the-inverted-language"].numbers
-
-
-@pytest.mark.parametrize(
-    ("options", "changes", "message"),
-    [
-        ("row=no-parallel", {}, "no-parallel means nothing"),
-        ("row=overparam", {}, "overparam means nothing here"),
-        ("row=inv-order[xx]", {}, "choose a language from en, near, far"),
-        ("", {"batches.max_length": 65}, r"models\.positions=192.*needs 3 x batches\.max_len.*=65"),
-        ("languages=en-de-hi", {}, r"--config\.transfer\.texts\.nli\.en\.train=FILE"),
-        ("", {"vocabulary.size": 5000}, r"vocabulary\.size, corpora\.en: size=5000 is too large"),
-    ],
-)  # fmt: skip
-def test_bad_input_is_refused_before_training(tmp_path, options, changes, message):
-    with pytest.raises(ValueError, match=message):
-        Experiment(config(options, **changes), tmp_path)
-    assert not (tmp_path / "results.json").exists()
-
-
-@pytest.fixture
-def files(tmp_path):
-    """Texts of three languages and translations to find, by their fields."""
-    written = {
-        "en.test": "a cat\n\nno dog\n",
-        "de.test": "eine Katze\n\nkein Hund\n",
-        "fr.test": "un chat\n\naucun chien\n",
-        "de.words": "cat\tKater\t1\ncat\tKatze\t2\ndog\tHund\t1\nhound\tHund\t1\nelk\tElch\t1\n",
-        "fr.words": "dog chien\nhound limier\ncat chat\n",
-    }
-    fields = {}
-    for name, text in written.items():
-        (tmp_path / name).write_text(text)
-        fields[f"corpora.{name}"] = str(tmp_path / name)
-    for language in ("en", "de", "fr"):
-        fields[f"corpora.{language}.train"] = fields[f"corpora.{language}.test"]
-    return fields
-
-
-def texts_of(fields):
-    return Texts.of_corpora(config("languages=en-de-fr", **fields).corpora)
-
-
-class Writes:
-    """Pieces that write all words but some."""
-
-    def __init__(self, *unknown):
-        self.unknown = unknown
-
-    def encode(self, words):
-        return [np.array([UNK if word in self.unknown else 7]) for word in words]
-
-
-def test_translations_are_read_from_files(files):
-    made = config("languages=en-de-fr", **files)
-    lines = [("a cat", "eine Katze", "un chat"), ("no dog", "kein Hund", "aucun chien")]
-    assert sentences_to_find(made, texts_of(files)) == lines
-    made.corpora.test_sentences = 1
-    assert sentences_to_find(made, texts_of(files)) == lines[:1]
-    made.corpora.test_sentences = 0
-    assert sentences_to_find(made, texts_of(files)) == []
-    every = words_to_find(texts_of(files), [Writes()] * 3)
-    assert every == [("cat", "Katze", "chat"), ("dog", "Hund", "chien")]
-    assert words_to_find(texts_of(files), [Writes(), Writes("Hund"), Writes()]) == every[:1]
-
-
-@pytest.mark.parametrize("field", ["test", "words"])
-def test_translations_are_given_for_all_languages_or_for_none(files, field):
-    given = {name: "" if name.endswith(field) else path for name, path in files.items()}
-    made = config("languages=en-de-fr", **given)
-    both = sentences_to_find(made, texts_of(given)), words_to_find(texts_of(given), [Writes()] * 3)
-    assert [bool(found) for found in both] == [field != "test", field != "words"]
-    given[f"corpora.de.{field}"] = files[f"corpora.de.{field}"]
-    missing = r"corpora\.\w+\.{} is empty: give it for (en, )?de, fr, or for none"
-    with pytest.raises(ValueError, match=missing.format(field)):
-        sentences_to_find(made, texts_of(given))
-        words_to_find(texts_of(given), [Writes()] * 3)
-
-
-def test_a_dictionary_in_the_wrong_direction_is_refused(files, tmp_path):
-    english, german = "one two three four five".split(), "eins zwei drei vier elf".split()
-    for name, words in (("en", english), ("de", german)):
-        (tmp_path / f"{name}.train").write_text(" ".join(words))
-        files |= dict.fromkeys((f"corpora.{name}.{x}" for x in ("train", "dev")),
-                               str(tmp_path / f"{name}.train"))  # fmt: skip
-    pairs = zip(german, english, strict=True)
-    (tmp_path / "de.words").write_text("".join(f"{x}\t{y}\n" for x, y in pairs))
-    files |= {"corpora.fr.dev": files["corpora.fr.train"], "vocabulary.size": 24}
-    made = config("languages=en-de-fr", **files)
-    with pytest.raises(ValueError, match=r"corpora\.de\.words: 10 of its words .* 0 in"):
-        prepare(made, Texts.of_corpora(made.corpora), tmp_path)
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path):
-    text = tmp_path / "text.txt"
-    text.write_text("a sentence\n")
-    changes = {
-        f"corpora.{x}.{field}": str(text) for x in ("en", "de") for field in ("train", "dev")
-    }
-    changes["corpora.de.train"] = str(tmp_path / "none.txt")
-    with pytest.raises(FileNotFoundError, match=r"corpora\.de\.train: .*none\.txt"):
-        Experiment(config("languages=en-de,tasks=none", **changes), tmp_path)
-
-
-def test_a_file_to_fine_tune_on_is_read_before_training(tmp_path):
-    text, pairs = tmp_path / "text.txt", tmp_path / "pairs.tsv"
-    text.write_text("a sentence\n")
-    pairs.write_text("A .\tB .\tperhaps\n")
-    changes = {
-        f"corpora.{x}.{field}": str(text) for x in ("en", "de") for field in ("train", "dev")
-    }
-    for part in ("en.train", "en.dev", "en.test", "de.test"):
-        changes[f"transfer.texts.nli.{part}"] = str(pairs)
-    with pytest.raises(ValueError, match=r"transfer\.texts\.nli\.en\.train: .*line 1: 'perhaps'"):
-        Experiment(config("languages=en-de", **changes), tmp_path / "run")

@@ -1,0 +1,124 @@
+"""What is given to experiments of D&S §5: texts are read, and what cannot be used is refused."""
+
+import numpy as np
+import pytest
+from real_xnli_run import config
+
+from xling_jax.experiments.real_xnli.data import prepare, sentences_to_find, words_to_find
+from xling_jax.experiments.real_xnli.experiment import Experiment
+from xling_jax.runs.texts import Texts
+from xling_jax.vocabulary.pieces import UNK
+
+
+@pytest.mark.parametrize(
+    ("options", "changes", "message"),
+    [
+        ("row=no-parallel", {}, "no-parallel means nothing"),
+        ("row=overparam", {}, "overparam means nothing here"),
+        ("row=inv-order[xx]", {}, "choose a language from en, near, far"),
+        ("", {"batches.max_length": 65}, r"models\.positions=192.*needs 3 x batches\.max_len.*=65"),
+        ("languages=en-de-hi", {}, r"--config\.transfer\.texts\.nli\.en\.train=FILE"),
+        ("", {"vocabulary.size": 5000}, r"vocabulary\.size, corpora\.en: size=5000 is too large"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_refused_before_training(tmp_path, options, changes, message):
+    with pytest.raises(ValueError, match=message):
+        Experiment(config(options, **changes), tmp_path)
+    assert not (tmp_path / "results.json").exists()
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Texts of three languages and translations to find, by their fields."""
+    written = {
+        "en.test": "a cat\n\nno dog\n",
+        "de.test": "eine Katze\n\nkein Hund\n",
+        "fr.test": "un chat\n\naucun chien\n",
+        "de.words": "cat\tKater\t1\ncat\tKatze\t2\ndog\tHund\t1\nhound\tHund\t1\nelk\tElch\t1\n",
+        "fr.words": "dog chien\nhound limier\ncat chat\n",
+    }
+    fields = {}
+    for name, text in written.items():
+        (tmp_path / name).write_text(text)
+        fields[f"corpora.{name}"] = str(tmp_path / name)
+    for language in ("en", "de", "fr"):
+        fields[f"corpora.{language}.train"] = fields[f"corpora.{language}.test"]
+    return fields
+
+
+def texts_of(fields):
+    return Texts.of_corpora(config("languages=en-de-fr", **fields).corpora)
+
+
+class Writes:
+    """Pieces that write all words but some."""
+
+    def __init__(self, *unknown):
+        self.unknown = unknown
+
+    def encode(self, words):
+        return [np.array([UNK if word in self.unknown else 7]) for word in words]
+
+
+def test_translations_are_read_from_files(files):
+    made = config("languages=en-de-fr", **files)
+    lines = [("a cat", "eine Katze", "un chat"), ("no dog", "kein Hund", "aucun chien")]
+    assert sentences_to_find(made, texts_of(files)) == lines
+    made.corpora.test_sentences = 1
+    assert sentences_to_find(made, texts_of(files)) == lines[:1]
+    made.corpora.test_sentences = 0
+    assert sentences_to_find(made, texts_of(files)) == []
+    every = words_to_find(texts_of(files), [Writes()] * 3)
+    assert every == [("cat", "Katze", "chat"), ("dog", "Hund", "chien")]
+    assert words_to_find(texts_of(files), [Writes(), Writes("Hund"), Writes()]) == every[:1]
+
+
+@pytest.mark.parametrize("field", ["test", "words"])
+def test_translations_are_given_for_all_languages_or_for_none(files, field):
+    given = {name: "" if name.endswith(field) else path for name, path in files.items()}
+    made = config("languages=en-de-fr", **given)
+    both = sentences_to_find(made, texts_of(given)), words_to_find(texts_of(given), [Writes()] * 3)
+    assert [bool(found) for found in both] == [field != "test", field != "words"]
+    given[f"corpora.de.{field}"] = files[f"corpora.de.{field}"]
+    missing = r"corpora\.\w+\.{} is empty: give it for (en, )?de, fr, or for none"
+    with pytest.raises(ValueError, match=missing.format(field)):
+        sentences_to_find(made, texts_of(given))
+        words_to_find(texts_of(given), [Writes()] * 3)
+
+
+def test_a_dictionary_in_the_wrong_direction_is_refused(files, tmp_path):
+    english, german = "one two three four five".split(), "eins zwei drei vier elf".split()
+    for name, words in (("en", english), ("de", german)):
+        (tmp_path / f"{name}.train").write_text(" ".join(words))
+        files |= dict.fromkeys((f"corpora.{name}.{x}" for x in ("train", "dev")),
+                               str(tmp_path / f"{name}.train"))  # fmt: skip
+    pairs = zip(german, english, strict=True)
+    (tmp_path / "de.words").write_text("".join(f"{x}\t{y}\n" for x, y in pairs))
+    files |= {"corpora.fr.dev": files["corpora.fr.train"], "vocabulary.size": 24}
+    made = config("languages=en-de-fr", **files)
+    with pytest.raises(ValueError, match=r"corpora\.de\.words: 10 of its words .* 0 in"):
+        prepare(made, Texts.of_corpora(made.corpora), tmp_path)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text("a sentence\n")
+    changes = {
+        f"corpora.{x}.{field}": str(text) for x in ("en", "de") for field in ("train", "dev")
+    }
+    changes["corpora.de.train"] = str(tmp_path / "none.txt")
+    with pytest.raises(FileNotFoundError, match=r"corpora\.de\.train: .*none\.txt"):
+        Experiment(config("languages=en-de,tasks=none", **changes), tmp_path)
+
+
+def test_a_file_to_fine_tune_on_is_read_before_training(tmp_path):
+    text, pairs = tmp_path / "text.txt", tmp_path / "pairs.tsv"
+    text.write_text("a sentence\n")
+    pairs.write_text("A .\tB .\tperhaps\n")
+    changes = {
+        f"corpora.{x}.{field}": str(text) for x in ("en", "de") for field in ("train", "dev")
+    }
+    for part in ("en.train", "en.dev", "en.test", "de.test"):
+        changes[f"transfer.texts.nli.{part}"] = str(pairs)
+    with pytest.raises(ValueError, match=r"transfer\.texts\.nli\.en\.train: .*line 1: 'perhaps'"):
+        Experiment(config("languages=en-de", **changes), tmp_path / "run")
