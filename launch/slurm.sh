@@ -14,7 +14,8 @@
 #   --sweep NAME=A,B,…  a job of an array for each value: the config's option NAME is set to it, and
 #                       the value is appended to --workdir; NAME is `row`, `pair`, `seeds`, …, which
 #                       --config must not give as well. `python -m xling_jax.gather` puts rows or
-#                       seeds together afterwards, in one folder with one table
+#                       seeds (of zero_shot also pairs and tasks) together afterwards, in one folder
+#                       with one table
 #   --at-once N         jobs of an array that run at the same time (all)
 #   --sbatch ARGUMENT   one more argument of sbatch, such as --partition=gpu; can be given again
 #   --setup COMMAND     a line that is run before, such as 'source ~/venv/bin/activate'

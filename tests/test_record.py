@@ -46,6 +46,15 @@ def test_a_kept_run_has_the_numbers_of_the_results(name, tmp_path):
         assert re.search(rf"^{row} .*{re.escape(cell)}", tables, re.MULTILINE)
 
 
+def test_pairs_together_decide_as_many_claims_as_the_results_say(tmp_path):
+    runs = [RECORD / name for name in KEPT if name.startswith("zero_shot")]
+    tables = gather(runs, tmp_path / "both")
+    assert len(Run(tmp_path / "both").ended) == sum(len(Run(run).ended) for run in runs)
+    held = len(re.findall("^  held ", tables, re.MULTILINE))
+    text = (ROOT / "docs" / "results.md").read_text()
+    assert f"of the 14 claims {held} hold" in text
+
+
 @pytest.mark.parametrize("name", KEPT)
 def test_a_kept_run_names_no_place_of_one_machine(name):
     def strings(value):

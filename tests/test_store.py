@@ -12,6 +12,8 @@ from ml_collections import ConfigDict
 from small_run import ROOT, config_of
 
 from xling_jax import errors, lock
+from xling_jax.experiments.zero_shot.fields import is_used
+from xling_jax.experiments.zero_shot.jobs import jobs
 from xling_jax.records import Identity
 from xling_jax.runs import config_files, results, store
 from xling_jax.training.metrics import MetricsFile
@@ -137,46 +139,94 @@ def test_a_field_that_older_configs_lack_has_the_value_that_they_stand_for(tmp_p
 
 
 def zero_shot(options, **changes):
-    made = config_of(ROOT / "configs" / "zero_shot.py", options, changes)
-    rows = {f"{pair}/default/{task}": "default" for pair in made.runs for task in made.tasks}
-    return store.describe(made, [], rows)
+    made = config_of(ROOT / "configs" / "zero_shot.py", f"row=default,{options}", {})
+    with made.ignore_type():
+        made.update_from_flattened_dict(changes)
+    return store.describe(made, [], {job.name: job.row.description for job in jobs(made)})
+
+
+def begun(workdir, before, now):
+    """What `now` finds where `before` has trained."""
+    store.write(workdir, before)
+    train(workdir)
+    return store.begun(workdir, now)
+
+
+NER = {"texts.ner.en.train": "a.conll", "settings.ner.epochs": 2}
+PARSING = {"texts.parsing.en.train": "a.conllu", "settings.parsing.epochs": 2}
+OWN = "texts_of_pair.en_fr.{}.en.train"
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "changes"),
+    ("first", "second"),
     [
-        ("pair=en-near", "pair=en-far", {}),
-        ("pair=en-fr", "pair=fr-en", {}),
-        ("pair=en-near,task=nli", "pair=en-near,task=pos", {}),
-        ("pair=en-fr", "pair=en-fr+en-de", {}),
-        ("pair=en-fr", "pair=en-fr+en-de", {"texts_of_pair.en_de.ner.en.train": "own.conll"}),
+        (zero_shot("pair=en-near"), zero_shot("pair=en-far")),
+        (zero_shot("pair=en-fr"), zero_shot("pair=fr-en")),
+        (zero_shot("pair=en-near,task=nli"), zero_shot("pair=en-near,task=pos")),
+        (zero_shot("pair=en-fr,task=ner", **NER), zero_shot("pair=en-fr,task=parsing", **PARSING)),
+        (zero_shot("pair=en-fr"), zero_shot("pair=en-fr+en-de")),
+        (zero_shot("pair=en-de"), zero_shot("pair=en-fr+en-de", **{OWN.format("ner"): "x"})),
+        (
+            zero_shot("pair=en-fr+en-de,task=ner"),
+            zero_shot("pair=en-fr+en-de,task=nli", **{OWN.format("nli"): "x"}),
+        ),
     ],
 )
-def test_pairs_and_tasks_are_added_as_rows_are(tmp_path, first, second, changes):
-    described = zero_shot(first), zero_shot(second, **changes)
-    for number, (before, now) in enumerate((described, described[::-1])):
-        workdir = tmp_path / str(number)
-        store.write(workdir, before)
-        train(workdir)
-        found = store.begun(workdir, now)
-        both = store.merged({"a": before, "b": now})
-        assert found["rows"] == both["rows"] == before["rows"] | now["rows"]
-        for fields in (found["config"], both["config"]):
-            known = config_files.flatten(fields)
-            for each in described:
+def test_pairs_and_tasks_are_added_as_rows_are(tmp_path, first, second):
+    for number, (before, now) in enumerate([(first, second), (second, first)]):
+        found = begun(tmp_path / str(number), before, now)
+        for grown in (found, store.merged({"a": before, "b": now})):
+            assert grown["rows"] == {**before["rows"], **now["rows"]}
+            runs = [each["config"]["runs"] for each in (before, now)]
+            assert grown["config"]["runs"] == runs[0] | runs[1]
+            known = config_files.flatten(grown["config"])
+            for each in (before, now):
                 for name, value in config_files.flatten(each["config"]).items():
-                    if name.partition(".")[0] in store.OF_ROWS["zero_shot"]:
-                        assert known[name] == value
+                    if any(is_used(row, name) for row in each["rows"]) and "." in name:
+                        assert known.get(name, "") == value, name
+            own = grown["config"], grown["texts"], grown["rows"]
+            assert grown["fingerprint"] == store.fingerprint(*own)
+        store.write(tmp_path / str(number), found)
+        again = store.begun(tmp_path / str(number), now)
+        own = {again["fingerprint"], *again["earlier_fingerprints"]}
+        assert again["fingerprint"] == found["fingerprint"]
+        assert own == {found["fingerprint"], before["fingerprint"]}
+    tasks = [*first["config"]["tasks"], *second["config"]["tasks"]]
+    assert store.merged({"a": first, "b": second})["config"]["tasks"] == list(dict.fromkeys(tasks))
 
 
-def test_what_both_have_must_be_the_same_though_one_has_more_pairs(tmp_path):
-    store.write(tmp_path, zero_shot("pair=en-fr"))
-    train(tmp_path)
-    own = "texts_of_pair.en_fr.ner.en.train"
-    for name in ("texts.ner.en.train", "settings.ner.epochs", own):
-        value = 2 if name.endswith("epochs") else "other.conll"
-        with pytest.raises(ValueError, match=f"(?s)What differs:\n  {re.escape(name)}: [^\n]*\nCh"):
-            store.begun(tmp_path, zero_shot("pair=en-fr+en-de", **{name: value}))
+def refused(tmp_path, before, now, message):
+    """Whichever came first, and gathered too."""
+    for number, both in enumerate([(before, now), (now, before)]):
+        with pytest.raises(ValueError, match=message):
+            begun(tmp_path / str(number), *both)
+        with pytest.raises(ValueError, match=message):
+            store.merged(dict(zip("ab", both, strict=True)))
+
+
+@pytest.mark.parametrize("name", ["texts.ner.en.train", "settings.ner.epochs", OWN.format("ner")])
+def test_what_rows_of_both_read_must_be_the_same(tmp_path, name):
+    now = zero_shot("pair=en-fr+en-de", **{name: 7 if "epochs" in name else "other.conll"})
+    only = rf"What differs:\n  {re.escape(name)}: [^\n]*\n\w"
+    refused(tmp_path, zero_shot("pair=en-fr"), now, only)
+
+
+def test_a_field_that_one_config_lacks_is_no_other_rows(tmp_path):
+    old, new = (zero_shot("pair=en-near", **{"settings.ner.select": "last"}) for _ in range(2))
+    del old["config"]["settings"]["ner"]["select"]
+    refused(tmp_path, old, new, r"settings\.ner\.select: (None|last) ")
+
+
+def test_a_row_is_the_same_in_every_pair(tmp_path):
+    mine = {"rows.default": "default;first[2]"}
+    refused(tmp_path, zero_shot("pair=en-near"), zero_shot("pair=en-far", **mine), "row default: ")
+    fr, de = (
+        zero_shot(f"pair={pair},models=m/default")
+        | {"texts": [{"source": f"{pair}/M_seed0/en/x", "language": "en", "field": "pretrained",
+                      "sha256": pair}]}
+        for pair in ("en-fr", "en-de")
+    )  # fmt: skip
+    refused(tmp_path / "given", fr, de, r"the content of en-\w\w/M_seed0/en/x")
 
 
 def test_fields_without_effect_on_the_numbers_may_change(tmp_path):

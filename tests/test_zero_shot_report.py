@@ -15,6 +15,7 @@ from fake_zero_shot import EPOCHS, PAIRS, ROWS, STEPS, TASKS, changed, fake_run
 from xling_jax.experiments.zero_shot import notes
 from xling_jax.experiments.zero_shot import report as transfer
 from xling_jax.experiments.zero_shot.scores import SOURCE, Board, read
+from xling_jax.gather import gather
 from xling_jax.report.frame import Run
 from xling_jax.runs import results
 
@@ -88,6 +89,30 @@ def test_a_task_that_the_paper_does_not_have_is_shown_without_its_lines(tmp_path
     assert (paper["ner_delta"], paper["pos_delta"], paper["average"]) == ("-4.1", "", "")
     figures = {path.stem for path in (workdir / "report" / "figures").glob("*.svg")}
     assert {"rows_pos", "epochs_pos_en-fr"} <= figures
+
+
+def test_a_task_of_fewer_pairs_has_a_mean_of_its_own_and_is_not_averaged(tmp_path: Path) -> None:
+    rows = ["default", "no_anchors", "default_anchors"]
+    parts = [
+        fake_run(tmp_path / "two", rows, ["nli", "ner"], ["en-fr", "en-ru"]),
+        fake_run(tmp_path / "parsing", rows, ["parsing"], ["en-fr"]),
+        fake_run(tmp_path / "one", ["sep_emb"], ["ner"], ["en-fr"]),
+    ]
+    gather(parts, tmp_path / "all")
+    ner, parsing = (table_of(tmp_path / "all", f"table1_{task}") for task in ("ner", "parsing"))
+    for row in rows:
+        own = ner[row, "ours"], parsing[row, "ours"]
+        assert float(own[0]["mean"]) == pytest.approx(
+            (float(own[0]["target fr"]) + float(own[0]["target ru"])) / 2
+        )
+        assert own[1]["mean"] == own[1]["target fr"] != ""
+        assert table_of(tmp_path / "all", "table1")[row, "ours"]["average"] == ""
+    assert ner["sep_emb", "ours"]["mean"] == "" != ner["sep_emb", "ours"]["delta"]
+    assert "Some rows do not have a score in every target language" in notes_of(tmp_path / "all")
+    verdicts = (tmp_path / "all" / "report" / "tables" / "claims.csv").read_text()
+    assert "not asked for in every pair: row sep_emb/ner" in verdicts
+    assert "tested in other languages on one task than on another: rows no_anchors" in verdicts
+    assert "not ended" not in verdicts
 
 
 @pytest.mark.parametrize(("best", "expected"), [(1, 3.0), (2, 2.5), (5, 2.0)])

@@ -57,6 +57,19 @@ def report(name: object) -> Callable[[Path], str]:
     return _of_experiment(name, "report").write
 
 
+def is_used(name: object, row: str, field: str) -> bool:
+    """Whether a field, by its whole name, has to do with a row of the experiment: every field has
+    with every row, unless the experiment's module of fields says otherwise."""
+    own = getattr(_of_experiment(name, "fields"), "is_used", None)
+    return own is None or own(row, field)
+
+
+def row_of(name: object, row: str) -> str:
+    """What the experiment's config calls a row, which a run may call by more than its name."""
+    own = getattr(_of_experiment(name, "fields"), "row_of", None)
+    return own(row) if own else row
+
+
 def check(config: ConfigDict) -> None:
     """Raises ValueError, naming the field and what it may be, unless a config can be used.
 

@@ -5,7 +5,7 @@ import itertools
 import json
 import os
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from xling_jax.corpora import sources
 from xling_jax.files import plain_name, write_beside
 from xling_jax.lock import Lock
 from xling_jax.records import Identity
+from xling_jax.runs import fields
 from xling_jax.runs.config_files import flatten, require_own_folders
 from xling_jax.runs.results import CONFIG, METRICS, RESULTS, read_config, read_metrics, read_results
 from xling_jax.training.metrics import say
@@ -31,9 +32,6 @@ batches.accumulate batches.resident_tokens corpora.processes evaluators.names
 evaluators.row_lengths evaluators.sentences models.remat training.steps_per_call
 training.save_every training.kept_checkpoints
 """.split()  # the last one is of older configs
-# Sections with an entry for each pair, language or task of the rows: what one config alone has
-# there is of rows that the other does not have.
-OF_ROWS = {"zero_shot": ("parallel", "runs", "settings", "texts", "texts_of_pair")}
 UNNAMED = {"nli.most_words": 0}  # fields that older configs lack: what they then stand for
 NEEDED = ("fingerprint", "config", "rows", "texts")  # of what a run is resumed from
 DESCRIPTION = {  # what every run's `config.json` says, see `describe`
@@ -98,21 +96,32 @@ def lock(workdir: Path) -> Lock | None:
     return taken
 
 
+def _is_used(by: Mapping[str, Any], experiment: str, field: str) -> bool:
+    """Whether a described run has rows that a field has to do with."""
+    return not by["rows"] or any(fields.is_used(experiment, row, field) for row in by["rows"])
+
+
 def _differences(
     stored: Mapping[str, Any], new: Mapping[str, Any], there: str = "there", here: str = "now"
 ) -> list[str]:
+    """What decides the numbers of rows of both, and is not the same. A text of no name is as one
+    that is not there."""
+    experiment = new["experiment"]
     before, now = (UNNAMED | _with_effect(of["config"]) for of in (stored, new))
     lines = [
         f"{name}: {before.get(name)} {there}, {now.get(name)} {here}"
         for name in sorted({*before, *now})
-        if before.get(name) != now.get(name)
-        and not _is_of_other_rows(name, stored["config"], new["config"])
+        if before.get(name, "") != now.get(name, "")
+        and all(_is_used(of, experiment, name) for of in (stored, new))
     ]
-    old_rows = stored["rows"]
+    old, rows = (
+        {fields.row_of(experiment, name): described for name, described in of["rows"].items()}
+        for of in (stored, new)
+    )
     lines += [
-        f"row {name}: {old_rows[name]} {there}, {description} {here}"
-        for name, description in new["rows"].items()
-        if old_rows.get(name, description) != description
+        f"row {name}: {old[name]} {there}, {description} {here}"
+        for name, description in rows.items()
+        if old.get(name, description) != description
     ]
     hashes: dict[tuple[str, ...], set[str]] = {}
     for entry in stored.get("texts", []):  # one file may serve twice, cut at different places
@@ -124,56 +133,48 @@ def _differences(
     ]
 
 
-def _is_of_other_rows(name: str, *configs: Mapping[str, Any]) -> bool:
-    """Whether a field that one of two configs lacks is of rows that only the other has."""
-    section, entry, *_ = [*name.split("."), ""]
-    if section not in OF_ROWS.get(configs[0].get("name", ""), ()):
-        return False
-    found = [value for config in configs if (value := flatten(config).get(name)) is not None]
-    pairs = [[pair.replace("-", "_") for pair in config["runs"]] for config in configs]
-    is_of_both = all(entry in own for own in pairs)
-    # A pair's own text stands before that of all pairs, unless it is empty.
-    return len(found) < len(configs) and not (is_of_both and any(found))
-
-
 def _text(entry: Mapping[str, Any]) -> tuple[str, ...]:
-    """What a text is for: its source, language and field."""
-    return tuple(entry.get(name, "") for name in ("source", "language", "field"))
+    """What a text is for: its source, language and field; a model from elsewhere is the same one
+    whatever pair it serves."""
+    source, language, field = (entry.get(name, "") for name in ("source", "language", "field"))
+    return source.partition("/")[2] if field == "pretrained" else source, language, field
 
 
-def _latest(stored: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """A stored config with a new one's values of the fields that decide no numbers, and its entries
-    for rows that are new."""
+def _latest(
+    stored: Mapping[str, Any],
+    new: Mapping[str, Any],
+    is_of_new_rows: Callable[[str], bool],
+    prefix: str = "",
+) -> dict[str, Any]:
+    """A stored config with a new one's values of the fields that decide no numbers, and of those
+    that only its rows have to do with."""
     found = dict(stored)
     for name, value in new.items():
-        known = stored.get(name)
-        if not prefix and name in OF_ROWS.get(new.get("name", ""), ()):
-            found[name] = _united(known or {}, value)
-        elif prefix + name in WITHOUT_EFFECT:
+        known, path = stored.get(name), prefix + name
+        is_section = isinstance(value, Mapping)
+        if path in WITHOUT_EFFECT:
+            found[name] = {**(known or {}), **value} if is_section else value
+        elif is_section and (more := _latest(known or {}, value, is_of_new_rows, f"{path}.")):
+            found[name] = more
+        elif not is_section and is_of_new_rows(path):
             found[name] = value
-        elif isinstance(value, Mapping) and isinstance(known, Mapping):
-            found[name] = _latest(known, value, f"{prefix}{name}.")
-    return found
-
-
-def _united(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of both, and where they differ the other's."""
-    found = {**one, **other}
-    for name in one.keys() & other.keys():
-        if isinstance(found[name], Mapping):
-            found[name] = _united(one[name], other[name])
     return found
 
 
 def _widened(stored: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     """A stored experiment with the rows of a new one, their texts, and how it is run now."""
+
+    def is_of_new_rows(field: str) -> bool:
+        before, now = (_is_used(of, new["experiment"], field) for of in (stored, new))
+        return now and not before
+
     rows = {**stored["rows"], **new["rows"]}
     known = {_text(entry) for entry in stored["texts"]}
     texts = [*stored["texts"], *(entry for entry in new["texts"] if _text(entry) not in known)]
-    now, before = fingerprint(stored["config"], texts, rows), stored["fingerprint"]
+    config = json.loads(json.dumps(_latest(stored["config"], new["config"], is_of_new_rows)))
+    now, before = fingerprint(config, texts, rows), stored["fingerprint"]
     earlier = [x for x in (*stored.get("earlier_fingerprints", ()), before) if x != now]
     more = {"rows": rows, "texts": texts, "earlier_fingerprints": list(dict.fromkeys(earlier))}
-    config = json.loads(json.dumps(_latest(stored["config"], new["config"])))
     return {**stored, **more, "config": config, "fingerprint": now}
 
 
@@ -186,7 +187,8 @@ def merged(runs: Mapping[Path, Mapping[str, Any]]) -> dict[str, Any]:
             raise ValueError(
                 f"{first} and {second} are not of one experiment. What differs:\n"
                 + "".join(f"  {line}\n" for line in lines)
-                + "Give runs of one config, text and vocabulary, with other rows or seeds."
+                + "Give runs of one config, text and vocabulary, with other rows or seeds (of "
+                "zero_shot also pairs or tasks)."
             )
     (first, described), *others = runs.items()
     found = dict(described)
@@ -196,12 +198,15 @@ def merged(runs: Mapping[Path, Mapping[str, Any]]) -> dict[str, Any]:
             values = [of[name] for of in (found, other) if name in of]
             is_by_name = isinstance(values[0], Mapping)
             more[name] = {**values[0], **values[-1]} if is_by_name else values[0]
-        seeds = [*found["config"].get("seeds", ()), *other["config"].get("seeds", ())]
+        asked = {
+            name: list(dict.fromkeys([*found["config"][name], *other["config"].get(name, ())]))
+            for name in ("seeds", "tasks")
+            if isinstance(found["config"].get(name), Sequence)
+        }
         theirs = [*other.get("earlier_fingerprints", ()), other["fingerprint"]]
         found["earlier_fingerprints"] = [*found.get("earlier_fingerprints", ()), *theirs]
         found = _widened(found, other) | more
-        if seeds:
-            found["config"] |= {"seeds": list(dict.fromkeys(seeds))}
+        found["config"] |= asked
         for versions in (other.get("versions", {}), *other.get("later_versions", ())):
             go_on(found, versions)
         here, there = (of.get("versions", {}) for of in (described, other))
@@ -250,7 +255,7 @@ def describe(
 ) -> dict[str, Any]:
     """What `config.json` says of an experiment: its checked config, the manifest of the texts that
     it was given to read, and the descriptions of the chosen rows."""
-    fields = config.to_dict()
+    values = config.to_dict()
     versions: dict[str, str | None] = {"python": platform.python_version()}
     for name in VERSIONS_OF:
         try:
@@ -259,14 +264,14 @@ def describe(
             versions[name] = None
     return {
         "experiment": config.name,
-        "fingerprint": fingerprint(fields, texts, rows),
+        "fingerprint": fingerprint(values, texts, rows),
         "earlier_fingerprints": [],
         "later_versions": [],
         "scale": config.get("scale", ""),
         "versions": versions,
         "texts": list(texts),
         "rows": dict(rows),
-        "config": fields,
+        "config": values,
     }
 
 

@@ -172,8 +172,8 @@ def texts(
     first = run.texts[0] if run.texts else {}  # the training text
     is_the_papers = run.experiment == published.EXPERIMENT
     described = [run.rows[name].description for name in names]
-    has_large = any("overparam" in text for text in described)
-    sections = ("overparam.",) * (not has_large)
+    are_large = {"overparam" in text for text in described}
+    sections = ("overparam.",) * (True not in are_large)
     epochs = [run.field(name, "epochs") for name in ("overparam", "training")]
     changed = [f"{name} is {ours:g} and not {theirs:g}"
                for name, theirs in published.SETTING.items()
@@ -196,7 +196,7 @@ def texts(
         printed=list(dict.fromkeys(line.row for line in lines if not line.ours)),
         languages=run.names("corpora", "languages"),
         is_the_papers=is_the_papers,
-        epochs=epochs if has_large and epochs[0] not in (None, 0, epochs[1]) else [],
+        epochs=epochs if len(are_large) == 2 and epochs[0] not in (None, 0, epochs[1]) else [],
     )
 
 

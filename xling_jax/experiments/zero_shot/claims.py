@@ -67,12 +67,15 @@ def of_run(board: Board) -> Evidence:
     tasks = [task for task in board.tasks if task in PAPER]
     found, unusable = dict[str, RowEvidence](), dict[str, str]()
     for row, task in product(board.rows, tasks):
-        own, reached = board.of(row, task), board.scores(row, task, board.targets)
+        targets = board.targets_of(task)
+        own, reached = board.of(row, task), board.scores(row, task, targets)
         if not own:
             continue
-        if not all(job.has_ended for job in own) or len(own) < len(board.sources):
+        if not all(job.has_ended for job in own):
             unusable[f"{row}/{task}"] = f"not ended ({scores.settings_ended(own)} settings have)"
-        elif len(reached) < len(board.targets):
+        elif len(own) < len({pair for pair, _ in targets}):
+            unusable[f"{row}/{task}"] = "not asked for in every pair"
+        elif len(reached) < len(targets):
             unusable[f"{row}/{task}"] = "diverged with every setting"
         else:
             lost = {seed for job in own for seed in job.lost_seeds}
@@ -80,12 +83,14 @@ def of_run(board: Board) -> Evidence:
             found[f"{row}/{task}"] = RowEvidence(metrics, diverged=tuple(sorted(lost)))
     for row in board.rows:
         parts = [found[name] for task in tasks if (name := f"{row}/{task}") in found]
-        if parts and len(parts) == len(tasks):
+        if parts and len(parts) == len(tasks) and board.are_comparable(tasks):
             lost = {seed for part in parts for seed in part.diverged}
             metrics = {AVERAGE: mean_of([part.metrics[MEAN] for part in parts])}
             found[row] = RowEvidence(metrics, diverged=tuple(sorted(lost)))
         elif any(f"{row}/{task}" in unusable for task in tasks):
             unusable[row] = "not ended on every task"
+        elif parts and not board.are_comparable(tasks):
+            unusable[row] = "tested in other languages on one task than on another"
     return Evidence(found, unusable)
 
 

@@ -11,3 +11,34 @@ FIELDS = fields.read(
     rates=several("peak learning rates of the encoder and the head that are tried", RATES, 1),
     options={name: task.options for name, task in TASKS.items() if task.options},
 )
+
+
+def divided(job: str) -> tuple[str, str, str]:
+    """A job's pair, row and task; the last two are empty where the name is no job's."""
+    pair, _, rest = job.partition("/")
+    row, _, task = rest.rpartition("/")
+    return pair, row, task
+
+
+def row_of(job: str) -> str:
+    """The row of a job."""
+    return divided(job)[1]
+
+
+def is_used(job: str, field: str) -> bool:
+    """Whether a job has to do with a field, by its whole name: with those of its own task and
+    languages, of which the first is learned from and the others tested, and with all others."""
+    pair, _, task = divided(job)
+    first, *others = pair.split("-")
+    match field.split("."):
+        case ["settings", of, *_]:
+            return of == task
+        case ["texts", of, language, part]:
+            return of == task and (language == first or language in others and part == "test")
+        case ["texts_of_pair", of, *rest]:
+            return of == pair.replace("-", "_") and is_used(job, ".".join(["texts", *rest]))
+        case ["parallel", language, _]:
+            return language in others
+        case [section, *_] if section in TASKS:
+            return section == task
+    return True

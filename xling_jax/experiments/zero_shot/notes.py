@@ -23,8 +23,9 @@ def label(place: Place, places: Sequence[Place]) -> str:
 
 def texts(run: Run, board: Board) -> dict[str, list[str]]:
     """Everything there is to say about the jobs of a run, and the figures."""
-    numbers = [len(board.scores(row, task, board.targets))
-               for task in board.tasks for row in board.rows]  # fmt: skip
+    lacking = [len(board.scores(row, task, targets)) < len(targets)
+               for task in board.tasks for targets in [board.targets_of(task)]
+               for row in board.rows if board.scores(row, task, targets)]  # fmt: skip
     tried = Counter(scores.job_of(name) for name in {name for name, _ in run.planned})
     return written(
         __file__,
@@ -33,7 +34,7 @@ def texts(run: Run, board: Board) -> dict[str, list[str]]:
         sizes=[f"{title} {listed(own)}" for title, own in _most(board, "examples_", "of {}")],
         most=max((tried[job.name] for job in board.jobs), default=1),
         best=scores.best_of(run),
-        is_partial=any(0 < number < len(board.targets) for number in numbers),
+        is_partial=any(lacking),
         seeds=len({each.seed for job in board.jobs for each in job.chosen}),
         below=_below(board),
         has_paper=any(board.printed(row, task) for row in board.rows for task in board.tasks),

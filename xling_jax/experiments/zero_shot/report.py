@@ -71,9 +71,9 @@ def _of_task(board: Board, task: str, said: Sequence[str]) -> Table:
     for which in scores.BASELINES:
         if known := board.baselines(task, which):
             cells = {names[place]: Measure(value) for place, value in known.items()}
-            targets = [Measure(known[place]) for place in board.targets if place in known]
-            if len(targets) == len(board.targets):
-                cells[MEAN] = mean_of(targets)
+            targets = board.targets_of(task)
+            if all(place in known for place in targets):
+                cells[MEAN] = mean_of([Measure(known[place]) for place in targets])
             source = f"{which} baseline"
             lines.append(table.Line(which, "baseline", cells, source, seeds=ABSENT))
     caption = f"{TASKS[task].measure}, percent"
@@ -123,6 +123,8 @@ def _summary(board: Board, said: Sequence[str]) -> Table:
     for row in board.rows:
         jobs = [job for task in board.tasks for job in board.of(row, task)]
         own = _averaged({task: _means(board, row, task) for task in board.tasks})
+        if not board.are_comparable(board.tasks):
+            own.pop(AVERAGE, None)
         lines.append(_line(row, jobs, own))
         if paper := _averaged({task: board.printed(row, task) for task in board.tasks}):
             lines.append(table.Line(row, scores.SOURCE, paper, scores.SOURCE, seeds=ABSENT))

@@ -13,6 +13,7 @@ from itertools import groupby, islice
 from statistics import fmean
 
 from xling_jax.experiments.similarity.claims import FROM
+from xling_jax.experiments.zero_shot.fields import divided
 from xling_jax.report import table
 from xling_jax.report.frame import Measure, Run, mean_of, measured, minus
 from xling_jax.report.prose import grouped
@@ -126,6 +127,16 @@ class Board:
     def of_task(self, task: str) -> list[Job]:
         return [job for job in self.jobs if job.task == task]
 
+    def targets_of(self, task: str) -> list[Place]:
+        """Those that a task is tested in, which not every pair needs to have."""
+        pairs = {job.pair for job in self.of_task(task)}
+        return [place for place in self.targets if place[0] in pairs]
+
+    def are_comparable(self, tasks: Sequence[str]) -> bool:
+        """Whether tasks are tested in the same languages, so that they can be averaged."""
+        first, *others = map(self.targets_of, tasks)
+        return all(targets == first for targets in others)
+
     def scores(self, row: str, task: str, places: Iterable[Place]) -> dict[Place, Measure]:
         """Those scores that are known."""
         known = {(job.pair, name): value for job in self.of(row, task)
@@ -138,9 +149,10 @@ class Board:
         return printed(row, task) if is_the_papers else {}
 
     def mean(self, row: str, task: str) -> Measure | None:
-        """The mean over target languages; None unless all of them have a score."""
-        found = self.scores(row, task, self.targets)
-        return mean_of(list(found.values())) if 0 < len(found) == len(self.targets) else None
+        """The mean over target languages; None unless all of the task's have a score."""
+        targets = self.targets_of(task)
+        found = self.scores(row, task, targets)
+        return mean_of(list(found.values())) if 0 < len(found) == len(targets) else None
 
     def delta(self, row: str, task: str) -> Measure | None:
         """The mean above that of row `DEFAULT`, over target languages that both have."""
@@ -168,8 +180,7 @@ def read(run: Run) -> Board:
     logged = {(r.row, r.seed) for own in run.records.values() for r in own}
     found = []
     for name in dict.fromkeys([*run.config.get("rows", ()), *ended, *sorted(planned)]):
-        pair, _, rest = name.partition("/")
-        row, _, task = rest.rpartition("/")
+        pair, row, task = divided(name)
         if not row or task not in TASKS or "-" not in pair:
             continue
         own, replicas = set(planned.get(name, ())), ended.get(name, [])
