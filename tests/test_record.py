@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from small_run import ROOT
 
+from xling_jax.experiments.zero_shot import scores
 from xling_jax.gather import gather
 from xling_jax.report.frame import Run
 from xling_jax.runs import store
-from xling_jax.tasks import TASKS
 
 RECORD = ROOT / "docs" / "record"
 KEPT = sorted(path.name for path in RECORD.iterdir())
@@ -20,20 +20,20 @@ def printed(name: str) -> dict[str, list[str]]:
     """The cells of a row's line in the first table below the name of a kept run."""
     text = (ROOT / "docs" / "results.md").read_text().split(f"`docs/record/{name}`", 1)[1]
     lines = re.search(r"(^\|.*\n)+", text, re.MULTILINE)[0].splitlines()
-    cells = [re.split(r"[|,]", line) for line in lines]
+    cells = [re.split(r"[|,±]", line) for line in lines]
     return {row.strip(): [cell.strip() for cell in own] for _, row, *own in cells}
 
 
 def expected(run: Run, language: str) -> Iterator[tuple[str, str]]:
-    """What the line of a row must have."""
-    for replica in run.replicas:
-        if run.experiment == "zero_shot":
-            _, row, task, *_ = replica.row.split("/")
-            yield row, f"{100 * replica.metrics[f'{TASKS[task].metric}_{language}']:.1f}"
-            continue
+    """What the line of a row must have: means over seeds."""
+    if run.experiment == "zero_shot":
+        for job in scores.read(run).jobs:
+            yield job.row, f"{job.scores[language].mean:.1f}"
+        return
+    for name, row in run.rows.items():
         for metric in ("retrieval", "mapped", "words"):
-            layers = [replica.metrics[f"{metric}_{language}_{layer}"] for layer in range(9)]
-            yield replica.row, f"{sum(layers) / 9:.3f}".removeprefix("0")
+            layers = [row.metrics[f"{metric}_{language}_{layer}"].mean for layer in range(9)]
+            yield name, f"{sum(layers) / 9:.3f}".removeprefix("0")
 
 
 @pytest.mark.parametrize("name", KEPT)
@@ -41,7 +41,9 @@ def test_a_kept_run_has_the_numbers_of_the_results(name, tmp_path):
     tables = gather([RECORD / name], tmp_path / "run")
     run, lines = Run(tmp_path / "run"), printed(name)
     assert run.planned == run.ended and len(run.ended) >= 10
-    for row, cell in expected(run, name.rpartition("-")[2]):
+    cells = list(expected(run, name.rpartition("-")[2]))
+    assert len(cells) == 30  # three numbers of ten rows
+    for row, cell in cells:
         assert cell in lines[row], row
         assert re.search(rf"^{row} .*{re.escape(cell)}", tables, re.MULTILINE)
 
