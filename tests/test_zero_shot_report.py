@@ -111,7 +111,18 @@ def test_a_task_of_fewer_pairs_has_a_mean_of_its_own_and_is_not_averaged(tmp_pat
     assert "Some rows do not have a score in every target language" in notes_of(tmp_path / "all")
     verdicts = (tmp_path / "all" / "report" / "tables" / "claims.csv").read_text()
     assert "not asked for in every pair: row sep_emb/ner" in verdicts
-    assert "tested in other languages on one task than on another: rows no_anchors" in verdicts
+    assert verdicts.count("not every task is tested in every language") == 5
+    assert "Not every task is tested in every target language" in notes_of(tmp_path / "all")
+    assert "not ended" not in verdicts
+
+
+def test_rows_of_one_pair_of_two_decide_nothing_and_say_why(tmp_path: Path) -> None:
+    pairs = {"default": ["en-fr", "en-ru"], "no_anchors": ["en-fr"]}
+    parts = [fake_run(tmp_path / row, [row], TASKS, own, seeds=(0, 1)[: len(own)])
+             for row, own in pairs.items()]  # fmt: skip
+    gather(parts, tmp_path / "all")
+    verdicts = (tmp_path / "all" / "report" / "tables" / "claims.csv").read_text()
+    assert "not asked for in every pair: row no_anchors" in verdicts
     assert "not ended" not in verdicts
 
 

@@ -372,7 +372,7 @@ def _draw(
             else:
                 axes.barh([n], [found.mean], 0.9 * _BAR, color=colour, zorder=2)
             if found.sd:
-                axes.errorbar([found.mean], [n], xerr=[found.sd], fmt="none", ecolor="#D55E00",
+                axes.errorbar([found.mean], [n], xerr=[found.sd], fmt="none", ecolor="black",
                               elinewidth=0.9, capsize=1.5, zorder=3)  # fmt: skip
         if found := entry.paper.get(name):  # a face in white can be seen on a dark bar
             face, size = ("none", 36) if place is None else ("white", 13)

@@ -172,9 +172,10 @@ def texts(
     first = run.texts[0] if run.texts else {}  # the training text
     is_the_papers = run.experiment == published.EXPERIMENT
     described = [run.rows[name].description for name in names]
-    are_large = {"overparam" in text for text in described}
-    sections = ("overparam.",) * (True not in are_large)
-    epochs = [run.field(name, "epochs") for name in ("overparam", "training")]
+    are_large = ["overparam" in text for text in described]
+    sections = ("overparam.",) * (not any(are_large))
+    own, usual = (run.field(name, "epochs") for name in ("overparam", "training"))
+    are_mixed = any(are_large) and not all(are_large)
     changed = [f"{name} is {ours:g} and not {theirs:g}"
                for name, theirs in published.SETTING.items()
                if not name.startswith(sections)
@@ -196,7 +197,7 @@ def texts(
         printed=list(dict.fromkeys(line.row for line in lines if not line.ours)),
         languages=run.names("corpora", "languages"),
         is_the_papers=is_the_papers,
-        epochs=epochs if len(are_large) == 2 and epochs[0] not in (None, 0, epochs[1]) else [],
+        epochs=[own, usual] if are_mixed and own and usual and own != usual else [],
     )
 
 

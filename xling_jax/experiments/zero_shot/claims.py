@@ -83,14 +83,14 @@ def of_run(board: Board) -> Evidence:
             found[f"{row}/{task}"] = RowEvidence(metrics, diverged=tuple(sorted(lost)))
     for row in board.rows:
         parts = [found[name] for task in tasks if (name := f"{row}/{task}") in found]
-        if parts and len(parts) == len(tasks) and board.are_comparable(tasks):
+        lacking = [why for task in tasks if (why := unusable.get(f"{row}/{task}"))]
+        if parts and len(parts) == len(tasks):
             lost = {seed for part in parts for seed in part.diverged}
             metrics = {AVERAGE: mean_of([part.metrics[MEAN] for part in parts])}
             found[row] = RowEvidence(metrics, diverged=tuple(sorted(lost)))
-        elif any(f"{row}/{task}" in unusable for task in tasks):
-            unusable[row] = "not ended on every task"
-        elif parts and not board.are_comparable(tasks):
-            unusable[row] = "tested in other languages on one task than on another"
+        elif lacking:
+            has_ended = not any(why.startswith("not ended") for why in lacking)
+            unusable[row] = lacking[0] if has_ended else "not ended on every task"
     return Evidence(found, unusable)
 
 
@@ -129,6 +129,8 @@ def decide(board: Board) -> list[Decided]:
         if lacking and (line["needs"] == "together" or not own):
             what = f"task{'s' if len(lacking) > 1 else ''} {listed(lacking)}"
             return Filled(scope, missing=f"not in this run: {what}")
+        if line["needs"] == "together" and not board.are_comparable(own):
+            return Filled(scope, missing="not every task is tested in every language")
         chosen = claims.choices(line["each"])
         if by_distance:
             if len(order) < 2:

@@ -35,6 +35,7 @@ def texts(run: Run, board: Board) -> dict[str, list[str]]:
         most=max((tried[job.name] for job in board.jobs), default=1),
         best=scores.best_of(run),
         is_partial=any(lacking),
+        is_uneven=not board.are_comparable(board.tasks),
         seeds=len({each.seed for job in board.jobs for each in job.chosen}),
         below=_below(board),
         has_paper=any(board.printed(row, task) for row in board.rows for task in board.tasks),

@@ -123,7 +123,8 @@ def _summary(board: Board, said: Sequence[str]) -> Table:
     for row in board.rows:
         jobs = [job for task in board.tasks for job in board.of(row, task)]
         own = _averaged({task: _means(board, row, task) for task in board.tasks})
-        if not board.are_comparable(board.tasks):
+        tested = [board.scores(row, task, board.targets).keys() for task in board.tasks]
+        if any(places != tested[0] for places in tested):
             own.pop(AVERAGE, None)
         lines.append(_line(row, jobs, own))
         if paper := _averaged({task: board.printed(row, task) for task in board.tasks}):
@@ -146,7 +147,8 @@ def _line(row: str, jobs: Sequence[Job], cells: Mapping[str, Measure]) -> table.
     diverged: dict[int, int] = {}
     for replica in (replica for job in jobs for replica in job.lost):
         diverged[replica.seed] = max(replica.diverged_at or 0, diverged.get(replica.seed, 0))
-    seeds = str(len({replica.seed for job in jobs for replica in job.chosen}))
+    numbers = [len({replica.seed for replica in job.chosen}) for job in jobs if job.chosen] or [0]
+    seeds = " to ".join(map(str, sorted({min(numbers), max(numbers)})))
     if any(len(job.ended) < job.planned for job in jobs):
         seeds += f" ({scores.settings_ended(jobs)} settings ended)"
     seeds += also_diverged(sum(len(job.lost) for job in jobs))

@@ -134,8 +134,7 @@ class Board:
 
     def are_comparable(self, tasks: Sequence[str]) -> bool:
         """Whether tasks are tested in the same languages, so that they can be averaged."""
-        first, *others = map(self.targets_of, tasks)
-        return all(targets == first for targets in others)
+        return len({tuple(self.targets_of(task)) for task in tasks}) <= 1
 
     def scores(self, row: str, task: str, places: Iterable[Place]) -> dict[Place, Measure]:
         """Those scores that are known."""
