@@ -7,7 +7,7 @@ import json
 import bilingual_run
 import pytest
 import small_run
-from small_run import ROOT, config_of
+from small_run import ROOT, config_of, on_devices
 
 from xling_jax import evaluate
 from xling_jax.experiments.evaluate.experiment import Experiment
@@ -23,6 +23,12 @@ def config(options, **changes):
 
 def found(workdir):
     return {(r.row, r.seed): r.metrics for r in results.read_results(workdir / "results.json")}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_device():
+    with on_devices(1):
+        yield
 
 
 @pytest.fixture(scope="module")
