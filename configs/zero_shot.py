@@ -41,6 +41,7 @@ import re
 from ml_collections import ConfigDict
 
 from xling_jax.corpora.embedded.config import are_embedded
+from xling_jax.experiments.zero_shot import fields
 from xling_jax.runs import config_files, encoders
 from xling_jax.tasks import PAPER, TASKS
 
@@ -107,11 +108,6 @@ def one(tasks: tuple[str, ...]) -> dict[str, dict]:
     return found
 
 
-def parts_of(name: str, languages: tuple[str, ...]) -> tuple[str, ...]:
-    """The parts of a language's examples that a pair reads."""
-    return ("train", "dev", "test") if name == languages[0] else ("test",)
-
-
 def get_config(argument: str | None = None) -> ConfigDict:
     """The experiment; `argument` chooses tasks, pairs, rows and the runs that have the models."""
     options = config_files.parse_options(
@@ -161,14 +157,16 @@ def get_config(argument: str | None = None) -> ConfigDict:
         for name in languages[1:]:
             parallel[name] = {"first": source, "second": source, "links": ""}
         for task in known:
-            for name in languages:
-                own = dict.fromkeys(parts_of(name, languages), source)
-                texts[task][name] = texts[task].get(name, {}) | own
+            for name, part in fields.parts(languages):
+                texts[task].setdefault(name, {})[part] = source
     of_pair: dict[str, dict] = {}
     if not is_embedded and len(pairs) > 1:
         for languages in pairs.values():
             of_pair["_".join(languages)] = {
-                task: {name: dict.fromkeys(parts_of(name, languages), "") for name in languages}
+                task: {
+                    name: {part: "" for of, part in fields.parts(languages) if of == name}
+                    for name in languages
+                }
                 for task in known
             }
     is_read = is_embedded or not given  # a run: of its models, or of how its languages are made

@@ -26,8 +26,8 @@ from xling_jax.records import UNKNOWN, Count, Identity, Numbers
 
 CONFIG, METRICS, RESULTS = "config.json", "metrics.jsonl", "results.json"
 _ARRAYS = re.compile(r"row(.+)_seed(\d+)\.npz")
-# Fields of a line of training that are no numbers, or say which line it is.
 _KINDS = "train", "evaluation"  # of lines, in the order of `Metrics`
+# Fields of a line of training that are no numbers, or say which line it is.
 _NO_MEASUREMENT = {"kind", "row", "seed", "step", "fingerprint", records.SEAL}
 
 

@@ -1,9 +1,12 @@
 """The fields of the config, in its order."""
 
+from collections.abc import Sequence
+
 from xling_jax.runs import fields
 from xling_jax.schema import LARGEST, choice, each_of, number, several
 from xling_jax.tasks import TASKS
 
+PARTS = ("train", "dev", "test")
 RATES = each_of("of encoder and head", *[number("a rate", 0, LARGEST)] * 2)
 FIELDS = fields.read(
     __file__,
@@ -25,20 +28,26 @@ def row_of(job: str) -> str:
     return divided(job)[1]
 
 
+def parts(languages: Sequence[str]) -> list[tuple[str, str]]:
+    """The languages and parts of a task's examples that a pair reads."""
+    first, *others = languages
+    return [(first, part) for part in PARTS] + [(language, "test") for language in others]
+
+
 def is_used(job: str, field: str) -> bool:
     """Whether a job has to do with a field, by its whole name: with those of its own task and
-    languages, of which the first is learned from and the others tested, and with all others."""
+    languages, and with all that are of no task or language."""
     pair, _, task = divided(job)
-    first, *others = pair.split("-")
+    languages = pair.split("-")
     match field.split("."):
         case ["settings", of, *_]:
             return of == task
         case ["texts", of, language, part]:
-            return of == task and (language == first or language in others and part == "test")
+            return of == task and (language, part) in parts(languages)
         case ["texts_of_pair", of, *rest]:
-            return of == pair.replace("-", "_") and is_used(job, ".".join(["texts", *rest]))
+            return of == "_".join(languages) and is_used(job, ".".join(["texts", *rest]))
         case ["parallel", language, _]:
-            return language in others
+            return language in languages[1:]
         case [section, *_] if section in TASKS:
             return section == task
     return True

@@ -23,9 +23,6 @@ def label(place: Place, places: Sequence[Place]) -> str:
 
 def texts(run: Run, board: Board) -> dict[str, list[str]]:
     """Everything there is to say about the jobs of a run, and the figures."""
-    lacking = [len(board.scores(row, task, targets)) < len(targets)
-               for task in board.tasks for targets in [board.targets_of(task)]
-               for row in board.rows if board.scores(row, task, targets)]  # fmt: skip
     tried = Counter(scores.job_of(name) for name in {name for name, _ in run.planned})
     return written(
         __file__,
@@ -34,7 +31,8 @@ def texts(run: Run, board: Board) -> dict[str, list[str]]:
         sizes=[f"{title} {listed(own)}" for title, own in _most(board, "examples_", "of {}")],
         most=max((tried[job.name] for job in board.jobs), default=1),
         best=scores.best_of(run),
-        is_partial=any(lacking),
+        is_partial=any(board.scores(row, task, board.targets) and not board.mean(row, task)
+                       for row in board.rows for task in board.tasks),
         is_uneven=not board.are_comparable(board.tasks),
         seeds=len({each.seed for job in board.jobs for each in job.chosen}),
         below=_below(board),

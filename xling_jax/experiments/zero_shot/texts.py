@@ -11,7 +11,7 @@ from xling_jax import errors
 from xling_jax.corpora import text as corpora
 from xling_jax.corpora import word_links
 from xling_jax.corpora.sources import SYNTHETIC
-from xling_jax.experiments.zero_shot import pretrained
+from xling_jax.experiments.zero_shot import fields, pretrained
 from xling_jax.experiments.zero_shot.jobs import Job
 from xling_jax.experiments.zero_shot.pretrained import Parallel
 from xling_jax.linalg.word_aligner import Links
@@ -20,7 +20,6 @@ from xling_jax.runs.texts import of_run
 from xling_jax.tasks import TASKS
 from xling_jax.tasks.task import Task
 
-PARTS = ("train", "dev", "test")
 # Of the embedded languages' examples, and of the sentences that maps are learned from.
 SEEDS = {"train": 101, "dev": 102, "test": 103, "parallel": 104}
 
@@ -59,8 +58,7 @@ class LabelledReader:
     def manifest(self, name: str, languages: tuple[str, ...]) -> list[dict[str, Any]]:
         """The files of a task, with hashes; they are read, as they may be wrong."""
         found = []
-        first, *others = languages
-        for language, part in [(first, part) for part in PARTS] + [(x, "test") for x in others]:
+        for language, part in fields.parts(languages):
             field, path = self._file(name, languages, language, part)
             if not path:
                 raise ValueError(
