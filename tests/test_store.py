@@ -1,4 +1,4 @@
-"""experiment: options, fingerprints, and workdirs that must not be mixed."""
+"""What a workdir holds of an experiment: fingerprints, and workdirs that must not be mixed."""
 
 import errno
 import json
@@ -38,69 +38,6 @@ def config(**changes):
     )
     made.update_from_flattened_dict(changes)
     return made
-
-
-def test_options_are_read_over_their_defaults():
-    read = config_files.parse_options("row=8,scale=paper", {"row": "0", "scale": "", "seeds": "0"})
-    assert read == {"row": "8", "scale": "paper", "seeds": "0"}
-
-
-@pytest.mark.parametrize("argument", ["rows=8", "row", "row=", "=8"])
-def test_an_unknown_option_is_refused_with_the_names_there_are(argument):
-    with pytest.raises(ValueError, match="unknown option .* names from row, scale"):
-        config_files.parse_options(argument, {"row": "0", "scale": ""})
-
-
-def test_seeds_are_whole_numbers():
-    assert config_files.integers("seeds", "0+42") == (0, 42)
-    for wrong in ("0,1", "0++1", "1_0", "-1", " 1", "１", "²", "", "9" * 5000):
-        with pytest.raises(ValueError, match=f"seeds='{re.escape(wrong)}'"):
-            config_files.integers("seeds", wrong)
-        with pytest.raises(ValueError, match=f"epochs='{re.escape(wrong)}'"):
-            config_files.integer("epochs", wrong)
-
-
-def test_an_option_given_twice_is_refused():
-    with pytest.raises(ValueError, match="option 'row=3' of the config: row is given twice"):
-        config_files.parse_options("row=8,row=3", {"row": "0"})
-
-
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        *((value, "two languages or more") for value in ("", "-", "en", "en-", "en--fr")),
-        *((f"en-{name}", "can be called") for name in ("a b", "a.b", "a/b", "2", "../x", "get")),
-        ("en-fr-en", "'en' is named twice"),
-    ],
-)
-def test_languages_have_names_that_a_config_can_have(value, message):
-    assert config_files.languages("pair", "en-pt_BR-日本") == ("en", "pt_BR", "日本")
-    with pytest.raises(ValueError, match=f"pair='{value}'.*{message}"):
-        config_files.languages("pair", value)
-
-
-@pytest.mark.parametrize(
-    ("name", "options", "message"),
-    [
-        ("bilingual", "pair=en-processes", "corpora.processes is something else"),
-        ("bilingual", "pair=en-default", "rows.default is something else"),
-        ("bilingual", "pair=no-anchors", "rows.no_anchors is something else"),
-        ("bilingual", "pair=en-all", "rows.all is something else"),
-        ("real_xnli", "languages=en-tokenize", "corpora.tokenize is something else"),
-        ("zero_shot", "pair=en-dev", "texts.dev is something else"),
-        ("zero_shot", "pair=en-near+en-near", "a pair is named twice"),
-        ("similarity", "pair=en-other-en_other", "models.en_other is something else"),
-    ],
-)
-def test_no_language_takes_the_place_of_something_else(name, options, message):
-    with pytest.raises(ValueError, match=message):
-        config_of(ROOT / "configs" / f"{name}.py", options, {})
-
-
-def test_a_language_may_be_first_in_one_pair_and_second_in_another():
-    made = config_of(ROOT / "configs" / "zero_shot.py", "pair=en-fr+fr-en", {})
-    for name in ("en", "fr"):
-        assert set(made.texts.ner[name]) == {"train", "dev", "test"}
 
 
 def test_the_same_experiment_finds_what_it_stored(tmp_path):
@@ -160,19 +97,20 @@ OWN = "texts_of_pair.en_fr.{}.en.train"
 @pytest.mark.parametrize(
     ("first", "second"),
     [
-        (zero_shot("pair=en-near"), zero_shot("pair=en-far")),
-        (zero_shot("pair=en-fr"), zero_shot("pair=fr-en")),
-        (zero_shot("pair=en-near,task=nli"), zero_shot("pair=en-near,task=pos")),
-        (zero_shot("pair=en-fr,task=ner", **NER), zero_shot("pair=en-fr,task=parsing", **PARSING)),
-        (zero_shot("pair=en-fr"), zero_shot("pair=en-fr+en-de")),
-        (zero_shot("pair=en-de"), zero_shot("pair=en-fr+en-de", **{OWN.format("ner"): "x"})),
+        (("pair=en-near", {}), ("pair=en-far", {})),
+        (("pair=en-fr", {}), ("pair=fr-en", {})),
+        (("pair=en-near,task=nli", {}), ("pair=en-near,task=pos", {})),
+        (("pair=en-fr,task=ner", NER), ("pair=en-fr,task=parsing", PARSING)),
+        (("pair=en-fr", {}), ("pair=en-fr+en-de", {})),
+        (("pair=en-de", {}), ("pair=en-fr+en-de", {OWN.format("ner"): "x"})),
         (
-            zero_shot("pair=en-fr+en-de,task=ner"),
-            zero_shot("pair=en-fr+en-de,task=nli", **{OWN.format("nli"): "x"}),
+            ("pair=en-fr+en-de,task=ner", {}),
+            ("pair=en-fr+en-de,task=nli", {OWN.format("nli"): "x"}),
         ),
     ],
 )
 def test_pairs_and_tasks_are_added_as_rows_are(tmp_path, first, second):
+    first, second = (zero_shot(options, **changes) for options, changes in (first, second))
     for number, (before, now) in enumerate([(first, second), (second, first)]):
         found = begun(tmp_path / str(number), before, now)
         for grown in (found, store.merged({"a": before, "b": now})):
@@ -441,40 +379,6 @@ def test_a_file_system_without_locks_is_said(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("fcntl.flock", refuse)
     assert not store.lock(tmp_path).is_sure
     assert "has no locks" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"row": "0+8+0"}, "row 0 named twice"),
-        *(
-            ({"row": row}, f"row='{re.escape(row)}' has an empty name")
-            for row in ("", "0++8", "0+", "0+ ")
-        ),
-        ({"row": "a/b+a b"}, "row='a b' and row='a/b' would have the same folder, a_b"),
-        ({"row": "none"}, "row=none: there is none"),
-        ({"row": "small+8"}, "row 8 named twice"),
-        ({"seeds": (1, 1)}, "seed 1 named twice"),
-        (
-            {"row": "wrong"},
-            "row='wrong': no such thing; or a row: 0, 8, 9; or a set of rows: none, small",
-        ),
-        ({"row": "9"}, r"row='9' \(wrong\): no such thing"),
-    ],
-)
-def test_rows_and_seeds_that_cannot_be_used_are_refused(fields, message):
-    def parse(name, description):
-        if description == "wrong":
-            raise ValueError("no such thing")
-
-    made = config(
-        rows={"0": "original", "8": "a;b", "9": "wrong"},
-        sets={"small": ("0", "8"), "none": ()},
-        seeds=(0,),
-    )
-    made.update(fields)
-    with pytest.raises(ValueError, match=message):
-        config_files.chosen_rows(made, parse)
 
 
 def test_rows_added_to_a_workdir_have_folders_of_their_own(tmp_path):
