@@ -87,7 +87,7 @@ def main() -> None:
     parser.add_argument("settings", nargs="+", choices=SETTINGS, metavar="SETTING", help=named)
     parser.add_argument("--workdir", type=Path, required=True)
     parser.add_argument("--row", default="no_anchors+default+sep_emb")
-    parser.add_argument("--pair", default="en-near", choices=("en-near", "en-far"))
+    parser.add_argument("--pair", default="en-near", choices=("en-near", "en-middle", "en-far"))
     parser.add_argument("--seeds", default="0")
     parser.add_argument("--pretrain-only", action="store_true")
     arguments = parser.parse_args()

@@ -5,8 +5,8 @@
 Options: row (an entry of ROWS, several joined by +, modifications joined by ;, or a set: `all`,
 `alone`, each language by itself, `pairs`, the first with each other one and with its twin, the same
 text with a vocabulary and embeddings of its own), pair (two languages or more joined by -, the
-first being the one that others are compared with; near and far are embedded languages), scale
-(laptop, paper), seeds (joined by +).
+first being the one that others are compared with; near, middle and far are embedded languages),
+scale (laptop, paper), seeds (joined by +).
 
 Real text: a file with a sentence a line, several joined by +, or a TFDS name, for each language:
 

@@ -214,6 +214,7 @@ def test_a_row_with_neighbours_reports_how_good_they_are(table):
     assert (table[known, 0] % 200 >= 5).all() and (known % 200 >= 5).all()  # no special tokens
 
 
+@pytest.mark.slow
 def test_a_table_killed_in_the_middle_goes_on_with_what_is_missing(table, tmp_path):
     whole, _ = table
     seen = []

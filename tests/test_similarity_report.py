@@ -24,7 +24,7 @@ from xling_jax.runs import results
 
 LANGUAGES = ("en", "fr", "zh")
 DEPTH = 4
-FAR = {"fr": 0.1, "de": 0.15, "zh": 0.3, "near": 0.1, "far": 0.2, "en": 0.0}
+FAR = {"fr": 0.1, "de": 0.15, "zh": 0.3, "near": 0.1, "middle": 0.15, "far": 0.2, "en": 0.0}
 Changes = Mapping[str, Mapping[str, float | None]]  # by row; None takes a metric away
 
 
@@ -333,7 +333,7 @@ def test_a_single_layer_has_no_lower_and_higher_ones(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("languages", "outcome"),
-    [(("en", "zh", "fr"), HELD), (("en", "near", "far"), HELD), (("en", "fr"), NOT_RUN),
+    [(("en", "zh", "fr"), HELD), (("en", "far", "near", "middle"), HELD), (("en", "fr"), NOT_RUN),
      (("en", "fr", "near"), NOT_RUN), (("fr", "de", "zh"), NOT_RUN)],
 )  # fmt: skip
 def test_distances_are_known_of_some_languages(

@@ -116,12 +116,15 @@ def test_distances_must_be_known(tmp_path: Path, pairs: list[str], number: int) 
 
 
 def test_embedded_languages_have_an_order(tmp_path: Path) -> None:
-    def scores(row: str, task: str, language: str) -> float:
-        return printed(row, task, {"near": "fr", "far": "zh"}.get(language, language))
+    paper = {"near": "fr", "middle": "ru", "far": "zh"}
 
-    found = decide(fake_run(tmp_path, pairs=["en-far", "en-near"], scores=scores))
+    def scores(row: str, task: str, language: str) -> float:
+        return printed(row, task, paper.get(language, language))
+
+    found = decide(fake_run(tmp_path, pairs=["en-far", "en-near", "en-middle"], scores=scores))
     decided = found["anchors-help-distant-languages-most"]
-    assert decided.outcome == HELD and decided.claim.scope.endswith("transfer to near and far")
+    assert decided.outcome == HELD
+    assert decided.claim.scope.endswith("transfer to near, middle and far")
 
 
 def test_the_spread_of_the_seeds_is_told(tmp_path: Path) -> None:

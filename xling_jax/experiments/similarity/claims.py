@@ -23,7 +23,7 @@ from xling_jax.report.table import Format
 
 # Languages by their distance from English: those of W&C Figure 7, and the embedded ones.
 FROM = "en"
-BY_DISTANCE = ("fr", "de", "ru", "zh"), ("near", "far")
+BY_DISTANCE = ("fr", "de", "ru", "zh"), ("near", "middle", "far")
 
 Group = tuple[Pair, ...]
 Numbers = Mapping[int, float]  # by layer
