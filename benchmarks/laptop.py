@@ -14,6 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from xling_jax.corpora.embedded.config import EMBEDDED
 from xling_jax.files import plain_name
 from xling_jax.tasks import PAPER, TASKS
 
@@ -87,7 +88,9 @@ def main() -> None:
     parser.add_argument("settings", nargs="+", choices=SETTINGS, metavar="SETTING", help=named)
     parser.add_argument("--workdir", type=Path, required=True)
     parser.add_argument("--row", default="no_anchors+default+sep_emb")
-    parser.add_argument("--pair", default="en-near", choices=("en-near", "en-middle", "en-far"))
+    parser.add_argument(
+        "--pair", default="en-near", choices=[f"en-{name}" for name in EMBEDDED if name != "en"]
+    )
     parser.add_argument("--seeds", default="0")
     parser.add_argument("--pretrain-only", action="store_true")
     arguments = parser.parse_args()

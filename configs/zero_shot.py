@@ -32,8 +32,8 @@ Real data, in the formats of WikiAnn, CoNLL-U and XNLI:
 search=one on the embedded languages: 3 to 6 minutes a row on one of two CPU cores. In `near`, mean
 of accuracy, span F1 and LAS, seeds 0 and 1: default 82.2 and 84.7, no_anchors 84.5 and 82.2,
 sep_emb 78.7 and 65.1, sep_l1_6 62.7 and 42.5 (the paper's rows are 0, 1.5, 3.5 and 26.4 points
-below default; docs/results.md has all of them). In `middle`, inference and parsing alone, seed 0:
-68.4, 65.1, 60.9 and 19.1.
+below default; docs/results.md has all of them). In `middle`, mean of accuracy and LAS, seed 0, of
+the same rows: 68.4, 65.1, 60.9 and 19.1.
 """
 
 import dataclasses

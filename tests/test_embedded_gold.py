@@ -14,8 +14,7 @@ from xling_jax.corpora.embedded.language import Pair
 
 CONFIG = LanguageConfig(word_types=600)
 SECONDS = {
-    "near": EMBEDDED["near"],
-    "far": EMBEDDED["far"],
+    **{name: second for name, second in EMBEDDED.items() if name != "en"},
     "vso": SecondConfig(order="vso", adpositions="after", adjectives="after", morphology="rich"),
     "inverted": SecondConfig(anchors=1.0, inverted=True),
 }

@@ -52,7 +52,7 @@ def distances(couple, *relations, category=""):
     return found
 
 
-@pytest.mark.parametrize("second", [NEAR, FAR])
+@pytest.mark.parametrize("second", [NEAR, EMBEDDED["middle"], FAR])
 def test_the_same_configs_and_seed_give_the_same_text(second):
     one, other = Pair(CONFIG, second), Pair(CONFIG, second)
     assert one.parallel(200, 1) == other.parallel(200, 1)

@@ -57,6 +57,7 @@ def together() -> list[tuple[list[str], int]]:
     command = r"gather ((?:docs/record/zero_shot-\w+ )+)--workdir"
     end = r"of the 14 claims (\d+) hold"
     found = re.findall(rf"{command}(?:(?!{command}).)*?{end}", text, re.DOTALL)
+    assert len(found) == text.count("of the 14 claims")
     return [(paths.split(), int(held)) for paths, _, held in found]
 
 

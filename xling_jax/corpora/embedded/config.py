@@ -130,14 +130,15 @@ class SecondConfig:
         return _SECOND
 
 
-# The embedded languages by the names that configs have. A new one is an entry here.
+# The embedded languages by the names that configs have. A new one is an entry here, and its
+# distance from `en` in `BY_DISTANCE` of experiments/similarity/claims.py.
 EMBEDDED = {
     "en": SecondConfig(),
-    # As a Romance language is to English; as a language of another family, with its own script,
-    # morphology and postpositions, but English word order; and as one whose clauses end with their
-    # verb as well, to which small models transfer next to nothing.
+    # As a Romance language is to English.
     "near": SecondConfig(anchors=0.25, adjectives="after"),
+    # Of another family, script and morphology, with postpositions; clauses in the order of English.
     "middle": SecondConfig(0.05, "cyrillic", "svo", "after", morphology="rich", articles=False),
+    # The same, but that clauses end with their verb.
     "far": SecondConfig(0.05, "cyrillic", "sov", "after", morphology="rich", articles=False),
 }
 
