@@ -57,7 +57,7 @@ def test_every_row_is_pretrained_and_fine_tuned_and_stands_beside_the_paper(fini
     found = {r.row: r.metrics for r in results.read_results(workdir / "results.json")}
     assert found.keys() == {"0", "3", "8", "30"}
     for metrics in found.values():
-        own = [metrics[f"perplexity_dev_{name}"] for name in ("en", "near", "far")]
+        own = [metrics[f"perplexity_dev_{name}"] for name in ("en", "near", "middle")]
         assert metrics["perplexity_dev"] == pytest.approx(np.exp(np.log(own).mean()), rel=1e-5)
     assert found["30"]["neighbours_known"] > 0 and "neighbours_right" not in found["30"]
     tuned = results.read_results(workdir / "transfer" / "results.json")
@@ -65,7 +65,7 @@ def test_every_row_is_pretrained_and_fine_tuned_and_stands_beside_the_paper(fini
     lines = report.result(Run(workdir), report.board(workdir)).lines
     ours = {line.row: line.cells for line in lines if line.ours}
     for each in tuned:
-        for name in ("en", "near", "far"):
+        for name in ("en", "near", "middle"):
             metric = f"accuracy_{name}"
             shown = ours[each.row.split("/")[1]][metric].mean
             assert shown == pytest.approx(each.metrics[metric], abs=1e-6)
@@ -98,7 +98,7 @@ def nearest_share(x, y):
 def test_translations_are_found_as_the_exported_models_find_them(finished):
     """Sentences and words of every pair of languages, of rows with their ablations."""
     workdir, table = finished
-    made, names = config(), ("en", "near", "far")
+    made, names = config(), ("en", "near", "middle")
     texts = Texts.of_corpora(made.corpora)
     for result in results.read_results(workdir / "results.json"):
         folder = workdir / "models" / f"row{result.row}_seed0"
@@ -123,7 +123,7 @@ def test_translations_are_found_as_the_exported_models_find_them(finished):
         for name, expected in found.items():
             assert result.metrics[name] == pytest.approx(np.mean(expected), abs=0.02), name
     page = (workdir / "report" / "report.html").read_text("utf-8")
-    assert "Pretraining" in table and "mu_near-far" in page and "over training" in page
+    assert "Pretraining" in table and "mu_near-middle" in page and "over training" in page
     assert (workdir / "report" / "tables" / "pretraining.csv").exists()
 
 
@@ -207,7 +207,7 @@ def test_what_a_language_has_for_itself_is_trained_and_swapped(finished, tmp_pat
     """Row 8's positions differ by language: English ones are trained, others tested as they are."""
     workdir, _ = finished
     own = {"embeddings/positions", "embeddings/token_types"}
-    folders = {x: workdir / "models" / "row8_seed0" / x for x in ("en", "near", "far")}
+    folders = {x: workdir / "models" / "row8_seed0" / x for x in ("en", "near", "middle")}
     pretrained = of_folders(folders)
     assert pretrained.frozen == own
     plain = {x: workdir / "models" / "row0_seed0" / x for x in folders}
@@ -226,7 +226,7 @@ def test_what_a_language_has_for_itself_is_trained_and_swapped(finished, tmp_pat
 
     monkeypatch.setattr(group, "Predictor", Recorded)
     transfer = config("row=8").transfer
-    transfer.runs = {"en-near-far": str(workdir)}
+    transfer.runs = {"en-near-middle": str(workdir)}
     transfer.rows, transfer.row = {"8": "8"}, "8"
     with on_devices(2):
         fine_tuning.Experiment(transfer, tmp_path).run()
@@ -235,7 +235,7 @@ def test_what_a_language_has_for_itself_is_trained_and_swapped(finished, tmp_pat
         assert not first.frozen and not first.tree
         before = pretrained.first.params["embeddings"]["positions"]
         assert (np.asarray(first.seen[-1]["positions"][0]) != before).any()
-    for name, other in zip(("near", "far"), tests[1:], strict=True):
+    for name, other in zip(("near", "middle"), tests[1:], strict=True):
         assert other.frozen == own and set(other.seen[-1]) == {"tokens", "norm"}
         np.testing.assert_array_equal(
             other.tree["embeddings"]["positions"],
@@ -281,9 +281,9 @@ def test_a_row_written_out_is_fine_tuned_and_shown_and_one_that_diverged_is_not(
     table = run(tmp_path, rows, **{"corpora.train_sentences": 100})
     assert "row learning-rate[1e30], seed 0 diverged" in capsys.readouterr().err
     (tuned,) = results.read_results(tmp_path / "transfer" / "results.json")
-    assert tuned.row.startswith("en-near-far/epochs_2x_/nli/") and "diverged" in table
+    assert tuned.row.startswith("en-near-middle/epochs_2x_/nli/") and "diverged" in table
     line = next(x for x in table.splitlines() if x.startswith("epochs[2x]"))  # of Table 3
-    assert f"{tuned.metrics['accuracy_far']:.2f}".lstrip("0") in line
+    assert f"{tuned.metrics['accuracy_middle']:.2f}".lstrip("0") in line
 
 
 def test_a_run_that_is_asked_to_end_after_pretraining_goes_on_with_fine_tuning(

@@ -15,7 +15,7 @@ from xling_jax.vocabulary.pieces import UNK
     [
         ("row=no-parallel", {}, "no-parallel means nothing"),
         ("row=overparam", {}, "overparam means nothing here"),
-        ("row=inv-order[xx]", {}, "choose a language from en, near, far"),
+        ("row=inv-order[xx]", {}, "choose a language from en, near, middle"),
         ("", {"batches.max_length": 65}, r"models\.positions=192.*needs 3 x batches\.max_len.*=65"),
         ("languages=en-de-hi", {}, r"--config\.transfer\.texts\.nli\.en\.train=FILE"),
         ("", {"vocabulary.size": 5000}, r"vocabulary\.size, corpora\.en: size=5000 is too large"),
