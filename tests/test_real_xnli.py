@@ -276,6 +276,7 @@ def test_words_and_cuts_of_a_model_that_reads_backwards(finished, inverted):
     np.testing.assert_allclose(states[0, 0], found[0][of_first].mean(0), atol=2e-5)
 
 
+@pytest.mark.slow
 def test_a_row_written_out_is_fine_tuned_and_shown_and_one_that_diverged_is_not(tmp_path, capsys):
     rows = "row=epochs[2x]+learning-rate[1e30]"
     table = run(tmp_path, rows, **{"corpora.train_sentences": 100})
