@@ -28,8 +28,12 @@ def expected(run: Run, language: str) -> Iterator[tuple[str, str, str]]:
     """A row, a column, and the number there that is of a language: means over seeds."""
     if run.experiment == "zero_shot":
         columns = {"nli": "inference", "ner": "names", "parsing": "parsing"}
-        for job in scores.read(run).jobs:
+        board = scores.read(run)
+        for job in board.jobs:
             yield job.row, columns[job.task], f"{job.scores[language].mean:.1f}"
+        for row in set(board.rows) - {scores.DEFAULT}:
+            deltas = [board.delta(row, task).mean for task in columns]
+            yield row, "Δ", f"{sum(deltas) / len(deltas):+.1f}"
         return
     columns = {"retrieval": "sentences", "mapped": "mapped", "words": "words"}
     for name, row in run.rows.items():
@@ -44,7 +48,8 @@ def test_a_kept_run_has_the_numbers_of_the_results(name, tmp_path):
     run, lines = Run(tmp_path / "run"), printed(name)
     assert run.planned == run.ended and len(run.ended) >= 10
     cells = list(expected(run, name.rpartition("-")[2]))
-    assert len(cells) == 30  # three numbers of ten rows
+    # Three numbers of ten rows, and the difference of all but one.
+    assert len(cells) == 30 + 9 * (run.experiment == "zero_shot")
     for row, column, number in cells:
         own = lines[row][column].split(", ")[-1]  # the first language's stands before it
         assert own.split(" ± ")[0] == number, (row, column)
