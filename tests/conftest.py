@@ -8,6 +8,7 @@ import jax
 import pytest
 
 from xling_jax import devices
+from xling_jax.report import figures
 
 devices.set_cpu_devices(8)
 os.environ.setdefault("MPLBACKEND", "Agg")
@@ -43,6 +44,14 @@ def pytest_configure(config: pytest.Config) -> None:
     for name, value in settings.items():
         jax.config.update(name, value)
         os.environ[name.upper()] = str(value)
+
+
+@pytest.fixture(scope="module")
+def without_pictures():
+    """Reports have no figures, which take a tenth of the time of runs as small as the tests'."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(figures, "can_draw", lambda: False)
+        yield
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -25,6 +25,8 @@ from xling_jax.runs.texts import Texts
 from xling_jax.training.checkpoints import read_parameters
 from xling_jax.training.step import RUNNING, State
 
+pytestmark = pytest.mark.usefixtures("without_pictures")
+
 
 @pytest.fixture(scope="module")
 def bilingual(tmp_path_factory):

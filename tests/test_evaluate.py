@@ -31,20 +31,14 @@ def one_device():
         yield
 
 
-@pytest.fixture(scope="module")
-def fake(tmp_path_factory):
-    """A run of Fake-English, and the options that evaluate its models."""
-    workdir = tmp_path_factory.mktemp("fake")
+@pytest.mark.slow
+def test_models_of_fake_english_score_as_in_their_run(tmp_path):
+    workdir, scored = tmp_path / "trained", tmp_path / "scored"
     made = small_run.config("row=0+8+3,epochs=2", **RATES)
     fake_english.Experiment(made, workdir).run()
     models = "+".join(f"{workdir}/models/row{row}_seed{{seed}}/{{language}}" for row in "083")
-    return workdir, f"model={models},run={workdir}"
-
-
-def test_models_of_fake_english_score_as_in_their_run(fake, tmp_path):
-    workdir, options = fake
-    table = Experiment(config(options), tmp_path).run()
-    own, scores = found(workdir), found(tmp_path)
+    table = Experiment(config(f"model={models},run={workdir}"), scored).run()
+    own, scores = found(workdir), found(scored)
     for row, name in itertools.product("083", ("retrieval_0", "retrieval_1_p5", "mrr_1")):
         metric, _, rest = name.partition("_")
         of_pair = scores[f"row{row}", 0][f"{metric}_en-fake_{rest}"]
@@ -177,9 +171,10 @@ def test_folders_may_have_a_plus_and_names_are_apart(tmp_path):
         config(f"model={tmp_path}/c+{tmp_path}/random_c")
 
 
-def test_measures_belong_to_the_run_and_seeds_to_the_folder(fake, tmp_path):
-    workdir, _ = fake
-    options = f"model={workdir}/models/row0_seed{{seed}}/{{language}},run={workdir}"
+def test_measures_belong_to_the_run_and_seeds_to_the_folder(bilingual, tmp_path):
+    workdir, _ = bilingual
+    run = f"run={workdir},languages=en-near"
+    options = f"model={workdir}/models/rowdefault_seed{{seed}}/{{language}},{run}"
     only = {"row": "models", "measures": ("cka",)}
     table = Experiment(config(options, **only), tmp_path).run()
     assert "CKA" in table and "retr." not in table
@@ -187,7 +182,7 @@ def test_measures_belong_to_the_run_and_seeds_to_the_folder(fake, tmp_path):
     assert "cka_half_interval" in header and "cka_sd" not in header  # of one seed
     with pytest.raises(ValueError, match="measures"):
         Experiment(config(options, row="models", measures=("cka", "mrr")), tmp_path)
-    one = f"model={workdir}/models/row0_seed0/{{language}},run={workdir},seeds=0+1,row=models"
+    one = f"model={workdir}/models/rowdefault_seed0/{{language}},{run},seeds=0+1,row=models"
     with pytest.raises(ValueError, match="put {seed} into its folder"):
         Experiment(config(one), tmp_path / "seeds")
 

@@ -39,6 +39,8 @@ SMALL = {
     "settings.parsing.epochs": 2,
 }
 
+pytestmark = pytest.mark.usefixtures("without_pictures")
+
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
