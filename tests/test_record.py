@@ -25,35 +25,39 @@ def printed(name: str) -> dict[str, dict[str, str]]:
 
 
 def expected(run: Run, language: str) -> Iterator[tuple[str, str, str]]:
-    """A row, a column, and the number there that is of a language: means over seeds."""
+    """A row, a column, and the numbers there: means over seeds, of both languages or the second."""
+    both = "en", language
     if run.experiment == "zero_shot":
         columns = {"nli": "inference", "ner": "names", "parsing": "parsing"}
         board = scores.read(run)
         for job in board.jobs:
-            yield job.row, columns[job.task], f"{job.scores[language].mean:.1f}"
+            means = [f"{job.scores[each].mean:.1f}" for each in both]
+            yield job.row, columns[job.task], ", ".join(means)
         for row in set(board.rows) - {scores.DEFAULT}:
             deltas = [board.delta(row, task).mean for task in columns]
             yield row, "Δ", f"{sum(deltas) / len(deltas):+.1f}"
         return
-    columns = {"retrieval": "sentences", "mapped": "mapped", "words": "words"}
+    columns = {"retrieval": "sentences", "mapped": "mapped", "words": "words", "cka": "CKA"}
     for name, row in run.rows.items():
+        means = [f"{row.metrics[f'perplexity_dev_{each}'].mean:.1f}" for each in both]
+        yield name, "perplexity", ", ".join(means)
         for metric, column in columns.items():
             layers = [row.metrics[f"{metric}_{language}_{layer}"].mean for layer in range(9)]
-            yield name, column, f"{sum(layers) / 9:.3f}".removeprefix("0")
+            digits = 2 if metric == "cka" else 3
+            yield name, column, f"{sum(layers) / 9:.{digits}f}".removeprefix("0")
 
 
 @pytest.mark.parametrize("name", KEPT)
 def test_a_kept_run_has_the_numbers_of_the_results(name, tmp_path):
-    tables = gather([RECORD / name], tmp_path / "run")
+    gather([RECORD / name], tmp_path / "run")
     run, lines = Run(tmp_path / "run"), printed(name)
     assert run.planned == run.ended and len(run.ended) >= 10
     cells = list(expected(run, name.rpartition("-")[2]))
-    # Three numbers of ten rows, and the difference of all but one.
-    assert len(cells) == 30 + 9 * (run.experiment == "zero_shot")
-    for row, column, number in cells:
-        own = lines[row][column].split(", ")[-1]  # the first language's stands before it
-        assert own.split(" ± ")[0] == number, (row, column)
-        assert re.search(rf"^{row} .*{re.escape(number)}", tables, re.MULTILINE)
+    # Of ten rows: three tasks, and the difference of all but one; or five measures.
+    assert len(cells) == (3 * 10 + 9 if run.experiment == "zero_shot" else 5 * 10)
+    for row, column, numbers in cells:
+        [own] = [cell for head, cell in lines[row].items() if head.split(" ")[0] == column]
+        assert re.sub(r" ± [\d.]+", "", own) == numbers, (row, column)
 
 
 def test_pairs_together_decide_as_many_claims_as_the_results_say(tmp_path):
