@@ -221,6 +221,27 @@ def test_adpositions_and_adjectives_stand_on_their_side(knob, relation, side):
         assert all((distance > 0) == (side == "after") for distance in found)
 
 
+@pytest.mark.parametrize("side", ["before", "after"])
+@pytest.mark.parametrize("order", ["svo", "sov", "vso"])
+def test_modifiers_stand_on_their_side(order, side):
+    couple = pair(modifiers=side, order=order)
+    for relation in ("nmod", "acl:relcl"):
+        found = distances(couple, relation, category="NOUN")
+        assert all((distance > 0) == (side == "after") for distance in found)
+    after = side == "after" and order != "sov"
+    assert all((distance > 0) == after for distance in distances(couple, "obl", category="VERB"))
+    last = collections.Counter()
+    for derivation in derivations(1500):
+        words = couple.languages[1].words(derivation)
+        place = {id(word.constituent): i for i, word in enumerate(words)}
+        for clause in derivation.nodes():
+            if clause.relation == "acl:relcl":
+                (word,) = [c for c in clause.children if c.features.get("PronType") == "Rel"]
+                own = [place[id(node)] for node in clause.nodes() if id(node) in place]
+                last[place[id(word)] == (max if side == "before" else min)(own)] += 1
+    assert last[True] > 50 and not last[False]
+
+
 def test_inverted_sentences_are_turned_round_but_for_the_last_mark():
     for knobs in ({}, {"order": "sov", "morphology": "rich"}):
         plain = pair(**knobs).parallel(300, 1)[1]

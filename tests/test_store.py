@@ -65,13 +65,19 @@ def test_versions_that_a_run_goes_on_with_stand_beside_those_it_began_with(tmp_p
         store.write(tmp_path, found)
 
 
-def test_a_field_that_older_configs_lack_has_the_value_that_they_stand_for(tmp_path):
+@pytest.mark.parametrize(
+    ("section", "field", "then", "other"),
+    [("nli", "most_words", 0, 16), ("second", "modifiers", "after", "before")],
+)
+def test_a_field_that_older_configs_lack_has_the_value_that_they_stand_for(
+    tmp_path, section, field, then, other
+):
     old = store.describe(config(), TEXTS, ROWS)
     store.write(tmp_path, old)
     train(tmp_path)
-    new = [old | {"config": old["config"] | {"nli": {"most_words": n}}} for n in (0, 16)]
+    new = [old | {"config": old["config"] | {section: {field: value}}} for value in (then, other)]
     assert store.begun(tmp_path, new[0])
-    with pytest.raises(ValueError, match=r"nli\.most_words: 0 there, 16 now"):
+    with pytest.raises(ValueError, match=rf"{section}\.{field}: {then} there, {other} now"):
         store.begun(tmp_path, new[1])
 
 

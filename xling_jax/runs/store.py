@@ -32,7 +32,8 @@ batches.accumulate batches.resident_tokens corpora.processes evaluators.names
 evaluators.row_lengths evaluators.sentences models.remat training.steps_per_call
 training.save_every training.kept_checkpoints
 """.split()  # the last one is of older configs
-UNNAMED = {"nli.most_words": 0}  # fields that older configs lack: what they then stand for
+# Fields that older configs lack, by the last two parts of their names: what they then stand for.
+UNNAMED = {"nli.most_words": 0, "second.modifiers": "after"}
 NEEDED = ("fingerprint", "config", "rows", "texts")  # of what a run is resumed from
 DESCRIPTION = {  # what every run's `config.json` says, see `describe`
     "experiment", "fingerprint", "earlier_fingerprints", "later_versions", "scale", "versions",
@@ -44,12 +45,17 @@ tokenizers
 """.split()
 
 
+def _unnamed(name: str) -> Any:
+    """What a field stands for where a config lacks it; None: no config does."""
+    return UNNAMED.get(".".join(name.split(".")[-2:]))
+
+
 def _with_effect(config: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: value
         for name, value in flatten(config).items()
         if not any(name == field or name.startswith(field + ".") for field in WITHOUT_EFFECT)
-        and not (name in UNNAMED and value == UNNAMED[name])
+        and (value is None or value != _unnamed(name))
     }
 
 
@@ -107,9 +113,10 @@ def _differences(
     """What decides the numbers of rows of both, and is not the same. A text of no name is as one
     that is not there."""
     experiment = new["experiment"]
-    before, now = (UNNAMED | _with_effect(of["config"]) for of in (stored, new))
+    before, now = (_with_effect(of["config"]) for of in (stored, new))
     lines = [
-        f"{name}: {before.get(name)} {there}, {now.get(name)} {here}"
+        f"{name}: {before.get(name, _unnamed(name))} {there}, "
+        f"{now.get(name, _unnamed(name))} {here}"
         for name in sorted({*before, *now})
         if before.get(name, "") != now.get(name, "")
         and all(_is_used(of, experiment, name) for of in (stored, new))

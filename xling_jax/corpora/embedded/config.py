@@ -49,10 +49,12 @@ _SECOND = schema.table("""
       others, and leave the remaining words as they are
     script  latin|cyrillic  with cyrillic every word but the anchors, which then do not inflect, is
       written letter for letter in Cyrillic, so that the languages share no other piece
-    order  svo|sov|vso  of subject, verb and object; pronouns that ask or relate stand first in
-      their clause in any order
+    order  svo|sov|vso  of subject, verb and object; pronouns that ask stand first in their clause
+      in any order
     adpositions  before|after  where they stand to their noun
     adjectives  before|after  where they stand to their noun
+    modifiers  before|after  where adjuncts and adverbs stand to their verb, and phrases and
+      relative clauses, whose pronoun is next to it, to their noun
     inverted  flag  every sentence is turned round but for its last mark (the inverted order of
       Dufter & Schütze 2020)
     morphology  english|isolating|rich  isolating: the dictionary form is the only one; rich: other
@@ -116,6 +118,7 @@ class SecondConfig:
     order: str = "svo"
     adpositions: str = "before"
     adjectives: str = "before"
+    modifiers: str = "after"
     inverted: bool = False
     morphology: str = "english"
     articles: bool = True

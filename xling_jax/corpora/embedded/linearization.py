@@ -11,9 +11,9 @@ from xling_jax.corpora.embedded.lexicon import Lexicon
 # Relations, and places that `Linearizer` assigns, in the order in which a head and its dependents
 # stand in English.
 _ENGLISH = (
-    "punct:first cc theme mark wh aux:inverted nsubj nsubj:pass aux advmod:neg advmod:emph "
-    "aux:second case det amod head flat nmod acl:relcl obj xcomp obl:arg obl:agent advmod obl "
-    "ccomp advcl conj punct"
+    "punct:first cc theme mark wh relative aux:inverted nsubj nsubj:pass aux advmod:neg "
+    "advmod:emph aux:second case det amod head flat nmod acl:relcl obj xcomp obl:arg obl:agent "
+    "advmod obl ccomp advcl conj punct"
 ).split()
 # What another order moves, and after what, by the fields of `SecondConfig`. Clauses follow their
 # verb in every order, as in Persian and Hindi, since speakers avoid them in its middle (Dryer
@@ -26,6 +26,11 @@ _MOVES = {
     ("order", "vso"): {"nsubj nsubj:pass": "acl:relcl"},
     ("adpositions", "after"): {"case": "flat"},
     ("adjectives", "after"): {"amod": "flat"},
+    ("modifiers", "before"): {
+        "obl obl:agent advmod": "advmod:emph",
+        "acl:relcl nmod": "case",
+        "relative": "conj",
+    },
 }
 
 
@@ -153,8 +158,8 @@ class Linearizer:
         return self._lexicon.form(node.concept)
 
     def _position(self, child: Constituent) -> int:
-        if "PronType" in child.features:
-            return self.order["wh"]
+        if kind := child.features.get("PronType"):
+            return self.order["relative" if kind == "Rel" else "wh"]
         if "Theme" in child.features:
             return self.order["theme"]
         return self.order[child.relation]
