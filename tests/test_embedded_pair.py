@@ -223,23 +223,26 @@ def test_adpositions_and_adjectives_stand_on_their_side(knob, relation, side):
 
 @pytest.mark.parametrize("side", ["before", "after"])
 @pytest.mark.parametrize("order", ["svo", "sov", "vso"])
-def test_modifiers_stand_on_their_side(order, side):
-    couple = pair(modifiers=side, order=order)
+@pytest.mark.parametrize("adpositions", ["before", "after"])
+def test_modifiers_stand_on_their_side(order, adpositions, side):
+    couple = pair(modifiers=side, order=order, adpositions=adpositions)
     for relation in ("nmod", "acl:relcl"):
         found = distances(couple, relation, category="NOUN")
         assert all((distance > 0) == (side == "after") for distance in found)
     after = side == "after" and order != "sov"
-    assert all((distance > 0) == after for distance in distances(couple, "obl", category="VERB"))
-    last = collections.Counter()
-    for derivation in derivations(1500):
+    for derivation in derivations():
         words = couple.languages[1].words(derivation)
         place = {id(word.constituent): i for i, word in enumerate(words)}
-        for clause in derivation.nodes():
-            if clause.relation == "acl:relcl":
-                (word,) = [c for c in clause.children if c.features.get("PronType") == "Rel"]
-                own = [place[id(node)] for node in clause.nodes() if id(node) in place]
-                last[place[id(word)] == (max if side == "before" else min)(own)] += 1
-    assert last[True] > 50 and not last[False]
+        for node in derivation.nodes():
+            if node.concept.category == "VERB" and node.relation != "acl:relcl":
+                moved = [node.child(each) for each in ("obl", "obl:agent", "advmod")]
+                for child in moved:
+                    if child and not {"Theme", "PronType"} & child.features.keys():
+                        assert (place[id(child)] > place[id(node)]) == after
+            elif node.relation == "acl:relcl":
+                [word] = [c for c in node.children if c.features.get("PronType") == "Rel"]
+                own = [place[id(each)] for each in node.nodes() if id(each) in place]
+                assert place[id(word)] == (max if side == "before" else min)(own)
 
 
 def test_inverted_sentences_are_turned_round_but_for_the_last_mark():
@@ -312,6 +315,7 @@ def test_the_dictionary_lists_content_words_by_frequency():
         ("order", "osv"),
         ("adpositions", "both"),
         ("adjectives", True),
+        ("modifiers", "both"),
         ("morphology", "latin"),
         ("inverted", 1),
         ("articles", "no"),

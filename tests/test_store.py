@@ -12,10 +12,12 @@ from ml_collections import ConfigDict
 from small_run import ROOT, config_of
 
 from xling_jax import errors, lock
+from xling_jax.corpora.embedded.config import SecondConfig
 from xling_jax.experiments.zero_shot.fields import is_used
 from xling_jax.experiments.zero_shot.jobs import jobs
 from xling_jax.records import Identity
 from xling_jax.runs import config_files, results, store
+from xling_jax.tasks import TASKS
 from xling_jax.training.metrics import MetricsFile
 
 ROWS = {"0": "original"}
@@ -66,18 +68,28 @@ def test_versions_that_a_run_goes_on_with_stand_beside_those_it_began_with(tmp_p
 
 
 @pytest.mark.parametrize(
-    ("section", "field", "then", "other"),
-    [("nli", "most_words", 0, 16), ("second", "modifiers", "after", "before")],
+    ("name", "then", "other"),
+    [
+        ("nli.most_words", TASKS["nli"]().most_words, 16),
+        ("corpora.near.second.modifiers", SecondConfig().modifiers, "before"),
+    ],
 )
 def test_a_field_that_older_configs_lack_has_the_value_that_they_stand_for(
-    tmp_path, section, field, then, other
+    tmp_path, name, then, other
 ):
     old = store.describe(config(), TEXTS, ROWS)
     store.write(tmp_path, old)
     train(tmp_path)
-    new = [old | {"config": old["config"] | {section: {field: value}}} for value in (then, other)]
+    new = []
+    for value in (then, other):
+        made, field = config(), value
+        for part in reversed(name.split(".")):
+            field = {part: field}
+        made.update(field)
+        new.append(store.describe(made, TEXTS, ROWS))
+    assert new[0]["fingerprint"] == old["fingerprint"] != new[1]["fingerprint"]
     assert store.begun(tmp_path, new[0])
-    with pytest.raises(ValueError, match=rf"{section}\.{field}: {then} there, {other} now"):
+    with pytest.raises(ValueError, match=f"  {re.escape(name)}: {then} there, {other} now"):
         store.begun(tmp_path, new[1])
 
 

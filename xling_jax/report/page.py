@@ -15,9 +15,9 @@ from typing import Any, ClassVar
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from xling_jax.files import write_beside
-from xling_jax.report import table
+from xling_jax.report import figures, table
 from xling_jax.report.claims import Verdicts
-from xling_jax.report.figures import Card, can_draw
+from xling_jax.report.figures import Card
 from xling_jax.report.frame import Measure, Row, Run, explained
 from xling_jax.report.prose import grouped, plural, written
 from xling_jax.report.table import ABSENT, Table, kind_of
@@ -77,7 +77,7 @@ def write(
     table.write(tables, folder / "tables")
     claims.write(folder / "tables")
     drawn = {heading: list(filter(None, parts)) for heading, parts in sections.items()}
-    if not can_draw():
+    if not figures.can_draw():
         drawn["Figures"] = [NO_MATPLOTLIB]
     text = _template().render(
         title=f"{run.experiment or 'A run'}: report",

@@ -46,7 +46,7 @@ tokenizers
 
 
 def _unnamed(name: str) -> Any:
-    """What a field stands for where a config lacks it; None: no config does."""
+    """What a field stands for where a config lacks it; None if `UNNAMED` does not have it."""
     return UNNAMED.get(".".join(name.split(".")[-2:]))
 
 
@@ -114,9 +114,12 @@ def _differences(
     that is not there."""
     experiment = new["experiment"]
     before, now = (_with_effect(of["config"]) for of in (stored, new))
+
+    def value(config: Mapping[str, Any], name: str) -> Any:
+        return config.get(name, _unnamed(name))
+
     lines = [
-        f"{name}: {before.get(name, _unnamed(name))} {there}, "
-        f"{now.get(name, _unnamed(name))} {here}"
+        f"{name}: {value(before, name)} {there}, {value(now, name)} {here}"
         for name in sorted({*before, *now})
         if before.get(name, "") != now.get(name, "")
         and all(_is_used(of, experiment, name) for of in (stored, new))

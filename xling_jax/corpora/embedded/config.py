@@ -53,8 +53,10 @@ _SECOND = schema.table("""
       in any order
     adpositions  before|after  where they stand to their noun
     adjectives  before|after  where they stand to their noun
-    modifiers  before|after  where adjuncts and adverbs stand to their verb, and phrases and
-      relative clauses, whose pronoun is next to it, to their noun
+    modifiers  before|after  before: adjuncts, agents and adverbs of manner and time stand right
+      before their verb, and phrases and relative clauses before the noun that they modify; after:
+      they follow it, unless the order moves them; the relative pronoun is at the end of its clause
+      that faces the noun
     inverted  flag  every sentence is turned round but for its last mark (the inverted order of
       Dufter & Schütze 2020)
     morphology  english|isolating|rich  isolating: the dictionary form is the only one; rich: other

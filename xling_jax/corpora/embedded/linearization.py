@@ -15,22 +15,23 @@ _ENGLISH = (
     "advmod:emph aux:second case det amod head flat nmod acl:relcl obj xcomp obl:arg obl:agent "
     "advmod obl ccomp advcl conj punct"
 ).split()
-# What another order moves, and after what, by the fields of `SecondConfig`. Clauses follow their
-# verb in every order, as in Persian and Hindi, since speakers avoid them in its middle (Dryer
-# 1980). Subjects follow what belongs to a noun, which may be the predicate.
+# What another order moves, and after what, by the fields of `SecondConfig`, one after the other:
+# modifiers follow the adposition before that may go behind the noun. Clauses follow their verb in
+# every order, as in Persian and Hindi, since speakers avoid them in its middle (Dryer 1980).
+# Subjects follow what belongs to a noun, which may be the predicate.
 _MOVES = {
     ("order", "sov"): {
         "obl obl:agent obj obl:arg xcomp advmod": "nsubj:pass",
         "aux:second aux": "acl:relcl",
     },
     ("order", "vso"): {"nsubj nsubj:pass": "acl:relcl"},
-    ("adpositions", "after"): {"case": "flat"},
-    ("adjectives", "after"): {"amod": "flat"},
     ("modifiers", "before"): {
         "obl obl:agent advmod": "advmod:emph",
         "acl:relcl nmod": "case",
         "relative": "conj",
     },
+    ("adpositions", "after"): {"case": "flat"},
+    ("adjectives", "after"): {"amod": "flat"},
 }
 
 
