@@ -17,7 +17,6 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from xling_jax.files import write_beside
 from xling_jax.report import figures, table
 from xling_jax.report.claims import Verdicts
-from xling_jax.report.figures import Card
 from xling_jax.report.frame import Measure, Row, Run, explained
 from xling_jax.report.prose import grouped, plural, written
 from xling_jax.report.table import ABSENT, Table, kind_of
@@ -46,7 +45,7 @@ class Figures:
     """Cards under what there is to say of them."""
 
     explanation: Sequence[str]
-    cards: Sequence[Card]
+    cards: Sequence[figures.Card]
     kind: ClassVar = "figures"
 
     def __bool__(self) -> bool:
