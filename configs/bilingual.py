@@ -2,11 +2,11 @@
 
     python -m xling_jax.main --config=configs/bilingual.py:row=sep_emb_l1_3,pair=en-near
 
-Options: row (an entry of ROWS, several joined by +, modifications joined by ;, or a set: `all`,
-`alone`, each language by itself, `pairs`, the first with each other one and with its twin, the same
-text with a vocabulary and embeddings of its own), pair (two languages or more joined by -, the
-first being the one that others are compared with; near, middle and far are embedded languages),
-scale (laptop, paper), seeds (joined by +).
+Options: row (an entry of ROWS, several joined by +, modifications joined by ;, or a set: `all` of
+Table 1; `alone`, each language by itself; `pairs`, the first language with each other one and with
+its twin, which is the same text with a vocabulary and embeddings of its own), pair (two languages
+or more joined by -, the first being the one that others are compared with; near, middle and far are
+embedded languages), scale (laptop, paper), seeds (joined by +).
 
 Real text: a file with a sentence a line, several joined by +, or a TFDS name, for each language:
 
