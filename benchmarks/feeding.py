@@ -62,7 +62,7 @@ def main() -> None:
         files = [token_files(Path(folder), arguments.tokens, seed) for seed in (0, 1)]
         sampler = StreamSampler(tuple(x.total for x in files), (0.5, 0.5), layout, 0, total)
 
-        def read(language: int, start: int, step: int, slot: int) -> np.ndarray:
+        def read(language: int, start: int, step: int) -> np.ndarray:
             return files[language].read(start, layout.window)
 
         pipeline = StreamingPipeline([sampler], read, total, {0})

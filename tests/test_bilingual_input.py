@@ -82,6 +82,12 @@ def test_bad_input_is_named_with_the_way_out(files, tmp_path, changes, message):
     assert not (tmp_path / "run" / "config.json").exists()
 
 
+def test_text_that_the_vocabulary_cannot_write_is_refused(files, tmp_path):
+    files["corpora.fr.dev"] = write(tmp_path, "other.dev", ["狗猫人水 水人猫狗"] * 60)
+    with pytest.raises(ValueError, match=r"corpora\.fr\.dev: \d+ % of its pieces are \[UNK\]"):
+        run(tmp_path / "run", "row=default,pair=en-fr-ru", 8, **files)
+
+
 def test_no_file_is_read_for_an_embedded_language(files, tmp_path):
     own = {"corpora.near.dictionary": files["corpora.fr.dictionary"]}
     with pytest.raises(ValueError, match=r"corpora\.near\.dictionary=.*fr\.dict: all text of emb"):

@@ -328,6 +328,14 @@ def test_rows_that_trained_for_different_times_are_compared_by_updates(tmp_path:
     assert decided.outcome == NOT_HELD, decided
 
 
+def test_mu_is_0_before_the_first_update(tmp_path: Path) -> None:
+    """Of a curve that begins late, half of the first value is reached half-way to it."""
+    results.write_results(tmp_path / "results.json", [replica("0", 0, {"mu": 0.6}, 100)])
+    for step, mu in ((40, 0.2), (60, 0.4), (80, 0.5), (100, 0.6)):
+        add_line(tmp_path, kind="evaluation", row="0", seed=0, step=step, metrics={"mu": mu})
+    assert BY_NAME["longer-is-more"].decide(of_run(tmp_path)).outcome == HELD
+
+
 def test_a_curve_of_few_evaluations_decides_nothing(tmp_path: Path) -> None:
     results.write_results(tmp_path / "results.json", [replica("0", 0, {"mu": 0.5}, 100)])
     for step in (5, 50, 100):

@@ -112,6 +112,20 @@ def test_a_row_and_seed_is_of_the_run_that_ended_it(parts, tmp_path, no_report):
     assert stored.arrays_of(tmp_path / "all", "0", 0).read_text() == "ended"
 
 
+def test_a_run_that_has_results_alone_takes_nothing_from_another(parts, tmp_path, no_report):
+    few = tmp_path / "few"
+    few.mkdir()
+    for name in (stored.CONFIG, stored.RESULTS):
+        shutil.copy(parts[0] / name, few / name)
+    models = store.models_of(parts[0], "0", 0)
+    models.mkdir(parents=True)
+    (models / "which").write_text("whole")
+    for number, runs in enumerate(([few, parts[0]], [parts[0], few])):
+        gather(runs, tmp_path / f"all{number}")
+        assert Run(tmp_path / f"all{number}").evaluations.equals(Run(parts[0]).evaluations)
+        assert (store.models_of(tmp_path / f"all{number}", "0", 0) / "which").exists()
+
+
 def test_a_row_that_nobody_ended_is_of_the_run_that_trained_it_longest(tmp_path, no_report):
     shares = {"a": 0.0, "b": 0.5, "c": 0.2}
     runs = [fake_run(tmp_path / x, ("0", "1"), (0,), {"0": 0.0, "1": s}) for x, s in shares.items()]

@@ -324,6 +324,20 @@ def test_words_that_cannot_be_written_do_not_count():
     assert set(found.part) == set(parts)
 
 
+def test_there_is_no_mean_where_no_word_of_a_pair_can_be_written():
+    models = {"en": model(), "de": model(seed=1), "fr": model(seed=2)}
+    texts = {name: text(5, seed=n) for n, name in enumerate(models)}
+    known = {("en", "de"): PAIRS, ("en", "fr"): PAIRS}
+    whole = evaluate(models, texts, names=("words", "mu", "cka"), dictionaries=known)
+    known["en", "fr"] = [("собака", "狗")]
+    part = evaluate(models, texts, names=("words", "mu", "cka"), dictionaries=known)
+    of_all = whole.languages == ""
+    assert set(whole[of_all & (whole.part == "")].metric) == {"words", "mu", "cka"}
+    kept = part[(part.languages == "") & (part.part == "")]
+    assert set(kept.metric) == {"cka"}
+    assert value(part, "words", "en-fr", part="covered") == 0
+
+
 def test_links_may_be_given_in_either_direction():
     lines = [line for line in text(60) if 1 < len(line.split()) < 12][:8]
     turned = [" ".join(reversed(line.split())) for line in lines]

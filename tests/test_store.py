@@ -1,5 +1,6 @@
 """What a workdir holds of an experiment: fingerprints, and workdirs that must not be mixed."""
 
+import contextlib
 import errno
 import json
 import os
@@ -412,6 +413,28 @@ def test_another_text_is_refused_naming_it(tmp_path):
     with pytest.raises(ValueError, match="the content of a.txt"):
         other = [{**TEXTS[0], "sha256": "2" * 64}]
         store.begun(tmp_path, store.describe(config(), other, ROWS))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_refused"),
+    [
+        ("train", "dev", True),
+        ("texts.ner.en.train", "texts.ner.en.test", True),
+        ("texts.ner.en.train", "texts.nli.en.test", False),
+        ("learned", "tested", True),
+        ("dictionary", "test_dictionary", True),
+        ("dev", "test", False),
+    ],
+)
+def test_what_is_learned_from_is_not_tested_on(one, other, is_refused):
+    texts = [{**TEXTS[0], "field": field} for field in (one, other)]
+    with contextlib.ExitStack() as stack:
+        if is_refused:
+            message = f"^{one} and {other} of en are the same text"
+            stack.enter_context(pytest.raises(ValueError, match=message))
+        store.require_apart(texts)
+    store.require_apart([texts[0], {**texts[1], "language": "de"}])
+    store.require_apart([texts[0], {**texts[1], "sha256": "2" * 64}])
 
 
 def test_a_file_may_serve_twice_cut_at_different_places(tmp_path):

@@ -16,7 +16,6 @@ from xling_jax.evaluators.perplexity import StreamPerplexity
 from xling_jax.evaluators.translations import Translated, Translations
 from xling_jax.models import partition
 from xling_jax.training import loop
-from xling_jax.training.stream_step import StreamSetting
 
 NAMES = registry.names(registry.SENTENCES, registry.DICTIONARY)
 PARTITION = (*SEP_EMB, "layers/0")
@@ -31,8 +30,7 @@ def states(seeds):
 
 
 def placed(seeds, mesh):
-    settings = loop.stack([StreamSetting.of(seed, 0.0) for seed in seeds])
-    return [devices.place(tree, mesh, devices.A_REPLICA) for tree in (states(seeds), settings)]
+    return devices.place(states(seeds), mesh, devices.A_REPLICA)
 
 
 def mesh_of(replicas, data):
@@ -42,7 +40,7 @@ def mesh_of(replicas, data):
 def perplexities(seeds, data=1):
     mesh = mesh_of(len(seeds), data)
     one = program(sampler(shards=data).layout, PARTITION)
-    return StreamPerplexity(one, mesh, store(), ["a", "b"])(*placed(seeds, mesh))
+    return StreamPerplexity(one, mesh, store(), ["a", "b"])(placed(seeds, mesh))
 
 
 def items():
@@ -71,7 +69,7 @@ def translations(seeds, data=1, names=NAMES):
         sentences=10,
         row_lengths=(8,),
     )
-    return found(placed(seeds, mesh)[0])
+    return found(placed(seeds, mesh))
 
 
 @pytest.mark.parametrize(
@@ -97,8 +95,7 @@ def test_perplexity_of_a_model_that_knows_nothing_is_the_number_of_pieces():
     one = program(sampler().layout, PARTITION)
     mesh = mesh_of(1, 1)
     params = jax.tree.map(np.zeros_like, states((0,)))
-    setting = placed((0,), mesh)[1]
-    (found,) = StreamPerplexity(one, mesh, store(), ["a", "b"])(params, setting)
+    (found,) = StreamPerplexity(one, mesh, store(), ["a", "b"])(params)
     for name, size in zip("ab", stream_run.SIZES, strict=True):
         assert found[f"perplexity_dev_{name}"] == pytest.approx(size, rel=1e-4)
     assert found["perplexity_dev"] == pytest.approx(np.sqrt(np.prod(stream_run.SIZES)), rel=1e-4)

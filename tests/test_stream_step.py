@@ -127,7 +127,7 @@ def test_tokens_fed_from_the_host_train_to_the_same_bits():
     resident, _ = trained()
     text = store()
 
-    def read(language, start, step, slot):
+    def read(language, start, step):
         first, size = sum(text.sizes[:language]), text.sizes[language]
         return text.tokens[first + (start + np.arange(one.layout.window)) % size]
 
@@ -146,8 +146,8 @@ def test_a_process_reads_only_the_windows_of_its_own_shards():
     one = sampler(shards=2)
     reads = []
 
-    def read(language, start, step, slot):
-        reads.append((step, slot))
+    def read(language, start, step):
+        reads.append((step, language, start))
         return np.full(one.layout.window, 1 + start, np.int32)
 
     *_, windows, slot = StreamingPipeline([one], read, 3, {0, 1}).steps(0, 3)

@@ -47,8 +47,9 @@ def gather(runs: Sequence[Path], workdir: Path) -> str:
 
 
 class _Merged:
-    """Runs of one experiment as one. Each row and seed comes from one run: the first with a result
-    for it, or else the one that has trained it longest, or else the first that asked for it."""
+    """Runs of one experiment as one. Each row and seed comes from one run: of those with a result
+    for it the first that has most of its curves, models and arrays, or else the one that has
+    trained it longest, or else the first that asked for it."""
 
     def __init__(self, runs: Sequence[Path], workdir: Path):
         described = {run: store.read(run) for run in runs}
@@ -57,22 +58,22 @@ class _Merged:
         self._report = fields.report(self._config["experiment"])
         self._results = dict[Member, results.Replica]()
         self._owners = dict[Member, Path]()
-        for run, own in described.items():
-            ended = results.read_results(run / results.RESULTS, Identity.of(own))
-            if not ended:
-                say(f"{run}: nothing has ended yet")
-            for replica in ended:
-                self._add(replica, run)
         lines = [
             (run, entry, record)
             for run, own in described.items()
             for entry, record in results.read_lines(run / results.METRICS, Identity.of(own))
             if record
         ]
-        steps = collections.Counter[tuple[Path, Member]]()
+        self._steps = steps = collections.Counter[tuple[Path, Member]]()
         for run, _, record in lines:
             place = run, (record.row, record.seed)
             steps[place] = max(steps[place], record.step + 1)
+        for run, own in described.items():
+            ended = results.read_results(run / results.RESULTS, Identity.of(own))
+            if not ended:
+                say(f"{run}: nothing has ended yet")
+            for replica in ended:
+                self._add(replica, run)
         for (run, member), _ in steps.most_common():
             self._owners.setdefault(member, run)
         self._lines = [x for run, x, of in lines if self._is_of(run, of.row, of.seed)]
@@ -95,6 +96,13 @@ class _Merged:
                 f"row {replica.row}, seed {replica.seed} has other results in {owner} than in "
                 f"{run}: leave out one of these runs, or take that entry out of {path}"
             )
+        if self._kept(run, member) > self._kept(owner, member):
+            self._owners[member] = run
+
+    def _kept(self, run: Path, member: Member) -> tuple[int, bool, bool]:
+        """How far a run's curves of a row and seed go, and whether it has its model and arrays."""
+        models, arrays = store.models_of(run, *member), results.arrays_of(run, *member)
+        return self._steps[run, member], models.exists(), arrays.exists()
 
     def _is_of(self, run: Path, row: str, seed: int) -> bool:
         return self._owners.setdefault((row, seed), run) == run

@@ -98,11 +98,6 @@ def training(workdir: Path) -> list[Line]:
     return figures.over_training(Run(workdir), "row {}") if workdir.is_dir() else []
 
 
-def over_training(lines: Sequence[Line], shown: Mapping[str, str]) -> Figure:
-    """The figure of rows over training, a panel for each metric and its title."""
-    return side_by_side(lines, shown, "training step")
-
-
 def picture(figure: Figure) -> Image:
     """A figure as an output of a cell, whatever the notebook's backend."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg

@@ -14,7 +14,7 @@ import numpy as np
 
 from xling_jax.vocabulary.pieces import SEP
 
-ANYWHERE, SENTENCE = "anywhere", "sentence"  # where windows begin (`batches.begin`)
+SENTENCE = "sentence"  # where windows begin (`batches.begin`), if not anywhere
 LANGUAGES, WINDOWS = 11, 12  # tell these random numbers from others of the same seed
 
 

@@ -118,8 +118,8 @@ def induce(
     transposed map; without `train` they stay where they are.
 
     Returns:
-      `forward_p1`, `forward_p5`, …, `backward_p1`, …, their means as `p1`, `p5`, `p10`, and
-      `words`, `covered` of the test.
+      `forward_p1`, `forward_p5`, …, `backward_p1`, …, their means as `p1`, `p5`, `p10`, `words`
+      and `covered` of the test, and how many pairs the map was `learned` from.
 
     Raises:
       ValueError: vectors that are not finite points of one space, or pairs of rows that they do
@@ -143,4 +143,6 @@ def induce(
     for k in CUTOFFS:
         both = float(forward[k].mean()), float(backward[k].mean())
         metrics |= {f"forward_p{k}": both[0], f"backward_p{k}": both[1], f"p{k}": sum(both) / 2}
-    return metrics | {"words": float(test.words), "covered": float(test.covered)}
+    learned = 0 if train is None else len(train.rows)
+    counts = {"words": test.words, "covered": test.covered, "learned": learned}
+    return metrics | {name: float(number) for name, number in counts.items()}

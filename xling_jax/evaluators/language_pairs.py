@@ -40,6 +40,7 @@ from xling_jax.models.text_model import TextModel
 MASKED_EVERY = 7  # pieces, about the share that BERT is trained with
 COLUMNS = ("metric", "languages", "layer", "part", "value", "low", "high")
 NAMES = registry.OF_ENCODERS
+_BY_DICTIONARY = ("words", "translation", "mu")
 
 Pair = tuple[str, str]
 Model = str | os.PathLike[str] | TextModel
@@ -243,13 +244,16 @@ def _words_of(language: str, known: Mapping[Pair, Dictionary]) -> list[str]:
     return list(words)
 
 
-def _means(scores: Scores) -> Scores:
-    """The means over all languages or pairs."""
+def _means(scores: Scores, number_of_dictionaries: int) -> Scores:
+    """The means over all languages or pairs; of what dictionaries decide, over all pairs that have
+    one, and none where a pair has no such number, since no word of it can be written."""
     every: dict[Key, list[Score]] = {}
     for (metric, _, layer, part), score in scores.items():
         every.setdefault((metric, "", layer, part), []).append(score)
     return {
-        key: Score.mean(own, geometric=key[0] == "pseudo_perplexity") for key, own in every.items()
+        key: Score.mean(own, geometric=key[0] == "pseudo_perplexity")
+        for key, own in every.items()
+        if key[0] not in _BY_DICTIONARY or len(own) == number_of_dictionaries
     }
 
 
@@ -283,7 +287,8 @@ def evaluate(
 
     Returns:
       A line for each number: metric; languages ("en-de", "en" for pseudo-perplexity, "" for the
-      mean over all pairs or languages, which is geometric for pseudo-perplexity); layer ("" where
+      mean over all pairs or languages, which is geometric for pseudo-perplexity, and of words and
+      mu over all pairs with a dictionary, if the models can write words of each); layer ("" where
       it has none); part ("p5", "forward", … of the metric, "" for the metric itself; of `words`
       also how many "words" the dictionary has, how many are "covered", since both models can write
       the word and a translation, and how many of these are spelled "alike"); value;
@@ -338,7 +343,7 @@ def evaluate(
         say(f"{'-'.join(pair)}: compared at {len(encoded.layers)} layers")
         scores |= _pair_scores(pair, encoded, known.get(pair), needed, say)
     wanted = {key: score for key, score in scores.items() if key[0] in names}
-    return frame(wanted | _means(wanted) | cut_off)
+    return frame(wanted | _means(wanted, len(known)) | cut_off)
 
 
 def _pair_scores(

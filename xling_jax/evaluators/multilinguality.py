@@ -28,12 +28,6 @@ from xling_jax.models import partition
 from xling_jax.models.bert import BertConfig
 
 
-def require_layers(layers: Sequence[int], depth: int) -> None:
-    """Raises ValueError unless there are layers, and the model has them all."""
-    if not layers or not all(0 <= layer <= depth for layer in layers):
-        raise ValueError(f"evaluators.layers={tuple(layers)}: the model has layers 0..{depth}")
-
-
 @dataclasses.dataclass(frozen=True)
 class EncodedTexts:
     """What is evaluated on.
@@ -76,7 +70,7 @@ class Multilinguality:
           layers: whose vectors are evaluated. Those of the paper (`registry.paper_layers`) make mu,
             which needs both. ValueError for one that the model does not have.
         """
-        require_layers(layers, model.layers)
+        registry.require_layers(layers, model.layers, "evaluators.layers")
         self._layers, self._pieces, self._texts = tuple(layers), pieces, texts
         self._mu_layers = registry.paper_layers(model.layers)
         of = {

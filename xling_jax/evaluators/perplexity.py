@@ -100,12 +100,12 @@ class StreamPerplexity:
             start[number, : len(found)] = found
         start_KxNxSxR = start.reshape(len(languages), -1, shards, rows)
         self._starts = [devices.place(start, mesh, devices.A_SHARD) for start in start_KxNxSxR]
-        inputs = [devices.A_REPLICA] * 2 + [devices.SHARED] * 3 + [devices.A_SHARD]
+        inputs = [devices.A_REPLICA] + [devices.SHARED] * 3 + [devices.A_SHARD]
         self._mean_loss = jax.jit(
             devices.per_replica(self._mean, mesh, inputs, devices.A_REPLICA, one_by_one=True)
         )
 
-    def _mean(self, params, setting, text, language, steps, start):
+    def _mean(self, params, text, language, steps, start):
         """Mean loss of one replica in a language, over the first `steps` of `start` [N, 1, R]."""
         layout = self._program.layout
         plain = partition.select(params, language)
@@ -135,14 +135,14 @@ class StreamPerplexity:
         loss, count = jax.lax.psum(
             jax.lax.fori_loop(0, steps, one, jnp.zeros(2)), self._program.axis
         )
-        return loss / jnp.maximum(count, 1.0)
+        return loss / count
 
-    def __call__(self, params, settings) -> list[dict[str, float]]:
+    def __call__(self, params) -> list[dict[str, float]]:
         """`perplexity_dev_NAME` of each replica, and `perplexity_dev`, the geometric mean."""
         losses = []
         for number, (steps, start) in enumerate(zip(self._steps, self._starts, strict=True)):
             which = jnp.int32(number), jnp.int32(steps)
-            losses.append(self._mean_loss(params, settings, self._text, *which, start))
+            losses.append(self._mean_loss(params, self._text, *which, start))
         found = []
         for replica in np.stack(devices.fetch(losses), axis=1):
             values = {

@@ -8,6 +8,7 @@ language is that which the first one is compared with, or a pair: `retrieval_nea
 their kinds, which evaluators compute by themselves.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 # What vectors are compared of; and text, for what is measured without comparing.
@@ -16,6 +17,7 @@ TEXT = "text"
 CUTOFFS = (1, 5, 10)  # of the nearest, among which a translation is looked for
 _LIMITS = ("low", "high")  # of an interval
 _BOTH_WAYS = ("forward", "backward", *(f"p{k}" for k in CUTOFFS[1:]), *_LIMITS)
+_COUNTS = ("words", "covered", "learned")
 _INDUCED = tuple(f"{way}p{k}" for way in ("", "forward_", "backward_") for k in CUTOFFS)
 
 
@@ -104,7 +106,7 @@ EVALUATORS = {
     ),
     "words": Evaluator(
         "word translation", DICTIONARY, "words", group=_FOUND, languages=True,
-        parts=(*_INDUCED, "words", "covered", "alike", "first", "second", *_BOTH_WAYS),
+        parts=(*_INDUCED, *_COUNTS, "alike", "first", "second", *_BOTH_WAYS),
     ),
     "retrieval_candidates": _number("sentences to choose among", languages=True),
     "words_candidates": _number("words to choose among", languages=True),
@@ -114,9 +116,9 @@ EVALUATORS = {
     # Of `similarity`.
     "sentences": Evaluator("sentence retrieval with a map", parts=_BOTH_WAYS),
     "unmapped": Evaluator("sentence retrieval without a map", parts=_BOTH_WAYS),
-    "context": Evaluator("translation of words in context", parts=(*_INDUCED, "words", "covered")),
+    "context": Evaluator("translation of words in context", parts=(*_INDUCED, *_COUNTS)),
     "static": Evaluator(
-        "translation by static vectors", layers=False, parts=(*_INDUCED, "words", "covered")
+        "translation by static vectors", layers=False, parts=(*_INDUCED, *_COUNTS)
     ),
     "pearson": Evaluator("correlation over layers of CKA and retrieval", layers=False),
     # Of training.
@@ -131,6 +133,12 @@ OF_ENCODERS = ("mu", *(name for name, each in EVALUATORS.items() if each.of))
 def names(*of: str) -> tuple[str, ...]:
     """Those that compare such vectors, in the registry's order."""
     return tuple(name for name, each in EVALUATORS.items() if each.of in of)
+
+
+def require_layers(layers: Sequence[int], depth: int, field: str) -> None:
+    """Raises ValueError, naming the field, unless there are layers, and the model has them all."""
+    if not layers or not all(0 <= layer <= depth for layer in layers):
+        raise ValueError(f"{field}={tuple(layers)}: the model has layers 0..{depth}")
 
 
 def paper_layers(layers: int) -> tuple[int, int]:

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from xling_jax.evaluators import registry
 from xling_jax.models.bert import Bert, BertConfig
 from xling_jax.models.heads import cross_entropy
 from xling_jax.models.text_model import NO_WORD, TextModel
@@ -95,8 +96,7 @@ class TextEncoder:
         """
         depth = model.config.layers
         self.layers = tuple(range(depth + 1)) if layers is None else tuple(layers)
-        if not self.layers or not all(0 <= layer <= depth for layer in self.layers):
-            raise ValueError(f"layers={self.layers}: the model has layers 0..{depth}")
+        registry.require_layers(self.layers, depth, "layers")
         self.model, self._config = model, model.config
         self._room = _room(model)
         self._params = jax.device_put(dict(model.params))

@@ -23,6 +23,9 @@ INPUT, ARCS, RELATIONS = 10, 11, 12  # uses of dropout; those of a parser's head
 FAR_BELOW = -1e9  # the score of what cannot be chosen
 
 
+CLASSIFIER_SD = 0.02  # of initial kernels
+
+
 @dataclasses.dataclass(frozen=True)
 class HeadConfig:
     """The shape of a head.
@@ -35,7 +38,6 @@ class HeadConfig:
     kind: str
     labels: int
     dropout: float = 0.1
-    initial_sd: float = 0.02
     arcs: int = 500
     relations: int = 100
     parser_dropout: float = 0.33
@@ -134,8 +136,8 @@ def module(config: HeadConfig) -> Classifier | Parser:
 def initial_params(config: HeadConfig, width: int, seed: int):
     """The parameters of an untrained head on states of a width; numpy arrays.
 
-    A classifier's kernel is normal of `initial_sd` (Devlin et al. 2019). A parser's are as large as
-    orthogonal ones, its biaffine kernels 0 (Dozat & Manning 2017), and its root is drawn like a
+    A classifier's kernel is normal of `CLASSIFIER_SD` (Devlin et al. 2019). A parser's are as large
+    as orthogonal ones, its biaffine kernels 0 (Dozat & Manning 2017), and its root is drawn like a
     normalised state. Biases are 0.
     """
     states, heads = jnp.zeros((1, 1, width)), jnp.zeros((1, 1), jnp.int32)
@@ -149,7 +151,7 @@ def initial_params(config: HeadConfig, width: int, seed: int):
         else:
             is_kernel = path[-1].key == "kernel"
             sd = 1 / math.sqrt(leaf.shape[0]) if is_kernel else 1.0
-            sd = config.initial_sd if config.kind == CLASSIFIER else sd
+            sd = CLASSIFIER_SD if config.kind == CLASSIFIER else sd
             random = np.random.default_rng([INITIAL_VALUES, seed, number])
             drawn.append(random.normal(0, sd, leaf.shape).astype(np.float32))
     return jax.tree.unflatten(tree, drawn)

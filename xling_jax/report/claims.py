@@ -65,20 +65,19 @@ class RowEvidence:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is known of rows; `unusable` says why one cannot be used, `elsewhere` why all others.
+    """What is known of rows; `unusable` says why one cannot be used. Others are not in the run.
 
     `arrays` maps a row to a seed and its file, of the experiment `identity`.
     """
 
     rows: Mapping[str, RowEvidence]
     unusable: Mapping[str, str] = field(default_factory=dict)
-    elsewhere: str = "not in this run"
     arrays: Mapping[str, tuple[int, Path]] = field(default_factory=dict)
     identity: Identity = UNKNOWN
 
     def usable(self, *names: str) -> list[RowEvidence]:
         """Rows that have ended; raises `Missing` naming those that have not, and why."""
-        wrong = grouped((self.unusable.get(name, self.elsewhere), name)
+        wrong = grouped((self.unusable.get(name, "not in this run"), name)
                         for name in names if name not in self.rows)  # fmt: skip
         if wrong:
             raise Missing("; ".join(f"{why}: {plural('row', rows)}" for why, rows in wrong.items()))

@@ -70,9 +70,11 @@ class Run:
         needed: Sequence[str] = (),
     ) -> bool:
         """Whether the experiment has begun here; `stored` is what it stored then, or its
-        description. See `store.describe` and `store.begun` for arguments and errors."""
+        description. See `store.describe`, `store.begun` and `store.require_apart` for arguments and
+        errors."""
         if "log" in config and config.log.tensorboard:
             self._scalars = self.workdir / "tensorboard"
+        store.require_apart(texts)
         description = store.describe(config, texts, rows)
         begun = store.begun(self.workdir, description, needed)
         self.stored, self._versions = begun or description, description["versions"]

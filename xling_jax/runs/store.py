@@ -5,7 +5,7 @@ import itertools
 import json
 import os
 import platform
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,12 @@ batches.accumulate batches.resident_tokens corpora.processes evaluators.names
 evaluators.row_lengths evaluators.sentences models.remat training.steps_per_call
 training.save_every training.kept_checkpoints
 """.split()  # the last one is of older configs
+# What must be other text than what is learned from, by the last parts of their fields.
+TESTED_APART = {
+    "train": ("dev", "test"),
+    "learned": ("tested",),
+    "dictionary": ("test_dictionary",),
+}
 # Fields that older configs lack, by the last two parts of their names: what they then stand for.
 UNNAMED = {"nli.most_words": 0, "second.modifiers": "after"}
 NEEDED = ("fingerprint", "config", "rows", "texts")  # of what a run is resumed from
@@ -76,6 +82,23 @@ def hashed(source: str, language: str, field: str, where: str) -> dict[str, str]
     with errors.in_field(where):
         digest = sources.fingerprint(source)
     return {"source": source, "language": language, "field": field, "sha256": digest}
+
+
+def require_apart(manifest: Iterable[Mapping[str, Any]]) -> None:
+    """Raises ValueError where a language's text is given both to learn from and to test on; takes
+    what `hashed` gives, and leaves out what has no field."""
+    given = dict[tuple[str, str, str], set[str]]()
+    for entry in manifest:
+        of, _, purpose = entry.get("field", "").rpartition(".")
+        given.setdefault((of, entry["language"], purpose), set()).add(entry["sha256"])
+    for (of, language, purpose), own in given.items():
+        for tested in TESTED_APART.get(purpose, ()):
+            if own & given.get((of, language, tested), set()):
+                one, other = (f"{of}.{name}".removeprefix(".") for name in (purpose, tested))
+                raise ValueError(
+                    f"{one} and {other} of {language} are the same text: what is learned from "
+                    "cannot be tested on; give another one"
+                )
 
 
 def models_of(workdir: Path, row: str, seed: int) -> Path:

@@ -16,8 +16,8 @@ from xling_jax.batches.streams import StreamSampler
 
 THREADS, BUFFERED = 4, 32  # that read, and steps read ahead
 
-# Of (language, first token in its stream, update, number in the update): the tokens, [window].
-Read = Callable[[int, int, int, int], np.ndarray]
+# Of (language, first token in its stream, update): the tokens, [window].
+Read = Callable[[int, int, int], np.ndarray]
 
 
 def _fields(plans: Sequence[Any]) -> list[np.ndarray]:
@@ -86,9 +86,8 @@ class StreamingPipeline(InputPipeline):
             for place in np.ndindex(plan.windows.shape):
                 if place[1] not in self._shards:
                     continue
-                language = int(plan.language[place[:-1]])
-                start, slot = int(plan.windows[place]), int(plan.slot[place])
-                tokens[place] = self._read(language, start, step, slot)
+                language, start = int(plan.language[place[:-1]]), int(plan.windows[place])
+                tokens[place] = self._read(language, start, step)
             plans.append(dataclasses.replace(plan, windows=tokens))
         return _fields(plans)
 

@@ -100,8 +100,8 @@ def anchors(vocabulary: LanguageVocabulary, counts: Sequence[np.ndarray]) -> Map
 
     vocabulary: of K languages. counts: for each language, how often each id occurs in its training
     text, [size]. Returns `anchors`: ordinary pieces that occur in the text of two languages or
-    more. `anchor_share`: of the ordinary pieces that occur at all. `anchor_tokens_NAME`: the share
-    of a language's tokens that they cover; `anchor_tokens`: the mean over languages.
+    more. `anchor_tokens_NAME`: the share of a language's tokens that they cover; `anchor_tokens`:
+    the mean over languages.
     """
     occurs_KxV = np.stack([each > 0 for each in counts])
     occurs_KxV[:, :SPECIALS] = False
@@ -110,7 +110,6 @@ def anchors(vocabulary: LanguageVocabulary, counts: Sequence[np.ndarray]) -> Map
     names = [f"anchor_tokens_{name}" for name in vocabulary.languages]
     return {
         "anchors": float(is_anchor_V.sum()),
-        "anchor_share": float(is_anchor_V.sum() / max(1, occurs_KxV.any(axis=0).sum())),
         **dict(zip(names, shares, strict=True)),
         "anchor_tokens": float(np.mean(shares)),
     }

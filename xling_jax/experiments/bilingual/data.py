@@ -37,6 +37,9 @@ from xling_jax.vocabulary import pieces, sharing
 from xling_jax.vocabulary.pieces import UNK, Pieces
 from xling_jax.vocabulary.sharing import LanguageVocabulary
 
+# The share of [UNK] above which a text is refused: in another script it has half, for the marks
+# where words begin are known.
+MOST_UNKNOWN = 0.2
 _BLOCK = 2**22  # tokens counted at once
 
 
@@ -92,7 +95,7 @@ class Data:
         if self.train is not None and not self.switch:
             return InputPipeline(of)
 
-        def read(language: int, start: int, step: int, slot: int) -> np.ndarray:
+        def read(language: int, start: int, step: int) -> np.ndarray:
             files = self.files[language]
             if language not in self.switch:
                 return files.read(start, window)
@@ -240,7 +243,7 @@ class Preparer:
         own = vocabulary.pieces[number], self._texts.split(text), vocabulary.ids[number]
         field = self._texts.field(text, purpose, is_other)
         with errors.in_field(f"{field}, corpora.{purpose}_sentences"):
-            return prepare(
+            made = prepare(
                 given,
                 Encoding(text, self._texts.normalization, *own),
                 self._workdir / "tokens",
@@ -248,6 +251,13 @@ class Preparer:
                 processes=self._config.corpora.processes,
                 say=say,
             )
+        if (unknown := made.manifest["unknown"]) > MOST_UNKNOWN:
+            raise ValueError(
+                f"{field}: {100 * unknown:.0f} % of its pieces are [UNK], since the vocabulary, "
+                "which is trained on the training text, lacks their characters: give text in the "
+                "same script"
+            )
+        return made
 
     def _replacements(self, row: Row) -> list[Dictionary]:
         """From the first language to each other one; ValueError if one is not given."""

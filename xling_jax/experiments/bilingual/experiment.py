@@ -6,7 +6,7 @@ from pathlib import Path
 from ml_collections import ConfigDict
 
 from xling_jax import devices, errors
-from xling_jax.evaluators.multilinguality import require_layers
+from xling_jax.evaluators.registry import require_layers
 from xling_jax.experiments.bilingual import report
 from xling_jax.experiments.bilingual.data import Data, Preparer
 from xling_jax.experiments.bilingual.group import Group, checkpoints_of
@@ -38,7 +38,7 @@ class Experiment:
                 "positions"
             )
         if config.evaluators.layers:
-            require_layers(config.evaluators.layers, config.models.layers)
+            require_layers(config.evaluators.layers, config.models.layers, "evaluators.layers")
         self._config, self._rows = config, rows(config)
         # Sizes of vocabularies do not matter here: paths are looked up by name.
         plain = heads.param_shapes(BertConfig(vocabulary_size=1, **config.models))

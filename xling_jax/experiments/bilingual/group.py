@@ -164,7 +164,7 @@ class Group(group.Group[StreamProgram]):
         ]
         specs = sharding.state_specs(self._program).params
         selected = devices.place(stack(chosen), self._mesh, specs)
-        return self._measure(selected, training.settings, True)
+        return self._measure(selected, True)
 
     def _describe(self) -> None:
         layout, found = self._samplers[0].layout, self._data.found
@@ -214,16 +214,16 @@ class Group(group.Group[StreamProgram]):
         first = f"perplexity_dev_{self._row.languages[0]}"
 
         def evaluate(step: int, state: State, settings: StreamSetting) -> list[dict[str, float]]:
-            found = self._measure(state.params, settings, step in self._curve)
+            found = self._measure(state.params, step in self._curve)
             if step:
                 self._best.offer(step, state, [values[first] for values in found])
             return found
 
         return evaluate
 
-    def _measure(self, params, settings, has_translations: bool) -> list[dict[str, float]]:
-        """The metrics of each replica, from parameters and settings with a replica axis."""
-        found = self._perplexity(params, settings)
+    def _measure(self, params, has_translations: bool) -> list[dict[str, float]]:
+        """The metrics of each replica, from parameters with a replica axis."""
+        found = self._perplexity(params)
         if self._translations is None or not has_translations:
             return found
         return [

@@ -45,7 +45,7 @@ def _on_curves(
 
 def _mu_at(curves: Curves, step: float) -> float:
     """Mu on a straight line between evaluations."""
-    return float(np.interp(step, curves["mu"].steps, curves["mu"].mean))
+    return float(np.interp(step, [0, *curves["mu"].steps], [0.0, *curves["mu"].mean]))
 
 
 def _reached(curve: Curve, target: float) -> float:

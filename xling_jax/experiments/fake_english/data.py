@@ -21,8 +21,7 @@ from xling_jax.corpora.sources import SYNTHETIC
 from xling_jax.evaluators.multilinguality import EncodedTexts, Multilinguality
 from xling_jax.models import stored
 from xling_jax.models.bert import BertConfig
-from xling_jax.runs import results
-from xling_jax.runs.store import models_of
+from xling_jax.runs import results, store
 from xling_jax.runs.texts import Embedded, Texts
 from xling_jax.training.loop import Replica
 from xling_jax.vocabulary import pieces
@@ -78,6 +77,7 @@ def read(config: ConfigDict) -> Source:
         )
     embedded = Embedded(section) if section.train == SYNTHETIC else None
     given = Texts(section, "corpora", section.languages[:1], embedded)
+    store.require_apart(given.manifest(given.languages[0], USUAL, has_rules=False))
     texts = [given.read(given.languages[0], purpose, usual) for purpose, usual in USUAL.items()]
     return corpora.manifest(texts), partial(_prepare, config, texts)
 
@@ -111,8 +111,8 @@ def _prepare(config: ConfigDict, texts: Sequence[corpora.Text], cache: Path) -> 
 
     described = [
         f"{name} text: {text.source}, {len(text.sentences):,} sentences, "
-        f"{store.lengths.mean():.1f} places each, {store.truncated // len(languages)} cut"
-        for name, text, store in zip(USUAL, texts, (train, dev), strict=True)
+        f"{kept.lengths.mean():.1f} places each, {kept.truncated // len(languages)} cut"
+        for name, text, kept in zip(USUAL, texts, (train, dev), strict=True)
     ]
     keep = partial(_keep, vocabulary, train, config.batches.max_length)
     return Data(vocabulary, piece_range, train, True, described, evaluator, keep)
@@ -173,7 +173,7 @@ def export(
     """
     setting = replica.setting
     shift, offset = int(setting.special_shift), int(setting.position_offset)
-    folder = models_of(workdir, replica.row, replica.seed)
+    folder = store.models_of(workdir, replica.row, replica.seed)
     params = jax.device_get(params)
     for number, name in enumerate(vocabulary.languages):
         tables = {key: params["embeddings"][key] for key in TABLES}

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 _NAMES = {published.LEARNING_RATE: "learning rate", published.EPOCHS: "epochs"}
 
 
-def principal_components(points: np.ndarray, number: int = 2) -> tuple[np.ndarray, np.ndarray]:
-    """Points `[n, d]` on their first principal components, `[n, number]`, and the shares of
-    variance `[number]`.
+def principal_components(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Points `[n, d]` on their first two principal components, `[n, 2]`, and the shares of variance
+    `[2]`.
 
     Signs are fixed: a component's largest loading is positive. Components that do not exist
     (too few points or dimensions) are zero.
@@ -33,11 +33,11 @@ def principal_components(points: np.ndarray, number: int = 2) -> tuple[np.ndarra
     centred = centred - centred.mean(axis=0)
     # Thousands of points in few dimensions: far cheaper than a decomposition of the points.
     values, columns = np.linalg.eigh(centred.T @ centred)
-    directions, values = columns.T[::-1][:number], np.maximum(values[::-1], 0)
+    directions, values = columns.T[::-1][:2], np.maximum(values[::-1], 0)
     largest = directions[np.arange(len(directions)), np.abs(directions).argmax(axis=1)]
     places = centred @ (directions * np.where(largest < 0, -1.0, 1.0)[:, None]).T
-    shares = values[:number] / max(values.sum(), np.finfo(float).tiny)
-    missing = number - len(directions)
+    shares = values[:2] / max(values.sum(), np.finfo(float).tiny)
+    missing = 2 - len(directions)
     return np.pad(places, ((0, 0), (0, missing))), np.pad(shares, (0, missing))
 
 

@@ -15,8 +15,7 @@ from ml_collections import ConfigDict
 from xling_jax import devices
 from xling_jax.batches import packing, setting
 from xling_jax.batches.packing import Sampler
-from xling_jax.evaluators.multilinguality import require_layers
-from xling_jax.evaluators.registry import paper_layers
+from xling_jax.evaluators.registry import paper_layers, require_layers
 from xling_jax.experiments.fake_english.data import Data, Evaluator
 from xling_jax.experiments.fake_english.neighbours import Neighbours
 from xling_jax.models.bert import BertConfig
@@ -119,7 +118,7 @@ class Programs:
             large = self._config.overparam
             sizes |= {name: large[name] for name in ("hidden", "intermediate", "heads")}
         model = BertConfig(vocabulary_size=self._data.vocabulary.size, **sizes)
-        require_layers(self._layers(model), model.layers)
+        require_layers(self._layers(model), model.layers, "evaluators.layers")
         length = self._config.batches.max_length
         kinds = len(self._data.vocabulary.languages) if "lang-pos" in spec.modifications else 1
         row = f"row {spec.row} ({spec.description})"

@@ -15,7 +15,7 @@ from ml_collections import ConfigDict
 
 from xling_jax import errors
 from xling_jax.corpora.dictionaries import Dictionary
-from xling_jax.evaluators import text_encoder
+from xling_jax.evaluators import registry, text_encoder
 from xling_jax.evaluators.dictionary_induction import Pairs, induce
 from xling_jax.evaluators.similarity import layer_cka, layer_correlation, sentence_translation
 from xling_jax.evaluators.text_encoder import TextEncoder
@@ -223,8 +223,7 @@ def layers_of(models: Sequence[TextModel], config: ConfigDict) -> list[list[int]
     depths = [model.config.layers for model in models]
     found = [list(config.layers) or list(range(depth + 1)) for depth in depths]
     for layers, depth in zip(found, depths, strict=True):
-        if not all(0 <= layer <= depth for layer in layers):
-            raise ValueError(f"layers={tuple(layers)}: the model has layers 0..{depth}")
+        registry.require_layers(layers, depth, "layers")
     if len(found[0]) != len(found[1]):
         raise ValueError(f"models of {depths[0]} and {depths[1]} layers: name as many with layers=")
     return found

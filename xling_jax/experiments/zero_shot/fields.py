@@ -6,7 +6,8 @@ from xling_jax.runs import fields
 from xling_jax.schema import LARGEST, choice, each_of, number, several
 from xling_jax.tasks import TASKS
 
-PARTS = ("train", "dev", "test")
+DEV = "dev"
+PARTS = ("train", DEV, "test")
 RATES = each_of("of encoder and head", *[number("a rate", 0, LARGEST)] * 2)
 FIELDS = fields.read(
     __file__,

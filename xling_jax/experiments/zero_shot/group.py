@@ -14,6 +14,7 @@ from ml_collections import ConfigDict
 from xling_jax import devices, processes
 from xling_jax.batches.labelled import Examples
 from xling_jax.batches.tasks import TaskSampler
+from xling_jax.experiments.zero_shot.fields import DEV
 from xling_jax.experiments.zero_shot.jobs import Choice, Job
 from xling_jax.experiments.zero_shot.pretrained import Pretrained
 from xling_jax.experiments.zero_shot.texts import Labelled
@@ -40,8 +41,6 @@ from xling_jax.training.input_pipeline import InputPipeline
 from xling_jax.training.loop import Schedule, Training
 from xling_jax.training.metrics import say
 from xling_jax.training.step import RUNNING, State
-
-DEV = "dev"
 
 
 class Group(group.Group[TaskProgram]):

@@ -13,7 +13,7 @@ from itertools import groupby, islice
 from statistics import fmean
 
 from xling_jax.experiments.similarity.claims import FROM
-from xling_jax.experiments.zero_shot.fields import divided
+from xling_jax.experiments.zero_shot.fields import DEV, divided
 from xling_jax.report import table
 from xling_jax.report.frame import Measure, Run, mean_of, measured, minus
 from xling_jax.report.prose import grouped
@@ -21,7 +21,6 @@ from xling_jax.runs.results import Replica
 from xling_jax.tasks import TASKS
 
 DEFAULT = "default"
-DEV = "dev"
 MEAN, DELTA = "mean", "delta"  # over target languages; above row `DEFAULT`
 MAJORITY = "majority"
 BASELINES = (MAJORITY, "chance")
