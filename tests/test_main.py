@@ -142,9 +142,14 @@ BAD = {
         "LATIN, line 2: not valid UTF-8",
     ),
     "one word": (
-        {"corpora.train": "WORD", "corpora.dev": "WORD", "corpora.train_sentences": 0}
+        {"corpora.train": "WORD", "corpora.dev": "OTHER", "corpora.train_sentences": 0}
         | {"corpora.dev_sentences": 1},
         "vocabulary.size.*too large for this text",
+    ),
+    "held-out text that is trained on": (
+        {"corpora.train": "WORD", "corpora.dev": "WORD", "corpora.train_sentences": 0}
+        | {"corpora.dev_sentences": 1},
+        "train and dev of en are the same text: what is learned from",
     ),
     "large vocabulary": ({"vocabulary.size": 90_000}, "vocabulary.size.*allows"),
     "short dev text": (
@@ -176,7 +181,7 @@ BAD = {
 
 @pytest.mark.parametrize(("changes", "message"), BAD.values(), ids=BAD)
 def test_bad_input_gets_one_clear_error_and_stores_no_config(changes, message, tmp_path):
-    texts = {"EMPTY": b"", "LATIN": b"good\nna\xefve\n", "WORD": b"word\n"}
+    texts = {"EMPTY": b"", "LATIN": b"good\nna\xefve\n", "WORD": b"word\n", "OTHER": b"other\n"}
     for name, content in texts.items():
         (tmp_path / name).write_bytes(content)
     made = config(

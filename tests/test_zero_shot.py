@@ -297,11 +297,11 @@ def test_words_are_written_as_the_model_writes_them(trained):
 
 @pytest.fixture
 def files(tmp_path):
-    text = "the\tO\nJohn\tB-PER\nof\tI-PER\nsees\tO\n\n" * 20
+    sentence = "the\tO\nJohn\tB-PER\nof\tI-PER\nsees\tO\n\n"
     fields = {}
     for language, part in [("en", "train"), ("en", "dev"), ("en", "test"), ("far", "test")]:
         path = tmp_path / f"{language}.{part}.tsv"
-        path.write_text(text)
+        path.write_text(sentence * (21 if part == "train" else 20))
         fields[f"texts.ner.{language}.{part}"] = str(path)
     return fields
 

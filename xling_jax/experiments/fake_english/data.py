@@ -77,8 +77,8 @@ def read(config: ConfigDict) -> Source:
         )
     embedded = Embedded(section) if section.train == SYNTHETIC else None
     given = Texts(section, "corpora", section.languages[:1], embedded)
-    store.require_apart(given.manifest(given.languages[0], USUAL, has_rules=False))
     texts = [given.read(given.languages[0], purpose, usual) for purpose, usual in USUAL.items()]
+    store.require_apart(given.manifest(given.languages[0], USUAL, has_rules=False))
     return corpora.manifest(texts), partial(_prepare, config, texts)
 
 
