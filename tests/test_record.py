@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from small_run import ROOT
 
+from xling_jax.experiments.real_xnli.report import TRANSFER
+from xling_jax.experiments.similarity.rows import pairs
 from xling_jax.experiments.zero_shot import scores
 from xling_jax.gather import gather
 from xling_jax.report.frame import Run
@@ -14,6 +16,7 @@ from xling_jax.runs import store
 
 RECORD = ROOT / "docs" / "record"
 KEPT = sorted(path.name for path in RECORD.iterdir())
+Cells = Iterator[tuple[str, str, str]]
 
 
 def printed(name: str) -> dict[str, dict[str, str]]:
@@ -24,43 +27,79 @@ def printed(name: str) -> dict[str, dict[str, str]]:
     return {cells[0]: dict(zip(header, cells, strict=True)) for cells in rows}
 
 
-def expected(run: Run, language: str) -> Iterator[tuple[str, str, str]]:
-    """A row, a column, and the numbers there: means over seeds, of both languages or the second."""
-    both = "en", language
-    if run.experiment == "zero_shot":
-        columns = {"nli": "inference", "ner": "names", "parsing": "parsing"}
-        board = scores.read(run)
-        for job in board.jobs:
-            means = [f"{job.scores[each].mean:.1f}" for each in both]
-            yield job.row, columns[job.task], ", ".join(means)
-        for row in set(board.rows) - {scores.DEFAULT}:
-            deltas = [board.delta(row, task).mean for task in columns]
-            yield row, "Δ", f"{sum(deltas) / len(deltas):+.1f}"
-        return
+def shown(value: float, digits: int = 3) -> str:
+    return f"{value:.{digits}f}".removeprefix("0")
+
+
+def of_bilingual(run: Run, language: str) -> Cells:
+    """Means over layers; perplexity of both languages."""
     columns = {"retrieval": "sentences", "mapped": "mapped", "words": "words", "cka": "CKA"}
     for name, row in run.rows.items():
-        means = [f"{row.metrics[f'perplexity_dev_{each}'].mean:.1f}" for each in both]
+        means = [f"{row.metrics[f'perplexity_dev_{each}'].mean:.1f}" for each in ("en", language)]
         yield name, "perplexity", ", ".join(means)
         for metric, column in columns.items():
             layers = [row.metrics[f"{metric}_{language}_{layer}"].mean for layer in range(9)]
-            digits = 2 if metric == "cka" else 3
-            yield name, column, f"{sum(layers) / 9:.{digits}f}".removeprefix("0")
+            yield name, column, shown(sum(layers) / 9, 2 if metric == "cka" else 3)
+
+
+def of_zero_shot(run: Run, language: str) -> Cells:
+    """Scores in both languages, and how far the second's are from default's."""
+    columns = {"nli": "inference", "ner": "names", "parsing": "parsing"}
+    board = scores.read(run)
+    for job in board.jobs:
+        means = [f"{job.scores[each].mean:.1f}" for each in ("en", language)]
+        yield job.row, columns[job.task], ", ".join(means)
+    for row in set(board.rows) - {scores.DEFAULT}:
+        deltas = [board.delta(row, task).mean for task in columns]
+        yield row, "Δ", f"{sum(deltas) / len(deltas):+.1f}"
+
+
+def of_similarity(run: Run, _: str) -> Cells:
+    """CKA, and what the best layer has of the rest."""
+    stored = {"CKA: mean": "cka", "layer 0": "cka_0", "layer 8": "cka_8"}
+    stored |= {"words: embeddings": "words_p1", "static vectors": "static_p1"}
+    best = {"sentences with a map": ("sentences", ""), "without": ("unmapped", "")}
+    best |= {"in context": ("context", "p1")}
+    for pair in pairs(run):
+        for column, name in stored.items():
+            if name in pair.metrics:
+                yield pair.row, column, shown(pair.metrics[name].mean)
+        for column, place in best.items():
+            if layers := pair.layers(*place):
+                yield pair.row, column, shown(max(layers.values()))
+
+
+def of_real_xnli(run: Run, _: str) -> Cells:
+    """Accuracy in percent, in each language."""
+    for job in scores.read(Run(run.workdir / TRANSFER)).jobs:
+        for language in job.languages:
+            yield job.row, language, f"{job.scores[language].mean:.1f}"
+
+
+# Of each experiment: what gives a row, a column and the numbers there, which are means over seeds,
+# and how many of these there are.
+EXPECTED = {
+    "bilingual": (of_bilingual, 10 * 5),
+    "zero_shot": (of_zero_shot, 10 * 3 + 9),
+    "similarity": (of_similarity, 8 * 3 + 6 * 5),
+    "real_xnli": (of_real_xnli, 4 * 3),
+}
 
 
 @pytest.mark.parametrize("name", KEPT)
 def test_a_kept_run_has_the_numbers_of_the_results(name, tmp_path):
     tables = gather([RECORD / name], tmp_path / "run")
     run, lines = Run(tmp_path / "run"), printed(name)
-    assert run.planned == run.ended and len(run.ended) >= 10
-    cells = list(expected(run, name.rpartition("-")[2]))
-    # Of ten rows: three tasks, and the difference of all but one; or five measures.
-    assert len(cells) == (3 * 10 + 9 if run.experiment == "zero_shot" else 5 * 10)
+    assert run.planned == run.ended
+    give, count = EXPECTED[run.experiment]
+    cells = list(give(run, name.rpartition("-")[2]))
+    assert len(cells) == count
     for row, column, numbers in cells:
-        [own] = [cell for head, cell in lines[row].items() if head.split(" ")[0] == column]
+        [own] = [cell for head, cell in lines[row].items() if head.startswith(column)]
         assert re.sub(r" ± [\d.]+", "", own) == numbers, (row, column)
         number = re.escape(numbers.split(", ")[-1])
         if column not in ("perplexity", "CKA"):  # which the table gives with another digit
-            assert re.search(rf"^{row} .*{number}", tables, re.MULTILINE)
+            assert re.search(rf"^{row} .*{number}", tables, re.MULTILINE), (row, column)
 
 
 def test_pairs_together_decide_as_many_claims_as_the_results_say(tmp_path):
