@@ -31,8 +31,9 @@ def test_a_rotated_copy_is_found_again_and_not_without_the_map(spaces):
     train, test = halves(dictionary, rows)
     found = induce(x, y, train, test)
     assert all(found[f"{way}_p{k}"] == 1 for way in ("forward", "backward") for k in CUTOFFS)
-    assert (found["words"], found["covered"]) == (200, 200)
-    assert induce(x, y, None, test)["p1"] < 0.1
+    assert (found["words"], found["covered"], found["learned"]) == (200, 200, len(train.rows))
+    without = induce(x, y, None, test)
+    assert without["p1"] < 0.1 and without["learned"] == 0
 
 
 def test_noise_lowers_precision_and_more_candidates_raise_it(spaces):

@@ -120,6 +120,9 @@ def test_vectors_of_different_widths_have_cka_alone():
     states = vectors()
     scores = evaluate({"en": states["en"], "de": states["de"][..., :5]})
     assert set(scores.metric) == {"cka"}
+    three = evaluate({**states, "de": states["de"][..., :5]})
+    means = three[(three.languages == "") & (three.part == "")]
+    assert set(means.metric) == {"cka"} and "retrieval" in set(three.metric)
 
 
 def test_models_give_what_their_states_give():

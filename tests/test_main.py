@@ -149,7 +149,7 @@ BAD = {
     "held-out text that is trained on": (
         {"corpora.train": "WORD", "corpora.dev": "WORD", "corpora.train_sentences": 0}
         | {"corpora.dev_sentences": 1},
-        "train and dev of en are the same text: what is learned from",
+        "WORD is both train and dev of en: what is learned from cannot be tested on",
     ),
     "large vocabulary": ({"vocabulary.size": 90_000}, "vocabulary.size.*allows"),
     "short dev text": (

@@ -13,6 +13,7 @@ GOOD = np.random.default_rng(0).normal(size=(N, D)).astype(np.float32)
 PAIRS = np.stack([np.arange(10), np.arange(10)], axis=1)
 FUNCTIONS = {
     "csls": (csls.top_k, ("queries", "keys", "sources")),
+    "cosine": (retrieval.top_k, ("queries", "keys")),
     "ranks": (retrieval.counterpart_ranks, ("x", "y")),
     "map": (procrustes.orthogonal_map, ("source", "target")),
     "affine": (AffineMap.learn, ("source", "target")),
@@ -66,7 +67,7 @@ def test_counterparts_have_one_shape(name, other):
         function(**{first: GOOD, second: other})
 
 
-@pytest.mark.parametrize("name", ["csls", "unsupervised"])
+@pytest.mark.parametrize("name", ["csls", "cosine", "unsupervised"])
 def test_points_are_of_one_space(name):
     function, sides = FUNCTIONS[name]
     with pytest.raises(ValueError, match="with as many columns"):
@@ -80,6 +81,8 @@ def test_points_are_of_one_space(name):
         (csls.top_k, "k"),
         (csls.top_k, "neighbours"),
         (csls.top_k, "block"),
+        (retrieval.top_k, "k"),
+        (retrieval.top_k, "block"),
         (retrieval.counterpart_ranks, "block"),
         (lambda x, y, **k: iterative_normalize(x, **k), "rounds"),
         (vecmap.map_unsupervised, "cutoff"),
@@ -100,8 +103,8 @@ def test_an_affine_map_takes_points_of_its_own_width():
 
 def test_a_compiled_caller_is_not_asked_for_values():
     bad = spoilt(np.nan)
-    for name in ("csls", "ranks", "map", "cka", "iterative", "unit"):
+    for name in ("csls", "cosine", "ranks", "map", "cka", "iterative", "unit"):
         function, sides = FUNCTIONS[name]
         jax.jit(function)(**{own: bad for own in sides})
     with pytest.raises(ValueError, match="^keys"):
-        jax.jit(csls.top_k)(GOOD, GOOD[:0])
+        jax.jit(retrieval.top_k)(GOOD, GOOD[:0])

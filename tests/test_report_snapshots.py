@@ -89,7 +89,7 @@ RUNS: dict[str, tuple[Callable[[Path], Path], Callable[[Path], str]]] = {
     ),
     "zero_shot-evil": (
         lambda folder: fake_zero_shot.fake_run(
-            folder, [EVIL.replace("/", "")], ["ner"], ["en-" + EVIL.replace("/", "")]
+            folder, ["default", EVIL.replace("/", "")], ["ner"], ["en-" + EVIL.replace("/", "")]
         ),
         zero_shot.write,
     ),

@@ -12,7 +12,7 @@ from xling_jax.linalg.retrieval import (
     counterpart_ranks,
     grouped,
     highest,
-    nearest,
+    top_k,
     ungrouped,
     unit_length,
 )
@@ -71,18 +71,18 @@ def test_the_nearest_are_those_of_the_full_matrix(block):
     random = np.random.default_rng(0)
     queries, keys = random.normal(size=(40, 12)), random.normal(size=(70, 12)) + 1
     keys[9] = 0
-    queries, keys = unit_length(jnp.asarray(queries)), unit_length(jnp.asarray(keys))
-    scores, indices = nearest(queries, keys, k=70, block=block)
-    cosine = queries @ keys.T
+    scores, indices = top_k(queries, keys, k=70, block=block)
+    cosine = unit_length(jnp.asarray(queries)) @ unit_length(jnp.asarray(keys)).T
     expected = np.argsort(-np.asarray(cosine, np.float64), axis=1, kind="stable")
     np.testing.assert_array_equal(indices, expected)
     np.testing.assert_allclose(scores, np.take_along_axis(cosine, expected, 1), atol=1e-6)
-    assert nearest(queries, keys, k=1)[1].shape == (40, 1)
+    assert top_k(queries, keys)[1].shape == (40, 1)
 
 
 @pytest.mark.parametrize("scale", [1e-30, 1e-13, 1e18, 1e30])
 def test_the_length_of_a_point_changes_nothing(scale):
     x = np.random.default_rng(0).normal(size=(20, 6)).astype(np.float32)
+    assert (top_k(x * np.float32(scale), x)[1][:, 0] == np.arange(20)).all()
     np.testing.assert_allclose(unit_length(x * np.float32(scale)), unit_length(x), atol=1e-6)
 
 

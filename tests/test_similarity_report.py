@@ -50,7 +50,7 @@ def metrics_of(row: str) -> dict[str, float]:
     for name, value in (("words", 0.5), ("static", 0.49)):
         found |= {f"{name}_p1": value, f"{name}_p5": value + 0.1, f"{name}_p10": value + 0.15}
         found |= {f"{name}_forward_p1": value, f"{name}_backward_p1": value}
-        found |= {f"{name}_words": 1500.0, f"{name}_covered": 800.0}
+        found |= {f"{name}_words": 1500.0, f"{name}_covered": 800.0, f"{name}_learned": 4000.0}
     return {**found, "words_first": 9000.0, "words_second": 8000.0, "pearson": 0.95}
 
 
@@ -172,7 +172,8 @@ def test_the_tables_have_the_numbers_of_each_row(ended: Path) -> None:
     ]  # fmt: skip
     words = {line["row"]: line for line in table_of(ended, "words")}
     assert words["random_zh"]["static_p10"] == "0.64"
-    assert words["random_zh"]["words_covered"] == "800"
+    found = words["random_zh"]
+    assert (found["words_covered"], found["words_learned"]) == ("800", "4000")
     assert [line["description"] for line in table_of(ended, "words_by_layer")][:3] == [
         "P@1", "P@5", "P@10",
     ]  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -124,6 +124,18 @@ def test_rows_of_one_pair_of_two_decide_nothing_and_say_why(tmp_path: Path) -> N
     verdicts = (tmp_path / "all" / "report" / "tables" / "claims.csv").read_text()
     assert "not asked for in every pair: row no_anchors" in verdicts
     assert "not ended" not in verdicts
+
+
+@pytest.mark.parametrize(
+    ("rows", "pair", "are_there"),
+    [(ROWS, "de-fr", True), (["mine"], "en-fr", False)],
+)
+def test_claims_stand_beside_the_papers_rows(
+    tmp_path: Path, rows: Sequence[str], pair: str, are_there: bool
+) -> None:
+    said = transfer.write(fake_run(tmp_path, rows, ["ner"], [pair]))
+    assert ("What became of the paper's claims" in said) == are_there
+    assert ("fewer-shared-layers" in (tmp_path / "report" / "report.html").read_text()) == are_there
 
 
 @pytest.mark.parametrize(("best", "expected"), [(1, 3.0), (2, 2.5), (5, 2.0)])

@@ -181,8 +181,8 @@ def prepare(
             token_files.remove_shard(job.path)
         manifest = _manifest([sources.name(x) for x in given], encoding.language, shards, limit)
         counts = f"{manifest['sentences']:,} sentences, {manifest['tokens']:,} tokens"
-        if unknown := manifest["unknown"]:
-            counts += f" ({100 * unknown:.2g} % of the pieces are [UNK])"
+        if (unknown := 100 * manifest["unknown"]) >= 0.1:
+            counts += f" ({unknown:.1f} % of the pieces are [UNK])"
         say(f"{encoding.language}: {counts} in {own}")
         token_files.write_index(own, key, manifest, shards)
 

@@ -10,6 +10,7 @@ experiments measure of theirs, by the same functions; see `intervals` for how fa
 
 import dataclasses
 import itertools
+import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import cast
@@ -244,16 +245,16 @@ def _words_of(language: str, known: Mapping[Pair, Dictionary]) -> list[str]:
     return list(words)
 
 
-def _means(scores: Scores, number_of_dictionaries: int) -> Scores:
-    """The means over all languages or pairs; of what dictionaries decide, over all pairs that have
-    one, and none where a pair has no such number, since no word of it can be written."""
+def _means(scores: Scores, numbers: Mapping[str, int]) -> Scores:
+    """The means over as many languages or pairs as `numbers` has for each metric; none where there
+    are fewer."""
     every: dict[Key, list[Score]] = {}
     for (metric, _, layer, part), score in scores.items():
         every.setdefault((metric, "", layer, part), []).append(score)
     return {
         key: Score.mean(own, geometric=key[0] == "pseudo_perplexity")
         for key, own in every.items()
-        if key[0] not in _BY_DICTIONARY or len(own) == number_of_dictionaries
+        if len(own) == numbers[key[0]]
     }
 
 
@@ -287,8 +288,10 @@ def evaluate(
 
     Returns:
       A line for each number: metric; languages ("en-de", "en" for pseudo-perplexity, "" for the
-      mean over all pairs or languages, which is geometric for pseudo-perplexity, and of words and
-      mu over all pairs with a dictionary, if the models can write words of each); layer ("" where
+      mean over all pairs or languages, of words and mu over all pairs with a dictionary, and of
+      alignment_f1 over all with links; it is geometric for pseudo-perplexity, and there is none
+      where one of them has no number, since no word of its dictionary can be written, its vectors
+      differ in width, or a model has no head); layer ("" where
       it has none); part ("p5", "forward", … of the metric, "" for the metric itself; of `words`
       also how many "words" the dictionary has, how many are "covered", since both models can write
       the word and a translation, and how many of these are spelled "alike"); value;
@@ -307,6 +310,7 @@ def evaluate(
     scores: Scores = {}
     cut_off: Scores = {}
     known: dict[Pair, Dictionary] = {}
+    gold: Mapping[Pair, Sequence[GoldLinks]] = {}
     if texts is None:
         if not isinstance(model, Mapping) or any(
             isinstance(own, str | os.PathLike | TextModel) for own in model.values()
@@ -343,7 +347,10 @@ def evaluate(
         say(f"{'-'.join(pair)}: compared at {len(encoded.layers)} layers")
         scores |= _pair_scores(pair, encoded, known.get(pair), needed, say)
     wanted = {key: score for key, score in scores.items() if key[0] in names}
-    return frame(wanted | _means(wanted, len(known)) | cut_off)
+    every = len(encoded.sentences)
+    numbers = dict.fromkeys(names, math.comb(every, 2)) | dict.fromkeys(_BY_DICTIONARY, len(known))
+    numbers |= {"alignment_f1": len(gold), "pseudo_perplexity": every}
+    return frame(wanted | _means(wanted, numbers) | cut_off)
 
 
 def _pair_scores(

@@ -111,6 +111,35 @@ def nearest(
     return map_blocks(lambda x_BxD: highest(grouped_similarities(x_BxD, keys), k), x_NxD, block)
 
 
+def top_k(
+    queries: jax.Array, keys: jax.Array, k: int = 1, block: int = BLOCK
+) -> tuple[jax.Array, jax.Array]:
+    """The k nearest keys of every query by cosine.
+
+    Args:
+      queries, keys: [n, d] and [m, d], of any length.
+      block: queries compared with all keys at a time: no n x m matrix is made.
+
+    Returns:
+      float32 [n, k], the cosines, highest first, and int32 [n, k], the keys' row numbers. Of equal
+      ones the lower number comes first (cosines of equal keys may differ in their last bit). The
+      cosine with a zero row is 0.
+
+    Raises:
+      ValueError: the two are no matrices of points of one space, or not finite; or there are no k
+        keys.
+    """
+    queries, keys = points(one_space=True, queries=queries, keys=keys)
+    require_count("k", k, len(keys))
+    require_count("block", block)
+    return _top_k(queries, keys, k, block)
+
+
+@functools.partial(jax.jit, static_argnames=("k", "block"))
+def _top_k(query_NxD, key_MxD, k: int, block: int) -> tuple[jax.Array, jax.Array]:
+    return nearest(unit_length(query_NxD), unit_length(key_MxD), k, block)
+
+
 def counterpart_ranks(
     x: jax.Array, y: jax.Array, block: int = BLOCK
 ) -> tuple[jax.Array, jax.Array]:

@@ -255,7 +255,7 @@ class Claim:
         by_name, numbers = dict[str, dict[str, str]](), set[int]()
         for each in self.quantities:
             found = each.read(evidence)
-            spread = "" if found.sd is None else f" ±{each.shown(found.sd)}"
+            spread = "" if found.sd is None else f" ±{each.shown(found.sd).removeprefix('+')}"
             text = f"row {each.row} {each.shown(found.mean)}{spread}"
             by_name.setdefault(each.name, {})[each.row] = text
             numbers.add(found.number or 0)

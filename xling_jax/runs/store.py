@@ -5,6 +5,7 @@ import itertools
 import json
 import os
 import platform
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
@@ -35,6 +36,7 @@ training.save_every training.kept_checkpoints
 # What must be other text than what is learned from, by the last parts of their fields.
 TESTED_APART = {
     "train": ("dev", "test"),
+    "other": ("dev", "test"),
     "learned": ("tested",),
     "dictionary": ("test_dictionary",),
 }
@@ -87,17 +89,18 @@ def hashed(source: str, language: str, field: str, where: str) -> dict[str, str]
 def require_apart(manifest: Iterable[Mapping[str, Any]]) -> None:
     """Raises ValueError where a language's text is given both to learn from and to test on; takes
     what `hashed` gives, and leaves out what has no field."""
-    given = dict[tuple[str, str, str], set[str]]()
+    given = dict[tuple[str, str, str], dict[str, str]]()
     for entry in manifest:
         of, _, purpose = entry.get("field", "").rpartition(".")
-        given.setdefault((of, entry["language"], purpose), set()).add(entry["sha256"])
+        of = re.sub(r"^texts(_of_pair\.\w+)?\.", "", of)  # a pair may have some of its own
+        given.setdefault((of, entry["language"], purpose), {})[entry["sha256"]] = entry["source"]
     for (of, language, purpose), own in given.items():
         for tested in TESTED_APART.get(purpose, ()):
-            if own & given.get((of, language, tested), set()):
+            for same in own.keys() & given.get((of, language, tested), {}).keys():
                 one, other = (f"{of}.{name}".removeprefix(".") for name in (purpose, tested))
                 raise ValueError(
-                    f"{one} and {other} of {language} are the same text: what is learned from "
-                    "cannot be tested on; give another one"
+                    f"{own[same]} is both {one} and {other} of {language}: what is learned from "
+                    "cannot be tested on; give another text"
                 )
 
 

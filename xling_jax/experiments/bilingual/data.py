@@ -43,6 +43,15 @@ MOST_UNKNOWN = 0.2
 _BLOCK = 2**22  # tokens counted at once
 
 
+def _require_known(field: str, unknown: float) -> None:
+    """Raises ValueError, naming a text's field, if too large a share of its pieces is [UNK]."""
+    if unknown > MOST_UNKNOWN:
+        raise ValueError(
+            f"{field}: {100 * unknown:.0f} % of its pieces are [UNK], since the vocabulary, which "
+            "is trained on the training text, lacks their characters: give text in the same script"
+        )
+
+
 @dataclasses.dataclass(frozen=True)
 class Data:
     """A row's text.
@@ -251,12 +260,7 @@ class Preparer:
                 processes=self._config.corpora.processes,
                 say=say,
             )
-        if (unknown := made.manifest["unknown"]) > MOST_UNKNOWN:
-            raise ValueError(
-                f"{field}: {100 * unknown:.0f} % of its pieces are [UNK], since the vocabulary, "
-                "which is trained on the training text, lacks their characters: give text in the "
-                "same script"
-            )
+        _require_known(field, made.manifest["unknown"])
         return made
 
     def _replacements(self, row: Row) -> list[Dictionary]:
@@ -296,6 +300,9 @@ class Preparer:
                     vocabulary.encode(k, [pair[side] for pair in kept])
                     for side, k in enumerate((0, number))
                 )
+                for purpose, ids in (("test_first", first), ("test", second)):
+                    tokens = np.concatenate(ids) if ids else np.zeros(1)
+                    _require_known(self._texts.field(text, purpose), (tokens == UNK).mean())
                 yield Translated(name, (0, number), (first, second))
             if (found := self._dictionary(text, "test_dictionary")) is not None:
                 yield _words(vocabulary, number, found)

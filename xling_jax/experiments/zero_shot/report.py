@@ -32,8 +32,8 @@ def write(workdir: Path) -> str:
     """Writes the report of a run, ended or not; returns the tables and the claims as text."""
     run = Run(workdir)
     board = scores.read(run)
-    has_paper = any(board.printed(row, task) for row in board.rows for task in board.tasks)
-    verdicts = Verdicts(claims.decide(board) if has_paper else ())
+    are_the_papers = any(scores.printed(row, task) for row in board.rows for task in board.tasks)
+    verdicts = Verdicts(claims.decide(board) if are_the_papers else ())
     said = notes.texts(run, board)
     shown, ordered = tables(board, said["Notes"]), word_order.tables(board, said["Word order"])
     gallery = Gallery(workdir / "report" / "figures")
@@ -41,7 +41,7 @@ def write(workdir: Path) -> str:
     kept, epochs = _curves(run, board, gallery)
     sections: dict[str, list[Any]] = {
         "Results": [*shown, said["Notes"] if shown else [], *_settings(run, board)],
-        "Claims": [verdicts] if has_paper else [],
+        "Claims": [verdicts] if are_the_papers else [],
         "Rows": [page.Figures(said["Rows"], _bars(board, gallery))],
         "Word order": [*ordered, said["Word order"] if ordered else []],
         "Layers kept": [page.Figures(said["Layers kept"], kept)],
