@@ -189,6 +189,7 @@ def test_an_exported_model_computes_what_the_pretrained_one_does(prepared, tmp_p
         assert own.inverted == bool(setting.inverted[number])
         row = np.array([own.special_ids[0], *ids, own.special_ids[1]])
         assert own.config.positions == places < model.positions
+        assert own.config.token_types == 1 < model.token_types
         (found,) = Bert(own.config).apply(
             {"params": own.params},
             row[None],

@@ -167,9 +167,11 @@ def export(
 
     All have the whole table of pieces, so that what is learned of one language's tokens and of the
     special tokens is learned for all that use them (D&S §5). A row with lang-pos has other
-    positions and a token type of its own in each: a language's part of the tables stands where the
+    positions and another token type in each: a language's part of the tables stands where the
     others have theirs. With shift-special the ids around a sentence are the language's own. There
-    are `max_length` positions, to which sentences were cut: later ones were never trained.
+    are `max_length` positions, to which sentences were cut, and one token type: others were never
+    trained, and with a second one for the second sentence of a pair rows without lang-pos would
+    have what those with it cannot have.
     """
     setting = replica.setting
     shift, offset = int(setting.special_shift), int(setting.position_offset)
@@ -179,15 +181,14 @@ def export(
         tables = {key: params["embeddings"][key] for key in TABLES}
         start = number * offset
         tables["positions"] = tables["positions"][start : start + max_length]
-        if offset:
-            tables["token_types"] = tables["token_types"][number : number + 1]
+        own_type = number if offset else 0
+        tables["token_types"] = tables["token_types"][own_type : own_type + 1]
         ids = np.arange(vocabulary.shift)
         ids = np.where(ids < SPECIALS, ids + number * shift, ids + number * vocabulary.shift)
-        types = len(tables["token_types"])
         stored.save(
             folder / name,
             stored.StoredModel(
-                config=dataclasses.replace(model, positions=max_length, token_types=types),
+                config=dataclasses.replace(model, positions=max_length, token_types=1),
                 params={**params, "embeddings": {**params["embeddings"], **tables}},
                 language=name,
                 pieces=vocabulary.pieces[number],
