@@ -70,10 +70,10 @@ def of_similarity(run: Run, _: str) -> Cells:
 
 
 def of_real_xnli(run: Run, _: str) -> Cells:
-    """Accuracy in percent, in each language."""
+    """Accuracy in each language."""
     for job in scores.read(Run(run.workdir / TRANSFER)).jobs:
         for language in job.languages:
-            yield job.row, language, f"{job.scores[language].mean:.1f}"
+            yield job.row, language, shown(job.scores[language].mean / 100, 2)
 
 
 # Of each experiment: what gives a row, a column and the numbers there, which are means over seeds,
@@ -100,6 +100,10 @@ def test_a_kept_run_has_the_numbers_of_the_results(name, tmp_path):
         number = re.escape(numbers.split(", ")[-1])
         if column not in ("perplexity", "CKA"):  # which the table gives with another digit
             assert re.search(rf"^{row} .*{number}", tables, re.MULTILINE), (row, column)
+
+
+def test_every_experiment_that_has_a_table_is_looked_at():
+    assert {store.read(RECORD / name)["experiment"] for name in KEPT} == set(EXPECTED)
 
 
 def test_pairs_together_decide_as_many_claims_as_the_results_say(tmp_path):
