@@ -319,6 +319,16 @@ def test_files_are_learned_from(trained, tmp_path, files):
         assert task.scores(items, predicted, labels)["f1"] == values[f"f1_{language}"]
 
 
+def test_models_with_token_types_that_were_not_trained_are_refused(trained, tmp_path, monkeypatch):
+    read = stored.config_of
+    monkeypatch.setattr(
+        stored, "config_of", lambda folder: dataclasses.replace(read(folder), token_types=2)
+    )
+    with pytest.raises(ValueError, match="en has 2 token types, .* pretrain row sep_emb anew"):
+        run(trained, tmp_path / "run", ",row=sep_emb")
+    assert not (tmp_path / "run" / "config.json").exists()
+
+
 def test_labels_of_another_set_are_refused_and_single_ones_are_said(trained, tmp_path, files):
     far = tmp_path / "far.test.tsv"
     text = far.read_text()

@@ -194,6 +194,13 @@ def load(folder: str | os.PathLike[str]) -> StoredModel:
     )
 
 
+def config_of(folder: Path) -> BertConfig:
+    """The shape of a model that `save` wrote; FileNotFoundError or ValueError as `load`, which
+    checks more."""
+    path, *_ = files(folder)
+    return records.typed(_DESCRIPTION, read_json(path), str(path), RESTORE).model
+
+
 def _leaves(folder: Path, config: BertConfig) -> dict[str, np.ndarray]:
     """The parameters by their paths, checked against the config before they are read."""
     file = tensor_files.TensorFile(folder / WEIGHTS)

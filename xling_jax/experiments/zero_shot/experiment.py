@@ -16,7 +16,7 @@ from xling_jax.experiments.zero_shot.jobs import ALONE, Choice, Job, choices, jo
 from xling_jax.experiments.zero_shot.pretrained import Parallel, Pretrained
 from xling_jax.linalg.procrustes import AffineMap
 from xling_jax.linalg.word_aligner import Links
-from xling_jax.models import folders
+from xling_jax.models import folders, stored
 from xling_jax.runs import results, store
 from xling_jax.runs.run import Member, Planned, Run
 from xling_jax.training.metrics import say
@@ -65,6 +65,13 @@ class Experiment:
                 try:
                     with errors.in_field(job.field):
                         found = self._hashed(folder)
+                        if not job.given and (types := stored.config_of(folder).token_types) > 1:
+                            raise ValueError(
+                                f"{folder} has {types} token types, of which one was trained: an "
+                                "earlier version left it, and what is learned with it cannot stand "
+                                f"beside what this one leaves; pretrain row {job.row.models} anew, "
+                                "in another folder"
+                            )
                     for entry in found:
                         field, _, _ = job.field.partition(".")
                         where = folder.parent.name, folder.name
