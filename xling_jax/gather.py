@@ -64,17 +64,17 @@ class _Merged:
             for entry, record in results.read_lines(run / results.METRICS, Identity.of(own))
             if record
         ]
-        self._steps = steps = collections.Counter[tuple[Path, Member]]()
+        self._steps = collections.Counter[tuple[Path, Member]]()
         for run, _, record in lines:
             place = run, (record.row, record.seed)
-            steps[place] = max(steps[place], record.step + 1)
+            self._steps[place] = max(self._steps[place], record.step + 1)
         for run, own in described.items():
             ended = results.read_results(run / results.RESULTS, Identity.of(own))
             if not ended:
                 say(f"{run}: nothing has ended yet")
             for replica in ended:
                 self._add(replica, run)
-        for (run, member), _ in steps.most_common():
+        for (run, member), _ in self._steps.most_common():
             self._owners.setdefault(member, run)
         self._lines = [x for run, x, of in lines if self._is_of(run, of.row, of.seed)]
         groups = [(run, group) for run, own in described.items() for group in own.get("groups", [])]

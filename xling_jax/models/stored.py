@@ -13,7 +13,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import safetensors.numpy
@@ -156,13 +156,7 @@ def load(folder: str | os.PathLike[str]) -> StoredModel:
     together. Older folders have no digests: damage to values that stay possible goes unseen."""
     folder = Path(folder).expanduser()
     path, *others = files(folder)
-    content = read_json(path)
-    number = content.get("format") if isinstance(content, dict) else None
-    if isinstance(number, int) and not 1 <= number <= FORMAT:
-        raise ValueError(
-            f"{path}: format={number}: this version reads 1 to {FORMAT}; take a newer one"
-        )
-    said = records.typed(_DESCRIPTION, content, str(path), RESTORE)
+    content, said = _described(path)
     if said.format not in UNSIGNED or said.sha256:
         for name in (DIGESTS, records.SEAL):
             if name not in content:
@@ -197,8 +191,18 @@ def load(folder: str | os.PathLike[str]) -> StoredModel:
 def config_of(folder: Path) -> BertConfig:
     """The shape of a model that `save` wrote; FileNotFoundError or ValueError as `load`, which
     checks more."""
-    path, *_ = files(folder)
-    return records.typed(_DESCRIPTION, read_json(path), str(path), RESTORE).model
+    return _described(files(folder)[0])[1].model
+
+
+def _described(path: Path) -> tuple[Any, _Description]:
+    """What a model's first file has, as it stands there and checked."""
+    content = read_json(path)
+    number = content.get("format") if isinstance(content, dict) else None
+    if isinstance(number, int) and not 1 <= number <= FORMAT:
+        raise ValueError(
+            f"{path}: format={number}: this version reads 1 to {FORMAT}; take a newer one"
+        )
+    return content, records.typed(_DESCRIPTION, content, str(path), RESTORE)
 
 
 def _leaves(folder: Path, config: BertConfig) -> dict[str, np.ndarray]:

@@ -21,8 +21,6 @@ INITIAL_VALUES = 2  # tells these random numbers from others of the same seed
 TASK_HEAD = 1001  # stands for a layer in the bits of dropout
 INPUT, ARCS, RELATIONS = 10, 11, 12  # uses of dropout; those of a parser's head are one higher
 FAR_BELOW = -1e9  # the score of what cannot be chosen
-
-
 CLASSIFIER_SD = 0.02  # of initial kernels
 
 

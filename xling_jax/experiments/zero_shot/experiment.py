@@ -24,6 +24,19 @@ from xling_jax.training.metrics import say
 LESS_MEMORY = devices.less_memory("lower settings.TASK.batches or models.length")
 
 
+def _manifest(folder: Path, row: str) -> list[dict[str, Any]]:
+    """A model's files with their hashes; ValueError if it is of a run's row, not given, and an
+    earlier version left it."""
+    found = folders.manifest(folder)
+    if row and (types := stored.config_of(folder).token_types) > 1:
+        raise ValueError(
+            f"{folder} has {types} token types, of which one was trained: an earlier version left "
+            "it, and what is learned with it cannot stand beside what this one leaves; pretrain "
+            f"row {row} anew, in another folder"
+        )
+    return found
+
+
 class Experiment:
     """Fine-tunes and tests what an experiment asks for, and stores what comes out."""
 
@@ -32,7 +45,7 @@ class Experiment:
         config that has this one calls it. ValueError or FileNotFoundError where the workdir, the
         config, a text or a model cannot be used."""
         self._config, self._jobs = config, jobs(config)
-        self._hashed = cache(folders.manifest)
+        self._hashed = cache(_manifest)
         self._texts = texts.LabelledReader(config, section)
         self._run = Run(workdir, report.write)
         manifest: list[dict[str, Any]] = list(self._pretrainings())
@@ -64,14 +77,7 @@ class Experiment:
             for language, folder in job.folders(seed).items():
                 try:
                     with errors.in_field(job.field):
-                        found = self._hashed(folder)
-                        if not job.given and (types := stored.config_of(folder).token_types) > 1:
-                            raise ValueError(
-                                f"{folder} has {types} token types, of which one was trained: an "
-                                "earlier version left it, and what is learned with it cannot stand "
-                                f"beside what this one leaves; pretrain row {job.row.models} anew, "
-                                "in another folder"
-                            )
+                        found = self._hashed(folder, "" if job.given else job.row.models)
                     for entry in found:
                         field, _, _ = job.field.partition(".")
                         where = folder.parent.name, folder.name
