@@ -36,7 +36,13 @@ import re
 
 from ml_collections import ConfigDict
 
-from xling_jax.corpora.embedded.config import EMBEDDED, LanguageConfig, SecondConfig, are_embedded
+from xling_jax.corpora.embedded.config import (
+    EMBEDDED,
+    FEW_WORDS,
+    LanguageConfig,
+    SecondConfig,
+    are_embedded,
+)
 from xling_jax.runs import config_files
 
 ROWS = {
@@ -139,14 +145,7 @@ def paper(languages: tuple[str, ...]) -> ConfigDict:
                 "row_lengths": (48, 96),
                 "curve": (5, 10, 20, 40, 60, 80, 100),
             },
-            "devices": {
-                "cpu": 0,
-                "side_by_side": 0,
-                "replica_axis_at_most": 0,
-                "shard_parameters": False,
-            },
-            "profile": False,
-            "log": {"tensorboard": False},
+            **config_files.training_run(),
         }
     )
 
@@ -164,7 +163,7 @@ def laptop(languages: tuple[str, ...]) -> ConfigDict:
     config.training.update(learning_rate=2e-3, warmup_steps=600, decay="linear", weight_decay=0.01)
     if config.corpora[languages[-1]].train == "synthetic":
         config.corpora.update(train_sentences=20_000, dev_sentences=1000, split_sentences=False)
-        config.corpora.synthetic.update(word_types=300, zipf_exponent=1.0, collocation=3.0, depth=1)
+        config.corpora.synthetic.update(dataclasses.asdict(FEW_WORDS))
         config.vocabulary.update(joint_size=900, own_size=500)
         config.training.update(epochs=60, steps_per_epoch=300)
     else:

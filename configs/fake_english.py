@@ -139,14 +139,7 @@ def paper() -> ConfigDict:
                 "layers": (),
                 "curve": (5, 10, 20, 40, 60, 80, 95, 100),
             },
-            "devices": {
-                "cpu": 0,
-                "side_by_side": 0,
-                "replica_axis_at_most": 0,
-                "shard_parameters": False,
-            },
-            "profile": False,
-            "log": {"tensorboard": False},
+            **config_files.training_run(),
         }
     )
 

@@ -36,7 +36,13 @@ import re
 
 from ml_collections import ConfigDict
 
-from xling_jax.corpora.embedded.config import EMBEDDED, LanguageConfig, SecondConfig, are_embedded
+from xling_jax.corpora.embedded.config import (
+    EMBEDDED,
+    FEW_WORDS,
+    LanguageConfig,
+    SecondConfig,
+    are_embedded,
+)
 from xling_jax.runs import config_files
 from xling_jax.vocabulary.static_vectors import SkipGram
 
@@ -118,14 +124,7 @@ def paper(languages: tuple[str, ...]) -> ConfigDict:
                 "layers": (),
                 "curve": (5, 10, 20, 40, 60, 80, 100),
             },
-            "devices": {
-                "cpu": 0,
-                "side_by_side": 0,
-                "replica_axis_at_most": 0,
-                "shard_parameters": False,
-            },
-            "profile": False,
-            "log": {"tensorboard": False},
+            **config_files.training_run(),
         }
     )
 
@@ -142,7 +141,7 @@ def laptop(languages: tuple[str, ...]) -> ConfigDict:
     config.vocabulary.neighbours.skip_gram.update(sample=1e-3, buckets=50_000)
     if are_embedded(languages):
         config.corpora.update(train_sentences=8000, dev_sentences=500, split_sentences=False)
-        config.corpora.synthetic.update(word_types=300, zipf_exponent=1.0, collocation=3.0, depth=1)
+        config.corpora.synthetic.update(dataclasses.asdict(FEW_WORDS))
         config.vocabulary.update(size=500)
         config.training.update(epochs=35)
     else:

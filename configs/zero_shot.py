@@ -207,14 +207,7 @@ def get_config(argument: str | None = None) -> ConfigDict:
                 "steps_per_call": 100,
             },
             "best": 2,
-            "devices": {
-                "cpu": 0,
-                "side_by_side": 0,
-                "replica_axis_at_most": 0,
-                "shard_parameters": False,
-            },
-            "profile": False,
-            "log": {"tensorboard": False},
+            **config_files.training_run(),
         }
     )
     if is_embedded and not given:

@@ -116,6 +116,20 @@ def require_fields(config: ConfigDict, flag: str, arguments: Sequence[str]) -> N
             section = section[part]
 
 
+def training_run() -> dict[str, Any]:
+    """The sections that every experiment with a training has: devices, profile and log."""
+    return {
+        "devices": {
+            "cpu": 0,
+            "side_by_side": 0,
+            "replica_axis_at_most": 0,
+            "shard_parameters": False,
+        },
+        "profile": False,
+        "log": {"tensorboard": False},
+    }
+
+
 def config_beside(path: str, name: str, argument: str) -> ConfigDict:
     """The experiment of the config file `name` in the folder of another, `path`, with options."""
     return load_config(str(Path(path).with_name(name)), argument)

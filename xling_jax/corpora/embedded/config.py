@@ -110,6 +110,10 @@ class LanguageConfig:
         return _LANGUAGE
 
 
+# What models of width 64 learn in minutes.
+FEW_WORDS = LanguageConfig(word_types=300, zipf_exponent=1.0, collocation=3.0, depth=1)
+
+
 @dataclasses.dataclass(frozen=True)
 class SecondConfig:
     """How a second language differs from the first, with which it shares what can be said; with the
