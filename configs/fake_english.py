@@ -29,8 +29,8 @@ Of DEV 10,000 sentences are read (--config.corpora.dev_sentences=0: all). Lines 
 sentences (sentencex; the paper took NLTK's Punkt), and with --config.corpora.split_clauses=True at
 ; and : too.
 
-On the New Testament in Basic English a row takes 40 minutes on one CPU core. Row 0 has a mu of .67
-(the paper's, on another text: .70), row 1 .21 (.30), row 8 .18 (.12).
+On the New Testament in Basic English a row takes 35 to 75 minutes on one CPU core, by machine. Row
+0 has a mu of .65 (the paper's, on another text: .70), row 1 .21 (.30), row 8 .18 (.12).
 """
 
 import dataclasses

@@ -97,6 +97,7 @@ EXPECTED = {
     "zero_shot": (of_zero_shot, 10 * 3 + 9),
     "similarity": (of_similarity, 8 * 3 + 6 * 5),
     "real_xnli": (of_real_xnli, 4 * 3),
+    "fake_english": (of_fake_english, 1 * 8),
 }
 
 
