@@ -55,6 +55,15 @@ def of_zero_shot(run: Run, language: str) -> Cells:
         yield row, "Δ", f"{sum(deltas) / len(deltas):+.1f}"
 
 
+def of_aligned(run: Run, _: str) -> Cells:
+    """Scores in `near` by how many layers are kept."""
+    columns = {"ner": "names", "parsing": "parsing"}
+    for job in scores.read(run).jobs:
+        kind, _, layers = job.row.rpartition("_")
+        column = f"{kind.replace('_', ' ')}, {columns[job.task]}"
+        yield layers, column, f"{job.scores['near'].mean:.1f}"
+
+
 def of_word_order(run: Run, _: str) -> Cells:
     """How alike the order of words is to English, and accuracy."""
     for language, found in word_order.languages(scores.read(run), "default", "en").items():
@@ -105,6 +114,7 @@ EXPECTED = {
     "similarity": (of_similarity, 8 * 3 + 6 * 5),
     "real_xnli": (of_real_xnli, 4 * 3),
     "fake_english": (of_fake_english, 1 * 8),
+    "zero_shot-aligned": (of_aligned, 9 * 3 * 2),
     "zero_shot-word-order": (of_word_order, 4 * 2),
 }
 
@@ -122,7 +132,7 @@ def test_a_kept_run_has_the_numbers_of_the_results(name, tmp_path):
         assert re.sub(r" ± [\d.]+", "", own) == numbers, (row, column)
         number = re.escape(numbers.split(", ")[-1])
         if column not in ("perplexity", "CKA"):  # which the table gives with another digit
-            line = rf"^{row} .*(\n  ours .*)?{number}"
+            line = rf"^(\w+_)?{row} .*(\n  ours .*)?{number}"
             assert re.search(line, tables, re.MULTILINE), (row, column)
 
 

@@ -301,9 +301,9 @@ def test_rows_come_in_the_order_of_the_papers_tables_then_in_the_runs_own(tmp_pa
     assert run.row_names == ["0", "15", "9", "21", "17-250", "lr1e-3", "z", "a"]
 
 
-def test_rows_that_have_no_printed_order_come_in_that_of_the_configs_table(tmp_path: Path) -> None:
-    workdir = fake_run(tmp_path, ["z", "9", "0", "21"], [0], 0.0)
+def test_rows_that_have_no_printed_order_come_in_that_of_the_configs_sets(tmp_path: Path) -> None:
+    workdir = fake_run(tmp_path, ["z", "30", "9", "0", "18", "21"], [0], 0.0)
     described = json.loads((workdir / "config.json").read_text())
-    described["config"]["sets"] = {"all": ["21", "0", "9"], "small": ["0"]}
+    described["config"]["sets"] = {"early": ["18", "30", "9"], "all": ["21", "0", "9"]}
     (workdir / "config.json").write_text(json.dumps(described))
-    assert frame.Run(workdir).row_names == ["21", "0", "9", "z"]
+    assert frame.Run(workdir).row_names == ["21", "0", "9", "18", "30", "z"]

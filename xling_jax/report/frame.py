@@ -267,7 +267,8 @@ class Run:
 
     def __init__(self, workdir: Path, order: Sequence[str] = ()):
         """Reads everything that tables and curves need; rows of `order` come first, by default
-        those of the config's set `all`, whatever the order in which they were trained.
+        those of the config's sets, `all` before others, whatever the order in which they were
+        trained.
 
         Raises:
           ValueError: there is no such folder, or a stored result cannot be read; it is named.
@@ -290,7 +291,9 @@ class Run:
         seen = {(row, each.seed) for row, own in self.records.items() for each in own}
         self.planned = named | seen | self.ended
         rows = [*self.config.get("rows", ()), *(r.row for r in self.replicas), *self.records]
-        order = order or self.names("sets", "all")
+        sets = sorted(self.field("sets") or (), key=lambda name: name != "all")
+        every = [row for name in sets for row in self.names("sets", name)]
+        order = order or list(dict.fromkeys(every))
         self._places = {name: place for place, name in enumerate(order)}
         self.row_names = sorted(dict.fromkeys(rows), key=self.place)
 
