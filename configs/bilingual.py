@@ -145,7 +145,7 @@ def paper(languages: tuple[str, ...]) -> ConfigDict:
                 "row_lengths": (48, 96),
                 "curve": (5, 10, 20, 40, 60, 80, 100),
             },
-            **config_files.training_run(),
+            **config_files.machine_fields(),
         }
     )
 
@@ -163,7 +163,7 @@ def laptop(languages: tuple[str, ...]) -> ConfigDict:
     config.training.update(learning_rate=2e-3, warmup_steps=600, decay="linear", weight_decay=0.01)
     if config.corpora[languages[-1]].train == "synthetic":
         config.corpora.update(train_sentences=20_000, dev_sentences=1000, split_sentences=False)
-        config.corpora.synthetic.update(dataclasses.asdict(FEW_WORDS))
+        config.corpora.synthetic = dataclasses.asdict(FEW_WORDS)
         config.vocabulary.update(joint_size=900, own_size=500)
         config.training.update(epochs=60, steps_per_epoch=300)
     else:

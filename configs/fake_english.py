@@ -139,7 +139,7 @@ def paper() -> ConfigDict:
                 "layers": (),
                 "curve": (5, 10, 20, 40, 60, 80, 95, 100),
             },
-            **config_files.training_run(),
+            **config_files.machine_fields(),
         }
     )
 

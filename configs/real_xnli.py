@@ -124,7 +124,7 @@ def paper(languages: tuple[str, ...]) -> ConfigDict:
                 "layers": (),
                 "curve": (5, 10, 20, 40, 60, 80, 100),
             },
-            **config_files.training_run(),
+            **config_files.machine_fields(),
         }
     )
 
@@ -141,7 +141,7 @@ def laptop(languages: tuple[str, ...]) -> ConfigDict:
     config.vocabulary.neighbours.skip_gram.update(sample=1e-3, buckets=50_000)
     if are_embedded(languages):
         config.corpora.update(train_sentences=8000, dev_sentences=500, split_sentences=False)
-        config.corpora.synthetic.update(dataclasses.asdict(FEW_WORDS))
+        config.corpora.synthetic = dataclasses.asdict(FEW_WORDS)
         config.vocabulary.update(size=500)
         config.training.update(epochs=35)
     else:

@@ -6,7 +6,7 @@
 The first command pretrains the rows, the second fine-tunes each on English inference, named
 entities and parsing, and tests it on both languages. Rows of `aligned` need models of each
 language alone too: `row=all+alone,pair=en-near` with the same
-`--workdir=runs/bilingual-laptop-en-near-all`.
+`--workdir=runs/bilingual-laptop-en-near-all`, or no more than `row=default+en+near`.
 
 Options: task (nli, ner, parsing, pos, several joined by +; `all` is the paper's three, and all+pos
 those and parts of speech), pair (two languages or more joined by -, the first being that which is
@@ -207,7 +207,7 @@ def get_config(argument: str | None = None) -> ConfigDict:
                 "steps_per_call": 100,
             },
             "best": 2,
-            **config_files.training_run(),
+            **config_files.machine_fields(),
         }
     )
     if is_embedded and not given:

@@ -77,6 +77,24 @@ def test_with_all_words_shared_and_no_other_knob_the_second_is_a_copy():
     assert [len(line.split()) for line in first] == [len(line.split()) for line in second]
 
 
+def test_links_join_the_words_that_say_the_same():
+    copied, turned = (pair(inverted=inverted) for inverted in (False, True))
+    isolating = pair(order="sov", adpositions="after", morphology="isolating", articles=False)
+    meanings, known = dict(isolating.dictionary()), 0
+    lines = [couple.parallel(100, 3) for couple in (copied, turned, isolating)]
+    links = [couple.links(100, 3) for couple in (copied, turned, isolating)]
+    for number, line in enumerate(lines[0][0]):
+        last = len(line.split()) - 1  # the mark that stays where it is
+        assert all(i == j for i, j in links[0][number])
+        assert all(i + j == last - 1 for i, j in links[1][number] if i < last)
+        first, second = (side[number].split() for side in lines[2])
+        for i, j in links[2][number]:
+            if first[i] in meanings:
+                assert second[j] == meanings[first[i]]
+                known += 1
+    assert known > 300 and 2 * sum(map(len, links[0])) > len(" ".join(lines[0][0]).split())
+
+
 def test_translations_name_the_same_content_concepts():
     first, second = Pair(CONFIG, FAR).languages
     for derivation in derivations(300):

@@ -17,13 +17,14 @@ from xling_jax.runs import store
 
 RECORD = ROOT / "docs" / "record"
 KEPT = sorted(path.name for path in RECORD.iterdir())
-Cells = Iterator[tuple[str, str, str]]
+Cells = Iterator[tuple[str, ...]]  # row, column, numbers; the row's name on the terminal if another
 
 
-def printed(name: str) -> dict[str, dict[str, str]]:
-    """The cells of each row, by column, of the first table below the name of a kept run."""
+def printed(name: str, number: int = 0) -> dict[str, dict[str, str]]:
+    """The cells of each row, by column, of a table below the name of a kept run, the first being
+    number 0."""
     text = (ROOT / "docs" / "results.md").read_text().split(f"`docs/record/{name}`", 1)[1]
-    lines = re.search(r"(^\|.*\n)+", text, re.MULTILINE)[0].splitlines()
+    lines = re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)[number].splitlines()
     header, _, *rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
     return {cells[0]: dict(zip(header, cells, strict=True)) for cells in rows}
 
@@ -61,7 +62,7 @@ def of_aligned(run: Run, _: str) -> Cells:
     for job in scores.read(run).jobs:
         kind, _, layers = job.row.rpartition("_")
         column = f"{kind.replace('_', ' ')}, {columns[job.task]}"
-        yield layers, column, f"{job.scores['near'].mean:.1f}"
+        yield layers, column, f"{job.scores['near'].mean:.1f}", job.row
 
 
 def of_word_order(run: Run, _: str) -> Cells:
@@ -106,16 +107,18 @@ def of_fake_english(run: Run, _: str) -> Cells:
         yield name, "perplexity", f"{means[0]:.1f}, {means[1]:.0f}"
 
 
-# Of each experiment, or else of a kept run: what gives a row, a column and the numbers there, which
-# are means over seeds, and how many of these there are.
-EXPECTED = {
+# What gives a row, a column and the numbers there, which are means over seeds, and how many of
+# these there are: of some kept runs, and of all others of an experiment.
+OF_RUN = {
+    "zero_shot-aligned": (of_aligned, 9 * 3 * 2),
+    "zero_shot-word-order": (of_word_order, 4 * 2),
+}
+OF_EXPERIMENT = {
     "bilingual": (of_bilingual, 10 * 5),
     "zero_shot": (of_zero_shot, 10 * 3 + 9),
     "similarity": (of_similarity, 8 * 3 + 6 * 5),
     "real_xnli": (of_real_xnli, 4 * 3),
     "fake_english": (of_fake_english, 1 * 8),
-    "zero_shot-aligned": (of_aligned, 9 * 3 * 2),
-    "zero_shot-word-order": (of_word_order, 4 * 2),
 }
 
 
@@ -124,21 +127,40 @@ def test_a_kept_run_has_the_numbers_of_the_results(name, tmp_path):
     tables = gather([RECORD / name], tmp_path / "run")
     run, lines = Run(tmp_path / "run"), printed(name)
     assert run.planned == run.ended
-    give, count = EXPECTED.get(name) or EXPECTED[run.experiment]
+    give, count = OF_RUN.get(name) or OF_EXPERIMENT[run.experiment]
     cells = list(give(run, name.rpartition("-")[2]))
     assert len(cells) == count
-    for row, column, numbers in cells:
+    for row, column, numbers, *other in cells:
         [own] = [cell for head, cell in lines[row].items() if head.startswith(column)]
         assert re.sub(r" ± [\d.]+", "", own) == numbers, (row, column)
         number = re.escape(numbers.split(", ")[-1])
         if column not in ("perplexity", "CKA"):  # which the table gives with another digit
-            line = rf"^(\w+_)?{row} .*(\n  ours .*)?{number}"
+            line = rf"^{(other or [row])[0]} .*(\n  ours .*)?(?<![\d.]){number}(?!\d)"
             assert re.search(line, tables, re.MULTILINE), (row, column)
 
 
 def test_every_experiment_that_has_a_table_is_looked_at():
-    found = {name: store.read(RECORD / name)["experiment"] for name in KEPT}
-    assert set(EXPECTED) == {name if name in EXPECTED else found[name] for name in KEPT}
+    others = set(KEPT) - set(OF_RUN)
+    assert {store.read(RECORD / name)["experiment"] for name in others} == set(OF_EXPERIMENT)
+
+
+def test_a_kept_curve_is_that_of_the_results():
+    lines = printed("fake_english-new-testament", 1)
+    curves = Run(RECORD / "fake_english-new-testament").evaluations.query("layer == part == ''")
+    by_epoch = curves.pivot_table(index=["row", "epoch"], columns="metric", values="value")
+    assert len(by_epoch) == 8
+    for (row, epoch), found in by_epoch.iterrows():
+        if epoch != 95:
+            cell = f"{shown(found['mu'], 2)}, {found['perplexity_dev']:.0f}"
+            assert lines[row][f"{epoch:g}"] == cell
+
+
+def test_the_order_of_words_and_transfer_have_the_correlation_of_the_results():
+    text = (ROOT / "docs" / "results.md").read_text()
+    board = scores.read(Run(RECORD / "zero_shot-word-order"))
+    found = word_order.correlations(word_order.languages(board, "default", "en"), "en", "nli")
+    both = [shown(found[f"nli_{which}"].mean, 2) for which in ("without", "with")]
+    assert f"is {both[0]} without English and {both[1]} with it" in text
 
 
 def test_pairs_together_decide_as_many_claims_as_the_results_say(tmp_path):

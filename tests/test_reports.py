@@ -304,6 +304,6 @@ def test_rows_come_in_the_order_of_the_papers_tables_then_in_the_runs_own(tmp_pa
 def test_rows_that_have_no_printed_order_come_in_that_of_the_configs_sets(tmp_path: Path) -> None:
     workdir = fake_run(tmp_path, ["z", "30", "9", "0", "18", "21"], [0], 0.0)
     described = json.loads((workdir / "config.json").read_text())
-    described["config"]["sets"] = {"early": ["18", "30", "9"], "all": ["21", "0", "9"]}
+    described["config"]["sets"] = {"early": ["18"], "all": ["21", "0", "9"], "a": ["30", "9"]}
     (workdir / "config.json").write_text(json.dumps(described))
     assert frame.Run(workdir).row_names == ["21", "0", "9", "18", "30", "z"]

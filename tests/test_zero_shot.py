@@ -243,18 +243,21 @@ def test_layers_of_monolingual_models_are_read_through_a_map(trained, tmp_path):
     assert 0 <= values["f1_far"] <= 1 and 0 < values["order_far"] < 1
 
 
-def test_the_order_of_words_is_that_in_which_models_read(trained, tmp_path):
+@pytest.mark.parametrize("known", ["", "synthetic"])
+def test_the_order_of_words_is_that_in_which_models_read(trained, tmp_path, known):
+    changes = {"word_order": True, "parallel.far.links": known}
     with on_devices(1):
-        experiment = Experiment(config(trained, ",row=default", word_order=True), tmp_path)
+        experiment = Experiment(config(trained, ",row=default", **changes), tmp_path)
     job = jobs.Job("en-far", jobs.parse("default", "default"), "ner", str(trained))
     found = pretrained.of_folders(job.folders(0))
     backwards = dataclasses.replace(found.models["far"], inverted=True)
     both = [found, dataclasses.replace(found, models={**found.models, "far": backwards})]
-    sentences, _ = experiment._texts.parallel("en-far", "far")
+    sentences, given = experiment._texts.parallel("en-far", "far")
+    assert bool(given) == bool(known)
     layer = paper_layers(found.config.layers)[1]
     for read, is_inverted in zip(both, (False, True), strict=True):
         experiment._orders.clear()
-        links = contextual_links(*read.models.values(), layer, sentences)
+        links = given or contextual_links(*read.models.values(), layer, sentences)
         order = experiment._word_order(job, 0, read)["order_far"]
         assert order == similarity(links, is_inverted) != similarity(links, not is_inverted)
 
@@ -421,6 +424,11 @@ def test_models_from_elsewhere_are_fine_tuned(tmp_path, files):
         (
             ",row=alone;first[1];map",
             {"parallel.far.first": ""},
+            r"parallel\.far: give files for both",
+        ),
+        (
+            ",row=alone;first[1];map",
+            {"parallel.far.links": __file__},
             r"parallel\.far: give files for both",
         ),
         (",row=default,seeds=3", {}, r"rowdefault_seed3.*seeds=3 --workdir"),

@@ -267,8 +267,8 @@ class Run:
 
     def __init__(self, workdir: Path, order: Sequence[str] = ()):
         """Reads everything that tables and curves need; rows of `order` come first, by default
-        those of the config's sets, `all` before others, whatever the order in which they were
-        trained.
+        those of the config's set `all`, then of its others as `config.json` lists them, whatever
+        the order in which they were trained.
 
         Raises:
           ValueError: there is no such folder, or a stored result cannot be read; it is named.

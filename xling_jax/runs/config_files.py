@@ -116,8 +116,8 @@ def require_fields(config: ConfigDict, flag: str, arguments: Sequence[str]) -> N
             section = section[part]
 
 
-def training_run() -> dict[str, Any]:
-    """The sections that every experiment with a training has: devices, profile and log."""
+def machine_fields() -> dict[str, Any]:
+    """The fields of every experiment that trains: devices, profile and log."""
     return {
         "devices": {
             "cpu": 0,

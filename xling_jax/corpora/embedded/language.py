@@ -12,6 +12,7 @@ from xling_jax.corpora.embedded import concepts, grammar, lexicon, preferences
 from xling_jax.corpora.embedded.config import LanguageConfig, SecondConfig
 from xling_jax.corpora.embedded.grammar import Constituent
 from xling_jax.corpora.embedded.linearization import Linearizer, Word
+from xling_jax.corpora.word_links import Links
 
 
 class Language:
@@ -138,6 +139,19 @@ class Pair:
         first, second = self.languages
         lines = [(first.text(d), second.text(d)) for d in first.derivations(seed, sentences)]
         return [line for line, _ in lines], [line for _, line in lines]
+
+    def links(self, sentences: int, seed: int) -> list[Links]:
+        """The links between the words of `parallel`, (place in the first, place in the second): of
+        those that say the same; function words that only one language needs have none."""
+        found = []
+        for derivation in self.languages[0].derivations(seed, sentences):
+            first, second = (language.words(derivation) for language in self.languages)
+            place = {id(word.constituent): number for number, word in enumerate(second)}
+            found.append(
+                [(number, place[id(word.constituent)]) for number, word in enumerate(first)
+                 if id(word.constituent) in place]
+            )  # fmt: skip
+        return found
 
     def texts(
         self, first_sentences: int, second_sentences: int, seed: int

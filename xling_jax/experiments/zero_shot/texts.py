@@ -109,10 +109,11 @@ class LabelledReader:
         found = []
         for language in job.languages[1:]:
             own = self._config.parallel[language]
-            if SYNTHETIC in (own.first, own.second) and (own.first != own.second or own.links):
+            named = [own.first, own.second, *filter(None, [own.links])]
+            if len({source == SYNTHETIC for source in named}) > 1:
                 raise ValueError(
-                    f"{self._section}parallel.{language}: give files for both sides, or neither "
-                    "files nor links"
+                    f"{self._section}parallel.{language}: give files for both sides, and for links "
+                    f"if there are any, or {SYNTHETIC} instead of each of them"
                 )
             every = [pair.split("-") for pair in self._config.runs]
             firsts = {names[0]: "-".join(names) for names in every if language in names[1:]}
@@ -135,12 +136,13 @@ class LabelledReader:
 
     @functools.cache  # noqa: B019 - readers are few
     def parallel(self, pair: str, language: str) -> tuple[Parallel, list[Links] | None]:
-        """Sentences of a pair's first language and their translations, and links if given."""
+        """Sentences of a pair's first language and their translations, and links if asked for."""
         own, number = self._config.parallel[language], self._config.sentences.parallel
         languages = pair.split("-")
         if own.second == SYNTHETIC:
             made = of_run(self._config.runs[pair], languages).pair(language)
-            return made.parallel(number, SEEDS["parallel"]), None
+            sides = made.parallel(number, SEEDS["parallel"])
+            return sides, made.links(number, SEEDS["parallel"]) if own.links else None
         with errors.in_field(f"{self._section}parallel.{language}"):
             first, second = corpora.read_parallel(own.first, own.second, (languages[0], language))
             links = pretrained.read_links(own.links, len(first.sentences)) if own.links else None
