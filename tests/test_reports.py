@@ -307,3 +307,6 @@ def test_rows_that_have_no_printed_order_come_in_that_of_the_configs_sets(tmp_pa
     described["config"]["sets"] = {"early": ["18"], "all": ["21", "0", "9"], "a": ["30", "9"]}
     (workdir / "config.json").write_text(json.dumps(described))
     assert frame.Run(workdir).row_names == ["21", "0", "9", "18", "30", "z"]
+    described["config"]["sets"] = 3
+    (workdir / "config.json").write_text(json.dumps(described))
+    assert sorted(frame.Run(workdir).row_names) == ["0", "18", "21", "30", "9", "z"]

@@ -291,9 +291,9 @@ class Run:
         seen = {(row, each.seed) for row, own in self.records.items() for each in own}
         self.planned = named | seen | self.ended
         rows = [*self.config.get("rows", ()), *(r.row for r in self.replicas), *self.records]
-        sets = sorted(self.field("sets") or (), key=lambda name: name != "all")
-        every = [row for name in sets for row in self.names("sets", name)]
-        order = order or list(dict.fromkeys(every))
+        if not order and isinstance(sets := self.field("sets"), dict):
+            every = ["all", *sets]
+            order = list(dict.fromkeys(row for name in every for row in self.names("sets", name)))
         self._places = {name: place for place, name in enumerate(order)}
         self.row_names = sorted(dict.fromkeys(rows), key=self.place)
 
