@@ -77,6 +77,13 @@ def test_the_language_has_the_word_types_asked_for(word_types):
     assert [concept.index for concept in drawn.all()] == list(range(word_types))
 
 
+@pytest.mark.parametrize("share", [0.16, 0.4])
+def test_names_have_the_share_of_the_word_types_that_is_asked_for(share):
+    drawn = concepts.draw(LanguageConfig(name_types=share), np.random.default_rng(0))
+    names = [concept.category == "PROPN" for concept in drawn.content()]
+    assert np.mean(names) == pytest.approx(share, abs=0.002)
+
+
 def test_nearly_all_words_are_used():
     lang = language()
     dictionary = {form: i for i, forms in enumerate(lang.lexicon.forms) for form in forms.values()}
@@ -154,7 +161,8 @@ def test_capitals_mark_names_and_sentences_and_change_nothing_else():
         {"habits": 10.0, "collocation": 10.0, "selection": 10.0, "topicality": 10.0},
         {"relative_clauses": 0.95, "coordination": 0.95, "depth": 3},
         {"zipf_exponent": 0.0, "adjectives": 0.0, "adverbs": 0.0, "pronouns": 0.0, "names": 0.01},
-        {"names": 0.95, "predications": 0.95, "questions": 0.95},
+        {"names": 0.95, "predications": 0.95, "questions": 0.95, "name_types": 0.01},
+        {"names": 0.01, "name_types": 0.4},
     ],
 )
 def test_extreme_knobs_still_make_a_language(knobs):
@@ -179,6 +187,7 @@ def test_extreme_knobs_still_make_a_language(knobs):
         ("adjectives", 1.0),
         ("pronouns", -0.1),
         ("names", 0.0),
+        ("name_types", 0.41),
         ("capitals", 2),
         ("habits", "1"),
     ],

@@ -13,7 +13,7 @@ from ml_collections import ConfigDict
 from small_run import ROOT, config_of
 
 from xling_jax import errors, lock
-from xling_jax.corpora.embedded.config import SecondConfig
+from xling_jax.corpora.embedded.config import LanguageConfig, SecondConfig
 from xling_jax.experiments.zero_shot.fields import is_used
 from xling_jax.experiments.zero_shot.jobs import jobs
 from xling_jax.records import Identity
@@ -73,6 +73,7 @@ def test_versions_that_a_run_goes_on_with_stand_beside_those_it_began_with(tmp_p
     [
         ("nli.most_words", TASKS["nli"]().most_words, 16),
         ("corpora.near.second.modifiers", SecondConfig().modifiers, "before"),
+        ("corpora.synthetic.name_types", LanguageConfig().name_types, 0.4),
     ],
 )
 def test_a_field_that_older_configs_lack_has_the_value_that_they_stand_for(

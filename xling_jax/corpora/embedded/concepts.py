@@ -122,9 +122,10 @@ FUNCTION_WORDS = {
     "PUNCT": ". ? ,",
 }
 
-# Of the words that are not function words; the rest are common nouns.
-_SHARES = {"VERB": 0.21, "ADJ": 0.13, "ADV": 0.06, "surname": 0.03}
-_SHARES |= {"person": 0.06, "place": 0.04, "group": 0.03}  # names
+# Of the words that are not function words, where 16 % of them are names (`name_types`); the rest are
+# common nouns.
+_NAMES = {"surname": 0.03, "person": 0.06, "place": 0.04, "group": 0.03}
+_OTHERS = {"VERB": 0.21, "ADJ": 0.13, "ADV": 0.06}
 _GENERAL = 0.25  # of the content words belong to no topic
 _MANDELBROT = 2.7  # flattens the head of Zipf's law (Mandelbrot 1953)
 
@@ -207,13 +208,16 @@ def draw(config: LanguageConfig, rng: np.random.Generator) -> Concepts:
             function[word] = Concept(len(function), row, category, word)
 
     content = config.word_types - len(function)
-    count = {kind: max(2, round(content * share)) for kind, share in _SHARES.items()}
+    names, others = config.name_types / 0.16, (1 - config.name_types) / 0.84
+    shares = {kind: share * others for kind, share in _OTHERS.items()}
+    shares |= {kind: share * names for kind, share in _NAMES.items()}
+    count = {kind: max(2, round(content * share)) for kind, share in shares.items()}
     common = content - sum(count.values())
     noun_shares = {name: noun.share for name, noun in NOUN_CLASSES.items()}
     verb_shares = {name: verb.share for name, verb in VERB_CLASSES.items()}
-    names = [("PROPN", kind) for kind in ("person", "place", "group") for _ in range(count[kind])]
+    proper = [("PROPN", kind) for kind in ("person", "place", "group") for _ in range(count[kind])]
     kinds = {
-        "nouns": _apportion(common, noun_shares, "NOUN") + names,
+        "nouns": _apportion(common, noun_shares, "NOUN") + proper,
         "verbs": _apportion(count["VERB"], verb_shares, "VERB"),
         "adjectives": _apportion(count["ADJ"], _ADJECTIVE_CLASSES, "ADJ"),
         "adverbs": _apportion(count["ADV"], _ADVERB_CLASSES, "ADV"),

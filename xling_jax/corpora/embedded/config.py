@@ -17,7 +17,8 @@ _LANGUAGE = schema.table("""
     zipf_exponent  0.0..10  a word's frequency falls with its rank among the words of its kind as
       (rank + 2.7)^-zipf_exponent; 0 is flat
     names  0.01..0.95  share of the persons, places and groups spoken of that go by a proper name;
-      about 16 % of the words are names, so some have to be
+      every language has names, so some have to be
+    name_types  0.01..0.4  share of the dictionary words, function words aside, that are names
     selection  0.0..10  nats that a partner of a wrong meaning class costs; 0 lets verbs take any
       noun
     collocation  0.0..10  sd, in nats, of the preference of one word for another beyond their
@@ -82,6 +83,7 @@ class LanguageConfig:
     paragraph: float = 4.0
     zipf_exponent: float = 0.8
     names: float = 0.3
+    name_types: float = 0.16
     selection: float = 6.0
     collocation: float = 2.0
     habits: float = 1.0
