@@ -122,7 +122,7 @@ FUNCTION_WORDS = {
     "PUNCT": ". ? ,",
 }
 
-# Of the words that are not function words, where 16 % of them are names (`name_types`); the rest are
+# Of the words that are not function words, if 16 % of these are names (`name_types`); the rest are
 # common nouns.
 _NAMES = {"surname": 0.03, "person": 0.06, "place": 0.04, "group": 0.03}
 _OTHERS = {"VERB": 0.21, "ADJ": 0.13, "ADV": 0.06}
