@@ -12,7 +12,7 @@ from xling_jax.experiments.real_xnli.report import TRANSFER
 from xling_jax.experiments.similarity.rows import pairs
 from xling_jax.experiments.zero_shot import scores, word_order
 from xling_jax.gather import gather
-from xling_jax.report.frame import Run
+from xling_jax.report.frame import Measure, Run, mean_of
 from xling_jax.runs import store
 
 RECORD = ROOT / "docs" / "record"
@@ -29,19 +29,22 @@ def printed(name: str, number: int = 0) -> dict[str, dict[str, str]]:
     return {cells[0]: dict(zip(header, cells, strict=True)) for cells in rows}
 
 
-def shown(value: float, digits: int = 3) -> str:
-    return f"{value:.{digits}f}".removeprefix("0")
+def shown(found: Measure, digits: int = 3, form: str = "") -> str:
+    """A mean, and the standard deviation if there are several seeds."""
+    mean = f"{found.mean:{form}.{digits}f}"
+    sd = "" if found.sd is None else f" ± {found.sd:.{digits}f}"
+    return f"{mean}{sd}" if digits == 1 else f"{mean}{sd}".replace("0.", ".")
 
 
 def of_bilingual(run: Run, language: str) -> Cells:
     """Means over layers; perplexity of both languages."""
     columns = {"retrieval": "sentences", "mapped": "mapped", "words": "words", "cka": "CKA"}
     for name, row in run.rows.items():
-        means = [f"{row.metrics[f'perplexity_dev_{each}'].mean:.1f}" for each in ("en", language)]
-        yield name, "perplexity", ", ".join(means)
+        both = [shown(row.metrics[f"perplexity_dev_{each}"], 1) for each in ("en", language)]
+        yield name, "perplexity", ", ".join(both)
         for metric, column in columns.items():
-            layers = [row.metrics[f"{metric}_{language}_{layer}"].mean for layer in range(9)]
-            yield name, column, shown(sum(layers) / 9, 2 if metric == "cka" else 3)
+            layers = [row.metrics[f"{metric}_{language}_{layer}"] for layer in range(9)]
+            yield name, column, shown(mean_of(layers), 2 if metric == "cka" else 3)
 
 
 def of_zero_shot(run: Run, language: str) -> Cells:
@@ -49,11 +52,11 @@ def of_zero_shot(run: Run, language: str) -> Cells:
     columns = {"nli": "inference", "ner": "names", "parsing": "parsing"}
     board = scores.read(run)
     for job in board.jobs:
-        means = [f"{job.scores[each].mean:.1f}" for each in ("en", language)]
-        yield job.row, columns[job.task], ", ".join(means)
+        both = [shown(job.scores[each], 1) for each in ("en", language)]
+        yield job.row, columns[job.task], ", ".join(both)
     for row in set(board.rows) - {scores.DEFAULT}:
-        deltas = [board.delta(row, task).mean for task in columns]
-        yield row, "Δ", f"{sum(deltas) / len(deltas):+.1f}"
+        deltas = [board.delta(row, task) for task in columns]
+        yield row, "Δ", shown(mean_of(deltas), 1, "+")
 
 
 def of_aligned(run: Run, _: str) -> Cells:
@@ -62,14 +65,14 @@ def of_aligned(run: Run, _: str) -> Cells:
     for job in scores.read(run).jobs:
         kind, _, layers = job.row.rpartition("_")
         column = f"{kind.replace('_', ' ')}, {columns[job.task]}"
-        yield layers, column, f"{job.scores['near'].mean:.1f}", job.row
+        yield layers, column, shown(job.scores["near"], 1), job.row
 
 
 def of_word_order(run: Run, _: str) -> Cells:
     """How alike the order of words is to English, and accuracy."""
     for language, found in word_order.languages(scores.read(run), "default", "en").items():
-        yield language, "Kendall's tau", shown(found["order"].mean, 2)
-        yield language, "inference", f"{found['nli'].mean:.1f}"
+        yield language, "Kendall's tau", shown(found["order"], 2)
+        yield language, "inference", shown(found["nli"], 1)
 
 
 def of_similarity(run: Run, _: str) -> Cells:
@@ -81,28 +84,27 @@ def of_similarity(run: Run, _: str) -> Cells:
     for pair in pairs(run):
         for column, name in stored.items():
             if name in pair.metrics:
-                yield pair.row, column, shown(pair.metrics[name].mean)
+                yield pair.row, column, shown(pair.metrics[name])
         for column, place in best.items():
             if layers := pair.layers(*place):
-                yield pair.row, column, shown(max(layers.values()))
+                yield pair.row, column, shown(Measure(max(layers.values())))
 
 
 def of_real_xnli(run: Run, _: str) -> Cells:
     """Accuracy in each language."""
     for job in scores.read(Run(run.workdir / TRANSFER)).jobs:
         for language in job.languages:
-            yield job.row, language, shown(job.scores[language].mean / 100, 2)
+            yield job.row, language, shown(job.scores[language].times(0.01), 2)
 
 
 def of_fake_english(run: Run, _: str) -> Cells:
     """Scores at layer 0 and at two thirds of the depth, and perplexity."""
     columns = {"alignment_f1": "F1", "retrieval": "retr.", "translation": "transl."}
     for name, row in run.rows.items():
-        yield name, "mu", shown(row.metrics["mu"].mean, 2)
+        yield name, "mu", shown(row.metrics["mu"], 2)
         for metric, column in columns.items():
             for layer in paper_layers(int(run.layers)):
-                mean = row.metrics[f"{metric}_{layer}"].mean
-                yield name, f"{column}, {layer}", shown(mean, 2)
+                yield name, f"{column}, {layer}", shown(row.metrics[f"{metric}_{layer}"], 2)
         means = [row.metrics[f"perplexity_{text}"].mean for text in ("train", "dev")]
         yield name, "perplexity", f"{means[0]:.1f}, {means[1]:.0f}"
 
@@ -132,8 +134,9 @@ def test_a_kept_run_has_the_numbers_of_the_results(name, tmp_path):
     assert len(cells) == count
     for row, column, numbers, *other in cells:
         [own] = [cell for head, cell in lines[row].items() if head.startswith(column)]
-        assert re.sub(r" ± [\d.]+", "", own) == numbers, (row, column)
-        number = re.escape(numbers.split(", ")[-1])
+        for given, number in zip(own.split(", "), numbers.split(", "), strict=True):
+            assert given in (number, number.partition(" ± ")[0]), (row, column)
+        number = re.escape(numbers.split(", ")[-1].partition(" ± ")[0])
         if column not in ("perplexity", "CKA"):  # which the table gives with another digit
             line = rf"^{(other or [row])[0]} .*(\n  ours .*)?(?<![\d.]){number}(?!\d)"
             assert re.search(line, tables, re.MULTILINE), (row, column)
@@ -151,7 +154,7 @@ def test_a_kept_curve_is_that_of_the_results():
     assert len(by_epoch) == 8
     for (row, epoch), found in by_epoch.iterrows():
         if epoch != 95:
-            cell = f"{shown(found['mu'], 2)}, {found['perplexity_dev']:.0f}"
+            cell = f"{shown(Measure(found['mu']), 2)}, {found['perplexity_dev']:.0f}"
             assert lines[row][f"{epoch:g}"] == cell
 
 
@@ -159,7 +162,7 @@ def test_the_order_of_words_and_transfer_have_the_correlation_of_the_results():
     text = (ROOT / "docs" / "results.md").read_text()
     board = scores.read(Run(RECORD / "zero_shot-word-order"))
     found = word_order.correlations(word_order.languages(board, "default", "en"), "en", "nli")
-    both = [shown(found[f"nli_{which}"].mean, 2) for which in ("without", "with")]
+    both = [shown(found[f"nli_{which}"], 2) for which in ("without", "with")]
     assert f"is {both[0]} without English and {both[1]} with it" in text
 
 
