@@ -378,11 +378,21 @@ def limited():
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 
 
+def run_limited(workdir):
+    return subprocess.run(
+        command(workdir), capture_output=True, text=True, cwd=ROOT, preexec_fn=limited
+    )
+
+
 def test_a_file_that_cannot_be_written_takes_one_line(tmp_path):
-    failed = subprocess.run(
-        command(tmp_path), capture_output=True, text=True, cwd=ROOT,
-        preexec_fn=limited,
-    )  # fmt: skip
+    failed = run_limited(tmp_path)
     assert failed.returncode == 1 and "Traceback" not in failed.stderr
     line = failed.stderr.splitlines()[-1]
     assert re.match(rf"error: {tmp_path}/\S+: File too large: raise the limit .* goes on$", line)
+
+
+@pytest.mark.slow
+def test_after_a_file_that_could_not_be_written_the_same_command_goes_on(finished, tmp_path):
+    assert run_limited(tmp_path).returncode == 1
+    assert run(tmp_path).returncode == 0
+    assert_same_run(tmp_path, finished[0])

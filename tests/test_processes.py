@@ -128,7 +128,7 @@ def test_processes_make_the_files_of_a_text_together(text, limit):
     assert same == files and len(files) == 1 + 2 * (2 if limit else 11)
 
 
-@pytest.mark.parametrize("line", [1, 600])
+@pytest.mark.parametrize("line", [1, pytest.param(100, marks=pytest.mark.slow), 600])
 def test_all_processes_tell_what_is_wrong_with_any_share_of_a_text(text, line):
     lines = text.read_bytes().split(b"\n")
     lines[line - 1] += b"caf\xe9"

@@ -30,10 +30,11 @@ def printed(name: str, number: int = 0) -> dict[str, dict[str, str]]:
 
 
 def shown(found: Measure, digits: int = 3, form: str = "") -> str:
-    """A mean, and the standard deviation if there are several seeds."""
+    """A mean, and the standard deviation if there are several seeds; with more than one digit it
+    is of shares, which the tables give without their zero."""
     mean = f"{found.mean:{form}.{digits}f}"
-    sd = "" if found.sd is None else f" ± {found.sd:.{digits}f}"
-    return f"{mean}{sd}" if digits == 1 else f"{mean}{sd}".replace("0.", ".")
+    both = mean if found.sd is None else f"{mean} ± {found.sd:.{digits}f}"
+    return both if digits == 1 else re.sub(r"\b0\.", ".", both)
 
 
 def of_bilingual(run: Run, language: str) -> Cells:
