@@ -40,7 +40,8 @@ class InputPipeline:
 
 
 class SentencePipeline(InputPipeline):
-    """Plans the epochs of all replicas, one ahead, in a thread of its own."""
+    """Plans the epochs of all replicas, one ahead, in a thread of its own; replicas that share a
+    sampler share its plans."""
 
     def __init__(self, samplers: Sequence[Sampler]):
         super().__init__(samplers)
@@ -49,7 +50,9 @@ class SentencePipeline(InputPipeline):
         self._plans: dict[int, Future[list[np.ndarray]]] = {}
 
     def _plan(self, epoch: int) -> list[np.ndarray]:
-        return _fields([sampler.plan(epoch) for sampler in self._samplers])
+        different = {id(sampler): sampler for sampler in self._samplers}
+        plans = {key: sampler.plan(epoch) for key, sampler in different.items()}
+        return _fields([plans[id(sampler)] for sampler in self._samplers])
 
     def steps(self, start: int, stop: int) -> list[np.ndarray]:
         """Begins with the next epoch's plan."""

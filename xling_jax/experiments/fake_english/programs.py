@@ -155,6 +155,7 @@ class Programs:
             section.attend_padding,
         )
 
+    @functools.cache  # noqa: B019 - the pipeline plans what replicas share once
     def _sampler(self, is_parallel: bool, layout: packing.Layout, seed: int = 0) -> Sampler:
         languages = len(self._data.vocabulary.languages)
         return Sampler(self._data.train.lengths, languages, layout, seed, is_parallel)
