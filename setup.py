@@ -8,6 +8,9 @@ import setuptools
 ROOT = pathlib.Path(__file__).parent
 README = ROOT / "README.md"
 VERSION = re.search(r'__version__ = "(.+)"', (ROOT / "xling_jax/__init__.py").read_text("utf-8"))
+# On GPUs these add up the gradients of embeddings by a loop that is up to 2,000 times as slow
+# (github.com/jax-ml/jax/issues/38806).
+WITHOUT_SLOW_SCATTER = "!=0.10.2,!=0.11.0"
 
 setuptools.setup(
     name="xling_jax",
@@ -52,8 +55,8 @@ setuptools.setup(
         "ufal.chu_liu_edmonds>=1.0.3",
     ],
     extras_require={
-        "cuda": ["jax[cuda13]"],
-        "cuda12": ["jax[cuda12]"],  # for drivers before 580
+        "cuda": [f"jax[cuda13]{WITHOUT_SLOW_SCATTER}"],
+        "cuda12": [f"jax[cuda12]{WITHOUT_SLOW_SCATTER}"],  # for drivers before 580
         "tpu": ["jax[tpu]"],
         # Tokenizers of transformers, to read text with its models and to export ours.
         "hugging-face": ["tokenizers>=0.20"],

@@ -63,14 +63,14 @@ def test_the_accelerator_is_told_by_what_google_alone_has(stored, tmp_path, monk
         path.write_text("0x10de\n")
     assert found["of_accelerator"]() == []  # a GPU for a virtual machine, and an NPU
     vendor.write_text("0x1ae0\n")
-    assert found["of_accelerator"]() == ["jax[tpu]"]
+    assert found["of_accelerator"]() == ["tpu"]
     vendor.unlink()
     assert found["of_accelerator"]() == []
     (tmp_path / "dev/accel0").touch()
-    assert found["of_accelerator"]() == ["jax[tpu]"]
+    assert found["of_accelerator"]() == ["tpu"]
     (tmp_path / "dev/accel0").unlink()
     monkeypatch.setenv("TPU_ACCELERATOR_TYPE", "v5e-1")
-    assert found["of_accelerator"]() == ["jax[tpu]"]
+    assert found["of_accelerator"]() == ["tpu"]
 
 
 def test_without_a_checkout_the_address_is_asked_for(stored, tmp_path, monkeypatch):
