@@ -164,7 +164,7 @@ def laptop(languages: tuple[str, ...]) -> ConfigDict:
     if config.corpora[languages[-1]].train == "synthetic":
         config.corpora.update(train_sentences=20_000, dev_sentences=1000, split_sentences=False)
         config.corpora.synthetic = dataclasses.asdict(FEW_WORDS)
-        config.vocabulary.update(joint_size=900, own_size=500)
+        config.vocabulary.update(joint_size=1100, own_size=600)
         config.training.update(epochs=60, steps_per_epoch=300)
     else:
         config.corpora.split_clauses = True
