@@ -142,7 +142,7 @@ def laptop(languages: tuple[str, ...]) -> ConfigDict:
     if are_embedded(languages):
         config.corpora.update(train_sentences=8000, dev_sentences=500, split_sentences=False)
         config.corpora.synthetic = dataclasses.asdict(FEW_WORDS)
-        config.vocabulary.update(size=500)
+        config.vocabulary.update(size=600)
         config.training.update(epochs=35)
     else:
         config.corpora.update(train_sentences=10_000, dev_sentences=500)
