@@ -18,17 +18,18 @@ Real text: a file with a sentence a line, several joined by +, or a TFDS name, f
 
 scale=laptop: 8 layers of 64, 18,000 updates of 48 windows of 24 that begin with a sentence; 9 to 18
 minutes a row on one of two CPU cores (`--config.devices.cpu=1`). On `en` and `near` the default row
-finds .68 of the sentences and .62 of the words (means over three seeds), no_anchors .46 and .44,
-sep_emb .34 and .37 (of the sentences .46, .06 and .48). On `en` and `middle` the same three rows
-find .05 and .22, .05 and .23, .04 and .15 (seed 0). The paper's rows cost 0, 1.1
-and 4.5 points of XNLI. Real text is cut at clauses too, and read in 8,000 updates of 128 windows of
-24, 17 to 20 minutes a row on two cores; on English and French Bibles models of this size find
-almost nothing without anchors (docs/results.md).
+finds .72 of the sentences and .69 of the words (means over three seeds), no_anchors .47 and .33,
+sep_emb .34 and .24 (of the sentences .23, .14 and .65). On `en` and `middle` the same three rows
+find .19 and .30, .18 and .26, .07 and .10 (seed 0). The paper's rows cost 0, 1.1 and 4.5 points of
+XNLI. Real text is cut at clauses too, and read in 8,000 updates of 128 windows of 24, 17 to 20
+minutes a row on two cores; on English and French Bibles models of this size find almost nothing
+without anchors (docs/results.md).
 
 That depends on the setting, which was searched for (`benchmarks/README.md`): windows begin with a
-sentence, so that positions mean something; most words are one piece; and the embedded languages'
-words are as unequal in frequency (zipf_exponent=1) and as particular in their company
-(collocation=3) as those of texts.
+sentence, so that positions mean something; most words are one piece; the embedded languages' words
+are as unequal in frequency (zipf_exponent=1) and as particular in their company (collocation=3) as
+those of texts; and two fifths of them are names (name_types=0.4), so that no single one decides how
+many names are found after fine-tuning.
 """
 
 import dataclasses

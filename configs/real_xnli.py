@@ -24,10 +24,10 @@ whose lines say the same in every language, and corpora.LANGUAGE.words, dictiona
 language to each other one. The embedded languages make both; of real ones each is optional, and
 without them perplexity alone is measured.
 
-scale=laptop on the embedded languages, `--config.devices.cpu=1`, on one of two CPU cores: 3 to 6
+scale=laptop on the embedded languages, `--config.devices.cpu=1`, on one of two CPU cores: 3 to 8
 minutes a row and 1 to 2 more for its fine-tuning. Accuracy in English, `near` and `middle`, in
-percent, means over three seeds: row 0 74, 65 and 45, row 3 75, 36 and 41, row 8 76, 33 and 38, row
-30 76, 70 and 49 (the paper's English, German and Hindi: 75, 57 and 45; 75, 41 and 46; 74, 37 and
+percent, means over three seeds: row 0 70, 63 and 49, row 3 71, 37 and 47, row 8 71, 35 and 35, row
+30 71, 64 and 49 (the paper's English, German and Hindi: 75, 57 and 45; 75, 41 and 46; 74, 37 and
 38; 74, 61 and 54).
 """
 
