@@ -127,7 +127,7 @@ def their_predictions(kept, language, task, items):
 
 
 def test_what_was_scored_is_kept_for_transformers(trained, tmp_path):
-    faster = {"settings.nli.epochs": 25, "settings.nli.rates": ((3e-3, 3e-3),)}
+    faster = {"settings.nli.epochs": 60, "settings.nli.rates": ((3e-3, 3e-3),)}
     _, metrics = run(trained, tmp_path, ",row=sep_emb,task=nli", **faster)
     ((job, values),) = metrics.items()
     task = TASKS["nli"](most_words=config(trained).nli.most_words)
