@@ -28,8 +28,8 @@ without anchors (docs/results.md).
 That depends on the setting, which was searched for (`benchmarks/README.md`): windows begin with a
 sentence, so that positions mean something; most words are one piece; the embedded languages' words
 are as unequal in frequency (zipf_exponent=1) and as particular in their company (collocation=3) as
-those of texts; and two fifths of them are names (name_types=0.4), so that no single one decides how
-many names are found after fine-tuning.
+those of texts; and two fifths of them, function words aside, are names (name_types=0.4), so that no
+single one decides how many names are found after fine-tuning.
 """
 
 import dataclasses

@@ -4,7 +4,9 @@ import ast
 import os
 import re
 import shutil
+import subprocess
 from pathlib import Path
+from unittest import mock
 
 import nbclient
 import nbformat
@@ -71,6 +73,13 @@ def test_the_accelerator_is_told_by_what_google_alone_has(stored, tmp_path, monk
     (tmp_path / "dev/accel0").unlink()
     monkeypatch.setenv("TPU_ACCELERATOR_TYPE", "v5e-1")
     assert found["of_accelerator"]() == ["tpu"]
+    monkeypatch.setattr(shutil, "which", lambda name: name)
+    extras = re.findall(r'^ +"(\w+)": \[', (ROOT / "setup.py").read_text(), re.MULTILINE)
+    for driver, extra in {"580.65": "cuda", "570.10": "cuda12"}.items():
+        answer = subprocess.CompletedProcess([], 0, stdout=f"{driver}\n")
+        found["subprocess"] = mock.Mock(run=lambda *_, answer=answer, **__: answer)
+        assert found["of_accelerator"]() == [extra]
+        assert {extra, "tpu"} <= set(extras)
 
 
 def test_without_a_checkout_the_address_is_asked_for(stored, tmp_path, monkeypatch):

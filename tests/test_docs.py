@@ -8,9 +8,10 @@ from small_run import ROOT
 PAGES = [ROOT / "README.md", ROOT / "benchmarks" / "README.md", *sorted(ROOT.glob("docs/*.md"))]
 
 
-def headings(path):
-    """The fragments by which GitHub names a page's headings."""
-    for heading in re.findall(r"^#+ (.+)$", path.read_text("utf-8"), re.MULTILINE):
+def fragments(path):
+    """The names that GitHub gives a page's headings."""
+    prose = re.sub(r"^```.*?^```", "", path.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+    for heading in re.findall(r"^#+ (.+)$", prose, re.MULTILINE):
         yield re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
@@ -20,4 +21,4 @@ def test_links_lead_somewhere(page):
     for target, fragment in links:
         path = page.parent / target if target else page
         assert path.exists(), target
-        assert not fragment or fragment in headings(path), f"{target}#{fragment}"
+        assert not fragment or fragment in fragments(path), f"{target}#{fragment}"

@@ -15,6 +15,7 @@ from xling_jax.corpora.embedded.language import Pair
 CONFIG = LanguageConfig(word_types=600)
 SECONDS = {
     **{name: second for name, second in EMBEDDED.items() if name != "en"},
+    "sov": SecondConfig(0.05, "cyrillic", "sov", "after", morphology="rich", articles=False),
     "vso": SecondConfig(order="vso", adpositions="after", adjectives="after", morphology="rich"),
     "inverted": SecondConfig(anchors=1.0, inverted=True),
 }

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import functools
+from unittest import mock
 
 import jax
 import jax.numpy as jnp
@@ -221,6 +222,19 @@ def test_weight_decay_spares_biases_and_layer_norms_only():
 def test_the_learning_rate_rises_from_zero_and_falls_to_zero():
     shares = [float(OPTIMIZER.schedule(step)) for step in (0, 1, 5, 185, 305)]
     np.testing.assert_allclose(shares, [0, 0.2, 1.0, 0.4, 0.0], rtol=1e-6)
+
+
+def test_replicas_that_share_a_sampler_share_its_plan():
+    samplers = [replica(seed=seed, shards=1).sampler for seed in (0, 1)]
+    counted = [mock.Mock(wraps=sampler) for sampler in samplers]
+    for sampler, count in zip(samplers, counted, strict=True):
+        count.layout, count.steps_per_epoch = sampler.layout, sampler.steps_per_epoch
+    pipeline = SentencePipeline([counted[0], counted[0], counted[1]])
+    both, again, other = pipeline.steps(0, 3)[0]
+    pipeline.close()
+    np.testing.assert_array_equal(both, again)
+    assert not np.array_equal(both, other)
+    assert counted[0].plan.call_count == counted[1].plan.call_count
 
 
 class Stop(Exception):

@@ -34,14 +34,19 @@ class InputPipeline:
 
     def steps(self, start: int, stop: int) -> list[np.ndarray]:
         """The fields of the plan of updates start..stop-1, of one epoch: [R, stop - start, …]."""
-        return _fields([sampler.plan(start, stop) for sampler in self._samplers])
+        return self._planned(start, stop)
+
+    def _planned(self, *part: int) -> list[np.ndarray]:
+        """The fields that the samplers plan; replicas that share a sampler share its plan."""
+        distinct = {id(sampler): sampler for sampler in self._samplers}
+        plans = {key: sampler.plan(*part) for key, sampler in distinct.items()}
+        return _fields([plans[id(sampler)] for sampler in self._samplers])
 
     def close(self) -> None: ...
 
 
 class SentencePipeline(InputPipeline):
-    """Plans the epochs of all replicas, one ahead, in a thread of its own; replicas that share a
-    sampler share its plans."""
+    """Plans the epochs of all replicas, one ahead, in a thread of its own."""
 
     def __init__(self, samplers: Sequence[Sampler]):
         super().__init__(samplers)
@@ -49,17 +54,12 @@ class SentencePipeline(InputPipeline):
         self._thread = ThreadPoolExecutor(1)
         self._plans: dict[int, Future[list[np.ndarray]]] = {}
 
-    def _plan(self, epoch: int) -> list[np.ndarray]:
-        different = {id(sampler): sampler for sampler in self._samplers}
-        plans = {key: sampler.plan(epoch) for key, sampler in different.items()}
-        return _fields([plans[id(sampler)] for sampler in self._samplers])
-
     def steps(self, start: int, stop: int) -> list[np.ndarray]:
         """Begins with the next epoch's plan."""
         epoch, first = divmod(start, self._epoch)
         for number in (epoch, epoch + 1):
             if number not in self._plans:
-                self._plans[number] = self._thread.submit(self._plan, number)
+                self._plans[number] = self._thread.submit(self._planned, number)
         for old in [number for number in self._plans if number < epoch]:
             del self._plans[old]
         fields = self._plans[epoch].result()
