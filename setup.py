@@ -8,7 +8,7 @@ import setuptools
 ROOT = pathlib.Path(__file__).parent
 README = ROOT / "README.md"
 VERSION = re.search(r'__version__ = "(.+)"', (ROOT / "xling_jax/__init__.py").read_text("utf-8"))
-# On GPUs these add up the gradients of embeddings by a loop that is up to 2,000 times as slow
+# On GPUs these releases add up the gradients of embeddings in a loop, up to 2,000 times slower
 # (github.com/jax-ml/jax/issues/38806).
 WITHOUT_SLOW_SCATTER = "!=0.10.2,!=0.11.0"
 

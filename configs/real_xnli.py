@@ -4,7 +4,7 @@
 
 Pretrains each row on three languages, which have a vocabulary each, fine-tunes it on inference in
 the first, and tests it on all three. By default the languages are embedded ones, of which `near`
-and `middle` stand where the paper has German and Hindi.
+and `middle` take the places of the paper's German and Hindi.
 
 Options: languages (joined by -; the second is that which row 3 inverts), row (an entry of ROWS,
 several joined by +, `all`, or modifications joined by ;), scale (laptop, paper), seeds (joined by

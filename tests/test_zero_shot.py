@@ -127,8 +127,8 @@ def their_predictions(kept, language, task, items):
 
 
 def test_what_was_scored_is_kept_for_transformers(trained, tmp_path):
-    faster = {"settings.nli.epochs": 60, "settings.nli.rates": ((3e-3, 3e-3),)}
-    _, metrics = run(trained, tmp_path, ",row=sep_emb,task=nli", **faster)
+    enough = {"settings.nli.epochs": 60, "settings.nli.rates": ((3e-3, 3e-3),)}
+    _, metrics = run(trained, tmp_path, ",row=sep_emb,task=nli", **enough)
     ((job, values),) = metrics.items()
     task = TASKS["nli"](most_words=config(trained).nli.most_words)
     both = of_run(str(trained), ("en", "far")).pair("far")

@@ -113,7 +113,8 @@ class LanguageConfig:
 
 
 # Few words of unequal frequency, in short sentences: what models of width 64 learn in minutes. Two
-# fifths of them, function words aside, are names, so that no name is most of those of its kind.
+# fifths of them, function words aside, are names, so that no single name makes up most mentions of
+# its kind.
 FEW_WORDS = LanguageConfig(
     word_types=400, name_types=0.4, zipf_exponent=1.0, collocation=3.0, depth=1
 )
@@ -150,7 +151,8 @@ EMBEDDED = {
     "en": SecondConfig(),
     # As a Romance language is to English; of FEW_WORDS all names are anchors, and some others.
     "near": SecondConfig(anchors=0.43, adjectives="after"),
-    # Of another script and morphology, as a Slavic language is to English.
+    # In script and morphology as a Slavic language is to English; adjectives as in `near`, so that
+    # it differs from English in all that `near` does.
     "middle": SecondConfig(0.05, "cyrillic", adjectives="after", morphology="rich", articles=False),
     # Without inflection, and with modifiers before what they modify, as Chinese is to English.
     "far": SecondConfig(
