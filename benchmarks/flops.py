@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
+from xling_jax.batches.corruption import MASKING_RATE
 from xling_jax.models.bert import BertConfig
 from xling_jax.training.utilisation import needed_flops
 
 
 def flops_of(model: BertConfig, result: Mapping[str, Any]) -> float:
     """What the steps of a worker's turn needed."""
-    return needed_flops(model, result["tokens"], result["squares"], result["pieces"])
+    return needed_flops(model, result["tokens"], result["squares"], MASKING_RATE * result["pieces"])

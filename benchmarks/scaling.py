@@ -21,6 +21,7 @@ from memory_traffic import traffic
 from sizes import BASE, SIZES, Size
 
 from xling_jax import devices
+from xling_jax.batches.corruption import MASKING_RATE
 from xling_jax.batches.packing import ROW_DIVISOR
 from xling_jax.batches.streams import StreamLayout
 from xling_jax.models import heads
@@ -93,7 +94,7 @@ class Run:
     def flops(self) -> float:
         """Of an update."""
         squares, pieces = self.tokens * self.length, self.sequences * (self.length - self.special)
-        return needed_flops(self.model, self.tokens, squares, pieces)
+        return needed_flops(self.model, self.tokens, squares, MASKING_RATE * pieces)
 
     def seconds(self, chip: Chip, utilisation: float) -> float:
         """Of an update on one device."""

@@ -135,6 +135,7 @@ def paper(languages: tuple[str, ...]) -> ConfigDict:
                 "weight_decay": 0.0,
                 "epsilon": 1e-8,
                 "clip": 5.0,
+                "masking_rate": 0.15,
                 "steps_per_call": 20,
                 "save_every": 0,
                 "start_from": "",

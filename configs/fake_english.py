@@ -133,6 +133,7 @@ def paper() -> ConfigDict:
                 "weight_decay": 0.01,
                 "epsilon": 1e-6,
                 "clip": 1.0,
+                "masking_rate": 0.15,
                 "steps_per_call": 30,
                 "save_every": 0,
             },

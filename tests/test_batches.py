@@ -212,7 +212,7 @@ def test_sentences_longer_than_the_model_are_cut_and_counted():
 
 
 @functools.lru_cache
-def corrupted(description, step=0):
+def corrupted(description, step=0, rate=corruption.MASKING_RATE):
     """A large batch and its corruption."""
     random = np.random.default_rng(0)
     text = [random.integers(assembly.SPECIALS, SHIFT, 40) for _ in range(1000)]
@@ -224,7 +224,7 @@ def corrupted(description, step=0):
     row = values(description)
     batch = assembly.assemble(tokens, one, row)
     token = hashing.token_hash(row.seed, step, one.owner, batch.places)
-    result = corruption.corrupt(batch, token, row.marginals, row.neighbours, PIECES.draw)
+    result = corruption.corrupt(batch, token, row.marginals, row.neighbours, PIECES.draw, rate)
     return jax.device_get(batch), jax.device_get(result)
 
 
@@ -232,12 +232,13 @@ def selected(result):
     return result.selected[result.weights > 0]
 
 
-def test_about_15_percent_of_the_pieces_are_selected_and_no_special_token():
-    batch, result = corrupted("original")
+@pytest.mark.parametrize("rate", [0.15, 0.4, 0.9])
+def test_the_masking_rate_is_the_share_of_pieces_selected_and_no_special_token_is(rate):
+    batch, result = corrupted("original", rate=rate)
     chosen = selected(result)
     pieces = batch.is_piece.sum()
     assert batch.is_piece[chosen].all()
-    assert abs(len(chosen) - 0.15 * pieces) < 5 * np.sqrt(pieces * 0.15 * 0.85)
+    assert abs(len(chosen) - rate * pieces) < 5 * np.sqrt(pieces * rate * (1 - rate))
     np.testing.assert_array_equal(result.targets[result.weights > 0], batch.tokens[chosen])
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from xling_jax.batches import packing
-from xling_jax.batches.corruption import SHARE
+from xling_jax.batches.corruption import MASKING_RATE
 from xling_jax.batches.streams import StreamLayout
 from xling_jax.models import heads
 from xling_jax.models.bert import Bert, BertConfig
@@ -44,7 +44,7 @@ def test_needed_operations_are_those_counted_by_hand():
     # 4 * 4, feed-forward 2 * 6; a pair of tokens: 2 for its score, 2 for its part of the sum.
     layers = 2 * (8 * 28 + (9 + 25) * 4)
     head = 0.15 * 4 * (4 + 2 * 10)
-    assert needed_flops(model, 8, 34, 4) == pytest.approx(3 * 2 * (layers + head))
+    assert needed_flops(model, 8, 34, 0.15 * 4) == pytest.approx(3 * 2 * (layers + head))
 
 
 @pytest.mark.parametrize("head", ["bert", "linear"])
@@ -53,7 +53,7 @@ def test_needed_operations_agree_with_those_that_xla_counts(head):
     model = BertConfig(
         2000, layers=2, hidden=128, intermediate=512, heads=2, positions=length, head=head
     )
-    predicted = round(SHARE * sequences * length)
+    predicted = round(MASKING_RATE * sequences * length)
 
     def loss(params, tokens, places):
         zeros = jnp.zeros_like(tokens)
@@ -70,7 +70,7 @@ def test_needed_operations_agree_with_those_that_xla_counts(head):
     compiled = jax.jit(jax.grad(loss)).lower(params, tokens, places).compile()
     counted = compiled.cost_analysis()["flops"]
     places = sequences * length
-    needed = needed_flops(model, places, places * length, places)
+    needed = needed_flops(model, places, places * length, predicted)
     # XLA counts softmax, norms and GELU too.
     assert 1.0 < counted / needed < 1.1
 

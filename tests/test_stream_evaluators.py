@@ -37,9 +37,9 @@ def mesh_of(replicas, data):
     return devices.make_mesh(replicas, jax.devices()[: replicas * data])
 
 
-def perplexities(seeds, data=1):
+def perplexities(seeds, data=1, **changes):
     mesh = mesh_of(len(seeds), data)
-    one = program(sampler(shards=data).layout, PARTITION)
+    one = program(sampler(shards=data).layout, PARTITION, **changes)
     return StreamPerplexity(one, mesh, store(), ["a", "b"])(placed(seeds, mesh))
 
 
@@ -89,6 +89,10 @@ def test_replicas_are_measured_as_each_is_alone(measure):
         (alone,) = measure((seed,))
         assert both[number] == pytest.approx(alone, rel=1e-4, abs=1e-5)
     assert both[0] != both[1]
+
+
+def test_perplexity_is_of_the_same_places_whatever_share_is_masked_in_training():
+    assert perplexities((0,), masking_rate=0.4) == perplexities((0,))
 
 
 def test_perplexity_of_a_model_that_knows_nothing_is_the_number_of_pieces():

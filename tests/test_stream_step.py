@@ -97,6 +97,16 @@ def test_models_with_nothing_in_common_train_as_each_does_alone():
     assert states[-1].moments["language"][0].count[0, language] == sum(p.any() for p in present)
 
 
+def test_a_step_masks_at_its_programs_rate():
+    def first_losses(**changes):
+        one = sampler()
+        return run([one], program(one.layout, **changes), steps=3)[1].loss
+
+    usual = first_losses(masking_rate=0.15)
+    np.testing.assert_array_equal(usual, first_losses())
+    assert (usual != first_losses(masking_rate=0.4)).all()
+
+
 @pytest.mark.parametrize(
     ("data", "accumulate", "shards"), [(2, 1, 1), (1, 4, 1), (8, 1, 8), (2, 2, 2)]
 )

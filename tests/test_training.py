@@ -83,12 +83,12 @@ def program(replicas, **changes):
 
 
 @functools.lru_cache
-def train(descriptions, mesh, steps=12, seeds=(0,), model=MODEL, shards=1):
+def train(descriptions, mesh, steps=12, seeds=(0,), model=MODEL, shards=1, **changes):
     """Trains replicas on a mesh; returns the state and the metrics of every step."""
     replicas = [
         replica(d, s, mesh.shape[devices.DATA]) for d, s in zip(descriptions, seeds, strict=True)
     ]
-    one = program(replicas, model=model, shards=shards)
+    one = program(replicas, model=model, shards=shards, **changes)
     state = devices.place(
         loop.stack([one.initial_state(r.seed) for r in replicas]), mesh, state_specs(one)
     )
@@ -165,6 +165,14 @@ def test_the_same_seed_gives_the_same_bits_and_another_seed_does_not():
     other = train(("original",), mesh_of(1, 2), seeds=(1,))[1].loss
     np.testing.assert_array_equal(first, again)
     assert (first != other).any()
+
+
+def test_a_step_masks_at_its_programs_rate():
+    usual, more = (
+        train(("original",), mesh_of(1, 1), masking_rate=rate)[1].loss for rate in (0.15, 0.4)
+    )
+    np.testing.assert_array_equal(usual, train(("original",), mesh_of(1, 1))[1].loss)
+    assert (usual != more).all()
 
 
 def test_bfloat16_follows_float32():

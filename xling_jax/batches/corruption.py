@@ -12,7 +12,7 @@ from xling_jax.batches import hashing
 from xling_jax.batches.assembly import SPECIALS, Batch
 
 SELECT, ACT, DRAW = range(3)  # the uses of random bits
-SHARE = 0.15  # of the pieces are selected
+MASKING_RATE = 0.15  # share of the pieces that are selected, in both papers
 SPREAD = 6.0  # standard deviations of room for the number selected
 
 
@@ -46,11 +46,11 @@ class Corrupted:
     weights: jax.Array
 
 
-def most_selected(places: int) -> int:
+def most_selected(places: int, rate: float) -> int:
     """Room for selected tokens: the mean for `places` pieces and six standard deviations. Beyond it
     (about once in 10^9 steps) the last selected tokens are not predicted."""
-    spread = SPREAD * math.sqrt(places * SHARE * (1 - SHARE))
-    return min(places, math.ceil((places * SHARE + spread) / 16) * 16)
+    spread = SPREAD * math.sqrt(places * rate * (1 - rate))
+    return min(places, math.ceil((places * rate + spread) / 16) * 16)
 
 
 def _neighbours(tokens_P: jax.Array, bits_P: jax.Array, neighbours_VxN: jax.Array) -> jax.Array:
@@ -67,8 +67,9 @@ def corrupt(
     marginals: jax.Array,
     neighbours_VxN: jax.Array | None,
     draw: Callable[[jax.Array], jax.Array],
+    rate: float = MASKING_RATE,
 ) -> Corrupted:
-    """Selects 15 % of the pieces and masks, keeps or replaces each.
+    """Selects a share of the pieces, `rate`, and masks, keeps or replaces each.
 
     token_hash_P: uint32 [P], the hash of (seed, step, sentence, position) of each token. marginals:
     float32 [4], shares (mask, keep, random, neighbour) of the selected tokens, of sum 1. A piece
@@ -79,7 +80,7 @@ def corrupt(
     chex.assert_equal_shape([batch.tokens, batch.mask_ids, batch.is_ordinary, token_hash_P])
     chex.assert_shape(marginals, (4,))
     select, action, piece = (hashing.combine(token_hash_P, use) for use in (SELECT, ACT, DRAW))
-    is_selected_P = batch.is_ordinary & (select < jnp.uint32(round(SHARE * 2**32)))
+    is_selected_P = batch.is_ordinary & (select < jnp.uint32(round(rate * 2**32)))
     uniform_P = (action >> 8).astype(jnp.float32) * 2.0**-24
     mask, keep, _, neighbour = marginals
     cases = [uniform_P < mask, uniform_P < mask + keep]
@@ -89,7 +90,7 @@ def corrupt(
         changes.append(_neighbours(batch.tokens, piece, neighbours_VxN))
     changed_P = jnp.select(cases, changes, draw(piece))
     places = batch.tokens.shape[0]
-    (selected_C,) = jnp.nonzero(is_selected_P, size=most_selected(places), fill_value=places)
+    (selected_C,) = jnp.nonzero(is_selected_P, size=most_selected(places, rate), fill_value=places)
     return Corrupted(
         tokens=jnp.where(is_selected_P, changed_P, batch.tokens),
         selected=selected_C,

@@ -1,4 +1,5 @@
-"""Perplexity of masked tokens (D&S §2.2.2), in sentences and in streams."""
+"""Perplexity of masked tokens (D&S §2.2.2), in sentences and in streams: of 15 % of the pieces,
+however many a model was trained to predict, so that perplexities can be compared."""
 
 from collections.abc import Sequence
 
@@ -10,7 +11,7 @@ from jax.sharding import Mesh
 from xling_jax import devices
 from xling_jax.batches import hashing
 from xling_jax.batches.assembly import assemble
-from xling_jax.batches.corruption import PieceRange, corrupt
+from xling_jax.batches.corruption import MASKING_RATE, PieceRange, corrupt
 from xling_jax.batches.setting import Setting
 from xling_jax.batches.store import TokenStore
 from xling_jax.batches.streams import beginnings, nearest_beginning, sentence_starts
@@ -127,6 +128,7 @@ class StreamPerplexity:
                 tokens_SxW,
                 token_P,
                 ((rows, layout.length),),
+                MASKING_RATE,
                 ALL_MASKED,
                 has_dropout=False,
             )

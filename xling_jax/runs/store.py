@@ -41,7 +41,12 @@ TESTED_APART = {
     "dictionary": ("test_dictionary",),
 }
 # Fields that older configs lack, by the last two parts of their names: what they then stand for.
-UNNAMED = {"nli.most_words": 0, "second.modifiers": "after", "synthetic.name_types": 0.16}
+UNNAMED = {
+    "nli.most_words": 0,
+    "second.modifiers": "after",
+    "synthetic.name_types": 0.16,
+    "training.masking_rate": 0.15,
+}
 NEEDED = ("fingerprint", "config", "rows", "texts")  # of what a run is resumed from
 DESCRIPTION = {  # what every run's `config.json` says, see `describe`
     "experiment", "fingerprint", "earlier_fingerprints", "later_versions", "scale", "versions",

@@ -72,7 +72,7 @@ class TaskProgram:
     axis: str | None = devices.DATA
     shards: int = 1
 
-    predicts_pieces: ClassVar[bool] = False
+    masking_rate: ClassVar[float] = 0.0
     # How the fields of a `TaskPlan` lie on the mesh.
     plan_specs: ClassVar[tuple[P, ...]] = (devices.A_REPLICA_AND_SHARD,) * 6
 

@@ -279,7 +279,7 @@ class Training:
         speed = float(metrics.tokens.sum()) / seconds
         model = self._program.model
         # Without attention, which is little in short sentences.
-        needed = needed_flops(model, speed, 0.0, speed * self._program.predicts_pieces)
+        needed = needed_flops(model, speed, 0.0, speed * self._program.masking_rate)
         share = needed / matrix_rate(self._mesh, model.dtype)
         for number, replica in enumerate(self._replicas):
             self._metrics.write(

@@ -27,14 +27,16 @@ WHOLE = -1  # in place of a dimension: every device has all of the leaf
 
 
 class AnyProgram(Hashable, Protocol):
-    """What training needs to know of a program: a model, and whether it predicts pieces, its state,
-    which may be divided among some devices (`shards`), and its update."""
+    """What training needs to know of a program: a model, the share of the pieces that it predicts,
+    its state, which may be divided among some devices (`shards`), and its update."""
 
     plan_specs: ClassVar[tuple[P, ...]]
-    predicts_pieces: ClassVar[bool]
 
     @property
     def model(self) -> BertConfig: ...
+
+    @property
+    def masking_rate(self) -> float: ...
 
     @property
     def shards(self) -> int: ...

@@ -16,7 +16,7 @@ from jax.sharding import PartitionSpec as P
 from xling_jax import devices
 from xling_jax.batches import hashing
 from xling_jax.batches.assembly import Batch, assemble
-from xling_jax.batches.corruption import Corrupted, PieceRange, corrupt
+from xling_jax.batches.corruption import MASKING_RATE, Corrupted, PieceRange, corrupt
 from xling_jax.batches.packing import Plan, Rows
 from xling_jax.batches.setting import Setting
 from xling_jax.batches.store import TokenStore
@@ -69,6 +69,7 @@ class Program:
 
     rows: one shard's rows. axis: the mesh axis that the batch is divided over, None outside one.
     shards: among how many of its devices parameters and moments are divided (`sharding`).
+    masking_rate: share of the pieces that are predicted.
     """
 
     model: BertConfig
@@ -77,8 +78,8 @@ class Program:
     rows: Rows
     axis: str | None = devices.DATA
     shards: int = 1
+    masking_rate: float = MASKING_RATE
 
-    predicts_pieces: ClassVar[bool] = True
     # How the fields of a `packing.Plan` lie on the mesh.
     plan_specs: ClassVar[tuple[P, ...]] = (
         devices.A_REPLICA,
@@ -197,7 +198,14 @@ def train_step(
     number of selected tokens, so how the batch is divided does not matter."""
     batch = assemble(store, plan, setting)
     token_P = hashing.token_hash(setting.seed, state.step, plan.owner, batch.places)
-    corrupted = corrupt(batch, token_P, setting.marginals, setting.neighbours, program.pieces.draw)
+    corrupted = corrupt(
+        batch,
+        token_P,
+        setting.marginals,
+        setting.neighbours,
+        program.pieces.draw,
+        program.masking_rate,
+    )
     everywhere = partial(sharding.total, axis=program.axis)
     selected = jnp.maximum(everywhere(corrupted.weights.sum()), 1.0)
 

@@ -12,7 +12,7 @@ from jax.sharding import PartitionSpec as P
 
 from xling_jax import devices
 from xling_jax.batches import hashing
-from xling_jax.batches.corruption import corrupt
+from xling_jax.batches.corruption import MASKING_RATE, corrupt
 from xling_jax.batches.packing import Rows
 from xling_jax.batches.streams import StreamLayout
 from xling_jax.batches.windows import PieceTables, StreamStore, stream_batch
@@ -74,7 +74,7 @@ class StreamProgram:
 
     partition: paths of what each language has for itself. axis: the mesh axis that the batch is
     divided over, None outside one. shards: among how many of its devices parameters and moments
-    are divided (`sharding`).
+    are divided (`sharding`). masking_rate: share of the pieces that are predicted.
     """
 
     model: BertConfig
@@ -84,8 +84,8 @@ class StreamProgram:
     partition: tuple[str, ...] = ()
     axis: str | None = devices.DATA
     shards: int = 1
+    masking_rate: float = MASKING_RATE
 
-    predicts_pieces: ClassVar[bool] = True
     # How the fields of a `StreamPlan` lie on the mesh.
     plan_specs: ClassVar[tuple[P, ...]] = (devices.A_REPLICA_AND_SHARD,) * 3
 
@@ -114,6 +114,7 @@ def masked_loss(
     windows_SxW: jax.Array,
     token_P: jax.Array,
     rows: Rows,
+    rate: float,
     marginals: tuple[float, ...] = MARGINALS,
     has_dropout: bool = True,
 ) -> tuple[jax.Array, jax.Array]:
@@ -125,12 +126,13 @@ def masked_loss(
       windows_SxW: of the language's stream.
       token_P: uint32, what all random choices for a place start from.
       rows: the shape of the S sequences.
+      rate: share of the pieces that are selected.
       marginals: shares of the selected tokens masked, kept, replaced.
       has_dropout: whether it is on.
     """
     batch = stream_batch(windows_SxW)
     draw = partial(store.tables.draw, language)
-    corrupted = corrupt(batch, token_P, jnp.array(marginals), None, draw)
+    corrupted = corrupt(batch, token_P, jnp.array(marginals), None, draw, rate)
     bits = DropoutBits(token_P, batch.places) if has_dropout else None
     candidates = program.vocabularies.candidates(store.tables, language)
     return masked_language_loss(program.model, plain, batch, corrupted, rows, bits, candidates)
@@ -174,7 +176,8 @@ def train_step(
 
         def loss_of(shared, own):
             plain = partition.merge(sharding.gather(shared, dims[SHARED], program.axis), own)
-            return masked_loss(program, plain, store, language, tokens_SxW, token_P, rows)
+            given = store, language, tokens_SxW, token_P, rows, program.masking_rate
+            return masked_loss(program, plain, *given)
 
         (found, count), (of_shared, of_own) = jax.value_and_grad(
             loss_of, argnums=(0, 1), has_aux=True

@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 from jax.sharding import Mesh
 
-from xling_jax.batches.corruption import SHARE
 from xling_jax.models.bert import BertConfig
 
 PASSES = 3  # forward, and the backward pass, which takes twice as many
@@ -16,24 +15,24 @@ SIDE, LARGE_SIDE = 1024, 8192  # of the matrices on a CPU, and on accelerators
 REPEATS = 10  # of which the fastest counts, for others may use the machine too
 
 
-def needed_flops(model: BertConfig, tokens: float, squares: float, pieces: float) -> float:
+def needed_flops(model: BertConfig, tokens: float, squares: float, predicted: float) -> float:
     """The floating-point operations that updates on so much text cannot do without.
 
-    The dense layers at real tokens, attention inside each sequence, the head at 15 % of the
-    pieces. What is done for padding, or for places that are not predicted, does not count; nor do
-    softmax, norms, GELU, dropout and the optimiser.
+    The dense layers at real tokens, attention inside each sequence, the head at predicted tokens.
+    What is done for padding, or for places that are not predicted, does not count; nor do softmax,
+    norms, GELU, dropout and the optimiser.
 
     Args:
       model: its size.
       tokens: real ones, special tokens included.
       squares: for each token, how many tokens it attends to, summed.
-      pieces: the tokens that are not special, of which 15 % are predicted.
+      predicted: the tokens that are predicted.
     """
     width = model.hidden
     dense = 4 * width * width + 2 * width * model.intermediate  # multiplications a token
     attention = 2 * width * squares  # scores, and their sums of values
     hidden = width * width if model.head == "bert" else 0
-    head = SHARE * pieces * (hidden + width * model.vocabulary_size)
+    head = predicted * (hidden + width * model.vocabulary_size)
     return PASSES * PRODUCT * (model.layers * (tokens * dense + attention) + head)
 
 

@@ -81,6 +81,7 @@ class Group(group.Group[StreamProgram]):
             Vocabularies(len(row.languages), data.vocabulary.way == "separate", row.softmax),
             row.partition,
             shards=sharding.shards_of(config.devices, self._mesh),
+            masking_rate=training.masking_rate,
         )
 
     def _initial_state(self, seed: int) -> State:

@@ -190,6 +190,7 @@ class Programs:
             pieces=self._data.piece_range,
             rows=self.layout(mesh).shard_rows,
             shards=sharding.shards_of(self._config.devices, mesh),
+            masking_rate=self._config.training.masking_rate,
         )
 
     @functools.cache  # noqa: B019

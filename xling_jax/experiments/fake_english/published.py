@@ -31,8 +31,8 @@ SETTING = {
     "models.layers": LAYERS, "models.hidden": 64, "models.intermediate": 256, "models.heads": 1,
     "models.dropout": 0.1, "training.epochs": 100, "training.learning_rate": 2e-3,
     "training.warmup_steps": 50, "training.weight_decay": 0.01, "training.epsilon": 1e-6,
-    "training.clip": 1.0, "overparam.hidden": 768, "overparam.intermediate": 3072,
-    "overparam.heads": 12, "overparam.learning_rate": 1e-4,
+    "training.clip": 1.0, "training.masking_rate": 0.15, "overparam.hidden": 768,
+    "overparam.intermediate": 3072, "overparam.heads": 12, "overparam.learning_rate": 1e-4,
 }  # fmt: skip
 LINES = tuple(
     replace(line, candidates=str(CANDIDATES), more={**line.more, "deep_layer": DEEP_LAYER})
