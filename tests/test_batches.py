@@ -281,7 +281,9 @@ def test_a_neighbour_is_drawn_evenly_and_a_piece_without_one_is_kept():
     for step in range(20):
         token = hashing.token_hash(0, step, batch.segments, batch.places)
         result = jax.device_get(
-            corruption.corrupt(batch, token, only_neighbours, table, PIECES.draw)
+            corruption.corrupt(
+                batch, token, only_neighbours, table, PIECES.draw, corruption.MASKING_RATE
+            )
         )
         for place in selected(result):
             if int(in_memory.tokens[place]) in drawn:

@@ -12,7 +12,7 @@ from xling_jax.batches import hashing
 from xling_jax.batches.assembly import SPECIALS, Batch
 
 SELECT, ACT, DRAW = range(3)  # the uses of random bits
-MASKING_RATE = 0.15  # share of the pieces that are selected, in both papers
+MASKING_RATE = 0.15  # share of the pieces that both papers select; perplexity is of as many
 SPREAD = 6.0  # standard deviations of room for the number selected
 
 
@@ -67,7 +67,7 @@ def corrupt(
     marginals: jax.Array,
     neighbours_VxN: jax.Array | None,
     draw: Callable[[jax.Array], jax.Array],
-    rate: float = MASKING_RATE,
+    rate: float,
 ) -> Corrupted:
     """Selects a share of the pieces, `rate`, and masks, keeps or replaces each.
 

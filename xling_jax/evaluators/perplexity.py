@@ -45,7 +45,8 @@ def perplexities(
         batch = assemble(store, step, setting)
         sentence_P = step.sentence[jnp.maximum(step.owner, 0)]
         token_P = hashing.token_hash(jnp.uint32(SEED), 0, sentence_P, batch.places)
-        corrupted = corrupt(batch, token_P, jnp.array(ALL_MASKED), setting.neighbours, pieces.draw)
+        changes = jnp.array(ALL_MASKED), setting.neighbours, pieces.draw
+        corrupted = corrupt(batch, token_P, *changes, MASKING_RATE)
         found = masked_language_loss(encoder.model, params, batch, corrupted, encoder.rows)
         loss, count = jax.lax.psum(found, encoder.axis)
         return jnp.stack([loss, count, loss / jnp.maximum(count, 1.0), (count > 0) * 1.0])

@@ -198,14 +198,8 @@ def train_step(
     number of selected tokens, so how the batch is divided does not matter."""
     batch = assemble(store, plan, setting)
     token_P = hashing.token_hash(setting.seed, state.step, plan.owner, batch.places)
-    corrupted = corrupt(
-        batch,
-        token_P,
-        setting.marginals,
-        setting.neighbours,
-        program.pieces.draw,
-        program.masking_rate,
-    )
+    changes = setting.marginals, setting.neighbours, program.pieces.draw
+    corrupted = corrupt(batch, token_P, *changes, program.masking_rate)
     everywhere = partial(sharding.total, axis=program.axis)
     selected = jnp.maximum(everywhere(corrupted.weights.sum()), 1.0)
 
