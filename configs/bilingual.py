@@ -138,6 +138,7 @@ def paper(languages: tuple[str, ...]) -> ConfigDict:
                 "masking_rate": 0.15,
                 "steps_per_call": 20,
                 "save_every": 0,
+                "start_alike": False,
                 "start_from": "",
             },
             "evaluators": {

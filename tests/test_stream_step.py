@@ -97,6 +97,19 @@ def test_models_with_nothing_in_common_train_as_each_does_alone():
     assert states[-1].moments["language"][0].count[0, language] == sum(p.any() for p in present)
 
 
+def test_languages_that_start_alike_differ_in_the_embeddings_of_tokens_alone():
+    def initial(**changes):
+        whole = program(sampler().layout, partition.EVERYTHING, **changes).initial_state(0, (1, 2))
+        return [partition.select(whole.params, language) for language in (0, 1)]
+
+    (first, second), (own, _) = initial(start_alike=True), initial()
+    chex.assert_trees_all_equal(first, own)
+    tables = [plain["embeddings"].pop("tokens") for plain in (first, second)]
+    assert (tables[0] != tables[1]).all()
+    chex.assert_trees_all_equal(first, second)
+    assert (first["embeddings"]["positions"] != initial()[1]["embeddings"]["positions"]).all()
+
+
 def test_a_step_masks_at_its_programs_rate():
     def first_losses(**changes):
         one = sampler()

@@ -70,11 +70,16 @@ def own_paths(plain: Params, patterns: Iterable[str]) -> frozenset[str]:
     return frozenset(own)
 
 
+def with_tokens(plain: Params, tokens: Any) -> Params:
+    """A plain tree with other token embeddings."""
+    return plain | {"embeddings": plain["embeddings"] | {"tokens": tokens}}
+
+
 def _with_divided_tokens(plain: Params) -> Params:
     """A plain tree whose table of tokens is divided."""
     table_VxD = plain["embeddings"]["tokens"]
     tokens = {"special": table_VxD[:SPECIALS], "pieces": table_VxD[SPECIALS:]}
-    return plain | {"embeddings": plain["embeddings"] | {"tokens": tokens}}
+    return with_tokens(plain, tokens)
 
 
 def split(models: Sequence[Params], patterns: Iterable[str] = ()) -> Params:

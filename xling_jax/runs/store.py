@@ -46,6 +46,7 @@ UNNAMED = {
     "second.modifiers": "after",
     "synthetic.name_types": 0.16,
     "training.masking_rate": 0.15,
+    "training.start_alike": False,
 }
 NEEDED = ("fingerprint", "config", "rows", "texts")  # of what a run is resumed from
 DESCRIPTION = {  # what every run's `config.json` says, see `describe`

@@ -74,7 +74,8 @@ class StreamProgram:
 
     partition: paths of what each language has for itself. axis: the mesh axis that the batch is
     divided over, None outside one. shards: among how many of its devices parameters and moments
-    are divided (`sharding`). masking_rate: share of the pieces that are predicted.
+    are divided (`sharding`). masking_rate: share of the pieces that are predicted. start_alike:
+    whether languages' own parameters, but for embeddings of tokens, have the same initial values.
     """
 
     model: BertConfig
@@ -85,15 +86,20 @@ class StreamProgram:
     axis: str | None = devices.DATA
     shards: int = 1
     masking_rate: float = MASKING_RATE
+    start_alike: bool = False
 
     # How the fields of a `StreamPlan` lie on the mesh.
     plan_specs: ClassVar[tuple[P, ...]] = (devices.A_REPLICA_AND_SHARD,) * 3
 
     def initial_state(self, seed: int, numbers: Sequence[int] = ()) -> State:
         """The state of an untrained replica; every language draws parameters of its own, by its
-        number (default: its place among those of the program). What is shared is the first's."""
+        number (default: its place among those of the program). What is shared is the first's, and
+        so is, where they start alike, all but embeddings of tokens."""
         numbers = numbers or range(self.vocabularies.languages)
         plain = [heads.initial_params(self.model, seed, number) for number in numbers]
+        if self.start_alike:
+            tables = [own["embeddings"]["tokens"] for own in plain]
+            plain = [partition.with_tokens(plain[0], table_VxD) for table_VxD in tables]
         return self.state_of(partition.split(plain, self.partition))
 
     def state_of(self, params) -> State:

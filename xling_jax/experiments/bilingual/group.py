@@ -82,6 +82,7 @@ class Group(group.Group[StreamProgram]):
             row.partition,
             shards=sharding.shards_of(config.devices, self._mesh),
             masking_rate=training.masking_rate,
+            start_alike=training.start_alike,
         )
 
     def _initial_state(self, seed: int) -> State:
