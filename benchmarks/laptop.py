@@ -29,7 +29,7 @@ def windows(length: int, sequences: int) -> dict[str, float]:
     return {"batches.length": length, "batches.sequences": sequences}
 
 
-# The earlier setting of docs/small_models.md: fewer words, fewer of them names, and fewer in common.
+# The earlier setting of docs/small_models.md: fewer words, fewer of them names, fewer in common.
 _EARLIER = {
     "corpora.synthetic.word_types": 300,
     "corpora.synthetic.name_types": 0.16,
