@@ -49,7 +49,8 @@ class Contestant:
         vocabulary = LanguageVocabulary("separate", ("a", "b"), (), (ids, ids))  # type: ignore
         tokens = random.integers(5, arguments.pieces, 2 * TOKENS)
         sizes = (TOKENS, TOKENS)
-        store = StreamStore.of(np.split(tokens, 2), PieceTables.of(vocabulary, "inside"))
+        tables = PieceTables.of(vocabulary, "inside", vocabulary.ids)
+        store = StreamStore.of(np.split(tokens, 2), tables)
         mesh = devices.make_mesh(1)
         layout = StreamLayout.choose(
             arguments.parts, arguments.sequences, arguments.length, jax.device_count(), 1

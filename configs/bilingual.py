@@ -193,6 +193,7 @@ def get_config(argument: str | None = None) -> ConfigDict:
     config.sets = {"all": tuple(ROWS), "alone": languages, "pairs": tuple(pairs)}
     config_files.require_free("rows", own, [*ROWS, *config.sets])
     config.rows, config.row = ROWS | own, options["row"]
+    config.every_row = ""
     config.seeds = config_files.integers("seeds", options["seeds"])
     name = f"bilingual-{options['scale']}-{options['pair']}-{options['row']}"
     config.workdir = re.sub(r"[^\w+.-]", "_", name)

@@ -61,7 +61,8 @@ def store(way="separate", random_pieces="inside"):
             count = 5 + (random.integers(size - 5) + np.arange(random.integers(4, 14))) % (size - 5)
             stream += [*ids[count], SEP]
         streams.append(np.array(stream, np.int32))
-    return StreamStore.of(streams, PieceTables.of(vocabulary(way), random_pieces))
+    tables = PieceTables.of(vocabulary(way), random_pieces, vocabulary(way).ids)
+    return StreamStore.of(streams, tables)
 
 
 def sampler(shards=1, seed=0, accumulate=1, draws=None):

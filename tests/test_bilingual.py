@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from bilingual_run import config, run
 
+from xling_jax.batches import code_switch
 from xling_jax.batches.assembly import SPECIALS
 from xling_jax.batches.streams import beginnings, sentence_starts
 from xling_jax.experiments.bilingual import group
@@ -218,7 +219,7 @@ def test_random_words_of_rows_with_separate_parameters_are_of_the_language(
     own = [set(ids.tolist()) - special for ids in data.vocabulary.ids]
     if data.vocabulary.way == "joint" and is_inside:
         assert own[0] == own[1]
-        own = [set(each.read(0, each.total).tolist()) - special for each in data.files]
+        own = [ids - special for ids in _occurring(data)]
         assert own[0] - own[1] and own[1] - own[0]
     if row == "no_anchors":
         assert not own[0] & own[1]
@@ -229,6 +230,35 @@ def test_random_words_of_rows_with_separate_parameters_are_of_the_language(
         drawn, counts = np.unique(data.tables.draw(language, bits), return_counts=True)
         assert set(drawn.tolist()) == (ids if is_inside else own[0] | own[1])
         assert counts.max() < 2 * counts.min()
+
+
+@pytest.mark.parametrize(
+    "row",
+    ["default", "wiki_cc", "extra_anchors", "extra-anchors-online", "no-anchors;extra-anchors"],
+)
+def test_what_stands_in_a_languages_text_can_be_predicted_and_little_else(row, tmp_path_factory):
+    made = config(f"row={row},pair=en-near", every_row="language-softmax;random-inside")
+    asked = rows_of(made)[0]
+    assert asked.softmax == "language" and asked.description == made.rows.get(row, row)
+    data = Preparer(made, tmp_path_factory.getbasetemp() / "vocabularies")(asked)
+    for language, occurring in enumerate(_occurring(data)):
+        own = data.tables.own(language)
+        assert occurring <= set(own.tolist()) < set(range(data.vocabulary.size))
+        if data.vocabulary.way == "joint" and not data.switch:
+            assert len(own) == len(occurring | set(range(SPECIALS)))
+        assert (np.asarray(data.tables.local)[language, own] == np.arange(len(own))).all()
+    if data.switch:  # translations come only as the text is read
+        found = code_switch.switch(data.files[0].read(0, 4000), data.switch[0], (0,))
+        assert found.changed and set(found.tokens.tolist()) <= set(data.tables.own(0).tolist())
+
+
+def _occurring(data):
+    """The ids that occur in each language's text, to train and held out."""
+    held_out = np.split(data.dev.tokens, data.dev.firsts[1:])
+    return [
+        set(each.read(0, each.total).tolist()) | set(other.tolist())
+        for each, other in zip(data.files, held_out, strict=True)
+    ]
 
 
 # Selecting, stopping, going on and growing.

@@ -172,13 +172,24 @@ def test_a_language_alone_among_three_is_not_compared_with_the_first():
         ("seperate", "unknown modification 'seperate'"),
         ("only[fr|fr]", "name languages among en, fr, each once"),
         ("only[fr];extra-anchors", "extra-anchors needs two different languages"),
-        ("language-softmax", "language-softmax needs a vocabulary for each language"),
-        ("no-anchors;language-softmax;extra-anchors", "exclude each other"),
     ],
 )
 def test_descriptions_that_mean_nothing_are_refused(description, message):
     with pytest.raises(ValueError, match=message):
         parse("mine", description, ("en", "fr"))
+
+
+@pytest.mark.parametrize(
+    ("every", "message"),
+    [
+        ("language-softmaxes", "every_row: unknown modification 'language-softmaxes'"),
+        ("default", "every_row: unknown modification 'default'"),
+        ("extra-anchors", r"row='sep_emb' \(sep-emb.*extra-anchors and sep-emb exclude each other"),
+    ],
+)
+def test_what_every_row_has_must_go_with_each(every, message):
+    with pytest.raises(ValueError, match=message):
+        experiment.rows(config("row=default+sep_emb", every_row=every))
 
 
 @pytest.mark.parametrize("paths", ["layers/*/nothing", "layers/0..2", "layers/1..0", "mlm/x"])

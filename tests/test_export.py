@@ -11,6 +11,7 @@ import pytest
 from weights import TOLERANCE, difference, logits_alone, randomized
 
 from xling_jax import export
+from xling_jax.batches.windows import INSIDE, PieceTables
 from xling_jax.corpora.normalize import Normalization
 from xling_jax.experiments.bilingual import group as bilingual
 from xling_jax.experiments.bilingual.rows import parse
@@ -56,7 +57,8 @@ def stored_models(folder, way, own, config, model_type, described="default"):
     models = [randomized(config, seed=zlib.crc32(name.encode())) for name in TEXTS]
     params = jax.device_get(partition.split(models, own))
     row = parse("row", described, tuple(TEXTS))
-    bilingual.export(folder, row, config, params, vocabulary, Normalization())
+    tables = PieceTables.of(vocabulary, INSIDE, vocabulary.ids)
+    bilingual.export(folder, row, config, params, vocabulary, Normalization(), tables)
     return [stored.load(folder / name) for name in TEXTS]
 
 

@@ -74,6 +74,7 @@ def test_versions_that_a_run_goes_on_with_stand_beside_those_it_began_with(tmp_p
         ("nli.most_words", TASKS["nli"]().most_words, 16),
         ("corpora.near.second.modifiers", SecondConfig().modifiers, "before"),
         ("corpora.synthetic.name_types", LanguageConfig().name_types, 0.4),
+        ("every_row", "", "random-inside"),
     ],
 )
 def test_a_field_that_older_configs_lack_has_the_value_that_they_stand_for(

@@ -20,8 +20,8 @@ ANYWHERE, INSIDE = "anywhere", "inside"  # the language, or all, that random pie
 class PieceTables:
     """The pieces of K languages, as values.
 
-    pieces: int32 [K, N], ids of each language's pieces in increasing order, filled up.
-    sizes: int32 [K], how many they are.
+    pieces: int32 [K, N], ids of each language's pieces in increasing order, filled up with the
+    largest. sizes: int32 [K], how many they are.
     local: int32 [K, V], the place of an id in its language's row of `pieces`; -1 of another's.
     random: int32 [K, M], ids that a random replacement is drawn from. random_sizes: int32 [K].
     """
@@ -34,39 +34,42 @@ class PieceTables:
 
     @classmethod
     def of(
-        cls, vocabulary: LanguageVocabulary, random_pieces: str, counts: Sequence[np.ndarray] = ()
+        cls, vocabulary: LanguageVocabulary, random_pieces: str, occurring: Sequence[np.ndarray]
     ) -> "PieceTables":
-        """The tables of a vocabulary. Of a joint one the pieces INSIDE a language are those that
-        occur in its text, by their `counts` (int [V], for each language).
+        """The tables of a vocabulary, of which each language's text has the ids `occurring`.
 
-        ValueError for pieces from ANYWHERE if ids are separate.
+        Random replacements INSIDE a language are among its pieces, see `LanguageVocabulary.own`;
+        those from ANYWHERE among all. ValueError for the latter if ids are separate.
         """
         if vocabulary.way == "separate" and random_pieces == ANYWHERE:
             raise ValueError(
                 f"random_pieces={ANYWHERE!r}: languages with token embeddings of their "
                 f"own know no pieces of others; choose {INSIDE!r}"
             )
-        pieces, sizes = vocabulary.tables()
-        local = np.full((len(sizes), vocabulary.size), -1, np.int32)
-        for row, ids in zip(local, pieces, strict=True):
-            row[ids[::-1]] = np.arange(len(ids))[::-1]
-        own = [np.unique(ids)[SPECIALS:] for ids in pieces]
-        if random_pieces == INSIDE and vocabulary.way == "joint":
-            own = [
-                np.intersect1d(ids, np.flatnonzero(count))
-                for ids, count in zip(own, counts, strict=True)
-            ]
-        if random_pieces == ANYWHERE:
-            own = [np.unique(np.concatenate(own))] * len(own)
-        most = max(map(len, own))
-        random = np.stack([np.pad(ids, (0, most - len(ids))) for ids in own])
-        numbers = np.array([len(ids) for ids in own])
+        own = vocabulary.own(occurring)
+        local = np.full((len(own), vocabulary.size), -1)
+        for row, ids in zip(local, own, strict=True):
+            row[ids] = np.arange(len(ids))
+        all_pieces = np.unique(np.concatenate(vocabulary.ids))
+        drawn = [all_pieces] * len(own) if random_pieces == ANYWHERE else own
+        pieces, sizes = _table(own)
+        random, numbers = _table([ids[SPECIALS:] for ids in drawn])
         return cls(*(jnp.asarray(x, jnp.int32) for x in (pieces, sizes, local, random, numbers)))
+
+    def own(self, language: int) -> np.ndarray:
+        """The ids of a language's pieces in increasing order."""
+        return np.asarray(self.pieces[language, : self.sizes[language]])
 
     def draw(self, language: jax.Array, bits: jax.Array) -> jax.Array:
         """Random replacements in a language, int32 ids from uint32 bits."""
         size = self.random_sizes[language].astype(jnp.uint32)
         return self.random[language][(bits % size).astype(jnp.int32)]
+
+
+def _table(rows: Sequence[np.ndarray]) -> tuple[np.ndarray, list[int]]:
+    """Ids one below the other, shorter rows filled up with their last, and how many they are."""
+    sizes = [len(ids) for ids in rows]
+    return np.stack([np.pad(ids, (0, max(sizes) - len(ids)), "edge") for ids in rows]), sizes
 
 
 @jax.tree_util.register_dataclass

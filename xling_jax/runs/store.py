@@ -42,6 +42,7 @@ TESTED_APART = {
 }
 # Fields that older configs lack, by the last two parts of their names: what they then stand for.
 UNNAMED = {
+    "every_row": "",
     "nli.most_words": 0,
     "second.modifiers": "after",
     "synthetic.name_types": 0.16,

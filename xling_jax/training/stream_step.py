@@ -54,7 +54,7 @@ class Vocabularies:
     def __post_init__(self):
         if self.separate and self.softmax == SHARED_SOFTMAX:
             raise ValueError(
-                f"models.softmax={SHARED_SOFTMAX!r}: languages with token embeddings of their own "
+                f"softmax={SHARED_SOFTMAX!r}: languages with token embeddings of their own "
                 f"have no pieces in common to choose from; choose {LANGUAGE_SOFTMAX!r}"
             )
 

@@ -53,13 +53,12 @@ class LanguageVocabulary:
         own = dict(zip(self.ids[language].tolist(), self.pieces[language].names, strict=True))
         return [own.get(number, "") for number in range(self.size)]
 
-    def tables(self) -> tuple[np.ndarray, np.ndarray]:
-        """The ids of each language's pieces in increasing order, [languages, most pieces], and
-        how many they are; rows are filled up with the largest."""
-        table = np.stack(
-            [np.pad(np.sort(ids), (0, max(self.sizes) - len(ids)), mode="edge") for ids in self.ids]
-        )
-        return table.astype(np.int32), np.array(self.sizes, np.int32)
+    def own(self, occurring: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """The ids of each language's pieces in increasing order: the special tokens, those of its
+        vocabulary unless that is joint, and those that are known to occur in its text."""
+        special = np.arange(SPECIALS, dtype=np.int32)
+        named = [special] * len(self.ids) if self.way == "joint" else self.ids
+        return [np.union1d(ids, text) for ids, text in zip(named, occurring, strict=True)]
 
 
 def make(way: str, languages: Sequence[str], pieces: Sequence[Pieces]) -> LanguageVocabulary:

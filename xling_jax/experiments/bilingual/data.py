@@ -167,7 +167,14 @@ class Preparer:
                     train[k] = switch_once(train[k], words, seeds, *chances, folder)
             switch = {}
         counts = [_counted(each, vocabulary.size) for each in train]
-        tables = PieceTables.of(vocabulary, row.random_pieces, counts)
+        every = [
+            own + _counted(held_out, vocabulary.size)
+            for own, held_out in zip(counts, dev, strict=True)
+        ]
+        for k, words in switch.items():
+            every[k][words.pieces] += 1
+        occurring = list(map(np.flatnonzero, every))
+        tables = PieceTables.of(vocabulary, row.random_pieces, occurring)
         total = sum(each.total for each in train)
         streams: StreamStore | None = None
         if total <= self._config.batches.resident_tokens:

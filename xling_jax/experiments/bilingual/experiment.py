@@ -117,4 +117,5 @@ def rows(config: ConfigDict) -> list[Row]:
     """The rows that the config asks for; ValueError for an unknown row or modification, or
     something named twice."""
     languages = config.corpora.languages
-    return config_files.chosen_rows(config, partial(parse, languages=languages))
+    reader = partial(parse, languages=languages, every=config.every_row)
+    return config_files.chosen_rows(config, reader)

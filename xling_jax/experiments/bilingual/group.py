@@ -10,7 +10,7 @@ from ml_collections import ConfigDict
 
 from xling_jax import devices
 from xling_jax.batches.streams import SENTENCE
-from xling_jax.batches.windows import StreamStore
+from xling_jax.batches.windows import PieceTables, StreamStore
 from xling_jax.corpora.normalize import Normalization
 from xling_jax.evaluators.perplexity import StreamPerplexity
 from xling_jax.evaluators.translations import Translations
@@ -144,7 +144,7 @@ class Group(group.Group[StreamProgram]):
                 model = dataclasses.replace(
                     self._program.model, positions=self._config.batches.length
                 )
-                export(folder, self._row, model, params, vocabulary, written)
+                export(folder, self._row, model, params, vocabulary, written, self._data.tables)
         steps = [each and each[0] for each in best]
         scores = last
         if any(step not in (None, self._schedule.total) for step in steps):
@@ -250,19 +250,20 @@ def export(
     params,
     vocabulary: LanguageVocabulary,
     normalization: Normalization,
+    tables: PieceTables,
 ) -> None:
     """Writes each language's model of partitioned parameters below a folder, named by the language,
     with its vocabulary and how its text was written, and with as many positions as `model` says,
     which may be fewer than the parameters have. Where predictions chose among the language's
-    pieces only, the bias of all others is `UNCHOSEN`."""
+    pieces only, those of `tables`, the bias of all others is `UNCHOSEN`."""
     for number, name in enumerate(vocabulary.languages):
         own = partition.languages(params) and vocabulary.way == "separate"
         rows = vocabulary.sizes[number] if own else vocabulary.size
         plain = partition.export(params, number, rows)
-        tables = plain["embeddings"]
-        tables["positions"] = tables["positions"][: model.positions]
+        embeddings = plain["embeddings"]
+        embeddings["positions"] = embeddings["positions"][: model.positions]
         if row.softmax == LANGUAGE_SOFTMAX:  # the others were never chosen from
-            is_own = np.isin(np.arange(rows), vocabulary.ids[number])
+            is_own = np.isin(np.arange(rows), tables.own(number))
             bias = np.where(is_own, plain["mlm"]["bias"], np.float32(UNCHOSEN))
             plain["mlm"] = {**plain["mlm"], "bias": bias}
         stored.save(

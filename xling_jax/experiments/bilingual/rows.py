@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 
-from xling_jax import descriptions
+from xling_jax import descriptions, errors
 from xling_jax.batches.windows import ANYWHERE, INSIDE
 from xling_jax.models import partition
 from xling_jax.training.stream_step import LANGUAGE_SOFTMAX, SHARED_SOFTMAX
@@ -19,7 +19,7 @@ MODIFICATIONS = {
     "sep-emb": "embeddings of tokens and positions, and the softmax, for each language",
     "shared-special": "with sep-emb: but the embeddings of special tokens are shared",
     "sep": "sep[PATHS]: these parameters for each language, as sep[layers/0..2]; joined by |",
-    "language-softmax": "a prediction chooses among the language's pieces only",
+    "language-softmax": "a prediction chooses among the language's pieces only, as with sep-emb",
     "random-inside": "random replacements are of the language, as in all rows with sep-emb or sep",
     "only": "only[NAMES]: without the other languages; joined by |",
     TWIN: "the first language alone, and once more as the language twin; with sep-emb",
@@ -33,8 +33,6 @@ EXCLUDE = (  # of these a row has one at most
     ("extra-anchors", "extra-anchors-online"),
     ("extra-anchors", "sep-emb"),
     ("extra-anchors-online", "sep-emb"),
-    ("extra-anchors", "language-softmax"),
-    ("extra-anchors-online", "language-softmax"),
 )
 OF_SEVERAL = ("wiki-cc", "extra-anchors", "extra-anchors-online")  # different ones
 ONCE, ONLINE = "once", "online"
@@ -83,8 +81,6 @@ def _only(part: descriptions.Part, languages: Sequence[str]) -> list[str]:
 
 def _require_meaning(names: set[str], trained: Sequence[str], languages: Sequence[str]) -> None:
     """Raises ValueError for modifications that exclude or lack each other, or a language."""
-    if DEFAULT in names and len(names) > 1:
-        raise ValueError(f"{DEFAULT} stands alone, for no modification")
     if TWIN in names:
         if "sep-emb" not in names or "only" in names:
             raise ValueError(f"{TWIN} needs sep-emb, and stands with no only[…]")
@@ -92,11 +88,6 @@ def _require_meaning(names: set[str], trained: Sequence[str], languages: Sequenc
             raise ValueError(f"{TWIN} is the name of a language too: give that another one")
     if "shared-special" in names and "sep-emb" not in names:
         raise ValueError("shared-special needs sep-emb: otherwise special tokens are shared anyway")
-    if "language-softmax" in names and not names & OWN_VOCABULARY.keys():
-        raise ValueError(
-            "language-softmax needs a vocabulary for each language: add default-anchors or "
-            "no-anchors"
-        )
     if (len(trained) == 1 or TWIN in names) and (wrong := sorted(names.intersection(OF_SEVERAL))):
         raise ValueError(f"{wrong[0]} needs two different languages or more")
     for several in EXCLUDE:
@@ -104,9 +95,9 @@ def _require_meaning(names: set[str], trained: Sequence[str], languages: Sequenc
             raise ValueError(f"{' and '.join(both)} exclude each other")
 
 
-def parse(name: str, description: str, languages: Sequence[str]) -> Row:
+def parse(name: str, description: str, languages: Sequence[str], every: str = "") -> Row:
     """Reads a description such as `sep-emb;sep[layers/0..2]`: names of `MODIFICATIONS` joined by
-    `;`, or `default`.
+    `;`, or `default`. `every` names those that all rows have, and may be empty.
 
     Raises:
       ValueError: see `descriptions.parts`; an unknown language, or modifications that exclude each
@@ -114,6 +105,12 @@ def parse(name: str, description: str, languages: Sequence[str]) -> Row:
     """
     known = {DEFAULT: "nothing is changed"} | MODIFICATIONS
     found = descriptions.parts(description, known, WITH_ARGUMENT)
+    if DEFAULT in (part.name for part in found) and len(found) > 1:
+        raise ValueError(f"{DEFAULT} stands alone, for no modification")
+    if every:
+        with errors.in_field("every_row"):
+            common = descriptions.parts(every, MODIFICATIONS, WITH_ARGUMENT)
+        found += [part for part in common if part not in found]
     descriptions.only_once(found, "only")
     names = {part.name for part in found}
     paths = [path for part in found if part.name == "sep" for path in part.argument.split("|")]
