@@ -79,7 +79,7 @@ def fake_run(
                         "dev_sentences": 1000, "test_sentences": 1000,
                         **{name: source for name in languages}},
             "vocabulary": {"joint_size": 1200}, "models": {"layers": LAYERS},
-            "training": {"epochs": 20},
+            "training": {"epochs": 20}, "every_row": "language-softmax;random-inside",
         },
     }  # fmt: skip
     (folder / "config.json").write_text(json.dumps(config))
