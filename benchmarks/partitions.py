@@ -49,7 +49,7 @@ class Contestant:
         vocabulary = LanguageVocabulary("separate", ("a", "b"), (), (ids, ids))  # type: ignore
         tokens = random.integers(5, arguments.pieces, 2 * TOKENS)
         sizes = (TOKENS, TOKENS)
-        tables = PieceTables.of(vocabulary, "inside", vocabulary.ids)
+        tables = PieceTables.of(vocabulary, "inside", vocabulary.ids, vocabulary.ids)
         store = StreamStore.of(np.split(tokens, 2), tables)
         mesh = devices.make_mesh(1)
         layout = StreamLayout.choose(

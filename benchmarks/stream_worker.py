@@ -25,7 +25,7 @@ def store_of(tokens: np.ndarray, vocabulary_size: int) -> StreamStore:
     ids = np.arange(vocabulary_size, dtype=np.int32)
     vocabulary = LanguageVocabulary("joint", LANGUAGES, (), (ids,) * len(LANGUAGES))
     half = len(tokens) // 2
-    tables = PieceTables.of(vocabulary, "anywhere", vocabulary.ids)
+    tables = PieceTables.of(vocabulary, "anywhere", vocabulary.ids, vocabulary.ids)
     return StreamStore.of([tokens[:half], tokens[half:]], tables)
 
 

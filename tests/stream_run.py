@@ -61,8 +61,12 @@ def store(way="separate", random_pieces="inside"):
             count = 5 + (random.integers(size - 5) + np.arange(random.integers(4, 14))) % (size - 5)
             stream += [*ids[count], SEP]
         streams.append(np.array(stream, np.int32))
-    tables = PieceTables.of(vocabulary(way), random_pieces, vocabulary(way).ids)
-    return StreamStore.of(streams, tables)
+    return StreamStore.of(streams, tables(vocabulary(way), random_pieces))
+
+
+def tables(vocabulary, random_pieces="inside"):
+    """Those of languages in whose training text all of their pieces occur."""
+    return PieceTables.of(vocabulary, random_pieces, vocabulary.ids, vocabulary.ids)
 
 
 def sampler(shards=1, seed=0, accumulate=1, draws=None):

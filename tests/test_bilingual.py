@@ -19,9 +19,11 @@ from xling_jax.experiments.bilingual.experiment import rows as rows_of
 from xling_jax.experiments.bilingual.rows import parse
 from xling_jax.experiments.bilingual.selection import Best
 from xling_jax.models import partition, stored
+from xling_jax.models.heads import UNCHOSEN
 from xling_jax.runs import results
 from xling_jax.runs.best import read as read_record
 from xling_jax.runs.run import Run
+from xling_jax.runs.store import models_of
 from xling_jax.runs.texts import Texts
 from xling_jax.training.checkpoints import read_parameters
 from xling_jax.training.step import RUNNING, State
@@ -219,7 +221,7 @@ def test_random_words_of_rows_with_separate_parameters_are_of_the_language(
     own = [set(ids.tolist()) - special for ids in data.vocabulary.ids]
     if data.vocabulary.way == "joint" and is_inside:
         assert own[0] == own[1]
-        own = [ids - special for ids in _occurring(data)]
+        own = [set(each.read(0, each.total).tolist()) - special for each in data.files]
         assert own[0] - own[1] and own[1] - own[0]
     if row == "no_anchors":
         assert not own[0] & own[1]
@@ -232,33 +234,67 @@ def test_random_words_of_rows_with_separate_parameters_are_of_the_language(
         assert counts.max() < 2 * counts.min()
 
 
+OF_ITS_LANGUAGE = "language-softmax;random-inside"
+
+
 @pytest.mark.parametrize(
     "row",
-    ["default", "wiki_cc", "extra_anchors", "extra-anchors-online", "no-anchors;extra-anchors"],
+    [
+        "default",
+        "wiki_cc",
+        "extra_anchors",
+        "extra-anchors-online",
+        "no-anchors;extra-anchors",
+        "no-anchors;extra-anchors-online",
+        "en_middle",
+        "en_twin",
+        "middle",
+    ],
 )
-def test_what_stands_in_a_languages_text_can_be_predicted_and_little_else(row, tmp_path_factory):
-    made = config(f"row={row},pair=en-near", every_row="language-softmax;random-inside")
+def test_what_may_stand_in_a_languages_text_can_be_predicted_and_little_else(row, tmp_path_factory):
+    made = config(f"row={row},pair=en-near-middle", every_row=OF_ITS_LANGUAGE)
     asked = rows_of(made)[0]
     assert asked.softmax == "language" and asked.description == made.rows.get(row, row)
     data = Preparer(made, tmp_path_factory.getbasetemp() / "vocabularies")(asked)
-    for language, occurring in enumerate(_occurring(data)):
-        own = data.tables.own(language)
-        assert occurring <= set(own.tolist()) < set(range(data.vocabulary.size))
-        if data.vocabulary.way == "joint" and not data.switch:
-            assert len(own) == len(occurring | set(range(SPECIALS)))
-        assert (np.asarray(data.tables.local)[language, own] == np.arange(len(own))).all()
-    if data.switch:  # translations come only as the text is read
-        found = code_switch.switch(data.files[0].read(0, 4000), data.switch[0], (0,))
-        assert found.changed and set(found.tokens.tolist()) <= set(data.tables.own(0).tolist())
+    vocabulary, held_out = data.vocabulary, np.split(data.dev.tokens, data.dev.firsts[1:])
+    is_shared = vocabulary.way == "joint" and len(asked.languages) > 1
+    for number, (files, other) in enumerate(zip(data.files, held_out, strict=True)):
+        trained = set(files.read(0, files.total).tolist())
+        occurring = trained | set(other.tolist())
+        known = set(range(SPECIALS)) if is_shared else set(vocabulary.ids[number].tolist())
+        predicted = data.tables.predicted(number)
+        if not data.switch:
+            assert set(predicted.tolist()) == known | occurring
+        assert (np.asarray(data.tables.local)[number, predicted] == np.arange(len(predicted))).all()
+        drawn = data.tables.draw(number, jnp.arange(2000, dtype=jnp.uint32))
+        assert set(drawn.tolist()) == (trained if is_shared else known) - set(range(SPECIALS))
+        if number in data.switch:  # translations come only as the text is read
+            probability = {"probability": 1.0, "most": 0.9}
+            read = [
+                code_switch.switch_window(
+                    files.read, start, 500, data.switch[number], (0, start), **probability
+                )
+                for start in range(0, files.total, 500)
+            ]
+            put_in = {piece for window in read for piece in window.tokens.tolist()}
+            assert put_in - occurring and put_in <= set(predicted.tolist())
+            assert set(predicted.tolist()) < set(range(vocabulary.size))
 
 
-def _occurring(data):
-    """The ids that occur in each language's text, to train and held out."""
-    held_out = np.split(data.dev.tokens, data.dev.firsts[1:])
-    return [
-        set(each.read(0, each.total).tolist()) | set(other.tolist())
-        for each, other in zip(data.files, held_out, strict=True)
-    ]
+def test_rows_that_predict_their_languages_pieces_train_with_any_vocabulary(tmp_path):
+    rows = "default+extra-anchors-online"
+    _, metrics = run(
+        tmp_path, f"row={rows},pair=en-near-middle", every_row=OF_ITS_LANGUAGE,
+        **{"training.epochs": 15},
+    )  # fmt: skip
+    for row, found in metrics.items():
+        for language in ("en", "near", "middle"):
+            model = stored.load(models_of(tmp_path, *row) / language)
+            is_chosen = model.params["mlm"]["bias"] > UNCHOSEN
+            assert not is_chosen.all()
+            assert 1 < found[f"perplexity_dev_{language}"] < is_chosen.sum()
+    with pytest.raises(ValueError, match=f"every_row: {OF_ITS_LANGUAGE} there, nothing now"):
+        run(tmp_path, f"row={rows},pair=en-near-middle")
 
 
 # Selecting, stopping, going on and growing.

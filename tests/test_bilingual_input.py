@@ -184,12 +184,24 @@ def test_descriptions_that_mean_nothing_are_refused(description, message):
     [
         ("language-softmaxes", "every_row: unknown modification 'language-softmaxes'"),
         ("default", "every_row: unknown modification 'default'"),
-        ("extra-anchors", r"row='sep_emb' \(sep-emb.*extra-anchors and sep-emb exclude each other"),
+        (
+            "extra-anchors",
+            r"row='sep_emb' .*: with every_row='extra-anchors': extra-anchors and sep-emb exclude",
+        ),
     ],
 )
 def test_what_every_row_has_must_go_with_each(every, message):
     with pytest.raises(ValueError, match=message):
         experiment.rows(config("row=default+sep_emb", every_row=every))
+
+
+def test_what_every_row_has_may_be_in_a_row_too():
+    made = config("row=default+sep_l1_3", every_row="sep[layers/1|mlm];random-inside")
+    default, separate = experiment.rows(made)
+    assert default.partition == ("layers/1", "mlm") and default.random_pieces == "inside"
+    assert separate.partition == ("layers/0..2", "layers/1", "mlm")
+    made = config("row=only[en];random-inside", every_row="random-inside;only[en]")
+    assert experiment.rows(made)[0].languages == ("en",)
 
 
 @pytest.mark.parametrize("paths", ["layers/*/nothing", "layers/0..2", "layers/1..0", "mlm/x"])

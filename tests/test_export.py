@@ -11,12 +11,13 @@ import pytest
 from weights import TOLERANCE, difference, logits_alone, randomized
 
 from xling_jax import export
-from xling_jax.batches.windows import INSIDE, PieceTables
 from xling_jax.corpora.normalize import Normalization
+from xling_jax.evaluators.text_encoder import TextEncoder
 from xling_jax.experiments.bilingual import group as bilingual
 from xling_jax.experiments.bilingual.rows import parse
 from xling_jax.models import partition, stored
 from xling_jax.models.bert import BertConfig
+from xling_jax.models.heads import UNCHOSEN
 from xling_jax.models.hugging_face import tokenizer as hugging_face_tokenizer
 from xling_jax.models.hugging_face.text import HuggingFaceModel
 from xling_jax.vocabulary import pieces, sharing
@@ -47,8 +48,9 @@ SENTENCES = [
 SIZES = {"bpe": 40, "unigram": 24}
 
 
-def stored_models(folder, way, own, config, model_type, described="default"):
-    """Models of two languages, of one partitioned tree; returns what was stored."""
+def stored_models(folder, way, own, config, model_type, chosen=None):
+    """Models of two languages, of one partitioned tree; returns what was stored. `chosen` gives the
+    ids that predictions chose among, from all of a language's."""
     trained = [
         pieces.train(text, SIZES[model_type], model_type=model_type) for text in TEXTS.values()
     ]
@@ -56,21 +58,27 @@ def stored_models(folder, way, own, config, model_type, described="default"):
     config = dataclasses.replace(config, vocabulary_size=vocabulary.size)
     models = [randomized(config, seed=zlib.crc32(name.encode())) for name in TEXTS]
     params = jax.device_get(partition.split(models, own))
-    row = parse("row", described, tuple(TEXTS))
-    tables = PieceTables.of(vocabulary, INSIDE, vocabulary.ids)
-    bilingual.export(folder, row, config, params, vocabulary, Normalization(), tables)
+    row = parse("row", "default", tuple(TEXTS))
+    some = chosen and list(map(chosen, vocabulary.ids))
+    bilingual.export(folder, row, config, params, vocabulary, Normalization(), some)
     return [stored.load(folder / name) for name in TEXTS]
 
 
 def test_pieces_that_a_language_never_chose_from_are_never_predicted(tmp_path):
     kind = ("union", (), LINEAR, "bpe")
     whole = stored_models(tmp_path / "whole", *kind)
-    own = stored_models(tmp_path / "own", *kind, "default-anchors;language-softmax")
-    for before, after in zip(whole, own, strict=True):
+    some = stored_models(tmp_path / "some", *kind, lambda ids: np.delete(ids, slice(7, None, 3)))
+    for before, after, text in zip(whole, some, TEXTS.values(), strict=True):
         bias, now = before.params["mlm"]["bias"], after.params["mlm"]["bias"]
-        is_own = np.isin(np.arange(len(bias)), after.ids)
-        assert not is_own.all() and (now[~is_own] == bilingual.UNCHOSEN).all()
-        np.testing.assert_array_equal(now[is_own], bias[is_own])
+        is_chosen = np.isin(np.arange(len(bias)), np.setdiff1d(after.ids, after.ids[7::3]))
+        assert not is_chosen.all() and (now[~is_chosen] == UNCHOSEN).all()
+        np.testing.assert_array_equal(now[is_chosen], bias[is_chosen])
+        # Perplexity is of the others, as it is of [UNK].
+        losses, counts = TextEncoder(after).masked_losses(text, 4, 4)
+        _, all_counts = TextEncoder(before).masked_losses(text, 4, 4)
+        left_out = [np.isin(ids, after.ids[7::3]).sum() for ids in after.encode(text)]
+        assert sum(left_out) and (counts == all_counts - left_out).all()
+        assert losses.max() < 1000
 
 
 @KINDS

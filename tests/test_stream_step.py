@@ -11,7 +11,7 @@ import pytest
 import stream_run
 from stream_run import OPTIMIZER, SEP_EMB, SIZES, program, run, sampler, store
 
-from xling_jax.batches.windows import PieceTables, StreamStore
+from xling_jax.batches.windows import StreamStore
 from xling_jax.models import partition
 from xling_jax.training import optimizer
 from xling_jax.training.input_pipeline import StreamingPipeline
@@ -73,7 +73,7 @@ def test_models_with_nothing_in_common_train_as_each_does_alone():
     text = store()
     first = sum(text.sizes[:language])
     tokens = text.tokens[first : first + text.sizes[language]]
-    own = StreamStore.of([tokens], PieceTables.of(vocabulary, "inside", vocabulary.ids))
+    own = StreamStore.of([tokens], stream_run.tables(vocabulary))
     present = [one.plan(step, step + 1).language[0, 0] == language for step in range(12)]
     state = alone.state_of(params)
     for step in np.flatnonzero([found.any() for found in present]):
@@ -199,14 +199,14 @@ def test_a_run_cut_in_two_gives_the_same_bits():
 
 
 def test_only_the_languages_own_pieces_can_be_predicted_or_put_in():
-    tables = PieceTables.of(stream_run.vocabulary("prefixed"), "inside")
+    tables = stream_run.tables(stream_run.vocabulary("prefixed"))
     bits = jnp.arange(4000, dtype=jnp.uint32) * jnp.uint32(2654435761)
     for language, ids in enumerate(stream_run.vocabulary("prefixed").ids):
         assert set(np.asarray(tables.draw(language, bits)).tolist()) == set(ids[5:].tolist())
         found = Vocabularies(2, False, "language").candidates(tables, language)
         assert set(np.asarray(found.ids[: found.size]).tolist()) == set(ids.tolist())
         np.testing.assert_array_equal(found.ids[found.local[ids]], ids)
-    anywhere = PieceTables.of(stream_run.vocabulary("prefixed"), "anywhere")
+    anywhere = stream_run.tables(stream_run.vocabulary("prefixed"), "anywhere")
     every = set(range(5, sum(SIZES) - 5))
     assert set(np.asarray(anywhere.draw(0, bits)).tolist()) == every
 
@@ -227,4 +227,4 @@ def test_choices_that_exclude_each_other_are_refused():
     with pytest.raises(ValueError, match="^softmax='shared'"):
         Vocabularies(2, True, "shared")
     with pytest.raises(ValueError, match="^random_pieces='anywhere'"):
-        PieceTables.of(stream_run.vocabulary("separate"), "anywhere")
+        stream_run.tables(stream_run.vocabulary("separate"), "anywhere")

@@ -103,7 +103,7 @@ class PieceDictionary:
         return cls(starts, entries)
 
     @property
-    def pieces(self) -> np.ndarray:
+    def translation_ids(self) -> np.ndarray:
         """The ids of all translations, in increasing order."""
         translations = b"".join(x for every, _ in self.entries.values() for x in every)
         return np.unique(np.frombuffer(translations, np.int32))

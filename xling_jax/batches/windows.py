@@ -1,6 +1,7 @@
 """Streams on the device: their windows as batches, and what each language's pieces are."""
 
 import dataclasses
+import hashlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,10 +21,11 @@ ANYWHERE, INSIDE = "anywhere", "inside"  # the language, or all, that random pie
 class PieceTables:
     """The pieces of K languages, as values.
 
-    pieces: int32 [K, N], ids of each language's pieces in increasing order, filled up with the
-    largest. sizes: int32 [K], how many they are.
+    pieces: int32 [K, N], the ids that a prediction in each language can choose among, in increasing
+    order, filled up with the last. sizes: int32 [K], how many they are.
     local: int32 [K, V], the place of an id in its language's row of `pieces`; -1 of another's.
-    random: int32 [K, M], ids that a random replacement is drawn from. random_sizes: int32 [K].
+    random: int32 [K, M], ids that a random replacement is drawn from, filled up likewise.
+    random_sizes: int32 [K].
     """
 
     pieces: jax.Array
@@ -34,30 +36,52 @@ class PieceTables:
 
     @classmethod
     def of(
-        cls, vocabulary: LanguageVocabulary, random_pieces: str, occurring: Sequence[np.ndarray]
+        cls,
+        vocabulary: LanguageVocabulary,
+        random_pieces: str,
+        trained: Sequence[np.ndarray],
+        tested: Sequence[np.ndarray],
     ) -> "PieceTables":
-        """The tables of a vocabulary, of which each language's text has the ids `occurring`.
+        """The tables of a vocabulary.
 
-        Random replacements INSIDE a language are among its pieces, see `LanguageVocabulary.own`;
-        those from ANYWHERE among all. ValueError for the latter if ids are separate.
+        Args:
+          vocabulary: of K languages.
+          random_pieces: whether random replacements are pieces from ANYWHERE or INSIDE the
+            language, see `LanguageVocabulary.own_ids`.
+          trained: the ids that occur in each language's training text.
+          tested: all others that there may be to predict in it, or any of `trained`.
+
+        Raises:
+          ValueError: pieces from ANYWHERE where ids are separate.
         """
         if vocabulary.way == "separate" and random_pieces == ANYWHERE:
             raise ValueError(
                 f"random_pieces={ANYWHERE!r}: languages with token embeddings of their "
                 f"own know no pieces of others; choose {INSIDE!r}"
             )
-        own = vocabulary.own(occurring)
+        own = vocabulary.own_ids(trained)
+        predicted = [
+            np.unique(np.concatenate(every)) for every in zip(own, trained, tested, strict=True)
+        ]
         local = np.full((len(own), vocabulary.size), -1)
-        for row, ids in zip(local, own, strict=True):
+        for row, ids in zip(local, predicted, strict=True):
             row[ids] = np.arange(len(ids))
         all_pieces = np.unique(np.concatenate(vocabulary.ids))
         drawn = [all_pieces] * len(own) if random_pieces == ANYWHERE else own
-        pieces, sizes = _table(own)
+        pieces, sizes = _table(predicted)
         random, numbers = _table([ids[SPECIALS:] for ids in drawn])
         return cls(*(jnp.asarray(x, jnp.int32) for x in (pieces, sizes, local, random, numbers)))
 
-    def own(self, language: int) -> np.ndarray:
-        """The ids of a language's pieces in increasing order."""
+    @property
+    def sha256(self) -> str:
+        """A hash of which pieces each language has."""
+        content = hashlib.sha256()
+        for table in (self.pieces, self.sizes, self.random, self.random_sizes):
+            content.update(np.asarray(table).tobytes())
+        return content.hexdigest()
+
+    def predicted(self, language: int) -> np.ndarray:
+        """The ids that a prediction in a language can choose among, in increasing order."""
         return np.asarray(self.pieces[language, : self.sizes[language]])
 
     def draw(self, language: jax.Array, bits: jax.Array) -> jax.Array:

@@ -17,6 +17,7 @@ INITIAL_VALUES = 1  # tells these random numbers from others of the same seed
 # computed for some of the vocabulary at a time, and computed again.
 LOGITS_AT_ONCE = 2**24
 NEVER = -1e30  # the logit of a piece that is not to be chosen
+UNCHOSEN = -1e4  # the stored bias of pieces that no prediction chose among; float16 has it
 
 
 class MaskedLanguageHead(nn.Module):

@@ -98,10 +98,12 @@ class _Text:
 
 @dataclass(frozen=True)
 class _Prepared:
-    """The pieces and the token files that a row was given."""
+    """The pieces and the token files that a row was given, and, but by older versions, which pieces
+    its languages were said to have."""
 
     vocabulary: str
     text: list[str]
+    tables: str = ""
 
 
 @dataclass(frozen=True)

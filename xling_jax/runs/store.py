@@ -149,7 +149,8 @@ def _differences(
     before, now = (_with_effect(of["config"]) for of in (stored, new))
 
     def value(config: Mapping[str, Any], name: str) -> Any:
-        return config.get(name, _unnamed(name))
+        found = config.get(name, _unnamed(name))
+        return "nothing" if found == "" else found
 
     lines = [
         f"{name}: {value(before, name)} {there}, {value(now, name)} {here}"

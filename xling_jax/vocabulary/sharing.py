@@ -33,7 +33,7 @@ class LanguageVocabulary:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """How many pieces each language has."""
+        """How many pieces each language's vocabulary has."""
         return tuple(len(ids) for ids in self.ids)
 
     @property
@@ -53,12 +53,13 @@ class LanguageVocabulary:
         own = dict(zip(self.ids[language].tolist(), self.pieces[language].names, strict=True))
         return [own.get(number, "") for number in range(self.size)]
 
-    def own(self, occurring: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """The ids of each language's pieces in increasing order: the special tokens, those of its
-        vocabulary unless that is joint, and those that are known to occur in its text."""
+    def own_ids(self, occurring: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """The ids of each language's pieces in increasing order: all of its vocabulary, or, of one
+        that languages share, the special tokens and those `occurring` in its text."""
+        if self.way != "joint" or len(self.ids) == 1:
+            return list(map(np.unique, self.ids))
         special = np.arange(SPECIALS, dtype=np.int32)
-        named = [special] * len(self.ids) if self.way == "joint" else self.ids
-        return [np.union1d(ids, text) for ids, text in zip(named, occurring, strict=True)]
+        return [np.union1d(special, text) for text in occurring]
 
 
 def make(way: str, languages: Sequence[str], pieces: Sequence[Pieces]) -> LanguageVocabulary:

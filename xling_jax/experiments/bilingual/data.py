@@ -75,7 +75,7 @@ class Data:
     def description(self) -> dict[str, Any]:
         """What was made of the text, for the next run in the same workdir to compare with."""
         text = [each.manifest["sha256"] for each in self.files]
-        return {"vocabulary": self.vocabulary.sha256, "text": text}
+        return {"vocabulary": self.vocabulary.sha256, "text": text, "tables": self.tables.sha256}
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -166,15 +166,14 @@ class Preparer:
                 with processes.first_before_others():
                     train[k] = switch_once(train[k], words, seeds, *chances, folder)
             switch = {}
-        counts = [_counted(each, vocabulary.size) for each in train]
-        every = [
-            own + _counted(held_out, vocabulary.size)
-            for own, held_out in zip(counts, dev, strict=True)
-        ]
+        counts, held_out = (
+            [_counted(each, vocabulary.size) for each in files] for files in (train, dev)
+        )
+        tested = list(map(np.flatnonzero, held_out))
         for k, words in switch.items():
-            every[k][words.pieces] += 1
-        occurring = list(map(np.flatnonzero, every))
-        tables = PieceTables.of(vocabulary, row.random_pieces, occurring)
+            tested[k] = np.union1d(tested[k], words.translation_ids)
+        trained = list(map(np.flatnonzero, counts))
+        tables = PieceTables.of(vocabulary, row.random_pieces, trained, tested)
         total = sum(each.total for each in train)
         streams: StreamStore | None = None
         if total <= self._config.batches.resident_tokens:

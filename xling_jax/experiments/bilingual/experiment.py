@@ -10,7 +10,7 @@ from xling_jax.evaluators.registry import require_layers
 from xling_jax.experiments.bilingual import report
 from xling_jax.experiments.bilingual.data import Data, Preparer
 from xling_jax.experiments.bilingual.group import Group, checkpoints_of
-from xling_jax.experiments.bilingual.rows import Row, parse
+from xling_jax.experiments.bilingual.rows import Row, common_parts, parse
 from xling_jax.experiments.bilingual.selection import RECORD, best_folder
 from xling_jax.models import heads, partition
 from xling_jax.models.bert import BertConfig
@@ -58,8 +58,9 @@ class Experiment:
     def _require_same_text(self, row: Row, data: Data) -> None:
         """Raises ValueError if the text of a row is not what it was when the run began."""
         texts = self._run.stored.setdefault("prepared", {})
-        found = texts.setdefault(row.name, data.description())
-        if found != data.description():
+        now = data.description()
+        before = texts.setdefault(row.name, now)
+        if any(now[name] != value for name, value in before.items()):
             raise ValueError(
                 f"row {row.name}: the text prepared now is not the one that this run began with. "
                 "Install the versions of sentencepiece, sacremoses and jieba that config.json "
@@ -116,6 +117,15 @@ class Experiment:
 def rows(config: ConfigDict) -> list[Row]:
     """The rows that the config asks for; ValueError for an unknown row or modification, or
     something named twice."""
-    languages = config.corpora.languages
-    reader = partial(parse, languages=languages, every=config.every_row)
-    return config_files.chosen_rows(config, reader)
+    languages, every = config.corpora.languages, config.every_row
+    with errors.in_field("every_row"):
+        common = common_parts(every)
+
+    def read(name: str, description: str) -> Row:
+        alone = parse(name, description, languages)
+        if not common:
+            return alone
+        with errors.in_field(f"with every_row={every!r}"):
+            return parse(name, description, languages, common)
+
+    return config_files.chosen_rows(config, read)

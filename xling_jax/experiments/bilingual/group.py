@@ -10,7 +10,7 @@ from ml_collections import ConfigDict
 
 from xling_jax import devices
 from xling_jax.batches.streams import SENTENCE
-from xling_jax.batches.windows import PieceTables, StreamStore
+from xling_jax.batches.windows import StreamStore
 from xling_jax.corpora.normalize import Normalization
 from xling_jax.evaluators.perplexity import StreamPerplexity
 from xling_jax.evaluators.translations import Translations
@@ -20,6 +20,7 @@ from xling_jax.experiments.bilingual.selection import Best, start_from
 from xling_jax.files import plain_name
 from xling_jax.models import partition, stored
 from xling_jax.models.bert import BertConfig
+from xling_jax.models.heads import UNCHOSEN
 from xling_jax.runs import group
 from xling_jax.runs.group import Evaluate, Result, curve_of, optimizer
 from xling_jax.runs.run import Member, Run
@@ -36,8 +37,6 @@ from xling_jax.training.stream_step import (
     Vocabularies,
 )
 from xling_jax.vocabulary.sharing import LanguageVocabulary
-
-UNCHOSEN = -1e4  # the bias of pieces that predictions never chose from; float16 has it
 
 
 def checkpoints_of(workdir: Path, members: Sequence[Member]) -> Path:
@@ -140,11 +139,14 @@ class Group(group.Group[StreamProgram]):
             if params and number in running:
                 folder = models_of(self._run.workdir, replica.row, replica.seed)
                 vocabulary, written = self._data.vocabulary, self._data.normalization
+                chosen = None
+                if self._row.softmax == LANGUAGE_SOFTMAX:
+                    chosen = list(map(self._data.tables.predicted, range(len(self._row.languages))))
                 # Positions that no window reaches were never trained.
                 model = dataclasses.replace(
                     self._program.model, positions=self._config.batches.length
                 )
-                export(folder, self._row, model, params, vocabulary, written, self._data.tables)
+                export(folder, self._row, model, params, vocabulary, written, chosen)
         steps = [each and each[0] for each in best]
         scores = last
         if any(step not in (None, self._schedule.total) for step in steps):
@@ -250,21 +252,21 @@ def export(
     params,
     vocabulary: LanguageVocabulary,
     normalization: Normalization,
-    tables: PieceTables,
+    chosen: Sequence[np.ndarray] | None,
 ) -> None:
     """Writes each language's model of partitioned parameters below a folder, named by the language,
     with its vocabulary and how its text was written, and with as many positions as `model` says,
-    which may be fewer than the parameters have. Where predictions chose among the language's
-    pieces only, those of `tables`, the bias of all others is `UNCHOSEN`."""
+    which may be fewer than the parameters have. Where predictions in each language chose among some
+    ids only, `chosen` has them; the bias of all others becomes `UNCHOSEN`."""
     for number, name in enumerate(vocabulary.languages):
         own = partition.languages(params) and vocabulary.way == "separate"
         rows = vocabulary.sizes[number] if own else vocabulary.size
         plain = partition.export(params, number, rows)
         embeddings = plain["embeddings"]
         embeddings["positions"] = embeddings["positions"][: model.positions]
-        if row.softmax == LANGUAGE_SOFTMAX:  # the others were never chosen from
-            is_own = np.isin(np.arange(rows), tables.own(number))
-            bias = np.where(is_own, plain["mlm"]["bias"], np.float32(UNCHOSEN))
+        if chosen is not None:
+            is_chosen = np.isin(np.arange(rows), chosen[number])
+            bias = np.where(is_chosen, plain["mlm"]["bias"], np.float32(UNCHOSEN))
             plain["mlm"] = {**plain["mlm"], "bias": bias}
         stored.save(
             folder / name,

@@ -143,7 +143,7 @@ def _texts_of(run: Run) -> dict[str, list[str]]:
         scored=scored,
         scale=scale,
         older=older,
-        every_row=list(filter(None, str(run.field("every_row") or "").split(";"))),
+        every_row=[x.strip() for x in str(run.field("every_row") or "").split(";") if x.strip()],
         setting=list(filter(None, setting)),
         **_sources(run),
     )

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 
-from xling_jax import descriptions, errors
+from xling_jax import descriptions
 from xling_jax.batches.windows import ANYWHERE, INSIDE
 from xling_jax.models import partition
 from xling_jax.training.stream_step import LANGUAGE_SOFTMAX, SHARED_SOFTMAX
@@ -19,7 +19,7 @@ MODIFICATIONS = {
     "sep-emb": "embeddings of tokens and positions, and the softmax, for each language",
     "shared-special": "with sep-emb: but the embeddings of special tokens are shared",
     "sep": "sep[PATHS]: these parameters for each language, as sep[layers/0..2]; joined by |",
-    "language-softmax": "a prediction chooses among the language's pieces only, as with sep-emb",
+    "language-softmax": "a prediction chooses among the language's pieces, as always with sep-emb",
     "random-inside": "random replacements are of the language, as in all rows with sep-emb or sep",
     "only": "only[NAMES]: without the other languages; joined by |",
     TWIN: "the first language alone, and once more as the language twin; with sep-emb",
@@ -95,9 +95,28 @@ def _require_meaning(names: set[str], trained: Sequence[str], languages: Sequenc
             raise ValueError(f"{' and '.join(both)} exclude each other")
 
 
-def parse(name: str, description: str, languages: Sequence[str], every: str = "") -> Row:
+def common_parts(every: str) -> list[descriptions.Part]:
+    """What all rows have besides their descriptions: names of `MODIFICATIONS` joined by `;`, or
+    nothing; ValueError as of `descriptions.parts`."""
+    return descriptions.parts(every, MODIFICATIONS, WITH_ARGUMENT) if every else []
+
+
+def _paths(found: Sequence[descriptions.Part]) -> list[str]:
+    """The paths of all parts `sep`; ValueError for one that is empty or there twice."""
+    paths = [path for part in found if part.name == "sep" for path in part.argument.split("|")]
+    if "" in paths or len(set(paths)) < len(paths):
+        raise ValueError(f"sep[{'|'.join(paths)}]: name each path once, joined by one | each")
+    return paths
+
+
+def parse(
+    name: str,
+    description: str,
+    languages: Sequence[str],
+    common: Sequence[descriptions.Part] = (),
+) -> Row:
     """Reads a description such as `sep-emb;sep[layers/0..2]`: names of `MODIFICATIONS` joined by
-    `;`, or `default`. `every` names those that all rows have, and may be empty.
+    `;`, or `default`. common: see `common_parts`; what a row has itself may be among it.
 
     Raises:
       ValueError: see `descriptions.parts`; an unknown language, or modifications that exclude each
@@ -107,15 +126,10 @@ def parse(name: str, description: str, languages: Sequence[str], every: str = ""
     found = descriptions.parts(description, known, WITH_ARGUMENT)
     if DEFAULT in (part.name for part in found) and len(found) > 1:
         raise ValueError(f"{DEFAULT} stands alone, for no modification")
-    if every:
-        with errors.in_field("every_row"):
-            common = descriptions.parts(every, MODIFICATIONS, WITH_ARGUMENT)
-        found += [part for part in common if part not in found]
+    paths = list(dict.fromkeys([*_paths(found), *_paths(common)]))
+    found += [part for part in common if part not in found]
     descriptions.only_once(found, "only")
     names = {part.name for part in found}
-    paths = [path for part in found if part.name == "sep" for path in part.argument.split("|")]
-    if "" in paths or len(set(paths)) < len(paths):
-        raise ValueError(f"sep[{'|'.join(paths)}]: name each path once, joined by one | each")
     only = [_only(part, languages) for part in found if part.name == "only"]
     trained = only[0] if only else [languages[0], TWIN] if TWIN in names else list(languages)
     _require_meaning(names, trained, languages)
