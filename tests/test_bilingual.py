@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from bilingual_run import config, run
 
+from xling_jax import records
 from xling_jax.batches import code_switch
 from xling_jax.batches.assembly import SPECIALS
 from xling_jax.batches.streams import beginnings, sentence_starts
@@ -251,23 +252,23 @@ OF_ITS_LANGUAGE = "language-softmax;random-inside"
         "middle",
     ],
 )
-def test_what_may_stand_in_a_languages_text_can_be_predicted_and_little_else(row, tmp_path_factory):
+def test_what_may_stand_in_a_languages_text_can_be_predicted_and_no_more(row, tmp_path_factory):
     made = config(f"row={row},pair=en-near-middle", every_row=OF_ITS_LANGUAGE)
     asked = rows_of(made)[0]
     assert asked.softmax == "language" and asked.description == made.rows.get(row, row)
     data = Preparer(made, tmp_path_factory.getbasetemp() / "vocabularies")(asked)
     vocabulary, held_out = data.vocabulary, np.split(data.dev.tokens, data.dev.firsts[1:])
-    is_shared = vocabulary.way == "joint" and len(asked.languages) > 1
+    special, is_joint = set(range(SPECIALS)), vocabulary.way == "joint"
     for number, (files, other) in enumerate(zip(data.files, held_out, strict=True)):
         trained = set(files.read(0, files.total).tolist())
         occurring = trained | set(other.tolist())
-        known = set(range(SPECIALS)) if is_shared else set(vocabulary.ids[number].tolist())
+        known = special if is_joint else set(vocabulary.ids[number].tolist())
+        put_in = data.switch[number].translation_ids.tolist() if number in data.switch else []
         predicted = data.tables.predicted(number)
-        if not data.switch:
-            assert set(predicted.tolist()) == known | occurring
+        assert set(predicted.tolist()) == known | occurring | set(put_in)
         assert (np.asarray(data.tables.local)[number, predicted] == np.arange(len(predicted))).all()
         drawn = data.tables.draw(number, jnp.arange(2000, dtype=jnp.uint32))
-        assert set(drawn.tolist()) == (trained if is_shared else known) - set(range(SPECIALS))
+        assert set(drawn.tolist()) == (trained if is_joint else known) - special
         if number in data.switch:  # translations come only as the text is read
             probability = {"probability": 1.0, "most": 0.9}
             read = [
@@ -278,7 +279,6 @@ def test_what_may_stand_in_a_languages_text_can_be_predicted_and_little_else(row
             ]
             put_in = {piece for window in read for piece in window.tokens.tolist()}
             assert put_in - occurring and put_in <= set(predicted.tolist())
-            assert set(predicted.tolist()) < set(range(vocabulary.size))
 
 
 def test_rows_that_predict_their_languages_pieces_train_with_any_vocabulary(tmp_path):
@@ -417,6 +417,23 @@ def test_another_config_is_refused_in_the_same_workdir(bilingual):
     workdir, _, _ = bilingual
     with pytest.raises(ValueError, match="holds a run of another config.*\n.*corpora.far"):
         Experiment(config("row=default,pair=en-near"), workdir)
+
+
+def test_a_run_goes_on_only_with_the_pieces_that_it_began_with(bilingual, tmp_path):
+    workdir = tmp_path / "run"
+    shutil.copytree(bilingual[0], workdir)
+    path, made = workdir / "config.json", config("row=default+far,pair=en-far")
+    content = json.loads(path.read_text())
+    for kind, other in (("prepared", {"vocabulary": "", "text": []}), ("tables", "")):
+        changed = {**content, kind: {**content[kind], "far": other}}
+        path.write_text(json.dumps(records.sealed(changed)))
+        with pytest.raises(ValueError, match="row far: the text prepared now is not the one"):
+            Experiment(made, workdir).prepare()
+    older = {key: value for key, value in content.items() if key != "tables"}
+    path.write_text(json.dumps(records.sealed(older)))
+    Experiment(made, workdir).prepare()
+    found = json.loads(path.read_text())["tables"]
+    assert found == {row: content["tables"][row] for row in ("default", "far")}
 
 
 def test_a_table_grows_by_the_rows_and_seeds_that_it_is_asked_for(bilingual, tmp_path, monkeypatch):

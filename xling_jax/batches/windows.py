@@ -23,7 +23,7 @@ class PieceTables:
 
     pieces: int32 [K, N], the ids that a prediction in each language can choose among, in increasing
     order, filled up with the last. sizes: int32 [K], how many they are.
-    local: int32 [K, V], the place of an id in its language's row of `pieces`; -1 of another's.
+    local: int32 [K, V], the place of an id in its language's row of `pieces`; -1 of others.
     random: int32 [K, M], ids that a random replacement is drawn from, filled up likewise.
     random_sizes: int32 [K].
     """
@@ -40,7 +40,7 @@ class PieceTables:
         vocabulary: LanguageVocabulary,
         random_pieces: str,
         trained: Sequence[np.ndarray],
-        tested: Sequence[np.ndarray],
+        others: Sequence[np.ndarray],
     ) -> "PieceTables":
         """The tables of a vocabulary.
 
@@ -49,7 +49,7 @@ class PieceTables:
           random_pieces: whether random replacements are pieces from ANYWHERE or INSIDE the
             language, see `LanguageVocabulary.own_ids`.
           trained: the ids that occur in each language's training text.
-          tested: all others that there may be to predict in it, or any of `trained`.
+          others: further ids that there may be to predict in each; they may repeat `trained`.
 
         Raises:
           ValueError: pieces from ANYWHERE where ids are separate.
@@ -61,7 +61,7 @@ class PieceTables:
             )
         own = vocabulary.own_ids(trained)
         predicted = [
-            np.unique(np.concatenate(every)) for every in zip(own, trained, tested, strict=True)
+            np.unique(np.concatenate(every)) for every in zip(own, trained, others, strict=True)
         ]
         local = np.full((len(own), vocabulary.size), -1)
         for row, ids in zip(local, predicted, strict=True):

@@ -9,7 +9,7 @@ import numpy as np
 
 from xling_jax.evaluators import registry
 from xling_jax.models.bert import Bert, BertConfig
-from xling_jax.models.heads import UNCHOSEN, cross_entropy
+from xling_jax.models.heads import cross_entropy, is_candidate
 from xling_jax.models.text_model import NO_WORD, TextModel
 
 SHORTEST = 16  # places of the shortest rows; longer ones are twice as long, and so on
@@ -157,8 +157,8 @@ class TextEncoder:
         In a pass, every `every`-th piece of a sentence is masked, beginning with one that differs
         from sentence to sentence and from pass to pass; with as many passes each piece is masked
         once. Where `every` is at least a sentence's length, its pieces are masked one at a time, as
-        for Salazar et al. 2020. Neither pieces that stand for no text, such as [UNK], are masked
-        nor those that a model of one language's pieces never chose among.
+        for Salazar et al. 2020. Pieces that stand for no text, such as [UNK], are not masked,
+        nor are those that the model's predictions never chose among.
 
         Returns:
           The sum of negative log-probabilities (nats) over the masked pieces of each sentence,
@@ -170,7 +170,7 @@ class TextEncoder:
         if not self.has_head:
             raise ValueError("the model cannot tell what is masked: it has no head, or no [MASK]")
         losses, counts = np.zeros(len(texts)), np.zeros(len(texts), np.int64)
-        ids, is_text = self.model.encode(texts), np.array(self._params["mlm"]["bias"]) > UNCHOSEN
+        ids, is_text = self.model.encode(texts), is_candidate(np.array(self._params["mlm"]["bias"]))
         is_text[list(self.model.textless)] = False
         for numbers, tokens, lengths in self._batches(ids):
             first = np.zeros(len(tokens), np.int32)

@@ -20,6 +20,11 @@ NEVER = -1e30  # the logit of a piece that is not to be chosen
 UNCHOSEN = -1e4  # the stored bias of pieces that no prediction chose among; float16 has it
 
 
+def is_candidate(bias_V: np.ndarray) -> np.ndarray:
+    """Whether a stored model's predictions chose among each piece, bool [V]."""
+    return bias_V > UNCHOSEN / 2  # which bfloat16 rounds
+
+
 class MaskedLanguageHead(nn.Module):
     """BERT's MLM head: dense, GELU, layer norm, then the token embeddings (tied) and a bias. Of a
     "linear" head only the last two are there."""

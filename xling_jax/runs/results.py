@@ -98,12 +98,10 @@ class _Text:
 
 @dataclass(frozen=True)
 class _Prepared:
-    """The pieces and the token files that a row was given, and, but by older versions, which pieces
-    its languages were said to have."""
+    """The pieces and the token files that a row was given."""
 
     vocabulary: str
     text: list[str]
-    tables: str = ""
 
 
 @dataclass(frozen=True)
@@ -124,6 +122,7 @@ class _Config:
     vocabulary: dict[str, Any] = field(default_factory=dict)
     neighbours: dict[str, str] = field(default_factory=dict)
     prepared: dict[str, _Prepared] = field(default_factory=dict)
+    tables: dict[str, str] = field(default_factory=dict)  # of each row's pieces, a hash
 
 
 _REPLICA, _CONFIG, _NUMBERS = TypeAdapter(Replica), TypeAdapter(_Config), TypeAdapter(Numbers)

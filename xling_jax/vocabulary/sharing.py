@@ -54,9 +54,9 @@ class LanguageVocabulary:
         return [own.get(number, "") for number in range(self.size)]
 
     def own_ids(self, occurring: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """The ids of each language's pieces in increasing order: all of its vocabulary, or, of one
-        that languages share, the special tokens and those `occurring` in its text."""
-        if self.way != "joint" or len(self.ids) == 1:
+        """The ids of each language's pieces in increasing order: all of its vocabulary, but of a
+        joint one the special tokens and those `occurring` in its text."""
+        if self.way != "joint":
             return list(map(np.unique, self.ids))
         special = np.arange(SPECIALS, dtype=np.int32)
         return [np.union1d(special, text) for text in occurring]

@@ -75,7 +75,7 @@ class Data:
     def description(self) -> dict[str, Any]:
         """What was made of the text, for the next run in the same workdir to compare with."""
         text = [each.manifest["sha256"] for each in self.files]
-        return {"vocabulary": self.vocabulary.sha256, "text": text, "tables": self.tables.sha256}
+        return {"vocabulary": self.vocabulary.sha256, "text": text}
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -169,11 +169,10 @@ class Preparer:
         counts, held_out = (
             [_counted(each, vocabulary.size) for each in files] for files in (train, dev)
         )
-        tested = list(map(np.flatnonzero, held_out))
+        trained, others = (list(map(np.flatnonzero, each)) for each in (counts, held_out))
         for k, words in switch.items():
-            tested[k] = np.union1d(tested[k], words.translation_ids)
-        trained = list(map(np.flatnonzero, counts))
-        tables = PieceTables.of(vocabulary, row.random_pieces, trained, tested)
+            others[k] = np.union1d(others[k], words.translation_ids)
+        tables = PieceTables.of(vocabulary, row.random_pieces, trained, others)
         total = sum(each.total for each in train)
         streams: StreamStore | None = None
         if total <= self._config.batches.resident_tokens:

@@ -57,10 +57,12 @@ class Experiment:
 
     def _require_same_text(self, row: Row, data: Data) -> None:
         """Raises ValueError if the text of a row is not what it was when the run began."""
-        texts = self._run.stored.setdefault("prepared", {})
-        now = data.description()
-        before = texts.setdefault(row.name, now)
-        if any(now[name] != value for name, value in before.items()):
+        found = {"prepared": data.description(), "tables": data.tables.sha256}
+        stored = self._run.stored
+        before = {
+            key: stored.setdefault(key, {}).setdefault(row.name, x) for key, x in found.items()
+        }
+        if before != found:
             raise ValueError(
                 f"row {row.name}: the text prepared now is not the one that this run began with. "
                 "Install the versions of sentencepiece, sacremoses and jieba that config.json "

@@ -139,14 +139,15 @@ class Group(group.Group[StreamProgram]):
             if params and number in running:
                 folder = models_of(self._run.workdir, replica.row, replica.seed)
                 vocabulary, written = self._data.vocabulary, self._data.normalization
-                chosen = None
+                candidates = None
                 if self._row.softmax == LANGUAGE_SOFTMAX:
-                    chosen = list(map(self._data.tables.predicted, range(len(self._row.languages))))
+                    numbers = range(len(self._row.languages))
+                    candidates = list(map(self._data.tables.predicted, numbers))
                 # Positions that no window reaches were never trained.
                 model = dataclasses.replace(
                     self._program.model, positions=self._config.batches.length
                 )
-                export(folder, self._row, model, params, vocabulary, written, chosen)
+                export(folder, self._row, model, params, vocabulary, written, candidates)
         steps = [each and each[0] for each in best]
         scores = last
         if any(step not in (None, self._schedule.total) for step in steps):
@@ -252,21 +253,21 @@ def export(
     params,
     vocabulary: LanguageVocabulary,
     normalization: Normalization,
-    chosen: Sequence[np.ndarray] | None,
+    candidates: Sequence[np.ndarray] | None,
 ) -> None:
     """Writes each language's model of partitioned parameters below a folder, named by the language,
     with its vocabulary and how its text was written, and with as many positions as `model` says,
     which may be fewer than the parameters have. Where predictions in each language chose among some
-    ids only, `chosen` has them; the bias of all others becomes `UNCHOSEN`."""
+    ids only, `candidates` has them; the bias of all others becomes `UNCHOSEN`."""
     for number, name in enumerate(vocabulary.languages):
         own = partition.languages(params) and vocabulary.way == "separate"
         rows = vocabulary.sizes[number] if own else vocabulary.size
         plain = partition.export(params, number, rows)
         embeddings = plain["embeddings"]
         embeddings["positions"] = embeddings["positions"][: model.positions]
-        if chosen is not None:
-            is_chosen = np.isin(np.arange(rows), chosen[number])
-            bias = np.where(is_chosen, plain["mlm"]["bias"], np.float32(UNCHOSEN))
+        if candidates is not None:
+            is_candidate = np.isin(np.arange(rows), candidates[number])
+            bias = np.where(is_candidate, plain["mlm"]["bias"], np.float32(UNCHOSEN))
             plain["mlm"] = {**plain["mlm"], "bias": bias}
         stored.save(
             folder / name,
