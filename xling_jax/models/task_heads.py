@@ -79,8 +79,9 @@ class Biaffine(nn.Module):
         x, y = with_one(x), with_one(y) if self.of_both else y
         shape = (x.shape[-1], self.outputs, y.shape[-1])
         weights = self.param("kernel", nn.initializers.zeros, shape)
-        along = "bwj->bwo" if is_paired else "bvj->bwvo"
-        return jnp.einsum(f"bwi,ioj,{along}", x, weights, y)
+        # In this order: einsum's own, of all three, takes three times as long where they are paired.
+        of_x = jnp.einsum("bwi,ioj->bwoj", x, weights)
+        return jnp.einsum("bwoj,bwj->bwo" if is_paired else "bwoj,bvj->bwvo", of_x, y)
 
 
 class Parser(nn.Module):
