@@ -17,13 +17,15 @@ from xling_jax.runs import store
 
 RECORD = ROOT / "docs" / "record"
 KEPT = sorted(path.name for path in RECORD.iterdir())
+PAGES = "results.md", "small_models.md"  # with their tables
 Cells = Iterator[tuple[str, ...]]  # row, column, numbers; the row's name on the terminal if another
 
 
 def printed(name: str, number: int = 0) -> dict[str, dict[str, str]]:
     """The cells of each row, by column, of a table below the name of a kept run, the first being
     number 0."""
-    text = (ROOT / "docs" / "results.md").read_text().split(f"`docs/record/{name}`", 1)[1]
+    pages = "".join((ROOT / "docs" / page).read_text() for page in PAGES)
+    text = pages.split(f"`docs/record/{name}`", 1)[1]
     lines = re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)[number].splitlines()
     header, _, *rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
     return {cells[0]: dict(zip(header, cells, strict=True)) for cells in rows}

@@ -79,7 +79,7 @@ class Biaffine(nn.Module):
         x, y = with_one(x), with_one(y) if self.of_both else y
         shape = (x.shape[-1], self.outputs, y.shape[-1])
         weights = self.param("kernel", nn.initializers.zeros, shape)
-        # In this order: einsum's own, of all three, takes three times as long where they are paired.
+        # x first: where x and y are paired, einsum of all three takes three times as long on CPUs.
         of_x = jnp.einsum("bwi,ioj->bwoj", x, weights)
         return jnp.einsum("bwoj,bwj->bwo" if is_paired else "bwoj,bvj->bwvo", of_x, y)
 
