@@ -92,7 +92,8 @@ def test_a_field_that_older_configs_lack_has_the_value_that_they_stand_for(
         new.append(store.describe(made, TEXTS, ROWS))
     assert new[0]["fingerprint"] == old["fingerprint"] != new[1]["fingerprint"]
     assert store.begun(tmp_path, new[0])
-    with pytest.raises(ValueError, match=f"  {re.escape(name)}: {then} there, {other} now"):
+    shown = then if then != "" else "nothing"
+    with pytest.raises(ValueError, match=f"  {re.escape(name)}: {shown} there, {other} now"):
         store.begun(tmp_path, new[1])
 
 
