@@ -20,7 +20,7 @@ from xling_jax.experiments.bilingual.experiment import rows as rows_of
 from xling_jax.experiments.bilingual.rows import parse
 from xling_jax.experiments.bilingual.selection import Best
 from xling_jax.models import partition, stored
-from xling_jax.models.heads import UNCHOSEN
+from xling_jax.models.heads import is_candidate
 from xling_jax.runs import results
 from xling_jax.runs.best import read as read_record
 from xling_jax.runs.run import Run
@@ -263,13 +263,14 @@ def test_what_may_stand_in_a_languages_text_can_be_predicted_and_no_more(row, tm
         trained = set(files.read(0, files.total).tolist())
         occurring = trained | set(other.tolist())
         known = special if is_joint else set(vocabulary.ids[number].tolist())
-        put_in = data.switch[number].translation_ids.tolist() if number in data.switch else []
+        is_switched = number in data.switch
+        translations = data.switch[number].translation_ids.tolist() if is_switched else []
         predicted = data.tables.predicted(number)
-        assert set(predicted.tolist()) == known | occurring | set(put_in)
+        assert set(predicted.tolist()) == known | occurring | set(translations)
         assert (np.asarray(data.tables.local)[number, predicted] == np.arange(len(predicted))).all()
         drawn = data.tables.draw(number, jnp.arange(2000, dtype=jnp.uint32))
         assert set(drawn.tolist()) == (trained if is_joint else known) - special
-        if number in data.switch:  # translations come only as the text is read
+        if is_switched:  # translations come only as the text is read
             probability = {"probability": 1.0, "most": 0.9}
             read = [
                 code_switch.switch_window(
@@ -290,9 +291,9 @@ def test_rows_that_predict_their_languages_pieces_train_with_any_vocabulary(tmp_
     for row, found in metrics.items():
         for language in ("en", "near", "middle"):
             model = stored.load(models_of(tmp_path, *row) / language)
-            is_chosen = model.params["mlm"]["bias"] > UNCHOSEN
-            assert not is_chosen.all()
-            assert 1 < found[f"perplexity_dev_{language}"] < is_chosen.sum()
+            are_candidates = is_candidate(model.params["mlm"]["bias"])
+            assert not are_candidates.all()
+            assert 1 < found[f"perplexity_dev_{language}"] < are_candidates.sum()
     with pytest.raises(ValueError, match=f"every_row: {OF_ITS_LANGUAGE} there, nothing now"):
         run(tmp_path, f"row={rows},pair=en-near-middle")
 

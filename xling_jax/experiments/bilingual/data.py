@@ -166,17 +166,17 @@ class Preparer:
                 with processes.first_before_others():
                     train[k] = switch_once(train[k], words, seeds, *chances, folder)
             switch = {}
-        counts, held_out = (
-            [_counted(each, vocabulary.size) for each in files] for files in (train, dev)
-        )
-        trained, others = (list(map(np.flatnonzero, each)) for each in (counts, held_out))
+        counts = [_counted(each, vocabulary.size) for each in train]
+        held_out = [each.as_array() for each in dev]
+        trained = list(map(np.flatnonzero, counts))
+        others = [np.flatnonzero(np.bincount(tokens)) for tokens in held_out]
         for k, words in switch.items():
             others[k] = np.union1d(others[k], words.translation_ids)
         tables = PieceTables.of(vocabulary, row.random_pieces, trained, others)
         total = sum(each.total for each in train)
         streams: StreamStore | None = None
         if total <= self._config.batches.resident_tokens:
-            streams = _in_memory(train, tables)
+            streams = StreamStore.of([each.as_array() for each in train], tables)
         else:
             say(f"{total:,} tokens are read from disk, step by step")
         return Data(
@@ -186,7 +186,7 @@ class Preparer:
             train=streams,
             tables=tables,
             switch=switch,
-            dev=_in_memory(dev, tables),
+            dev=StreamStore.of(held_out, tables),
             items=list(self._items(row, vocabulary)),
             found=dict(sharing.anchors(vocabulary, counts)),
         )
@@ -311,10 +311,6 @@ class Preparer:
                 yield Translated(name, (0, number), (first, second))
             if (found := self._dictionary(text, "test_dictionary")) is not None:
                 yield _words(vocabulary, number, found)
-
-
-def _in_memory(files: Sequence[TokenFiles], tables: PieceTables) -> StreamStore:
-    return StreamStore.of([each.as_array() for each in files], tables)
 
 
 def _counted(files: TokenFiles, size: int) -> np.ndarray:

@@ -135,14 +135,13 @@ class Group(group.Group[StreamProgram]):
             return []
         last, best = training.final_metrics(), self._best.read()
         parameters = self._best.parameters()
+        candidates = None
+        if self._row.softmax == LANGUAGE_SOFTMAX:
+            candidates = list(map(self._data.tables.predicted, range(len(self._row.languages))))
         for number, (replica, params) in enumerate(zip(self._replicas, parameters, strict=True)):
             if params and number in running:
                 folder = models_of(self._run.workdir, replica.row, replica.seed)
                 vocabulary, written = self._data.vocabulary, self._data.normalization
-                candidates = None
-                if self._row.softmax == LANGUAGE_SOFTMAX:
-                    numbers = range(len(self._row.languages))
-                    candidates = list(map(self._data.tables.predicted, numbers))
                 # Positions that no window reaches were never trained.
                 model = dataclasses.replace(
                     self._program.model, positions=self._config.batches.length
