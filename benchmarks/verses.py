@@ -4,17 +4,19 @@ python benchmarks/verses.py --bibles FOLDER --parallel FOLDER --languages en+fr 
     --dictionaries FOLDER
 
 Of each eight chapters of the parallel New Testament the first is tested on and the fifth is held
-out; both are left out of the training text, by their ids, in every translation. Writes
-LANGUAGE.train.txt and LANGUAGE.dev.txt, of all translations, LANGUAGE.test.txt, of the parallel
-ones, and LANGUAGE.dictionary.txt, the pairs whose words each occur at least ten times in the
-training text; prints the hash of each.
+out; both are left out of the training text, by their ids, in every translation (where one numbers
+verses in another way, such as Romans 16:25-27 at 14:24-26, by its own). Writes LANGUAGE.train.txt
+and LANGUAGE.dev.txt, of all translations, LANGUAGE.test.txt, of the parallel ones, and
+LANGUAGE.dictionary.txt, the pairs whose words each occur at least ten times in the training text
+as models read it; prints the hash of each.
 """
 
 import argparse
 import collections
 import hashlib
-import re
 from pathlib import Path
+
+from xling_jax.corpora.normalize import Normalizer
 
 FOLDERS = {
     "bibles": "of translations, LANGUAGE.NAME.txt, with each line's id, such as GEN 1:1 or, of "
@@ -39,11 +41,10 @@ def verses(text: Path, ids: Path) -> list[tuple[str, str]]:
     return list(zip(map(chapter, names), lines, strict=True))
 
 
-def frequent(lines: list[str]) -> set[str]:
+def frequent(lines: list[str], language: str) -> set[str]:
     """The words that occur at least ten times, in lower case."""
-    counts = collections.Counter(
-        word for line in lines for word in re.findall(r"\w+", line.lower())
-    )
+    written = Normalizer(language)
+    counts = collections.Counter(word for line in lines for word in written(line).lower().split())
     return {word for word, count in counts.items() if count >= 10}
 
 
@@ -67,7 +68,9 @@ def main() -> None:
             for name, text in verses(path.with_name(path.name.replace(".ids", "")), path):
                 if name not in tested:
                     texts["dev" if name in held_out else "train"].append(text)
-        words[language] = frequent(texts["train"])
+        if not texts["train"]:
+            raise SystemExit(f"{arguments.bibles} has no {language}.NAME.ids.txt")
+        words[language] = frequent(texts["train"], language)
         if language != first:
             dictionary = arguments.dictionaries / f"{first}-{language}.5000-6500.txt"
             lines = dictionary.read_text("utf-8").splitlines()

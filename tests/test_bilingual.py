@@ -286,7 +286,7 @@ def test_rows_that_predict_their_languages_pieces_train_with_any_vocabulary(tmp_
     rows = "default+extra-anchors-online"
     _, metrics = run(
         tmp_path, f"row={rows},pair=en-near-middle", every_row=OF_ITS_LANGUAGE,
-        **{"training.epochs": 15},
+        **{"training.epochs": 1, "training.steps_per_epoch": 60},
     )  # fmt: skip
     for row, found in metrics.items():
         for language in ("en", "near", "middle"):

@@ -10,6 +10,8 @@ from xling_jax import evaluate
 from xling_jax.corpora.dictionaries import from_pairs
 from xling_jax.corpora.word_links import GoldLinks
 from xling_jax.evaluators import word_alignment
+from xling_jax.evaluators.dictionary_induction import Pairs
+from xling_jax.evaluators.intervals import compare_words
 from xling_jax.models import heads, stored
 from xling_jax.models.bert import Bert
 from xling_jax.vocabulary.pieces import CLS, MASK, SEP
@@ -114,6 +116,28 @@ def test_intervals_hold_the_number_and_become_narrow_with_more_sentences():
     again = values(evaluate(few, names=("mrr", "cka")), layer=0, languages="en-de")
     assert np.array_equal(again.low, values(evaluate(few), layer=0, languages="en-de")[
         lambda x: x.metric.isin(["mrr", "cka"]) & (x.part == "")].low)  # fmt: skip
+
+
+def test_an_interval_holds_the_middle_95_percent():
+    states = vectors()
+    (found,) = values(
+        evaluate(states, names=("retrieval",)), layer=0, languages="en-de", part=""
+    ).itertuples()
+    cosine = unit(states["en"][0]) @ unit(states["de"][0]).T
+    found_N = np.mean([ranks(cosine) < 1, ranks(cosine.T) < 1], axis=0)
+    deviation = found_N.std() / NUMBER**0.5
+    assert (found.high - found.low) / 2 == pytest.approx(1.96 * deviation, rel=0.15)
+
+
+def test_a_second_translation_hardly_changes_the_interval_of_words():
+    first, second = (vectors(noise=1.0)[name][0] for name in ("en", "de"))
+    first, second = first - first.mean(0), second - second.mean(0)
+    widths = []
+    for more in ([], [(0, 1)]):
+        pairs = Pairs(np.array([*zip(range(NUMBER), range(NUMBER), strict=True), *more]), 40, 40)
+        score = compare_words(first, second, pairs, ("words",))["words", ""]
+        widths.append(np.diff(score.limits)[0])
+    assert 0.9 < widths[1] / widths[0] < 1.1
 
 
 def test_vectors_of_different_widths_have_cka_alone():
@@ -233,9 +257,10 @@ def test_pseudo_perplexity_masks_one_piece_at_a_time():
         assert found == pytest.approx(of_language[-1], rel=1e-4)
     assert value(scores, "pseudo_perplexity", "") == pytest.approx(np.sqrt(np.prod(of_language)))
     few = evaluate(one, texts, names=names)
-    (row,) = values(few, languages="en").itertuples()
+    (row,) = values(few, metric="pseudo_perplexity", languages="en").itertuples()
     assert row.value == pytest.approx(of_language[0], rel=0.3) and row.low < row.value < row.high
-    assert evaluate(model(), texts, names=names).empty  # which has no [MASK]
+    without = evaluate(model(), texts, names=names)  # it has no [MASK]
+    assert set(without.metric) == {"retrieval_cut"}
 
 
 def test_words_are_linked_that_are_each_others_nearest():
@@ -266,6 +291,20 @@ def test_what_is_longer_than_the_model_is_said_and_has_no_links():
     assert value(scores, "alignment_f1", layer=0) < 0.9
     short = evaluate(model(), {"en": ["dog", "cat"], "de": ["dog", "cat"]}, names=names)
     assert "retrieval_cut" not in set(short.metric)
+    without = evaluate(model(), texts, names=("alignment_f1",), links=gold)
+    assert value(without, "retrieval_cut", "en") == 0.5
+
+
+def test_sentences_that_repeat_others_are_counted_and_the_first_is_found():
+    lines, said = [*text(30)[:20], *text(30)[:10]], []
+    assert len(set(lines)) == 20
+    names = ("retrieval", "csls")
+    scores = evaluate(model(), {"en": lines, "de": text(30)}, names=names, say=said.append)
+    assert value(scores, "retrieval_repeated", "en") == pytest.approx(10 / 30)
+    assert "en: 10 sentences repeat others, and can be taken for them" in said
+    states = {name: np.repeat(own, 3, axis=1) for name, own in vectors(noise=0).items()}
+    same = evaluate({"en": states["en"], "de": states["en"]}, names=names)
+    assert value(same, "retrieval", layer=0) == value(same, "csls", layer=0) == 1 / 3
 
 
 def test_words_of_a_dictionary_are_written_as_behind_another_word(monkeypatch):
@@ -324,7 +363,7 @@ def test_words_that_cannot_be_written_do_not_count():
     none = {("en", "de"): [("собака", "狗")]}
     found = evaluate(models, texts, names=("words", "translation"), dictionaries=none)
     assert [value(found, "words", part=part) for part in parts] == [1, 0, 0]
-    assert set(found.part) == set(parts)
+    assert set(found[found.metric != "retrieval_cut"].part) == set(parts)
 
 
 def test_there_is_no_mean_where_no_word_of_a_pair_can_be_written():
@@ -380,8 +419,23 @@ def test_two_sentences_have_no_interval_of_cka_and_nothing_after_a_map():
             "model",
             {"en": WORDS, "de": ["10\u00a0000 dogs", *WORDS[1:]]},
             {"links": {("en", "de"): [GoldLinks([])]}},
-            "has a blank in it",
+            r"'10\\xa0000' would be read as 2 words",
         ),
+        (
+            "model",
+            {"en": WORDS, "de": ["the \x96 dog", *WORDS[1:]]},
+            {"links": {("en", "de"): [GoldLinks([])]}},
+            "would be read as 0 words",
+        ),
+        (
+            "model",
+            {"en": WORDS, "de": WORDS},
+            {"links": {("en", "de"): [[(0, 0)]]}},
+            "give a GoldLinks",
+        ),
+        ({}, None, {}, "as many layers"),
+        ({"en": np.zeros((2, 3, 4))}, {"en": WORDS, "de": WORDS}, {}, "texts: leave them out"),
+        ("model", {"en": WORDS, "de": [*WORDS[1:], None]}, {}, "sentence 14 of de is None"),
         ({"en": model()}, {"en": WORDS, "de": WORDS}, {}, "there is none for de"),
         ("model", {"en": WORDS, "de": [*WORDS[1:], " "]}, {}, "sentence 14 of de is empty"),
         (

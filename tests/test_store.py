@@ -428,6 +428,7 @@ def test_another_text_is_refused_naming_it(tmp_path):
         ("learned", "tested", True),
         ("dictionary", "test_dictionary", True),
         ("other", "dev", True),
+        ("train", "test_first", True),
         ("dev", "test", False),
     ],
 )

@@ -72,6 +72,11 @@ def test_names_of_special_tokens_in_text_are_text(model_type):
     assert decode(seen, seen.encode([names])[0]) == names
 
 
+def test_lines_with_the_character_that_sentencepiece_reserves_count():
+    (ids,) = pieces.train([*TEXT, "ж \u2585 ß"], 200).encode(["ж ß \u2585"])
+    assert list(ids).count(pieces.UNK) == 1 and ids[-1] == pieces.UNK
+
+
 def test_long_sentences_count():
     long = " ".join(["zebra"] * 5000)
     (ids,) = pieces.train([*TEXT, long], 200).encode(["zebra"])

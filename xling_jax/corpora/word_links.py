@@ -20,14 +20,15 @@ class GoldLinks:
 
 
 def require_plain_blanks(sentence: str) -> None:
-    """ValueError if a blank that is no plain one, such as U+00A0, stands in a word of a sentence,
-    which would be two words here where links count one."""
-    words = sentence.replace("\t", " ").split(" ")
-    if apart := next((word for word in words if len(text.clean(word).split()) > 1), None):
-        raise ValueError(
-            f"the word {apart!r} has a blank in it, and links count the words between plain "
-            "blanks: put another character in its place"
-        )
+    """ValueError if what links count as a word, between plain blanks, is none or several here,
+    where other blanks, such as U+00A0, and control characters stand between words too."""
+    for word in filter(None, sentence.replace("\t", " ").split(" ")):
+        if (number := len(text.clean(word).split())) != 1:
+            raise ValueError(
+                f"{word!r} would be read as {number} words, and links count the words between "
+                "plain blanks: put other characters in the place of its blanks and control "
+                "characters"
+            )
 
 
 def require_lines(source: str, number: int | None = None) -> None:

@@ -1,8 +1,8 @@
 """Scores with bootstrap intervals: what is measured of two languages at one layer, and of a text.
 
-An interval holds the middle 95 % of what a number is over samples of the sentences (or words), each
-as large as the text and drawn with replacement. Translations are looked for among all sentences in
-every sample.
+An interval holds the middle 95 % of what a number is over samples of the sentences (or pairs of
+words), each as large as the text and drawn with replacement. Translations are looked for among all
+sentences in every sample.
 """
 
 import dataclasses
@@ -70,7 +70,7 @@ class Score:
         return cls(value, average(samples) if is_sampled else None)
 
 
-@functools.lru_cache(maxsize=4)
+@functools.lru_cache(maxsize=8)
 def _counts(number: int) -> np.ndarray:
     """How often each of `number` items is in each sample, float32 [S, n]."""
     random = np.random.default_rng([SEED, number])
@@ -83,9 +83,19 @@ def _mean_score(values_N: np.ndarray) -> Score:
     return Score(float(values_N.mean()), _counts(len(values_N)) @ values_N / len(values_N))
 
 
-def _both_ways(directions: Sequence[np.ndarray]) -> Score:
-    """The mean of two directions' shares, of items of their own."""
-    return Score.mean([_mean_score(each) for each in directions])
+def _of_words(pairs: Pairs, directions: Sequence[np.ndarray]) -> Score:
+    """The mean of two directions' shares of words that are found, bool [n] of each in the order of
+    `Pairs.gold`.
+
+    A sample is of the pairs of words, the same in both directions. There too a word counts once,
+    whatever the number of its translations: each of its pairs counts for an equal part of it.
+    """
+    drawn_SxP, samples = _counts(len(pairs.rows)), []
+    for word_P, found in zip(pairs.rows.T, directions, strict=True):
+        _, place_P, numbers = np.unique(word_P, return_inverse=True, return_counts=True)
+        part_P = 1 / numbers[place_P]
+        samples.append(drawn_SxP @ (part_P * found[place_P]) / (drawn_SxP @ part_P))
+    return Score(float(np.mean([found.mean() for found in directions])), np.mean(samples, axis=0))
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1))
@@ -151,7 +161,7 @@ def compare_words(
         backward = hits(*sides[::-1], pairs.reverse().gold())
         for k in registry.CUTOFFS:
             both = forward[k], backward[k]
-            found["words", "" if k == 1 else f"p{k}"] = _both_ways(both)
+            found["words", "" if k == 1 else f"p{k}"] = _of_words(pairs, both)
             for way, own in zip(("forward", "backward"), both, strict=True):
                 found["words", f"{way}_p{k}"] = Score(float(own.mean()))
     if "translation" in names:

@@ -161,6 +161,8 @@ def _require(texts: Mapping[str, Sequence], names: Iterable[str]) -> None:
         )
     for language, own in texts.items():
         for number, sentence in enumerate(own, 1):
+            if not isinstance(sentence, str | np.ndarray):
+                raise ValueError(f"texts: sentence {number} of {language} is {sentence!r}, no text")
             if isinstance(sentence, str) and not sentence.strip():
                 raise ValueError(
                     f"texts: sentence {number} of {language} is empty: leave it out, and its "
@@ -171,7 +173,7 @@ def _require(texts: Mapping[str, Sequence], names: Iterable[str]) -> None:
 def _of_states(states: States, layers: Sequence[int] | None) -> _Encoded:
     shapes = {language: np.shape(own) for language, own in states.items()}
     depths = {shape[0] if len(shape) == 3 else 0 for shape in shapes.values()}
-    if len(depths) > 1 or not min(depths):
+    if len(depths) > 1 or not min(depths, default=0):
         raise ValueError(f"states {shapes}: give [layers, n, d] of each language, as many layers")
     (depth,) = depths
     layers = tuple(range(depth) if layers is None else layers)
@@ -222,6 +224,11 @@ def _links(
             raise ValueError(
                 f"links of {pair}: they are of {len(links)} sentences, and the texts have "
                 f"{len(texts[pair[0]])}: give them for the first ones, or for all"
+            )
+        if wrong := next((own for own in links if not isinstance(own, GoldLinks)), None):
+            raise ValueError(
+                f"links of {pair}: {wrong!r} is none: give a GoldLinks for each sentence, as "
+                "word_links.read does"
             )
         for language in pair:
             for number, sentence in enumerate(texts[language][: len(links)], 1):
@@ -295,9 +302,10 @@ def evaluate(
       it has none); part ("p5", "forward", … of the metric, "" for the metric itself; of `words`
       also how many "words" the dictionary has, how many are "covered", since both models can write
       the word and a translation, and how many of these are spelled "alike"); value;
-      low and high (NaN where there is no interval). With `retrieval` comes `retrieval_cut`, where
-      it is not 0: the share of a language's sentences that are longer than the model. What is cut
-      off is not read, and gold links of it count as not found.
+      low and high (NaN where there is no interval). Of each language's sentences there are, where
+      they are not 0, the share that is longer than the model (`retrieval_cut`; what is cut off is
+      not read, and gold links of it count as not found), and the share that repeats another one
+      (`retrieval_repeated`; of equal sentences retrieval finds the first).
 
     Raises:
       ValueError, FileNotFoundError: a model cannot be read, or texts, dictionaries or links do not
@@ -308,7 +316,7 @@ def evaluate(
     names = tuple(names)
     needed = {*names, *(("retrieval", "translation") if "mu" in names else ())}
     scores: Scores = {}
-    cut_off: Scores = {}
+    of_texts: Scores = {}
     known: dict[Pair, Dictionary] = {}
     gold: Mapping[Pair, Sequence[GoldLinks]] = {}
     if texts is None:
@@ -319,6 +327,8 @@ def evaluate(
         encoded = _of_states(cast(States, model), layers)
         _require({name: own[0] for name, own in encoded.sentences.items()}, names)
     else:
+        if isinstance(model, Mapping) and any(isinstance(x, np.ndarray) for x in model.values()):
+            raise ValueError("texts: leave them out where states are given, or give models")
         _require(texts, names)
         known, gold = _dictionaries(dictionaries or {}, tuple(texts)), _links(links or {}, texts)
         reader, encoded = _Reader(cast(Models, model)), _Encoded()
@@ -327,8 +337,11 @@ def evaluate(
             encoder = TextEncoder(reader(language), layers)
             if cut := text_encoder.number_cut(encoder.model, sentences):
                 say(text_encoder.said_cut(encoder.model, cut, len(sentences)))
-                if "retrieval" in needed:
-                    cut_off["retrieval_cut", language, "", ""] = Score(cut / len(sentences))
+                of_texts["retrieval_cut", language, "", ""] = Score(cut / len(sentences))
+            if repeated := len(sentences) - len(set(sentences)):
+                say(f"{language}: {repeated:,} sentences repeat others, and can be taken for them")
+                share = Score(repeated / len(sentences))
+                of_texts["retrieval_repeated", language, "", ""] = share
             encoded.add(language, encoder, sentences, _words_of(language, known))
             if "pseudo_perplexity" in names and encoder.has_head:
                 say(f"{language}: pseudo-perplexity, {passes} of {masked_every} passes")
@@ -350,7 +363,7 @@ def evaluate(
     every = len(encoded.sentences)
     numbers = dict.fromkeys(names, math.comb(every, 2)) | dict.fromkeys(_BY_DICTIONARY, len(known))
     numbers |= {"alignment_f1": len(gold), "pseudo_perplexity": every}
-    return frame(wanted | _means(wanted, numbers) | cut_off)
+    return frame(wanted | _means(wanted, numbers) | of_texts)
 
 
 def _pair_scores(

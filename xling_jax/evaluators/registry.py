@@ -111,6 +111,9 @@ EVALUATORS = {
     "retrieval_candidates": _number("sentences to choose among", languages=True),
     "words_candidates": _number("words to choose among", languages=True),
     "retrieval_cut": _number("share of sentences that were cut", languages=True, format="share"),
+    "retrieval_repeated": _number(
+        "share of sentences that repeat others", languages=True, format="share"
+    ),
     "anchors": _number("pieces that languages share"),
     "anchor_tokens": _number("share of tokens that these cover", format="share"),
     # Of `similarity`.

@@ -35,8 +35,8 @@ training.save_every training.kept_checkpoints
 """.split()  # the last one is of older configs
 # What must be other text than what is learned from, by the last parts of their fields.
 TESTED_APART = {
-    "train": ("dev", "test"),
-    "other": ("dev", "test"),
+    "train": ("dev", "test", "test_first"),
+    "other": ("dev", "test", "test_first"),
     "learned": ("tested",),
     "dictionary": ("test_dictionary",),
 }

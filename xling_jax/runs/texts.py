@@ -6,6 +6,7 @@ read where, what the manifest says of it, and which field is to blame is decided
 
 import functools
 import hashlib
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -158,7 +159,7 @@ class Texts:
     def _files(self, language: str, purpose: str) -> list[str]:
         """The sources that a field names; a file or a TFDS name may have a + in it."""
         given = self.given(language, purpose)
-        is_one = given.startswith(tfds.PREFIX) or Path(given).is_file()
+        is_one = given.startswith(tfds.PREFIX) or os.path.isfile(given)
         return [given] if is_one else given.split("+") if given else []
 
     def split(self, language: str) -> splitting.Splitter | None:
@@ -174,9 +175,14 @@ class Texts:
 
     def manifest(self, language: str, purposes: Iterable[str], has_rules: bool = True) -> Manifest:
         """The sources of a language, with hashes of their content, and of the rules that cut its
-        sentences, if any do."""
+        sentences, if any do. One side of what is parallel is text of the first language."""
         found = [
-            store.hashed(source, language, purpose, self.field(language, purpose))
+            store.hashed(
+                source,
+                self.languages[0] if purpose.endswith("_first") else language,
+                purpose,
+                self.field(language, purpose),
+            )
             for purpose in purposes
             for source in self._files(language, purpose)
             if source != SYNTHETIC

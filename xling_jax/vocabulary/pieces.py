@@ -22,6 +22,7 @@ from xling_jax.files import write_beside
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 PAD, UNK, CLS, SEP, MASK = range(len(SPECIAL_TOKENS))
 
+_RESERVED = "\u2585"  # stands for what SentencePiece does not know
 _SPECIAL_NAME = re.compile("|".join(re.escape(name) for name in SPECIAL_TOKENS))
 
 ModelType = Literal["bpe", "unigram"]
@@ -184,8 +185,11 @@ def train(
 
 def _train(sentences: Sequence[str], settings: dict[str, Any]) -> bytes:
     # The trainer cuts the names of special tokens out of the text, and a bracket seen nowhere else
-    # would have no piece.
-    broken = (_SPECIAL_NAME.sub(lambda name: f"[ {name[0][1:]}", text) for text in sentences)
+    # would have no piece; and it leaves out every line with the character that it reserves.
+    broken = (
+        _SPECIAL_NAME.sub(lambda name: f"[ {name[0][1:]}", text).replace(_RESERVED, " ")
+        for text in sentences
+    )
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(

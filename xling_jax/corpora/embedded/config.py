@@ -68,8 +68,7 @@ _SECOND = schema.table("""
       0 is the same; at 1 the rarest topic is as frequent as the first language's most frequent one,
       and so on, and the frequencies of words of the same kind and meaning class are dealt out anew;
       between, both are mixed; translations are not affected
-    seed  seed  of its words, and of which of them are anchors; two languages of one seed have the
-      same new words before script and morphology change them
+    seed  seed  of its words, and of which of them are anchors
 """)
 
 

@@ -69,8 +69,7 @@ def pairs(pair: Pair, number: int, seed: int, most_words: int = 0) -> list[Examp
     and can only be learned from examples.
 
     With `most_words` none has more in the first language, premise, hypothesis and punctuation
-    together. Fewer are a prefix of more. The premises are sentences of `pair.parallel` with this
-    seed, but for their negation.
+    together. Fewer are a prefix of more.
 
     ValueError: `number` or `seed` is too small, or the grammar has too little for a label.
     """

@@ -142,7 +142,8 @@ class Pair:
 
     def links(self, sentences: int, seed: int) -> list[Links]:
         """The links between the words of `parallel`, (place in the first, place in the second): of
-        those that say the same; function words that only one language needs have none."""
+        those that say the same. What the grammar adds to the words of a derivation (marks, "not",
+        "that", auxiliaries) has none, even where both languages add it."""
         found = []
         for derivation in self.languages[0].derivations(seed, sentences):
             first, second = (language.words(derivation) for language in self.languages)

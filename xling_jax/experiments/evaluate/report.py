@@ -185,7 +185,8 @@ def _texts(run: Run, by: str, ranked: Sequence[Model]) -> dict[str, list[str]]:
         has_intervals=any(name.endswith("_low") for model in ranked for name in model.numbers),
         masked_every=f"{run.setting('perplexity', 'masked_every') or 0:.0f}",
         coverage=_coverage(ranked),
-        cut=_cut(ranked),
+        cut=_shares(ranked, "retrieval_cut"),
+        repeated=_shares(ranked[:1], "retrieval_repeated"),
     )  # fmt: skip
 
 
@@ -201,11 +202,11 @@ def _coverage(ranked: Sequence[Model]) -> list[str]:
     return found
 
 
-def _cut(ranked: Sequence[Model]) -> list[str]:
-    """Which shares of sentences were longer than a model, and so were cut."""
+def _shares(models: Sequence[Model], metric: str) -> list[str]:
+    """Which shares of sentences a metric names, by model and language, where there are any."""
     found = []
-    for model in ranked:
-        shares = by_language(model.row.metrics, "retrieval_cut")
+    for model in models:
+        shares = by_language(model.row.metrics, metric)
         found += [f"{100 * share.mean:.3g} % ({model.name}, {language})"
                   for language, share in shares.items() if share.mean]  # fmt: skip
     return found
