@@ -147,7 +147,7 @@ def test_files_are_read_with_dictionaries_and_links(bilingual, tmp_path):
         ({**fields, "texts.near": ""}, "texts.near is empty: give a file"),
         ({**fields, "texts.near": "synthetic"}, "some are synthetic and some are not"),
         ({**fields, "texts.en": str(blank), "texts.near": str(blank)}, "line 1 .* is blank"),
-        ({**fields, "texts.en": str(narrow)}, "links.en_near: .*narrow.*line 1.* has a blank in"),
+        ({**fields, "texts.en": str(narrow)}, "links.en_near: .*narrow.*line 1.* read as 2 words"),
         ({**fields, "row": "other"}, "there is no model 'other'"),
         ({**fields, "dictionaries.en_near": "/no"}, "dictionaries.en_near: .*/no"),
         ({**fields, "dictionaries.en_near": str(back)}, "en_near: .* of the wrong language alone"),
