@@ -82,6 +82,12 @@ def test_bad_input_is_named_with_the_way_out(files, tmp_path, changes, message):
     assert not (tmp_path / "run" / "config.json").exists()
 
 
+def test_training_text_of_the_first_language_is_no_side_of_a_test(files, tmp_path):
+    files["corpora.fr.test_first"] = files["corpora.en.train"].partition("+")[0]
+    with pytest.raises(ValueError, match=r"en\.0 is both train and test_first of en"):
+        run(tmp_path / "run", "row=default,pair=en-fr-ru", 8, **files)
+
+
 def test_text_that_the_vocabulary_cannot_write_is_refused(files, tmp_path):
     files["corpora.fr.dev"] = write(tmp_path, "other.dev", ["狗猫人水 水人猫狗"] * 60)
     with pytest.raises(ValueError, match=r"corpora\.fr\.dev: \d+ % of its pieces are \[UNK\]"):

@@ -428,7 +428,6 @@ def test_another_text_is_refused_naming_it(tmp_path):
         ("learned", "tested", True),
         ("dictionary", "test_dictionary", True),
         ("other", "dev", True),
-        ("train", "test_first", True),
         ("dev", "test", False),
     ],
 )
@@ -439,6 +438,13 @@ def test_what_is_learned_from_is_not_tested_on(one, other, is_refused):
     with refused if is_refused else contextlib.nullcontext():
         store.require_apart(texts)
     store.require_apart([texts[0], {**texts[1], "language": "de"}])
+    store.require_apart([texts[0], {**texts[1], "sha256": "2" * 64}])
+
+
+def test_what_is_learned_from_in_the_first_language_is_not_the_first_side_of_a_test():
+    texts = [{**TEXTS[0], "field": "train"}, {**TEXTS[0], "field": "test_first", "language": "fr"}]
+    with pytest.raises(ValueError, match="^a.txt is both train and test_first of en: "):
+        store.require_apart(texts)
     store.require_apart([texts[0], {**texts[1], "sha256": "2" * 64}])
 
 

@@ -22,12 +22,11 @@ class GoldLinks:
 def require_plain_blanks(sentence: str) -> None:
     """ValueError if what links count as a word, between plain blanks, is none or several here,
     where other blanks, such as U+00A0, and control characters stand between words too."""
-    for word in filter(None, sentence.replace("\t", " ").split(" ")):
+    for word in filter(None, sentence.replace("\t", " ").rstrip().split(" ")):
         if (number := len(text.clean(word).split())) != 1:
             raise ValueError(
                 f"{word!r} would be read as {number} words, and links count the words between "
-                "plain blanks: put other characters in the place of its blanks and control "
-                "characters"
+                "plain blanks: put another character in the place of what stands between words"
             )
 
 

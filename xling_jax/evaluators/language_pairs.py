@@ -146,8 +146,13 @@ class _Reader:
         return self._last[language]
 
 
-def _require(texts: Mapping[str, Sequence], names: Iterable[str]) -> None:
-    """ValueError unless there are sentences to compare, and something known to measure."""
+def _is_model(given: object) -> bool:
+    return isinstance(given, str | os.PathLike | TextModel)
+
+
+def _require(texts: Mapping[str, Sequence], names: Iterable[str], kind: type = str) -> None:
+    """ValueError unless there are sentences to compare, each of a kind, and something known to
+    measure."""
     if unknown := sorted(set(names) - set(NAMES)):
         raise ValueError(f"names: {unknown[0]!r} is not measured: choose from {', '.join(NAMES)}")
     for language, own in texts.items():
@@ -161,7 +166,7 @@ def _require(texts: Mapping[str, Sequence], names: Iterable[str]) -> None:
         )
     for language, own in texts.items():
         for number, sentence in enumerate(own, 1):
-            if not isinstance(sentence, str | np.ndarray):
+            if not isinstance(sentence, kind):
                 raise ValueError(f"texts: sentence {number} of {language} is {sentence!r}, no text")
             if isinstance(sentence, str) and not sentence.strip():
                 raise ValueError(
@@ -320,14 +325,12 @@ def evaluate(
     known: dict[Pair, Dictionary] = {}
     gold: Mapping[Pair, Sequence[GoldLinks]] = {}
     if texts is None:
-        if not isinstance(model, Mapping) or any(
-            isinstance(own, str | os.PathLike | TextModel) for own in model.values()
-        ):
+        if not isinstance(model, Mapping) or any(map(_is_model, model.values())):
             raise ValueError("texts: give sentences that the model is to read")
         encoded = _of_states(cast(States, model), layers)
-        _require({name: own[0] for name, own in encoded.sentences.items()}, names)
+        _require({name: own[0] for name, own in encoded.sentences.items()}, names, np.ndarray)
     else:
-        if isinstance(model, Mapping) and any(isinstance(x, np.ndarray) for x in model.values()):
+        if isinstance(model, Mapping) and not all(map(_is_model, model.values())):
             raise ValueError("texts: leave them out where states are given, or give models")
         _require(texts, names)
         known, gold = _dictionaries(dictionaries or {}, tuple(texts)), _links(links or {}, texts)
@@ -339,7 +342,7 @@ def evaluate(
                 say(text_encoder.said_cut(encoder.model, cut, len(sentences)))
                 of_texts["retrieval_cut", language, "", ""] = Score(cut / len(sentences))
             if repeated := len(sentences) - len(set(sentences)):
-                say(f"{language}: {repeated:,} sentences repeat others, and can be taken for them")
+                say(f"{language}: {repeated:,} sentences repeat others")
                 share = Score(repeated / len(sentences))
                 of_texts["retrieval_repeated", language, "", ""] = share
             encoded.add(language, encoder, sentences, _words_of(language, known))

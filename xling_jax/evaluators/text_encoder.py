@@ -263,7 +263,7 @@ class TextEncoder:
     ) -> np.ndarray:
         """Sums of states, float32 [L, number, D], from the ids of each sentence, and for each piece
         which sum it is of (`number`: none) and how much it counts."""
-        room = 1 << number.bit_length()  # so that few numbers of sums are compiled for
+        room = 1 << max(number - 1, 0).bit_length()  # so that few numbers of sums are compiled for
         sums = jnp.zeros((len(self.layers), room, self._config.hidden))
         for numbers, tokens, lengths in self._batches(every):
             slots = np.full(tokens.shape, number, np.int32)
@@ -275,4 +275,4 @@ class TextEncoder:
             sums = _add_words(
                 self._config, self.layers, self._params, tokens, lengths, sums, slots, shares
             )
-        return np.asarray(sums)[:, :number]
+        return np.asarray(sums[:, :number])

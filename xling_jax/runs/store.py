@@ -94,16 +94,19 @@ def hashed(source: str, language: str, field: str, where: str) -> dict[str, str]
 
 
 def require_apart(manifest: Iterable[Mapping[str, Any]]) -> None:
-    """Raises ValueError where a language's text is given both to learn from and to test on; takes
-    what `hashed` gives, and leaves out what has no field."""
+    """Raises ValueError where a language's text is given both to learn from and to test on, or any
+    is learned from that a `*_first` field names, which is of the first language whatever language
+    it belongs to; takes what `hashed` gives, and leaves out what has no field."""
     given = dict[tuple[str, str, str], dict[str, str]]()
     for entry in manifest:
         of, _, purpose = entry.get("field", "").rpartition(".")
         of = re.sub(r"^texts(_of_pair\.\w+)?\.", "", of)  # a pair may have some of its own
-        given.setdefault((of, entry["language"], purpose), {})[entry["sha256"]] = entry["source"]
+        language = "" if purpose.endswith("_first") else entry["language"]
+        given.setdefault((of, language, purpose), {})[entry["sha256"]] = entry["source"]
     for (of, language, purpose), own in given.items():
         for tested in TESTED_APART.get(purpose, ()):
-            for same in own.keys() & given.get((of, language, tested), {}).keys():
+            whose = "" if tested.endswith("_first") else language
+            for same in own.keys() & given.get((of, whose, tested), {}).keys():
                 one, other = (f"{of}.{name}".removeprefix(".") for name in (purpose, tested))
                 raise ValueError(
                     f"{own[same]} is both {one} and {other} of {language}: what is learned from "

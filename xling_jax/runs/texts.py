@@ -175,14 +175,9 @@ class Texts:
 
     def manifest(self, language: str, purposes: Iterable[str], has_rules: bool = True) -> Manifest:
         """The sources of a language, with hashes of their content, and of the rules that cut its
-        sentences, if any do. One side of what is parallel is text of the first language."""
+        sentences, if any do."""
         found = [
-            store.hashed(
-                source,
-                self.languages[0] if purpose.endswith("_first") else language,
-                purpose,
-                self.field(language, purpose),
-            )
+            store.hashed(source, language, purpose, self.field(language, purpose))
             for purpose in purposes
             for source in self._files(language, purpose)
             if source != SYNTHETIC

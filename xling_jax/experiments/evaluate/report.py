@@ -186,7 +186,7 @@ def _texts(run: Run, by: str, ranked: Sequence[Model]) -> dict[str, list[str]]:
         masked_every=f"{run.setting('perplexity', 'masked_every') or 0:.0f}",
         coverage=_coverage(ranked),
         cut=_shares(ranked, "retrieval_cut"),
-        repeated=_shares(ranked[:1], "retrieval_repeated"),
+        repeated=_shares(ranked, "retrieval_repeated"),
     )  # fmt: skip
 
 
