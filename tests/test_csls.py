@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from xling_jax.linalg.csls import top_k
+from xling_jax.linalg.csls import counterpart_ranks, top_k
 
 
 def brute_force(queries, keys, sources, neighbours):
@@ -55,6 +55,15 @@ def test_of_equal_keys_the_lower_index_comes_first():
     scores, indices = top_k(jnp.eye(4), keys, k=3)
     assert indices.tolist() == [[i, i + 4, i + 8] for i in range(4)]
     assert (scores == scores[:, :1]).all()
+
+
+@pytest.mark.parametrize("number", [300, 1000])  # in one block, and in several
+def test_of_equal_counterparts_the_first_is_found_in_an_optimised_program(number):
+    x = np.repeat(points(0, number, 64), 3, axis=0)
+    options = {"xla_backend_optimization_level": 3, "xla_llvm_disable_expensive_passes": False}
+    optimised = jax.jit(counterpart_ranks).lower(x, x).compile(compiler_options=options)
+    for ranks in optimised(x, x):
+        np.testing.assert_array_equal(ranks, np.arange(3 * number) % 3)
 
 
 def test_more_neighbours_than_points_are_all_points():

@@ -87,7 +87,7 @@ def test_a_word_with_a_blank_in_it_is_named_where_links_count_words(tmp_path):
     given = {name: str(path) for name, path in files.items()}
     config = ConfigDict({"parallel": {"de": given}, "sentences": {"parallel": 9}})
     with pytest.raises(
-        ValueError, match=r"parallel\.de: .*first.* line 2.*'10\\xa0000' has a blank"
+        ValueError, match=r"parallel\.de: .*first, line 2: '10\\xa0000' would be read as 2 words"
     ):
         LabelledReader(config).parallel("en-de", "de")
     config.parallel.de.links = ""

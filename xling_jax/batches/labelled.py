@@ -155,11 +155,11 @@ def buckets(encoded: Sequence[Encoded]) -> list[tuple[list[int], tuple[int, int,
     found: dict[tuple[int, int, int], list[int]] = {}
     for number, x in enumerate(encoded):
         sizes = max(map(len, x.rows)), len(x.places)
-        length, width = (_power_of_two(max(size, SHORTEST)) for size in sizes)
-        found.setdefault((_power_of_two(len(x.rows)), length, width), []).append(number)
+        length, width = (power_of_two(max(size, SHORTEST)) for size in sizes)
+        found.setdefault((power_of_two(len(x.rows)), length, width), []).append(number)
     return [(found[shape], shape) for shape in sorted(found)]
 
 
-def _power_of_two(size: int) -> int:
+def power_of_two(size: int) -> int:
     """The lowest power of two that is not below a size."""
     return 1 << (size - 1).bit_length()

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from xling_jax.batches.labelled import power_of_two
 from xling_jax.evaluators import registry
 from xling_jax.models.bert import Bert, BertConfig
 from xling_jax.models.heads import cross_entropy, is_candidate
@@ -263,7 +264,7 @@ class TextEncoder:
     ) -> np.ndarray:
         """Sums of states, float32 [L, number, D], from the ids of each sentence, and for each piece
         which sum it is of (`number`: none) and how much it counts."""
-        room = 1 << max(number - 1, 0).bit_length()  # so that few numbers of sums are compiled for
+        room = power_of_two(number)  # so that few numbers of sums are compiled for
         sums = jnp.zeros((len(self.layers), room, self._config.hidden))
         for numbers, tokens, lengths in self._batches(every):
             slots = np.full(tokens.shape, number, np.int32)

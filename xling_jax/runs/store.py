@@ -97,16 +97,20 @@ def require_apart(manifest: Iterable[Mapping[str, Any]]) -> None:
     """Raises ValueError where a language's text is given both to learn from and to test on, or any
     is learned from that a `*_first` field names, which is of the first language whatever language
     it belongs to; takes what `hashed` gives, and leaves out what has no field."""
+
+    def owner(language: str, purpose: str) -> str:
+        return "" if purpose.endswith("_first") else language
+
     given = dict[tuple[str, str, str], dict[str, str]]()
     for entry in manifest:
         of, _, purpose = entry.get("field", "").rpartition(".")
         of = re.sub(r"^texts(_of_pair\.\w+)?\.", "", of)  # a pair may have some of its own
-        language = "" if purpose.endswith("_first") else entry["language"]
-        given.setdefault((of, language, purpose), {})[entry["sha256"]] = entry["source"]
+        key = of, owner(entry["language"], purpose), purpose
+        given.setdefault(key, {})[entry["sha256"]] = entry["source"]
     for (of, language, purpose), own in given.items():
         for tested in TESTED_APART.get(purpose, ()):
-            whose = "" if tested.endswith("_first") else language
-            for same in own.keys() & given.get((of, whose, tested), {}).keys():
+            there = given.get((of, owner(language, tested), tested), {})
+            for same in own.keys() & there.keys():
                 one, other = (f"{of}.{name}".removeprefix(".") for name in (purpose, tested))
                 raise ValueError(
                     f"{own[same]} is both {one} and {other} of {language}: what is learned from "
