@@ -32,7 +32,7 @@ def bert(folder):
     """A BERT with WordPiece pieces; returns its tokenizer."""
     tokenizers = pytest.importorskip("tokenizers")
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    names = [*special, *WORDS, "##ning", "##s", "."]
+    names = [*special, *WORDS, "##ning", "##s", ".", "▁"]
     tokenizer = tokenizers.Tokenizer(
         tokenizers.models.WordPiece({name: n for n, name in enumerate(names)}, unk_token="[UNK]")
     )
@@ -185,6 +185,34 @@ def test_a_fine_tuned_encoder_is_a_classifier_of_transformers(kind, of_words, tm
     again = HuggingFaceModel.load(tmp_path / "tuned", "en")  # as an encoder, without its head
     assert "mlm" not in again.params
     jax.tree.map(np.testing.assert_array_equal, again.params, encoder)
+
+
+@pytest.mark.parametrize("of_bytes", ["pre-tokenizer", "normalizer"])
+def test_a_fine_tuned_model_reads_words_wherever_its_bytes_are_made(of_bytes, tmp_path):
+    tokenizer = bytes_tokenizer()
+    from tokenizers import Regex, normalizers, pre_tokenizers
+
+    level = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    cut = [pre_tokenizers.Digits(individual_digits=True), level]
+    if of_bytes == "normalizer":
+        tokenizer.normalizer = normalizers.ByteLevel()
+        cut = [pre_tokenizers.Split(Regex("Ġ"), "merged_with_next")]
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(cut)
+    config = BertConfig(
+        vocabulary_size=tokenizer.get_vocab_size(), layers=1, hidden=24, intermediate=8, heads=1,
+        positions=20,
+    )  # fmt: skip
+    hugging_face.save(tmp_path / "encoder", config, heads.initial_params(config, 0))
+    tokenizer.save(str(tmp_path / "encoder" / "tokenizer.json"))
+    model = HuggingFaceModel.load(tmp_path / "encoder", "en")
+    head, output = HeadConfig(CLASSIFIER, 2), {"kernel": np.ones((24, 2)), "bias": np.zeros(2)}
+    encoder = {name: model.params[name] for name in ("embeddings", "layers")}
+    fine_tuned.save(tmp_path / "t", model, encoder, head, {"output": output}, ["a", "b"], True)
+    again = HuggingFaceModel.load(tmp_path / "t", "en")
+    (ids, _) = model.encode_words(["the dog 12"])[0]
+    words = {"sequence": ["the", "dog", "12"], "is_pretokenized": True}
+    given = again.tokenizer.encode(**words, add_special_tokens=False)
+    assert given.ids == ids.tolist() == again.encode_words(["the dog 12"])[0][0].tolist()
 
 
 @KINDS

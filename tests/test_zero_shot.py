@@ -478,7 +478,7 @@ def test_a_run_may_be_moved_but_not_be_another(trained, finished, tmp_path):
     stored_config = json.loads((moved / "config.json").read_text())
     stored_config["config"]["training"]["learning_rate"] *= 2
     (moved / "config.json").write_text(json.dumps(records.sealed(stored_config)))
-    with pytest.raises(ValueError, match=r"the content of en-far"):
+    with pytest.raises(ValueError, match=r"the content of en-far \(runs\)"):
         Experiment(config(moved, ",row=sep_emb"), workdir)
     weights = moved / "models" / "rowdefault_seed0" / "far" / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-4] + b"\0\0\0\0")

@@ -11,7 +11,7 @@ import numpy as np
 
 from xling_jax.corpora.normalize import Normalizer
 from xling_jax.models.bert import BertConfig
-from xling_jax.models.heads import initial_params
+from xling_jax.models.heads import UNCHOSEN, initial_params, is_candidate
 from xling_jax.vocabulary.pieces import CLS, SEP
 
 NO_WORD = -1
@@ -69,9 +69,14 @@ class TextModel(abc.ABC):
         """The ids that stand for no text: special tokens, and what the vocabulary cannot write."""
 
     def randomized(self, seed: int) -> "TextModel":
-        """The same with random weights, which all languages of a model's size share."""
+        """The same with random weights, which all languages of a model's size share; it chooses
+        among the same pieces."""
         drawn = initial_params(self.config, seed)
-        return dataclasses.replace(self, params={name: drawn[name] for name in self.params})
+        params = {name: drawn[name] for name in self.params}
+        if "mlm" in params:
+            bias = np.where(is_candidate(self.params["mlm"]["bias"]), 0, np.float32(UNCHOSEN))
+            params["mlm"] = {**params["mlm"], "bias": bias}
+        return dataclasses.replace(self, params=params)
 
     def single_pieces(self, words: Iterable[str] | None = None) -> dict[str, int]:
         """Those of some words, or of all that the vocabulary has, that are one piece; its id. Words

@@ -178,7 +178,7 @@ def _differences(
     for entry in stored.get("texts", []):  # one file may serve twice, cut at different places
         hashes.setdefault(_text(entry), set()).add(entry["sha256"])
     return lines + [
-        f"the content of {entry['source']} ({entry['language']})"
+        f"the content of {entry['source']} ({entry['language'] or entry.get('field', '')})"
         for entry in new["texts"]
         if entry["sha256"] not in hashes.get(_text(entry), {entry["sha256"]})
     ]

@@ -268,6 +268,7 @@ def export(
             is_candidate = np.isin(np.arange(rows), candidates[number])
             bias = np.where(is_candidate, plain["mlm"]["bias"], np.float32(UNCHOSEN))
             plain["mlm"] = {**plain["mlm"], "bias": bias}
+        is_same = number and candidates is None and partition.languages(params) is None
         stored.save(
             folder / name,
             stored.StoredModel(
@@ -279,4 +280,5 @@ def export(
                 normalization=normalization,
                 own=partition.paths(params),
             ),
+            like=folder / vocabulary.languages[0] if is_same else None,
         )

@@ -90,6 +90,16 @@ def why_without_tokenizer(model: TextModel) -> str:
     return ""
 
 
+def _put_blanks_before(given: Any) -> None:
+    """Makes a tokenizer read each word, or text, as if behind a blank, wherever its pieces of bytes
+    are made."""
+    from tokenizers import Regex, normalizers
+
+    blank = normalizers.Prepend(" "), normalizers.Replace(Regex("^  "), " ")  # one, not two
+    others = [given.normalizer] if given.normalizer else []
+    given.normalizer = normalizers.Sequence([*blank, *others])
+
+
 def _save_tokenizer(folder: Path, model: TextModel, of_words: bool) -> int:
     """Writes the tokenizer of a model, if it can be; returns the id of the padding. of_words:
     whether words are given to it one by one."""
@@ -101,7 +111,7 @@ def _save_tokenizer(folder: Path, model: TextModel, of_words: bool) -> int:
     if isinstance(model, HuggingFaceModel):
         same = type(model.tokenizer).from_str(model.tokenizer.to_str())
         if model.has_blanks and of_words:
-            same.pre_tokenizer.add_prefix_space = True
+            _put_blanks_before(same)
         pads = [n for n in map(same.token_to_id, text.PADS) if n is not None]
         pad = pads[0] if pads else None
         given = {"pad_token": pad, "unk_token": model.unknown, "mask_token": model.mask_id}

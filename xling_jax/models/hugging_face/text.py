@@ -21,7 +21,6 @@ from xling_jax.models.text_model import BLANK, NO_WORD, Encoded, TextModel, requ
 from xling_jax.records import Count, typed
 
 TOKENIZER, SETTINGS = "tokenizer.json", "tokenizer_config.json"
-CONTINUED = "##"  # with which WordPiece marks what does not begin a word
 BYTE = "Ġ"  # how pieces of bytes write a blank (Radford et al. 2019)
 END = "</w>"  # with which byte pairs mark the end of a word (Sennrich et al. 2016)
 MASKS = "[MASK]", "<mask>"
@@ -103,11 +102,12 @@ class HuggingFaceModel(TextModel):
         if self.has_blanks:
             words = (self.tokenizer.decode([n]) for name, n in names.items() if name[:1] == BYTE)
             return [word.strip() for word in words]
-        if any(name.startswith(BLANK) for name in names):
-            return [name.removeprefix(BLANK) for name in names if name.startswith(BLANK)]
-        if any(name.endswith(END) for name in names):
-            return [name.removesuffix(END) for name in names if name.endswith(END)]
-        return [name for name in names if not name.startswith(CONTINUED)]
+        model = self.tokenizer.model
+        if end := getattr(model, "end_of_word_suffix", None):
+            return [name.removesuffix(end) for name in names if name.endswith(end)]
+        if mark := getattr(model, "continuing_subword_prefix", None):
+            return [name for name in names if not name.startswith(mark)]
+        return [name.removeprefix(BLANK) for name in names if name.startswith(BLANK)]
 
     @functools.cached_property
     def textless(self) -> set[int]:

@@ -27,7 +27,7 @@ def require(model: StoredModel) -> None:
     if model.inverted:
         raise ValueError(
             "the model reads its pieces in reversed order, which no tokenizer does; "
-            "models.hugging_face.save writes its weights alone"
+            "models.hugging_face.model.save writes its weights alone"
         )
     special = model.ids[:SPECIALS].tolist()
     if not set(model.special_ids) <= set(special):
