@@ -64,7 +64,7 @@ def pretrained():
     first, second = models()
     sides = texts(), texts()
     learned = learn(second, first, 0, sides, link(first, second, sides))
-    both = Pretrained({"en": first, "xx": second}, frozenset())
+    both = Pretrained({"en": first, "xx": second}, frozenset(), is_shared=True)
     return both.all_frozen({"en": AffineMap.identity(CONFIG.hidden), "xx": learned})
 
 

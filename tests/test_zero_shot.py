@@ -262,16 +262,37 @@ def test_the_order_of_words_is_that_in_which_models_read(trained, tmp_path, know
         assert order == similarity(links, is_inverted) != similarity(links, not is_inverted)
 
 
-def test_a_table_of_zeros_is_nothing_to_transfer(trained):
+def test_words_of_models_that_share_nothing_are_linked_by_the_aligner(trained, tmp_path):
+    """Wherever the models lie, which new layers on them leaves as they are."""
+    (tmp_path / "given").symlink_to(trained / "models")
+    orders = []
+    for source, models in (("", "alone"), ("given/row{language}_seed{seed}/{language}", "given")):
+        options = f",models={tmp_path / source}" * bool(source) + f",row={models};first[1]"
+        made = config(trained, options, word_order=True)
+        (job,) = jobs.jobs(made)
+        with on_devices(1):
+            experiment = Experiment(made, tmp_path / models / "run")
+            orders.append(experiment._word_order(job, 0, experiment._pretrained(job, 0)))
+    sentences, _ = experiment._texts.parallel("en-far", "far")
+    links = pretrained.link(*experiment._read(job, 0).models.values(), sentences)
+    assert orders == [{"order_far": similarity(links)}] * 2
+
+
+def test_a_table_of_zeros_is_nothing_to_transfer(trained, monkeypatch):
     job = jobs.Job("en-far", jobs.parse("default", "default"), "ner", str(trained))
     found = pretrained.of_folders(job.folders(0))
     assert found.is_shared
-    paths = traverse_util.flatten_dict(dict(found.first.params), sep="/")
-    zeros = {"embeddings/token_types"}
-    params = {**paths, **{path: np.zeros_like(paths[path]) for path in zeros}}
-    first = dataclasses.replace(found.first, params=traverse_util.unflatten_dict(params, sep="/"))
-    alone = pretrained.Pretrained({"en": first}, frozenset(paths) - zeros)
-    assert not alone.is_shared
+    first = traverse_util.flatten_dict(dict(found.first.params), sep="/")
+    first["embeddings/token_types"] = zeros = np.zeros_like(first["embeddings/token_types"])
+    other = {path: zeros if leaf is zeros else leaf + 1 for path, leaf in first.items()}
+    apart = {
+        language: dataclasses.replace(
+            found.first, params=traverse_util.unflatten_dict(params, sep="/"), own=None
+        )
+        for language, params in (("en", first), ("far", other))
+    }
+    monkeypatch.setattr(pretrained.folders, "load", lambda _, language: apart[language])
+    assert not pretrained.of_folders(job.folders(0)).is_shared
 
 
 def test_what_languages_do_not_share_is_not_trained(trained, monkeypatch):

@@ -12,7 +12,7 @@ from xling_jax.evaluators import text_encoder, word_order
 from xling_jax.evaluators.registry import paper_layers
 from xling_jax.experiments.zero_shot import pretrained, report, texts
 from xling_jax.experiments.zero_shot.group import Group, checkpoints_of
-from xling_jax.experiments.zero_shot.jobs import ALONE, Choice, Job, choices, jobs
+from xling_jax.experiments.zero_shot.jobs import Choice, Job, choices, jobs
 from xling_jax.experiments.zero_shot.pretrained import Parallel, Pretrained
 from xling_jax.linalg.procrustes import AffineMap
 from xling_jax.linalg.word_aligner import Links
@@ -151,8 +151,8 @@ class Experiment:
 
         An inverted model reads a sentence from its end, so its order is that of the text, inverted.
         Words are linked by the states of a row's models at the layer at which D&S evaluate (8 of
-        12), as D&S link them by mBERT's; models of languages alone have no states in common, and
-        theirs are linked by `word_aligner`.
+        12), as D&S link them by mBERT's; the states of models that share nothing have nothing in
+        common, and their words are linked by `word_aligner`.
         """
         key = (job.pair, job.row.models, seed)
         if self._config.word_order and key not in self._orders:
@@ -161,7 +161,7 @@ class Experiment:
             for language in job.languages[1:]:
                 say(f"comparing the word order of {language}")
                 both = found.first, found.models[language]
-                if job.row.models == ALONE:
+                if not found.is_shared:
                     _, links = self._parallel(job, found, language)
                 else:
                     sentences, given = self._texts.parallel(job.pair, language)

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import traverse_util
@@ -31,24 +30,19 @@ class Pretrained:
     """The models of one row and seed, by language; the first is that which is fine-tuned on.
 
     frozen: the paths of leaves that the models do not share: they stay as they are while the first
-    language is learned, and each language is tested with its own (W&C §4.3). maps: of each
-    language's states, if they are mapped.
+    language is learned, and each language is tested with its own (W&C §4.3). is_shared: whether
+    there is anything learned that all languages' encoders have in common. maps: of each language's
+    states, if they are mapped.
     """
 
     models: Mapping[str, TextModel]
     frozen: frozenset[str]
+    is_shared: bool
     maps: Mapping[str, AffineMap] = dataclasses.field(default_factory=dict)
 
     @property
     def first(self) -> TextModel:
         return next(iter(self.models.values()))
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether there is anything learned that all languages' encoders have in common. What has
-        one value throughout, as the token types of models without any, is not learned."""
-        shared = divide(self.first.params, self.frozen)[0]
-        return any(np.ptp(leaf) > 0 for leaf in jax.tree.leaves(shared))
 
     @property
     def config(self) -> BertConfig:
@@ -63,7 +57,7 @@ class Pretrained:
         """The same models, of which nothing is trained, with these maps."""
         encoder = divide(self.first.params, frozenset())[0]
         paths = frozenset(traverse_util.flatten_dict(encoder, sep="/"))
-        return Pretrained(self.models, paths, maps)
+        return dataclasses.replace(self, frozen=paths, maps=maps)
 
 
 def of_folders(paths: Mapping[str, Path]) -> Pretrained:
@@ -93,7 +87,10 @@ def of_folders(paths: Mapping[str, Path]) -> Pretrained:
     }
     # What was written down as a language's own may be equal in all by chance.
     separate = separate.union(*(model.own for model in models.values() if model.own is not None))
-    return Pretrained(models, frozenset(path for path in separate if not path.startswith("mlm/")))
+    frozen = frozenset(path for path in separate if not path.startswith("mlm/"))
+    shared = (first[path] for path in first.keys() - separate if not path.startswith("mlm/"))
+    # What has one value throughout, as the token types of models without any, is not learned.
+    return Pretrained(models, frozen, is_shared=any(np.ptp(leaf) > 0 for leaf in shared))
 
 
 def read_links(path: str | os.PathLike[str], number: int) -> list[Links]:
