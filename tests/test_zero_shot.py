@@ -357,7 +357,7 @@ def test_labels_of_another_set_are_refused_and_single_ones_are_said(trained, tmp
     far = tmp_path / "far.test.tsv"
     text = far.read_text()
     far.write_text(text.replace("PER", "GPE"))
-    message = "NER: labels of far that are not learned: B-GPE, I-GPE; learned are O, B-PER, I-PER"
+    message = r"texts\.ner\.far\.test: .* it has O, B-GPE, I-GPE, and learned are O, B-PER, I-PER"
     with pytest.raises(ValueError, match=message):
         run(trained, tmp_path, ",row=default", **files)
     assert not (tmp_path / "config.json").exists()
@@ -369,6 +369,20 @@ def test_labels_of_another_set_are_refused_and_single_ones_are_said(trained, tmp
         "words with them are always wrong: 2 (far)."
         in (tmp_path / "report/report.html").read_text()
     )
+
+
+@pytest.mark.parametrize("field", ["en.train", "en.dev", "en.test", "fr.test"])
+def test_a_text_without_entities_is_refused(tmp_path, field):
+    for name, tag in (("some", "B-PER"), ("none", "O")):
+        (tmp_path / name).write_text(f"word\t{tag}\n\n")
+    fields = {
+        f"texts.ner.{x}": str(tmp_path / ("none" if x == field else "some"))
+        for x in ("en.train", "en.dev", "en.test", "fr.test")
+    }
+    path = ROOT / "configs" / "zero_shot.py"
+    reader = texts.LabelledReader(config_of(path, "pair=en-fr,task=ner,models=gone", fields))
+    with pytest.raises(ValueError, match=rf"texts\.ner\.{field}: .*none has fewer than two labels"):
+        reader.read("ner", "en-fr")
 
 
 def test_a_pair_may_have_examples_of_its_own(tmp_path):

@@ -82,10 +82,25 @@ class LabelledReader:
         return f"texts.{rest}", self._config.texts[name][language][part]
 
     def read(self, name: str, pair: str) -> Labelled:
-        languages = pair.split("-")
-        train, dev = (self._part(name, pair, languages[0], part) for part in ("train", "dev"))
-        tests = {language: self._part(name, pair, language, "test") for language in languages}
-        return Labelled(train, dev, tests)
+        """The examples of a task for a pair; ValueError also where a text has fewer than two of the
+        labels that are learned, as one without entities, or one that names them otherwise."""
+        languages, of = tuple(pair.split("-")), task(name, self._config)
+        every = {
+            (language, part): self._part(name, pair, language, part)
+            for language, part in fields.parts(languages)
+        }
+        train, dev = (every[languages[0], part] for part in ("train", fields.DEV))
+        learned = of.labels(train)
+        for place, items in every.items():
+            own = of.labels(items)
+            if len(set(own).intersection(learned)) < 2:
+                field, path = self._file(name, languages, *place)
+                raise ValueError(
+                    f"{self._section}{field}: {path} has fewer than two labels that are learned: "
+                    f"it has {', '.join(own)}, and learned are {', '.join(learned)}: give texts "
+                    f"with labels of one set for {of.title}"
+                )
+        return Labelled(train, dev, {language: every[language, "test"] for language in languages})
 
     def _part(self, name: str, pair: str, language: str, part: str) -> list[Any]:
         field, path = self._file(name, tuple(pair.split("-")), language, part)
