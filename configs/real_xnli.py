@@ -43,6 +43,7 @@ from xling_jax.corpora.embedded.config import (
     SecondConfig,
     are_embedded,
 )
+from xling_jax.experiments.real_xnli import fields
 from xling_jax.runs import config_files
 from xling_jax.vocabulary.static_vectors import SkipGram
 
@@ -170,6 +171,8 @@ def get_config(argument: str | None = None) -> ConfigDict:
     config.transfer = config_files.config_beside(__file__, "zero_shot.py", pair)
     tasks: dict[str, tuple[str, ...]] = {"nli": ("nli",), "none": ()}
     config.transfer.tasks = config_files.choose("tasks", options["tasks"], tasks)
+    for field in fields.WHOLE + fields.SET:
+        del config.transfer[field]
     config.transfer.models.train_own = True
     config.transfer.nli.most_words = 0
     if not is_paper and are_embedded(languages):

@@ -26,7 +26,7 @@ from xling_jax.experiments.real_xnli.data import (
     sentences_to_find,
     words_to_find,
 )
-from xling_jax.experiments.real_xnli.experiment import Experiment
+from xling_jax.experiments.real_xnli.experiment import Experiment, transfer
 from xling_jax.experiments.zero_shot import experiment as fine_tuning
 from xling_jax.experiments.zero_shot import group
 from xling_jax.experiments.zero_shot.pretrained import of_folders
@@ -226,11 +226,10 @@ def test_what_a_language_has_for_itself_is_trained_and_swapped(finished, tmp_pat
             return super().__call__(params)
 
     monkeypatch.setattr(group, "Predictor", Recorded)
-    transfer = config("row=8").transfer
-    transfer.runs = {"en-near-middle": str(workdir)}
-    transfer.rows, transfer.row = {"8": "8"}, "8"
+    tuned = transfer(config(), workdir)
+    tuned.row, tuned.seeds = "8", (0,)
     with on_devices(2):
-        fine_tuning.Experiment(transfer, tmp_path).run()
+        fine_tuning.Experiment(tuned, tmp_path).run()
     dev, *tests = made
     for first in (dev, tests[0]):
         assert not first.frozen and not first.tree
@@ -336,7 +335,7 @@ def test_seeds_are_those_that_were_fine_tuned_and_the_paper_inverted_german(tmp_
     described = {
         tmp_path: store.describe(made, [], {row: made.rows[row] for row in "03"}),
         tmp_path / report.TRANSFER: store.describe(
-            made.transfer, [], {f"{'-'.join(names)}/{row}/nli": row for row in "03"}
+            transfer(made, tmp_path), [], {f"{'-'.join(names)}/{row}/nli": row for row in "03"}
         ),
     }
     tuned = [f"{'-'.join(names)}/{row}/nli/16/0.0005/0.001" for row in "03"]

@@ -1,11 +1,16 @@
 """What is given to experiments of D&S §5: texts are read, and what cannot be used is refused."""
 
+import re
+
 import numpy as np
 import pytest
 from real_xnli_run import config
 
 from xling_jax.experiments.real_xnli.data import prepare, sentences_to_find, words_to_find
-from xling_jax.experiments.real_xnli.experiment import Experiment
+from xling_jax.experiments.real_xnli.experiment import Experiment, transfer
+from xling_jax.experiments.real_xnli.fields import WHOLE
+from xling_jax.experiments.zero_shot import experiment as fine_tuning
+from xling_jax.runs import config_files, fields
 from xling_jax.runs.texts import Texts
 from xling_jax.vocabulary.pieces import UNK
 
@@ -18,6 +23,7 @@ from xling_jax.vocabulary.pieces import UNK
         ("row=inv-order[xx]", {}, "choose a language from en, near, middle"),
         ("", {"batches.max_length": 65}, r"models\.positions=192.*needs 3 x batches\.max_len.*=65"),
         ("languages=en-de-hi", {}, r"--config\.transfer\.texts\.nli\.en\.train=FILE"),
+        ("", {"transfer.tasks": ("pos",)}, "transfer.tasks=.*each once: 'nli', 'ner' or 'parsing'"),
         ("", {"vocabulary.size": 5000}, r"vocabulary\.size, corpora\.en: size=5000 is too large"),
     ],
 )  # fmt: skip
@@ -98,6 +104,22 @@ def test_a_dictionary_in_the_wrong_direction_is_refused(files, tmp_path):
     made = config("languages=en-de-fr", **files)
     with pytest.raises(ValueError, match=r"corpora\.de\.words: 10 of its words .* 0 in"):
         prepare(made, Texts.of_corpora(made.corpora), tmp_path)
+
+
+def test_fine_tuning_is_run_as_the_whole_config_says(tmp_path):
+    changes = {"devices.side_by_side": 1, "log.tensorboard": True, "profile": True}
+    made = config(**changes)
+    tuned = transfer(made, tmp_path)
+    tuned.row, tuned.seeds = "0", made.seeds
+    fields.check(tuned)
+    assert [tuned[name] for name in WHOLE] == [made[name] for name in WHOLE]
+    assert tuned.devices.shard_parameters and tuned.log.tensorboard
+
+
+def test_the_way_out_of_too_little_memory_names_fields_that_there_are():
+    named = re.findall(r"[a-z_]+\.[A-Za-z_.]+[a-z]", fine_tuning.less_memory("transfer."))
+    there = config_files.flatten(config().to_dict())
+    assert len(named) == 5 and {name.replace("TASK", "nli") for name in named} <= there.keys()
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path):

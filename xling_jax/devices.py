@@ -122,11 +122,13 @@ def _own_memory_limit() -> float:
     return min(limits) * CPU_SHARE / jax.local_device_count() if limits else math.inf
 
 
-def less_memory(smaller: str) -> str:
-    """What to do if memory does not suffice; `smaller` names the fields of a config that matter."""
+def less_memory(smaller: str, section: str = "") -> str:
+    """What to do if memory does not suffice; `smaller` names the fields of a config that matter,
+    and `section` begins the name of that of the model."""
     return (
-        "Set models.remat=True, or devices.shard_parameters=True where several devices share a "
-        f"batch (all do with devices.replica_axis_at_most=1), {smaller}, or take more devices"
+        f"Set {section}models.remat=True, or devices.shard_parameters=True where several devices "
+        f"share a batch (all do with devices.replica_axis_at_most=1), {smaller}, or take more "
+        "devices"
     )
 
 

@@ -9,6 +9,7 @@ from xling_jax.experiments.fake_english import experiment as pretraining
 from xling_jax.experiments.fake_english.programs import replica_specs
 from xling_jax.experiments.real_xnli import report
 from xling_jax.experiments.real_xnli.data import read
+from xling_jax.experiments.real_xnli.fields import WHOLE
 from xling_jax.experiments.zero_shot import experiment as fine_tuning
 from xling_jax.experiments.zero_shot import jobs
 from xling_jax.experiments.zero_shot.texts import LabelledReader
@@ -18,7 +19,20 @@ from xling_jax.runs.store import models_of
 from xling_jax.training.interruption import Interrupted
 from xling_jax.training.metrics import say
 
-SECTION = "transfer"  # of the config, which is one of configs/zero_shot.py
+SECTION = "transfer"  # of the config: most of one of configs/zero_shot.py
+
+
+def transfer(config: ConfigDict, workdir: Path) -> ConfigDict:
+    """The fine-tuning as a config of zero_shot, but for its rows and seeds."""
+    values = config.to_dict()
+    own = {
+        "name": "zero_shot",
+        "workdir": report.TRANSFER,
+        "runs": {"-".join(config.corpora.languages): str(workdir)},
+        **{name: {} for name in ("rows", "sets", "pretrained")},
+        **{name: values[name] for name in WHOLE},
+    }
+    return ConfigDict(own | values[SECTION])
 
 
 class Experiment:
@@ -32,9 +46,7 @@ class Experiment:
         self._cells = replica_specs(config)
         if large := [spec.row for spec in self._cells if "overparam" in spec.modifications]:
             raise ValueError(f"row {large[0]}: overparam means nothing here; set models.* instead")
-        self._transfer = ConfigDict(config[SECTION].to_dict())
-        self._transfer.rows = {}
-        self._transfer.runs = {"-".join(self._languages): str(workdir)}
+        self._transfer = transfer(config, workdir)
         every = [(plain_name(spec.row), spec.seed) for spec in self._cells]
         if self._transfer.tasks:
             with errors.in_field(SECTION):

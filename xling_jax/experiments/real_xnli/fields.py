@@ -5,13 +5,16 @@ from xling_jax.evaluators import registry
 from xling_jax.experiments.zero_shot.fields import FIELDS as ZERO_SHOT
 from xling_jax.runs import fields
 from xling_jax.schema import choice, several
-from xling_jax.tasks import TASKS
+from xling_jax.tasks import PAPER
 
+# Of a config of zero_shot what the whole config says, and what the fine-tuning is of.
+WHOLE = ("devices", "log", "profile")
+SET = ("name", "workdir", "row", "rows", "sets", "seeds", "runs", "pretrained")
 FIELDS = fields.read(
     __file__,
     language=LanguageConfig.fields(),
     second=SecondConfig.fields(),
     measured=fields.measured(registry.SENTENCES, registry.PIECES),
-    zero_shot=ZERO_SHOT,
-    tasks=several("what is learned", choice("a task", *TASKS), apart=True),
+    zero_shot={name: own for name, own in ZERO_SHOT.items() if name not in WHOLE + SET},
+    tasks=several("what is learned", choice("a task", *PAPER), apart=True),
 )

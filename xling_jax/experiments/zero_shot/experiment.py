@@ -21,7 +21,11 @@ from xling_jax.runs import results, store
 from xling_jax.runs.run import Member, Planned, Run
 from xling_jax.training.metrics import say
 
-LESS_MEMORY = devices.less_memory("lower settings.TASK.batches or models.length")
+
+def less_memory(section: str) -> str:
+    """What to do if memory does not suffice, see `devices.less_memory`."""
+    smaller = f"lower {section}settings.TASK.batches or {section}models.length"
+    return devices.less_memory(smaller, section)
 
 
 def _manifest(folder: Path, row: str) -> list[dict[str, Any]]:
@@ -45,6 +49,7 @@ class Experiment:
         config that has this one calls it. ValueError or FileNotFoundError where the workdir, the
         config, a text or a model cannot be used."""
         self._config, self._jobs = config, jobs(config)
+        self._section = f"{section}." * bool(section)
         self._hashed = cache(_manifest)
         self._texts = texts.LabelledReader(config, section)
         self._run = Run(workdir, report.write)
@@ -215,4 +220,5 @@ class Experiment:
         }
         for own in others.values():
             self._make(*own, is_tried=True)
-        return run.train(planned, LESS_MEMORY, "lower settings.TASK.rates")
+        advice = f"lower {self._section}settings.TASK.rates"
+        return run.train(planned, less_memory(self._section), advice)
