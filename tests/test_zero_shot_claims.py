@@ -10,6 +10,7 @@ from fake_zero_shot import PAIRS, ROWS, changed, fake_run, printed
 
 from xling_jax.experiments.zero_shot import claims, scores
 from xling_jax.experiments.zero_shot.scores import DELTA, LINES, MEAN, read
+from xling_jax.gather import gather
 from xling_jax.report.claims import HELD, NOT_HELD, NOT_RUN, Decided
 from xling_jax.report.frame import Run
 from xling_jax.tasks import PAPER
@@ -102,6 +103,26 @@ def test_claims_on_each_task_are_decided_on_those_that_were_run(tmp_path: Path) 
     assert missing.outcome == NOT_RUN
     assert missing.numbers == "not in this run: tasks nli and parsing"
     assert found["distant-languages-transfer-less"].outcome == NOT_RUN
+
+
+def test_a_task_is_judged_in_the_languages_that_it_is_tested_in(tmp_path: Path) -> None:
+    parts = [fake_run(tmp_path / "more", tasks=["nli", "ner"]),
+             fake_run(tmp_path / "parsing", tasks=["parsing"], pairs=["en-fr"])]  # fmt: skip
+    gather(parts, tmp_path / "all")
+    found = decide(tmp_path / "all")
+    of_all, of_order = (
+        found[name] for name in ("fewer-shared-layers-are-worse", "distant-languages-transfer-less")
+    )
+    assert (of_all.outcome, of_order.outcome) == (HELD, HELD)
+    scope = "Tasks nli and ner, transfer to fr, ru and zh; Task parsing, transfer to fr"
+    assert of_all.claim.scope == scope and "default/parsing" in of_all.numbers
+    assert of_order.claim.scope == "Task nli, transfer to fr, ru and zh"
+
+
+def test_a_language_of_two_pairs_counts_twice_in_the_mean_as_in_the_table(tmp_path: Path) -> None:
+    board = read(Run(fake_run(tmp_path, ["default"], ["ner"], ["en-fr", "en-fr-ru"])))
+    own = claims.of_run(board).rows["default/ner"].metrics[MEAN]
+    assert own == board.mean("default", "ner")
 
 
 @pytest.mark.parametrize(

@@ -95,8 +95,8 @@ def of_run(board: Board) -> Evidence:
 
 
 def _by_language(board: Board, task: str, found: Mapping[Place, Measure]) -> dict[str, Measure]:
-    """The scores in target languages, over the pairs that test them, and their mean; those above
-    the better baseline as `above_LANGUAGE`."""
+    """The scores in target languages, over the pairs that test them, and the mean of all, as in the
+    table; those above the better baseline as `above_LANGUAGE`."""
     pairs = grouped((language, value) for (_, language), value in found.items())
     means = {language: mean_of(values) for language, values in pairs.items()}
     better: dict[str, float] = {}
@@ -105,7 +105,7 @@ def _by_language(board: Board, task: str, found: Mapping[Place, Measure]) -> dic
             better[language] = max(known, better.get(language, 0.0))
     over = {f"above_{language}": value.plus(-better[language])
             for language, value in means.items() if language in better}  # fmt: skip
-    return {**means, **over, MEAN: mean_of(list(means.values()))}
+    return {**means, **over, MEAN: mean_of(list(found.values()))}
 
 
 def decide(board: Board) -> list[Decided]:
@@ -113,35 +113,48 @@ def decide(board: Board) -> list[Decided]:
 
     One that needs its tasks together has all or none, one that needs distances two languages whose
     order by distance from the source is known, and is on them; the others are on every language
-    where their checks name one, and else on the mean over languages.
+    where their checks name one, and else on the mean over languages. A task is judged in the
+    languages that it is tested in.
     """
-    languages = list(dict.fromkeys(name for _, name in board.targets))
-    orders = [[name for name in order if name in languages] for order in BY_DISTANCE]
-    order = max(orders, key=len) if {name for _, name in board.sources} == {FROM} else []
+    are_ordered = {name for _, name in board.sources} == {FROM}
+
+    def languages(task: str, by_distance: bool) -> tuple[str, ...]:
+        found = tuple(dict.fromkeys(name for _, name in board.targets_of(task) or board.targets))
+        orders = [tuple(name for name in order if name in found) for order in BY_DISTANCE]
+        return (max(orders, key=len) if are_ordered else ()) if by_distance else found
 
     def filled(line: Mapping[str, str]) -> Filled:
         wanted, by_distance = line["tasks"].split(), line["needs"] == "distances"
         own = [task for task in wanted if task in board.tasks]
-        named = order if by_distance else languages
-        scope = f"Tasks {listed(own)}" if len(own) > 1 else f"Task {(own or wanted)[0]}"
-        scope += f", transfer to {listed(named)}" if named else ""
+        named = {task: languages(task, by_distance) for task in own or wanted[:1]}
+        most = max(map(len, named.values()))
+        if by_distance and most > 1:
+            named = {task: names for task, names in named.items() if len(names) > 1}
+        parts = []
+        for names, tasks in grouped((names, task) for task, names in named.items()).items():
+            parts.append(f"Task{'s' if len(tasks) > 1 else ''} {listed(tasks)}")
+            parts[-1] += f", transfer to {listed(names)}" if names else ""
+        scope = "; ".join(parts)
         lacking = [task for task in wanted if task not in own]
         if lacking and (line["needs"] == "together" or not own):
             what = f"task{'s' if len(lacking) > 1 else ''} {listed(lacking)}"
             return Filled(scope, missing=f"not in this run: {what}")
         if line["needs"] == "together" and not board.are_comparable(own):
             return Filled(scope, missing="not every task is tested in every language")
-        chosen = claims.choices(line["each"])
-        if by_distance:
-            if len(order) < 2:
-                missing = "2 languages whose order by distance is known are needed, not "
-                return Filled(scope, missing=f"{missing}{len(order)}")
-            chosen = [{"nearest": order[0], "farthest": order[-1], "nearer": near, "farther": far,
-                       **each} for each in chosen for near, far in pairwise(order)]  # fmt: skip
-        elif "{language}" in line["checks"]:
-            chosen = [{"language": name, **each} for each in chosen for name in named]
-        each_task = own if "{task}" in line["checks"] else own[:1]
-        return Filled(scope, [[{"task": task, **each} for each in chosen] for task in each_task])
+        if by_distance and most < 2:
+            missing = "2 languages whose order by distance is known are needed, not "
+            return Filled(scope, missing=f"{missing}{most}")
+        bindings = []
+        for task, names in named.items() if "{task}" in line["checks"] else [*named.items()][:1]:
+            chosen = [{"task": task, **each} for each in claims.choices(line["each"])]
+            if by_distance:
+                ends = {"nearest": names[0], "farthest": names[-1]}
+                chosen = [{**ends, "nearer": near, "farther": far, **each}
+                          for each in chosen for near, far in pairwise(names)]  # fmt: skip
+            elif "{language}" in line["checks"]:
+                chosen = [{"language": name, **each} for each in chosen for name in names]
+            bindings.append(chosen)
+        return Filled(scope, bindings)
 
     evidence = of_run(board)
     return [claim.decide(evidence) for claim in claims.load(__file__, QUANTITIES, filled)]
