@@ -21,6 +21,9 @@ def test_tsv_and_columns_are_read(tmp_path):
     path.write_text("US I-MISC\nMichael I-PER\nChang I-PER\nBob B-PER\nran O\n")  # CoNLL 2003's
     ((_, tags),) = read(path)
     assert tags == ["B-MISC", "B-PER", "I-PER", "B-PER", "O"] == repair(tags)
+    for columns in ("\u3000\tO\n\u00a0\tO\u00a0\n\u00a0\n", "\u3000 O\n\u00a0 O \n \n"):
+        path.write_text(columns)
+        assert read(path) == [(["\u3000", "\u00a0"], ["O", "O"])]
     path.write_text("\ufeffParis\tB-LOC\n")
     assert read(path) == [(["Paris"], ["B-LOC"])]
 

@@ -41,6 +41,12 @@ def test_a_byte_order_mark_and_comments_are_no_words(tmp_path):
     assert [tree.words[0] for tree in read(path)] == ["vamos"]
 
 
+def test_a_word_may_be_a_wide_blank(tmp_path):
+    path = tmp_path / "a.conllu"
+    path.write_text(SENTENCE.replace("4\t.", "4\t\u3000"))
+    assert [tree.words[3] for tree in read(path)] == ["\u3000"]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

@@ -21,7 +21,7 @@ from xling_jax.tasks.task import Predictions, Scores, WordTask, numbered
 
 SEED = 0  # of the tags that are drawn by chance
 OUTSIDE = "O"
-_BLANKS = re.compile(" +")  # a word may hold others, such as U+00A0
+_BLANKS = re.compile(" +")  # a word may hold others, or be one, such as U+00A0
 _TAG = re.compile(r"O|[BI]-\S+")
 _LANGUAGE = re.compile(r"[a-z]{2,6}(?:-[a-z]+)*:")  # that WikiAnn puts before a word
 _DOCUMENT = "-DOCSTART-"
@@ -59,8 +59,9 @@ def read(path: str | os.PathLike[str]) -> list[Tagged]:
     form = ""  # of the lines before
     for number, line in itertools.chain(sources.numbered(path), [(0, "")]):
         has_tabs = "\t" in line
-        columns = [x.strip() for x in line.split("\t")] if has_tabs else _BLANKS.split(line.strip())
-        if not any(columns) or columns[0] == _DOCUMENT:
+        columns = line.split("\t") if has_tabs else _BLANKS.split(line.strip(" "))
+        columns = [*(x.strip(" ") for x in columns[:-1]), columns[-1].strip()]
+        if not line.strip() or columns[0] == _DOCUMENT:
             if words:
                 sentences.append(Tagged(words, bio(tags)))
             words, tags = [], []

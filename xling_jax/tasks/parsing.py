@@ -105,7 +105,7 @@ def _trees(sentence: Sequence[tuple[int, str]], path: str | os.PathLike[str]) ->
                 raise ValueError(
                     f"{len(columns)} columns and not {_COLUMNS} with tabs: {line[:60]!r}"
                 )
-            if not all(column.strip() for column in columns):
+            if not all(columns):
                 raise ValueError(f"an empty column, where CoNLL-U writes _: {line[:60]!r}")
             name = columns[0]
             if match := _RANGE.fullmatch(name):
