@@ -12,8 +12,6 @@ from xling_jax.report.frame import Run
 from xling_jax.report.prose import listed, plural, spread, written
 from xling_jax.tasks import TASKS
 
-_CHOSEN_BY = f"examples_{scores.DEV}"  # not tested on
-
 
 def label(place: Place, places: Sequence[Place]) -> str:
     """A language, with its pair where several of the places have it."""
@@ -63,7 +61,7 @@ def _most(board: Board, start: str, name: str) -> list[tuple[str, list[str]]]:
     for task in board.tasks:
         found: dict[str, float] = {}
         for metrics in (replica.metrics for job in board.of_task(task) for replica in job.chosen):
-            for own in (own for own in metrics if own.startswith(start) and own != _CHOSEN_BY):
+            for own in (own for own in metrics if own.startswith(start)):
                 found[own] = max(metrics[own], found.get(own, 0.0))
         texts = [f"{value:,.0f} {name.format(own.removeprefix(start))}"
                  for own, value in found.items() if value]  # fmt: skip
