@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from fake_run import add_line, fake_run, replica
 
-from xling_jax.experiments.fake_english import claims, published
+from xling_jax.experiments.fake_english import claims, published, report
 from xling_jax.experiments.fake_english.claims import CLAIMS
 from xling_jax.report.claims import (
     HELD,
@@ -224,6 +224,26 @@ def test_diverged_seeds_are_left_out_and_named(tmp_path: Path) -> None:
     assert (decided.outcome, decided.numbers) == (HELD, told)
     decided = BY_NAME["inv-order"].decide(known)
     assert (decided.outcome, decided.numbers) == (NOT_RUN, "diverged with every seed: row 3")
+
+
+@pytest.mark.parametrize(
+    ("of_pair", "outcome"), [(0.01, HELD), (0.06, NOT_HELD), (None, NOT_RUN)]
+)
+def test_of_several_languages_inverted_order_is_about_the_inverted_one(
+    tmp_path: Path, of_pair: float | None, outcome: str
+) -> None:
+    config = {"corpora": {"languages": ["en", "fake", "fake2"]}}
+    described = {"experiment": "fake_english", "config": config}
+    (tmp_path / "config.json").write_text(json.dumps(described))
+    found = {"mu": 0.2, "mu_en-fake2": 0.6}
+    found |= {} if of_pair is None else {"mu_en-fake": of_pair}
+    ended = [replica(row, 0, found) for row in ("0", "3", "9")]
+    results.write_results(tmp_path / "results.json", ended)
+    known = of_run(tmp_path)
+    assert BY_NAME["inv-order"].decide(known).outcome == outcome
+    assert known.metric("0", "mu").mean == 0.2  # of rows without it, over all pairs
+    notes = {row: " ".join(report.texts(Run(tmp_path), [row])["Notes"]) for row in ("0", "3")}
+    assert "inverts fake alone" in notes["3"] and "inverts" not in notes["0"]
 
 
 def test_a_run_that_still_goes_decides_nothing(tmp_path: Path) -> None:

@@ -149,6 +149,7 @@ def of(run: Run) -> list[Decided]:
 def of_run(run: Run) -> Evidence:
     """A run's rows that have ended; one with a seed still to come decides nothing."""
     found, unusable = {}, {}
+    languages = run.names("corpora", "languages")
     for name, row in run.rows.items():
         planned = run.seeds_planned(name)
         ended = {seed for of, seed in run.ended if of == name}
@@ -162,6 +163,12 @@ def of_run(run: Run) -> Evidence:
             }
             mean = named_deep(run.curves(name), run.layers)
             lost = tuple(sorted(row.diverged))
-            found[name] = RowEvidence(named_deep(row.metrics, run.layers), mean, seeds, lost)
+            metrics = named_deep(row.metrics, run.layers)
+            if "inv-order" in row.description.split(";") and len(languages) > 2:
+                # Other pairs have one order, or are without the first language.
+                metrics.pop("mu", None)
+                if pair := metrics.get(f"mu_{'-'.join(languages[:2])}"):
+                    metrics["mu"] = pair
+            found[name] = RowEvidence(metrics, mean, seeds, lost)
     arrays = array_files(run.workdir / "arrays")
     return Evidence(found, unusable, arrays=arrays, identity=run.identity)

@@ -196,6 +196,7 @@ def texts(
         among=ours - {ABSENT, str(published.CANDIDATES)},
         printed=list(dict.fromkeys(line.row for line in lines if not line.ours)),
         languages=run.names("corpora", "languages"),
+        is_inverted=any("inv-order" in text for text in described),
         is_the_papers=is_the_papers,
         epochs=[own, usual] if are_mixed and own and usual and own != usual else [],
     )
