@@ -197,6 +197,24 @@ def test_a_difference_within_its_standard_error_decides_nothing(
     assert Claim("", "", "", "", (better, failing)).decide(known).outcome == NOT_HELD
 
 
+@pytest.mark.parametrize("others", [(60.0, 61.0), (60.0,)])  # with the same seeds, and without
+@pytest.mark.parametrize(
+    ("ours", "mean", "outcome"),
+    [
+        ((9.0, math.inf), 40.0, UNDECIDED),
+        ((9.0, math.inf), math.inf, UNDECIDED),
+        ((math.inf, math.inf), math.inf, NOT_HELD),
+    ],
+)
+def test_what_some_seeds_never_reach_is_undecided_whatever_the_mean_does(
+    ours: tuple[float, ...], mean: float, outcome: str, others: tuple[float, ...]
+) -> None:
+    known = Evidence({"30": RowEvidence({"mu": measured(dict(enumerate(ours)), mean)}),
+                      "0": RowEvidence({"mu": measured(dict(enumerate(others)))})})  # fmt: skip
+    earlier = Check(metric("mu", "30"), "<", metric("mu", "0"))
+    assert Claim("", "", "", "", (earlier,)).decide(known).outcome == outcome
+
+
 @pytest.mark.parametrize(
     ("ours", "others"),
     [
@@ -226,9 +244,7 @@ def test_diverged_seeds_are_left_out_and_named(tmp_path: Path) -> None:
     assert (decided.outcome, decided.numbers) == (NOT_RUN, "diverged with every seed: row 3")
 
 
-@pytest.mark.parametrize(
-    ("of_pair", "outcome"), [(0.01, HELD), (0.06, NOT_HELD), (None, NOT_RUN)]
-)
+@pytest.mark.parametrize(("of_pair", "outcome"), [(0.01, HELD), (0.06, NOT_HELD), (None, NOT_RUN)])
 def test_of_several_languages_inverted_order_is_about_the_inverted_one(
     tmp_path: Path, of_pair: float | None, outcome: str
 ) -> None:

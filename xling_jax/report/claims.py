@@ -148,7 +148,8 @@ class Check:
         if isinstance(bound, Quantity):
             right = bound.read(evidence).times(self.factor)
             bound, squared = right.mean + self.plus, minus(left, right).squared_error
-        return _SIGNS[self.sign](left.mean, bound), abs(left.mean - bound) < math.sqrt(squared)
+        gap, error = abs(left.mean - bound), math.sqrt(squared)
+        return _SIGNS[self.sign](left.mean, bound), gap < error or gap == error == math.inf
 
     def in_words(self) -> str:
         """The check as a formula: row 7: mu ≥ 0.5 × row 0's."""

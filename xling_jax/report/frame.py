@@ -136,11 +136,12 @@ class Measure:
     @property
     def squared_error(self) -> float:
         """The square of the mean's standard error: 0 of one seed, or of a number without an sd;
-        infinite if a seed's value is not finite."""
+        infinite if a seed's value is not finite, unless all have the same."""
         if self.combined_error is not None:
             return self.combined_error**2
         if self.sd is None:
-            return math.inf if len(self.by_seed) > 1 else 0.0
+            values = list(self.by_seed.values())
+            return math.inf if any(value != values[0] for value in values[1:]) else 0.0
         return self.sd**2 / (self.number - 1) if self.number and self.number > 1 else 0.0
 
     def plus(self, constant: float) -> Measure:
