@@ -1,8 +1,10 @@
 """The experiment evaluate: what it stores is what the experiments' own evaluators found of the same
 models, and the report shows it."""
 
+import csv
 import itertools
 import json
+from dataclasses import replace
 
 import bilingual_run
 import pytest
@@ -10,6 +12,7 @@ import small_run
 from small_run import ROOT, config_of, on_devices
 
 from xling_jax import evaluate
+from xling_jax.experiments.evaluate import report
 from xling_jax.experiments.evaluate.experiment import Experiment
 from xling_jax.experiments.fake_english import experiment as fake_english
 from xling_jax.runs import results, texts
@@ -148,13 +151,17 @@ def test_files_are_read_with_dictionaries_and_links(bilingual, tmp_path):
         ({**fields, "texts.near": "synthetic"}, "some are synthetic and some are not"),
         ({**fields, "texts.en": str(blank), "texts.near": str(blank)}, "line 1 .* is blank"),
         ({**fields, "texts.en": str(narrow)}, "links.en_near: .*narrow.*line 1.* read as 2 words"),
+        ({**fields, "dictionaries.en_near": "", "measures": ("cka", "mu")},
+         "measures: mu needs dictionaries .*--config.dictionaries.en_near=FILE"),
+        ({**fields, "links.en_near": "", "measures": ("alignment_f1",)},
+         "measures: alignment_f1 needs links"),
         ({**fields, "row": "other"}, "there is no model 'other'"),
         ({**fields, "dictionaries.en_near": "/no"}, "dictionaries.en_near: .*/no"),
         ({**fields, "dictionaries.en_near": str(back)}, "en_near: .* of the wrong language alone"),
         ({**fields, "models.default": "/no"}, "models.default: .*/no"),
         ({**fields, "models.default": str(workdir)}, "is a run's folder: name one of its models"),
         ({**fields, "links.en_near": str(more)}, "links of 31 sentences, and .* has 30: give"),
-    ):
+    ):  # fmt: skip
         with pytest.raises((ValueError, FileNotFoundError), match=message):
             Experiment(config(options, **changes), tmp_path / "other")
     files["near"].write_text("\n".join(sides[1][:20]) + "\n")
@@ -186,6 +193,26 @@ def test_measures_belong_to_the_run_and_seeds_to_the_folder(bilingual, tmp_path)
     one = f"model={workdir}/models/rowdefault_seed0/{{language}},{run},seeds=0+1,row=models"
     with pytest.raises(ValueError, match="put {seed} into its folder"):
         Experiment(config(one), tmp_path / "seeds")
+
+
+def test_tables_have_every_measure_its_spread_and_what_seeds_lack(tmp_path):
+    names = {"translation": [0.4, 0.6], "cka": [0.3, 0.5], "words": [0.2]}
+    ended = []
+    for seed in (0, 1):
+        own = {name: values[seed] for name, values in names.items() if seed < len(values)}
+        found = {f"{name}{pair}_0": x for name, x in own.items() for pair in ("", "_en-fr")}
+        ended.append(results.Replica("evaluate", "m", "m", seed, 0, found))
+    results.write_results(tmp_path / "results.json", ended)
+    report.write(tmp_path)
+    columns = {"models": "translation", "pairs": "translation", "layers_cka": "L0"}
+    for file, column in columns.items():
+        (line,) = csv.DictReader(open(tmp_path / "report" / "tables" / f"{file}.csv"))
+        assert float(line[f"{column}_sd"]) == pytest.approx(0.1), file
+    page = (tmp_path / "report" / "report.html").read_text()
+    assert "Row m: some of its 2 seeds lack a finite words_0, words_en-fr_0;" in page
+    alone = [replace(x, metrics={"translation_0": 0.5, "translation_1": 0.6}) for x in ended]
+    results.write_results(tmp_path / "results.json", alone)
+    assert ".600" in report.write(tmp_path)  # at its best layer
 
 
 def test_a_run_that_is_not_there_says_how_to_make_it(tmp_path):

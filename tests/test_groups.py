@@ -12,7 +12,7 @@ from xling_jax.experiments.fake_english import experiment
 from xling_jax.experiments.fake_english.experiment import Experiment
 from xling_jax.experiments.fake_english.group import Group
 from xling_jax.experiments.fake_english.programs import replica_specs
-from xling_jax.runs.run import Run
+from xling_jax.runs.run import Measurement, Run
 from xling_jax.training.loop import Diverged
 
 
@@ -73,6 +73,13 @@ def test_groups_are_dealt_anew_more_than_once_and_keep_their_places(tmp_path):
     (tmp_path / "1-0" / "5").mkdir(parents=True)
     found = run.deal(wanted, lambda member: 0, folder, 1)
     assert found == [[], [("0", 0)], [("1", 0)], [("2", 0)]]
+
+
+def test_a_run_that_finds_nothing_to_measure_says_so(tmp_path):
+    run = Run(tmp_path, str)
+    run.stored = {"experiment": "e", "fingerprint": "f", "versions": {}}
+    with pytest.raises(ValueError, match="no row has anything that can be measured: give"):
+        run.measure([Measurement("a", "a|b", 0, lambda: dict)])
 
 
 def groups_of(workdir):

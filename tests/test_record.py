@@ -90,7 +90,7 @@ def of_similarity(run: Run, _: str) -> Cells:
                 yield pair.row, column, shown(pair.metrics[name])
         for column, place in best.items():
             if layers := pair.layers(*place):
-                yield pair.row, column, shown(Measure(max(layers.values())))
+                yield pair.row, column, shown(Measure(max(each.mean for each in layers.values())))
 
 
 def of_real_xnli(run: Run, _: str) -> Cells:

@@ -166,7 +166,9 @@ def test_the_tables_have_the_numbers_of_each_row(ended: Path) -> None:
     assert (found["sentences_best_layer"], found["context_best_layer"]) == ("1", "4")
     assert summary[OTHER_SEED]["pearson"] == summary[OTHER_SEED]["words_p1"] == ""
     cka = table_of(ended, "cka")
-    assert list(cka[0]) == ["row", "description", "source", "L0", "L1", "L2", "L3", "L4", "mean"]
+    header = [name for name in cka[0] if not name.endswith("_sd")]
+    assert header == ["row", "description", "source", "L0", "L1", "L2", "L3", "L4", "mean",
+                      "seeds", "diverged"]  # fmt: skip
     assert [line["description"] for line in table_of(ended, "sentences")][:2] == [
         "with a map", "without a map",
     ]  # fmt: skip
@@ -184,7 +186,7 @@ def test_the_tables_have_the_numbers_of_each_row(ended: Path) -> None:
 
 
 def test_a_run_still_going_shows_every_row_as_it_is(going: Path) -> None:
-    shown = similarity.summary(pairs_of(going))
+    shown = similarity.summary(Run(going), pairs_of(going))
     messages = {line.row: line.message for line in shown.lines if line.message}
     assert messages == {
         "bilingual_zh": "not begun", "random_zh": "not begun", OTHER_SEED: "not measured",
@@ -192,6 +194,33 @@ def test_a_run_still_going_shows_every_row_as_it_is(going: Path) -> None:
     decided = decide(going)
     assert decided["bilingual-is-more-alike"].numbers == "not ended: row bilingual_zh"
     assert decided["maps-align"].outcome == HELD
+
+
+def test_means_over_seeds_have_their_spread_and_what_they_lack_is_said(tmp_path: Path) -> None:
+    name = "monolingual_fr"
+    path = fake_run(tmp_path, [name, "bilingual_fr"]) / "config.json"
+    config = json.loads(path.read_text())
+    config["groups"] = [[[row, seed]] for row in (name, "bilingual_fr") for seed in (0, 1, 2)]
+    path.write_text(json.dumps(config))
+    first = metrics_of(name)
+    other = {key: value + 0.1 for key, value in first.items() if key not in ("words_p1", "pearson")}
+    both = enumerate((first, other))
+    results.write_results(tmp_path / "results.json", [
+        results.Replica("similarity", name, described(name, LANGUAGES), seed, 0, found)
+        for seed, found in both
+    ])  # fmt: skip
+    run, found = Run(tmp_path), pairs_of(tmp_path)
+    shown = similarity.summary(run, found)
+    assert {line.row: (line.seeds, line.message) for line in shown.lines} == {
+        name: ("2/3", ""), "bilingual_fr": ("0/3", "not begun"),
+    }  # fmt: skip
+    (cells,) = [line.cells for line in shown.lines if line.cells]
+    assert cells["cka"].sd == cells["sentences_best"].sd == pytest.approx(0.05)
+    assert f"Row {name}: some of its 2 seeds lack a finite words_p1, pearson; " in str(shown.notes)
+    assert any("standard deviation over seeds" in note for note in shown.notes)
+    kinds = rows.by_kind(found, LANGUAGES)
+    (line,) = similarity.lines(kinds, {"": ("sentences", "")})
+    assert line.curves["monolingual"].sd == pytest.approx([0.05] * (DEPTH + 1))
 
 
 def test_pairs_are_told_by_names_and_descriptions(going: Path) -> None:
@@ -257,7 +286,7 @@ def test_a_run_that_has_not_begun_has_a_page(tmp_path: Path, names: list[str]) -
 def test_rows_that_the_config_does_not_describe_are_shown(tmp_path: Path) -> None:
     found = [results.Replica("similarity", "mine", "", 0, 0, {"cka_0": 0.5, "cka": 0.5})]
     results.write_results(tmp_path / "results.json", found)
-    assert similarity.write(tmp_path).splitlines()[2].split() == ["mine", ".500", ".500", ".500"]
+    assert similarity.write(tmp_path).splitlines()[2].split() == ["mine", *[".500"] * 3, "1"]
 
 
 RISING = {f"cka_{n}": 0.5 + 0.1 * n for n in range(DEPTH + 1)}

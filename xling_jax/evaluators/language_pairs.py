@@ -41,7 +41,7 @@ from xling_jax.models.text_model import TextModel
 MASKED_EVERY = 7  # pieces, about the share that BERT is trained with
 COLUMNS = ("metric", "languages", "layer", "part", "value", "low", "high")
 NAMES = registry.OF_ENCODERS
-_BY_DICTIONARY = ("words", "translation", "mu")
+BY_DICTIONARY = ("words", "translation", "mu")
 
 Pair = tuple[str, str]
 Model = str | os.PathLike[str] | TextModel
@@ -364,7 +364,7 @@ def evaluate(
         scores |= _pair_scores(pair, encoded, known.get(pair), needed, say)
     wanted = {key: score for key, score in scores.items() if key[0] in names}
     every = len(encoded.sentences)
-    numbers = dict.fromkeys(names, math.comb(every, 2)) | dict.fromkeys(_BY_DICTIONARY, len(known))
+    numbers = dict.fromkeys(names, math.comb(every, 2)) | dict.fromkeys(BY_DICTIONARY, len(known))
     numbers |= {"alignment_f1": len(gold), "pseudo_perplexity": every}
     return frame(wanted | _means(wanted, numbers) | of_texts)
 

@@ -21,6 +21,7 @@ from xling_jax.report.frame import Measure, Row, Run, decoded
 from xling_jax.report.prose import cut, diverged_at, plain
 
 ABSENT, OURS = "–", "ours"
+NOT_MEASURED = "not measured"
 WIDTH = 120  # of the terminal
 _LONG = 12  # from so many characters a name has a wider column
 _LATEX = {
@@ -238,6 +239,7 @@ def row_line(run: Run, row: Row) -> Line:
     if not row.metrics:
         message = diverged_at(row.diverged) if row.diverged else "not begun"
         message = "not evaluated yet" if row.running else message
+        message = NOT_MEASURED if row.seeds else message
     return Line(row.name, row.description, row.metrics, seeds=seeds, message=message,
                 diverged=row.diverged)  # fmt: skip
 
@@ -319,20 +321,21 @@ def to_markdown(table: Table) -> str:
 
 
 def to_csv(table: Table) -> str:
-    """A column each for means and, with seeds, for their spread.
+    """A column each for means and, with seeds or where any is known, for their spread.
 
     `diverged` has `seed@step` for every seed that did, `best` the metrics in which the row is the
     search's choice.
     """
-    has_seeds = "seeds" in table.ends
-    rows = []
+    has_seeds, rows = "seeds" in table.ends, []
+    every = (found for line in table.lines for found in line.cells.values())
+    has_spread = has_seeds or any(found.sd is not None for found in every)
     for line in table.lines:
         row: dict[str, object] = {"row": line.row, "description": line.description}
         row |= {"source": line.source, **line.more}
         for name in (column.metric for column in table.columns):
             found = line.cells.get(name)
             row[name] = found and f"{found.mean:.6g}"
-            if has_seeds:
+            if has_spread:
                 spread = None if found is None or found.sd is None else f"{found.sd:.6g}"
                 row[f"{name}_{table.spread}"] = spread
         if "candidates" in table.ends:

@@ -176,7 +176,8 @@ class Run:
         Raises:
           Diverged: no replica has a result; `advice` says what to do.
           Interrupted: the run was asked to end.
-          ValueError: memory does not suffice; `less_memory` says what to do.
+          ValueError: memory does not suffice; `less_memory` says what to do. Or there is nothing
+            to measure.
         """
         waiting = self.waiting(planned)
         metrics = MetricsFile(self.workdir / results.METRICS, self.identity, self._scalars)
@@ -204,7 +205,13 @@ class Run:
                         "from there"
                     )
         table = self.report()
-        if not any(found.metrics for found in results.read_results(self._path)):
+        found = results.read_results(self._path)
+        if not any(each.metrics for each in found):
+            if found and all(each.diverged_at is None for each in found):
+                raise ValueError(
+                    "no row has anything that can be measured: give the texts and dictionaries "
+                    "that its measures need, and another --workdir"
+                )
             raise Diverged(f"every replica diverged: {advice}")
         return table
 

@@ -74,8 +74,24 @@ class Experiment:
         self._folders = encoders.folders(config.models, config.seeds)
         self._run = Run(workdir, report.write)
         self._texts = texts.read(config)
+        self._require_what_measures_need()
         described = {row.name: row.description for row in self._rows}
         self._run.open(config, self._texts.manifest + self._manifest(), described)
+
+    def _require_what_measures_need(self) -> None:
+        """ValueError for a measure that is asked for by name, where no pair has what it needs."""
+        names, given = set(self._config.measures), self._texts
+        for needed, field, known in (
+            (language_pairs.BY_DICTIONARY, "dictionaries", given.dictionaries),
+            (("alignment_f1",), "links", given.links),
+        ):
+            lacking = [name for name in needed if name in names]
+            if lacking and not known and names != set(language_pairs.NAMES):
+                pair = "_".join(self._config.languages[:2])
+                raise ValueError(
+                    f"measures: {lacking[0]} needs {field} of two languages: give a file, as with "
+                    f"--config.{field}.{pair}=FILE, or leave it out"
+                )
 
     def _folder(self, encoder: Encoder, seed: int, language: str) -> Path:
         return model_folders.of_language(self._folders[seed][encoder.model], language)

@@ -26,14 +26,14 @@ from xling_jax.report.frame import (
     decoded,
     minus,
 )
-from xling_jax.report.prose import written
 from xling_jax.report.table import Column, Table, share
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # What models are ranked by: the first of these that all have.
-RANKED_BY = ("retrieval", "mrr", "csls", "centred", "mapped", "cka", "words", "alignment_f1")
+RANKED_BY = ("retrieval", "mrr", "csls", "centred", "mapped", "cka", "words", "translation",
+             "alignment_f1")  # fmt: skip
 _CURVES = {
     "retrieval": "retrieval", "centred": "centred", "csls": "CSLS", "mapped": "after a map",
     "cka": "CKA", "words": "words", "alignment_f1": "alignment F1",
@@ -54,8 +54,10 @@ def write(workdir: Path) -> str:
     by, ranked = _ranked(run)
     models, pairs = _models(run, ranked), _pairs(ranked)
     said, gallery = _texts(run, by, ranked), Gallery(workdir / "report" / "figures")
+    spread = "sd" if _has_seeds(run) else "half_interval"
+    models, pairs = (replace(each, spread=spread) for each in (models, pairs))
     layers = [_layers(ranked, metric, title) for metric, title in _CURVES.items()]
-    layers = [each for each in layers if each.lines]
+    layers = [replace(each, spread=spread) for each in layers if each.lines]
     shown = models.those_present(said["Notes"]), pairs.those_present()
     cards = {
         "Layers": _curves(gallery, ranked),
@@ -141,7 +143,7 @@ def _cells(model: Model, pair: str = "") -> dict[str, Measure]:
 def _columns() -> list[Column]:
     """Those of `tables.csv`, and what else is measured of encoders."""
     own = table.columns(__file__, "models")
-    known = {column.metric for column in own} | {"translation"}
+    known = {column.metric for column in own}
     return own + [Column.of(name) for name in OF_ENCODERS if name not in known]
 
 
@@ -150,8 +152,7 @@ def _models(run: Run, ranked: Sequence[Model]) -> Table:
     lines = [replace(table.row_line(run, each.row), cells=_cells(each)) for each in ranked]
     lines += [table.row_line(run, row) for row in run.rows.values() if not row.metrics]
     caption = "means over pairs of languages at the best layer"
-    spread = "sd" if _has_seeds(run) else "half_interval"
-    return Table("models", "Models", caption, _columns(), lines, spread=spread)
+    return Table("models", "Models", caption, _columns(), lines)
 
 
 def _pairs(ranked: Sequence[Model]) -> Table:
@@ -176,10 +177,12 @@ def _layers(ranked: Sequence[Model], metric: str, title: str) -> Table:
 
 
 def _texts(run: Run, by: str, ranked: Sequence[Model]) -> dict[str, list[str]]:
-    measures = {decoded(name).name for model in ranked for name in model.numbers}
-    return written(
+    names = [name for model in ranked for name in model.numbers]
+    return page.said(
         __file__,
-        measures=measures,
+        list(run.rows.values()),
+        names,
+        measures={decoded(name).name for name in names},
         layer_from=EVALUATORS[by].title if by else "",
         has_seeds=_has_seeds(run),
         has_intervals=any(name.endswith("_low") for model in ranked for name in model.numbers),

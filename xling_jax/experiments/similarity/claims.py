@@ -81,7 +81,7 @@ _OVER_LAYERS = {
     "lower": OverLayers("mean {} of the lower half", lambda values: fmean(_halves(values)[0])),
     "upper": OverLayers("mean {} of the upper half", lambda values: fmean(_halves(values)[1])),
     "mean": OverLayers("mean {}", lambda values: fmean(values.values()), has_halves=False),
-    "highest": OverLayers("layer with the highest {}", lambda values: best(values)[0], _LAYER),
+    "highest": OverLayers("layer with the highest {}", best, _LAYER),
     "middle": OverLayers("middle layer", lambda values: max(values) / 2, _LAYER),
 }
 QUANTITIES: Mapping[str, Callable[..., Quantity]] = {

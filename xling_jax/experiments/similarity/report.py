@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,8 @@ from xling_jax.experiments.similarity.rows import Pair
 from xling_jax.report import figures, page, table
 from xling_jax.report.claims import Verdicts
 from xling_jax.report.figures import Card, Entry, Gallery, Line, Score
-from xling_jax.report.frame import Curve, Measure, Run
-from xling_jax.report.prose import cut, plural, written
+from xling_jax.report.frame import Measure, Run, curve_of
+from xling_jax.report.prose import cut, plural
 from xling_jax.report.table import Column, Table, share
 
 if TYPE_CHECKING:
@@ -41,8 +42,8 @@ def write(workdir: Path) -> str:
     run = Run(workdir)
     found, order = rows.pairs(run), rows.languages(run)
     verdicts = Verdicts(claims.decide(found, order))
-    shown, said = summary(found), _texts(found)
-    by_layer = {each.name: each for each in layer_tables(found)
+    shown, said = summary(run, found), _texts(run, found)
+    by_layer = {each.name: each for each in layer_tables(run, found)
                 if any(line.cells for line in each.lines)}  # fmt: skip
     gallery = Gallery(workdir / "report" / "figures")
     kinds = rows.by_kind(found, order)
@@ -73,53 +74,58 @@ def _state(run: Run) -> str:
     return " ".join([*parts, *([f"At most {', '.join(sizes)}."] if sizes else [])])
 
 
-def _texts(found: Sequence[Pair]) -> dict[str, list[str]]:
+def _texts(run: Run, found: Sequence[Pair]) -> dict[str, list[str]]:
     """Everything there is to say about rows, the measures that they have, and the figures."""
-    return written(
+    names = [name for pair in found for name in pair.metrics]
+    return page.said(
         __file__,
+        list(run.rows.values()),
+        names,
         kinds={pair.kind for pair in found},
         has_other_seed=any(pair.row == rows.OTHER_SEED for pair in found),
-        measures={name.split("_")[0] for pair in found for name in pair.metrics},
+        measures={name.split("_")[0] for name in names},
         empty=[pair.row for pair in found if pair.has_ended and not pair.metrics],
     )
 
 
-def _line(pair: Pair, values: Mapping[str, float], description: str = "") -> table.Line:
-    message = "" if values else "not measured" if pair.has_ended else "not begun"
-    cells = {name: Measure(value) for name, value in values.items()}
-    return table.Line(pair.row, description or pair.description, cells, message=message)
+def _line(run: Run, pair: Pair, values: Mapping[str, Measure], description: str = "") -> table.Line:
+    line = table.row_line(run, run.rows[pair.row])
+    message = line.message or ("" if values else table.NOT_MEASURED)
+    return replace(line, description=description or line.description, cells=values, message=message)
 
 
-def summary(found: Sequence[Pair]) -> Table:
+def summary(run: Run, found: Sequence[Pair]) -> Table:
     """A line a row: mean CKA, the best layers' retrieval and translation, and the correlation."""
     depths = {max(layers) for pair in found if (layers := pair.layers("cka"))}
     last = f"L{depths.pop()}" if len(depths) == 1 else "last"
     columns = table.columns(__file__, "similarity", last=last)
-    lines = [_line(pair, _summarised(pair)) for pair in found]
+    lines = [_line(run, pair, _summarised(pair)) for pair in found]
     made = Table("similarity", "Pairs of models", "means and best layers", columns, lines)
-    return made.those_present(_texts(found)["Notes"])
+    return made.those_present(_texts(run, found)["Notes"])
 
 
-def _summarised(pair: Pair) -> dict[str, float]:
-    values = _means(pair, ("cka", "cka_0", "words_p1", "words_covered", "static_p1", "pearson"))
+def _summarised(pair: Pair) -> dict[str, Measure]:
+    values = _some(pair, ("cka", "cka_0", "words_p1", "words_covered", "static_p1", "pearson"))
     if layers := pair.layers("cka"):
         values["cka_last"] = layers[max(layers)]
     for name, end in (("sentences", ""), ("unmapped", ""), ("context", "p1")):
         if own := pair.layers(name, end):
-            values[f"{name}_best_layer"], values[f"{name}_best"] = rows.best(own)
+            layer = rows.best({n: each.mean for n, each in own.items()})
+            values |= {f"{name}_best_layer": Measure(layer), f"{name}_best": own[layer]}
     if covered := pair.layers("context", "covered"):
         values["context_covered"] = covered[max(covered)]
     return values
 
 
-def layer_tables(found: Sequence[Pair]) -> list[Table]:
+def layer_tables(run: Run, found: Sequence[Pair]) -> list[Table]:
     """What was measured of each layer, and of single-piece words (W&C Figures 7, 6, 4a, 4b)."""
-    cka = [_line(pair, _cka(pair)) for pair in found]
+    cka = [_line(run, pair, _cka(pair)) for pair in found]
     maps = {"with a map": ("sentences", ""), "without a map": ("unmapped", "")}
-    retrieval = _measures(found, maps)
-    context = _measures(found, {f"P@{k}": ("context", f"p{k}") for k in CUTOFFS})
+    retrieval = _measures(run, found, maps)
+    context = _measures(run, found, {f"P@{k}": ("context", f"p{k}") for k in CUTOFFS})
     columns = table.columns(__file__, "words")
-    words = [_line(pair, _means(pair, [column.metric for column in columns])) for pair in found]
+    names = [column.metric for column in columns]
+    words = [_line(run, pair, _some(pair, names)) for pair in found]
     what, mean = "Word translation", Column("mean", "mean", share)
     return [
         Table("cka", "CKA", "by layer", [*_columns(cka), mean], cka),
@@ -130,17 +136,17 @@ def layer_tables(found: Sequence[Pair]) -> list[Table]:
     ]  # fmt: skip
 
 
-def _means(pair: Pair, names: Iterable[str]) -> dict[str, float]:
-    return {name: pair.metrics[name].mean for name in names if name in pair.metrics}
+def _some(pair: Pair, names: Iterable[str]) -> dict[str, Measure]:
+    return {name: pair.metrics[name] for name in names if name in pair.metrics}
 
 
-def _by_layer(pair: Pair, start: str, end: str = "") -> dict[str, float]:
+def _by_layer(pair: Pair, start: str, end: str = "") -> dict[str, Measure]:
     return {table.layer(layer): value for layer, value in pair.layers(start, end).items()}
 
 
-def _cka(pair: Pair) -> dict[str, float]:
+def _cka(pair: Pair) -> dict[str, Measure]:
     """CKA by `L0`, `L1`, … and their `mean`."""
-    mean = {"mean": pair.metrics["cka"].mean} if "cka" in pair.metrics else {}
+    mean = {"mean": pair.metrics["cka"]} if "cka" in pair.metrics else {}
     return _by_layer(pair, "cka") | mean
 
 
@@ -154,22 +160,27 @@ def _columns(lines: Sequence[table.Line]) -> list[Column]:
     return [Column(name, name, share) for name in _layers(line.cells for line in lines)]
 
 
-def _measures(found: Sequence[Pair], measures: Mapping[str, tuple[str, str]]) -> list[table.Line]:
+def _measures(
+    run: Run, found: Sequence[Pair], measures: Mapping[str, tuple[str, str]]
+) -> list[table.Line]:
     """A line for each measure that a pair has, by title, as (start, end); one without any."""
     lines = []
     for pair in found:
         values = {title: _by_layer(pair, *measure) for title, measure in measures.items()}
-        own = [_line(pair, each, title) for title, each in values.items() if each]
-        lines += own or [_line(pair, {})]
+        own = [_line(run, pair, each, title) for title, each in values.items() if each]
+        lines += own or [_line(run, pair, {})]
     return lines
 
 
-Cells = tuple[str, Mapping[str, float]]  # of a pair: its label, and `_cka`
+Cells = tuple[str, Mapping[str, float]]  # of a pair: its label, and the means of `_cka`
 
 
 def blocks(kinds: Mapping[str, Sequence[Pair]]) -> dict[str, list[Cells]]:
     """CKA of every pair of each kind."""
-    return {kind or OTHERS: [(p.label, _cka(p)) for p in own] for kind, own in kinds.items()}
+    return {
+        kind or OTHERS: [(p.label, {n: each.mean for n, each in _cka(p).items()}) for p in own]
+        for kind, own in kinds.items()
+    }
 
 
 def heat(shown: Mapping[str, Sequence[Cells]]) -> Figure:
@@ -222,7 +233,7 @@ def lines(
     for number, (said, (start, end)) in enumerate(measures.items()):
         for place, label in enumerate(labels):
             curves = {
-                kind or OTHERS: Curve(list(values), list(values.values()), [0.0] * len(values))
+                kind or OTHERS: curve_of(values)
                 for kind, own in kinds.items()
                 for pair in own
                 if pair.label == label and (values := pair.layers(start, end))
@@ -242,9 +253,8 @@ def _words(
     found: Sequence[Pair], kinds: Mapping[str, Sequence[Pair]], gallery: Gallery
 ) -> list[Card]:
     scores = [score.name for score in _SCORES]
-    values = {pair.row: _means(pair, scores) for pair in found}
-    entries = [Entry(cut(row, _LABEL), {name: Measure(value) for name, value in own.items()})
-               for row, own in values.items() if own]  # fmt: skip
+    entries = [Entry(cut(pair.row, _LABEL), own) for pair in found
+               if (own := _some(pair, scores))]  # fmt: skip
     alt, cards = "Translation of words that are one piece", list[Card]()
     if entries:
         cards += gallery.card("words", alt, figures.bars, entries, _SCORES, "P@1", wide=True)

@@ -32,15 +32,14 @@ class Pair:
     metrics: Mapping[str, Measure]
     has_ended: bool
 
-    def layers(self, name: str, part: str = "") -> dict[int, float]:
+    def layers(self, name: str, part: str = "") -> dict[int, Measure]:
         """A metric, or a part of it, at every layer."""
-        found = by_layer(self.metrics, name, part=part)
-        return {layer: each.mean for layer, each in found.items()}
+        return by_layer(self.metrics, name, part=part)
 
 
-def best(values: Mapping[int, float]) -> tuple[int, float]:
-    """The layer with the highest value, the lowest of several, and the value."""
-    return max(values.items(), key=lambda item: (item[1], -item[0]))
+def best(values: Mapping[int, float]) -> int:
+    """The layer with the highest value, the lowest of several."""
+    return max(values, key=lambda layer: (values[layer], -layer))
 
 
 def languages(run: Run) -> list[str]:
