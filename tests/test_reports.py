@@ -77,10 +77,13 @@ def test_large_models_that_train_for_other_epochs_are_said(
     path = fake_run(tmp_path, rows.split()) / "config.json"
     config = json.loads(path.read_text())
     config["config"] |= {"overparam": {"epochs": epochs}, "training": {"epochs": 100}}
+    config["scale"] = "paper"
     path.write_text(json.dumps(config))
     (notes,) = {" ".join(each.notes) for each in report.tables(frame.Run(tmp_path))}
     is_said = "train for 40 epochs and the others for 100" in notes
     assert is_said == (rows == "0 15" and epochs == 40)
+    is_said = "overparam.epochs is 40 and not 100" in notes
+    assert is_said == ("15" in rows and epochs == 40)
 
 
 def test_rows_mean_in_the_config_what_they_mean_in_the_paper() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import math
 import re
 from pathlib import Path
@@ -100,6 +101,11 @@ def test_nothing_is_best_while_it_trains_or_alone(tmp_path: Path) -> None:
     share = {"lr2e-3": 0.5, "lr1e-3": 1.0, "lr1e-4": 1.0}
     run = frame.Run(fake_run(tmp_path / "a", list(share), [0], share), published.ORDER)
     assert {row for row, _ in marked(by_title(run)["Search"])} == {"lr1e-3"}
+    path = run.workdir / "config.json"
+    config = json.loads(path.read_text())
+    config["groups"].append([["lr1e-4", 42]])  # which has not begun
+    path.write_text(json.dumps(config))
+    assert not marked(by_title(frame.Run(run.workdir, published.ORDER))["Search"])
     share = {"lr2e-3": 0.5, "lr1e-3": 1.0}
     run = frame.Run(fake_run(tmp_path / "b", list(share), [0], share), published.ORDER)
     assert not marked(by_title(run)["Search"])

@@ -21,7 +21,6 @@ SOURCE = "D&S 2020"
 TITLE = "Dufter & Schütze 2020"
 LAYERS = 12
 DEEP_LAYER = 8
-SEEDS = (0, 42, 43, 100, 101)
 CANDIDATES = 10_000
 TRAINING_SENTENCES = 17_178
 EXPERIMENT = "fake_english"
@@ -124,12 +123,13 @@ def trials(run: Run) -> dict[str, list[Trial]]:
 def best(run: Run) -> dict[str, frozenset[str]]:
     """The metrics in which a row is the best of the values tried, by row.
 
-    Only rows that have ended are compared, and at least two of them.
+    Only rows of which every seed has ended are compared, and at least two of them.
     """
     marks: dict[str, frozenset[str]] = {}
+    left = {row for row, _ in run.planned - run.ended}
     for own in trials(run).values():
         for metric in CRITERIA:
-            known = [t.row for t in own if not t.row.running and metric in t.row.metrics]
+            known = [t.row for t in own if t.row.name not in left and metric in t.row.metrics]
             if len(known) > 1:
                 better = max if EVALUATORS[metric].more_is_better else min
                 best = better(known, key=lambda row: row.metrics[metric].mean)

@@ -180,6 +180,9 @@ def texts(
                for name, theirs in published.SETTING.items()
                if not name.startswith(sections)
                and (ours := run.field(*name.split("."))) not in (None, theirs)]  # fmt: skip
+    epochs = published.SETTING["training.epochs"]
+    if any(are_large) and own and own != epochs:
+        changed.append(f"overparam.epochs is {own:g} and not {epochs:g}")
     ours = {line.candidates for line in lines if line.ours}
     return page.said(
         __file__,
