@@ -28,10 +28,10 @@ class Counter:
     """Counts what the replicas read."""
 
     def __init__(self, samplers: Sequence[Sampler]):
-        """Takes the replicas' samplers, whose plans are made again for it."""
+        """Takes the replicas' samplers, who are asked again for it."""
         self._samplers = samplers
-        self._plan = functools.lru_cache(4 * len(samplers))(
-            lambda number, epoch: samplers[number].plan(epoch)
+        self._sentences = functools.lru_cache(4 * len(samplers))(
+            lambda number, epoch: samplers[number].assign(epoch)[0]
         )
 
     def __call__(self, first: int, stop: int) -> dict[str, int]:
@@ -40,7 +40,7 @@ class Counter:
         for number, sampler in enumerate(self._samplers):
             for step in range(first, stop):
                 epoch, within = divmod(step, sampler.steps_per_epoch)
-                sentence = self._plan(number, epoch).sentence[within]
+                sentence = self._sentences(number, epoch)[within]
                 lengths.append(sampler.lengths[sentence[sentence >= 0]].astype(int))
         every = np.concatenate(lengths)
         return {
@@ -90,7 +90,7 @@ def main() -> None:
         mesh,
         replicas,
         store,
-        SentencePipeline(samplers),
+        SentencePipeline(samplers, TOTAL),
         schedule(samplers[0].steps_per_epoch, CALL),
         NoCheckpoints(),
         metrics,

@@ -237,12 +237,19 @@ def test_replicas_that_share_a_sampler_share_its_plan():
     counted = [mock.Mock(wraps=sampler) for sampler in samplers]
     for sampler, count in zip(samplers, counted, strict=True):
         count.layout, count.steps_per_epoch = sampler.layout, sampler.steps_per_epoch
-    pipeline = SentencePipeline([counted[0], counted[0], counted[1]])
+        count.lengths = sampler.lengths
+    epoch = samplers[0].steps_per_epoch
+    pipeline = SentencePipeline([counted[0], counted[0], counted[1]], 2 * epoch)
     both, again, other = pipeline.steps(0, 3)[0]
+    parts = [pipeline.steps(start, start + 1) for start in range(epoch, 2 * epoch)]
     pipeline.close()
     np.testing.assert_array_equal(both, again)
     assert not np.array_equal(both, other)
-    assert counted[0].plan.call_count == counted[1].plan.call_count
+    for field, name in enumerate(("sentence", "start", "owner")):
+        steps = np.concatenate([part[field][2] for part in parts])
+        np.testing.assert_array_equal(steps, getattr(samplers[1].plan(1), name))
+    for each in counted:  # an epoch after the last is not assigned
+        assert each.assign.call_args_list == [mock.call(0), mock.call(1)]
 
 
 class Stop(Exception):
@@ -264,7 +271,7 @@ def run_loop(folder, stop_after=None, replicas=None, save_every=4, **more):
 
     checkpoints = Checkpoints(folder / "checkpoints")
     metrics = MetricsFile(folder / "metrics.jsonl")
-    pipeline = SentencePipeline([r.sampler for r in replicas])
+    pipeline = SentencePipeline([r.sampler for r in replicas], 15)
     schedule = loop.Schedule(
         total=15, epoch=5, evaluations=(6, 11, 15), save_every=save_every, call=3
     )

@@ -7,6 +7,7 @@ replica is trained on which sentences.
 """
 
 import dataclasses
+import heapq
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -94,22 +95,28 @@ class Plan:
     def __len__(self) -> int:
         return len(self.sentence)
 
-    def fill(self) -> float:
-        """The share of places that a sentence owns."""
-        return float((self.owner >= 0).mean())
-
 
 def _place(lengths: np.ndarray, free: np.ndarray) -> np.ndarray:
-    """Best-fit decreasing: the row of each sentence, -1 where none has room; updates `free`."""
-    rows = np.full(len(lengths), -1)
-    for sentence in np.argsort(-lengths, kind="stable"):
-        room = free - lengths[sentence]
-        room[room < 0] = np.iinfo(room.dtype).max
-        row = int(room.argmin())
-        if free[row] >= lengths[sentence]:
-            rows[sentence] = row
-            free[row] -= lengths[sentence]
-    return rows
+    """Best-fit decreasing: the row of each sentence, -1 where none of the `free` places suffice.
+    Of equally tight rows the first is taken."""
+    with_room: list[list[int]] = [[] for _ in range(int(free.max(initial=0)) + 1)]  # heaps of rows
+    for row, room in enumerate(free.tolist()):
+        with_room[room].append(row)
+    rooms = sum(1 << room for room, rows in enumerate(with_room) if rows)  # a bit for each
+    places, found = lengths.tolist(), [-1] * len(lengths)
+    for sentence in np.argsort(-lengths, kind="stable").tolist():
+        taken = places[sentence]
+        enough = rooms >> taken
+        if not enough:
+            continue
+        left = (enough & -enough).bit_length() - 1
+        rows = with_room[taken + left]
+        found[sentence] = row = heapq.heappop(rows)
+        if not rows:
+            rooms ^= 1 << taken + left
+        heapq.heappush(with_room[left], row)
+        rooms |= 1 << left
+    return np.array(found, int)
 
 
 def pack(lengths_GxN: np.ndarray, capacity: int) -> tuple[np.ndarray, np.ndarray]:
@@ -133,29 +140,28 @@ def pack(lengths_GxN: np.ndarray, capacity: int) -> tuple[np.ndarray, np.ndarray
     return row_GxN, begin_GxN
 
 
-def assign(
-    order: np.ndarray, lengths: np.ndarray, layout: Layout
-) -> list[list[tuple[np.ndarray, np.ndarray]]]:
+def assign(order: np.ndarray, lengths: np.ndarray, layout: Layout) -> tuple[np.ndarray, np.ndarray]:
     """Deals the sentences of `order` (int [n], as they are trained on) out to ceil(n / sentences)
     steps.
 
-    Returns for each step pairs of sentences and their rows, both int arrays; DoesNotFit if not all
-    of them, by their lengths (int [S], of the store), find a place.
+    Returns a plan's `sentence` and the row of each, int32 [K, B]; DoesNotFit if not all of them, by
+    their lengths (int [S], of the store), find a place.
     """
     capacity = layout.capacities()
+    places = np.broadcast_to(capacity[:1], lengths.shape) if layout.attend_padding else lengths
     steps = math.ceil(len(order) / layout.sentences)
-    free = [capacity.copy() for _ in range(steps)]
-    packed: list[list[tuple[np.ndarray, np.ndarray]]] = [[] for _ in range(steps)]
+    sentence, row = np.full((2, steps, layout.most_sentences), -1, np.int32)
 
     def put(step: int, candidates: np.ndarray) -> np.ndarray:
-        room = layout.most_sentences - sum(len(held) for held, _ in packed[step])
-        taking = lengths[candidates[:room]]
-        if layout.attend_padding:
-            taking = np.full_like(taking, capacity[0])
-        rows = _place(taking, free[step])
+        held = np.count_nonzero(sentence[step] >= 0)
+        taken = places[sentence[step, :held]]
+        used = np.bincount(row[step, :held], taken, len(capacity)).astype(int)
+        tried, later = np.split(candidates, [layout.most_sentences - held])
+        rows = _place(places[tried], capacity - used)
         found = rows >= 0
-        packed[step].append((candidates[:room][found], rows[found]))
-        return np.concatenate([candidates[:room][~found], candidates[room:]])
+        new = slice(held, held + np.count_nonzero(found))
+        sentence[step, new], row[step, new] = tried[found], rows[found]
+        return np.concatenate([tried[~found], later])
 
     waiting, taken = order[:0], 0
     for step in range(steps):
@@ -168,40 +174,57 @@ def assign(
             waiting = put(step, waiting)
     if len(waiting):
         raise DoesNotFit(f"{len(waiting)} of {len(order)} sentences found no place")
-    return packed
+    return sentence, row
+
+
+def lay_out(
+    sentence_KxB: np.ndarray, row_KxB: np.ndarray, lengths: np.ndarray, layout: Layout
+) -> Plan:
+    """The plan of steps from what `assign` gives for them."""
+    steps, slots = np.nonzero(sentence_KxB >= 0)
+    taken_KxB = np.where(sentence_KxB >= 0, lengths[sentence_KxB], 0).astype(int)
+    if layout.attend_padding:
+        taken_KxB[steps, slots] = taken_KxB.max(axis=1, initial=0)[steps]
+    by_row = np.argsort(steps * len(layout.capacities()) + row_KxB[steps, slots], kind="stable")
+    steps, slots = steps[by_row], slots[by_row]
+    rows, taken = row_KxB[steps, slots], taken_KxB[steps, slots]
+    before = np.cumsum(taken) - taken
+    is_first = (np.diff(rows, prepend=-1) != 0) | (np.diff(steps, prepend=-1) != 0)
+    of_row = before[np.maximum.accumulate(np.where(is_first, np.arange(len(rows)), 0))]
+    shard_of, first_of = layout.addresses()
+    begin = first_of[rows] + before - of_row
+
+    start = np.zeros(sentence_KxB.shape, np.int32)
+    start[steps, slots] = begin
+    owner = np.full((len(sentence_KxB), layout.shards, layout.shard_places), -1, np.int32)
+    first = (steps * layout.shards + shard_of[rows]) * layout.shard_places + begin
+    places = np.repeat(first - before, taken) + np.arange(taken.sum())
+    owner.reshape(-1)[places] = np.repeat(slots, taken)
+    return Plan(sentence_KxB, start, owner)
 
 
 def plan(order: np.ndarray, lengths: np.ndarray, layout: Layout) -> Plan:
     """Packs the sentences of `order` into ceil(n / sentences) steps; arguments as `assign`'s."""
-    packed = assign(order, lengths, layout)
-    shard_of, first_of = layout.addresses()
-    slots = (len(packed), layout.most_sentences)
-    sentence, start = np.full(slots, -1, np.int32), np.zeros(slots, np.int32)
-    owner = np.full((len(packed), layout.shards, layout.shard_places), -1, np.int32)
-    for step, held in enumerate(packed):
-        indices, rows = (np.concatenate(part) for part in zip(*held, strict=True))
-        taking = lengths[indices]
-        if layout.attend_padding:
-            taking = np.full_like(taking, taking.max(initial=0))
-        next_place = first_of.copy()
-        for slot, (row, places) in enumerate(zip(rows, taking, strict=True)):
-            place = next_place[row]
-            start[step, slot] = place
-            owner[step, shard_of[row], place : place + places] = slot
-            next_place[row] += places
-        sentence[step, : len(indices)] = indices
-    return Plan(sentence, start, owner)
+    return lay_out(*assign(order, lengths, layout), lengths, layout)
 
 
-def planned(orders: Iterable[np.ndarray], lengths: np.ndarray, layout: Layout) -> Plan:
-    """The plan of the first of several shuffles that fits; they differ only in their order."""
+def assigned(
+    orders: Iterable[np.ndarray], lengths: np.ndarray, layout: Layout
+) -> tuple[np.ndarray, np.ndarray]:
+    """What `assign` gives for the first of several shuffles that fits; they differ only in their
+    order."""
     problem = None
     for order in orders:
         try:
-            return plan(order, lengths, layout)
+            return assign(order, lengths, layout)
         except DoesNotFit as error:
             problem = error
     raise DoesNotFit(f"{problem}: give more rows by a longer or another batches.row_lengths")
+
+
+def planned(orders: Iterable[np.ndarray], lengths: np.ndarray, layout: Layout) -> Plan:
+    """The plan of the first of several shuffles that fits; see `assigned`."""
+    return lay_out(*assigned(orders, lengths, layout), lengths, layout)
 
 
 def _counts(kinds: list[int], places: float, longer: list[float], divisor: int) -> Rows:
@@ -313,16 +336,28 @@ class Sampler:
         return np.arange(number) if self.parallel else own_parts(number, self.languages)
 
     @property
+    def _passes(self) -> int:
+        return 1 if self.parallel else self.languages
+
+    @property
     def steps_per_epoch(self) -> int:
         """Updates an epoch; the same for every replica of an experiment."""
         return math.ceil(len(self.lengths) / self.layout.sentences)
 
+    @property
+    def fill(self) -> float:
+        """The share of an epoch's places that hold tokens."""
+        tokens = self._passes * float(self.lengths[self.sentences].sum())
+        return tokens / (self.steps_per_epoch * self.layout.shards * self.layout.shard_places)
+
+    def assign(self, epoch: int) -> tuple[np.ndarray, np.ndarray]:
+        return assigned(self._orders(epoch), self.lengths, self.layout)
+
     def plan(self, epoch: int) -> Plan:
-        return planned(self._orders(epoch), self.lengths, self.layout)
+        return lay_out(*self.assign(epoch), self.lengths, self.layout)
 
     def _orders(self, epoch: int) -> Iterator[np.ndarray]:
         sentences = self.sentences
-        passes = 1 if self.parallel else self.languages
         for attempt in range(ATTEMPTS):
             random = np.random.default_rng([ORDERS, self.seed, epoch, attempt])
-            yield np.concatenate([random.permutation(sentences) for _ in range(passes)])
+            yield np.concatenate([random.permutation(sentences) for _ in range(self._passes)])

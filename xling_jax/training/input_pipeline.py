@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from xling_jax.batches.packing import Sampler
+from xling_jax.batches.packing import Plan, Sampler, lay_out
 from xling_jax.batches.streams import StreamSampler
 
 THREADS, BUFFERED = 4, 32  # that read, and steps read ahead
@@ -31,39 +31,50 @@ class InputPipeline:
 
     def __init__(self, samplers: Sequence[Any]):
         self.layout, self._samplers = samplers[0].layout, samplers
+        self._distinct = {id(sampler): sampler for sampler in samplers}
 
     def steps(self, start: int, stop: int) -> list[np.ndarray]:
         """The fields of the plan of updates start..stop-1, of one epoch: [R, stop - start, …]."""
-        return self._planned(start, stop)
+        return self._planned(lambda sampler: sampler.plan(start, stop))
 
-    def _planned(self, *part: int) -> list[np.ndarray]:
-        """The fields that the samplers plan; replicas that share a sampler share its plan."""
-        distinct = {id(sampler): sampler for sampler in self._samplers}
-        plans = {key: sampler.plan(*part) for key, sampler in distinct.items()}
+    def _planned(self, plan: Callable[[Any], Any]) -> list[np.ndarray]:
+        """The fields of the samplers' plans; replicas that share a sampler share its plan."""
+        plans = {key: plan(sampler) for key, sampler in self._distinct.items()}
         return _fields([plans[id(sampler)] for sampler in self._samplers])
 
     def close(self) -> None: ...
 
 
 class SentencePipeline(InputPipeline):
-    """Plans the epochs of all replicas, one ahead, in a thread of its own."""
+    """Assigns the sentences of all replicas to rows, an epoch ahead, in a thread of its own; what
+    owns each place follows only for the steps that are asked for, because it takes much memory."""
 
-    def __init__(self, samplers: Sequence[Sampler]):
+    def __init__(self, samplers: Sequence[Sampler], total: int):
+        """`total`: updates of the whole training, behind which nothing is assigned."""
         super().__init__(samplers)
-        self._epoch = samplers[0].steps_per_epoch
+        self._epoch, self._total = samplers[0].steps_per_epoch, total
         self._thread = ThreadPoolExecutor(1)
-        self._plans: dict[int, Future[list[np.ndarray]]] = {}
+        self._assigned: dict[int, dict[int, Future[tuple[np.ndarray, np.ndarray]]]] = {}
 
     def steps(self, start: int, stop: int) -> list[np.ndarray]:
-        """Begins with the next epoch's plan."""
+        """Begins with the next epoch's assignment."""
         epoch, first = divmod(start, self._epoch)
-        for number in (epoch, epoch + 1):
-            if number not in self._plans:
-                self._plans[number] = self._thread.submit(self._planned, number)
-        for old in [number for number in self._plans if number < epoch]:
-            del self._plans[old]
-        fields = self._plans[epoch].result()
-        return [field[:, first : first + stop - start] for field in fields]
+        ahead = [n for n in (epoch, epoch + 1) if n * self._epoch < self._total]
+        self._assigned = {n: self._assigned.get(n) or self._begun(n) for n in ahead}
+        part = slice(first, first + stop - start)
+
+        def plan(sampler: Sampler) -> Plan:
+            sentence, row = self._assigned[epoch][id(sampler)].result()
+            return lay_out(sentence[part], row[part], sampler.lengths, sampler.layout)
+
+        return self._planned(plan)
+
+    def _begun(self, epoch: int) -> dict[int, Future[tuple[np.ndarray, np.ndarray]]]:
+        """What an epoch's assignments will be, by sampler."""
+        return {
+            key: self._thread.submit(sampler.assign, epoch)
+            for key, sampler in self._distinct.items()
+        }
 
     def close(self) -> None:
         self._thread.shutdown(cancel_futures=True)

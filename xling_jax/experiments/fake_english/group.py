@@ -43,8 +43,8 @@ class Group(group.Group[Program]):
         self._kind, self._compiler = programs.kind(members[0]), programs.compiler
         self._program = programs.program(self._kind, self._mesh)
         self._samplers = [programs.sampler(spec, self._mesh) for spec in members]
-        self._pipeline = SentencePipeline(self._samplers)
         total, epoch, call = programs.steps(self._kind, self._mesh)
+        self._pipeline = SentencePipeline(self._samplers, total)
         self._schedule = Schedule(
             total=total,
             epoch=epoch,
@@ -74,7 +74,7 @@ class Group(group.Group[Program]):
         return evaluate
 
     def _describe(self) -> None:
-        fill, number = self._samplers[0].plan(0).fill(), self._config.batches.sentences
+        fill, number = self._samplers[0].fill, self._config.batches.sentences
         say(
             f"{len(self.members)} replicas on {dict(self._mesh.shape)} "
             f"{jax.devices()[0].platform} devices; {self.steps} steps of "
