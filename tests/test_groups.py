@@ -137,15 +137,23 @@ def test_the_config_overrides_what_fits(tmp_path, limit):
     assert [len(group) for group in groups_of(tmp_path)] == [3, 1]
 
 
-def test_a_resumed_run_keeps_its_grouping_unless_told_otherwise(tmp_path, limit):
+def test_a_resumed_run_keeps_its_grouping_unless_told_otherwise(tmp_path, limit, capsys):
     limit(None)
     options = "row=0+1+2,epochs=1"
     Experiment(config(options, **{"devices.side_by_side": 1}), tmp_path)
     Experiment(config(options), tmp_path)
     assert groups_of(tmp_path) == [[["0", 0]], [["1", 0]], [["2", 0]]]
     (tmp_path / "checkpoints" / "group0" / "5").mkdir(parents=True)
+    (tmp_path / "checkpoints" / "group1" / "5.orbax-checkpoint-tmp").mkdir(parents=True)
     Experiment(config(options, **{"devices.side_by_side": 2}), tmp_path)
     assert groups_of(tmp_path) == [[["0", 0]], [["1", 0], ["2", 0]]]
+    begun = tmp_path / "checkpoints" / "group1"
+    (begun / "10").mkdir()
+    Experiment(config(options, **{"devices.side_by_side": 1}), tmp_path)
+    assert groups_of(tmp_path) == [[["0", 0]], [["1", 0], ["2", 0]]]
+    said = capsys.readouterr().err
+    assert "2 replicas go on side by side from their checkpoint" in said
+    assert f"remove {begun}" in said
     again = json.loads((tmp_path / "config.json").read_text())
     assert again["rows"].keys() == {"0", "1", "2"} and again["fingerprint"]
 

@@ -142,7 +142,8 @@ def memory_explained(replicas: int, advice: str) -> Iterator[None]:
             raise
         raise ValueError(
             f"{replicas} replicas side by side need more memory than there is. Give a lower "
-            f"--config.devices.side_by_side, which the same workdir goes on with. {advice}"
+            "--config.devices.side_by_side, by which the same workdir divides anew what has no "
+            f"checkpoint yet. {advice}"
         ) from error
 
 

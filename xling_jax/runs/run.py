@@ -104,8 +104,8 @@ class Run:
     ) -> list[list[Member]]:
         """The stored groups, and behind them groups of what is not in them.
 
-        Where another number side by side is asked for than the stored groups have, those that have
-        not begun are dealt anew, and leave an empty place: the others keep their numbers.
+        Where another number side by side is asked for than the stored groups have, those without a
+        checkpoint are dealt anew, and leave an empty place: the others keep their numbers.
 
         Replicas of a group are of one `kind`; at most `side_by_side` are trained together (0: as
         many as pay), of which `at_most` says how many fit. `folder` is that of a group's
@@ -115,9 +115,16 @@ class Run:
         if found and side_by_side and side_by_side != max(map(len, found)):
             done = self.done()
             for number, group in enumerate(found):
-                is_asked = bool(group) and set(group) <= set(wanted) and done.isdisjoint(group)
-                if is_asked and not _has_checkpoint(folder(number, group)):
+                if not (group and set(group) <= set(wanted) and done.isdisjoint(group)):
+                    continue
+                checkpoints = folder(number, group)
+                if not _has_checkpoint(checkpoints):
                     found[number] = []
+                elif len(group) > side_by_side:
+                    say(
+                        f"{len(group)} replicas go on side by side from their checkpoint, whatever "
+                        f"devices.side_by_side says; to begin them anew remove {checkpoints}"
+                    )
             while found and not found[-1]:
                 found.pop()
         dealt = {member for group in found for member in group}
@@ -237,7 +244,8 @@ class Run:
 
 
 def _has_checkpoint(folder: Path) -> bool:
-    return processes.of_first(lambda: any(folder.glob("[0-9]*")))
+    """Whether there is a whole one: of one that a killed run left the name does not end so."""
+    return processes.of_first(lambda: any(path.name.isdigit() for path in folder.glob("*")))
 
 
 class _Measured:
