@@ -5,9 +5,11 @@ import dataclasses
 import functools
 from unittest import mock
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 
 from xling_jax import devices
@@ -18,7 +20,7 @@ from xling_jax.batches.store import TokenStore
 from xling_jax.models import partition
 from xling_jax.models.bert import BertConfig
 from xling_jax.records import UNKNOWN, Identity
-from xling_jax.training import loop
+from xling_jax.training import loop, optimizer, sharding, step
 from xling_jax.training.checkpoints import Checkpoints, read
 from xling_jax.training.input_pipeline import SentencePipeline
 from xling_jax.training.metrics import MetricsFile
@@ -227,9 +229,62 @@ def test_weight_decay_spares_biases_and_layer_norms_only():
     np.testing.assert_allclose(tokens, expected, rtol=1e-6)
 
 
-def test_the_learning_rate_rises_from_zero_and_falls_to_zero():
-    shares = [float(OPTIMIZER.schedule(step)) for step in (0, 1, 5, 185, 305)]
-    np.testing.assert_allclose(shares, [0, 0.2, 1.0, 0.4, 0.0], rtol=1e-6)
+def by_optax(gradients, params):
+    """The update by the last of some gradients, clipped by the norm of the whole tree."""
+    reference = optax.chain(
+        optax.clip_by_global_norm(OPTIMIZER.clip),
+        optax.scale_by_adam(OPTIMIZER.beta1, OPTIMIZER.beta2, OPTIMIZER.epsilon),
+    )
+    state = reference.init(params)
+    for gradient in gradients:
+        update, state = reference.update(gradient, state)
+    decay = jax.tree.map_with_path(lambda path, _: 0.01 * (path[-1].key == "kernel"), params)
+    return jax.tree.map(lambda change, p, d: change + d * p, update, params, decay)
+
+
+def test_long_gradients_are_shortened_to_the_norm_of_each_languages_model():
+    random, own = np.random.default_rng(0), partition.LANGUAGE
+
+    def drawn(scale, *leading):
+        shapes = {"kernel": (*leading, 3, 4), "bias": (*leading, 4)}
+        return {name: jnp.float32(scale * random.normal(size=x)) for name, x in shapes.items()}
+
+    def model(tree, k):  # what is shared and a language's part
+        return {**tree, own: jax.tree.map(lambda x: x[k], tree[own])}
+
+    # Of a gradient alone, or of several equally long, Adam takes the direction only.
+    params, *gradients = [{partition.SHARED: drawn(x), own: drawn(x, 2)} for x in (1.0, 100.0, 0.1)]
+    dims = jax.tree.map(lambda _: sharding.WHOLE, params)
+    moments, parts = adam(OPTIMIZER).init(params), optimizer.partitioned_moments(OPTIMIZER, params)
+    for gradient in gradients:
+        state = State.begin(params, moments)
+        whole, moments, _ = step.direction(OPTIMIZER, state, gradient, dims, None)
+        lengths = optimizer.norms(gradient, dims, None)
+        present_K = jnp.ones(2, bool)
+        parted, parts = optimizer.partitioned_update(
+            OPTIMIZER, gradient, parts, params, present_K, *lengths
+        )
+    expected = by_optax(gradients, params)
+    close = functools.partial(chex.assert_trees_all_close, rtol=1e-5)
+    close(whole, expected)
+    close(parted[partition.SHARED], expected[partition.SHARED])
+    for k in range(2):
+        alone = by_optax([model(gradient, k) for gradient in gradients], model(params, k))
+        close(model(parted, k)[own], alone[own])
+
+
+@pytest.mark.parametrize(
+    ("decay", "expected"),
+    [
+        ("linear", [0, 0.2, 1, 0.4, 0]),
+        ("inverse_sqrt", [0, 0.2, 1, (5 / 185) ** 0.5, (5 / 305) ** 0.5]),
+        ("constant", [0, 0.2, 1, 1, 1]),
+    ],
+)
+def test_the_learning_rate_rises_from_zero_and_then_decays(decay, expected):
+    chosen = dataclasses.replace(OPTIMIZER, decay=decay)
+    shares = [float(chosen.schedule(step)) for step in (0, 1, 5, 185, 305)]
+    np.testing.assert_allclose(shares, expected, rtol=1e-6)
 
 
 def test_replicas_that_share_a_sampler_share_its_plan():
