@@ -8,7 +8,7 @@ proportion to (share of sentences)^alpha.
 
 import dataclasses
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -138,7 +138,7 @@ def nearest_beginning(starts: np.ndarray, begin: np.ndarray) -> np.ndarray:
     return np.where(starts - before <= after - starts, before, after) % begin[-1]
 
 
-@dataclasses.dataclass(frozen=True, eq=False)  # arrays have no hash, which caches need
+@dataclasses.dataclass(frozen=True, eq=False)  # arrays are equal place by place
 class StreamSampler:
     """Plans the steps of training; a plan depends on the seed and the steps' numbers alone.
 
@@ -159,6 +159,7 @@ class StreamSampler:
     seed: int
     steps_per_epoch: int
     beginnings: Sequence[np.ndarray] | None = None
+    _counts: dict[int, np.ndarray] = dataclasses.field(init=False, default_factory=dict)
 
     def __post_init__(self):
         short = [size for size in self.sizes if size < self.layout.window]
@@ -172,35 +173,51 @@ class StreamSampler:
         """Windows a pass over a language."""
         return -(-self.sizes[language] // self.layout.window)
 
-    @functools.lru_cache(maxsize=8)  # noqa: B019 - samplers live as long as the run
-    def _drawn(self, epoch: int) -> np.ndarray:
-        """The language of each part in an epoch's steps, [steps, parts]."""
-        random = np.random.default_rng([LANGUAGES, self.seed, epoch])
-        uniform = random.random((self.steps_per_epoch, self.layout.parts))
-        found = np.searchsorted(np.cumsum(self.draws), uniform, side="right")
-        return np.minimum(found, len(self.draws) - 1).astype(np.int32)
+    # Functions that remember what they gave do not refer to the sampler, so it is freed at once.
 
-    @functools.cache  # noqa: B019
+    @functools.cached_property
+    def _drawn(self) -> Callable[[int], np.ndarray]:
+        """Of an epoch: the language of each part in its steps, [steps, parts]."""
+        seed, shape, draws = self.seed, (self.steps_per_epoch, self.layout.parts), self.draws
+
+        @functools.lru_cache(maxsize=2)
+        def drawn(epoch: int) -> np.ndarray:
+            uniform = np.random.default_rng([LANGUAGES, seed, epoch]).random(shape)
+            found = np.searchsorted(np.cumsum(draws), uniform, side="right")
+            return np.minimum(found, len(draws) - 1).astype(np.int32)
+
+        return drawn
+
     def _parts_before(self, epoch: int) -> np.ndarray:
         """How many parts each language had before an epoch, [languages]."""
-        total = np.zeros(len(self.sizes), np.int64)
-        if epoch == 0:
-            return total
-        for known in range(epoch - 1):  # from the bottom, so that nothing nests deeply
-            self._parts_before(known)
-        total += self._parts_before(epoch - 1)
-        return total + np.bincount(self._drawn(epoch - 1).ravel(), minlength=len(total))
+        known = epoch
+        while known and known not in self._counts:
+            known -= 1
+        total = self._counts[known] if known else np.zeros(len(self.sizes), np.int64)
+        for each in range(known, epoch):
+            total = total + np.bincount(self._drawn(each).ravel(), minlength=len(total))
+            self._counts[each + 1] = total
+        return total
 
-    @functools.lru_cache(maxsize=256)  # noqa: B019 - of all samplers
-    def _pass(self, language: int, number: int) -> np.ndarray:
-        """The first token of each window of a pass, in the order of training."""
-        random = np.random.default_rng([WINDOWS, self.seed, language, number])
-        shift = int(random.integers(self.layout.window))
-        order = random.permutation(self.windows(language))
-        starts = (shift + order * self.layout.window) % self.sizes[language]
-        if self.beginnings is None:
-            return starts
-        return nearest_beginning(starts, self.beginnings[language])
+    @functools.cached_property
+    def _passes(self) -> list[Callable[[int], np.ndarray]]:
+        """Of each language, and the number of a pass: the first token of each window, in the order
+        of training."""
+        return [self._passes_of(language) for language in range(len(self.sizes))]
+
+    def _passes_of(self, language: int) -> Callable[[int], np.ndarray]:
+        seed, size, window = self.seed, self.sizes[language], self.layout.window
+        begin = None if self.beginnings is None else self.beginnings[language]
+        windows = self.windows(language)
+
+        @functools.lru_cache(maxsize=2)
+        def first_tokens(number: int) -> np.ndarray:
+            random = np.random.default_rng([WINDOWS, seed, language, number])
+            shift = int(random.integers(window))
+            starts = (shift + random.permutation(windows) * window) % size
+            return starts if begin is None else nearest_beginning(starts, begin)
+
+        return first_tokens
 
     def starts(self, language: int, sequences: np.ndarray) -> np.ndarray:
         """The first tokens of the n-th sequences of a language, int64 like `sequences`."""
@@ -208,7 +225,7 @@ class StreamSampler:
         found = np.empty(sequences.shape, np.int64)
         for number in np.unique(passes):
             chosen = passes == number
-            found[chosen] = self._pass(language, int(number))[places[chosen]]
+            found[chosen] = self._passes[language](int(number))[places[chosen]]
         return found
 
     def passes(self, step: int) -> list[float]:
