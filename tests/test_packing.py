@@ -1,8 +1,11 @@
 """batches.packing: every sentence once an epoch, with little padding."""
 
+import re
+
 import numpy as np
 import pytest
 
+from xling_jax import devices
 from xling_jax.batches import packing
 from xling_jax.batches.packing import Sampler
 
@@ -170,9 +173,25 @@ def test_a_layout_that_is_too_small_is_refused_with_the_way_out():
         packing.planned([np.arange(4)], np.full(4, 10), packing.Layout(((1, 16),), 4))
 
 
-def test_a_batch_that_the_devices_cannot_divide_is_refused_with_the_nearest():
-    with pytest.raises(ValueError, match=r"batches.sentences=100 .* 8 devices: choose 96 or 104"):
-        packing.choose_layout(np.full(200, 5), [np.arange(200)], 100, (16,), shards=8)
+@pytest.mark.parametrize("sentences", [6, 99, 256])
+@pytest.mark.parametrize("count", range(1, 17))
+def test_whoever_follows_the_errors_trains_on_any_number_of_devices(count, sentences):
+    def choose(sentences, replicas):
+        shards = count // devices.replica_axis(replicas, count)
+        packing.choose_layout(np.full(300, 5), [np.arange(300)], sentences, (16,), shards)
+
+    replicas = 1
+    try:
+        choose(sentences, replicas)
+    except ValueError as error:
+        if times := re.search(r"train (\d+) times as many replicas", str(error)):
+            replicas = int(times[1])
+    try:
+        choose(sentences, replicas)
+    except ValueError as error:
+        advised = re.search(rf"batches.sentences={sentences} .* choose (\d+) or (\d+)", str(error))
+        for each in advised.groups():
+            choose(int(each), replicas)
 
 
 def test_attend_padding_keeps_one_sentence_a_row_and_owns_its_padding(lengths):

@@ -258,18 +258,20 @@ def choose_layout(
       divisor: of the number of rows of each block; the shards divide it.
 
     Raises:
-      ValueError: a step's sentences cannot be divided among the shards.
+      ValueError: a step's rows or sentences cannot be divided among the shards.
     """
+    shared = math.gcd(divisor, shards)
+    if shared < shards:
+        raise ValueError(
+            f"the rows of a batch cannot be divided among {shards} devices, but among {shared}: "
+            f"train {shards // shared} times as many replicas side by side, or use fewer devices "
+            f"(1, 2, 4 or {divisor} a batch)"
+        )
     if sentences % shards:
         below = sentences - sentences % shards
         raise ValueError(
             f"batches.sentences={sentences} cannot be divided among {shards} devices: "
             f"choose {below or shards} or {below + shards}, or fewer devices"
-        )
-    if divisor % shards:
-        raise ValueError(
-            f"a batch is divided among {shards} devices, but its rows divide among "
-            f"1, 2, 4 or {divisor}: train more replicas side by side, or use fewer devices"
         )
     if min(row_lengths) < SHORTEST_ROW:
         raise ValueError(
