@@ -1,6 +1,5 @@
 """streams: windows, the order of languages and passes, layouts."""
 
-import time
 import weakref
 
 import numpy as np
@@ -105,14 +104,6 @@ def test_a_sampler_is_freed_with_what_it_remembers():
     known = weakref.ref(one), weakref.ref(one._passes[0](0))
     del one
     assert [reference() for reference in known] == [None] * 2
-
-
-def test_what_came_before_a_late_epoch_is_counted_in_one_go(monkeypatch):
-    one, drawn = sampler(), np.array([[0, 1, 1]])
-    monkeypatch.setitem(vars(one), "_drawn", lambda _: drawn)
-    began = time.thread_time()
-    assert one._parts_before(10_000).tolist() == [10_000, 20_000]
-    assert time.thread_time() - began < 2  # it takes .04 s; in squared time, 10
 
 
 def test_seeds_give_different_orders():
