@@ -282,6 +282,7 @@ def test_what_may_stand_in_a_languages_text_can_be_predicted_and_no_more(row, tm
             assert put_in - occurring and put_in <= set(predicted.tolist())
 
 
+@pytest.mark.slow
 def test_rows_that_predict_their_languages_pieces_train_with_any_vocabulary(tmp_path):
     rows = "default+extra-anchors-online"
     _, metrics = run(

@@ -45,6 +45,7 @@ def files(tmp_path):
     return {**fields, **sizes, **counts, "models.layers": 1, "evaluators.layers": ()}  # all
 
 
+@pytest.mark.slow
 def test_files_of_three_languages_train_with_a_row_of_your_own(files, tmp_path):
     options = "row=extra-anchors;sep[layers/0],pair=en-fr-ru,seeds=0+1"
     table, metrics = run(tmp_path / "run", options, **files)

@@ -282,7 +282,7 @@ def test_mu_is_the_mean_of_retrieval_and_translation_at_the_papers_layers():
         assert metrics["retrieval_candidates"] == len(sentences("dev"))
 
 
-@pytest.mark.parametrize(("replicas", "data"), [(1, 8), (3, 2)])
+@pytest.mark.parametrize(("replicas", "data"), [(1, 8), pytest.param(3, 2, marks=pytest.mark.slow)])
 def test_devices_and_replicas_do_not_change_the_metrics(replicas, data):
     several = evaluated(replicas, data)
     for row, metrics in evaluated().items():

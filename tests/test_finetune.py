@@ -118,7 +118,10 @@ def test_a_task_is_learned_from_its_examples(kind):
     assert np.mean(right) > 0.85
 
 
-@pytest.mark.parametrize(("kind", "data", "shards"), [(CLASSIFIER, 8, 1), (PARSER, 4, 4)])
+@pytest.mark.parametrize(
+    ("kind", "data", "shards"),
+    [(CLASSIFIER, 8, 1), pytest.param(PARSER, 4, 4, marks=pytest.mark.slow)],
+)
 def test_devices_compute_the_run_of_one(kind, data, shards):
     state, metrics = trained(kind)
     other_state, other = trained(kind, data, shards=shards)

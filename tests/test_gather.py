@@ -70,6 +70,7 @@ def test_seeds_are_gathered_as_rows_are_and_again(parts, tmp_path, no_report):
     assert Run(tmp_path / "all").seeds_planned("3") == {0, 42}
 
 
+@pytest.mark.slow
 def test_a_gathered_run_trains_what_it_lacks_and_nothing_else(tmp_path, no_report):
     def train(workdir, rows):
         fields = {"vocabulary.neighbours.skip_gram.threads": 2}

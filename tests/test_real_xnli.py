@@ -302,6 +302,7 @@ def test_a_run_that_is_asked_to_end_after_pretraining_goes_on_with_fine_tuning(
     assert not (tmp_path / "run" / "transfer").exists()
 
 
+@pytest.mark.slow
 def test_what_is_measured_does_not_depend_on_the_number_of_devices(prepared):
     made, data = prepared
     model = BertConfig(**{**made.models.to_dict(), "vocabulary_size": data.vocabulary.size})

@@ -126,6 +126,7 @@ def their_predictions(kept, language, task, items):
     return found, tuple(model.config.id2label.values())
 
 
+@pytest.mark.slow
 def test_what_was_scored_is_kept_for_transformers(trained, tmp_path):
     enough = {"settings.nli.epochs": 60, "settings.nli.rates": ((3e-3, 3e-3),)}
     _, metrics = run(trained, tmp_path, ",row=sep_emb,task=nli", **enough)
