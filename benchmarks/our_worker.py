@@ -28,7 +28,7 @@ class Counter:
     """Counts what the replicas read."""
 
     def __init__(self, samplers: Sequence[Sampler]):
-        """Takes the replicas' samplers, who are asked again for it."""
+        """Takes the replicas' samplers, which say once more what is in a batch."""
         self._samplers = samplers
         self._sentences = functools.lru_cache(4 * len(samplers))(
             lambda number, epoch: samplers[number].assign(epoch)[0]

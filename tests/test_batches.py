@@ -47,7 +47,7 @@ def assembled(description, text=TEXT, attend_padding=False):
     layout = packing.choose_layout(
         tokens.lengths, [order], len(order), (16,), attend_padding=attend_padding
     )
-    plan = packing.plan(order, tokens.lengths, layout)
+    plan = packing.planned([order], tokens.lengths, layout)
     step = first_step(plan)
     batch = jax.device_get(assembly.assemble(tokens, step, values(description)))
     found = {}
@@ -115,7 +115,7 @@ def test_unknown_pieces_are_never_masked_and_have_the_languages_own_id():
     text = [[11, 1, 12]]
     ids = [np.array(text[0])]
     tokens = TokenStore.from_languages([ids, [np.where(ids[0] < 5, ids[0], ids[0] + SHIFT)]], 128)
-    plan = packing.plan(np.arange(2), tokens.lengths, packing.Layout(((1, 16),), 2))
+    plan = packing.planned([np.arange(2)], tokens.lengths, packing.Layout(((1, 16),), 2))
     for description, unknown in [("original", 1), ("shift-special", 1 + SHIFT)]:
         batch = assembly.assemble(tokens, first_step(plan), values(description))
         assert batch.tokens[:10].tolist()[7] == unknown and batch.tokens[2] == 1
@@ -219,7 +219,7 @@ def corrupted(description, step=0, rate=corruption.MASKING_RATE):
     tokens = store(text)
     order = np.arange(len(tokens))
     layout = packing.choose_layout(tokens.lengths, [order], len(order), (48,))
-    plan = packing.plan(order, tokens.lengths, layout)
+    plan = packing.planned([order], tokens.lengths, layout)
     one = first_step(plan)
     row = values(description)
     batch = assembly.assemble(tokens, one, row)

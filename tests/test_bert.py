@@ -96,7 +96,7 @@ def packed(sentences, rows: packing.Rows = ((4, 24), (6, 32)), order: int = 0) -
     """Several sentences a row, in rows of two lengths."""
     lengths = np.array([len(ids) for ids in sentences])
     shuffled = np.random.default_rng(order).permutation(len(sentences))
-    plan = packing.plan(shuffled, lengths, packing.Layout(rows, len(sentences)))
+    plan = packing.planned([shuffled], lengths, packing.Layout(rows, len(sentences)))
     owner = plan.owner[0, 0].astype(int)
     slot = np.maximum(owner, 0)
     sentence = np.where(owner < 0, -1, plan.sentence[0][slot])

@@ -197,7 +197,8 @@ def test_a_difference_within_its_standard_error_decides_nothing(
     assert Claim("", "", "", "", (better, failing)).decide(known).outcome == NOT_HELD
 
 
-@pytest.mark.parametrize("others", [(60.0, 61.0), (60.0,)])  # with the same seeds, and without
+# With the same seeds, and without, and where the other side never gets there.
+@pytest.mark.parametrize("others", [(60.0, 61.0), (60.0,), (math.inf, math.inf), (math.inf,)])
 @pytest.mark.parametrize(
     ("ours", "mean", "outcome"),
     [

@@ -41,7 +41,7 @@ def logits_packed(config: BertConfig, params, sentences) -> np.ndarray:
     """The same, several sentences a row in rows of two lengths."""
     lengths = np.array([len(ids) for ids, _ in sentences])
     layout = packing.Layout(((6, 24), (8, 40)), len(sentences))  # 14 rows of 24 sentences
-    plan = packing.plan(np.arange(len(sentences)), lengths, layout)
+    plan = packing.planned([np.arange(len(sentences))], lengths, layout)
     owner, start = plan.owner[0, 0].astype(int), plan.start[0]
     sentence = plan.sentence[0][np.maximum(owner, 0)]
     place = np.where(owner < 0, 0, np.arange(len(owner)) - start[np.maximum(owner, 0)])

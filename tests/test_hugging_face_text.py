@@ -239,6 +239,14 @@ def test_single_pieces_are_words_with_a_row_of_their_own(kind, tmp_path):
     assert every.keys() - letters == set(WORDS) - letters and every["dog"] == some["dog"]
 
 
+def test_every_piece_is_a_word_where_none_is_marked():
+    tokenizers = pytest.importorskip("tokenizers")
+    level = tokenizers.models.WordLevel({"[UNK]": 0, "dog": 1, "cat": 2}, unk_token="[UNK]")
+    config = BertConfig(vocabulary_size=3, layers=1, hidden=8, intermediate=8, heads=1, positions=9)
+    model = HuggingFaceModel(config, {}, "en", tokenizers.Tokenizer(level), 0)
+    assert model.single_pieces() == {"dog": 1, "cat": 2}
+
+
 def test_pieces_of_bytes_have_the_blank_before_their_word(tmp_path):
     tokenizer = bytes_tokenizer()
     config = BertConfig(

@@ -75,7 +75,7 @@ def test_at_least_88_percent_of_the_places_hold_tokens(lengths, parallel):
 
 
 def packed_slowly(order, lengths, layout):
-    """What `packing.plan` is to give, place by place."""
+    """What `packing.planned` is to give, place by place."""
     size = [length for count, length in layout.rows for _ in range(count)]
     needed = [size[0]] * len(lengths) if layout.attend_padding else lengths.tolist()
     number = -(-len(order) // layout.sentences)
@@ -124,7 +124,7 @@ def test_a_plan_is_what_packing_place_by_place_gives(seed, attend_padding):
     order = random.permutation(len(lengths))
     shards, rows = int(2 ** random.integers(4)), [[24], [8, 32], [48]][seed % 3]
     layout = packing.choose_layout(lengths, [order], 16, rows, shards, attend_padding)
-    plan = packing.plan(order, lengths, layout)
+    plan = packing.planned([order], lengths, layout)
     found = plan.sentence, plan.start, plan.owner
     for field, expected in zip(found, packed_slowly(order, lengths, layout), strict=True):
         assert field.dtype == np.int32
@@ -163,7 +163,7 @@ def test_no_parallel_gives_each_language_its_own_half_twice(lengths):
 def test_sentences_that_do_not_fit_wait_for_the_next_step_and_are_never_dropped():
     lengths = np.array([10, 10, 10, 2, 2, 2])
     layout = packing.Layout(((1, 22),), 3)
-    plan = packing.plan(np.arange(6), lengths, layout)
+    plan = packing.planned([np.arange(6)], lengths, layout)
     assert plan.sentence[0].tolist()[:3] == [0, 1, -1]
     assert sorted(plan.sentence[plan.sentence >= 0]) == list(range(6))
 
@@ -198,7 +198,7 @@ def test_attend_padding_keeps_one_sentence_a_row_and_owns_its_padding(lengths):
     layout = packing.choose_layout(
         lengths, [np.arange(len(lengths))], 64, (48,), attend_padding=True
     )
-    plan = packing.plan(np.arange(len(lengths)), lengths, layout)
+    plan = packing.planned([np.arange(len(lengths))], lengths, layout)
     for step in range(len(plan)):
         held = plan.sentence[step][plan.sentence[step] >= 0]
         _, counts = np.unique(plan.owner[step][plan.owner[step] >= 0], return_counts=True)

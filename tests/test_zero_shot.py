@@ -393,8 +393,11 @@ def test_a_text_without_entities_is_refused(tmp_path, field):
     }
     path = ROOT / "configs" / "zero_shot.py"
     reader = texts.LabelledReader(config_of(path, "pair=en-fr,task=ner,models=gone", fields))
-    with pytest.raises(ValueError, match=rf"texts\.ner\.{field}: .*none has fewer than two labels"):
-        reader.read("ner", "en-fr")
+    for read in (reader.manifest, lambda name, languages: reader.read(name, "-".join(languages))):
+        with pytest.raises(
+            ValueError, match=rf"texts\.ner\.{field}: .*none has fewer .*: give a text with more"
+        ):
+            read("ner", ("en", "fr"))
 
 
 def test_a_pair_may_have_examples_of_its_own(tmp_path):

@@ -142,8 +142,8 @@ def memory_explained(replicas: int, advice: str) -> Iterator[None]:
             raise
         raise ValueError(
             f"{replicas} replicas side by side need more memory than there is. Give a lower "
-            "--config.devices.side_by_side, by which the same workdir divides anew what has no "
-            f"checkpoint yet. {advice}"
+            "--config.devices.side_by_side: in the same workdir, what has no checkpoint yet then "
+            f"trains in smaller groups. {advice}"
         ) from error
 
 

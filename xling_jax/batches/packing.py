@@ -203,11 +203,6 @@ def lay_out(
     return Plan(sentence_KxB, start, owner)
 
 
-def plan(order: np.ndarray, lengths: np.ndarray, layout: Layout) -> Plan:
-    """Packs the sentences of `order` into ceil(n / sentences) steps; arguments as `assign`'s."""
-    return lay_out(*assign(order, lengths, layout), lengths, layout)
-
-
 def assigned(
     orders: Iterable[np.ndarray], lengths: np.ndarray, layout: Layout
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -264,8 +259,9 @@ def choose_layout(
     if shared < shards:
         raise ValueError(
             f"the rows of a batch cannot be divided among {shards} devices, but among {shared}: "
-            f"train {shards // shared} times as many replicas side by side, or use fewer devices "
-            f"(1, 2, 4 or {divisor} a batch)"
+            f"train {shards // shared} times as many replicas side by side, as far as "
+            "devices.replica_axis_at_most lets them have devices of their own, or use fewer "
+            f"devices (1, 2, 4 or {divisor} a batch)"
         )
     if sentences % shards:
         below = sentences - sentences % shards

@@ -173,7 +173,7 @@ class StreamSampler:
         """Windows a pass over a language."""
         return -(-self.sizes[language] // self.layout.window)
 
-    # Functions that remember what they gave do not refer to the sampler, so it is freed at once.
+    # What is cached is of functions that do not refer to the sampler, which is so freed at once.
 
     @functools.cached_property
     def _drawn(self) -> Callable[[int], np.ndarray]:

@@ -87,6 +87,6 @@ def _counterpart_ranks(x_NxD, y_NxD, neighbours: int, block: int) -> tuple[jax.A
     density_x_N = nearest(x_NxD, y_NxD, neighbours, block)[0].mean(1)
     density_y_N = nearest(y_NxD, x_NxD, neighbours, block)[0].mean(1)
     # Without it optimised programs for CPUs round the penalties of equal points unequally, so that
-    # all of these are found or none; behind the division by 2 it would not help.
+    # these no longer compare equal; behind the division by 2 it would not help.
     density_x_N, density_y_N = jax.lax.optimization_barrier((density_x_N, density_y_N))
     return penalized_ranks(x_NxD, y_NxD, density_x_N / 2, density_y_N / 2, block)

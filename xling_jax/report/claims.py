@@ -144,12 +144,13 @@ class Check:
         difference: of the differences between seeds, where both sides have the same ones, and else
         of both means. One seed has none, so what it shows is taken as it is."""
         left = self.left.read(evidence)
-        bound, squared = self.right, left.squared_error
+        sides, bound, squared = [left], self.right, left.squared_error
         if isinstance(bound, Quantity):
-            right = bound.read(evidence).times(self.factor)
+            sides.append(right := bound.read(evidence).times(self.factor))
             bound, squared = right.mean + self.plus, minus(left, right).squared_error
-        gap, error = abs(left.mean - bound), math.sqrt(squared)
-        return _SIGNS[self.sign](left.mean, bound), gap < error or gap == error == math.inf
+        is_open = any(math.isinf(side.squared_error) for side in sides)  # some seeds are infinite
+        is_close = is_open or abs(left.mean - bound) < math.sqrt(squared)
+        return _SIGNS[self.sign](left.mean, bound), is_close
 
     def in_words(self) -> str:
         """The check as a formula: row 7: mu ≥ 0.5 × row 0's."""

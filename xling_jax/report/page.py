@@ -133,7 +133,7 @@ def row_notes(rows: Sequence[Row]) -> list[str]:
 
 
 def said(
-    module: str, rows: Sequence[Row], names: Iterable[str], **values: Any
+    module: str, rows: Sequence[Row], names: Iterable[str] = (), **values: Any
 ) -> dict[str, list[str]]:
     """What the template beside a module's file says, with the notes that the registry has on some
     metrics and those on rows."""

@@ -214,7 +214,7 @@ class Run:
         table = self.report()
         found = results.read_results(self._path)
         if not any(each.metrics for each in found):
-            if found and all(each.diverged_at is None for each in found):
+            if any(each.diverged_at is None for each in found):
                 raise ValueError(
                     "no row has anything that can be measured: give the texts and dictionaries "
                     "that its measures need, and another --workdir"
@@ -244,7 +244,7 @@ class Run:
 
 
 def _has_checkpoint(folder: Path) -> bool:
-    """Whether there is a whole one: of one that a killed run left the name does not end so."""
+    """Whether there is a whole one; a part of one, from a killed run, is not named by digits."""
     return processes.of_first(lambda: any(path.name.isdigit() for path in folder.glob("*")))
 
 

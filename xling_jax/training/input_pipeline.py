@@ -86,15 +86,15 @@ class StreamingPipeline(InputPipeline):
     def __init__(self, samplers: Sequence[StreamSampler], read: Read, total: int, shards: Set[int]):
         """`read` reads a window; of the `total` updates those windows are read that `shards` of
         this process's devices work on, and others stay empty."""
-        self._shards = shards
-        self.layout = dataclasses.replace(samplers[0].layout, is_fed=True)
-        self._samplers, self._read, self._total = samplers, read, total
+        super().__init__(samplers)
+        self.layout = dataclasses.replace(self.layout, is_fed=True)
+        self._shards, self._read, self._total = shards, read, total
         self._next, self._ahead = -1, iter(())
 
     def _step(self, step: int) -> list[np.ndarray]:
         """The fields [R, 1, …] of one update."""
-        plans = []
-        for sampler in self._samplers:
+
+        def fed(sampler: StreamSampler) -> Any:
             plan = sampler.plan(step, step + 1)
             tokens = np.zeros((*plan.windows.shape, self.layout.window), np.int32)
             for place in np.ndindex(plan.windows.shape):
@@ -102,8 +102,9 @@ class StreamingPipeline(InputPipeline):
                     continue
                 language, start = int(plan.language[place[:-1]]), int(plan.windows[place])
                 tokens[place] = self._read(language, start, step)
-            plans.append(dataclasses.replace(plan, windows=tokens))
-        return _fields(plans)
+            return dataclasses.replace(plan, windows=tokens)
+
+        return self._planned(fed)
 
     def steps(self, start: int, stop: int) -> list[np.ndarray]:
         if start != self._next:

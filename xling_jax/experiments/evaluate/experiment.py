@@ -74,9 +74,9 @@ class Experiment:
         self._folders = encoders.folders(config.models, config.seeds)
         self._run = Run(workdir, report.write)
         self._texts = texts.read(config)
-        self._require_what_measures_need()
         described = {row.name: row.description for row in self._rows}
-        self._run.open(config, self._texts.manifest + self._manifest(), described)
+        if not self._run.open(config, self._texts.manifest + self._manifest(), described):
+            self._require_what_measures_need()
 
     def _require_what_measures_need(self) -> None:
         """ValueError for a measure that is asked for by name, where no pair has what it needs."""

@@ -177,12 +177,10 @@ def _layers(ranked: Sequence[Model], metric: str, title: str) -> Table:
 
 
 def _texts(run: Run, by: str, ranked: Sequence[Model]) -> dict[str, list[str]]:
-    names = [name for model in ranked for name in model.numbers]
     return page.said(
         __file__,
         list(run.rows.values()),
-        names,
-        measures={decoded(name).name for name in names},
+        measures={decoded(name).name for model in ranked for name in model.numbers},
         layer_from=EVALUATORS[by].title if by else "",
         has_seeds=_has_seeds(run),
         has_intervals=any(name.endswith("_low") for model in ranked for name in model.numbers),

@@ -164,7 +164,8 @@ def of_run(run: Run) -> Evidence:
             mean = named_deep(run.curves(name), run.layers)
             lost = tuple(sorted(row.diverged))
             metrics = named_deep(row.metrics, run.layers)
-            if "inv-order" in row.description.split(";") and len(languages) > 2:
+            parts = {part.strip() for part in row.description.split(";")}
+            if len(languages) > 2 and parts & {"inv-order", f"inv-order[{languages[1]}]"}:
                 # Other pairs have one order, or are without the first language.
                 metrics.pop("mu", None)
                 if pair := metrics.get(f"mu_{'-'.join(languages[:2])}"):

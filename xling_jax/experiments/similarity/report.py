@@ -76,14 +76,12 @@ def _state(run: Run) -> str:
 
 def _texts(run: Run, found: Sequence[Pair]) -> dict[str, list[str]]:
     """Everything there is to say about rows, the measures that they have, and the figures."""
-    names = [name for pair in found for name in pair.metrics]
     return page.said(
         __file__,
         list(run.rows.values()),
-        names,
         kinds={pair.kind for pair in found},
         has_other_seed=any(pair.row == rows.OTHER_SEED for pair in found),
-        measures={name.split("_")[0] for name in names},
+        measures={name.split("_")[0] for pair in found for name in pair.metrics},
         empty=[pair.row for pair in found if pair.has_ended and not pair.metrics],
     )
 

@@ -57,7 +57,7 @@ class LabelledReader:
 
     def manifest(self, name: str, languages: tuple[str, ...]) -> list[dict[str, Any]]:
         """The files of a task, with hashes; they are read, as they may be wrong."""
-        found = []
+        found, every = [], dict[tuple[str, str], list[Any]]()
         for language, part in fields.parts(languages):
             field, path = self._file(name, languages, language, part)
             if not path:
@@ -67,7 +67,8 @@ class LabelledReader:
                 )
             if path != SYNTHETIC:
                 found.append(self._entry(field, path, language))
-                self._part(name, "-".join(languages), language, part)
+                every[language, part] = self._part(name, "-".join(languages), language, part)
+        self._require_labels(name, languages, every)
         return found
 
     def _file(
@@ -82,25 +83,40 @@ class LabelledReader:
         return f"texts.{rest}", self._config.texts[name][language][part]
 
     def read(self, name: str, pair: str) -> Labelled:
-        """The examples of a task for a pair; ValueError also where a text has fewer than two of the
-        labels that are learned, as one without entities, or one that names them otherwise."""
-        languages, of = tuple(pair.split("-")), task(name, self._config)
+        """The examples of a task for a pair."""
+        languages = tuple(pair.split("-"))
         every = {
             (language, part): self._part(name, pair, language, part)
             for language, part in fields.parts(languages)
         }
+        self._require_labels(name, languages, every)
         train, dev = (every[languages[0], part] for part in ("train", fields.DEV))
-        learned = of.labels(train)
-        for place, items in every.items():
-            own = of.labels(items)
-            if len(set(own).intersection(learned)) < 2:
-                field, path = self._file(name, languages, *place)
-                raise ValueError(
-                    f"{self._section}{field}: {path} has fewer than two labels that are learned: "
-                    f"it has {', '.join(own)}, and learned are {', '.join(learned)}: give texts "
-                    f"with labels of one set for {of.title}"
-                )
         return Labelled(train, dev, {language: every[language, "test"] for language in languages})
+
+    def _require_labels(
+        self, name: str, languages: tuple[str, ...], every: Mapping[tuple[str, str], list[Any]]
+    ) -> None:
+        """ValueError where examples, by language and part, have fewer than two of the labels that
+        are learned, as text without entities, or that names them otherwise."""
+        if (languages[0], "train") not in every:  # not made yet
+            return
+        of = task(name, self._config)
+        learned = of.labels(every[languages[0], "train"])
+        for (language, part), items in every.items():
+            own = of.labels(items)
+            if len(set(own).intersection(learned)) > 1:
+                continue
+            field, path = self._file(name, languages, language, part)
+            said = f"it has {', '.join(own)}"
+            if set(own) <= set(learned):
+                advice = f"raise sentences.{part}" if path == SYNTHETIC else "give a text with more"
+            else:
+                said += f", and learned are {', '.join(learned)}"
+                advice = "give texts with labels of one set"
+            raise ValueError(
+                f"{self._section}{field}: {path} has fewer than two labels that are learned: "
+                f"{said}: {advice}"
+            )
 
     def _part(self, name: str, pair: str, language: str, part: str) -> list[Any]:
         field, path = self._file(name, tuple(pair.split("-")), language, part)

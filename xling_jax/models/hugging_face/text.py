@@ -107,7 +107,8 @@ class HuggingFaceModel(TextModel):
             return [name.removesuffix(end) for name in names if name.endswith(end)]
         if mark := getattr(model, "continuing_subword_prefix", None):
             return [name for name in names if not name.startswith(mark)]
-        return [name.removeprefix(BLANK) for name in names if name.startswith(BLANK)]
+        begun = [name.removeprefix(BLANK) for name in names if name.startswith(BLANK)]
+        return begun or list(names)
 
     @functools.cached_property
     def textless(self) -> set[int]:
