@@ -45,6 +45,11 @@ SIZES = {
 }
 
 
+def sentence_lengths(number: int, random: np.random.Generator) -> np.ndarray:
+    """Places of some sentences, their special tokens among them."""
+    return np.clip(random.gamma(3.0, MEAN / 3, number).astype(int), 4, LONGEST)
+
+
 def write(size: Size, path: Path) -> None:
     """Writes random ids in two languages, in the form of `corpus.write`.
 
@@ -57,7 +62,7 @@ def write(size: Size, path: Path) -> None:
         lengths = np.full(2 * sentences, size.length - 2)
     else:
         sentences = TOKENS // int(MEAN)
-        lengths = np.clip(random.gamma(3.0, MEAN / 3, 2 * sentences).astype(int), 4, LONGEST) - 2
+        lengths = sentence_lengths(2 * sentences, random) - 2
     languages = np.repeat([0, 1], sentences)
     tokens = random.integers(SPECIALS, shift, lengths.sum())
     tokens += shift * np.repeat(languages, lengths)

@@ -161,5 +161,5 @@ def buckets(encoded: Sequence[Encoded]) -> list[tuple[list[int], tuple[int, int,
 
 
 def power_of_two(size: int) -> int:
-    """The lowest power of two that is not below a size."""
-    return 1 << (size - 1).bit_length()
+    """The lowest power of two that is not below a size; 1 of 0."""
+    return 1 << max(size - 1, 0).bit_length()

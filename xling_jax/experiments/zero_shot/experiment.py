@@ -49,7 +49,6 @@ class Experiment:
         config that has this one calls it. ValueError or FileNotFoundError where the workdir, the
         config, a text or a model cannot be used."""
         self._config, self._jobs = config, jobs(config)
-        self._section = f"{section}." * bool(section)
         self._hashed = cache(_manifest)
         self._texts = texts.LabelledReader(config, section)
         self._run = Run(workdir, report.write)
@@ -220,5 +219,5 @@ class Experiment:
         }
         for own in others.values():
             self._make(*own, is_tried=True)
-        advice = f"lower {self._section}settings.TASK.rates"
-        return run.train(planned, less_memory(self._section), advice)
+        section = self._texts.section
+        return run.train(planned, less_memory(section), f"lower {section}settings.TASK.rates")

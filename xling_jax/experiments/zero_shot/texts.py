@@ -48,12 +48,13 @@ class LabelledReader:
     """
 
     def __init__(self, config: ConfigDict, section: str = ""):
-        """Takes the config, and the section of a larger one that it is; reads nothing yet."""
-        self._config, self._section = config, f"{section}." * bool(section)
+        """Takes the config, and the section of a larger one that it is, which begins the names of
+        fields in errors as `section`; reads nothing yet."""
+        self._config, self.section = config, f"{section}." * bool(section)
         self._read: dict[tuple[str, ...], list[Any]] = {}
 
     def _entry(self, field: str, path: str, language: str) -> dict[str, Any]:
-        return store.hashed(path, language, field, self._section + field)
+        return store.hashed(path, language, field, self.section + field)
 
     def manifest(self, name: str, languages: tuple[str, ...]) -> list[dict[str, Any]]:
         """The files of a task, with hashes; they are read, as they may be wrong."""
@@ -62,7 +63,7 @@ class LabelledReader:
             field, path = self._file(name, languages, language, part)
             if not path:
                 raise ValueError(
-                    f"{self._section}{field} is empty: give a file with --config.{self._section}"
+                    f"{self.section}{field} is empty: give a file with --config.{self.section}"
                     f"{field}=FILE, or choose another task"
                 )
             if path != SYNTHETIC:
@@ -114,7 +115,7 @@ class LabelledReader:
                 said += f", and learned are {', '.join(learned)}"
                 advice = "give texts with labels of one set"
             raise ValueError(
-                f"{self._section}{field}: {path} has fewer than two labels that are learned: "
+                f"{self.section}{field}: {path} has fewer than two labels that are learned: "
                 f"{said}: {advice}"
             )
 
@@ -123,7 +124,7 @@ class LabelledReader:
         run = self._config.runs[pair]
         key = (name, language, part, run if path == SYNTHETIC else path)
         if key not in self._read:
-            with errors.in_field(f"{self._section}{field}"):
+            with errors.in_field(f"{self.section}{field}"):
                 of = task(name, self._config)
                 if path == SYNTHETIC:
                     first, *others = languages = pair.split("-")
@@ -143,21 +144,21 @@ class LabelledReader:
             named = [own.first, own.second, *filter(None, [own.links])]
             if len({source == SYNTHETIC for source in named}) > 1:
                 raise ValueError(
-                    f"{self._section}parallel.{language}: give files for both sides, and for links "
+                    f"{self.section}parallel.{language}: give files for both sides, and for links "
                     f"if there are any, or {SYNTHETIC} instead of each of them"
                 )
             every = [pair.split("-") for pair in self._config.runs]
             firsts = {names[0]: "-".join(names) for names in every if language in names[1:]}
             if len(firsts) > 1 and own.first not in ("", SYNTHETIC):
                 raise ValueError(
-                    f"{self._section}parallel.{language}.first is text of one language, and "
+                    f"{self.section}parallel.{language}.first is text of one language, and "
                     f"{' and '.join(firsts.values())} begin with different ones: run them apart"
                 )
             for part in ("first", "second", "links"):
                 field, path = f"parallel.{language}.{part}", own[part]
                 if not path and part != "links":
                     raise ValueError(
-                        f"{self._section}{field} is empty: maps, as those of row {job.row.name}, "
+                        f"{self.section}{field} is empty: maps, as those of row {job.row.name}, "
                         "and word_order need parallel text; give both sides, line by line "
                         "translations"
                     )
@@ -174,7 +175,7 @@ class LabelledReader:
             made = of_run(self._config.runs[pair], languages).pair(language)
             sides = made.parallel(number, SEEDS["parallel"])
             return sides, made.links(number, SEEDS["parallel"]) if own.links else None
-        with errors.in_field(f"{self._section}parallel.{language}"):
+        with errors.in_field(f"{self.section}parallel.{language}"):
             first, second = corpora.read_parallel(own.first, own.second, (languages[0], language))
             links = pretrained.read_links(own.links, len(first.sentences)) if own.links else None
             for source in (own.first, own.second) if links else ():
