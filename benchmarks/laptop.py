@@ -4,8 +4,8 @@ python benchmarks/laptop.py --workdir=runs/laptop-search --row=no_anchors+defaul
 
 Pretrains rows of configs/bilingual.py on en-near with the fields of each setting (`SETTINGS`, what
 a setting is named by; `as-is` changes nothing, the others have the words and pieces of the time
-when they were tried), fine-tunes them with configs/zero_shot.py, and prints a line of the table in
-`benchmarks/README.md` for each row. What has run is not run again.
+when they were tried), fine-tunes them with configs/zero_shot.py, and prints a line for each row, as
+the tables of `docs/small_models.md` have it. What has run is not run again.
 """
 
 import argparse

@@ -31,6 +31,11 @@ def printed(name: str, number: int = 0) -> dict[str, dict[str, str]]:
     return {cells[0]: dict(zip(header, cells, strict=True)) for cells in rows}
 
 
+def results() -> str:
+    """The page's text, on one line."""
+    return " ".join((ROOT / "docs" / "results.md").read_text().split())
+
+
 def shown(found: Measure, digits: int = 3, form: str = "") -> str:
     """A mean, and the standard deviation if there are several seeds; with more than one digit it
     is of shares, which the tables give without their zero."""
@@ -162,18 +167,16 @@ def test_a_kept_curve_is_that_of_the_results():
 
 
 def test_the_order_of_words_and_transfer_have_the_correlation_of_the_results():
-    text = (ROOT / "docs" / "results.md").read_text()
     board = scores.read(Run(RECORD / "zero_shot-word-order"))
     found = word_order.correlations(word_order.languages(board, "default", "en"), "en", "nli")
     both = [shown(found[f"nli_{which}"], 2) for which in ("without", "with")]
-    assert f"is {both[0]} without English and {both[1]} with it" in text
+    assert f"is {both[0]} without English and {both[1]} with it" in results()
 
 
 def test_pairs_together_decide_as_many_claims_as_the_results_say(tmp_path):
-    text = (ROOT / "docs" / "results.md").read_text()
     command = r"gather ((?:docs/record/zero_shot-\w+ )+)--workdir"
     counts = r"of the 14 claims (\d+) hold, and (\d+) are undecided"
-    [(paths, held, undecided)] = re.findall(rf"{command}.*?{counts}", text, re.DOTALL)
+    [(paths, held, undecided)] = re.findall(rf"{command}.*?{counts}", results())
     runs, together = [ROOT / path for path in paths.split()], tmp_path / "together"
     tables = gather(runs, together)
     assert len(Run(together).ended) == sum(len(Run(run).ended) for run in runs)
