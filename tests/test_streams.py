@@ -129,9 +129,16 @@ def test_layouts_divide_parts_first_and_then_sequences(shards, accumulate, micro
     assert layout.microbatches * layout.microbatch * shards == 16
 
 
-def test_sequences_that_devices_cannot_share_are_refused_with_the_way_out():
-    with pytest.raises(ValueError, match="batches.sequences=7 .* 4 devices: choose 4 or 8"):
-        StreamLayout.choose(2, 7, 16, 4, 1)
+@pytest.mark.parametrize(("accumulate", "numbers"), [(1, (6, 8)), (7, (8,))])
+def test_sequences_that_devices_cannot_share_are_refused_with_the_way_out(accumulate, numbers):
+    choose = f"choose {' or '.join(map(str, numbers))} sequences"
+    with pytest.raises(ValueError, match=f"batches.sequences=7 .* 4 devices: {choose}"):
+        StreamLayout.choose(2, 7, 16, 4, accumulate)
+    for number in numbers:
+        StreamLayout.choose(2, number, 16, 4, accumulate)
+
+
+def test_a_step_cannot_be_worked_through_in_more_pieces_than_it_has_sequences():
     with pytest.raises(ValueError, match="batches.accumulate=9"):
         StreamLayout.choose(2, 8, 16, 1, 9)
 

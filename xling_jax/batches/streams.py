@@ -8,6 +8,7 @@ proportion to (share of sentences)^alpha.
 
 import dataclasses
 import functools
+import math
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
@@ -51,12 +52,13 @@ class StreamLayout:
             raise ValueError(
                 f"batches.accumulate={accumulate}: choose 1 to batches.sequences={sequences}"
             )
+        unit = shards // math.gcd(parts, shards)  # of which the pieces are a multiple
         numbers = range(accumulate, sequences + 1)
-        even = (n for n in numbers if sequences % n == 0 and parts * n % shards == 0)
-        pieces = next(even, None)
+        pieces = next((n for n in numbers if sequences % n == 0 and n % unit == 0), None)
         if pieces is None:
-            below = sequences - sequences % shards
-            nearest = f"{below} or {below + shards}" if below else str(shards)
+            below = sequences - sequences % unit
+            above = below + unit
+            nearest = f"{below} or {above}" if below >= accumulate else f"{above}"
             raise ValueError(
                 f"batches.sequences={sequences} in batches.parts={parts} cannot be divided among "
                 f"{shards} devices: choose {nearest} sequences, or fewer devices"
