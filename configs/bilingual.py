@@ -25,7 +25,7 @@ XNLI. Real text is cut at clauses too, and read in 8,000 updates of 128 windows 
 minutes a row on two cores; on English and French Bibles models of this size find almost nothing
 without anchors (docs/results.md).
 
-That depends on the setting, which was searched for (`benchmarks/README.md`): windows begin with a
+That depends on the setting, which was searched for (docs/small_models.md): windows begin with a
 sentence, so that positions mean something; most words are one piece; the embedded languages' words
 are as unequal in frequency (zipf_exponent=1) and as particular in their company (collocation=3) as
 those of texts; and two fifths of them, function words aside, are names (name_types=0.4), so that no
