@@ -6,7 +6,8 @@ Options: row (an entry of ROWS, several joined by +, a set of SETS such as all, 
 joined by ;), scale (laptop, paper), seeds (joined by +; by default 0, and the paper's five for a
 set at scale=paper), epochs (of models of both sizes; a part of the default workdir's name),
 languages (joined by -, the text's and as many as are made of it: by default en-fake, and
-en-fake-fake2 for three). Fields of note: overparam.epochs (0: as training.epochs),
+en-fake-fake2 for three), reading (paper; published: rows have no-random and knn-replace as the
+published code has them). Fields of note: overparam.epochs (0: as training.epochs),
 vocabulary.neighbours.vectors (.vec files for row 30 instead of vectors trained on the text).
 
 scale=laptop: the embedded language, 640 pieces, 8,000 sentences, 4 layers, 140 epochs. A row takes
@@ -73,6 +74,10 @@ SETS = {
     "small": SMALL,
     "all": (*SMALL, "15", "16", "17", "17-250"),
     "search": tuple(name for name in ROWS if name.startswith(("lr", "ep"))),
+}
+READINGS = {
+    "paper": {},
+    "published": {name: f"{name}-as-published" for name in ("no-random", "knn-replace")},
 }
 PAPER_SEEDS = "0+42+43+100+101"
 LANGUAGES = "en-fake"
@@ -166,11 +171,19 @@ def laptop() -> ConfigDict:
 def get_config(argument: str | None = None) -> ConfigDict:
     """The experiment; `argument` chooses among rows, scales, seeds and languages, as
     `row=0+3,seeds=0+42`."""
-    defaults = {"row": "0", "scale": "laptop", "seeds": "", "epochs": "", "languages": LANGUAGES}
+    defaults = {
+        "row": "0", "scale": "laptop", "seeds": "", "epochs": "", "languages": LANGUAGES,
+        "reading": "paper",
+    }  # fmt: skip
     options = config_files.parse_options(argument, defaults)
     config = config_files.choose("scale", options["scale"], {"laptop": laptop, "paper": paper})()
     config.name, config.scale = "fake_english", options["scale"]
-    config.rows, config.sets, config.row = ROWS, SETS, options["row"]
+    reading = config_files.choose("reading", options["reading"], READINGS)
+    config.rows = {
+        name: ";".join(reading.get(part, part) for part in description.split(";"))
+        for name, description in ROWS.items()
+    }
+    config.sets, config.row = SETS, options["row"]
     is_table = config.scale == "paper" and not SETS.keys().isdisjoint(config.row.split("+"))
     seeds = options["seeds"] or (PAPER_SEEDS if is_table else "0")
     config.seeds = config_files.integers("seeds", seeds)
@@ -184,5 +197,6 @@ def get_config(argument: str | None = None) -> ConfigDict:
     config.models.update(token_types=len(languages), positions=positions)
     own = "" if options["languages"] == LANGUAGES else f"-{options['languages']}"
     own += f"-epochs{options['epochs']}" if options["epochs"] else ""
+    own += f"-{options['reading']}" if reading else ""
     config.workdir = f"fake_english-{options['scale']}{own}-row{options['row']}"
     return config
