@@ -6,8 +6,8 @@ Options: row (an entry of ROWS, several joined by +, a set of SETS such as all, 
 joined by ;), scale (laptop, paper), seeds (joined by +; by default 0, and the paper's five for a
 set at scale=paper), epochs (of models of both sizes; a part of the default workdir's name),
 languages (joined by -, the text's and as many as are made of it: by default en-fake, and
-en-fake-fake2 for three), reading (paper; published: rows have no-random and knn-replace as the
-published code has them). Fields of note: overparam.epochs (0: as training.epochs),
+en-fake-fake2 for three), reading (paper; code: rows have no-random and knn-replace as the published
+code has them). Fields of note: overparam.epochs (0: as training.epochs),
 vocabulary.neighbours.vectors (.vec files for row 30 instead of vectors trained on the text).
 
 scale=laptop: the embedded language, 640 pieces, 8,000 sentences, 4 layers, 140 epochs. A row takes
@@ -77,7 +77,7 @@ SETS = {
 }
 READINGS = {
     "paper": {},
-    "published": {name: f"{name}-as-published" for name in ("no-random", "knn-replace")},
+    "code": {name: f"{name}-as-published" for name in ("no-random", "knn-replace")},
 }
 PAPER_SEEDS = "0+42+43+100+101"
 LANGUAGES = "en-fake"

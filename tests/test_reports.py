@@ -99,11 +99,11 @@ def test_rows_mean_in_the_config_what_they_mean_in_the_paper() -> None:
     printed = {line.row: line.description for line in published.LINES}
     for row, description in {**printed, **published.SEARCH}.items():
         assert descriptions[row] == description, row
-    as_published = config.get_config("scale=paper,reading=published")
-    assert as_published.workdir != made.workdir
+    of_code = config.get_config("scale=paper,reading=code")
+    assert of_code.workdir != made.workdir
     for row, description in descriptions.items():
         others = re.sub("no-random|knn-replace", r"\g<0>-as-published", description)
-        assert as_published.rows[row] == others, row
+        assert of_code.rows[row] == others, row
 
 
 def test_what_a_row_of_the_search_tries_is_read_from_its_description() -> None:
