@@ -12,10 +12,12 @@ from small_run import config, on_devices, results
 
 from xling_jax.experiments.fake_english import report
 from xling_jax.experiments.fake_english.experiment import Experiment
-from xling_jax.gather import gather
+from xling_jax.gather import gather, main
 from xling_jax.report.frame import Run
 from xling_jax.runs import results as stored
 from xling_jax.runs import store
+
+pytestmark = pytest.mark.usefixtures("without_pictures")
 
 
 def part(folder, rows, fingerprint, seeds=(0,), **fields):
@@ -37,12 +39,6 @@ def parts(tmp_path):
     return [part(tmp_path / "a", ["0"], "aaaa"), part(tmp_path / "b", ["1", "3"], "bbbb")]
 
 
-@pytest.fixture
-def no_report(monkeypatch):
-    """Spares the pictures."""
-    monkeypatch.setattr(report, "write", lambda folder: "")
-
-
 def test_gathered_runs_have_the_report_of_one_run(parts, tmp_path):
     whole = fake_run(tmp_path / "whole", ("0", "1", "3"), (0,))
     to = tmp_path / "new" / "all"
@@ -55,7 +51,7 @@ def test_gathered_runs_have_the_report_of_one_run(parts, tmp_path):
         assert (folder / "report" / "report.html").exists()
 
 
-def test_seeds_are_gathered_as_rows_are_and_again(parts, tmp_path, no_report):
+def test_seeds_are_gathered_as_rows_are_and_again(parts, tmp_path):
     gather(parts, tmp_path / "rows")
     small = tmp_path / "small"  # all that is needed of a run
     small.mkdir()
@@ -71,7 +67,7 @@ def test_seeds_are_gathered_as_rows_are_and_again(parts, tmp_path, no_report):
 
 
 @pytest.mark.slow
-def test_a_gathered_run_trains_what_it_lacks_and_nothing_else(tmp_path, no_report):
+def test_a_gathered_run_trains_what_it_lacks_and_nothing_else(tmp_path):
     def train(workdir, rows):
         fields = {"vocabulary.neighbours.skip_gram.threads": 2}
         with on_devices(1):
@@ -87,7 +83,7 @@ def test_a_gathered_run_trains_what_it_lacks_and_nothing_else(tmp_path, no_repor
     assert {key: after[key] for key in before} == before
 
 
-def test_what_has_not_ended_stays_planned_and_begins_anew(tmp_path, no_report):
+def test_what_has_not_ended_stays_planned_and_begins_anew(tmp_path):
     run = fake_run(tmp_path / "run", ("0", "1", "3"), (0, 42), {"0": 1.0, "1": 0.5, "3": 0.0})
     gather([run], tmp_path / "copy")
     mine, theirs = Run(tmp_path / "copy"), Run(run)
@@ -97,7 +93,7 @@ def test_what_has_not_ended_stays_planned_and_begins_anew(tmp_path, no_report):
     assert mine.config["groups"] == [ended[0], waiting[0], ended[1], waiting[1]]
 
 
-def test_a_row_and_seed_is_of_the_run_that_ended_it(parts, tmp_path, no_report):
+def test_a_row_and_seed_is_of_the_run_that_ended_it(parts, tmp_path):
     begun = fake_run(tmp_path / "begun", ("0", "1"), (0,), {"0": 0.3, "1": 0.3})
     for name, run in (("ended", parts[0]), ("begun", begun)):
         models = store.models_of(run, "0", 0)
@@ -113,7 +109,7 @@ def test_a_row_and_seed_is_of_the_run_that_ended_it(parts, tmp_path, no_report):
     assert stored.arrays_of(tmp_path / "all", "0", 0).read_text() == "ended"
 
 
-def test_a_run_that_has_results_alone_takes_nothing_from_another(parts, tmp_path, no_report):
+def test_a_run_that_has_results_alone_takes_nothing_from_another(parts, tmp_path):
     few = tmp_path / "few"
     few.mkdir()
     for name in (stored.CONFIG, stored.RESULTS):
@@ -127,14 +123,14 @@ def test_a_run_that_has_results_alone_takes_nothing_from_another(parts, tmp_path
         assert (store.models_of(tmp_path / f"all{number}", "0", 0) / "which").exists()
 
 
-def test_a_row_that_nobody_ended_is_of_the_run_that_trained_it_longest(tmp_path, no_report):
+def test_a_row_that_nobody_ended_is_of_the_run_that_trained_it_longest(tmp_path):
     shares = {"a": 0.0, "b": 0.5, "c": 0.2}
     runs = [fake_run(tmp_path / x, ("0", "1"), (0,), {"0": 0.0, "1": s}) for x, s in shares.items()]
     gather(runs, tmp_path / "all")
     assert Run(tmp_path / "all").evaluations.equals(Run(runs[1]).evaluations)
 
 
-def test_the_two_that_differ_are_named_and_a_folder_within_is_no_run(parts, tmp_path, no_report):
+def test_the_two_that_differ_are_named_and_a_folder_within_is_no_run(parts, tmp_path):
     (parts[0] / "exported").mkdir()
     (parts[0] / "exported" / "config.json").write_text("{}")
     (parts[0] / "transfer").mkdir()
@@ -145,7 +141,7 @@ def test_the_two_that_differ_are_named_and_a_folder_within_is_no_run(parts, tmp_
     refused([*parts, third], tmp_path / "new", "row 3: .* in .*b, another in .*c")
 
 
-def test_what_an_experiment_notes_of_rows_and_seeds_is_of_the_same_run(parts, tmp_path, no_report):
+def test_what_an_experiment_notes_of_rows_and_seeds_is_of_the_same_run(parts, tmp_path):
     noted = {"a": [["0", 0, "x"]], "b": [["1", 0, "y"], ["3", 0, "z"]]}
     again = part(tmp_path / "again", ["0"], "dddd")
     for run, entries in zip([*parts, again], [*noted.values(), [["0", 0, "w"]]], strict=True):
@@ -156,7 +152,7 @@ def test_what_an_experiment_notes_of_rows_and_seeds_is_of_the_same_run(parts, tm
     assert found["compared"] == noted["a"] + noted["b"]
 
 
-def test_a_run_that_was_killed_leaves_half_a_line_behind(parts, tmp_path, no_report):
+def test_a_run_that_was_killed_leaves_half_a_line_behind(parts, tmp_path):
     path = parts[0] / stored.METRICS
     whole = path.read_bytes()
     path.write_bytes(whole + b'{"kind": "eval')
@@ -165,15 +161,15 @@ def test_a_run_that_was_killed_leaves_half_a_line_behind(parts, tmp_path, no_rep
     assert gathered == whole + (parts[1] / stored.METRICS).read_bytes()
 
 
-def test_the_command_prints_the_tables_or_one_line(parts, tmp_path):
-    def run(*arguments):
-        command = [sys.executable, "-m", "xling_jax.gather", *map(str, arguments)]
-        return subprocess.run(command, capture_output=True, text=True)
-
-    done = run(*parts, f"--workdir={tmp_path / 'all'}")
-    assert done.returncode == 0 and "D&S 2020" in done.stdout
-    assert f"Report: {tmp_path / 'all' / 'report' / 'report.html'}" in done.stdout
-    done = run(*parts, f"--workdir={tmp_path / 'all'}")
+def test_the_command_prints_the_tables_or_one_line(parts, tmp_path, monkeypatch, capsys):
+    arguments = [*map(str, parts), f"--workdir={tmp_path / 'all'}"]
+    monkeypatch.setattr(sys, "argv", ["gather", *arguments])
+    main()
+    printed = capsys.readouterr().out
+    assert "D&S 2020" in printed
+    assert f"Report: {tmp_path / 'all' / 'report' / 'report.html'}" in printed
+    command = [sys.executable, "-m", "xling_jax.gather", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode and done.stderr == (
         f"error: --workdir={tmp_path / 'all'} already exists; name a new folder\n"
     )
@@ -200,9 +196,7 @@ def test_runs_of_other_configs_are_refused_with_what_differs(parts, tmp_path):
         refused([parts[0], other], tmp_path / "all", message)
 
 
-def test_two_results_of_a_row_and_seed_are_refused_unless_they_are_the_same(
-    parts, tmp_path, no_report
-):
+def test_two_results_of_a_row_and_seed_are_refused_unless_they_are_the_same(parts, tmp_path):
     again = part(tmp_path / "again", ["0", "3"], "dddd")
     gather([*parts, again], tmp_path / "same")
     assert len(results(tmp_path / "same")) == 3

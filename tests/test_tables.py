@@ -19,6 +19,8 @@ from xling_jax.report.prose import listed
 from xling_jax.report.table import WIDTH, Table, score, to_csv, to_latex, to_markdown, to_terminal
 from xling_jax.runs import results
 
+pytestmark = pytest.mark.usefixtures("without_pictures")
+
 EVERY = ("0", "15", "17", "17-250", "18", "21", "lr1e-4", "lr2e-3", "lr2e-2", "ep10", "ep200", "99")
 
 
