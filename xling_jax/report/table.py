@@ -139,17 +139,18 @@ class Line:
 
     @property
     def names(self) -> tuple[str, str]:
-        """What the line is; of a line that is not ours, whose."""
-        return self.row, self.description if self.ours else self.source
+        """What the line is, without a description that is the row's own name; of a line that is
+        not ours, whose."""
+        described = "" if self.description == self.row else self.description
+        return self.row, described if self.ours else self.source
 
     @property
     def kinds(self) -> list[tuple[str, str]]:
-        """The names, for the page, with their classes; ours are not repeated beneath them, nor is
-        a description that is the row's own."""
+        """The names, for the page, with their classes; ours are not repeated beneath them."""
         if not self.ours:
             return [("name", ""), ("name", self.source)]
         row, description = (name.replace(";", "; ") for name in self.names)
-        return [(kind_of(row), row), ("name", "" if description == row else description)]
+        return [(kind_of(row), row), ("name", description)]
 
 
 def published(module: str, source: str, name: str = "published.csv") -> tuple[Line, ...]:
@@ -289,7 +290,7 @@ def to_terminal(table: Table) -> str:
     output = [table.heading, " " * (wide[0] + 2) + above if table.is_stacked else None, head]
     for line, text in zip(lines, texts, strict=True):
         is_own = line.ours and table.is_stacked
-        described = f"{plain(line.row):<3} {plain(line.description)}"
+        described = f"{plain(line.row):<3} {plain(line.names[1])}"
         output += [cut(described, WIDTH) if is_own else None, text]
     return "".join(f"{line.rstrip()}\n" for line in output if line is not None)
 

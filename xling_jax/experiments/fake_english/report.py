@@ -242,8 +242,7 @@ def compared_rows(run: Run) -> list[Line]:
                 name: Curve([100 * step / total for step in c.steps], c.mean, c.sd)
                 for name, c in by_name.items()
             }
-            label = f"{row}: {run.description(row)}".replace(";", "; ")
-            found[row] = Line(label, number, shares)
+            found[row] = Line(_named(run, row), number, shares)
     told_apart = TOLD_APART if run.experiment == published.EXPERIMENT else ()
     chosen = [row for row in told_apart if row in found]
     chosen = chosen if len(chosen) > 1 else list(found)[:MOST_ROWS]
@@ -293,11 +292,15 @@ def _label(name: str, deep: int | None) -> str:
     return metric.name.removesuffix("_f1") + where
 
 
+def _named(run: Run, row: str) -> str:
+    """A row, and what it is if its name does not say so."""
+    description = run.description(row)
+    named = f"{row}: {description}" if description not in ("", row) else row
+    return named.replace(";", "; ")
+
+
 def _title(run: Run, row: str, end: str = "") -> str:
-    description = run.description(row).replace(";", "; ")
-    described = bool(description) and description != row
-    text = f"Row {row}: {description}" if described else f"Row {row}"
-    return textwrap.fill(text + end, 48, break_on_hyphens=False)
+    return textwrap.fill(f"Row {_named(run, row)}{end}", 48, break_on_hyphens=False)
 
 
 def _stored(
