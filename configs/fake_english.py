@@ -12,8 +12,8 @@ vocabulary.neighbours.vectors (.vec files for row 30 instead of vectors trained 
 
 scale=laptop: the embedded language, 640 pieces, 8,000 sentences, 4 layers, 140 epochs. A row takes
 13 to 40 minutes on one CPU core, by machine. Row 0 has a mu of .90 (the paper's: .70; after 40
-epochs, in 3 to 6 minutes on two cores, .56), row 1 .14 (.30), row 8 .08 (.12), row 3 .01 (.01),
-row 30 .93 (.74).
+epochs, in 3 to 6 minutes on two cores, .56), row 1 .14 (.30), row 4 .76, or .88 with reading=code
+(.68), row 8 .08 (.12), row 3 .01 (.01), row 30 .93 (.74).
 
 Row 30's neighbours come from vectors trained as fastText 0.9.1 trains them by default, in 300
 dimensions (vocabulary.neighbours.skip_gram), but for the 2,000,000 buckets that n-grams share: the
@@ -33,7 +33,8 @@ sentences (sentencex; the paper took NLTK's Punkt), and with --config.corpora.sp
 On the New Testament in Basic English each seed of a row takes 35 to 75 minutes on one CPU core,
 by machine; 4 rows with five seeds took 4 and a half minutes on one H200
 (--config.devices.side_by_side=20), where row 0 has a mu of .65 (the paper's, on another text: .70),
-row 1 .13 (.30), row 8 .05 (.12), row 3 .01 (.01), means over five seeds.
+row 1 .13 (.30), row 8 .05 (.12), row 3 .01 (.01), means over five seeds. With seed 0 row 4 has a mu
+of .53, or .66 with reading=code (.68).
 """
 
 import dataclasses
