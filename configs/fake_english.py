@@ -30,7 +30,7 @@ Of DEV 10,000 sentences are read (--config.corpora.dev_sentences=0: all). Lines 
 sentences (sentencex; the paper took NLTK's Punkt), and with --config.corpora.split_clauses=True at
 ; and : too.
 
-On the New Testament in Basic English each seed of a row takes 35 to 75 minutes on one CPU core,
+On the New Testament in Basic English each seed of a row takes 35 to 90 minutes on one CPU core,
 by machine; 4 rows with five seeds took 4 and a half minutes on one H200
 (--config.devices.side_by_side=20), where row 0 has a mu of .65 (the paper's, on another text: .70),
 row 1 .13 (.30), row 8 .05 (.12), row 3 .01 (.01), means over five seeds. With seed 0 row 4 has a mu
