@@ -27,7 +27,7 @@ import numpy as np
 
 from xling_jax.files import plain_name, write_beside
 from xling_jax.report.frame import Curve, Measure, Row, Run, decoded, named_deep
-from xling_jax.report.prose import diverged_at
+from xling_jax.report.prose import diverged_at, with_description
 from xling_jax.report.table import ABSENT, score
 
 if TYPE_CHECKING:
@@ -299,9 +299,9 @@ def entries(
 
 def row_label(row: Row) -> str:
     """A row's name and what it changes, on a few short lines; the step of one that still trains."""
-    description = "" if row.description == row.name else row.description.replace(";", "; ")
-    text = f"{row.name}: {description}" if description else row.name
-    lines = textwrap.wrap(text, _LABEL, break_on_hyphens=False)
+    lines = textwrap.wrap(
+        with_description(row.name, row.description), _LABEL, break_on_hyphens=False
+    )
     if len(lines) > _LABEL_LINES:
         lines = [*lines[: _LABEL_LINES - 1], lines[_LABEL_LINES - 1][: _LABEL - 1] + "…"]
     if row.metrics and row.is_so_far:

@@ -35,6 +35,11 @@ def cut(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1].rstrip() + "…"
 
 
+def with_description(row: str, description: str) -> str:
+    """A row's name, and what it changes if the name does not say so."""
+    return row if description in ("", row) else f"{row}: {description.replace(';', '; ')}"
+
+
 def listed(names: Iterable[str]) -> str:
     """Names in words: "a", "a and b", "a, b and c"."""
     *others, last = names

@@ -18,7 +18,7 @@ from xling_jax.experiments.fake_english import claims, published
 from xling_jax.experiments.fake_english import figures as embeddings
 from xling_jax.experiments.fake_english.published import Layout
 from xling_jax.files import write_beside
-from xling_jax.report import figures, frame, page, table
+from xling_jax.report import figures, frame, page, prose, table
 from xling_jax.report.claims import Verdicts
 from xling_jax.report.figures import Card, Gallery, Line, Score
 from xling_jax.report.frame import Curve, Run
@@ -242,7 +242,7 @@ def compared_rows(run: Run) -> list[Line]:
                 name: Curve([100 * step / total for step in c.steps], c.mean, c.sd)
                 for name, c in by_name.items()
             }
-            found[row] = Line(_named(run, row), number, shares)
+            found[row] = Line(prose.with_description(row, run.description(row)), number, shares)
     told_apart = TOLD_APART if run.experiment == published.EXPERIMENT else ()
     chosen = [row for row in told_apart if row in found]
     chosen = chosen if len(chosen) > 1 else list(found)[:MOST_ROWS]
@@ -292,15 +292,9 @@ def _label(name: str, deep: int | None) -> str:
     return metric.name.removesuffix("_f1") + where
 
 
-def _named(run: Run, row: str) -> str:
-    """A row, and what it is if its name does not say so."""
-    description = run.description(row)
-    named = f"{row}: {description}" if description not in ("", row) else row
-    return named.replace(";", "; ")
-
-
 def _title(run: Run, row: str, end: str = "") -> str:
-    return textwrap.fill(f"Row {_named(run, row)}{end}", 48, break_on_hyphens=False)
+    text = f"Row {prose.with_description(row, run.description(row))}{end}"
+    return textwrap.fill(text, 48, break_on_hyphens=False)
 
 
 def _stored(
