@@ -83,6 +83,7 @@ def test_each_languages_model_is_stored(bilingual):
         assert models[1].language == "far" and len(models[1].encode(["a b ."])[0])
 
 
+@pytest.mark.slow
 def test_text_from_disk_trains_to_the_same_bits_as_text_in_memory(bilingual, tmp_path):
     _, _, metrics = bilingual
     names = "row=extra_anchors+sep_l1,pair=en-far"
@@ -117,6 +118,7 @@ def test_windows_may_begin_anywhere_from_disk_as_in_memory(tmp_path):
     assert resident == fed
 
 
+@pytest.mark.slow
 def test_parameters_divided_among_devices_are_trained_evaluated_and_stored(bilingual, tmp_path):
     _, found = run(tmp_path, "row=sep_emb,pair=en-far", 2, **{"devices.shard_parameters": True})
     whole = bilingual[2]["sep_emb", 0]
@@ -130,6 +132,7 @@ def side_by_side(tmp_path_factory):
     return run(workdir, names + ",pair=en-far,seeds=0+1", 2, **{"devices.side_by_side": 2})[1]
 
 
+@pytest.mark.slow
 def test_seeds_side_by_side_train_as_each_does_alone(bilingual, side_by_side, tmp_path):
     _, alone = run(tmp_path, "row=extra-anchors-online,pair=en-far,seeds=1")
     alone["extra_anchors", 0] = bilingual[2]["extra_anchors", 0]
@@ -140,6 +143,7 @@ def test_seeds_side_by_side_train_as_each_does_alone(bilingual, side_by_side, tm
     assert side_by_side[key][loss] == pytest.approx(alone[key][loss], rel=1e-4)
 
 
+@pytest.mark.slow
 def test_words_replaced_online_are_drawn_anew(bilingual, side_by_side):
     found = side_by_side["extra-anchors-online", 0]["perplexity_dev"]
     others = side_by_side["extra_anchors", 0], bilingual[2]["default", 0]
@@ -372,6 +376,7 @@ def test_scores_are_those_of_what_is_selected_and_a_cut_changes_nothing(tmp_path
     assert f"{mean:.0f}±" in table
 
 
+@pytest.mark.slow
 def test_what_diverges_leaves_no_model(tmp_path, monkeypatch):
     """Of two seeds side by side the second one diverges after it had a best state."""
     store = group.Group._store

@@ -164,7 +164,17 @@ def laboratory(workdir, row, **changes):
     return {path.stem: np.load(path) for path in (workdir / "vocabulary").glob("*.npy")}
 
 
-def test_vectors_come_from_what_each_row_is_trained_on(tmp_path, monkeypatch):
+@pytest.fixture
+def nothing_found(monkeypatch):
+    """Tables in which no piece has a neighbour, which are made at once."""
+
+    def find(vectors, size, number, seed):
+        return neighbours.nothing(size, number)
+
+    monkeypatch.setattr(neighbours, "find", find)
+
+
+def test_vectors_come_from_what_each_row_is_trained_on(tmp_path, monkeypatch, nothing_found):
     seen = []
 
     def train(settings, sentences, names, seed):
@@ -178,11 +188,7 @@ def test_vectors_come_from_what_each_row_is_trained_on(tmp_path, monkeypatch):
     pieces_ = pieces.Pieces(model.read_bytes()).names[5:]
     own = {1: pieces_, 0: ["::" + name for name in pieces_]}
 
-    def find(vectors, size, number, seed):
-        return neighbours.nothing(size, number)
-
     monkeypatch.setattr(static_vectors, "train", train)
-    monkeypatch.setattr(neighbours, "find", find)
     tables = laboratory(tmp_path / "run", "30+knn-replace;no-parallel+0")
     assert tables.keys() == {"neighbours-parallel", "neighbours-no-parallel"}
     (whole, again), (first, second) = sorted([seen[:2], seen[2:]], key=lambda x: -len(x[0]))
@@ -191,7 +197,7 @@ def test_vectors_come_from_what_each_row_is_trained_on(tmp_path, monkeypatch):
     assert len(first & second) < 0.1 * len(whole)
 
 
-def test_tables_that_do_not_repeat_are_kept_or_refused(tmp_path):
+def test_tables_that_do_not_repeat_are_kept_or_refused(tmp_path, nothing_found):
     threads = {"vocabulary.neighbours.skip_gram.threads": 2}
     (table,) = laboratory(tmp_path, "30", **threads).values()
     (again,) = laboratory(tmp_path, "30", **threads).values()
@@ -213,7 +219,7 @@ def test_tables_that_do_not_repeat_are_kept_or_refused(tmp_path):
         laboratory(tmp_path, "30", **threads)
 
 
-def test_processes_with_different_tables_are_refused(tmp_path, monkeypatch):
+def test_processes_with_different_tables_are_refused(tmp_path, monkeypatch, nothing_found):
     first = types.SimpleNamespace(of_first=lambda ask: {"parallel": "other"})
     monkeypatch.setattr("xling_jax.experiments.fake_english.neighbours.processes", first)
     with pytest.raises(ValueError, match="the processes have made different tables"):

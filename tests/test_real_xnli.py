@@ -33,6 +33,7 @@ from xling_jax.experiments.zero_shot.pretrained import of_folders
 from xling_jax.gather import gather
 from xling_jax.models import heads, partition, stored
 from xling_jax.models.bert import Bert, BertConfig
+from xling_jax.report import figures
 from xling_jax.report.claims import HELD, NOT_RUN, Evidence, RowEvidence
 from xling_jax.report.frame import Run
 from xling_jax.report.table import to_csv
@@ -41,6 +42,8 @@ from xling_jax.runs.texts import Embedded, Texts
 from xling_jax.training.interruption import Interrupted
 from xling_jax.training.loop import Replica, stack
 from xling_jax.vocabulary import neighbours
+
+pytestmark = pytest.mark.usefixtures("without_pictures")
 
 ABLATED = "lang-pos;shift-special;no-random;inv-order[near]"
 
@@ -97,7 +100,7 @@ def nearest_share(x, y):
 
 def test_translations_are_found_as_the_exported_models_find_them(finished):
     """Sentences and words of every pair of languages, of rows with their ablations."""
-    workdir, table = finished
+    workdir, _ = finished
     made, names = config(), ("en", "near", "middle")
     texts = Texts.of_corpora(made.corpora)
     for result in results.read_results(workdir / "results.json"):
@@ -122,6 +125,12 @@ def test_translations_are_found_as_the_exported_models_find_them(finished):
                     found["mu"].append(share)
         for name, expected in found.items():
             assert result.metrics[name] == pytest.approx(np.mean(expected), abs=0.02), name
+
+
+def test_the_report_has_pretraining_too(finished, monkeypatch):
+    workdir, table = finished
+    monkeypatch.setattr(figures, "can_draw", lambda: True)
+    report.write(workdir)
     page = (workdir / "report" / "report.html").read_text("utf-8")
     assert "Pretraining" in table and "mu_near-middle" in page and "over training" in page
     assert (workdir / "report" / "tables" / "pretraining.csv").exists()

@@ -66,6 +66,7 @@ def test_a_device_keeps_its_part_of_parameters_and_moments():
     assert sizes[1] < 0.15 * sizes[0]
 
 
+@pytest.mark.slow
 def test_a_compiled_step_needs_less_memory():
     mesh = devices.make_mesh(1, jax.devices()[:8])
     needed = []

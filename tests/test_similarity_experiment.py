@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from bilingual_run import UNMEASURED
 from bilingual_run import config as train_config
 from bilingual_run import run as train
 from ml_collections import ConfigDict
@@ -29,7 +30,7 @@ pytestmark = pytest.mark.usefixtures("without_pictures")
 def trained(tmp_path_factory):
     """Bilingual models and one of each language alone, at a size that trains in seconds."""
     workdir = tmp_path_factory.mktemp("models") / "trained"
-    train(workdir, "row=pairs+alone,pair=en-far")
+    train(workdir, "row=pairs+alone,pair=en-far", **UNMEASURED)
     return workdir
 
 

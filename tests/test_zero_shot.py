@@ -7,6 +7,7 @@ import shutil
 import numpy as np
 import pytest
 import safetensors.numpy
+from bilingual_run import UNMEASURED
 from bilingual_run import run as train
 from flax import traverse_util
 from small_run import ROOT, config_of, on_devices
@@ -46,7 +47,7 @@ pytestmark = pytest.mark.usefixtures("without_pictures")
 def trained(tmp_path_factory):
     """A bilingual model, one with separate embeddings, and one of each language alone."""
     workdir = tmp_path_factory.mktemp("models") / "trained"
-    train(workdir, "row=default+sep_emb+alone,pair=en-far")
+    train(workdir, "row=default+sep_emb+alone,pair=en-far", **UNMEASURED)
     return workdir
 
 
@@ -227,6 +228,7 @@ def test_settings_side_by_side_cut_off_after_an_epoch_end_with_the_same_numbers(
             assert first == second
 
 
+@pytest.mark.slow
 def test_a_setting_that_diverges_leaves_the_others_alone(trained, tmp_path):
     changes = {"settings.parsing.rates": ((5e-4, 2e-3), (1e38, 1e38))}
     table, found = run(trained, tmp_path, ",row=default,task=parsing", 2, **changes)

@@ -1,6 +1,7 @@
 """The mesh of devices, and functions of one replica spread over it."""
 
 import contextlib
+import functools
 import math
 import os
 import platform
@@ -255,6 +256,7 @@ def per_replica(
             raise ValueError("of a tree of specs all or none must begin with the replica axis")
         replicated.append(found == {True})
 
+    @functools.wraps(function)  # whose name the compiled program bears
     def local(*args):
         own = [a for a, is_own in zip(args, replicated, strict=True) if is_own]
 

@@ -115,11 +115,12 @@ class Multilinguality:
                     add(parallel, lengths_KxN[group[0]], np.arange(lengths_KxN.shape[1]))
         specs = [devices.A_REPLICA] * 2
         specs += [devices.SHARED, EvaluationPlan.specs()] * len(self._encoders)  # type: ignore[list-item]
-        self._evaluate = jax.jit(
-            devices.per_replica(self._one, mesh, specs, devices.A_REPLICA, one_by_one=True)
+        spread = devices.per_replica(
+            self._multilinguality, mesh, specs, devices.A_REPLICA, one_by_one=True
         )
+        self._evaluate = jax.jit(spread)
 
-    def _one(self, params, setting, *inputs):
+    def _multilinguality(self, params, setting, *inputs):
         """Metrics of one replica, and its layer-0 vectors of all words [K, V, D]."""
         params = partition.select(params)
         places = iter(zip(self._encoders, inputs[::2], inputs[1::2], strict=True))
@@ -152,12 +153,15 @@ class Multilinguality:
             words = every[:, 0]
             vectors[registry.PIECES] = every[:, np.searchsorted(layers, self._layers)]
         by_pair = {}
-        for number, layer in enumerate(self._layers):
-            for kind, vectors_KxLxNxD in vectors.items():
-                for name, found in self._compared(kind, vectors_KxLxNxD[:, number]).items():
-                    by_pair |= {(name, f"_{layer}{end}"): x for end, x in found.items()}
-            if counts is not None:
-                by_pair["alignment_f1", f"_{layer}"] = f1(counts)[:, number]
+        for kind, vectors_KxLxNxD in vectors.items():
+            # A loop, so that the comparisons are compiled once, however many layers there are.
+            compare = functools.partial(self._compared, kind)
+            for name, found in jax.lax.map(compare, vectors_KxLxNxD.swapaxes(0, 1)).items():
+                for end, by_layer in found.items():
+                    for layer, value in zip(self._layers, by_layer, strict=True):
+                        by_pair[name, f"_{layer}{end}"] = value
+        for number, layer in enumerate(self._layers if counts is not None else ()):
+            by_pair["alignment_f1", f"_{layer}"] = f1(counts)[:, number]
         parts = [by_pair.get((name, f"_{layer}")) for name in ("retrieval", "translation")
                  for layer in self._mu_layers]  # fmt: skip
         if all(part is not None for part in parts):

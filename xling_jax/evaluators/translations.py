@@ -133,7 +133,7 @@ class Translations:
         specs = [devices.SHARED, EvaluationPlan.specs()] * len(self._encoders)
         specs = [devices.A_REPLICA, *specs]
         self._evaluate = jax.jit(
-            devices.per_replica(self._one, mesh, specs, devices.A_REPLICA, one_by_one=True)
+            devices.per_replica(self._translations, mesh, specs, devices.A_REPLICA, one_by_one=True)
         )
 
     def _vectors(self, encoder: Encoder, plain, store, plan) -> jax.Array:
@@ -149,7 +149,7 @@ class Translations:
         shape = (len(self._layers), number, encoder.model.hidden)
         return jax.lax.psum(plan.accumulate(one, jnp.zeros(shape)), encoder.axis)
 
-    def _one(self, params, *inputs) -> Mapping[str, jax.Array]:
+    def _translations(self, params, *inputs) -> Mapping[str, jax.Array]:
         """Metrics of one replica."""
         metrics: dict[str, jax.Array] = {}
         sides = list(zip(self._encoders, inputs[::2], inputs[1::2], strict=True))

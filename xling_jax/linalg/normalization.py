@@ -41,6 +41,4 @@ def iterative_normalize(x: jax.Array, rounds: int = 5) -> jax.Array:
 
 @functools.partial(jax.jit, static_argnames="rounds")
 def _iterative_normalize(x_NxD: jax.Array, rounds: int) -> jax.Array:
-    for _ in range(rounds):
-        x_NxD = center(unit_length(x_NxD))
-    return x_NxD
+    return jax.lax.fori_loop(0, rounds, lambda _, x_NxD: center(unit_length(x_NxD)), x_NxD)

@@ -175,7 +175,7 @@ def train_step(
 
 @functools.lru_cache
 def _step(program: TaskProgram, mesh: Mesh):
-    def one(params, frozen, store, *fields):
+    def predict(params, frozen, store, *fields):
         batch = tasks.gather(store, TaskPlan(*(field[0, 0] for field in fields)))
         encoder = partition.merge(frozen, params[ENCODER])
         states = word_states(program, encoder, batch, store.tokens.shape[1], None)
@@ -188,7 +188,7 @@ def _step(program: TaskProgram, mesh: Mesh):
         return tuple(field[None, None] for field in found)
 
     inputs = [devices.A_REPLICA, devices.SHARED, devices.SHARED] + [devices.A_SHARD] * 6
-    return jax.jit(devices.per_replica(one, mesh, inputs, devices.A_REPLICA_AND_SHARD))
+    return jax.jit(devices.per_replica(predict, mesh, inputs, devices.A_REPLICA_AND_SHARD))
 
 
 class Predictor:
