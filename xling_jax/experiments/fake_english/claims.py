@@ -27,7 +27,8 @@ def _on_curves(
     name: str, row: str, metrics: Sequence[str], number: Callable[[Evidence, Curves], float],
     *others: str, shown: Format = claims.score,
 ) -> Quantity:  # fmt: skip
-    """A number of a row's mean curves; its spread is that of the same number of each seed's."""
+    """A number read from a row's mean curves; its spread is that of the same number read from each
+    seed's curves."""
 
     def usable(curves: Curves) -> bool:
         return all(m in curves and len(curves[m].steps) >= EVALUATIONS for m in metrics)
@@ -44,12 +45,13 @@ def _on_curves(
 
 
 def _mu_at(curves: Curves, step: float) -> float:
-    """Mu on a straight line between evaluations."""
+    """Mu at a step, interpolated linearly between evaluations."""
     return float(np.interp(step, [0, *curves["mu"].steps], [0.0, *curves["mu"].mean]))
 
 
 def _reached(curve: Curve, target: float) -> float:
-    """The step at which straight lines from 0 through the evaluations first reach a value."""
+    """The step at which a curve, interpolated linearly from 0 at step 0, first reaches a value;
+    infinity if it never does."""
     steps, values = [0, *curve.steps], [0.0, *curve.mean]
     for n in range(1, len(steps)):
         if values[n] >= target > values[n - 1]:
@@ -95,10 +97,8 @@ def mu_at_best_dev(row: str) -> Quantity:
 
 
 def fit_at_half_way(row: str, untrained: str) -> Quantity:
-    """The part of the fall of log train perplexity that is over when mu is half of its last.
-
-    The fall is from the untrained row's perplexity to the row's last.
-    """
+    """The part of the fall in log train perplexity that is over when mu reaches half of its final
+    value. The fall is from the untrained row's perplexity to the row's own at the end."""
 
     def number(evidence: Evidence, curves: Curves) -> float:
         mu, fit = curves["mu"], curves["perplexity_train"]
@@ -112,8 +112,8 @@ def fit_at_half_way(row: str, untrained: str) -> Quantity:
 
 
 def matching_positions(row: str, start: str, end: str) -> Quantity:
-    """The share of the first language's positions i in a range whose most similar one, among all
-    of the second language's, is i - 1, i or i + 1."""
+    """The share of the first language's positions i, from start to end inclusive, for which the
+    most similar of all the second language's positions is i - 1, i or i + 1."""
     first, last = int(start), int(end)
 
     def read(evidence: Evidence) -> Measure:
@@ -147,7 +147,7 @@ def of(run: Run) -> list[Decided]:
 
 
 def of_run(run: Run) -> Evidence:
-    """A run's rows that have ended; one with a seed still to come decides nothing."""
+    """The evidence of a run: its rows that have ended with every planned seed."""
     found, unusable = {}, {}
     languages = run.names("corpora", "languages")
     for name, row in run.rows.items():
@@ -166,7 +166,7 @@ def of_run(run: Run) -> Evidence:
             metrics = named_deep(row.metrics, run.layers)
             parts = {part.strip() for part in row.description.split(";")}
             if len(languages) > 2 and parts & {"inv-order", f"inv-order[{languages[1]}]"}:
-                # Other pairs have one order, or are without the first language.
+                # The pairs left out of mu here share one order, or lack the first language.
                 metrics.pop("mu", None)
                 if pair := metrics.get(f"mu_{'-'.join(languages[:2])}"):
                     metrics["mu"] = pair

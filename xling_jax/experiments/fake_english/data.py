@@ -1,4 +1,4 @@
-"""The texts of an experiment of D&S, as ids; those of Fake-English."""
+"""The texts of a D&S experiment as ids, and those of Fake-English."""
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
@@ -28,24 +28,28 @@ from xling_jax.vocabulary import pieces
 from xling_jax.vocabulary.pieces import CLS, SEP
 from xling_jax.vocabulary.sharing import ShiftedVocabulary
 
-TABLES = "positions", "token_types"  # of which a language has a part of its own with lang-pos
+TABLES = "positions", "token_types"  # with lang-pos, each language has its own part of these
 AS_IT_IS = Normalization(punctuation=False, tokenize="none")
-USUAL = {"train": 17_178, "dev": 10_000}  # sentences of the paper's texts (D&S §2.1)
+USUAL = {"train": 17_178, "dev": 10_000}  # sentences of the paper's texts (D&S Table 7)
 
 Params = Mapping[str, Any]
-# Parameters and settings of replicas to the metrics of each, and vectors of each to be kept [R, …].
+# Takes the parameters and settings of R replicas; returns each one's metrics, and the vectors to
+# keep of each, [R, …].
 Evaluator = Callable[[Any, Any], tuple[list[dict[str, float]], np.ndarray]]
 
 
 @dataclasses.dataclass(frozen=True)
 class Data:
-    """Texts as ids.
+    """Texts as ids, and what is made from them.
 
-    piece_range: what random replacements are drawn from. train: language after language.
-    is_parallel: whether sentence i, and piece p, says the same in every language. described: a line
-    about each text. evaluator: makes what evaluates replicas of a size on a mesh at some layers.
-    keep: writes into a workdir what is kept of a replica of a size: plain parameters, and its
-    evaluator's vectors.
+    Attributes:
+      piece_range: the pieces that random replacements are drawn from.
+      train: language after language.
+      is_parallel: whether sentence i, and piece p, mean the same in every language.
+      described: a line about each text.
+      evaluator: makes the evaluator of a model size on a mesh, at some layers.
+      keep: writes into a workdir what is kept of a replica, from its model, plain parameters and
+        its evaluator's vectors.
     """
 
     vocabulary: ShiftedVocabulary
@@ -57,18 +61,19 @@ class Data:
     keep: Callable[[Path, Replica, BertConfig, Params, np.ndarray], None]
 
 
-# The manifest of what an experiment reads, and what trains its vocabularies, kept in a folder, and
-# encodes it.
+# The manifest of an experiment's texts, and a function that trains the vocabularies, which it keeps
+# in a folder, and encodes the texts.
 Source = tuple[list[dict[str, Any]], Callable[[Path], Data]]
 
 
 def batch_options(config: ConfigDict) -> dict[str, Any]:
-    """How evaluators lay out batches: as in training."""
+    """The layout of the evaluators' batches, which is that of training."""
     return {x: config.batches[x] for x in ("sentences", "row_lengths", "attend_padding")}
 
 
 def read(config: ConfigDict) -> Source:
-    """The texts of English, which are those of Fake-English too; errors as `Texts.read`."""
+    """Reads the English texts, which are Fake-English's too. ValueError if only one of them is the
+    embedded language's, or both are the same; otherwise raises what `Texts.read` raises."""
     section = config.corpora
     if (section.train == SYNTHETIC) != (section.dev == SYNTHETIC):
         raise ValueError(
@@ -83,7 +88,8 @@ def read(config: ConfigDict) -> Source:
 
 
 def _prepare(config: ConfigDict, texts: Sequence[corpora.Text], cache: Path) -> Data:
-    """Trains the vocabulary and encodes both texts; the second language shifts the ids."""
+    """Trains the vocabulary and encodes both texts; the other languages have the same ids,
+    shifted."""
     section, languages = config.vocabulary, tuple(config.corpora.languages)
     with errors.in_field("vocabulary.size, vocabulary.model_type"):
         own = pieces.train(
@@ -119,8 +125,8 @@ def _prepare(config: ConfigDict, texts: Sequence[corpora.Text], cache: Path) -> 
 
 
 def fit_sample(train: Sequence[np.ndarray], dev: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Training sentences whose perplexity is measured: as many as are held out, from all parts of
-    the text, or all where there are fewer."""
+    """The training sentences whose perplexity is measured: as many as are held out, evenly spaced
+    over the text, or all if there are fewer."""
     number = min(len(train), len(dev))
     return [train[i] for i in np.linspace(0, len(train) - 1, number).astype(int)]
 
@@ -135,8 +141,8 @@ def _keep(
     params: Params,
     vectors: np.ndarray,
 ) -> None:
-    """Writes the languages' models, and for D&S Figures 4 and 8 the layer-0 vectors of all pieces
-    [languages, V, D] and the position table."""
+    """Writes the languages' models and, for D&S Figures 4 and 8, the position table and `vectors`,
+    the layer-0 vectors of all pieces [languages, V, D]."""
     languages = vocabulary.languages
     export(workdir, replica, model, params, vocabulary, AS_IT_IS, max_length)
     results.write_arrays(
@@ -163,15 +169,16 @@ def export(
     normalization: Normalization,
     max_length: int,
 ) -> None:
-    """Writes the models of a replica, from plain parameters, below `models/` of a workdir.
+    """Writes a replica's models, one for each language, from plain parameters, below `models/` of a
+    workdir.
 
-    All have the whole table of pieces, so that what is learned of one language's tokens and of the
-    special tokens is learned for all that use them (D&S §5). A row with lang-pos has other
-    positions and another token type in each: a language's part of the tables stands where the
-    others have theirs. With shift-special the ids around a sentence are the language's own. There
-    are `max_length` positions, to which sentences were cut, and one token type: others were never
-    trained, and with a second one for the second sentence of a pair rows without lang-pos would
-    have what those with it cannot have.
+    Each has the table of all languages' pieces, so that what fine-tuning learns of a token, special
+    ones included, holds for every language that uses it (D&S §5). With lang-pos each has its
+    language's positions and token type, moved to where the other models have theirs. With
+    shift-special [CLS] and [SEP] around a sentence are the language's own. Only `max_length`
+    positions, to which sentences were cut, and one token type are kept: a language was trained with
+    no others, and a second token type for the second sentence of a pair would give rows without
+    lang-pos what those with it cannot have.
     """
     setting = replica.setting
     shift, offset = int(setting.special_shift), int(setting.position_offset)

@@ -29,8 +29,8 @@ class Experiment:
         source: Callable[[ConfigDict], Source] = read,
         report: Callable[[Path], str] = report.write,
     ):
-        """Reads the texts, of a source, and opens the workdir; stores nothing unless all is well.
-        `report` writes the report of a workdir, and returns the table.
+        """Reads the texts from a source and opens the workdir; writes `config.json` only if all is
+        well. `report` writes the report of a workdir and returns its tables.
 
         Raises:
           ValueError, FileNotFoundError: the config or a text cannot be used, or the workdir holds
@@ -90,12 +90,13 @@ class Experiment:
 
     @property
     def was_interrupted(self) -> bool:
-        """Whether the run was asked to end in the last group, when nothing is left to do here."""
+        """Whether the run was asked to end during the last group, after which nothing is left to do
+        here."""
         return self._run.was_interrupted
 
     def run(self) -> str:
-        """Trains and evaluates what is missing, writes the report, returns the table; errors as
-        those of `Run.train`."""
+        """Trains and evaluates what is missing, writes the report and returns its tables; raises
+        what `Run.train` raises."""
         return self._run.train(
             self._planned,
             LESS_MEMORY,

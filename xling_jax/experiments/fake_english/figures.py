@@ -1,4 +1,4 @@
-"""Figures of what the embeddings look like, and of the values that a search tried (D&S C.3)."""
+"""Figures of the embeddings, and of the hyperparameter values that a search tried (D&S C.3)."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def principal_components(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def word_sample(arrays: Arrays, number: int = 30) -> list[tuple[int, ...]]:
-    """Indices of the most frequent whole words, each before those of its counterparts.
+    """Indices of the most frequent whole words, each followed by those of its counterparts.
 
     Frequency is `token_counts`, or else the order of the vocabulary. A counterpart is the piece of
-    language k with the same name behind k times `::` (D&S's Fake-English). Where pieces have none,
-    every language gives its share of the words.
+    language k with the same name after k times `::` (D&S's Fake-English). If no word has one, every
+    language contributes an equal number of words.
     """
     names = [str(name) for name in arrays.token_names]
     order = np.arange(len(names))
@@ -132,7 +132,7 @@ def _label(axes: Axes, labels: Sequence[tuple[np.ndarray, str]], points: np.ndar
     figure = axes.get_figure(root=True)
     assert figure is not None
     figure.draw_without_rendering()
-    figure.set_layout_engine("none")  # what is placed by this layout must keep it
+    figure.set_layout_engine("none")  # labels are placed by this layout, which must not change
     taken = np.array([(x - 3, y - 3, x + 3, y + 3) for x, y in axes.transData.transform(points)])
     left, bottom, right, top = axes.get_window_extent().extents
     sides = [(x, y) for x in (1, -1, 0) for y in (0, 1, -1) if x or y]

@@ -62,7 +62,7 @@ class Group(group.Group[Program]):
         return self._data.train
 
     def _is_shown(self, name: str) -> bool:
-        return "-" not in name and not name.endswith("mean")  # nor of a pair of languages
+        return "-" not in name and not name.endswith("mean")  # "-" names a pair of languages
 
     def _evaluator(self) -> Evaluate:
         evaluation = self._programs.evaluator(self._kind.model, self._mesh)
@@ -84,10 +84,10 @@ class Group(group.Group[Program]):
         )
 
     def _results(self, training: Training, running: Sequence[int]) -> list[Result]:
-        """The last metrics, after what is kept of the replicas is written."""
+        """The metrics of the last evaluation; first writes what is kept of the replicas."""
         if not running:
             return []
-        if self._vectors is None:  # it had ended before, and was not stored
+        if self._vectors is None:  # resumed after the last evaluation
             training.evaluate()
         assert self._vectors is not None
         plain = partition.select(devices.fetch(training.state.params))

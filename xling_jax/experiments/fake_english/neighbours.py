@@ -21,15 +21,15 @@ from xling_jax.training.metrics import say
 from xling_jax.vocabulary import neighbours, static_vectors
 from xling_jax.vocabulary.static_vectors import Vectors
 
-FREQUENT = 50  # occurrences, from which on a piece's vector is expected to be good
+FREQUENT = 50  # occurrences from which a piece's vector is expected to be good
 FIELD = "vocabulary.neighbours"
 NAMES = {True: "parallel", False: "no-parallel"}
 
 
 class Neighbours:
-    """A table [V, N] for rows that are trained in parallel (True) and for those that are not.
+    """Tables of neighbours [V, N]: for rows trained on all text (True), and for no-parallel rows.
 
-    Only tables that a row needs are there; one without neighbours serves all other rows.
+    Only those that some row needs are made; a table without neighbours serves all other rows.
     """
 
     def __init__(
@@ -112,10 +112,10 @@ def _table(
 
 
 def _vectors(config: ConfigDict, data: Data, is_parallel: bool) -> list[Vectors]:
-    """Vectors of each language's pieces: from the files that the config names, or else skip-gram,
-    from the text that its rows are trained on.
+    """Vectors of each language's pieces: from the files that the config names, or else by skip-gram
+    from the text that the rows are trained on.
 
-    The languages are trained side by side, each as it would be alone.
+    The languages' vectors are trained side by side, with the same results as one by one.
     """
     section, store, vocabulary = config.vocabulary.neighbours, data.train, data.vocabulary
     languages, names = len(vocabulary.languages), vocabulary.names()
@@ -160,7 +160,7 @@ def manifest(config: ConfigDict) -> list[dict[str, str]]:
     paths, languages = tuple(config.vocabulary.neighbours.vectors), tuple(config.corpora.languages)
     if paths and len(paths) != len(languages):
         raise ValueError(f"{FIELD}.vectors={paths}: give a .vec file for each of {languages}")
-    # Without the field, which entries of stored runs lack.
+    # Entries have no `field`, since those of stored runs lack it.
     with errors.in_field(f"{FIELD}.vectors"):
         return [
             {"source": str(Path(path)), "language": "vectors", "sha256": sources.fingerprint(path)}
@@ -169,10 +169,10 @@ def manifest(config: ConfigDict) -> list[dict[str, str]]:
 
 
 def quality(data: Data, table: np.ndarray) -> dict[str, float]:
-    """How many pieces have neighbours, and how many of the nearest ones are right.
+    """The share of occurring pieces that have neighbours, and of nearest neighbours that are right.
 
-    Parallel texts tell which is right: the same piece in the neighbour's language. `_frequent` is
-    over the pieces that occur at least `FREQUENT` times. A share of nothing is left out.
+    Only parallel texts tell which is right: the same piece in the neighbour's language. `_frequent`
+    is over pieces that occur at least `FREQUENT` times. A share over no pieces is left out.
     """
     vocabulary = data.vocabulary
     ids = np.arange(vocabulary.size)

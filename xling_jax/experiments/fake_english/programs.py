@@ -1,5 +1,5 @@
-"""The replicas of an experiment, and what the groups of those that share a program have in common:
-kinds of models, compiled steps, evaluators."""
+"""The replicas of an experiment, and what those with the same program share: the kind of model,
+compiled steps, the evaluator."""
 
 import dataclasses
 import functools
@@ -32,7 +32,7 @@ LESS_MEMORY = devices.less_memory(
 
 @dataclasses.dataclass(frozen=True)
 class ReplicaSpec:
-    """A row of the table and a seed: what becomes a replica."""
+    """A row and a seed, from which a replica is made."""
 
     row: str
     description: str
@@ -41,8 +41,8 @@ class ReplicaSpec:
 
 
 def replica_specs(config: ConfigDict) -> list[ReplicaSpec]:
-    """The replicas that the config asks for; errors as those of `config_files.chosen_rows`,
-    `setting.parse` and `Modifications.epochs_of`."""
+    """The replicas that the config asks for; raises what `config_files.chosen_rows`,
+    `setting.parse` and `Modifications.epochs_of` raise."""
 
     def parse(name: str, description: str) -> list[ReplicaSpec]:
         modifications = setting.parse(description, config.corpora.languages)
@@ -61,7 +61,8 @@ def _epochs(config: ConfigDict, modifications: setting.Modifications) -> int:
 def with_their_groups(
     wanted: Sequence[ReplicaSpec], stored: Mapping[str, Any], languages: Sequence[str]
 ) -> list[ReplicaSpec]:
-    """Replicas, and those with which some of them share a group of a stored experiment."""
+    """The wanted replicas, and those that share a group of the stored experiment with any of them;
+    ValueError if a group has an unknown row."""
     found = {(spec.row, spec.seed): spec for spec in wanted}
     asked = set(found)
     for group in stored["groups"]:
@@ -77,14 +78,14 @@ def with_their_groups(
 
 @dataclasses.dataclass(frozen=True)
 class ProgramKind:
-    """What replicas have in common that share a program; untrained models have 0 epochs."""
+    """What the replicas of one program have in common; untrained models have 0 epochs."""
 
     model: BertConfig
     epochs: int
 
 
 class Programs:
-    """Makes everything that replicas of the same kind share, each thing once."""
+    """Makes what replicas of the same kind share; what is costly is made once."""
 
     def __init__(
         self,
@@ -94,9 +95,9 @@ class Programs:
         folder: Path,
         stored: Mapping[str, str],
     ):
-        """Checks the specs and finds the neighbours that they need; compiles nothing yet.
+        """Checks the specs and finds the neighbours that they need; compiles no step yet.
 
-        For folder and stored see `Neighbours`; ValueError names fields that do not go together.
+        For `folder` and `stored` see `Neighbours`; ValueError names fields that do not go together.
         """
         self._config, self._data = config, data
         for spec in specs:
@@ -111,8 +112,8 @@ class Programs:
         self.compiler = StepCompiler(data.train)
 
     def kind(self, spec: ReplicaSpec) -> ProgramKind:
-        """The kind of a spec; ValueError where the model has no layer that is to be evaluated, or
-        its tables no rows for the longest sentence or a language."""
+        """The kind of a spec; ValueError if the model lacks a layer that is to be evaluated, or has
+        too few positions for the longest sentence or too few token types for the languages."""
         sizes: dict[str, Any] = self._config.models.to_dict()
         if "overparam" in spec.modifications:
             large = self._config.overparam
@@ -138,8 +139,8 @@ class Programs:
         return tuple(self._config.evaluators.get("layers", ())) or paper_layers(model.layers)
 
     def layout(self, mesh: Mesh) -> packing.Layout:
-        """One layout for rows that are trained in parallel or not; it does not depend on the rows
-        that are trained, so neither do a row's numbers."""
+        """One layout for rows with and without no-parallel: it does not depend on which rows are
+        trained, so neither do a row's numbers."""
         return self._layout(mesh.shape[devices.DATA])
 
     @functools.cache  # noqa: B019 - there are few
@@ -177,8 +178,8 @@ class Programs:
         )
 
     def steps(self, kind: ProgramKind, mesh: Mesh) -> tuple[int, int, int]:
-        """Updates of the whole training, of an epoch, and of one compiled call: equal parts of an
-        epoch."""
+        """Updates of the whole training, of an epoch, and of one compiled call: nearly equal
+        parts of an epoch, of at most `training.steps_per_call` updates."""
         epoch = self._sampler(True, self.layout(mesh)).steps_per_epoch
         calls = np.ceil(epoch / self._config.training.steps_per_call)
         return kind.epochs * epoch, epoch, int(np.ceil(epoch / calls))
@@ -198,7 +199,8 @@ class Programs:
         return self._data.evaluator(model, mesh, self._layers(model))
 
     def at_most(self, specs: Sequence[ReplicaSpec]) -> int:
-        """How many of the specs, all of one kind, can be trained at once: what fits in memory."""
+        """How many of the specs, all of one kind, fit in memory side by side; 1 even if one may not
+        fit."""
         number, limit = len(specs), devices.memory_limit()
         kind = self.kind(specs[0])
         if not kind.epochs or limit is None:
@@ -217,7 +219,8 @@ class Programs:
             at_most = min(number - 1, max(1, int(number * limit / needed)))
 
     def _bytes_needed(self, kind: ProgramKind, spec: ReplicaSpec, number: int, limit: int) -> int:
-        """What so many replicas take on a device; more than the limit if they do not compile."""
+        """The bytes that so many replicas need on a device; twice the limit if compiling them runs
+        out of memory."""
         mesh = devices.make_mesh(number, at_most=self._config.devices.replica_axis_at_most)
         program, layout = self.program(kind, mesh), self.layout(mesh)
         steps = self.steps(kind, mesh)[2]

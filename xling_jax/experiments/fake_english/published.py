@@ -1,4 +1,4 @@
-"""The tables of Dufter & Schütze 2020 ("D&S"), and what must be known to set ours beside them.
+"""The tables of Dufter & Schütze 2020 ("D&S"), and what it takes to set ours beside them.
 
 Source: "Identifying Elements Essential for BERT's Multilinguality", EMNLP 2020, Tables 1, 2 and 10
 (`published.csv`) and appendix C.3. Their model has 12 layers, of which layer 8 is the deeper one
@@ -24,7 +24,7 @@ DEEP_LAYER = 8
 CANDIDATES = 10_000
 TRAINING_SENTENCES = 17_178
 EXPERIMENT = "fake_english"
-# Of the small model (§2.1, Table 9) and the overparameterised one, by the config's fields.
+# Of the small model (§2.1, Table 9) and the overparameterised one (§2.3), by the config's fields.
 SETTING = {
     "vocabulary.size": 2048, "batches.sentences": 256, "batches.max_length": 128,
     "models.layers": LAYERS, "models.hidden": 64, "models.intermediate": 256, "models.heads": 1,
@@ -39,8 +39,8 @@ LINES = tuple(
 )
 METRICS = tuple(LINES[0].cells)
 
-# The search of appendix C.3, of which the paper prints no figures: what was tried, by the
-# modification that sets it, what was chosen, and by which metrics.
+# The search of appendix C.3, of which the paper prints no results: the values tried, by the
+# modification that sets them, those chosen, and the metrics that decided.
 LEARNING_RATE, EPOCHS = "learning-rate", "epochs"
 TRIED = {
     LEARNING_RATE: {
@@ -55,9 +55,10 @@ CRITERIA = ("perplexity_train", "perplexity_dev")
 
 
 class Layout(NamedTuple):
-    """A table of the paper: what it shows, its rows in order, and what is printed of them.
+    """A table of the paper: what it shows, its rows in order, and the lines printed of them.
 
-    A run has the table if it has one of its rows but for the first `shared`, which others have too.
+    A run has the table if it has one of its rows other than the first `shared`, which are in other
+    tables too.
     """
 
     title: str
@@ -82,13 +83,14 @@ ORDER = tuple(dict.fromkeys(row for layout in LAYOUTS for row in layout.rows))
 
 
 def find(experiment: str, row: str) -> Line | None:
-    """The paper's line for a row of an experiment, or None; of several tables, in the first."""
+    """The paper's line for a row of an experiment, in the first table that has it, or None."""
     lines = LINES if experiment == EXPERIMENT else ()
     return next((line for line in lines if line.row == row), None)
 
 
 def tried(description: str) -> tuple[str, float] | None:
-    """What a row that differs in one hyperparameter alone tries, as `("epochs", 20.0)`, or None."""
+    """The hyperparameter and value of a row that differs in nothing else, such as
+    `("epochs", 20.0)`, or None."""
     match = re.fullmatch(rf"({LEARNING_RATE}|{EPOCHS})\[(.+)\]", description.strip())
     try:
         return (match[1], float(match[2])) if match else None
@@ -121,9 +123,9 @@ def trials(run: Run) -> dict[str, list[Trial]]:
 
 
 def best(run: Run) -> dict[str, frozenset[str]]:
-    """The metrics in which a row is the best of the values tried, by row.
+    """For each row that is the best of a search, the metrics in which it is.
 
-    Only rows of which every seed has ended are compared, and at least two of them.
+    Only rows whose seeds have all ended are compared, and only if there are at least two of them.
     """
     marks: dict[str, frozenset[str]] = {}
     left = {row for row, _ in run.planned - run.ended}

@@ -1,7 +1,7 @@
 """The report of a run of D&S's rows: the paper's tables with our lines, the claims, the figures.
 
-A run has each of the paper's tables of which it trained a row, the search of C.3, and one more for
-whatever else it trained.
+A report has each of the paper's tables, and one for the search of C.3, if the run trained a row of
+that table's own; one more table has whatever else was trained.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from xling_jax.report.frame import Curve, Run
 from xling_jax.report.table import ABSENT, Column, Table
 from xling_jax.runs.results import array_files
 
-# The rows that D&S's Figures 6 and 7 show or that §3 tells apart.
+# The rows that D&S's Figures 6 and 7 show, and two more that §3 contrasts with row 0.
 TOLD_APART = ("0", "15", "30", "21", "17")
 MOST_ROWS = 6
 FEWEST_TRIALS = 3
@@ -41,8 +41,9 @@ _PRINTED = [
     name for name in dict.fromkeys(frame.decoded(each).name for each in published.METRICS)
     if name in _MEASURED
 ]  # fmt: skip
-# The lines of a row's own curves: metric and the number of its colour, the deeper layer's lines
-# drawn through, layer 0's dashed; those that are not the paper's are dotted, or dashed with dots.
+# The lines of a row's own curves: the metric and a number for colour and dashes. The deeper layer's
+# lines are solid and layer 0's dashed; those of metrics that are not the paper's, dotted or
+# dash-dotted.
 _CURVES = {
     "mu": 3,
     **{
@@ -82,7 +83,8 @@ def write(workdir: Path) -> str:
 
 
 def tables(run: Run) -> list[Table]:
-    """The tables of a run, finished or not; a row that no table has is among "Other rows"."""
+    """The tables of a run, finished or not; rows that are in none of the paper's are
+    "Other rows"."""
     trained = run.row_names
     if run.experiment != published.EXPERIMENT:
         return [_table(run, _WHOLE, trained)] if trained else []
@@ -100,8 +102,8 @@ def tables(run: Run) -> list[Table]:
 
 
 def whole_table(run: Run) -> Table:
-    """Every row of a run once, and beneath it the lines of every table that prints it; with the
-    numbers of every language and pair of languages."""
+    """Every row of a run once, and beneath it the line of every table that prints it; with columns
+    for each language and pair of languages."""
     found = _table(run, _WHOLE, run.row_names)
     metrics = {name: frame.decoded(name) for line in found.lines for name in line.cells}
     own = [Column.of(name) for name, each in metrics.items() if each.language and not each.part]
@@ -109,7 +111,8 @@ def whole_table(run: Run) -> Table:
 
 
 def _by_value(run: Run, names: Sequence[str]) -> list[str]:
-    """The rows of the search: the original, then learning rates, then epochs, ascending."""
+    """The rows of the search: the original, then those of other learning rates, then of other
+    epochs, by ascending value."""
     sets = [trial.row.name for own in published.trials(run).values() for trial in own]
     others = [name for name in names if not (
         name in published.SEARCH or published.tried(run.description(name)))]  # fmt: skip
@@ -148,7 +151,7 @@ def _layers(lines: Sequence[table.Line]) -> list[int]:
 
 
 def _columns(run: Run, lines: Sequence[table.Line]) -> list[Column]:
-    """The columns of what any line has, and in the paper's experiment all of the paper's."""
+    """Columns for what any line has, and in the paper's own experiment for all that it prints."""
     layers, known = _layers(lines), {name for line in lines for name in line.cells}
     if run.experiment == published.EXPERIMENT:
         known |= {*published.METRICS}
@@ -167,7 +170,7 @@ def _columns(run: Run, lines: Sequence[table.Line]) -> list[Column]:
 def texts(
     run: Run, names: Sequence[str] = (), lines: Sequence[table.Line] = ()
 ) -> dict[str, list[str]]:
-    """Everything there is to say about some rows of a run, the lines they became, and figures."""
+    """Everything there is to say about some rows of a run, their lines in a table, and figures."""
     is_made = run.field("corpora", "train") == SYNTHETIC
     first = run.texts[0] if run.texts else {}  # the training text
     is_the_papers = run.experiment == published.EXPERIMENT
@@ -231,8 +234,8 @@ def _searched(run: Run, gallery: Gallery) -> list[Card]:
 def compared_rows(run: Run) -> list[Line]:
     """The curves of the rows to overlay, over percent of their own training.
 
-    Of Fake-English those of `TOLD_APART`, if the run has two of them, otherwise the first ones; no
-    row if only one has a curve.
+    For Fake-English those of `TOLD_APART`, if at least two of them have curves, otherwise the first
+    `MOST_ROWS`; none if only one row has a curve.
     """
     found = {}
     for number, row in enumerate(run.row_names):
@@ -250,8 +253,8 @@ def compared_rows(run: Run) -> list[Line]:
 
 
 def training(run: Run, gallery: Gallery) -> list[Card]:
-    """Some rows beside each other, D&S Figure 6 for each row, and the losses; the perplexities of
-    Figure 6 have one axis."""
+    """Some rows overlaid, D&S Figure 6 for each row, and the losses; the perplexities of those
+    figures share one axis."""
     deep = frame.deep_layer(run.evaluations["name"], run.layers)
     shown = {
         "mu": "mu",
@@ -300,7 +303,7 @@ def _title(run: Run, row: str, end: str = "") -> str:
 def _stored(
     run: Run, gallery: Gallery, name: str, draw: Callable[..., Any]
 ) -> tuple[list[Card], list[str]]:
-    """A card for each row that stored arrays, and what is wrong with those that cannot be read."""
+    """A card for each row that stored arrays, and the errors of arrays that cannot be read."""
     files = array_files(run.workdir / "arrays")
     languages = list(dict.fromkeys(str(t["language"]) for t in run.texts if t.get("language")))
     cards, errors = list[Card](), list[str]()
