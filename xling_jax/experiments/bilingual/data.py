@@ -1,5 +1,4 @@
-"""The texts of a row as ids: vocabularies, streams, which windows stand in a step, translations to
-find."""
+"""A row's texts as ids: vocabularies, streams, the windows of each step, translations to find."""
 
 import dataclasses
 import functools
@@ -37,8 +36,8 @@ from xling_jax.vocabulary import pieces, sharing
 from xling_jax.vocabulary.pieces import UNK, Pieces
 from xling_jax.vocabulary.sharing import LanguageVocabulary
 
-# The share of [UNK] above which a text is refused: in another script it has half, for the marks
-# where words begin are known.
+# The share of [UNK] above which a text is refused. Text in another script has about half, since the
+# marks where words begin are known.
 MOST_UNKNOWN = 0.2
 _BLOCK = 2**22  # tokens counted at once
 
@@ -56,10 +55,13 @@ def _require_known(field: str, unknown: float) -> None:
 class Data:
     """A row's text.
 
-    files: each language's training text on disk. train: the same in memory, None if it does not
-    fit. switch: by language's number, translations of the words to replace anew each time. dev:
-    held-out text. items: translations to find. found: numbers that say how much the languages have
-    in common.
+    Attributes:
+      files: each language's training text on disk.
+      train: the same in memory; None if it exceeds `batches.resident_tokens`.
+      switch: by language number, translations of the words that are replaced anew each time.
+      dev: held-out text.
+      items: translations to find.
+      found: how much the languages have in common, see `sharing.anchors`.
     """
 
     vocabulary: LanguageVocabulary
@@ -73,7 +75,7 @@ class Data:
     found: dict[str, float]
 
     def description(self) -> dict[str, Any]:
-        """What was made of the text, for the next run in the same workdir to compare with."""
+        """Hashes of what was made of the text, for the next run in the workdir to compare with."""
         text = [each.manifest["sha256"] for each in self.files]
         return {"vocabulary": self.vocabulary.sha256, "text": text}
 
@@ -84,7 +86,7 @@ class Data:
     def samplers(
         self, config: ConfigDict, seeds: Sequence[int], shards: int
     ) -> list[StreamSampler]:
-        """What says which windows stand in each step that so many devices share, for each seed;
+        """For each seed, what decides the windows of each step, which `shards` devices share;
         ValueError if they cannot share the sequences, or a language has too little text."""
         batches, epoch = config.batches, config.training.steps_per_epoch
         shape = batches.parts, batches.sequences, batches.length
@@ -98,8 +100,8 @@ class Data:
     def pipeline(
         self, config: ConfigDict, of: Sequence[StreamSampler], until: int, mesh: Mesh
     ) -> InputPipeline | StreamingPipeline:
-        """What says what stands in each step before `until`: places on the device, or tokens from
-        the host."""
+        """The input of the steps before `until`: where windows begin in text on the device, or
+        their tokens, read on the host."""
         window, section = of[0].layout.window, config.code_switch
         if self.train is not None and not self.switch:
             return InputPipeline(of)
@@ -122,17 +124,19 @@ class Data:
 
 
 class Preparer:
-    """Prepares the text of one row after the other; what rows share is made once. For errors see
-    `Texts`."""
+    """Prepares the text of one row after the other; what rows share is made once. Raises what
+    `Texts` raises."""
 
     def __init__(self, config: ConfigDict, workdir: Path):
-        """Raises ValueError for half of a parallel text, or embedded languages and others."""
+        """Raises ValueError if only one side of a parallel text is given, or only some languages
+        are embedded ones."""
         self._config, self._workdir = config, workdir
         self._texts = Texts.of_corpora(config.corpora)
         self._texts.require_both_sides("test")
 
     def manifest(self, rows: Sequence[Row]) -> Manifest:
-        """Every source that the rows read, with a hash of its content, and what cuts sentences."""
+        """Every source of the rows' texts, with a hash of its content, and of the rules that cut
+        sentences."""
         found = []
         for name in self._texts.languages:
             if own := [row for row in rows if name in row.languages]:
@@ -144,7 +148,7 @@ class Preparer:
         return found
 
     def __call__(self, row: Row) -> Data:
-        for text in map(row.text_of, row.languages[1:]):  # what is wrong is said before long work
+        for text in map(row.text_of, row.languages[1:]):  # errors come before long work
             self._parallel(text)
             self._dictionary(text, "test_dictionary")
         if row.code_switch:
@@ -192,7 +196,7 @@ class Preparer:
         )
 
     def _is_other(self, row: Row, name: str) -> bool:
-        """Whether a language's text is of another domain in a row."""
+        """Whether a row has a language's text of the other domain."""
         return row.is_other_domain and name != self._texts.languages[0]
 
     @functools.cache  # noqa: B019 - there are few
@@ -211,7 +215,7 @@ class Preparer:
 
     @functools.cache  # noqa: B019
     def _parallel(self, language: str) -> tuple[list[str], list[str]] | None:
-        """Test sentences of the first language, and their translations."""
+        """Test sentences of the first language and their translations; None if not given."""
         return self._texts.parallel(language, "test", self._config.corpora.test_sentences)
 
     @functools.cache  # noqa: B019
@@ -222,8 +226,8 @@ class Preparer:
         return list(filter(None, map(self._texts.normalizer(language), drawn)))
 
     def _limit(self, language: str, purpose: str, is_other: bool) -> int | None:
-        """How many sentences of a text to take, None for all; of another domain, as many as the
-        usual text has."""
+        """How many sentences of a text to take, None for all; if the config sets no limit, as many
+        of the other domain as the usual text has."""
         if self._texts.embedded:
             return None
         limit = self._config.corpora[f"{purpose}_sentences"]
@@ -269,7 +273,8 @@ class Preparer:
         return made
 
     def _replacements(self, row: Row) -> list[Dictionary]:
-        """From the first language to each other one; ValueError if one is not given."""
+        """The dictionaries from the first language to each other one; ValueError if one is not
+        given."""
         given: list[Dictionary] = []
         for name in row.languages[1:]:
             if (found := self._dictionary(name, "dictionary")) is None:
@@ -281,7 +286,7 @@ class Preparer:
         return given
 
     def _switched(self, row: Row, vocabulary: LanguageVocabulary) -> dict[int, PieceDictionary]:
-        """For each language's number, the translations of its words."""
+        """The translations of each language's words, by its number."""
         given = self._replacements(row)
         encode: dict[str, Callable[..., Any]] = {
             name: (lambda words, k=k: vocabulary.encode(k, list(words)))
@@ -294,7 +299,7 @@ class Preparer:
         }
 
     def _items(self, row: Row, vocabulary: LanguageVocabulary) -> Iterator[Translated]:
-        """Sentences and words of the first language to find the translations of."""
+        """For each other language, the sentences and words whose translations are to be found."""
         for number, name in enumerate(row.languages[1:], 1):
             text = row.text_of(name)
             both = map(self._texts.normalizer, (row.languages[0], text))
@@ -322,7 +327,8 @@ def _counted(files: TokenFiles, size: int) -> np.ndarray:
 
 
 def _words(vocabulary: LanguageVocabulary, number: int, dictionary: Dictionary) -> Translated:
-    """Words of a dictionary that the vocabularies have, and which translate which."""
+    """The words of a dictionary that both vocabularies can write without [UNK], and which of them
+    translate which; ValueError if there are none."""
     known: list[dict[str, int]] = [{}, {}]
     ids: list[list[np.ndarray]] = [[], []]
     gold: dict[int, list[int]] = {}

@@ -28,8 +28,8 @@ class Experiment:
     """Runs the rows and seeds of one experiment, and stores what comes out."""
 
     def __init__(self, config: ConfigDict, workdir: Path):
-        """Reads what describes the texts, and opens the workdir; ValueError or FileNotFoundError
-        where it, the config or a text cannot be used."""
+        """Reads the manifest of the texts and opens the workdir; ValueError or FileNotFoundError if
+        the workdir, the config or a text cannot be used."""
         fields.check(config)
         length, positions = config.batches.length, config.models.positions
         if not 3 <= length <= positions:
@@ -50,7 +50,7 @@ class Experiment:
         self._run = Run(workdir, report.write)
         self._data = Preparer(config, workdir)
         manifest = self._data.manifest(self._rows)
-        if start_record:  # names the step, which changes if that run goes on
+        if start_record:  # it holds the step, which changes if that run goes on
             where = "training.start_from"
             manifest.append(store.hashed(str(start_record), "", "start_from", where))
         self._run.open(config, manifest, {row.name: row.description for row in self._rows})
@@ -85,8 +85,8 @@ class Experiment:
         return group
 
     def run(self) -> str:
-        """Trains and evaluates what is missing, writes the report, returns the table; errors as
-        those of `Run.train`."""
+        """Trains and evaluates what is missing, writes the report and returns its table; raises
+        what `Run.train` raises."""
         run, config = self._run, self._config
         rows = {row.name: row for row in self._rows}
         wanted = [(name, seed) for name in rows for seed in config.seeds]
@@ -104,7 +104,7 @@ class Experiment:
                 row, seeds = rows[members[0][0]], [seed for _, seed in members]
                 name = f"row {row.name} ({row.description}), seeds {', '.join(map(str, seeds))}"
                 planned.append(Planned(name, members, partial(self._make, row, seeds)))
-        # All rows are tried before the first one, which is made below, binds the workdir.
+        # All other rows are tried before the first one, made by `run.train`, binds the workdir.
         others = {each.members[0][0]: each for _, each in run.waiting(planned)}
         for each in list(others.values())[1:]:
             each.make()

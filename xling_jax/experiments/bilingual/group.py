@@ -85,7 +85,7 @@ class Group(group.Group[StreamProgram]):
         )
 
     def _initial_state(self, seed: int) -> State:
-        # By all languages' numbers: models of one language each must not begin alike.
+        # Numbers among all languages, so that monolingual models do not begin alike.
         every = [*self._config.corpora.languages, TWIN]
         numbers = [every.index(language) for language in self._row.languages]
         state = self._program.initial_state(seed, numbers)
@@ -129,8 +129,8 @@ class Group(group.Group[StreamProgram]):
         return name.startswith("perplexity") or name in ("retrieval", "words")
 
     def _results(self, training: Training, running: Sequence[int]) -> list[Result]:
-        """The metrics of what is selected (W&C §3.1), after its models are written: before the
-        results, which say that nothing is missing. A replica that diverged leaves none."""
+        """The metrics of the selected parameters (W&C §3.1). Their models are written first, since
+        a stored result says that nothing is missing; a replica that diverged leaves none."""
         if not running:
             return []
         last, best = training.final_metrics(), self._best.read()
@@ -159,8 +159,8 @@ class Group(group.Group[StreamProgram]):
         return found
 
     def _scores(self, training: Training, parameters: Sequence) -> list[dict[str, float]]:
-        """The metrics of each replica's selected parameters; of the final ones where there are
-        none."""
+        """The metrics of each replica's selected parameters, or of its final ones if none were
+        selected."""
         final = devices.fetch(training.state.params) if None in parameters else None
         chosen = [
             jax.tree.map(lambda x, n=number: x[n], final) if params is None else params
@@ -254,10 +254,13 @@ def export(
     normalization: Normalization,
     candidates: Sequence[np.ndarray] | None,
 ) -> None:
-    """Writes each language's model of partitioned parameters below a folder, named by the language,
-    with its vocabulary and how its text was written, and with as many positions as `model` says,
-    which may be fewer than the parameters have. Where predictions in each language chose among some
-    ids only, `candidates` has them; the bias of all others becomes `UNCHOSEN`."""
+    """Writes each language's model, from partitioned parameters, with its vocabulary and
+    normalization, into a folder of the language's name.
+
+    Only `model.positions` positions are kept, which may be fewer than the parameters have.
+    `candidates` holds the ids that predictions in each language chose among, if not among all; the
+    bias of all others becomes `UNCHOSEN`.
+    """
     for number, name in enumerate(vocabulary.languages):
         own = partition.languages(params) and vocabulary.way == "separate"
         rows = vocabulary.sizes[number] if own else vocabulary.size

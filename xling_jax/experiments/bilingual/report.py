@@ -150,13 +150,14 @@ def _texts_of(run: Run) -> dict[str, list[str]]:
 
 
 def _by_language(run: Run, name: str) -> dict[str, list[float]]:
-    """A metric of each language in every row that has it."""
+    """For each language, a metric's values in all rows that have it."""
     return grouped((language, value.mean) for row in run.rows.values()
                    for language, value in by_language(row.metrics, name).items())  # fmt: skip
 
 
 def _among(run: Run, task: str, things: str) -> str:
-    """Among how many texts of each other language, where that is known; several if rows differ."""
+    """Among how many texts of each other language, in words, with a range if rows differ; empty if
+    that is not stored."""
     found = {name: {round(value) for value in values}
              for name, values in _by_language(run, f"{task}_candidates").items()}  # fmt: skip
     if not found:
@@ -169,7 +170,7 @@ def _among(run: Run, task: str, things: str) -> str:
 
 
 def _sources(run: Run) -> dict[str, Any]:
-    """Where the training text is from, and how much there is of it where that is stored."""
+    """Where the training text is from, and how much of it there is, if that is stored."""
     by_language: dict[str, list[str]] = {}
     for text in run.texts:
         if text.get("field", "train") in ("train", "other") and text.get("source"):

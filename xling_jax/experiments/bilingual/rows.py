@@ -34,7 +34,7 @@ EXCLUDE = (  # of these a row has one at most
     ("extra-anchors", "sep-emb"),
     ("extra-anchors-online", "sep-emb"),
 )
-OF_SEVERAL = ("wiki-cc", "extra-anchors", "extra-anchors-online")  # different ones
+OF_SEVERAL = ("wiki-cc", "extra-anchors", "extra-anchors-online")  # need different languages
 ONCE, ONLINE = "once", "online"
 
 
@@ -42,11 +42,14 @@ ONCE, ONLINE = "once", "online"
 class Row:
     """What a row's description says.
 
-    name, description: of the row. languages: that are trained; of these TWIN is the first one's
-    text once more, with a vocabulary of its own (the model en′ of W&C §5). partition: paths of what
-    each has for itself. sharing: see `sharing.make`. softmax, random_pieces: see
-    `Vocabularies` and `PieceTables`. code_switch: ONCE, ONLINE or "". is_other_domain: whether all
-    languages but the first have their `other` text.
+    Attributes:
+      languages: those trained. TWIN is the first one's text once more, with a vocabulary of its own
+        (the model en′ of W&C §5).
+      partition: paths of the parameters that each language has for itself.
+      sharing: see `sharing.make`.
+      softmax, random_pieces: see `Vocabularies` and `PieceTables`.
+      code_switch: ONCE, ONLINE or "".
+      is_other_domain: whether all languages but the first have their `other` text.
     """
 
     name: str
@@ -60,7 +63,7 @@ class Row:
     is_other_domain: bool
 
     def text_of(self, language: str) -> str:
-        """The language whose text, and rules for it, one of the row's has."""
+        """The language whose text and rules a language of the row has: for TWIN the first one."""
         return self.languages[0] if language == TWIN else language
 
 
@@ -83,9 +86,9 @@ def _require_meaning(names: set[str], trained: Sequence[str], languages: Sequenc
     """Raises ValueError for modifications that exclude or lack each other, or a language."""
     if TWIN in names:
         if "sep-emb" not in names or "only" in names:
-            raise ValueError(f"{TWIN} needs sep-emb, and stands with no only[…]")
+            raise ValueError(f"{TWIN} needs sep-emb, and excludes only[…]")
         if TWIN in languages:
-            raise ValueError(f"{TWIN} is the name of a language too: give that another one")
+            raise ValueError(f"{TWIN} is the name of a language too: give the language another one")
     if "shared-special" in names and "sep-emb" not in names:
         raise ValueError("shared-special needs sep-emb: otherwise special tokens are shared anyway")
     if (len(trained) == 1 or TWIN in names) and (wrong := sorted(names.intersection(OF_SEVERAL))):
@@ -96,13 +99,13 @@ def _require_meaning(names: set[str], trained: Sequence[str], languages: Sequenc
 
 
 def common_parts(every: str) -> list[descriptions.Part]:
-    """What all rows have besides their descriptions: names of `MODIFICATIONS` joined by `;`, or
-    nothing; ValueError as of `descriptions.parts`."""
+    """Reads the modifications that every row has besides its own, joined by `;`, if any; raises
+    what `descriptions.parts` raises."""
     return descriptions.parts(every, MODIFICATIONS, WITH_ARGUMENT) if every else []
 
 
 def _paths(found: Sequence[descriptions.Part]) -> list[str]:
-    """The paths of all parts `sep`; ValueError for one that is empty or there twice."""
+    """The paths of all `sep` parts; ValueError for one that is empty or there twice."""
     paths = [path for part in found if part.name == "sep" for path in part.argument.split("|")]
     if "" in paths or len(set(paths)) < len(paths):
         raise ValueError(f"sep[{'|'.join(paths)}]: name each path once, joined by one | each")
@@ -116,7 +119,7 @@ def parse(
     common: Sequence[descriptions.Part] = (),
 ) -> Row:
     """Reads a description such as `sep-emb;sep[layers/0..2]`: names of `MODIFICATIONS` joined by
-    `;`, or `default`. common: see `common_parts`; what a row has itself may be among it.
+    `;`, or `default`. `common` (see `common_parts`) may repeat some of them.
 
     Raises:
       ValueError: see `descriptions.parts`; an unknown language, or modifications that exclude each
@@ -145,7 +148,7 @@ def parse(
         partition=(*own, *paths),
         sharing=next((way for key, way in OWN_VOCABULARY.items() if key in names), "joint"),
         softmax=LANGUAGE_SOFTMAX if names & {"sep-emb", "language-softmax"} else SHARED_SOFTMAX,
-        # W&C §4.3: in every row with separate parameters they stay inside the language.
+        # W&C §4.3: in every row with separate parameters, random pieces are the language's own.
         random_pieces=INSIDE if names & {"sep-emb", "sep", "random-inside"} else ANYWHERE,
         code_switch=next((when for key, when in switched.items() if key in names), ""),
         is_other_domain="wiki-cc" in names,

@@ -27,8 +27,8 @@ class Best:
         heads: int,
         identity: Identity = UNKNOWN,
     ):
-        """Opens the folder, with one named by the seed for each replica (a row and a seed) in it;
-        `vocabulary` is a hash of the pieces and their ids, `heads` the model's."""
+        """Opens the folder and, in it, one named `seed…` for each replica (a row and a seed);
+        `vocabulary` is a hash of the pieces and their ids, `heads` the model's number of heads."""
         self._vocabulary, self._heads, self._identity = vocabulary, heads, identity
         self._folders = [folder / f"seed{seed}" for _, seed in replicas]
         self._checkpoints = [
@@ -37,7 +37,7 @@ class Best:
         ]
 
     def offer(self, step: int, state: State, perplexities: list[float]) -> None:
-        """Saves the states of the replicas that have never been better."""
+        """Saves the states of the replicas whose perplexity is their lowest so far."""
         near: State | None = None
         are_better = best.are_better(self._folders, perplexities, step, self._identity)
         for number in np.flatnonzero(are_better):
@@ -89,10 +89,16 @@ def start_from(
     """The parameters of another run's best checkpoint, under this run's partition: what is separate
     now and was shared there starts from the shared values (see `partition.convert`).
 
-    `vocabulary`, `patterns`, `languages`, `heads` and `like` are of this run: the hash of its
-    pieces and their ids, its partition, the numbers of languages and heads, its initial parameters.
-    FileNotFoundError: there is no such checkpoint. ValueError: it is of other pieces, another
-    model, or damaged.
+    Args:
+      folder: of the other run's checkpoint.
+      vocabulary: the hash of this run's pieces and their ids.
+      patterns: this run's partition.
+      languages, heads: their numbers in this run.
+      like: this run's initial parameters.
+
+    Raises:
+      FileNotFoundError: there is no such checkpoint.
+      ValueError: it has other pieces, is of another model, or is damaged.
     """
     path = best_folder(folder)
     record = best.read(path)

@@ -15,12 +15,12 @@ from xling_jax.training.metrics import say
 from xling_jax.vocabulary.pieces import SEP, UNK
 
 FORMAT = 1  # of the files; a new one makes all anew
-BLOCK = 2**14  # tokens whose words are switched together, to the end of a sentence
+BLOCK = 2**14  # most tokens whose words are switched together
 BLOCKS = 2**10  # in a file
 
 
 def _blocks(files: TokenFiles) -> Iterator[np.ndarray]:
-    """The stream in blocks of whole sentences, as far as sentences are not longer than a block."""
+    """The stream in blocks of whole sentences; only a sentence longer than a block is cut."""
     start = 0
     while start < files.total:
         block = files.read(start, min(BLOCK, files.total - start))
@@ -41,9 +41,9 @@ def switch_once(
 ) -> TokenFiles:
     """Makes the token files of a text with words replaced, or opens them if they are there.
 
-    Memory holds a block; what a killed run left is made again. For `probability` and `most` see
-    `code_switch.switch`; `seed_parts` are the seed and the number of the language, `folder` is
-    where prepared texts are.
+    Only one block is in memory at a time; what a killed run left unfinished is made again. For
+    `probability` and `most` see `code_switch.switch`; `seed_parts` are the seed and the language's
+    number, `folder` is where prepared texts are.
     """
     entries = hashlib.sha256()
     for word, (translations, sums) in sorted(words.entries.items()):
