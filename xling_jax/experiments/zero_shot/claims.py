@@ -62,8 +62,8 @@ QUANTITIES: Mapping[str, Callable[..., Quantity]] = {
 
 
 def of_run(board: Board) -> Evidence:
-    """The jobs on the paper's tasks that have ended with all settings, of every pair, as ROW/TASK,
-    and the rows that have all tasks."""
+    """The evidence of a run: as ROW/TASK, the jobs on the paper's tasks that have ended in every
+    pair with all settings; as ROW, the averages of rows that have all of these tasks."""
     tasks = [task for task in board.tasks if task in PAPER]
     found, unusable = dict[str, RowEvidence](), dict[str, str]()
     for row, task in product(board.rows, tasks):
@@ -95,8 +95,8 @@ def of_run(board: Board) -> Evidence:
 
 
 def _by_language(board: Board, task: str, found: Mapping[Place, Measure]) -> dict[str, Measure]:
-    """The scores in target languages, over the pairs that test them, and the mean of all, as in the
-    table; those above the better baseline as `above_LANGUAGE`."""
+    """The score in each target language, a mean over the pairs that test it, and the mean of all,
+    as in the table; as `above_LANGUAGE`, how much a score is above the better baseline."""
     pairs = grouped((language, value) for (_, language), value in found.items())
     means = {language: mean_of(values) for language, values in pairs.items()}
     better: dict[str, float] = {}
@@ -111,10 +111,10 @@ def _by_language(board: Board, task: str, found: Mapping[Place, Measure]) -> dic
 def decide(board: Board) -> list[Decided]:
     """Every claim's verdict on a run, always in the same order.
 
-    One that needs its tasks together has all or none, one that needs distances two languages whose
-    order by distance from the source is known, and is on them; the others are on every language
-    where their checks name one, and else on the mean over languages. A task is judged in the
-    languages that it is tested in.
+    A claim that needs its tasks together is decided on all of them or not at all. One that needs
+    distances is decided on the languages whose order by distance from the source is known, of which
+    it needs two. Any other is decided in every language if its checks name one, and otherwise on
+    the mean over languages. A task is judged in the languages that it is tested in.
     """
     are_ordered = {name for _, name in board.sources} == {FROM}
 

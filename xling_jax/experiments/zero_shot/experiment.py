@@ -29,14 +29,14 @@ def less_memory(section: str) -> str:
 
 
 def _manifest(folder: Path, row: str) -> list[dict[str, Any]]:
-    """A model's files with their hashes; ValueError if it is of a run's row, not given, and an
-    earlier version left it."""
+    """A model's files with their hashes; ValueError if it is of a run's `row` (empty for a model
+    given by its folder), and an earlier version of the program wrote it."""
     found = folders.manifest(folder)
     if row and (types := stored.config_of(folder).token_types) > 1:
         raise ValueError(
-            f"{folder} has {types} token types, of which one was trained: an earlier version left "
-            "it, and what is learned with it cannot stand beside what this one leaves; pretrain "
-            f"row {row} anew, in another folder"
+            f"{folder} has {types} token types, of which one was trained: an earlier version wrote "
+            "it, and its scores cannot be compared with those of models that this version writes: "
+            f"pretrain row {row} anew, in another folder"
         )
     return found
 
@@ -45,9 +45,9 @@ class Experiment:
     """Fine-tunes and tests what an experiment asks for, and stores what comes out."""
 
     def __init__(self, config: ConfigDict, workdir: Path, section: str = ""):
-        """Reads what describes texts and models, and opens the workdir; `section` is what a larger
-        config that has this one calls it. ValueError or FileNotFoundError where the workdir, the
-        config, a text or a model cannot be used."""
+        """Reads the manifest of texts and models, and opens the workdir; `section` is the name of
+        this config in a larger one that contains it. ValueError or FileNotFoundError if the
+        workdir, the config, a text or a model cannot be used."""
         self._config, self._jobs = config, jobs(config)
         self._hashed = cache(_manifest)
         self._texts = texts.LabelledReader(config, section)
@@ -61,12 +61,12 @@ class Experiment:
                 if entry not in manifest:
                     manifest.append(entry)
         self._run.open(config, manifest, {job.name: job.row.description for job in self._jobs})
-        self._kept: tuple[Any, Any] = None, None  # the models read last, and what they are
+        self._kept: tuple[Any, Any] = None, None  # the key of the models read last, and these
         self._links: dict[tuple[str, str, str], list[Links]] = {}
         self._orders: dict[tuple[str, str, int], dict[str, float]] = {}
 
     def _pretrainings(self) -> Iterator[dict[str, Any]]:
-        """What the runs computed that the models are of, wherever they lie."""
+        """Fingerprints of the configs of the pretraining runs, wherever these lie."""
         for pair, run in self._config.runs.items():
             where = Path(run).expanduser() / results.CONFIG
             found = results.read_config(where).get("config") if run else None
@@ -75,8 +75,8 @@ class Experiment:
                 yield {"source": pair, "language": "", "field": "runs", "sha256": digest}
 
     def _models(self, job: Job) -> Iterator[dict[str, Any]]:
-        """The files of a job's models, with their hashes; named by what they are of, since a run
-        may be moved."""
+        """The files of a job's models, with their hashes; named by pair, row, seed and language,
+        since a run may be moved."""
         for seed in self._config.seeds:
             for language, folder in job.folders(seed).items():
                 try:
@@ -102,7 +102,8 @@ class Experiment:
 
     @property
     def was_interrupted(self) -> bool:
-        """Whether the run was asked to end in the last group, when nothing is left to do here."""
+        """Whether the run was asked to end during the last group, after which nothing is left to do
+        here."""
         return self._run.was_interrupted
 
     @staticmethod
@@ -121,8 +122,8 @@ class Experiment:
         return found
 
     def _pretrained(self, job: Job, seed: int) -> Pretrained:
-        """The models of a job's row and seed, the last of which are kept; where new layers are put
-        on their first ones, with the maps between the states of these."""
+        """The models of a job's row and seed; if new layers are put on their first ones, all frozen
+        and with the maps that the row asks for. The last ones read stay in memory."""
         key = (job.pair, job.row, seed)
         if key == self._kept[0]:
             return self._kept[1]
@@ -154,9 +155,9 @@ class Experiment:
         """`order_LANGUAGE`, how alike its word order and the first language's are (D&S B.2).
 
         An inverted model reads a sentence from its end, so its order is that of the text, inverted.
-        Words are linked by the states of a row's models at the layer at which D&S evaluate (8 of
-        12), as D&S link them by mBERT's; the states of models that share nothing have nothing in
-        common, and their words are linked by `word_aligner`.
+        Unless links are given, words are linked by the states of the row's models at the layer at
+        which D&S evaluate (8 of 12), as D&S link them by mBERT's. States of models that share
+        nothing cannot be compared, so `word_aligner` links their words.
         """
         key = (job.pair, job.row.models, seed)
         if self._config.word_order and key not in self._orders:
@@ -178,15 +179,15 @@ class Experiment:
         return self._orders.get(key, {})
 
     def _make(self, job: Job, seed: int, chosen: Sequence[Choice], is_tried: bool = False) -> Group:
-        """What trains some settings side by side; one that is only tried needs no maps."""
+        """The group that trains some settings side by side; one that is only tried gets no maps."""
         models = self._read(job, seed) if is_tried else self._pretrained(job, seed)
         known = {} if is_tried else self._word_order(job, seed, models)
         task, read = texts.task(job.task, self._config), self._texts.read(job.task, job.pair)
         return Group(self._config, self._run, job, seed, chosen, task, read, models, known)
 
     def run(self) -> str:
-        """Trains and tests what is missing, writes the report, returns the table; errors as those
-        of `Run.train`."""
+        """Trains and tests what is missing, writes the report and returns its tables; raises what
+        `Run.train` raises."""
         config, run = self._config, self._run
         of = {
             (job.setting(choice), seed): (job, choice)
@@ -210,8 +211,8 @@ class Experiment:
                 job, seed, chosen = settings(members)
                 make = partial(self._make, job, seed, chosen)
                 planned.append(Planned(f"{job.name}, seed {seed}", members, make))
-        # What jobs read is tried, with one seed, before the first one binds the workdir: of those
-        # that differ by their rows' layers alone, the one that keeps most.
+        # Jobs are tried, with one seed, before the first one binds the workdir: of those that
+        # differ only in the layers that their rows keep, the one that keeps most.
         waiting = [settings(each.members) for _, each in run.waiting(planned)[1:]]
         waiting.sort(key=lambda own: own[0].row.base or 0)
         others = {

@@ -18,7 +18,7 @@ FIELDS = fields.read(
 
 
 def divided(job: str) -> tuple[str, str, str]:
-    """A job's pair, row and task; the last two are empty where the name is no job's."""
+    """A job's pair, row and task; the row is empty if the name is no job's."""
     pair, _, rest = job.partition("/")
     row, _, task = rest.rpartition("/")
     return pair, row, task
@@ -36,8 +36,8 @@ def parts(languages: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def is_used(job: str, field: str) -> bool:
-    """Whether a job has to do with a field, by its whole name: with those of its own task and
-    languages, and with all that are of no task or language."""
+    """Whether a job uses a field, given by its whole name: one of the job's own task and languages,
+    or one that is of no task or language."""
     pair, _, task = divided(job)
     languages = pair.split("-")
     match field.split("."):

@@ -61,9 +61,9 @@ class Group(group.Group[TaskProgram]):
         pretrained: Pretrained,
         known: Mapping[str, float],
     ):
-        """Encodes the examples for some settings of a job, whose batches are of one size. A batch
-        that not all devices can share is divided among fewer. What is `known` of the job is stored
-        with its results."""
+        """Encodes the examples for some settings of a job, which have one batch size. A batch that
+        not all devices can share is divided among fewer. `known` metrics of the job are stored with
+        its results."""
         self._job, self._task = job, task
         self._texts, self._pretrained, self._known = texts, pretrained, known
         self._section = section = config.settings[job.task]
@@ -92,7 +92,7 @@ class Group(group.Group[TaskProgram]):
         self._kept_in = [models_of(run.workdir, each.row, each.seed) for each in replicas]
         if config.keep_models:
             for kept in self._kept_in:
-                best.read(kept, replicas[0].identity)  # another experiment's is refused before all
+                best.read(kept, replicas[0].identity)  # raises early if it is another experiment's
         encoded = task.encode(texts.train, pretrained.first, self._longest)
         self._cut = {"train": sum(each.cut for each in encoded)}
         examples = Examples.of(encoded, task.targets(texts.train, self._labels))
@@ -137,12 +137,13 @@ class Group(group.Group[TaskProgram]):
         return name.startswith(f"{self._task.metric}_")
 
     def _own(self, language: str) -> Any:
-        """A language's leaves that are not trained: none of the first one's, if all is."""
+        """A language's leaves that are not trained; empty for the first language if all of its
+        leaves are."""
         is_trained = language == self._job.languages[0] and not self._keeps_own
         return {} if is_trained else self._pretrained.own(language)
 
     def _predictor(self, name: str, language: str, items: list[Any]) -> Callable[[Any], list]:
-        """Predicts for a set of examples of a language, with what it has for itself."""
+        """The predictor of a set of examples in a language, with that language's own leaves."""
         encoded = self._task.encode(items, self._pretrained.models[language], self._longest)
         self._cut[name] = sum(each.cut for each in encoded)
         own = self._own(language)
@@ -197,7 +198,7 @@ class Group(group.Group[TaskProgram]):
         return evaluate
 
     def _keep(self, step: int, state: State, scores: Mapping[int, float]) -> None:
-        """Writes the models of replicas that are those to be tested, as far as is known yet."""
+        """Writes the models of those replicas whose state is, so far, the one to be tested."""
         folders = [self._kept_in[number] for number in scores]
         values, identity = [-score for score in scores.values()], self._replicas[0].identity
         are_kept = [step == self._schedule.total] * len(folders)
@@ -212,8 +213,8 @@ class Group(group.Group[TaskProgram]):
                 best.Record(step, value, fingerprint=identity.fingerprint).write(folder)
 
     def _write(self, folder: Path, params: Any) -> None:
-        """Writes a fine-tuned model for each language; for the first alone if the states of others
-        are mapped, which no model of `transformers` does."""
+        """Writes a fine-tuned model for each language; for the first alone if the others' states
+        are mapped, since no model of `transformers` maps states."""
         row, languages = self._job.row, self._job.languages
         for language in languages[:1] if row.is_mapped else languages:
             model = self._pretrained.models[language]
@@ -237,7 +238,8 @@ class Group(group.Group[TaskProgram]):
             )
 
     def _results(self, training: Training, running: Sequence[int]) -> list[Result]:
-        """The last epoch, or the one that is best on the first language's examples to choose by."""
+        """The metrics of the last epoch, or of the one that is best on the first language's
+        examples to choose by."""
         task, texts, schedule = self._task, self._texts, self._schedule
         fixed = {f"examples_{name}": float(len(items)) for name, items in texts.test.items()}
         for language, items in texts.test.items():
@@ -266,8 +268,8 @@ class Group(group.Group[TaskProgram]):
         return found
 
     def _drop_others(self, tested: Mapping[int, int]) -> None:
-        """Removes what was kept and is not what was tested at these steps, by replica: of one that
-        diverged, or of a run that kept nothing when its best epoch was."""
+        """Removes kept models that are not of the step that was tested, given by replica: the
+        replica diverged, or nothing was kept at its best epoch."""
         for number, (replica, folder) in enumerate(zip(self._replicas, self._kept_in, strict=True)):
             known = best.read(folder)
             if known is None or known.step != tested.get(number):
@@ -277,8 +279,9 @@ class Group(group.Group[TaskProgram]):
 
 
 def _sharing(task: str, batch: int, replicas: int, at_most: int) -> list[jax.Device]:
-    """As many devices as can share a batch of each replica evenly, as many of each process; for
-    `at_most` see `devices.replica_axis_at_most`. ValueError if not even one of each process can."""
+    """The most devices, equally many of each process, that can share a batch of each replica
+    evenly; for `at_most` see `devices.replica_axis_at_most`. ValueError if not even one of each
+    process can."""
     own: dict[int, list[jax.Device]] = {}
     for device in jax.devices():
         own.setdefault(device.process_index, []).append(device)

@@ -11,7 +11,7 @@ from xling_jax.models.folders import of_language
 from xling_jax.runs import config_files, fields
 from xling_jax.runs.store import models_of
 
-ALONE = "alone"  # the models that were trained on a language each
+ALONE = "alone"  # models that were each trained on one language
 LAYERS = {  # what a row does with the layers of its models
     "first": "first[N]: the first N stay as they are, under new ones",
     "map": "other languages' states after them are mapped to the first language's",
@@ -22,9 +22,11 @@ LAYERS = {  # what a row does with the layers of its models
 class Row:
     """What a row's description says.
 
-    models: the row of pretraining, or ALONE. base: the number of layers that are kept, frozen,
-    with new ones on them (W&C §5.1.2); None: the model is fine-tuned as it is. is_mapped: whether
-    other languages' states are mapped to those of the first.
+    Attributes:
+      models: the row of pretraining, or ALONE.
+      base: the number of layers that are kept, frozen, with new ones on them (W&C §5.1.2); None:
+        the model is fine-tuned as it is.
+      is_mapped: whether other languages' states are mapped to those of the first.
     """
 
     name: str
@@ -40,8 +42,8 @@ def parse(name: str, description: str) -> Row:
     models, *rest = (part.strip() for part in description.split(";"))
     if not models or "/" in models:
         raise ValueError(
-            "begin with a row of the pretraining, as its folder below the run's models/ is called, "
-            "less `row`"
+            "begin with a row of the pretraining: ROW of its folder models/rowROW_seedSEED in the "
+            "run"
         )
     found = descriptions.parts(";".join(rest), LAYERS, ("first",)) if rest else []
     descriptions.only_once(found, "first")
@@ -60,7 +62,7 @@ def parse(name: str, description: str) -> Row:
 
 @dataclasses.dataclass(frozen=True)
 class Choice:
-    """A setting of a search: examples of a batch, learning rates of the encoder and the head."""
+    """A setting of a search: the batch size, the learning rates of the encoder and the head."""
 
     batch: int
     encoder: float
@@ -69,8 +71,12 @@ class Choice:
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """A pretrained row that learns a task; pair: languages joined by `-`; run: the workdir of the
-    pretraining; given: the folder of models that do not come from it, with {language} and {seed}.
+    """A pretrained row that learns a task.
+
+    Attributes:
+      pair: languages joined by `-`.
+      run: the workdir of the pretraining.
+      given: the folder of models that do not come from it, with {language} and {seed}.
     """
 
     pair: str
@@ -88,7 +94,7 @@ class Job:
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """The first is fine-tuned on."""
+        """The languages of the pair; the first is fine-tuned on."""
         return tuple(self.pair.split("-"))
 
     @property
@@ -124,8 +130,8 @@ def jobs(config: ConfigDict) -> list[Job]:
     for row in rows:
         if row.base is not None and config.models.train_own:
             raise ValueError(
-                f"row={row.name}: its first layers stay as they are; set models.train_own=False, "
-                "which is for models that are trained as a whole"
+                f"row={row.name}: its first layers stay as they are, and models.train_own=True is "
+                "for models that are trained as a whole: set models.train_own=False"
             )
     given = config.pretrained
     if lost := [row for row in rows if given and row.models not in given]:

@@ -46,7 +46,7 @@ def texts(run: Run, board: Board) -> dict[str, list[str]]:
 
 
 def _epochs(run: Run, board: Board, task: str) -> str:
-    """The best epochs of the chosen settings of a task, and of how many."""
+    """The best epochs of the chosen settings of a task, out of how many."""
     chosen = [replica.metrics for job in board.of_task(task) for replica in job.chosen]
     found = [round(metrics["best_epoch"]) for metrics in chosen if "best_epoch" in metrics]
     total = run.field("settings", task, "epochs")
@@ -55,8 +55,8 @@ def _epochs(run: Run, board: Board, task: str) -> str:
 
 
 def _most(board: Board, start: str, name: str) -> list[tuple[str, list[str]]]:
-    """By task, the greatest values of `start` + LANGUAGE among the chosen settings, each before the
-    language as `name` has it."""
+    """For each task that has any, the greatest values of the metrics `start` + LANGUAGE among the
+    chosen settings, each followed by the language in the form of `name`."""
     every = []
     for task in board.tasks:
         found: dict[str, float] = {}
@@ -70,7 +70,7 @@ def _most(board: Board, start: str, name: str) -> list[tuple[str, list[str]]]:
 
 
 def _characters(board: Board) -> list[str]:
-    """The F1 of entities of a file's characters, by row and language; means over settings."""
+    """The F1 of entities over a file's characters, by row and language; means over settings."""
     found = []
     for job in board.jobs:
         every = [replica.metrics for replica in job.chosen]
@@ -113,7 +113,7 @@ def _missing(board: Board) -> dict[str, list[str]]:
 
 
 def state(run: Run, board: Board) -> str:
-    """How far the run is, and of what."""
+    """How far the run is, and its tasks, pairs and seeds."""
     jobs = board.jobs
     if not any(job.has_begun for job in jobs):
         text = "Nothing has been logged yet."

@@ -27,12 +27,14 @@ Parallel = tuple[Sequence[str], Sequence[str]]  # of the first language, and the
 
 @dataclasses.dataclass(frozen=True)
 class Pretrained:
-    """The models of one row and seed, by language; the first is that which is fine-tuned on.
+    """The models of one row and seed.
 
-    frozen: the paths of leaves that the models do not share: they stay as they are while the first
-    language is learned, and each language is tested with its own (W&C §4.3). is_shared: whether
-    there is anything learned that all languages' encoders have in common. maps: of each language's
-    states, if they are mapped.
+    Attributes:
+      models: by language; the first is fine-tuned on.
+      frozen: the paths of leaves that the models do not share. These stay as they are while the
+        first language is learned, and each language is tested with its own (W&C §4.3).
+      is_shared: whether the languages' encoders have any learned leaf in common.
+      maps: by language, from its states to the first language's; empty if they are not mapped.
     """
 
     models: Mapping[str, TextModel]
@@ -54,7 +56,7 @@ class Pretrained:
         return found | ({MAP: self.maps[language]} if self.maps else {})
 
     def all_frozen(self, maps: Mapping[str, AffineMap]) -> "Pretrained":
-        """The same models, of which nothing is trained, with these maps."""
+        """The same models with all leaves frozen, and with these maps."""
         encoder = divide(self.first.params, frozenset())[0]
         paths = frozenset(traverse_util.flatten_dict(encoder, sep="/"))
         return dataclasses.replace(self, frozen=paths, maps=maps)
@@ -89,12 +91,13 @@ def of_folders(paths: Mapping[str, Path]) -> Pretrained:
     separate = separate.union(*(model.own for model in models.values() if model.own is not None))
     frozen = frozenset(path for path in separate if not path.startswith("mlm/"))
     shared = (first[path] for path in first.keys() - separate if not path.startswith("mlm/"))
-    # What has one value throughout, as the token types of models without any, is not learned.
+    # A leaf with one value throughout is not learned, such as unused token types.
     return Pretrained(models, frozen, is_shared=any(np.ptp(leaf) > 0 for leaf in shared))
 
 
 def read_links(path: str | os.PathLike[str], number: int) -> list[Links]:
-    """The links of so many sentences, see `word_links.read`; ValueError for possible ones too."""
+    """The links of `number` sentences, see `word_links.read`; ValueError also for another number of
+    lines, or for possible links."""
     found = word_links.read(path)
     if len(found) != number:
         raise ValueError(

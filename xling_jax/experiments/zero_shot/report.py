@@ -52,13 +52,13 @@ def write(workdir: Path) -> str:
 
 
 def tables(board: Board, said: Sequence[str]) -> list[Table]:
-    """A table for each task, before them one of the means of all where there are several."""
+    """A table for each task; if there are several, a table of their means comes first."""
     found = [_of_task(board, task, said) for task in board.tasks]
     return [_summary(board, said), *found] if len(found) > 1 else found
 
 
 def _of_task(board: Board, task: str, said: Sequence[str]) -> Table:
-    """A line a row, the paper's beneath ours; below all the baselines."""
+    """A line for each row, the paper's beneath ours; the baselines come last."""
     columns, names = _columns(board, task)
     lines = []
     for row in board.rows:
@@ -82,13 +82,13 @@ def _of_task(board: Board, task: str, said: Sequence[str]) -> Table:
 
 
 def _target(label: str) -> str:
-    """The column of files that has a target language's scores; the language may be called `mean`,
-    or as another column."""
+    """The name in files of the column of a target language; the language itself may be called
+    `mean`, or like another column."""
     return f"target {label}"
 
 
 def _columns(board: Board, task: str) -> tuple[list[Column], dict[Place, str]]:
-    """The columns of a task's table, and the name of every place's."""
+    """The columns of a task's table, and the name of each place's column."""
     targets, sources = board.targets, board.sources
     labels = {place: label(place, targets) for place in targets}
     names = {place: _target(short) for place, short in labels.items()}
@@ -108,7 +108,8 @@ def _columns(board: Board, task: str) -> tuple[list[Column], dict[Place, str]]:
 
 
 def _means(board: Board, row: str, task: str) -> dict[str, Measure]:
-    """A row's mean and its difference, as far as there are any; of the second the mean alone."""
+    """A row's mean and its difference to `DEFAULT`, if there are any; the difference without its
+    spread."""
     mean, delta = board.mean(row, task), board.delta(row, task)
     return ({MEAN: mean} if mean else {}) | ({DELTA: Measure(delta.mean)} if delta else {})
 
@@ -143,8 +144,8 @@ def _averaged(by_task: Mapping[str, Mapping[str, Measure]]) -> dict[str, Measure
 
 
 def _line(row: str, jobs: Sequence[Job], cells: Mapping[str, Measure]) -> table.Line:
-    """Our line of some jobs, or what there is in the place of numbers; with how many seeds are in
-    the means, and how many settings ended while some have not."""
+    """Our line for some jobs, with a message if there are no numbers. It says how many seeds are in
+    the means and, while some settings have not ended, how many have."""
     diverged: dict[int, int] = {}
     for replica in (replica for job in jobs for replica in job.lost):
         diverged[replica.seed] = max(replica.diverged_at or 0, diverged.get(replica.seed, 0))
@@ -186,13 +187,13 @@ def _settings(run: Run, board: Board) -> list[Any]:
 
 
 def blocks(board: Board) -> list[list[Place]]:
-    """The target languages, in as many parts as figures are needed."""
+    """The target languages, in a part for each figure."""
     places = board.targets
     return [places[start : start + _MOST] for start in range(0, len(places), _MOST)]
 
 
 def _bars(board: Board, gallery: Gallery) -> list[Card]:
-    """Of every task the scores of all rows that have any, and the paper's of the same languages,
+    """For every task, the scores of all rows that have any, and the paper's in the same languages,
     as shares."""
     cards = []
     for task in board.tasks:
@@ -262,7 +263,7 @@ def over_epochs(frame: pd.DataFrame, board: Board, pair: str, task: str) -> list
 
 
 def _curves(run: Run, board: Board, gallery: Gallery) -> tuple[list[Card], list[Card]]:
-    """Of every task and pair the curves over layers that are kept, and over epochs."""
+    """For every task and pair, the curves over the number of layers kept, and over epochs."""
     kept, epochs, frame = list[Card](), list[Card](), by_epoch(run)
     for task, (pair, source) in product(board.tasks, board.sources):
         title, lines = TASKS[task].title, over_layers(board, pair, task)

@@ -39,8 +39,8 @@ Place = tuple[str, str]  # a pair, and one of its languages
 
 
 def printed(row: str, task: str) -> dict[str, Measure]:
-    """What the paper prints of a row and a task: by language, their `MEAN`, and `DELTA`, the
-    difference to row `DEFAULT`; empty if it does not have them."""
+    """The paper's scores of a row on a task by language, their `MEAN`, which it does not print, and
+    `DELTA`, the difference to row `DEFAULT`; empty if the paper has none."""
     column, found = TASKS[task].column, [line.cells for line in LINES if line.row == row]
     if not column or not found:
         return {}
@@ -62,9 +62,12 @@ def best_of(run: Run) -> int:
 class Job:
     """What a row of a pair has reached on a task.
 
-    planned: the settings there are, over seeds. ended: those that have ended, diverged or not.
-    has_begun: whether anything was logged. chosen: the best settings of each seed. scores: by
-    language, and `DEV`, in percent.
+    Attributes:
+      planned: the number of settings, counted once for each seed.
+      ended: those that have ended, diverged or not.
+      has_begun: whether anything was logged.
+      chosen: the best settings of each seed.
+      scores: by language, and `DEV`, in percent.
     """
 
     pair: str
@@ -83,7 +86,7 @@ class Job:
 
     @property
     def languages(self) -> list[str]:
-        """Those that are tested, the one that is learned from first."""
+        """The languages tested; the first is the one that is learned from."""
         return self.pair.split("-")
 
     @property
@@ -107,9 +110,11 @@ def settings_ended(jobs: Sequence[Job]) -> str:
 
 
 class Board:
-    """All jobs of a run, by the order of their rows.
+    """All jobs of a run, in the order of their rows.
 
-    sources: each pair with the language that is learned from. targets: each with the others.
+    Attributes:
+      sources: each pair with the language that is learned from.
+      targets: each pair with each of its other languages.
     """
 
     def __init__(self, jobs: Sequence[Job]):
@@ -127,7 +132,7 @@ class Board:
         return [job for job in self.jobs if job.task == task]
 
     def targets_of(self, task: str) -> list[Place]:
-        """Those that a task is tested in, which not every pair needs to have."""
+        """The targets that a task is tested in; not every pair needs to have the task."""
         pairs = {job.pair for job in self.of_task(task)}
         return [place for place in self.targets if place[0] in pairs]
 
@@ -136,7 +141,7 @@ class Board:
         return len({tuple(self.targets_of(task)) for task in tasks}) <= 1
 
     def scores(self, row: str, task: str, places: Iterable[Place]) -> dict[Place, Measure]:
-        """Those scores that are known."""
+        """A row's scores on a task in these places, as far as they are known."""
         known = {(job.pair, name): value for job in self.of(row, task)
                  for name, value in job.scores.items()}  # fmt: skip
         return {place: known[place] for place in places if place in known}
@@ -191,7 +196,7 @@ def read(run: Run) -> Board:
 
 
 def _chosen(ended: Sequence[Replica], dev: str, best: int) -> list[Replica]:
-    """Of each seed the settings with the highest scores on the examples to choose by."""
+    """For each seed, the `best` settings by their scores on the examples to choose by."""
     good = [r for r in ended if r.diverged_at is None and dev in r.metrics]
     good.sort(key=lambda replica: (replica.seed, -replica.metrics[dev]))
     by_seed = groupby(good, key=lambda replica: replica.seed)

@@ -26,8 +26,8 @@ SEEDS = {"train": 101, "dev": 102, "test": 103, "parallel": 104}
 
 @dataclasses.dataclass(frozen=True)
 class Labelled:
-    """Examples of a task: of the first language to learn from and to choose by, and of each
-    language to be tested on."""
+    """Examples of a task: the first language's to learn from and to choose by, and every language's
+    to be tested on."""
 
     train: list[Any]
     dev: list[Any]
@@ -48,8 +48,8 @@ class LabelledReader:
     """
 
     def __init__(self, config: ConfigDict, section: str = ""):
-        """Takes the config, and the section of a larger one that it is, which begins the names of
-        fields in errors as `section`; reads nothing yet."""
+        """Reads nothing yet. `section` is the name of the config in a larger one that contains it;
+        names of fields in errors begin with it."""
         self._config, self.section = config, f"{section}." * bool(section)
         self._read: dict[tuple[str, ...], list[Any]] = {}
 
@@ -57,7 +57,7 @@ class LabelledReader:
         return store.hashed(path, language, field, self.section + field)
 
     def manifest(self, name: str, languages: tuple[str, ...]) -> list[dict[str, Any]]:
-        """The files of a task, with hashes; they are read, as they may be wrong."""
+        """The files of a task, with hashes; reads their examples too, so that errors come early."""
         found, every = [], dict[tuple[str, str], list[Any]]()
         for language, part in fields.parts(languages):
             field, path = self._file(name, languages, language, part)
@@ -97,8 +97,8 @@ class LabelledReader:
     def _require_labels(
         self, name: str, languages: tuple[str, ...], every: Mapping[tuple[str, str], list[Any]]
     ) -> None:
-        """ValueError where examples, by language and part, have fewer than two of the labels that
-        are learned, as text without entities, or that names them otherwise."""
+        """Raises ValueError if the examples of a language and part have fewer than two of the
+        labels that are learned, like text without entities, or with other names for them."""
         if (languages[0], "train") not in every:  # not made yet
             return
         of = task(name, self._config)
@@ -168,7 +168,8 @@ class LabelledReader:
 
     @functools.cache  # noqa: B019 - readers are few
     def parallel(self, pair: str, language: str) -> tuple[Parallel, list[Links] | None]:
-        """Sentences of a pair's first language and their translations, and links if asked for."""
+        """Sentences of a pair's first language and their translations, and the links that the
+        config gives or None."""
         own, number = self._config.parallel[language], self._config.sentences.parallel
         languages = pair.split("-")
         if own.second == SYNTHETIC:

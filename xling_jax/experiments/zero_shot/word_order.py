@@ -1,7 +1,7 @@
 """Word order and transfer: Dufter & Schütze 2020, Table 4 and appendix B.2.
 
 The paper's numbers are in `word_order.csv`: Kendall's tau to English, and mBERT's accuracy on XNLI.
-Its correlations, .46 and .64 as it prints them, are computed from these as ours are from ours.
+The correlations that it prints, .46 and .64, are computed here from these, as ours are from ours.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ Languages = Mapping[str, Mapping[str, Measure]]  # by language its `ORDER`, and 
 
 
 def languages(board: Board, row: str, first: str) -> Languages:
-    """The word order and the scores of a row in every language that it is tested on after it
-    learned from the first one, whose order is 1, and whose scores are means over pairs. Empty where
-    nothing was measured."""
+    """The word order and the scores of a row that learned from `first`, in every language that it
+    is tested in. The order of `first` is 1, and its scores are means over pairs. Empty if no order
+    was measured."""
     orders: dict[Place, dict[int, float]] = {}
     for job in (job for job in board.jobs if (job.row, job.languages[0]) == (row, first)):
         for replica in job.chosen:
