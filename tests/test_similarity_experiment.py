@@ -293,7 +293,7 @@ def test_bad_input_is_named(trained, tmp_path, options, changes, message):
 
 def test_models_of_different_depths_are_compared_at_layers_that_are_named():
     models = [SimpleNamespace(config=SimpleNamespace(layers=depth)) for depth in (2, 3)]
-    with pytest.raises(ValueError, match="models of 2 and 3 layers: name as many with layers="):
+    with pytest.raises(ValueError, match="models of 2 and 3 layers: name those to compare with"):
         measures.layers_of(models, SimpleNamespace(layers=()))
     assert measures.layers_of(models, SimpleNamespace(layers=(0, 2))) == [[0, 2], [0, 2]]
 

@@ -41,8 +41,8 @@ def _gap(first: str, second: str) -> Quantity:
 
 
 class OverLayers(NamedTuple):
-    """What is read of a metric's values by layer, in words with {} for the metric, and how it is
-    shown; `has_halves`: whether there must be layers below and above the middle."""
+    """A number read from a metric's values by layer: its name, with {} for the metric's, how it is
+    read and shown, and whether it needs layers both below and above the middle."""
 
     words: str
     read: Callable[[Numbers], float]
@@ -50,7 +50,8 @@ class OverLayers(NamedTuple):
     has_halves: bool = True
 
     def of(self, row: str, what: str, start: str, end: str = "") -> Quantity:
-        """The quantity of a row's metric, which is called `what` in words."""
+        """The quantity for a row's metric, whose layers' names begin with `start`; `what` is the
+        metric's name in words."""
         name = self.words.format(what)
 
         def read(evidence: Evidence) -> Measure:
@@ -99,7 +100,7 @@ def decide(pairs: Sequence[Pair], languages: Sequence[str]) -> list[Decided]:
 
     Args:
       pairs: the rows.
-      languages: of the run, the one that all others are compared with first.
+      languages: of the run; the first is the one that all others are compared with.
     """
     evidence = Evidence(
         {pair.row: RowEvidence(pair.metrics) for pair in pairs if pair.has_ended},
@@ -113,9 +114,9 @@ def _groups(kinds: str, pairs: Sequence[Pair], languages: Sequence[str]) -> list
     """The rows that a claim compares, for every language that has all of them.
 
     Args:
-      kinds: of models; with a bar between them each is a group of its own. `translated`: the
-        monolingual ones of other languages than the first. `distances`: the bilingual and the
-        monolingual ones of the languages whose distance is known, from near to far.
+      kinds: of models, all in one group, or with a bar between them each in a group of its own;
+        or `translated`: the monolingual ones of other languages than the first; or `distances`: the
+        bilingual and monolingual ones of languages whose distance is known, from near to far.
     """
     if kinds == "translated":
         return _groups(MONOLINGUAL, pairs, languages[1:])

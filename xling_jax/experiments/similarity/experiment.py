@@ -15,15 +15,15 @@ from xling_jax.experiments.similarity.texts import TextReader
 from xling_jax.runs import config_files, encoders, fields
 from xling_jax.runs.run import Measurement, Run
 
-COMPARED = "compared"  # in config.json: rows and seeds with the models that they are of
+COMPARED = "compared"  # in config.json: rows and seeds with the models that they compared
 
 
 class Experiment:
     """Compares pairs of models, and stores what comes out."""
 
     def __init__(self, config: ConfigDict, workdir: Path):
-        """Reads what describes texts and models, and opens the workdir; ValueError or
-        FileNotFoundError where it, the config, a text or a model cannot be used."""
+        """Reads the manifest of texts and models, and opens the workdir; ValueError or
+        FileNotFoundError if the workdir, the config, a text or a model cannot be used."""
         fields.check(config)
         if processes.are_several():
             raise ValueError("--processes: one process compares models; start it without")
@@ -45,8 +45,8 @@ class Experiment:
         return found
 
     def _comparison(self, pair: ModelPair, seed: int) -> Callable[[], Mapping[str, float]]:
-        """What compares a pair, which has its models, with the layers that are compared, and its
-        texts."""
+        """A function that compares a pair, with its models and texts read, and its layers
+        checked."""
         languages = self._config.languages[0], pair.language
         models = [
             pairs.load(side, place, self._folders[seed], language, seed)
@@ -65,10 +65,11 @@ class Experiment:
         )
 
     def _wanted(self) -> list[Measurement]:
-        """Each comparison once: two seeds have one pair of neighbours, not two.
+        """Each comparison once: two seeds that are each other's neighbours make one pair, not two.
 
-        A result stays of the models that it compared, also where a seed has another neighbour now.
-        What an older version compared is not known, and taken to be what it would compare now.
+        A result stays that of the models it compared, even if a seed has another neighbour now.
+        Results of older versions do not say what they compared; it is taken to be what would be
+        compared now.
         """
         done, stored = self._run.done(), self._run.stored.get(COMPARED, [])
         known = {(row, seed): sides for row, seed, sides in stored if (row, seed) in done}
@@ -84,6 +85,6 @@ class Experiment:
         return found
 
     def run(self) -> str:
-        """Compares what is missing, writes the report, returns the table; errors as those of
-        `Run.measure`, and ValueError where a model or a text cannot be used."""
+        """Compares what is missing, writes the report and returns its tables; raises what
+        `Run.measure` raises, and ValueError if a model or a text cannot be used."""
         return self._run.measure(self._wanted())

@@ -26,7 +26,7 @@ from xling_jax.vocabulary import static_vectors
 from xling_jax.vocabulary.static_vectors import CONTEXTS
 
 CKA, SENTENCES, UNMAPPED = "cka", "sentences", "unmapped"
-STATIC = 200_000  # vectors of a file that are looked at (W&C §5.1.1)
+STATIC = 200_000  # the first vectors of a file, which are used (W&C §5.1.1)
 
 Counts = collections.Counter[str]
 
@@ -81,8 +81,9 @@ def _static_vectors(
     texts: LanguageTexts,
     settings: ConfigDict,
 ) -> dict[str, np.ndarray]:
-    """The vectors of those words that have one: from a `.vec` file, or trained on the written text,
-    the same for all models that write it so. ValueError, naming the field, if there is none."""
+    """The vectors of those words that have one, from a `.vec` file or trained on the written text;
+    models that write the text alike share them. ValueError, naming the field, if no word has
+    one."""
     if (source := texts.vectors[language]) != CONTEXTS:
         with errors.in_field(f"texts.{language}.vectors"):
             found = static_vectors.read(source, {word: n for n, word in enumerate(wanted)}, STATIC)
@@ -119,8 +120,8 @@ def _by_embeddings(
     """Translates words that are one piece by the models' embeddings (W&C §5.1.1): `words_p1`, …;
     `words_first` and `words_second`, how many words of each language there are.
 
-    With static vectors only words count that have one, and `static_p1`, … is what these give for
-    the same words. For errors see `_translate`.
+    If there are static vectors, only words that have one count, and `static_p1`, … is translation
+    of the same words by these vectors. For errors see `_translate`.
     """
     words = [list(own) for own in static or pieces]
     rows = [
@@ -192,8 +193,8 @@ def _words(
     left_out = "word translation by embeddings left out"
     if not known and _are_alike(*(static or pieces)):
         say(
-            f"{left_out}: most words of the smaller vocabulary are in the other one too, and of "
-            "which language they are is not known: give texts.LANGUAGE.contexts"
+            f"{left_out}: most words of the smaller vocabulary are in the other one too, so which "
+            "language they belong to is not known: give texts.LANGUAGE.contexts"
         )
     else:
         try:
@@ -209,7 +210,7 @@ def _words(
 
 
 def _say_cut(encoders: Sequence[TextEncoder], texts: LanguageTexts) -> None:
-    """Says how many sentences are longer than each model, each counted once."""
+    """Says how many sentences are too long for each model, each counted once."""
     for side, encoder in enumerate(encoders):
         different = {pair[side] for pairs in (texts.learned, texts.tested) for pair in pairs or ()}
         different.update(texts.contexts[side] if texts.contexts else ())
@@ -218,22 +219,24 @@ def _say_cut(encoders: Sequence[TextEncoder], texts: LanguageTexts) -> None:
 
 
 def layers_of(models: Sequence[TextModel], config: ConfigDict) -> list[list[int]]:
-    """The layers of two models that are compared, 0 the embeddings; ValueError if a model lacks
-    one, or has another number of them than the other."""
+    """The layers of two models that are compared (0: the embeddings), all unless the config names
+    some; ValueError if a model lacks one, or all are compared and their numbers differ."""
     depths = [model.config.layers for model in models]
     found = [list(config.layers) or list(range(depth + 1)) for depth in depths]
     for layers, depth in zip(found, depths, strict=True):
         registry.require_layers(layers, depth, "layers")
     if len(found[0]) != len(found[1]):
-        raise ValueError(f"models of {depths[0]} and {depths[1]} layers: name as many with layers=")
+        raise ValueError(
+            f"models of {depths[0]} and {depths[1]} layers: name those to compare with layers="
+        )
     return found
 
 
 def compare(
     models: Sequence[TextModel], texts: LanguageTexts, is_translated: bool, config: ConfigDict
 ) -> Mapping[str, float]:
-    """What can be measured of two models with the texts there are; of one language (not
-    `is_translated`) there is nothing to translate.
+    """Everything that the given texts allow to measure of two models; those of the same language
+    (not `is_translated`) have CKA alone.
 
     Returns:
       `cka_L` for each layer L and `cka`, their mean, on the parallel sentences of `learned`, or of

@@ -1,4 +1,4 @@
-"""Which two models a row compares, and on whose text."""
+"""Which two models a row compares, and on which language's text."""
 
 import dataclasses
 from collections.abc import Collection, Mapping
@@ -11,7 +11,8 @@ from xling_jax.runs.encoders import Encoder
 
 @dataclasses.dataclass(frozen=True)
 class ModelPair:
-    """A row: two models and the language whose text, with its translations, they read."""
+    """A row: two models, and the language into which the first one's sentences are translated for
+    the second one."""
 
     name: str
     description: str
@@ -39,7 +40,7 @@ def parse(
 def load(
     side: Encoder, place: int, models: Mapping[str, str], language: str, seed: int
 ) -> TextModel:
-    """The model of a side, 0 or 1, of a pair; see `Encoder.load`. The two are never the same random
-    encoder."""
+    """The model of a pair's side, the first (`place` 0) or second (1); see `Encoder.load`. Two
+    sides never have the same random weights."""
     folder = Path(models[side.model]).expanduser()
     return side.load(folder, language, encoders.FIRST_SEED + 2 * seed + place)

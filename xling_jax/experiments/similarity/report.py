@@ -65,7 +65,7 @@ def write(workdir: Path) -> str:
 
 
 def _state(run: Run) -> str:
-    """How far the run is, of what languages, and how much text is read at most."""
+    """How far the run is, its languages, and how much text is read at most."""
     parts = [page.progress(run)]
     if found := rows.languages(run):
         parts.append(f"{plural('Language', found)}.")
@@ -93,7 +93,8 @@ def _line(run: Run, pair: Pair, values: Mapping[str, Measure], description: str 
 
 
 def summary(run: Run, found: Sequence[Pair]) -> Table:
-    """A line a row: mean CKA, the best layers' retrieval and translation, and the correlation."""
+    """A line for each row: mean CKA, retrieval and translation at their best layers, and the
+    correlation."""
     depths = {max(layers) for pair in found if (layers := pair.layers("cka"))}
     last = f"L{depths.pop()}" if len(depths) == 1 else "last"
     columns = table.columns(__file__, "similarity", last=last)
@@ -116,7 +117,8 @@ def _summarised(pair: Pair) -> dict[str, Measure]:
 
 
 def layer_tables(run: Run, found: Sequence[Pair]) -> list[Table]:
-    """What was measured of each layer, and of single-piece words (W&C Figures 7, 6, 4a, 4b)."""
+    """Tables of CKA, sentence retrieval, single-piece words and words in context (W&C Figures 7, 6,
+    4a and 4b)."""
     cka = [_line(run, pair, _cka(pair)) for pair in found]
     maps = {"with a map": ("sentences", ""), "without a map": ("unmapped", "")}
     retrieval = _measures(run, found, maps)
@@ -149,7 +151,7 @@ def _cka(pair: Pair) -> dict[str, Measure]:
 
 
 def _layers(every: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The layers of which any has a value, in order."""
+    """The layers that have a value anywhere, in order."""
     return sorted({n for each in every for n in each} - {"mean"}, key=lambda n: int(n[1:]))
 
 
@@ -161,7 +163,10 @@ def _columns(lines: Sequence[table.Line]) -> list[Column]:
 def _measures(
     run: Run, found: Sequence[Pair], measures: Mapping[str, tuple[str, str]]
 ) -> list[table.Line]:
-    """A line for each measure that a pair has, by title, as (start, end); one without any."""
+    """For each pair, a line for each measure that it has, or one without values.
+
+    `measures` are given by title, as the start and the end of metrics' names.
+    """
     lines = []
     for pair in found:
         values = {title: _by_layer(pair, *measure) for title, measure in measures.items()}
@@ -223,7 +228,7 @@ def lines(
 
     Args:
       kinds: the pairs.
-      measures: start and end of metrics' names, by what is said of a line after its pair. Those
+      measures: start and end of metrics' names, by what follows the pair in a line's label. Lines
         of one pair share a colour.
     """
     labels = list(dict.fromkeys(pair.label for own in kinds.values() for pair in own))

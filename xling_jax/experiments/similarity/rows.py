@@ -19,9 +19,12 @@ _LANGUAGE = re.compile(r"@\s*(\S+)\s*$")
 class Pair:
     """A row: two models that read text of the first language and its translation.
 
-    kind: one of `KINDS`, told by the row's name; empty for a row of another name. language: of the
-    translation; empty where the description names none. label: the two languages, or the name of
-    a row of no kind. metrics: of those seeds that have ended. has_ended: whether all have.
+    Attributes:
+      kind: one of `KINDS`, by the row's name; empty for a row of another name.
+      language: of the translation; empty if the description names none.
+      label: the two languages, or the name of a row of no kind.
+      metrics: means over the seeds that have ended.
+      has_ended: whether all seeds have ended.
     """
 
     row: str
@@ -43,7 +46,7 @@ def best(values: Mapping[int, float]) -> int:
 
 
 def languages(run: Run) -> list[str]:
-    """The languages that the config names, then those of rows, the first one first."""
+    """The languages that the config names, in its order, then any others that rows name."""
     found = [*run.names("languages"), *(_language(run.description(row)) for row in run.row_names)]
     return [name for name in dict.fromkeys(found) if name]
 

@@ -24,10 +24,12 @@ Sentences = list[tuple[str, str]]
 class LanguageTexts:
     """What is read for one language; None or empty where nothing was given.
 
-    learned, tested: sentences of the first language with their translations into this one.
-    contexts: of both languages, sentences that words are met in. train, test: dictionaries from
-    the first language to this one. vectors: of both by their names, `.vec` files or CONTEXTS.
-    trained: vectors by the hash of the text that they are trained on, which comparisons share.
+    Attributes:
+      learned, tested: sentences of the first language with their translations into this one.
+      contexts: sentences in which words are met, of both languages.
+      train, test: dictionaries from the first language to this one.
+      vectors: for each of both languages, a `.vec` file or CONTEXTS.
+      trained: vectors by the hash of the text that they were trained on; shared by comparisons.
     """
 
     learned: Sentences | None
@@ -43,8 +45,8 @@ class TextReader:
     """Reads the texts of the languages of an experiment."""
 
     def __init__(self, config: ConfigDict):
-        """Raises ValueError for half of what belongs together, or embedded languages without the
-        run they are of."""
+        """Raises ValueError if nothing is given, or only half of what belongs together, or embedded
+        languages without the run that has them."""
         self._trained: dict[str, dict[str, np.ndarray]] = {}
         self._numbers, self.languages = config.sentences, tuple(config.languages)
         self._given = given = texts.Texts(config.texts, "texts", self.languages)
@@ -88,8 +90,8 @@ class TextReader:
         ]
 
     def manifest(self) -> Manifest:
-        """Every file that is given, with a hash of its content, and what the run is of whose
-        embedded languages are read."""
+        """Every file that is given, with a hash of its content, and the fingerprint of the run's
+        embedded languages if they are read."""
         found: Manifest = []
         if self._given.embedded:
             digest = self._given.embedded.fingerprint
@@ -102,10 +104,10 @@ class TextReader:
 
     @functools.cache  # noqa: B019 - there are few
     def read(self, language: str) -> LanguageTexts:
-        """The texts of a language with those of the first; errors as those of `Texts`.
+        """The texts of a language with those of the first; raises what `Texts` raises.
 
-        The first language itself is read with texts of its own, such as back-translations, or,
-        where it has none, with the same sentences that another language is read with.
+        For the first language itself these are texts of its own, such as back-translations, or, if
+        it has none, its sentences from another language's text, each with itself.
         """
         given, is_first = self._given, language == self.languages[0]
         both = () if is_first else (self.languages[0], language)
