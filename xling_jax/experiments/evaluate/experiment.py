@@ -53,7 +53,7 @@ class Experiment:
     """Evaluates encoders, and stores what comes out."""
 
     def __init__(self, config: ConfigDict, workdir: Path):
-        """Reads the texts and what describes the models, and opens the workdir or refuses it.
+        """Reads the texts and the manifest of the models, and opens the workdir.
 
         Raises:
           ValueError, FileNotFoundError: the config, a text or a model cannot be used, or the
@@ -79,7 +79,8 @@ class Experiment:
             self._require_what_measures_need()
 
     def _require_what_measures_need(self) -> None:
-        """ValueError for a measure that is asked for by name, where no pair has what it needs."""
+        """Raises ValueError for a measure that is asked for by name if no pair has what it
+        needs."""
         names, given = set(self._config.measures), self._texts
         for needed, field, known in (
             (language_pairs.BY_DICTIONARY, "dictionaries", given.dictionaries),
@@ -109,8 +110,8 @@ class Experiment:
         return found
 
     def run(self) -> str:
-        """Evaluates what is missing, writes the report, returns the table; errors as those of
-        `Run.measure`, and ValueError where a model or a text cannot be used."""
+        """Evaluates what is missing, writes the report and returns its tables; raises what
+        `Run.measure` raises, and ValueError if a model or a text cannot be used."""
         return self._run.measure(
             [
                 Measurement(

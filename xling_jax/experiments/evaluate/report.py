@@ -101,7 +101,7 @@ class Model:
 
 
 def _ranked(run: Run) -> tuple[str, list[Model]]:
-    """By which metric models are ranked, "" for none, and the models, the best one first."""
+    """The metric by which models are ranked, "" if none, and the models, the best one first."""
     rows = [row for row in run.rows.values() if row.metrics]
     by = next((x for x in RANKED_BY if all(by_layer(row.metrics, x) for row in rows)), "")
     found = []
@@ -128,7 +128,7 @@ def _with_intervals(metrics: Mapping[str, Measure]) -> dict[str, Measure]:
 
 
 def _cells(model: Model, pair: str = "") -> dict[str, Measure]:
-    """Everything at the model's best layer, of a pair or of the mean over all."""
+    """A model's numbers at its best layer: those of a pair, or the means over all pairs."""
     found = {"layer": Measure(model.layer)} if model.layer is not None else {}
     for name in OF_ENCODERS:
         layer = model.layer if EVALUATORS[name].layers else ""
@@ -141,14 +141,14 @@ def _cells(model: Model, pair: str = "") -> dict[str, Measure]:
 
 
 def _columns() -> list[Column]:
-    """Those of `tables.csv`, and what else is measured of encoders."""
+    """The columns of `tables.csv`, and of everything else that is measured of encoders."""
     own = table.columns(__file__, "models")
     known = {column.metric for column in own}
     return own + [Column.of(name) for name in OF_ENCODERS if name not in known]
 
 
 def _models(run: Run, ranked: Sequence[Model]) -> Table:
-    """A line a model, the best one first; those that are not evaluated yet follow."""
+    """A line for each model, the best one first; those that are not evaluated yet follow."""
     lines = [replace(table.row_line(run, each.row), cells=_cells(each)) for each in ranked]
     lines += [table.row_line(run, row) for row in run.rows.values() if not row.metrics]
     caption = "means over pairs of languages at the best layer"
@@ -204,7 +204,7 @@ def _coverage(ranked: Sequence[Model]) -> list[str]:
 
 
 def _shares(models: Sequence[Model], metric: str) -> list[str]:
-    """Which shares of sentences a metric names, by model and language, where there are any."""
+    """The shares of sentences that a metric gives, by model and language, without zeros."""
     found = []
     for model in models:
         shares = by_language(model.row.metrics, metric)
@@ -247,7 +247,8 @@ def _pair_curves(gallery: Gallery, ranked: Sequence[Model]) -> list[Card]:
 
 
 def _matrix(model: Model, metric: str, layer: int, names: Sequence[str]) -> np.ndarray:
-    """Numbers of all pairs [n, n], NaN where there is none; of retrieval, who asks is the row."""
+    """A metric of all pairs [n, n], NaN where there is none; for retrieval, rows are the languages
+    of the queries."""
     found = np.full((len(names), len(names)), np.nan)
     for (i, first), (j, second) in itertools.combinations(enumerate(names), 2):
         for place, part in (((i, j), "forward"), ((j, i), "backward")):

@@ -20,7 +20,7 @@ from xling_jax.runs import results, store
 from xling_jax.runs.texts import SEEDS, Embedded, Manifest, Texts, of_run
 
 FAKE_ENGLISH = "fake_english"
-MOST_WORDS = 2000  # of Fake-English, the most frequent ones
+MOST_WORDS = 2000  # of Fake-English's dictionary: the most frequent ones
 Pair = tuple[str, str]
 
 
@@ -28,8 +28,10 @@ Pair = tuple[str, str]
 class EvaluationTexts:
     """What is read.
 
-    sentences: of each language; those with the same number translate each other. dictionaries,
-    links: of pairs that have any. manifest: the files, with their hashes.
+    Attributes:
+      sentences: of each language; those with the same number translate each other.
+      dictionaries, links: of the pairs that have any.
+      manifest: the files, with their hashes.
     """
 
     sentences: dict[str, list[str]]
@@ -85,8 +87,8 @@ def read(config: ConfigDict) -> EvaluationTexts:
 
 
 def _number_of_lines(source: str, language: str) -> int:
-    """How many lines a text with links has, 0 of one that is made. ValueError if a line between
-    them is blank: links are counted by lines."""
+    """How many lines a text with links has, 0 if it is synthetic. ValueError if another line
+    follows a blank one: links belong to lines."""
     if source == SYNTHETIC:
         return 0
     lines, blank = 0, False
@@ -116,8 +118,8 @@ def _of_files(given: dict[str, str], number: int) -> EvaluationTexts:
 
 
 def _of_run(config: ConfigDict, languages: tuple[str, ...]) -> EvaluationTexts:
-    """The held-out text of a run: of Fake-English its own, in every language the same, and else
-    translations into the embedded languages."""
+    """The held-out text of a run: for Fake-English its own, the same in every language, and
+    otherwise translations in the embedded languages."""
     run = Path(config.run).expanduser()
     with errors.in_field("run"):
         stored = results.read_config(run / results.CONFIG)
@@ -126,7 +128,7 @@ def _of_run(config: ConfigDict, languages: tuple[str, ...]) -> EvaluationTexts:
         if EMBEDDED.keys() & set(languages[1:]):
             usual = f"bilingual.py:row=default,pair={'-'.join(languages)}"
         raise ValueError(
-            f"run={config.run}: there is no run. Train one first, as by python -m xling_jax.main "
+            f"run={config.run}: there is no run. Train one first with python -m xling_jax.main "
             f"--config=configs/{usual} --workdir={run}, name another one, or give files with "
             "--config.texts"
         )

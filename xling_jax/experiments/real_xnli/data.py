@@ -33,7 +33,7 @@ TO_FIND = ("test", "words")  # translations
 
 
 def read(config: ConfigDict) -> Source:
-    """The texts of all languages, not yet read; errors as those of `Texts`."""
+    """The texts of all languages, hashed but not prepared yet; raises what `Texts` raises."""
     texts = Texts.of_corpora(config.corpora)
     purposes = PURPOSES + TO_FIND
     manifest = [each for name in texts.languages for each in texts.manifest(name, purposes)]
@@ -61,8 +61,8 @@ def sentences_to_find(config: ConfigDict, texts: Texts) -> list[tuple[str, ...]]
 
 
 def words_to_find(texts: Texts, vocabularies: Sequence[Pieces]) -> list[tuple[str, ...]]:
-    """Words of the first language with their heaviest translations into every other one, each word
-    once; without those that a vocabulary cannot write; none if no dictionaries are given."""
+    """Words of the first language with their heaviest translations into every other one, no word of
+    any language twice and none with [UNK]; empty if no dictionaries are given."""
     dictionaries = texts.dictionaries("words") or []
     known: list[set[str]] = [set() for _ in vocabularies]
     found = []

@@ -19,11 +19,11 @@ from xling_jax.runs.store import models_of
 from xling_jax.training.interruption import Interrupted
 from xling_jax.training.metrics import say
 
-SECTION = "transfer"  # of the config: most of one of configs/zero_shot.py
+SECTION = "transfer"  # of the config: most fields of configs/zero_shot.py
 
 
 def transfer(config: ConfigDict, workdir: Path) -> ConfigDict:
-    """The fine-tuning as a config of zero_shot, but for its rows and seeds."""
+    """The config of zero_shot for the fine-tuning, still without rows and seeds."""
     values = config.to_dict()
     own = {
         "name": "zero_shot",
@@ -40,7 +40,7 @@ class Experiment:
 
     def __init__(self, config: ConfigDict, workdir: Path):
         """Reads the texts to pretrain on and the files to fine-tune on, and opens the workdir;
-        ValueError or FileNotFoundError where it, the config or a text cannot be used."""
+        ValueError or FileNotFoundError if the workdir, the config or a text cannot be used."""
         fields.check(config)
         self._workdir, self._languages = workdir, tuple(config.corpora.languages)
         self._cells = replica_specs(config)
@@ -57,14 +57,15 @@ class Experiment:
         self._pretraining = pretraining.Experiment(config, workdir, read, report.write)
 
     def _of(self, trained: list[tuple[str, int]]) -> ConfigDict:
-        """The fine-tuning of some rows, each with the same seeds."""
+        """The config for fine-tuning some rows, all with the same seeds."""
         config = self._transfer.copy_and_resolve_references()
         config.row = "+".join(dict.fromkeys(row for row, _ in trained))
         config.seeds = tuple(dict.fromkeys(seed for _, seed in trained))
         return config
 
     def _by_seeds(self) -> list[list[tuple[str, int]]]:
-        """The rows that have models and the seeds of these, rows with the same seeds together."""
+        """The rows and seeds that have models, in a list for each group of rows with the same
+        seeds."""
         trained: dict[str, list[int]] = {}
         for spec in self._cells:
             folder = models_of(self._workdir, spec.row, spec.seed)
@@ -78,8 +79,8 @@ class Experiment:
         return list(alike.values())
 
     def run(self) -> str:
-        """Does what is missing, writes the report, returns the table; errors as those of
-        `Run.train`."""
+        """Trains and tests what is missing, writes the report and returns its tables; raises what
+        `Run.train` raises."""
         table = self._pretraining.run()
         if not self._transfer.tasks:
             return table

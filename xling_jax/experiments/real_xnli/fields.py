@@ -7,7 +7,7 @@ from xling_jax.runs import fields
 from xling_jax.schema import choice, several
 from xling_jax.tasks import PAPER
 
-# Of a config of zero_shot what the whole config says, and what the fine-tuning is of.
+# Fields of zero_shot that the whole config has, and those that the experiment sets.
 WHOLE = ("devices", "log", "profile")
 SET = ("name", "workdir", "row", "rows", "sets", "seeds", "runs", "pretrained")
 FIELDS = fields.read(

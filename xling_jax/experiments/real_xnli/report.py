@@ -54,12 +54,12 @@ def write(workdir: Path) -> str:
 
 
 def _is_compared(run: Run) -> bool:
-    """Whether anything was measured but perplexity."""
+    """Whether anything was measured at a layer above 0."""
     return any(deep_layer(row.metrics, run.layers) for row in run.rows.values())
 
 
 def board(workdir: Path) -> Board:
-    """What was fine-tuned so far of a run."""
+    """What a run has fine-tuned so far."""
     folder = workdir / TRANSFER
     if not (folder / results.CONFIG).exists():
         return Board(())
@@ -67,7 +67,7 @@ def board(workdir: Path) -> Board:
 
 
 def languages(run: Run) -> list[str]:
-    """Of the run, that which is learned from first."""
+    """The run's languages; the first is the one that is learned from."""
     return run.names("corpora", "languages")
 
 
@@ -76,13 +76,13 @@ def _are_embedded(run: Run) -> bool:
 
 
 def _printed_as(run: Run) -> list[str]:
-    """Our languages for the paper's: themselves, or for embedded ones by their places."""
+    """Our languages in the order of the paper's: the same ones, or embedded ones by their place."""
     return languages(run) if _are_embedded(run) else list(claims.LANGUAGES)
 
 
 def _printed(run: Run) -> dict[str, Line]:
-    """The paper's lines by row, with our languages in the places of the paper's; of real languages
-    only where English is learned from, and the same language inverted."""
+    """The paper's lines by row, with our languages in the places of the paper's; for real languages
+    only if English is learned from, and no row that we describe otherwise than the paper."""
     names, embedded, found = languages(run), _are_embedded(run), dict[str, Line]()
     if not embedded and names[:1] != [*claims.LANGUAGES][:1]:
         return found
@@ -109,7 +109,8 @@ def _bars(run: Run, tuned: Board, gallery: Gallery) -> list[Card]:
 
 
 def result(run: Run, tuned: Board) -> Table:
-    """A line a row, and the paper's beneath it; below all mBERT's, which is the paper's alone."""
+    """A line for each row, with the paper's beneath it; then mBERT's, which is the paper's alone,
+    and the baselines."""
     names = languages(run)
     columns = [Column.of(f"perplexity_dev_{name}", "perplexity", name, f"ppl {name}")
                for name in names]  # fmt: skip
@@ -155,13 +156,13 @@ def _job(tuned: Board, row: str) -> Job | None:
 
 
 def _accuracy(language: str) -> str:
-    """The column of files that has a language's accuracy; the language may be called as another
-    column."""
+    """The name in files of the column of a language's accuracy; the language itself may be called
+    like another column."""
     return f"accuracy_{language}"
 
 
 def _accuracies(tuned: Board, row: str) -> dict[str, Measure]:
-    """What the models of a row reach in every language, as a share."""
+    """The accuracy of a row's models in every language, as a share."""
     job = _job(tuned, row)
     found = job.scores if job else {}
     return {_accuracy(name): value.times(0.01) for name, value in found.items()}
