@@ -19,17 +19,17 @@ Real text: a file with a sentence a line, several joined by +, or a TFDS name, f
 scale=laptop: 8 layers of 64, 18,000 updates of 48 windows of 24 that begin with a sentence; 9 to 18
 minutes a row on one of two CPU cores (`--config.devices.cpu=1`). On `en` and `near` the default row
 finds .72 of the sentences and .69 of the words (means over three seeds), no_anchors .47 and .33,
-sep_emb .34 and .24 (of the sentences .23, .14 and .65). On `en` and `middle` the same three rows
-find .19 and .30, .18 and .26, .07 and .10 (seed 0). The paper's rows cost 0, 1.1 and 4.5 points of
-XNLI. Real text is cut at clauses too, and read in 8,000 updates of 128 windows of 24, 17 to 20
-minutes a row on two cores; on English and French Bibles models of this size find almost nothing
-without anchors (docs/results.md).
+sep_emb .34 and .24 (its seeds find .23, .14 and .65 of the sentences). On `en` and `middle` the
+same three rows find .19 and .30, .18 and .26, .07 and .10 (seed 0). The paper's rows cost 0, 1.1
+and 4.5 points of XNLI. Real text is cut at clauses too, and read in 8,000 updates of 128 windows of
+24, 17 to 20 minutes a row on two cores; on English and French Bibles models of this size find
+almost nothing without anchors (docs/results.md).
 
-That depends on the setting, which was searched for (docs/small_models.md): windows begin with a
-sentence, so that positions mean something; most words are one piece; the embedded languages' words
-are as unequal in frequency (zipf_exponent=1) and as particular in their company (collocation=3) as
-those of texts; and two fifths of them, function words aside, are names (name_types=0.4), so that no
-single one decides how many names are found after fine-tuning.
+These numbers depend on the setting, which was searched for (docs/small_models.md): windows begin
+with a sentence, so that positions mean something; most words are one piece; the embedded languages'
+words are as unequal in frequency (zipf_exponent=1) and as selective about their neighbours
+(collocation=3) as those of real text; and two fifths of them, function words aside, are names
+(name_types=0.4), so that no single name decides how many are found after fine-tuning.
 """
 
 import dataclasses
@@ -64,7 +64,7 @@ CC = "tfds:c4/multilingual:{}#text"  # text of another domain
 
 
 def paper(languages: tuple[str, ...]) -> ConfigDict:
-    """The settings of the paper (§3.1), with the readings that the text leaves open."""
+    """The settings of the paper (§3.1), with our readings of what the text leaves open."""
     is_embedded = are_embedded(languages)
     corpora = {
         "languages": languages,
@@ -154,7 +154,8 @@ def paper(languages: tuple[str, ...]) -> ConfigDict:
 
 
 def laptop(languages: tuple[str, ...]) -> ConfigDict:
-    """The same in minutes, on the embedded languages or some thousand sentences of real ones."""
+    """The same at a size that takes minutes, on the embedded languages or some thousand sentences
+    of real ones."""
     config = paper(languages)
     config.corpora.update(test_sentences=1000)
     config.models.update(hidden=64, intermediate=256, heads=2, dropout=0.0, dtype="float32")

@@ -11,18 +11,18 @@ other:
         --config.texts.en=EN.txt --config.texts.de=DE.txt \\
         --config.texts.fr=FR.txt --config.texts.zh=ZH.txt
 
-Of every two languages, at every layer: sentence retrieval by cosine, after the languages' means are
-taken off, after an orthogonal map, and by CSLS; CKA; with `--config.dictionaries.en_de=FILE` word
-translation and D&S's mu, and with `--config.links.en_de=FILE`, word links of the first sentences in
-Pharaoh's format (0-0 1-2, or 1p2 for a possible one), word alignment. Of every language
-pseudo-perplexity, where the model has a head: by default every seventh piece is masked in one pass
-(`--config.perplexity.passes=7`: all are masked once).
+For every two languages, at every layer: sentence retrieval by cosine, after subtracting each
+language's mean, after an orthogonal map, and by CSLS; CKA; with `--config.dictionaries.en_de=FILE`
+word translation and D&S's mu, and with `--config.links.en_de=FILE`, word links of the first
+sentences in Pharaoh's format (0-0 1-2, or 1p2 for a possible one), word alignment. For every
+language pseudo-perplexity, if the model has a head: by default every seventh piece is masked in one
+pass (`--config.perplexity.passes=7`: all are masked once).
 
 Options: model (folders joined by +, where {language} stands for the language that a model reads and
 {seed} for a seed; by default that of row 0 of `run`), languages (joined by -), run (the workdir
-whose embedded languages, or whose held-out text, are read where `texts` names no files; where no
-model is named, by default that of the first command), row (names of `rows` joined by +; `all`
-models and the first one with random weights, or `models` alone), seeds (joined by +).
+whose embedded languages, or held-out text, are read where `texts` names no files; if no model is
+named, by default that of the first command), row (names of `rows` joined by +; or `all`, the models
+and the first one with random weights; or `models` alone), seeds (joined by +).
 
 The default takes half a minute on two CPU cores: of row 0 of Fake-English after 40 epochs .766 of
 the sentences are found at layer 3 of 4 (random weights: .009), and mu of words is .50. A model of
@@ -43,7 +43,8 @@ SETS = ("all", "models")
 
 
 def get_config(argument: str | None = None) -> ConfigDict:
-    """The experiment; `argument` chooses models, languages and where embedded ones are from."""
+    """The experiment; `argument` chooses models, languages, the run whose text is read, rows and
+    seeds."""
     options = config_files.parse_options(
         argument, {"model": "", "languages": "en-fake", "run": "", "row": "all", "seeds": "0"}
     )

@@ -5,33 +5,33 @@
 Options: row (an entry of ROWS, several joined by +, a set of SETS such as all, or modifications
 joined by ;), scale (laptop, paper), seeds (joined by +; by default 0, and the paper's five for a
 set at scale=paper), epochs (of models of both sizes; a part of the default workdir's name),
-languages (joined by -, the text's and as many as are made of it: by default en-fake, and
-en-fake-fake2 for three), reading (paper; code: rows have no-random and knn-replace as the published
-code has them). Fields of note: overparam.epochs (0: as training.epochs),
+languages (joined by -, the text's and those made from it: by default en-fake, for three
+en-fake-fake2), reading (paper; code: rows have no-random and knn-replace as the published code has
+them). Fields of note: overparam.epochs (0: as training.epochs),
 vocabulary.neighbours.vectors (.vec files for row 30 instead of vectors trained on the text).
 
 scale=laptop: the embedded language, 640 pieces, 8,000 sentences, 4 layers, 140 epochs. A row takes
-13 to 40 minutes on one CPU core, by machine. Row 0 has a mu of .90 (the paper's: .70; after 40
-epochs, in 3 to 6 minutes on two cores, .56), row 1 .14 (.30), row 4 .76, or .88 with reading=code
-(.68), row 8 .08 (.12), row 3 .01 (.01), row 30 .93 (.74).
+13 to 40 minutes on one CPU core, depending on the machine. Row 0 has a mu of .90 (the paper's: .70;
+after 40 epochs, in 3 to 6 minutes on two cores, .56), row 1 .14 (.30), row 4 .76, or .88 with
+reading=code (.68), row 8 .08 (.12), row 3 .01 (.01), row 30 .93 (.74).
 
 Row 30's neighbours come from vectors trained as fastText 0.9.1 trains them by default, in 300
-dimensions (vocabulary.neighbours.skip_gram), but for the 2,000,000 buckets that n-grams share: the
-pieces of a language have some 15,000 n-grams, and each bucket costs 1,200 bytes. At scale=laptop
-sample is 1e-3: each of so few pieces is a large share of the text, and fastText's 1e-4 leaves a
-third of it.
+dimensions (vocabulary.neighbours.skip_gram), but with fewer than its 2,000,000 buckets for n-grams:
+the pieces of a language have some 15,000 n-grams, and each bucket costs 1,200 bytes. At
+scale=laptop sample is 1e-3: with so few pieces each is a large share of the text, and fastText's
+1e-4 leaves a third of it.
 
 scale=paper: BERT-small as published. Any text:
 
     python -m xling_jax.main --config=configs/fake_english.py:row=0,scale=paper \\
         --config.corpora.train=TRAIN.txt --config.corpora.dev=DEV.txt
 
-Of DEV 10,000 sentences are read (--config.corpora.dev_sentences=0: all). Lines are cut into
-sentences (sentencex; the paper took NLTK's Punkt), and with --config.corpora.split_clauses=True at
-; and : too.
+The first 10,000 sentences of DEV are read (--config.corpora.dev_sentences=0: all). Lines are cut
+into sentences (sentencex; the paper took NLTK's Punkt), and with
+--config.corpora.split_clauses=True at ; and : too.
 
 On the New Testament in Basic English each seed of a row takes 35 to 90 minutes on one CPU core,
-by machine; 4 rows with five seeds took 4 and a half minutes on one H200
+depending on the machine; 4 rows with five seeds took 4 and a half minutes on one H200
 (--config.devices.side_by_side=20), where row 0 has a mu of .65 (the paper's, on another text: .70),
 row 1 .13 (.30), row 8 .05 (.12), row 3 .01 (.01), means over five seeds. With seed 0 row 4 has a mu
 of .53, or .66 with reading=code (.68).
@@ -154,7 +154,7 @@ def paper() -> ConfigDict:
 
 
 def laptop() -> ConfigDict:
-    """The same in minutes, on the embedded language."""
+    """The same at a size that takes minutes, on the embedded language."""
     config = paper()
     config.corpora.update(train_sentences=8000, dev_sentences=1000)
     config.corpora.synthetic.update(word_types=600, zipf_exponent=0.5)
@@ -164,13 +164,13 @@ def laptop() -> ConfigDict:
     config.models.layers = 4
     config.overparam.update(
         hidden=128, intermediate=512, heads=2, learning_rate=1e-3, epochs=40
-    )  # twice as wide, and as long as two cores allow for
+    )  # twice as wide as the small model, and trained as long as two cores allow
     config.training.update(epochs=140, steps_per_call=100)
     return config
 
 
 def get_config(argument: str | None = None) -> ConfigDict:
-    """The experiment; `argument` chooses among rows, scales, seeds and languages, as
+    """The experiment; `argument` chooses rows, scale, seeds, epochs, languages and reading, as in
     `row=0+3,seeds=0+42`."""
     defaults = {
         "row": "0", "scale": "laptop", "seeds": "", "epochs": "", "languages": LANGUAGES,

@@ -2,11 +2,11 @@
 
     python -m xling_jax.main --config=configs/real_xnli.py:scale=laptop
 
-Pretrains each row on three languages, which have a vocabulary each, fine-tunes it on inference in
+Pretrains each row on three languages, each with its own vocabulary, fine-tunes it on inference in
 the first, and tests it on all three. By default the languages are embedded ones, of which `near`
 and `middle` take the places of the paper's German and Hindi.
 
-Options: languages (joined by -; the second is that which row 3 inverts), row (an entry of ROWS,
+Options: languages (joined by -; row 3 inverts the second), row (an entry of ROWS,
 several joined by +, `all`, or modifications joined by ;), scale (laptop, paper), seeds (joined by
 +; by default 0, and the paper's three at scale=paper), tasks (nli, or none for pretraining alone).
 
@@ -21,8 +21,8 @@ Real text, a sentence a line or a TFDS name (by default Wikipedia's), and XNLI's
 
 Translations to find tell how multilingual the pretrained models are: corpora.LANGUAGE.test, files
 whose lines say the same in every language, and corpora.LANGUAGE.words, dictionaries from the first
-language to each other one. The embedded languages make both; of real ones each is optional, and
-without them perplexity alone is measured.
+language to each other one. For the embedded languages both are made; for real ones each is
+optional, and without both only perplexity is measured.
 
 scale=laptop on the embedded languages, `--config.devices.cpu=1`, on one of two CPU cores: 3 to 8
 minutes a row and 1 to 2 more for its fine-tuning. Accuracy in English, `near` and `middle`, in
@@ -132,14 +132,15 @@ def paper(languages: tuple[str, ...]) -> ConfigDict:
 
 
 def laptop(languages: tuple[str, ...]) -> ConfigDict:
-    """The same in minutes, on the embedded languages or some thousand sentences of real ones."""
+    """The same at a size that takes minutes, on the embedded languages or some thousand sentences
+    of real ones."""
     config = paper(languages)
     config.corpora.update(test_sentences=1000)
     config.models.update(layers=4, hidden=64, intermediate=256, heads=1, positions=192)
     config.models.update(dropout=0.0, dtype="float32")
     config.batches.update(sentences=64, max_length=64, row_lengths=(40,))
     config.training.update(learning_rate=2e-3, warmup_steps=50, steps_per_call=100)
-    # So few pieces are each a large share of the text, of which fastText's 1e-4 leaves little.
+    # With so few pieces each is a large share of the text, and fastText's 1e-4 leaves little of it.
     config.vocabulary.neighbours.skip_gram.update(sample=1e-3, buckets=50_000)
     if are_embedded(languages):
         config.corpora.update(train_sentences=8000, dev_sentences=500, split_sentences=False)
@@ -154,7 +155,7 @@ def laptop(languages: tuple[str, ...]) -> ConfigDict:
 
 
 def get_config(argument: str | None = None) -> ConfigDict:
-    """The experiment; `argument` chooses languages, rows, scale and seeds."""
+    """The experiment; `argument` chooses languages, rows, scale, seeds and tasks."""
     defaults = {"languages": "en-near-middle", "row": "all", "scale": "laptop", "seeds": ""}
     options = config_files.parse_options(argument, defaults | {"tasks": "nli"})
     languages = config_files.languages("languages", options["languages"])
@@ -176,7 +177,7 @@ def get_config(argument: str | None = None) -> ConfigDict:
     config.transfer.models.train_own = True
     config.transfer.nli.most_words = 0
     if not is_paper and are_embedded(languages):
-        # So many pairs that rows differ by what they were pretrained with.
+        # Enough pairs for rows to differ by what they were pretrained with.
         config.transfer.sentences.train, config.transfer.settings.nli.epochs = 32_000, 2
     length = min(config.transfer.models.length, config.batches.max_length)
     config.transfer.models.length = length  # later positions were never trained

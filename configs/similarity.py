@@ -4,17 +4,17 @@
     python -m xling_jax.main --config=configs/similarity.py:pair=en-near
 
 The first command trains a bilingual model, one of the first language with its twin, and one of each
-language alone; the second compares them:
-how alike their layers are (linear CKA), and how well an orthogonal map learned from translations
-makes words and sentences find theirs.
+language alone; the second compares them: how alike their layers are (linear CKA), and how well
+words and sentences find their translations after an orthogonal map learned from others.
 
 Options: row (an entry of `rows`, several joined by +, all by default, or MODEL|MODEL @LANGUAGE with
 names of `models`), pair (two languages or more joined by -, the first compared with the others),
 run (the workdir of the run that has the models; by default where the first command puts it), seeds
 (of the models, joined by +; {seed} in a folder of `models` stands for each of them, {next_seed} for
-the one after it in the list, or that plus one where there is one seed only).
+the next one in the list, where the first follows the last, or for the seed plus one if there is
+only one).
 
-Real text, line by line translations where two files belong together:
+Real text; files that belong together translate each other line by line:
 
     python -m xling_jax.main --config=configs/similarity.py:pair=en-fr,run=runs/bilingual-… \\
         --config.texts.fr.learned_first=EN.txt --config.texts.fr.learned=FR.txt \\
@@ -24,19 +24,20 @@ Real text, line by line translations where two files belong together:
         --config.texts.fr.test_dictionary=en-fr.5000-6500.txt \\
         --config.texts.en.vectors=wiki.en.vec --config.texts.fr.vectors=wiki.fr.vec
 
-Every text is optional: what it is for is left out (without contexts, where most words of the
-smaller vocabulary are in the other one too, words by embeddings as well). Static vectors may be
-trained on `contexts` instead, by fastText's skip-gram (`--config.texts.LANGUAGE.vectors=contexts`,
-and the fields of `skip_gram`), as those of embedded languages are; where they are given, words that
-occur less than min_count times are not translated by embeddings either. Other models are compared
-by putting their folders in the place of the config's, as in
+Every text is optional: a measure without its text is left out (and without contexts so is word
+translation by embeddings, if most words of the smaller vocabulary are in the other one too). Static
+vectors may be trained on `contexts` instead, by fastText's skip-gram
+(`--config.texts.LANGUAGE.vectors=contexts`, and the fields of `skip_gram`), as those of embedded
+languages are; words that occur fewer than min_count times are then not translated by embeddings
+either. Other models are compared by putting their folders in the place of the config's, as in
 `--config.models.fr=OTHER/models/rowfr_seed{seed}/fr`: models trained here, or a BERT, RoBERTa,
 XLM-R or XLM of `transformers` (an XLM with language embeddings needs the languages' names in its
 lang2id). The row `other_seed` needs a second model of the first language
-(`:row=en,pair=en-near,seeds=0+1` of configs/bilingual.py in the same workdir); both read the same,
-unless `--config.texts.en.learned_first=EN.txt` and `--config.texts.en.learned=BACK.txt` give a
-back-translation (and `tested_first` and `tested` another): with `bilingual_en`, a model of the
-first language and its twin, the two columns en–en′ of Figure 7.
+(`:row=en,pair=en-near,seeds=0+1` of configs/bilingual.py in the same workdir). With `bilingual_en`,
+a model of the first language and its twin, it makes the two columns en–en′ of Figure 7. Both sides
+of these rows read the same sentences, unless `--config.texts.en.learned_first=EN.txt` and
+`--config.texts.en.learned=BACK.txt` give a back-translation (and `tested_first` and `tested`
+another).
 """
 
 import dataclasses
@@ -51,7 +52,8 @@ from xling_jax.vocabulary.static_vectors import CONTEXTS, SkipGram
 
 
 def get_config(argument: str | None = None) -> ConfigDict:
-    """The experiment; `argument` chooses rows, languages and the run that has the models."""
+    """The experiment; `argument` chooses rows, languages, the run that has the models, and
+    seeds."""
     options = config_files.parse_options(
         argument, {"row": "all", "pair": "en-near", "run": "", "seeds": "0"}
     )
@@ -114,7 +116,7 @@ def get_config(argument: str | None = None) -> ConfigDict:
         }
     )
     if given:
-        # Each of few words is a large share of a text, and they have few n-grams.
+        # With few words each is a large share of a text, and they have few n-grams.
         config.skip_gram.update(sample=1e-3, buckets=20_000)
     name = f"similarity-{options['pair']}-{options['row']}"
     config.workdir = re.sub(r"[^\w+.-]", "_", name)

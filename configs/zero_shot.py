@@ -4,23 +4,24 @@
     python -m xling_jax.main --config=configs/zero_shot.py:task=all,pair=en-near
 
 The first command pretrains the rows, the second fine-tunes each on English inference, named
-entities and parsing, and tests it on both languages. Rows of `aligned` need models of each
-language alone too: `row=all+alone,pair=en-near` with the same
-`--workdir=runs/bilingual-laptop-en-near-all`, or no more than `row=default+en+near`.
+entities and parsing, and tests it on both languages. The rows of `aligned` also need models of each
+language alone: `row=all+alone,pair=en-near` with the same
+`--workdir=runs/bilingual-laptop-en-near-all`, or `row=default+en+near` for these rows only.
 
 Options: task (nli, ner, parsing, pos, several joined by +; `all` is the paper's three, and all+pos
-those and parts of speech), pair (two languages or more joined by -, the first being that which is
+those and parts of speech), pair (two languages or more joined by -, of which the first is
 fine-tuned on; several pairs joined by +), from (the workdir of each pair's pretraining, joined by
 +; by default where the first command puts it), models (folders joined by +, instead of the rows of
 a run: any BERT, RoBERTa, XLM-R or XLM of `transformers` or a model of ours; {language} stands for
 the language that a model reads, {seed} for a seed), row (an entry of `rows`, several joined by +,
 `all` of Table 1, or `aligned`: as in §5.1.2 the first layers of monolingual models with a map
-between them, or of the bilingual one, under four new layers), search (`one` setting a task, the
-`paper`'s, or that of D&S, `dufter`), seeds (of pretraining and of fine-tuning, joined by +). Fields
-of note: settings.TASK.select (best: the epoch that is best on the first language is tested; last),
-keep_models (write each fine-tuned model that is scored for `transformers`, below `models/` of the
-workdir; by default all but those of the paper's search), word_order (True: D&S Table 4, how alike
-languages' order of words is, beside the scores, and the correlation of the two).
+between them, or of the bilingual one, under four new layers), search (`one` setting for each task;
+`paper`, the paper's search; or `dufter`, the setting of D&S), seeds (of pretraining and of
+fine-tuning, joined by +). Fields of note: settings.TASK.select (best: the epoch that is best on the
+first language is tested; last: the last one), keep_models (write each fine-tuned model that is
+scored, in the format of `transformers`, below `models/` of the workdir; by default True but for
+search=paper), word_order (True: D&S Table 4, how alike the languages' word order is, beside the
+scores, and the correlation of the two).
 
 Real data, in the formats of WikiAnn, CoNLL-U and XNLI:
 
@@ -32,8 +33,8 @@ Real data, in the formats of WikiAnn, CoNLL-U and XNLI:
 search=one on the embedded languages: 3 to 6 minutes a row on one of two CPU cores. In `near`, mean
 of accuracy, span F1 and LAS over three seeds: default 85.9, no_anchors 83.0, sep_emb 60.6, sep_l1_6
 55.8, which is 0, 2.9, 25.2 and 30.0 points below default (the paper's rows: 0, 1.5, 3.5 and 26.4;
-docs/results.md has all of them; sep_emb with the best of the three seeds loses 3.3). In `middle`,
-seed 0, the same rows have 71.9, 70.1, 51.3 and 17.5.
+docs/results.md has all of them; sep_emb loses 3.3 with the best of its three seeds). In `middle`,
+with seed 0, the same rows have 71.9, 70.1, 51.3 and 17.5.
 """
 
 import dataclasses
@@ -58,13 +59,13 @@ ROWS = (
     "sep_emb_l1_3",
     "sep_emb_l1_6",
 )
-TAKEN = ("all", "aligned", "alone")  # by sets of rows, and by the models of languages alone
+TAKEN = ("all", "aligned", "alone")  # names of sets of rows, and of models of one language each
 LAYERS = 8  # of the models of configs/bilingual.py
 
 
 def paper(tasks: tuple[str, ...]) -> dict[str, dict]:
-    """The searches of the paper (§3.2), with the readings that the text leaves open; of tasks that
-    it does not have, that of its tagging and parsing."""
+    """The searches of the paper (§3.2), with our readings of what the text leaves open; tasks that
+    it does not have get the search of tagging and parsing."""
     tagging = {
         "batches": (16, 32),
         "rates": ((2e-5, 2e-5), (3e-5, 3e-5), (5e-5, 5e-5)),
@@ -88,7 +89,7 @@ def paper(tasks: tuple[str, ...]) -> dict[str, dict]:
 
 
 def dufter(tasks: tuple[str, ...]) -> dict[str, dict]:
-    """The setting of D&S §5, of whose three epochs the last is tested."""
+    """The setting of D&S §5; the last of three epochs is tested."""
     found = paper(tasks)
     for section in found.values():
         section.update(
@@ -99,7 +100,7 @@ def dufter(tasks: tuple[str, ...]) -> dict[str, dict]:
 
 
 def one(tasks: tuple[str, ...]) -> dict[str, dict]:
-    """One setting a task, for models of the laptop's size."""
+    """One setting for each task, for models of scale=laptop."""
     found = paper(tasks)
     for section in found.values():
         section.update(
@@ -110,7 +111,8 @@ def one(tasks: tuple[str, ...]) -> dict[str, dict]:
 
 
 def get_config(argument: str | None = None) -> ConfigDict:
-    """The experiment; `argument` chooses tasks, pairs, rows and the runs that have the models."""
+    """The experiment; `argument` chooses tasks, pairs, models or the runs that have them, rows, the
+    search and seeds."""
     options = config_files.parse_options(
         argument,
         {
@@ -170,7 +172,7 @@ def get_config(argument: str | None = None) -> ConfigDict:
                 }
                 for task in known
             }
-    is_read = is_embedded or not given  # a run: of its models, or of how its languages are made
+    is_read = is_embedded or not given  # whether runs are: for models, or for embedded languages
     defaults = [f"runs/bilingual-laptop-{pair}-all" if is_read else "" for pair in pairs]
     config = ConfigDict(
         {
@@ -211,7 +213,7 @@ def get_config(argument: str | None = None) -> ConfigDict:
         }
     )
     if is_embedded and not given:
-        config.nli.most_words = 16  # of which most fit in 24 places
+        config.nli.most_words = 16  # most pairs of so many words fit in 24 places
     if options["search"] == "one":
         config.models.update(arcs=100, relations=50)
     if options["search"] == "dufter":
