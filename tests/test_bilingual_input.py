@@ -162,7 +162,7 @@ def test_a_language_alone_among_three_is_not_compared_with_the_first():
         ("shared-special;no-anchors", "shared-special needs sep-emb"),
         ("sep-emb;shared-special;sep[*]", r"sep\[\*\] separates what shared-special shares"),
         ("twin", "twin needs sep-emb"),
-        ("sep-emb;twin;only[en]", "twin needs sep-emb, and excludes only"),
+        ("sep-emb;twin;only[en]", "twin needs sep-emb, and cannot be combined with only"),
         ("sep-emb;twin;wiki-cc", "wiki-cc needs two different languages"),
         ("sep", "'sep' needs an argument in brackets: sep.PATHS."),
         ("sep[]", "needs an argument in brackets"),

@@ -28,7 +28,7 @@ class Experiment:
     """Runs the rows and seeds of one experiment, and stores what comes out."""
 
     def __init__(self, config: ConfigDict, workdir: Path):
-        """Reads the manifest of the texts and opens the workdir; ValueError or FileNotFoundError if
+        """Makes the manifest of the texts and opens the workdir; ValueError or FileNotFoundError if
         the workdir, the config or a text cannot be used."""
         fields.check(config)
         length, positions = config.batches.length, config.models.positions

@@ -86,7 +86,7 @@ def _require_meaning(names: set[str], trained: Sequence[str], languages: Sequenc
     """Raises ValueError for modifications that exclude or lack each other, or a language."""
     if TWIN in names:
         if "sep-emb" not in names or "only" in names:
-            raise ValueError(f"{TWIN} needs sep-emb, and excludes only[…]")
+            raise ValueError(f"{TWIN} needs sep-emb, and cannot be combined with only[…]")
         if TWIN in languages:
             raise ValueError(f"{TWIN} is the name of a language too: give the language another one")
     if "shared-special" in names and "sep-emb" not in names:

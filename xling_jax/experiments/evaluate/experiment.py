@@ -53,7 +53,7 @@ class Experiment:
     """Evaluates encoders, and stores what comes out."""
 
     def __init__(self, config: ConfigDict, workdir: Path):
-        """Reads the texts and the manifest of the models, and opens the workdir.
+        """Reads the texts, makes the manifest of the models, and opens the workdir.
 
         Raises:
           ValueError, FileNotFoundError: the config, a text or a model cannot be used, or the

@@ -22,7 +22,7 @@ class Experiment:
     """Compares pairs of models, and stores what comes out."""
 
     def __init__(self, config: ConfigDict, workdir: Path):
-        """Reads the manifest of texts and models, and opens the workdir; ValueError or
+        """Makes the manifest of texts and models, and opens the workdir; ValueError or
         FileNotFoundError if the workdir, the config, a text or a model cannot be used."""
         fields.check(config)
         if processes.are_several():

@@ -45,7 +45,7 @@ class Experiment:
     """Fine-tunes and tests what an experiment asks for, and stores what comes out."""
 
     def __init__(self, config: ConfigDict, workdir: Path, section: str = ""):
-        """Reads the manifest of texts and models, and opens the workdir; `section` is the name of
+        """Makes the manifest of texts and models, and opens the workdir; `section` is the name of
         this config in a larger one that contains it. ValueError or FileNotFoundError if the
         workdir, the config, a text or a model cannot be used."""
         self._config, self._jobs = config, jobs(config)
