@@ -174,11 +174,11 @@ def export(
 
     Each has the table of all languages' pieces, so that what fine-tuning learns of a token, special
     ones included, holds for every language that uses it (D&S §5). With lang-pos each has its
-    language's positions and token type, moved to where the other models have theirs. With
-    shift-special [CLS] and [SEP] around a sentence are the language's own. Only `max_length`
-    positions, to which sentences were cut, and one token type are kept: a language was trained with
-    no others, and a second token type for the second sentence of a pair would give rows without
-    lang-pos what those with it cannot have.
+    language's positions and token type, moved to where the other models have theirs; with
+    shift-special, the language's own special tokens. Only `max_length` positions, to which
+    sentences were cut, and one token type are kept: a language was trained with no others, and a
+    second token type for the second sentence of a pair would give rows without lang-pos what those
+    with it cannot have.
     """
     setting = replica.setting
     shift, offset = int(setting.special_shift), int(setting.position_offset)
