@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from xling_jax.batches import hashing
+from xling_jax.models import task_heads
 from xling_jax.models.dropout import (
     ATTENTION_OUTPUT,
     EMBEDDINGS,
@@ -148,6 +149,11 @@ def test_counters_that_differ_a_little_have_unrelated_hashes():
     for use in range(4):
         flips = output_flips(hashing.combine(whole, use), hashing.combine(whole, use + 1))
         assert np.abs(flips - 0.5).max() < BOUND
+
+
+def test_the_vectors_of_a_task_head_have_bits_of_their_own():
+    uses = task_heads.INPUT, *task_heads.ARCS, *task_heads.RELATIONS
+    assert len(set(uses)) == 5
 
 
 def test_hashes_are_uniform_and_the_mixer_loses_nothing():

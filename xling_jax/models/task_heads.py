@@ -19,7 +19,7 @@ from xling_jax.models.dropout import dropout
 
 INITIAL_VALUES = 2  # tells these random numbers from others of the same seed
 TASK_HEAD = 1001  # stands for a layer in the bits of dropout
-INPUT, ARCS, RELATIONS = 10, 11, 12  # uses of dropout; those of a parser's head are one higher
+INPUT, ARCS, RELATIONS = 10, (11, 12), (13, 14)  # uses of dropout; of dependents and of heads
 FAR_BELOW = -1e9  # the score of what cannot be chosen
 CLASSIFIER_SD = 0.02  # of initial kernels
 
@@ -111,11 +111,11 @@ class Parser(nn.Module):
         if bits_BxW is not None:
             of_heads = jnp.concatenate([hashing.combine(bits_BxW[:, :1], 0), bits_BxW], axis=1)
 
-        def vectors(name: str, size: int, use: int) -> tuple[jax.Array, jax.Array]:
+        def vectors(name: str, size: int, uses: tuple[int, int]) -> tuple[jax.Array, jax.Array]:
             dependent = gelu(nn.Dense(size, name=f"{name}_dependent")(x_BxWxD))
             head = gelu(nn.Dense(size, name=f"{name}_head")(heads_BxVxD))
             rate = config.parser_dropout
-            return _drop(dependent, rate, bits_BxW, use), _drop(head, rate, of_heads, use + 1)
+            return _drop(dependent, rate, bits_BxW, uses[0]), _drop(head, rate, of_heads, uses[1])
 
         of_arcs = Biaffine(1, of_both=False, name="arc_scores")
         arcs = of_arcs(*vectors("arc", config.arcs, ARCS))[..., 0]
