@@ -7,6 +7,7 @@ import pytest
 from bilingual_run import config, run
 
 from xling_jax.experiments.bilingual import experiment, group
+from xling_jax.experiments.bilingual.data import Preparer
 from xling_jax.experiments.bilingual.experiment import Experiment
 from xling_jax.experiments.bilingual.rows import parse
 from xling_jax.training import loop
@@ -55,6 +56,18 @@ def test_files_of_three_languages_train_with_a_row_of_your_own(files, tmp_path):
     found = metrics["extra-anchors;sep[layers/0]", 1]
     assert {"retrieval_fr_0", "retrieval_ru_1", "words_fr_1", "perplexity_dev_ru"} <= set(found)
     assert "±" in table
+
+
+@pytest.mark.parametrize(("sentences", "is_counted"), [(0, True), (100, False)])
+def test_the_text_that_another_domain_is_as_long_as_is_hashed(
+    sentences, is_counted, files, tmp_path
+):
+    files |= {f"corpora.{name}.other": files[f"corpora.{name}.train"] for name in ("fr", "ru")}
+    files["corpora.train_sentences"] = sentences
+    made = config("row=wiki_cc,pair=en-fr-ru", **files)
+    found = Preparer(made, tmp_path).manifest(experiment.rows(made))
+    fields = {entry["field"] for entry in found if entry["language"] == "fr"}
+    assert ("train" in fields) == is_counted and "other" in fields
 
 
 @pytest.mark.parametrize(

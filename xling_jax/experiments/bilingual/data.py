@@ -142,7 +142,8 @@ class Preparer:
             if own := [row for row in rows if name in row.languages]:
                 domains = {self._is_other(row, name) for row in own}
                 purposes = ["dev", "test", "test_first", "test_dictionary"]
-                purposes += ["other"] * (True in domains) + ["train"] * (False in domains)
+                purposes += ["other"] * (True in domains)
+                purposes += ["train"] * (False in domains or self._other_is_as_long)
                 purposes += ["dictionary"] * any(row.code_switch for row in own)
                 found += self._texts.manifest(name, purposes)
         return found
@@ -225,15 +226,18 @@ class Preparer:
         drawn = pieces.sample(taken, self._config.vocabulary.sentences)
         return list(filter(None, map(self._texts.normalizer(language), drawn)))
 
+    @property
+    def _other_is_as_long(self) -> bool:
+        """Whether of another domain's text as much is taken as the usual text has."""
+        return not (self._texts.embedded or self._config.corpora.train_sentences)
+
     def _limit(self, language: str, purpose: str, is_other: bool) -> int | None:
-        """How many sentences of a text to take, None for all; if the config sets no limit, as many
-        of the other domain as the usual text has."""
+        """How many sentences of a text to take, None for all."""
         if self._texts.embedded:
             return None
-        limit = self._config.corpora[f"{purpose}_sentences"]
-        if not limit and is_other and purpose == "train":
-            limit = sum(1 for _ in self._texts.stream(language, purpose))
-        return limit or None
+        if is_other and purpose == "train" and self._other_is_as_long:
+            return sum(1 for _ in self._texts.stream(language, purpose)) or None
+        return self._config.corpora[f"{purpose}_sentences"] or None
 
     def _vocabulary(self, row: Row) -> LanguageVocabulary:
         section, folder = self._config.vocabulary, self._workdir / "vocabulary"
