@@ -1,4 +1,4 @@
-"""Checkpoints of everything that training changes; all that the project uses of Orbax."""
+"""Checkpoints of everything that training changes; the only module that uses Orbax."""
 
 import dataclasses
 import json
@@ -19,17 +19,23 @@ from xling_jax.training.metrics import finite
 from xling_jax.training.step import State
 
 KEPT = 2  # newest checkpoints
-# Seconds by the clock, which a save may take: the machine may be suspended in the middle of one.
+# Seconds of wall-clock time that a save may take: the machine may be suspended during one.
 LONGEST_SAVE = 7 * 24 * 60 * 60
 RECORD = "record.json"  # in the folder of each checkpoint
-STATE = "default"  # beside it, Orbax's folder of what was saved
-_UNFINISHED = ".orbax-checkpoint-tmp"  # follows the step in the folder's name
+STATE = "default"  # beside it, Orbax's folder of the state
+_UNFINISHED = ".orbax-checkpoint-tmp"  # follows the step in the name of an unfinished folder
 
 
 @dataclasses.dataclass(frozen=True)
 class _Record:
-    """What a checkpoint is of. files: the hash of each file of the state. evaluations: the steps at
-    which the replicas were evaluated, and the metrics of each; null is what was not finite."""
+    """What `RECORD` says about a checkpoint.
+
+    Attributes:
+      replicas: row and seed of each.
+      files: the hash of each file of the state.
+      evaluations: the steps at which the replicas were evaluated, and the metrics of each replica;
+        null stands for numbers that were not finite.
+    """
 
     fingerprint: str
     replicas: list[tuple[str, Count]]
@@ -56,7 +62,8 @@ def _hashes(folder: Path) -> dict[str, str]:
 
 
 def _require_unchanged(folder: Path) -> _Record | None:
-    """A checkpoint's record (older ones have none); ValueError unless files are as written."""
+    """A checkpoint's record (older ones have none); ValueError if it or a file of the state is not
+    as it was written."""
     path = folder / RECORD
     if not path.exists():
         return None
@@ -71,10 +78,10 @@ def _require_unchanged(folder: Path) -> _Record | None:
 
 
 class Checkpoints:
-    """The checkpoints of a group of replicas, by step; a torn one is never taken for whole.
+    """The checkpoints of a group of replicas, by step.
 
-    A checkpoint is written beside its place in the background, with a hash of each file, and
-    renamed when it is complete.
+    A checkpoint is written in the background under another name, with a hash of each file, and
+    renamed when it is complete: an incomplete one is never read as a checkpoint.
     """
 
     def __init__(
@@ -84,15 +91,17 @@ class Checkpoints:
         identity: Identity = UNKNOWN,
         replicas: Sequence[tuple[str, int]] = (),
     ):
-        """Opens the folder, made if need be; what a killed run left unfinished is removed.
+        """Opens or makes the folder, and removes checkpoints that a killed run left unfinished.
 
-        Of the newest so many are kept. The experiment, and the row and seed of each replica, are
-        written down and compared.
+        Args:
+          kept: how many of the newest checkpoints are kept.
+          identity: of the experiment; stored, and compared when a checkpoint is restored.
+          replicas: row and seed of each; stored and compared likewise.
         """
         self._folder = folder.resolve()
         self._folder.mkdir(parents=True, exist_ok=True)
         self._identity, self._replicas = identity, list(replicas)
-        self._evaluations: list[Any] = []  # up to the save that is under way
+        self._evaluations: list[Any] = []  # for the record of the save that is under way
         self._manager = ocp.CheckpointManager(
             self._folder,
             options=ocp.CheckpointManagerOptions(
@@ -106,7 +115,7 @@ class Checkpoints:
         )
 
     def _seal(self) -> None:
-        """Writes the record of the checkpoint that is written and not yet renamed."""
+        """Writes the record of the checkpoint whose state is written but not yet renamed."""
         for folder in self._folder.glob(f"*{_UNFINISHED}"):
             record: dict[str, Any] = {
                 "fingerprint": self._identity.fingerprint,
@@ -117,7 +126,7 @@ class Checkpoints:
             write_beside(folder / RECORD, json.dumps(records.sealed(record), indent=1) + "\n")
 
     def latest(self) -> int | None:
-        """The step of the newest checkpoint, None without one."""
+        """The step of the newest checkpoint; None without one."""
         return self._manager.latest_step()
 
     def describe(self) -> str:
@@ -126,7 +135,8 @@ class Checkpoints:
         return "none was saved" if step is None else str(self._folder / str(step))
 
     def save(self, step: int, state: State, evaluations: Sequence[Evaluation] = ()) -> None:
-        """Starts to save the state and what was measured; one save is under way at a time."""
+        """Starts to save the state and the evaluations so far, after any earlier save is complete.
+        Does nothing if the step has a checkpoint; ValueError if there are later ones."""
         if step in self._manager.all_steps():
             return
         self.wait()
@@ -148,8 +158,8 @@ class Checkpoints:
             self._manager.wait_until_finished()
 
     def restore(self, like: State) -> State:
-        """The newest checkpoint, placed on the devices as `like` is; ValueError if it cannot be
-        read: torn, changed, or of another model or experiment."""
+        """The newest checkpoint, placed on the devices as `like` is; ValueError if it is damaged,
+        changed, or of another model, experiment or other replicas."""
         step = self.latest()
         assert step is not None
         if wrong := processes.of_first(lambda: self._wrong(step)):
@@ -165,7 +175,7 @@ class Checkpoints:
         return State(**tree)
 
     def evaluations(self) -> list[Evaluation]:
-        """What was measured until the newest checkpoint, which can be read (see `restore`)."""
+        """The evaluations up to the newest checkpoint; call `restore` first, which checks it."""
         path = self._folder / str(self.latest()) / RECORD
 
         def found() -> Any:
@@ -180,7 +190,7 @@ class Checkpoints:
         ]
 
     def _wrong(self, step: int) -> str:
-        """What is wrong with a checkpoint, before it is read; "" if nothing is."""
+        """What is wrong with a checkpoint, found before it is restored; "" if nothing is."""
         folder = self._folder / str(step)
         try:
             record = _require_unchanged(folder)
@@ -202,7 +212,7 @@ class Checkpoints:
         return ""
 
     def _unreadable(self, step: int, error: Exception) -> str:
-        """That a checkpoint cannot be read, and the way out."""
+        """The message that a checkpoint cannot be read, with the way out."""
         others = [s for s in self._manager.all_steps() if s != step]
         way_out = "remove that folder to "
         way_out += f"resume from step {max(others)}" if others else "start again"
@@ -218,8 +228,8 @@ class Checkpoints:
 
 
 def read(folder: Path, step: int) -> dict:
-    """A checkpoint in a folder as numpy arrays, whatever devices and processes wrote it; ValueError
-    if it is not there, changed, or cannot be read."""
+    """A checkpoint in a folder as NumPy arrays, whatever devices and processes wrote it; ValueError
+    if it is missing, changed, or cannot be read."""
     handler = ocp.StandardCheckpointHandler()
     try:
         _require_unchanged(folder / str(step))
@@ -237,5 +247,5 @@ def read(folder: Path, step: int) -> dict:
 
 
 def read_parameters(folder: Path, step: int):
-    """The parameters of a checkpoint, see `read`."""
+    """The parameters of a checkpoint; see `read`."""
     return read(folder, step)["params"]

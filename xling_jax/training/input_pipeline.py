@@ -1,7 +1,8 @@
-"""What a step reads: the rows that its sentences share, or the windows of its streams.
+"""The plans that steps follow: how sentences share rows, or which windows of streams are read.
 
-Of streams the plan gives the places, or, if the text is too large for the device or changed every
-time it is read, the tokens. Both give the same order.
+A plan of streams holds the places of windows in the text on the device. Where the text is too large
+for the device, or is changed every time it is read, the plan holds the windows' tokens. The order
+is the same either way.
 """
 
 import dataclasses
@@ -14,31 +15,31 @@ import numpy as np
 from xling_jax.batches.packing import Plan, Sampler, lay_out
 from xling_jax.batches.streams import StreamSampler
 
-THREADS, BUFFERED = 4, 32  # that read, and steps read ahead
+THREADS, BUFFERED = 4, 32  # reading threads, and steps read ahead
 
-# Of (language, first token in its stream, update): the tokens, [window].
+# From (language, first token in its stream, update) to the window's tokens, [window].
 Read = Callable[[int, int, int], np.ndarray]
 
 
 def _fields(plans: Sequence[Any]) -> list[np.ndarray]:
-    """The fields of replicas' plans, of one dataclass, as [R, K, …]."""
+    """The fields of the replicas' plans, all of the same dataclass, stacked as [R, K, …]."""
     names = [field.name for field in dataclasses.fields(plans[0])]
     return [np.stack([getattr(plan, name) for plan in plans]) for name in names]
 
 
 class InputPipeline:
-    """What stands in each step, by samplers, one a replica; the text lies on the device."""
+    """Plans of the steps by samplers, one per replica; the text lies on the device."""
 
     def __init__(self, samplers: Sequence[Any]):
         self.layout, self._samplers = samplers[0].layout, samplers
         self._distinct = {id(sampler): sampler for sampler in samplers}
 
     def steps(self, start: int, stop: int) -> list[np.ndarray]:
-        """The fields of the plan of updates start..stop-1, of one epoch: [R, stop - start, …]."""
+        """The fields of the plan of updates start..stop-1 of one epoch, [R, stop - start, …]."""
         return self._planned(lambda sampler: sampler.plan(start, stop))
 
     def _planned(self, plan: Callable[[Any], Any]) -> list[np.ndarray]:
-        """The fields of the samplers' plans; replicas that share a sampler share its plan."""
+        """The fields of the replicas' plans; replicas that share a sampler share its plan."""
         plans = {key: plan(sampler) for key, sampler in self._distinct.items()}
         return _fields([plans[id(sampler)] for sampler in self._samplers])
 
@@ -46,18 +47,20 @@ class InputPipeline:
 
 
 class SentencePipeline(InputPipeline):
-    """Assigns the sentences of all replicas to rows, an epoch ahead, in a thread of its own; what
-    owns each place follows only for the steps that are asked for, because it takes much memory."""
+    """Assigns the sentences of all replicas to rows, an epoch ahead, in a thread of its own.
+
+    The plan's `owner` of each place takes much memory, so it is made only for the steps asked for.
+    """
 
     def __init__(self, samplers: Sequence[Sampler], total: int):
-        """`total`: updates of the whole training, behind which nothing is assigned."""
+        """`total` is the number of updates of the whole training; nothing after it is planned."""
         super().__init__(samplers)
         self._epoch, self._total = samplers[0].steps_per_epoch, total
         self._thread = ThreadPoolExecutor(1)
         self._assigned: dict[int, dict[int, Future[tuple[np.ndarray, np.ndarray]]]] = {}
 
     def steps(self, start: int, stop: int) -> list[np.ndarray]:
-        """Begins with the next epoch's assignment."""
+        """As in `InputPipeline`; also starts to assign the next epoch."""
         epoch, first = divmod(start, self._epoch)
         ahead = [n for n in (epoch, epoch + 1) if n * self._epoch < self._total]
         self._assigned = {n: self._assigned.get(n) or self._begun(n) for n in ahead}
@@ -70,7 +73,7 @@ class SentencePipeline(InputPipeline):
         return self._planned(plan)
 
     def _begun(self, epoch: int) -> dict[int, Future[tuple[np.ndarray, np.ndarray]]]:
-        """What an epoch's assignments will be, by sampler."""
+        """Starts to assign an epoch; returns the assignments to come, by the sampler's id."""
         return {
             key: self._thread.submit(sampler.assign, epoch)
             for key, sampler in self._distinct.items()
@@ -84,8 +87,9 @@ class StreamingPipeline(InputPipeline):
     """Plans with their tokens, read ahead by Grain in threads."""
 
     def __init__(self, samplers: Sequence[StreamSampler], read: Read, total: int, shards: Set[int]):
-        """`read` reads a window; of the `total` updates those windows are read that `shards` of
-        this process's devices work on, and others stay empty."""
+        """`read` gives a window's tokens. Only the windows of `shards`, those of this process's
+        devices, are read; others are left zero. `total` is the number of updates of the whole
+        training."""
         super().__init__(samplers)
         self.layout = dataclasses.replace(self.layout, is_fed=True)
         self._shards, self._read, self._total = shards, read, total

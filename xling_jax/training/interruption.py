@@ -1,4 +1,4 @@
-"""Runs that are asked to end, and end where they can be resumed."""
+"""Ending a run on a signal, at a point where it can be resumed."""
 
 import signal
 
@@ -10,7 +10,8 @@ class Interrupted(Exception):
 
 
 class Interruption:
-    """While it is entered, SIGTERM and Ctrl-C are only noted: the run ends where it can resume."""
+    """A context in which SIGTERM and Ctrl-C are only noted, so that the run can end at a point from
+    which it can be resumed."""
 
     def __init__(self):
         self._is_noted = False
@@ -28,5 +29,5 @@ class Interruption:
         self._is_noted = True
 
     def was_asked(self) -> bool:
-        """Whether any process was asked to end; all processes must ask this together."""
+        """Whether any process was asked to end; all processes must call this together."""
         return any(processes.of_all(self._is_noted))

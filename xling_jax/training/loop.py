@@ -24,12 +24,12 @@ from xling_jax.training.sharding import AnyProgram
 from xling_jax.training.step import RUNNING, State, StepCompiler
 from xling_jax.training.utilisation import matrix_rate, needed_flops
 
-TRACED_CALL = 2  # the first one after the step was compiled and run once
+TRACED_CALL = 2  # the first call, in which the step is compiled, would show little else
 EVALUATION = "evaluation"  # the kind of a line of the metrics file
 
 
 class Diverged(Exception):
-    """Loss or gradient of every replica became infinite or NaN."""
+    """The loss or gradient of every replica became infinite or NaN."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,17 +48,20 @@ class Replica:
 
 
 def is_about(replicas: Sequence[Replica], entry: Mapping[str, Any]) -> bool:
-    """Whether a line of the metrics file is one of these replicas'."""
+    """Whether a line of the metrics file is about one of these replicas."""
     return (entry.get("row"), entry.get("seed")) in {(r.row, r.seed) for r in replicas}
 
 
 @dataclasses.dataclass(frozen=True)
 class Schedule:
-    """When things happen, in steps.
+    """When things happen, in updates.
 
-    total: updates. epoch: updates of an epoch. evaluations: steps after which replicas are
-    evaluated. save_every: between checkpoints (one more follows every evaluation). call: updates
-    in one compiled call.
+    Attributes:
+      total: of the whole training.
+      epoch: in an epoch.
+      evaluations: the steps after which replicas are evaluated.
+      save_every: between checkpoints; others follow each evaluation and the last update.
+      call: in one compiled call at most.
     """
 
     total: int
@@ -68,7 +71,7 @@ class Schedule:
     call: int
 
     def next_stop(self, step: int) -> int:
-        """The step at which the call that starts at `step` ends, in the same epoch."""
+        """The step at which the call that starts at `step` ends: at the latest with its epoch."""
         marks = [self.total, step + self.call, (step // self.epoch + 1) * self.epoch]
         marks.append((step // self.save_every + 1) * self.save_every)
         marks += [mark for mark in self.evaluations if mark > step]
@@ -79,7 +82,7 @@ class Schedule:
 
 
 def stack(trees: Sequence):
-    """Trees of equal structure as one with a leading axis."""
+    """Stacks trees of equal structure along a new leading axis."""
     return jax.tree.map(lambda *leaves: np.stack([np.asarray(x) for x in leaves]), *trees)
 
 
@@ -103,20 +106,20 @@ class Training:
         profile: Path | None = None,
         is_shown: Callable[[str], bool] = lambda _: True,
     ):
-        """Places everything on the devices, from the newest checkpoint where there is one.
+        """Places everything on the devices; resumes from the newest checkpoint if there is one.
 
         Args:
           program: the model, the optimiser and the shape of a batch.
           store: the training text.
           pipeline: of the replicas, closed when training ends.
-          checkpoints, metrics: where states are saved, and training is logged.
-          evaluate: the metrics of each replica, or nothing, from (step, state, settings), at the
-            schedule's evaluations.
+          checkpoints, metrics: where states are saved and training is logged.
+          evaluate: called at the schedule's evaluations with (step, state, settings); returns the
+            metrics of each replica, or an empty sequence.
           interruption: asked after every call whether to end.
-          compiler: of this text, shared with other groups of replicas.
+          compiler: one for this text, if it is shared with other groups of replicas.
           initial_state: of a seed; the program's by default.
-          profile: the folder for a trace of one call, the second, for Perfetto or TensorBoard.
-          is_shown: whether a metric, by its name, is said when it is measured.
+          profile: the folder for a trace of the second call, for Perfetto or TensorBoard.
+          is_shown: whether a metric, by its name, is printed when it is measured.
         """
         self._mesh, self._replicas = mesh, list(replicas)
         self._program, self._pipeline = program, pipeline
@@ -154,8 +157,11 @@ class Training:
         self._plan_steps = min(schedule.call, schedule.epoch)
 
     def run(self) -> State:
-        """Trains to the end of the schedule and returns the final state. Interrupted: it was asked
-        to end before, and a checkpoint is saved. Diverged: no replica has a finite loss any more.
+        """Trains to the end of the schedule and returns the final state.
+
+        Raises:
+          Interrupted: the run was asked to end earlier; a checkpoint is saved.
+          Diverged: every replica has had a loss or gradient that was not finite.
         """
         try:
             self._run()
@@ -194,7 +200,7 @@ class Training:
         say(f"trained; evaluation took {100 * share:.0f} % of the time")
 
     def evaluate(self) -> list[dict[str, float]]:
-        """Measures the replicas as they are, keeps it and logs it; returns the metrics of each."""
+        """Evaluates the replicas as they are; keeps, logs and returns the metrics of each."""
         step = self._step
         found = [dict(each) for each in self._measure(step, self.state, self.settings)]
         self.evaluations = [each for each in self.evaluations if each.step != step]
@@ -221,7 +227,7 @@ class Training:
         return found
 
     def final_metrics(self) -> list[dict[str, float]]:
-        """The metrics of each replica at the end; a checkpoint may have been stored without."""
+        """The metrics of each replica after the last step, evaluated now if they are not stored."""
         if not self.evaluations or self.evaluations[-1].step != self._schedule.total:
             self.evaluate()
         return self.evaluations[-1].metrics
@@ -278,7 +284,7 @@ class Training:
         self._step = stop
         speed = float(metrics.tokens.sum()) / seconds
         model = self._program.model
-        # Without attention, which is little in short sentences.
+        # Attention is left out: in short sentences it is little.
         needed = needed_flops(model, speed, 0.0, speed * self._program.masking_rate)
         share = needed / matrix_rate(self._mesh, model.dtype)
         for number, replica in enumerate(self._replicas):

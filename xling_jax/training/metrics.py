@@ -1,4 +1,4 @@
-"""What a run says while it goes on: lines of JSON in a file, lines of text on the terminal."""
+"""What a run reports while it goes on: lines of JSON in a file, lines of text on the terminal."""
 
 import dataclasses
 import importlib.util
@@ -15,31 +15,40 @@ from xling_jax.records import UNKNOWN, Identity, finite
 
 
 def say(message: str) -> None:
-    """Prints a line of progress at once; of several processes the first alone does."""
+    """Prints a line of progress to stderr at once; of several processes only the first does."""
     if processes.is_first():
         print(f"[{time.strftime('%H:%M:%S')}] {message}", file=sys.stderr, flush=True)
 
 
 def duration(seconds: float) -> str:
-    """Seconds in the form 1:02:03, or 2:03."""
+    """A number of seconds in the form 1:02:03, or 2:03."""
     minutes, seconds = divmod(round(max(0.0, seconds)), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
 
 
 class MetricsFile:
-    """`metrics.jsonl`: one object a line, appended; and the same as scalars for TensorBoard."""
+    """`metrics.jsonl`, to which objects are appended, one per line; if asked for, their numbers are
+    written as scalars for TensorBoard too."""
 
     def __init__(self, path: Path, identity: Identity = UNKNOWN, scalars: Path | None = None):
-        """Names the file, which is made with the first line, the experiment, and the folder of the
-        scalars; ValueError where the package that writes them is missing."""
+        """Opens nothing yet: the file is made with its first line.
+
+        Args:
+          path: of the file.
+          identity: of the experiment, written in each line.
+          scalars: the folder of the scalars; None writes none.
+
+        Raises:
+          ValueError: the package that writes scalars is missing.
+        """
         self._path, self._identity, self._scalars = path, identity, scalars
         self._writers: dict[str, Any] = {}
         if scalars and importlib.util.find_spec("tensorboardX") is None:
             raise ValueError("log.tensorboard: to write scalars, pip install tensorboardX")
 
     def write(self, **entry: Any) -> None:
-        """Appends an object; numbers that are not finite become null."""
+        """Appends an object, in the first process only; numbers that are not finite become null."""
         if not processes.is_first():
             return
         line = records.sealed(finite(entry) | {"fingerprint": self._identity.fingerprint})
@@ -50,7 +59,8 @@ class MetricsFile:
                               **entry)  # fmt: skip
 
     def _add_scalars(self, folder: Path, kind: str, step: int, **entry: Any) -> None:
-        """Those of an evaluation or a call; of a step that comes again only the last ones stay."""
+        """Writes the numbers of an evaluation or a call. The first time, it drops what an
+        interrupted run wrote for this step and later ones."""
         from tensorboardX import SummaryWriter  # imported late: few runs need it
 
         if folder.name not in self._writers:
@@ -61,8 +71,9 @@ class MetricsFile:
                 writer.add_scalar(f"{kind}/{name}", value, step)
 
     def keep(self, is_kept: Callable[[dict[str, Any]], bool]) -> None:
-        """Drops lines, and one that a kill cut off: what a resumed run will write again. ValueError
-        if another line cannot be read."""
+        """Keeps only the lines that `is_kept` accepts, so that a resumed run can write the others
+        again. A last line that a kill cut off is dropped too; ValueError if another line cannot be
+        read."""
         if not processes.is_first() or not self._path.exists():
             return
         *lines, _ = self._path.read_bytes().split(b"\n")
@@ -75,8 +86,14 @@ class MetricsFile:
 
 @dataclasses.dataclass
 class Progress:
-    """Speed and time left of one group's training, from step `start` to `total`. evaluations: those
-    to come. training, evaluating: seconds. evaluated: how often."""
+    """Speed and time left of one group's training.
+
+    Attributes:
+      start, total: the steps where this process begins and where training ends.
+      evaluations: how many there are to do from `start` on.
+      training, evaluating: seconds spent so far.
+      evaluated: evaluations done so far.
+    """
 
     start: int
     total: int

@@ -1,8 +1,9 @@
-"""AdamW as Dufter & Schütze 2020 (§2.1, Table 9) use it, and the schedule of Wu et al. 2020; and of
-parameters of which each language has a part (`models.partition`).
+"""AdamW as in Dufter & Schütze 2020 (§2.1, Table 9), with the schedules of both papers, also for
+parameters that each language has for itself (`models.partition`).
 
-A language that a step's batch lacks does not change: neither its parameters nor its moments,
-their count, nor by weight decay. The learning rate follows the step all languages share.
+If a language is not in a step's batch, nothing of its own changes: neither its parameters, by
+weight decay or otherwise, nor its moments, nor the count of its updates. The learning rate follows
+the step, which all languages share.
 """
 
 import dataclasses
@@ -21,7 +22,7 @@ NOT_DECAYED = ("bias", "scale")  # biases and layer norms
 
 @dataclasses.dataclass(frozen=True)
 class OptimizerConfig:
-    """Constants of the optimiser; the peak learning rate is a value of the replica's setting."""
+    """Constants of the optimiser; the peak learning rate is in the replica's setting instead."""
 
     total_steps: int
     warmup_steps: int = 50
@@ -30,11 +31,11 @@ class OptimizerConfig:
     beta2: float = 0.999
     epsilon: float = 1e-6
     clip: float = 1.0  # of the gradient's global norm
-    decay: str = "linear"  # after the warm-up, to 0; "inverse_sqrt" (W&C §3.1), or "constant"
+    decay: str = "linear"  # to 0 after the warm-up; or "inverse_sqrt" (W&C §3.1), or "constant"
 
     def schedule(self, step: jax.Array) -> jax.Array:
-        """The share of the peak learning rate at `step` (from 0): linear up, then the decay. An
-        inverse square root falls from the peak at the warm-up's end as 1 / sqrt(step)."""
+        """The share of the peak learning rate at `step` (from 0): a linear warm-up, then the decay.
+        The inverse square root begins at the peak and falls as 1 / sqrt(step)."""
         up = step / self.warmup_steps if self.warmup_steps else 1.0
         if self.decay == "constant":
             return jnp.minimum(up, 1.0)
@@ -51,19 +52,20 @@ def is_decayed(path: tuple) -> bool:
 
 
 def clipped(config: OptimizerConfig, gradient, norm: jax.Array):
-    """The gradient, shortened to the length `clip` if its norm is longer."""
+    """The gradient, scaled down to the norm `clip` if its norm is larger."""
     scale = jnp.minimum(1.0, config.clip / jnp.maximum(norm, 1e-30))
     return jax.tree.map(lambda leaf: leaf * scale, gradient)
 
 
 def initial_moments(init: Callable, params):
-    """What `adam` begins with, by its `init`: zeros, in the memory of the host."""
+    """The state that `init`, that of `adam`, would give: zeros, here as NumPy arrays."""
     shapes = jax.eval_shape(init, params)
     return jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), shapes)
 
 
 def adam(config: OptimizerConfig) -> optax.GradientTransformation:
-    """The update before the learning rate by a clipped gradient: bias-corrected Adam, decay."""
+    """From a clipped gradient to the change before the learning rate: bias-corrected Adam plus
+    weight decay. The change is subtracted from the parameters."""
     return optax.chain(
         optax.scale_by_adam(config.beta1, config.beta2, config.epsilon),
         optax.add_decayed_weights(
@@ -74,7 +76,7 @@ def adam(config: OptimizerConfig) -> optax.GradientTransformation:
 
 
 def partitioned_moments(config: OptimizerConfig, params):
-    """The optimiser's state: one for what is shared, and one for each language."""
+    """The optimiser's initial state: one for what is shared, and one for each language."""
     init, own = adam(config).init, params[LANGUAGE]
     return {
         SHARED: initial_moments(init, params[SHARED]),
@@ -83,10 +85,11 @@ def partitioned_moments(config: OptimizerConfig, params):
 
 
 def mean_gradient(summed, counts_K: jax.Array):
-    """Gradients of mean losses from those of sums, over counts_K (float32) tokens of each language.
+    """The gradient of mean losses, from that of losses summed over counts_K (float32) tokens of
+    each language.
 
-    What is shared follows the mean over all tokens, what belongs to a language the mean over its
-    own: so that a language with nothing shared is trained as if there were no other.
+    Shared parameters follow the mean over all tokens, a language's own the mean over its tokens, so
+    that a language that shares nothing is trained as if there were no other.
     """
 
     def own(leaf):
@@ -100,10 +103,11 @@ def mean_gradient(summed, counts_K: jax.Array):
 
 
 def norms(gradient, dims, axis: str | None) -> tuple[jax.Array, jax.Array]:
-    """The norm of the whole gradient, and of each language's model's, [K] (or a scalar, if no
-    language has anything for itself).
+    """The norm of the whole gradient, and that of each language's model, [K] (a scalar if languages
+    have nothing for themselves).
 
-    A language's model is what is shared and its own part. See `sharding.square_sum`.
+    A language's model is what is shared and its own part. For `dims` and `axis` see
+    `sharding.square_sum`.
     """
     shared = sharding.square_sum(gradient[SHARED], dims[SHARED], axis)
     own_K = sharding.square_sum(gradient[LANGUAGE], dims[LANGUAGE], axis, first=1)
@@ -119,11 +123,12 @@ def partitioned_update(
     norm: jax.Array,
     norm_K: jax.Array,
 ):
-    """The update before the learning rate, and the new moments.
+    """The changes of the parameters, before the learning rate, and the new moments.
 
-    Each part is clipped by the norm of the model it is of (see `norms`): what is shared by that of
-    the whole gradient, a language's part by that of the language's model. present_K (bool) are the
-    languages of the step.
+    Args:
+      present_K: bool, whether each language is in the step's batch.
+      norm: of the whole gradient (see `norms`), by which shared parameters are clipped.
+      norm_K: of each language's model, by which the language's own parameters are clipped.
     """
     direction = adam(config).update
     shared = clipped(config, gradient[SHARED], norm)

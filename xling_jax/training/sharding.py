@@ -1,12 +1,15 @@
 """Parameters and moments divided among the devices that share a batch.
 
 Each device keeps a part of every large leaf, with its moments. A step gathers the parameters, and
-sums each part's gradient where the part is (ZeRO, Rajbhandari et al. 2020; also called FSDP). So
-between steps a device has 12 bytes a parameter, parameters and moments, over the number of devices;
-within a step it has 4 bytes a parameter more for the gathered ones. Parameters of single languages
-are gathered for all languages at once, and their gradients, whole too, take as much again. What a
-device sends and receives is what summing whole gradients would take: once a microbatch, and once a
-step for parameters of single languages. Each of the replicas that share devices needs all of that.
+sums the gradient of each part on the device that keeps it (ZeRO, Rajbhandari et al. 2020; also
+called FSDP).
+
+Between steps a device holds 12 bytes per parameter (parameters and moments) divided by the number
+of devices. During a step it needs 4 more bytes per parameter for the gathered ones. The languages'
+own parameters are gathered for all languages at once, and their gradients, whole too, need as much
+again. A device sends and receives as much as for summing whole gradients: in every microbatch for
+shared parameters, and once a step for the languages' own. Every replica on the same devices needs
+all of that.
 """
 
 import functools
@@ -23,12 +26,13 @@ from xling_jax import devices
 from xling_jax.models.bert import BertConfig
 from xling_jax.models.partition import LANGUAGE
 
-WHOLE = -1  # in place of a dimension: every device has all of the leaf
+WHOLE = -1  # instead of a dimension: every device keeps the whole leaf
 
 
 class AnyProgram(Hashable, Protocol):
-    """What training needs to know of a program: a model, the share of the pieces that it predicts,
-    its state, which may be divided among some devices (`shards`), and its update."""
+    """What training needs of a program: its model, the share of the pieces that it predicts, the
+    number of devices that its state is divided among (`shards`), its initial state and its update.
+    """
 
     plan_specs: ClassVar[tuple[P, ...]]
 
@@ -55,8 +59,8 @@ class StepLayout(Hashable, Protocol):
 
 
 def shards_of(devices_section, mesh: Mesh) -> int:
-    """Among how many devices a config divides parameters and moments: 1 unless it asks for it;
-    ValueError if there are several devices, and none shares a batch with another."""
+    """The number of devices that a config divides parameters and moments among: 1 unless it asks
+    for more; ValueError if there are several devices and each has replicas of its own."""
     if not devices_section.shard_parameters:
         return 1
     if mesh.size > 1 and mesh.shape[devices.DATA] == 1:
@@ -74,9 +78,9 @@ def state_shapes(program: AnyProgram):
 
 
 def dimensions(tree, shards: int):
-    """The dimension of each leaf of whole arrays, or shapes, that is divided: the largest that the
-    number of shards divides; WHOLE where none can be. Vectors are not divided, nor is the axis
-    of the languages."""
+    """The dimension along which each leaf of a tree of whole arrays, or of shapes, is divided: the
+    largest that is a multiple of the number of shards; WHOLE if there is none. Vectors and scalars
+    are never divided, nor is the language axis."""
 
     def dimension(path, leaf) -> int:
         first = int(any(getattr(key, "key", None) == LANGUAGE for key in path))
@@ -90,7 +94,7 @@ def dimensions(tree, shards: int):
 
 def state_specs(program: AnyProgram):
     """How each leaf of the replicas' states, with a replica axis in front, lies on the mesh;
-    ValueError if the state is to be divided, and no leaf can be."""
+    ValueError if the state is to be divided but no leaf can be."""
     found = dimensions(state_shapes(program), program.shards)
     if program.shards > 1 and all(d == WHOLE for d in jax.tree.leaves(found)):
         raise ValueError(
@@ -106,7 +110,8 @@ def parameter_dimensions(program: AnyProgram):
 
 
 def gather(parts, dims, axis: str | None):
-    """Whole leaves from the devices' parts; the gradient of a part is summed over the devices."""
+    """Whole leaves from the devices' parts. Differentiating through it sums the gradient of each
+    part over the devices; gradients of leaves that are not divided are not summed."""
 
     def whole(leaf, d):
         return leaf if d == WHOLE else jax.lax.all_gather(leaf, axis, axis=d, tiled=True)
@@ -115,7 +120,7 @@ def gather(parts, dims, axis: str | None):
 
 
 def scatter(gradient, dims, axis: str | None):
-    """The sum over the devices of whole gradients, of which each device gets its parts."""
+    """The sum over the devices of whole gradients; each device gets its parts of the sum."""
 
     def part(leaf, d):
         if d == WHOLE:
@@ -126,12 +131,13 @@ def scatter(gradient, dims, axis: str | None):
 
 
 def total(x, axis: str | None):
-    """The sum over the shards of a batch; None: there is one."""
+    """The sum over the shards of a batch; `x` itself without an axis."""
     return x if axis is None else jax.lax.psum(x, axis)
 
 
 def total_gradient(gradient, dims, axis: str | None):
-    """A gradient by the parts, which `gather` has summed already, with its whole leaves summed."""
+    """A gradient with all leaves summed over the devices: `gather` has summed the divided ones, and
+    this sums the others."""
     if axis is None or jax.lax.axis_size(axis) == 1:
         return gradient
     whole = [leaf for leaf, d in _with_dimensions(gradient, dims) if d == WHOLE]
@@ -147,13 +153,15 @@ def _with_dimensions(tree, dims):
 
 
 def _at_once(function, leaves: list[jax.Array]) -> list[jax.Array]:
-    """A function of all leaves in one vector: CPU devices wait for each other once a leaf."""
+    """Applies a function to all leaves in one vector, because CPU devices would wait for each other
+    at every leaf."""
     vector, unravel = ravel_pytree(leaves)
     return unravel(function(vector))
 
 
 def square_sum(tree, dims, axis: str | None, first: int = 0) -> jax.Array:
-    """The sum of the squares of whole leaves, over all but their first `first` axes."""
+    """The sum of squares over all leaves and all but their first `first` axes, with the parts of
+    divided leaves that other devices keep."""
     whole = divided = jnp.zeros(())
     for leaf, d in _with_dimensions(tree, dims):
         squares = jnp.sum(leaf**2, axis=tuple(range(first, leaf.ndim)))
@@ -165,5 +173,5 @@ def square_sum(tree, dims, axis: str | None, first: int = 0) -> jax.Array:
 
 
 def bytes_of(tree) -> int:
-    """The bytes that this tree of arrays takes on the first of the devices that it lies on."""
+    """The bytes that a tree of arrays takes on one device, the first of this process's."""
     return sum(leaf.addressable_shards[0].data.nbytes for leaf in jax.tree.leaves(tree))

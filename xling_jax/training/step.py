@@ -34,11 +34,14 @@ RUNNING = -1  # `stopped_at` of a replica that has not diverged
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class State:
-    """Everything of a replica that training changes.
+    """Everything in a replica that training changes.
 
-    step: int32, updates made. params: see `models.partition`. moments: the optimiser's.
-    stopped_at: int32, the step whose loss or gradient was not finite, after which nothing
-      changed any more; RUNNING until then.
+    Attributes:
+      step: int32, updates made; it goes on counting when the replica is frozen.
+      params: see `models.partition`.
+      moments: the optimiser's.
+      stopped_at: int32, the first step with a loss or gradient that was not finite; parameters and
+        moments are frozen from it on. RUNNING until then.
     """
 
     step: jax.Array
@@ -54,8 +57,8 @@ class State:
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class StepMetrics:
-    """float32 each: mean loss (nats a selected token), norm of the gradient before clipping,
-    learning rate, and the number of real tokens."""
+    """float32 each: the mean loss (nats per token to predict), the gradient's norm before clipping,
+    the learning rate, and the number of tokens without padding."""
 
     loss: jax.Array
     gradient_norm: jax.Array
@@ -67,9 +70,12 @@ class StepMetrics:
 class Program:
     """What a compiled program fixes: all but the replicas' values.
 
-    rows: one shard's rows. axis: the mesh axis that the batch is divided over, None outside one.
-    shards: among how many of its devices parameters and moments are divided (`sharding`).
-    masking_rate: share of the pieces that are predicted.
+    Attributes:
+      rows: one shard's rows.
+      axis: the mesh axis that the batch is divided over; None outside a mesh.
+      shards: the number of devices along it that parameters and moments are divided among, see
+        `sharding`; 1: each device has all of them.
+      masking_rate: share of the pieces that are predicted.
     """
 
     model: BertConfig
@@ -94,14 +100,15 @@ class Program:
     def update(
         self, state: State, setting: Setting, store: TokenStore, *plan: jax.Array
     ) -> tuple[State, StepMetrics]:
-        """One update by one step of a `packing.Plan`, whose fields lack the leading axis."""
+        """One update; `plan` holds the fields of one step's `packing.Plan`, without step axis."""
         sentence, start, owner = plan
         return train_step(self, state, setting, store, Plan(sentence, start, owner[0]))
 
 
 def direction(config: OptimizerConfig, state: State, gradient, dims, axis: str | None):
-    """The update before the learning rate, the new moments, and the norm of the whole gradient,
-    from a gradient by the parameters of one shard (see `sharding.gather`)."""
+    """The changes of the parameters, before the learning rate; the new moments; and the norm of the
+    whole gradient. `gradient` is this device's, as differentiating through `sharding.gather` gives
+    it."""
     gradient = sharding.total_gradient(gradient, dims, axis)
     norm = jnp.sqrt(sharding.square_sum(gradient, dims, axis))
     shortened = clipped(config, gradient, norm)
@@ -111,7 +118,8 @@ def direction(config: OptimizerConfig, state: State, gradient, dims, axis: str |
 def taken(
     state: State, changes, moments, metrics: StepMetrics, rates: Mapping[str, jax.Array]
 ) -> State:
-    """The state after a step, which changes nothing if loss or gradient are not finite.
+    """The state after a step; parameters and moments stay as they are if the loss or gradient is
+    not finite, or was not in an earlier step.
 
     Args:
       changes: of the parameters, before the learning rate.
@@ -140,9 +148,11 @@ def taken(
 class Candidates:
     """The pieces that a prediction chooses from.
 
-    size: int32, how many. ids: int32 [N], of which the first `size` count; None: the first ids of
-    the table of embeddings. local: int32 [V], the place of an id in `ids`, -1 of one that is none
-    of them; None with them.
+    Attributes:
+      size: int32, how many.
+      ids: int32 [N], their ids in the first `size` places; None: ids 0 to size - 1.
+      local: int32 [V], the place in `ids` of each id of the vocabulary, -1 of ids that are not
+        among them; None if `ids` is.
     """
 
     size: jax.Array
@@ -159,12 +169,12 @@ def masked_language_loss(
     bits: DropoutBits | None = None,
     candidates: Candidates | None = None,
 ) -> tuple[jax.Array, jax.Array]:
-    """The summed cross-entropy (nats) of the selected tokens, and how many they are.
+    """The summed cross-entropy (nats) of the selected tokens, and their number, float32.
 
     Args:
       params: plain.
       batch: of one shard, P places.
-      corrupted: what is read of it, and what is to be predicted.
+      corrupted: the batch's tokens as the model reads them, and the tokens to predict.
       rows: the shape of the P places.
       bits: for dropout; None turns it off.
       candidates: what predictions choose from; None: all pieces.
@@ -186,7 +196,7 @@ def masked_language_loss(
         if candidates.local is not None:
             targets_C = candidates.local[targets_C]
     losses_C = heads.cross_entropy(model, params, chosen_CxD, targets_C, ids, size)
-    if ids is not None:  # what is no candidate cannot be predicted
+    if ids is not None:  # a target that is no candidate has no probability
         losses_C = jnp.where(targets_C < 0, jnp.nan, losses_C)
     return (losses_C * corrupted.weights).sum(), corrupted.weights.sum()
 
@@ -194,8 +204,8 @@ def masked_language_loss(
 def train_step(
     program: Program, state: State, setting: Setting, store: TokenStore, plan: Plan
 ) -> tuple[State, StepMetrics]:
-    """One update of one replica. The loss is a sum over the global batch divided by the global
-    number of selected tokens, so how the batch is divided does not matter."""
+    """One update of one replica, by one shard of a batch. The loss is a sum over the global batch
+    divided by the global number of selected tokens, so how the batch is divided does not matter."""
     batch = assemble(store, plan, setting)
     token_P = hashing.token_hash(setting.seed, state.step, plan.owner, batch.places)
     changes = setting.marginals, setting.neighbours, program.pieces.draw
@@ -220,11 +230,12 @@ def train_step(
 
 
 def train_steps(program: AnyProgram, mesh: Mesh) -> jax.stages.Wrapped:
-    """Compiles many steps of many replicas into one call.
+    """A jitted function that makes many updates of many replicas in one call.
 
-    It is a jitted function of (state [R, …], setting [R, …], store, count, and the fields of a plan
-    of K steps [R, K, …]) that makes the first `count` updates of the plan and returns the state,
-    whose buffers it reuses, and `StepMetrics` of [R, K]. One compilation serves any count.
+    It takes (state [R, …], setting [R, …], store, count, and the fields of a plan of K steps,
+    [R, K, …]), makes the first `count` updates of the plan, and returns the new state and
+    `StepMetrics` of [R, K], zeros after the first `count`. The buffers of the old state are
+    reused. One compilation serves any count.
     """
 
     def steps(state, setting, store, count, *plan):
@@ -245,19 +256,19 @@ def train_steps(program: AnyProgram, mesh: Mesh) -> jax.stages.Wrapped:
 
 @dataclasses.dataclass(frozen=True)
 class Compiled:
-    """A compiled `train_steps`, and the bytes that it takes on each device (0: not known)."""
+    """A compiled `train_steps`, and the bytes it needs on each device (0: not known)."""
 
     function: jax.stages.Compiled
     bytes_needed: int
 
 
 class StepCompiler:
-    """Compiles `train_steps` for a program and a number of replicas, each once. `store` is the
-    training text, a tree of arrays that a step gathers from."""
+    """Compiles `train_steps` for programs and numbers of replicas, and keeps what it compiled until
+    `discard`. `store` is the training text, a tree of arrays that a step gathers from."""
 
     def __init__(self, store: Any):
         self._store = store
-        self._compiled: dict[tuple, Compiled] = {}  # by all that fixes the arguments' shapes
+        self._compiled: dict[tuple, Compiled] = {}  # by what decides the program
 
     def __call__(
         self,
@@ -268,12 +279,12 @@ class StepCompiler:
         replicas: int,
         setting: Any,
     ) -> Compiled:
-        """The compiled function.
+        """The compiled function for these arguments.
 
         Args:
           layout: of a step.
           steps: the length of a call's plan.
-          replicas: how many the function trains.
+          replicas: the number trained in one call.
           setting: any replica's, for its shapes.
         """
         of_setting = tuple((x.shape, str(x.dtype)) for x in jax.tree.leaves(setting))

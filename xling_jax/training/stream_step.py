@@ -1,4 +1,4 @@
-"""The step of a model of several languages with parameters of their own (W&C §3.1, §4)."""
+"""The training step on streams, where languages may have parameters of their own (W&C §3.1, §4)."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -43,9 +43,14 @@ class StreamSetting:
 
 @dataclasses.dataclass(frozen=True)
 class Vocabularies:
-    """What a program knows of the pieces: how many languages there are, whether their ids mean
-    nothing outside them (`separate`), and whether a prediction chooses among all pieces or the
-    language's (`softmax`, SHARED_SOFTMAX or LANGUAGE_SOFTMAX)."""
+    """What a program knows of the vocabularies.
+
+    Attributes:
+      languages: how many there are.
+      separate: whether an id stands for a different piece in each language.
+      softmax: whether a prediction chooses among all pieces, SHARED_SOFTMAX, or among those of its
+        language, LANGUAGE_SOFTMAX.
+    """
 
     languages: int
     separate: bool
@@ -72,10 +77,12 @@ class Vocabularies:
 class StreamProgram:
     """What a compiled program fixes.
 
-    partition: paths of what each language has for itself. axis: the mesh axis that the batch is
-    divided over, None outside one. shards: among how many of its devices parameters and moments
-    are divided (`sharding`). masking_rate: share of the pieces that are predicted. start_alike:
-    whether languages' own parameters, but for embeddings of tokens, have the same initial values.
+    Attributes:
+      partition: patterns of the parameters that each language has for itself, see
+        `partition.is_under`.
+      axis, shards, masking_rate: see `step.Program`.
+      start_alike: whether the languages' own parameters begin with the same values, embeddings of
+        tokens excepted.
     """
 
     model: BertConfig
@@ -92,9 +99,12 @@ class StreamProgram:
     plan_specs: ClassVar[tuple[P, ...]] = (devices.A_REPLICA_AND_SHARD,) * 3
 
     def initial_state(self, seed: int, numbers: Sequence[int] = ()) -> State:
-        """The state of an untrained replica; every language draws parameters of its own, by its
-        number (default: its place among those of the program). What is shared is the first's, and
-        so is, where they start alike, all but embeddings of tokens."""
+        """The state of an untrained replica.
+
+        Each language draws its own parameters by its number in `numbers` (default: its place among
+        the program's languages). Shared parameters are the first language's; if languages start
+        alike, so is everything but the embeddings of tokens.
+        """
         numbers = numbers or range(self.vocabularies.languages)
         plain = [heads.initial_params(self.model, seed, number) for number in numbers]
         if self.start_alike:
@@ -108,7 +118,7 @@ class StreamProgram:
     def update(
         self, state: State, setting: StreamSetting, store: StreamStore, *plan: jax.Array
     ) -> tuple[State, StepMetrics]:
-        """One update by one step of a plan, whose fields lack the leading axis."""
+        """One update; `plan` holds the fields of one step's `StreamPlan`, without step axis."""
         return train_step(self, state, setting, store, *(field[0] for field in plan))
 
 
@@ -124,16 +134,16 @@ def masked_loss(
     marginals: tuple[float, ...] = MARGINALS,
     has_dropout: bool = True,
 ) -> tuple[jax.Array, jax.Array]:
-    """The summed loss (nats) of sequences of one language, and over how many tokens.
+    """The summed loss (nats) of sequences of one language, and the number of tokens it is over.
 
     Args:
       plain: the language's parameters.
       store: for its tables of pieces.
-      windows_SxW: of the language's stream.
-      token_P: uint32, what all random choices for a place start from.
+      windows_SxW: token ids of windows of the language's stream.
+      token_P: uint32, the hash that all random choices at a place start from.
       rows: the shape of the S sequences.
       rate: share of the pieces that are selected.
-      marginals: shares of the selected tokens masked, kept, replaced.
+      marginals: shares of the selected tokens, as in `MARGINALS`; there are no neighbours.
       has_dropout: whether it is on.
     """
     batch = stream_batch(windows_SxW)
@@ -160,14 +170,16 @@ def train_step(
 
     Args:
       language_M: of each microbatch.
-      windows: where each begins, [M, S], or its tokens, [M, S, window], as the layout says.
-      slot_MxS: a sequence's number in the global batch.
+      windows: the first token of each sequence's window in its stream, [M, S]; or the window's
+        tokens, [M, S, window], if the layout is fed.
+      slot_MxS: each sequence's number in the global batch.
     """
     layout, languages = program.layout, program.vocabularies.languages
     rows = ((layout.microbatch, layout.length),)
     place_P = jnp.tile(jnp.arange(layout.length), layout.microbatch)
     params, dims = state.params, sharding.parameter_dimensions(program)
-    # The shards may work on different languages: what belongs to one is gathered outside the loop.
+    # Shards may work on different languages at a time, so the languages' own parameters cannot be
+    # gathered inside the loop.
     every = sharding.gather(params[LANGUAGE], dims[LANGUAGE], program.axis)
 
     def one(i, carry):

@@ -1,4 +1,4 @@
-"""How much of what a machine can multiply a training uses."""
+"""The share of a machine's speed in matrix products that training makes use of."""
 
 import functools
 import time
@@ -9,24 +9,24 @@ from jax.sharding import Mesh
 
 from xling_jax.models.bert import BertConfig
 
-PASSES = 3  # forward, and the backward pass, which takes twice as many
-PRODUCT = 2  # a multiplication and an addition
-SIDE, LARGE_SIDE = 1024, 8192  # of the matrices on a CPU, and on accelerators
-REPEATS = 10  # of which the fastest counts, for others may use the machine too
+PASSES = 3  # the forward pass, and the backward pass, which takes twice as many operations
+PRODUCT = 2  # operations: a multiplication and an addition
+SIDE, LARGE_SIDE = 1024, 8192  # of the matrices on CPUs, and on accelerators
+REPEATS = 10  # the fastest counts, because other programs may use the machine too
 
 
 def needed_flops(model: BertConfig, tokens: float, squares: float, predicted: float) -> float:
-    """The floating-point operations that updates on so much text cannot do without.
+    """The fewest floating-point operations that updates on so much text need.
 
-    The dense layers at real tokens, attention inside each sequence, the head at predicted tokens.
-    What is done for padding, or for places that are not predicted, does not count; nor do softmax,
-    norms, GELU, dropout and the optimiser.
+    They are those of the dense layers at all tokens, of attention, and of the head at predicted
+    tokens. Padding, and the head at other tokens, do not count; nor do softmax, norms, GELU,
+    dropout and the optimiser.
 
     Args:
       model: its size.
-      tokens: real ones, special tokens included.
-      squares: for each token, how many tokens it attends to, summed.
-      predicted: the tokens that are predicted.
+      tokens: how many, special tokens included and padding not.
+      squares: the number of tokens that a token attends to, summed over all tokens.
+      predicted: how many tokens are predicted.
     """
     width = model.hidden
     dense = 4 * width * width + 2 * width * model.intermediate  # multiplications a token
@@ -37,7 +37,8 @@ def needed_flops(model: BertConfig, tokens: float, squares: float, predicted: fl
 
 
 def matrix_rate(mesh: Mesh, dtype: str) -> float:
-    """FLOP/s of large matrix products on all devices of a mesh at once, measured once."""
+    """FLOP/s of large matrix products on all devices of a mesh at once. Measured on this process's
+    devices, the first time only."""
     own = tuple(mesh.local_devices)
     return _rate(own, dtype) * mesh.size / len(own)
 
