@@ -1,8 +1,8 @@
 """The encoder of Devlin et al. 2019, as Dufter & Schütze 2020 (§2.1) use it.
 
 It knows nothing of languages. Tokens come either as an array [N, T] or flat: several blocks of
-rows, each block with a row length of its own, one after the other in one axis of M tokens. All
-work that treats a token by itself runs over the M tokens at once; only attention looks at rows.
+rows, each block with a row length of its own, one after the other along one axis of M tokens. All
+work on single tokens runs over the M tokens at once; only attention looks at rows.
 """
 
 import dataclasses
@@ -29,12 +29,12 @@ from xling_jax.models.dropout import (
 from xling_jax.models.operations import LayerNorm, flax_dot_general, transposed
 
 Size = Annotated[int, Field(ge=1, le=2**31 - 1)]
-# Scores of attention that are kept for the backward pass: 64 MiB in float32. Where there are more,
-# some rows are done at a time, and their scores are computed again.
+# The most attention scores that are kept for the backward pass: 64 MiB in float32. If there are
+# more, some rows are done at a time, and their scores are computed again in the backward pass.
 SCORES_AT_ONCE = 2**24
 
 
-@with_config({"extra": "forbid"})  # where it is read from a file
+@with_config({"extra": "forbid"})  # when it is read from a file
 @dataclasses.dataclass(frozen=True)
 class BertConfig:
     """The size and constants of a BERT; the defaults are BERT-small (D&S §2.1, Table 9)."""
@@ -59,7 +59,7 @@ class BertConfig:
                 f"models.hidden={self.hidden} is not divisible by models.heads={self.heads}: "
                 "choose a multiple"
             )
-        # What the types say is checked only where a config is read from a file.
+        # The types are checked only when a config is read from a file.
         if self.dtype not in ("float32", "bfloat16"):
             raise ValueError(f"models.dtype={self.dtype!r}: choose 'float32' or 'bfloat16'")
         if not 0 <= self.dropout < 1:
@@ -79,7 +79,7 @@ def gelu(x: jax.Array) -> jax.Array:
 
 
 def blocks(rows: Rows) -> list[tuple[slice, tuple[int, int]]]:
-    """The slice of the flat token axis that each block of rows covers, and its shape."""
+    """For each block of rows, the slice of the flat token axis that it covers, and its shape."""
     found, start = [], 0
     for count, length in rows:
         found.append((slice(start, start + count * length), (count, length)))
@@ -88,9 +88,9 @@ def blocks(rows: Rows) -> list[tuple[slice, tuple[int, int]]]:
 
 
 def segment_bias(segments: jax.Array | None, rows: Rows) -> list[jax.Array | None]:
-    """What attention adds to the scores of each block of n rows of t tokens: [n, 1, t, t], far
-    below 0 between segments of a row; None without segments, where all tokens of a row attend to
-    each other."""
+    """The mask that is added to the attention scores of each block of n rows of t tokens, float32
+    [n, 1, t, t]: far below 0 between different segments of a row. Without segments it is None, and
+    all tokens of a row attend to each other."""
     bias: list[jax.Array | None] = []
     for block, (n, t) in blocks(rows):
         if segments is None:
@@ -107,8 +107,8 @@ def attend(config: BertConfig, layer: int, rows) -> jax.Array:
 
     Args:
       config, layer: for dropout.
-      rows: queries, keys and values, [N, T, H, K] each; the bias, [N, 1, T, T] or None; and bits of
-        the rows, or None.
+      rows: queries, keys and values, [N, T, H, K] each; the mask, [N, 1, T, T] or None; and the
+        rows' `DropoutBits`, or None.
 
     Returns:
       [N, T, H, K].
@@ -158,12 +158,13 @@ def _dropped(config: BertConfig, layer: int, weights: jax.Array, bits: DropoutBi
 
 
 def by_rows(function: Callable[[Any], jax.Array], rows, scores: int) -> jax.Array:
-    """A function of rows with so many scores each, of some at a time if they are too many."""
+    """Applies a function to rows that have so many attention scores each: to a part of the rows at
+    a time if all would have more than `SCORES_AT_ONCE`."""
     n = len(jax.tree.leaves(rows)[0])
     count = math.ceil(n / max(SCORES_AT_ONCE // scores, 1))
     if count == 1:
         return function(rows)
-    # A number that divides them saves copies of all rows with padding behind.
+    # A number that divides the rows saves a padded copy of them.
     count = next((c for c in range(count, 2 * count) if n % c == 0), count)
     return map_blocks(jax.checkpoint(function), rows, math.ceil(n / count))
 
@@ -176,7 +177,7 @@ class SelfAttention(nn.Module):
 
     @nn.compact
     def __call__(self, x_MxD, bias, rows: Rows, bits: DropoutBits | None):
-        """Returns [M, D]; `bias` holds an additive mask [n, 1, t, t], or None, a block."""
+        """Returns [M, D]; `bias` holds each block's additive mask [n, 1, t, t], or None."""
         config = self.config
         heads, width = config.heads, config.hidden // config.heads
         qkv_Mx3D = config.dense(3 * config.hidden, "query_key_value")(x_MxD)
@@ -216,7 +217,7 @@ class Layer(nn.Module):
 
 
 class Embeddings(nn.Module):
-    """Token, position and token-type embeddings, summed and normalised."""
+    """The sum of token, position and token-type embeddings, normalised."""
 
     config: BertConfig
 
@@ -241,15 +242,15 @@ class Embeddings(nn.Module):
 
 
 class Stack(nn.Module):
-    """The layers, named by their number from 0."""
+    """The layers, whose names are their numbers from 0."""
 
     config: BertConfig
 
     @nn.compact
     def __call__(self, x_MxD, bias, rows: Rows, bits: DropoutBits | None, depth: int):
-        """Returns the states after the embeddings and after each of `depth` layers."""
+        """Returns the input and the states after each of the first `depth` layers."""
         states = [x_MxD]
-        rows_of_call = 3  # the argument that says shapes, counted with the module
+        rows_of_call = 3  # the place of `rows` among the arguments, the module being 0
         kind = nn.remat(Layer, static_argnums=(rows_of_call,)) if self.config.remat else Layer
         for number in range(depth):
             layer = kind(self.config, number + 1, name=str(number))

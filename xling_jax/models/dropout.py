@@ -7,12 +7,12 @@ import jax.numpy as jnp
 
 from xling_jax.batches import hashing
 
-EMBEDDINGS, ATTENTION, ATTENTION_OUTPUT, FEED_FORWARD = range(4)  # the uses
-HEAD_STRIDE = 65_537  # counters of different heads never meet: rows are shorter
+EMBEDDINGS, ATTENTION, ATTENTION_OUTPUT, FEED_FORWARD = range(4)  # the uses of dropout
+HEAD_STRIDE = 65_537  # more than the places of a row, so that heads never share a counter
 
 
 def dropout(x: jax.Array, bits: jax.Array, rate: float) -> jax.Array:
-    """Returns `x` with a share `rate` (0 <= rate < 1, resolved to 2^-32) of its elements zeroed,
+    """Returns `x` with a share `rate` (0 <= rate < 1, in steps of 2^-32) of its elements zeroed and
     the rest scaled by 1 / (1 - rate); bits are uint32 and broadcast to x's shape."""
     keep = bits >= jnp.uint32(round(rate * 2**32))
     return jnp.where(keep, x * (1.0 / (1.0 - rate)), jnp.zeros((), x.dtype))
@@ -21,8 +21,12 @@ def dropout(x: jax.Array, bits: jax.Array, rate: float) -> jax.Array:
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class DropoutBits:
-    """What dropout needs to know of each token. token_M: uint32, the hash of (seed, step, sentence,
-    place). place_M: int32, the token's place in its sentence. Both are flat, or rows [n, t]."""
+    """What dropout needs to know of each token.
+
+    Attributes:
+      token_M: uint32, the hash of (seed, step, sentence, place).
+      place_M: int32, the token's place in its sentence. Both are flat, or rows [n, t].
+    """
 
     token_M: jax.Array
     place_M: jax.Array
@@ -31,11 +35,11 @@ class DropoutBits:
         return self.token_M ^ hashing.combine(hashing.combine(jnp.uint32(0), layer), use)
 
     def features(self, features: int, layer: int, use: int) -> jax.Array:
-        """Bits [M, features] for one use in one layer."""
+        """Bits [M, features] for one use in one layer, of flat tokens."""
         return hashing.count(self._salted(layer, use)[:, None], jnp.arange(features))
 
     def of_rows(self, block: slice, shape: tuple[int, int]) -> "DropoutBits":
-        """Of the tokens of a block of rows, shaped (n, t)."""
+        """The same for the tokens of a block of rows, in the shape (n, t)."""
         token_NxT, place_NxT = (x[block].reshape(shape) for x in (self.token_M, self.place_M))
         return dataclasses.replace(self, token_M=token_NxT, place_M=place_NxT)
 

@@ -1,4 +1,4 @@
-"""A model in a folder, ours or one of `transformers`."""
+"""A model in a folder, ours or one in the format of `transformers`."""
 
 import os
 from pathlib import Path
@@ -16,7 +16,8 @@ from xling_jax.models.text_model import TextModel
 
 def files(folder: Path) -> list[Path]:
     """The files of a model; FileNotFoundError if the folder holds neither a stored model nor one of
-    `transformers` with its tokenizer, ValueError if its weights are a pickle."""
+    `transformers` with its tokenizer, ValueError if its weights are a pickle or `tokenizers`, which
+    reads the tokenizer, is not installed."""
     if not (folder / CONFIG).exists():
         return stored.files(folder)
     _require_no_run(folder)
@@ -33,19 +34,20 @@ def _require_no_run(folder: Path) -> None:
 
 
 def of_language(folder: str | os.PathLike[str], language: str) -> Path:
-    """A language's folder, of a name in which `{language}` may stand for it."""
+    """A language's folder, whose path may be given with `{language}` in place of its name."""
     return Path(str(folder).replace("{language}", language)).expanduser()
 
 
 def manifest(folder: Path) -> list[dict[str, Any]]:
-    """What a run's description says of a model: its files and their hashes; see `files`."""
+    """A model's files and their hashes, for the description of a run; see `files`."""
     return [
         {"source": str(path), "language": "model", "sha256": sha256(path)} for path in files(folder)
     ]
 
 
 def load(folder: Path, language: str) -> TextModel:
-    """The model, which is to read a language; ValueError if it is damaged or of another one."""
+    """The model in a folder as a reader of a language; ValueError if it is damaged, or of another
+    language."""
     if (folder / CONFIG).exists():
         _require_no_run(folder)
         kind = XlmModel if xlm_text.is_in(folder) else HuggingFaceModel

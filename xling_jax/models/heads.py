@@ -1,4 +1,4 @@
-"""What stands on the encoder."""
+"""The masked language model's head and loss, and the parameters of an untrained model."""
 
 import math
 from typing import cast
@@ -13,21 +13,21 @@ from xling_jax.models.bert import Bert, BertConfig, gelu
 from xling_jax.models.operations import product
 
 INITIAL_VALUES = 1  # tells these random numbers from others of the same seed
-# Logits that are kept for the backward pass: 64 MiB in float32. Where there are more, they are
-# computed for some of the vocabulary at a time, and computed again.
+# The most logits that are kept for the backward pass: 64 MiB in float32. If there are more, they
+# are computed for a part of the vocabulary at a time, and again in the backward pass.
 LOGITS_AT_ONCE = 2**24
-NEVER = -1e30  # the logit of a piece that is not to be chosen
-UNCHOSEN = -1e4  # the stored bias of pieces that no prediction chose among; float16 has it
+NEVER = -1e30  # the bias of a piece that must not be chosen
+UNCHOSEN = -1e4  # the stored bias of pieces that predictions did not choose among; fits float16
 
 
 def is_candidate(bias_V: np.ndarray) -> np.ndarray:
-    """Whether a stored model's predictions chose among each piece, bool [V]."""
-    return bias_V > UNCHOSEN / 2  # which bfloat16 rounds
+    """Whether each piece is among those that a stored model's predictions chose from, bool [V]."""
+    return bias_V > UNCHOSEN / 2  # bfloat16 rounds UNCHOSEN
 
 
 class MaskedLanguageHead(nn.Module):
-    """BERT's MLM head: dense, GELU, layer norm, then the token embeddings (tied) and a bias. Of a
-    "linear" head only the last two are there."""
+    """BERT's MLM head: dense, GELU, layer norm, then the token embeddings (tied) and a bias. A
+    "linear" head has only the last two."""
 
     config: BertConfig
 
@@ -42,7 +42,7 @@ class MaskedLanguageHead(nn.Module):
 
 
 def _head(config: BertConfig, params, hidden_PxD: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """What `MaskedLanguageHead` returns with a whole model's parameters."""
+    """The result of `MaskedLanguageHead` with the parameters of a whole model."""
     found = MaskedLanguageHead(config).apply({"params": params["mlm"]}, hidden_PxD)
     return cast(tuple[jax.Array, jax.Array], found)
 
@@ -71,9 +71,9 @@ def cross_entropy(
     Args:
       config, params: a whole model.
       hidden_PxD: last states.
-      target_P: int32, a target's place among what is chosen from.
+      target_P: int32, each target's place among the pieces to choose from.
       ids_N: the pieces to choose from; None: all.
-      size: how many of them count, the first ones; None: all.
+      size: if given, only the first `size` of these pieces can be chosen.
     """
     x_PxD, bias_V = _head(config, params, hidden_PxD)
     table_VxD = params["embeddings"]["tokens"]
@@ -118,8 +118,9 @@ def param_shapes(config: BertConfig):
 def initial_params(config: BertConfig, seed: int, language: int = 0):
     """The parameters of an untrained masked language model: `embeddings`, `layers`, `mlm`.
 
-    Kernels and embeddings are normal (Devlin et al. 2019), biases 0, scales of layer norms 1;
-    numpy arrays, drawn from the seed, the leaf's place in the tree and the language.
+    Kernels and embeddings are normal with standard deviation `initial_sd` (Devlin et al. 2019),
+    biases 0, scales of layer norms 1. Leaves are NumPy arrays, each drawn by the seed, its place in
+    the tree and the language.
     """
     own = [language] if language else []
     leaves, tree = jax.tree_util.tree_flatten_with_path(param_shapes(config))

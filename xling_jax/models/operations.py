@@ -1,5 +1,5 @@
-"""The product and the layer norm of the encoder, with gradients written out: those that JAX derives
-take XLA's CPU backend longer. What is done on CPUs alone is chosen here by the platform."""
+"""The matrix product and the layer norm of the encoder, with gradients written by hand, because
+those that JAX derives are slower on CPUs. Some steps differ between CPUs and other platforms."""
 
 from functools import partial
 
@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 @partial(jax.custom_vjp, nondiff_argnums=(2,))
 def product(x_NxI: jax.Array, kernel_IxO: jax.Array, dtype=None) -> jax.Array:
-    """x @ kernel, [N, O], accumulated and returned in `dtype` (None: that of the arguments)."""
+    """x @ kernel, [N, O], accumulated and returned in `dtype` (None: the arguments' dtype)."""
     return _contract(x_NxI, kernel_IxO, 1, 0, dtype)
 
 
@@ -34,8 +34,8 @@ def _product_backward(dtype, saved, gradient_NxO):
 
 
 def _short_side_first(contract, x_NxI: jax.Array, y_NxO: jax.Array) -> jax.Array:
-    """x.T @ y, [I, O], with the shorter of the two sides first: on a CPU that takes half the time.
-    The barrier keeps XLA from turning it round again."""
+    """x.T @ y, [I, O], computed with the narrower matrix first, which takes half the time on a CPU.
+    The barrier keeps XLA from swapping them back."""
     if x_NxI.shape[1] <= y_NxO.shape[1]:
         return jax.lax.optimization_barrier(contract(x_NxI, y_NxO))
     return jax.lax.optimization_barrier(contract(y_NxO, x_NxI)).T
@@ -45,13 +45,13 @@ product.defvjp(_product_forward, _product_backward)
 
 
 def flax_dot_general(x: jax.Array, kernel: jax.Array, dimensions, precision=None) -> jax.Array:
-    """`product` in the form that `nn.Dense` asks for."""
+    """`product` with the signature that `nn.Dense` wants."""
     return product(x, kernel)
 
 
 def transposed(x: jax.Array) -> jax.Array:
-    """Matrices [..., N, M] as [..., M, N]; on a CPU in memory, by the barrier: it multiplies them
-    faster than what it must read crosswise."""
+    """Matrices [..., N, M] as [..., M, N]. On a CPU the barrier makes XLA store the result, which
+    multiplies faster than a matrix read against its layout."""
     swapped = partial(jnp.swapaxes, axis1=-1, axis2=-2)
     return jax.lax.platform_dependent(
         x, cpu=lambda x: jax.lax.optimization_barrier(swapped(x)), default=swapped
@@ -59,7 +59,7 @@ def transposed(x: jax.Array) -> jax.Array:
 
 
 class LayerNorm(nn.Module):
-    """A layer norm over the last axis of [N, D]; statistics in float32."""
+    """A layer norm over the last axis of [N, D], computed in float32 and returned in `dtype`."""
 
     epsilon: float
     dtype: jnp.dtype

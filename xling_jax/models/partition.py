@@ -2,11 +2,12 @@
 
 Trained parameters are `{"shared": tree, "language": tree}`. Both trees are parts of a model's
 plain tree (`embeddings`, `layers`, `mlm`); the leaves of the second have a leading language axis.
-Partition nothing, and all languages share one model; partition everything (`*`), and each has its
-own. The encoder sees only the plain parameters that `select` gives for a language.
+If nothing is partitioned, all languages share one model; if everything is (`*`), each has its own.
+The encoder sees only the plain parameters that `select` gives for a language.
 
-The table of token embeddings is one leaf of a plain tree, and can be divided: into the embeddings
-of special tokens, `embeddings/tokens/special`, and of all others, `embeddings/tokens/pieces`.
+The table of token embeddings is one leaf of a plain tree, but a partition may divide it into the
+embeddings of special tokens, `embeddings/tokens/special`, and those of all other pieces,
+`embeddings/tokens/pieces`.
 """
 
 import fnmatch
@@ -42,16 +43,16 @@ def is_under(path: str, pattern: str) -> bool:
     """Whether a leaf's path, such as `layers/0/output/bias`, lies under a pattern.
 
     A pattern is a path or the beginning of one. Its parts may have shell wildcards, or be a range
-    of numbers: `layers/0..2` is the three layers at the bottom.
+    of numbers: `layers/0..2` are the three bottom layers.
     """
     names, wanted = path.split("/"), pattern.strip("/").split("/")
     return len(wanted) <= len(names) and all(map(_component_matches, wanted, names))
 
 
 def own_paths(plain: Params, patterns: Iterable[str]) -> frozenset[str]:
-    """The leaves of a plain tree that lie under patterns, which each language has for itself; of
-    the tokens' table SPECIAL or PIECES, if it is one of the two. ValueError for a pattern that no
-    parameter lies under, or a range that goes beyond them."""
+    """The paths of a plain tree's leaves that lie under the patterns: those that each language has
+    for itself. If only a part of the token embeddings does, its path is SPECIAL or PIECES.
+    ValueError for a pattern that no parameter lies under, or a range that ends beyond them."""
     leaves = [*(traverse_util.flatten_dict(plain, sep="/").keys() - {TOKENS}), SPECIAL, PIECES]
     own: set[str] = set()
     for pattern in patterns:
@@ -76,15 +77,15 @@ def with_tokens(plain: Params, tokens: Any) -> Params:
 
 
 def _with_divided_tokens(plain: Params) -> Params:
-    """A plain tree whose table of tokens is divided."""
+    """A plain tree whose token embeddings are divided into special tokens and pieces."""
     table_VxD = plain["embeddings"]["tokens"]
     tokens = {"special": table_VxD[:SPECIALS], "pieces": table_VxD[SPECIALS:]}
     return with_tokens(plain, tokens)
 
 
 def split(models: Sequence[Params], patterns: Iterable[str] = ()) -> Params:
-    """The partitioned tree of one plain model a language; what is shared is taken from the first.
-    For patterns of what each language has for itself, and the ValueError, see `own_paths`."""
+    """The partitioned tree of plain models, one per language; shared parameters are the first's.
+    For the patterns of what each language has for itself, and the ValueError, see `own_paths`."""
     chex.assert_trees_all_equal_shapes(models[0], *models)
     own = own_paths(models[0], patterns)
     if own & {SPECIAL, PIECES}:
@@ -112,7 +113,7 @@ def divide(tree: Params, paths: Iterable[str]) -> tuple[Params, Params]:
 
 
 def merge(shared: Params, own: Params) -> Params:
-    """The plain tree of two that have no leaf in common."""
+    """The plain tree of shared and own leaves, with the token embeddings in one table."""
     leaves = traverse_util.flatten_dict(shared, sep="/") | traverse_util.flatten_dict(own, sep="/")
     if SPECIAL in leaves:
         tables = leaves.pop(SPECIAL), leaves.pop(PIECES)
@@ -134,16 +135,17 @@ def languages(params: Params) -> int | None:
 
 
 def paths(params: Params) -> frozenset[str]:
-    """The paths in a plain tree of what each language has for itself, or a part of it."""
+    """The paths, in a plain tree, of the leaves that each language has for itself; the token
+    embeddings count if a part of them is."""
     own = traverse_util.flatten_dict(params[LANGUAGE], sep="/")
     return frozenset(TOKENS if path in (SPECIAL, PIECES) else path for path in own)
 
 
 def convert(params: Params, patterns: Iterable[str], number: int) -> Params:
-    """The same models, of `number` languages or wholly shared, under another partition.
+    """The same models under another partition, for `number` languages.
 
-    What becomes separate starts from what was shared, or from the language's own; what becomes
-    shared is the first language's. ValueError: a pattern without parameters, or another number of
+    A language's own parameters start from its model so far, shared ones are the first language's.
+    ValueError: a pattern without parameters, or `params` have parts for another number of
     languages.
     """
     had = languages(params)
@@ -153,7 +155,7 @@ def convert(params: Params, patterns: Iterable[str], number: int) -> Params:
 
 
 def export(params: Params, language: int, rows: int) -> Params:
-    """A language's plain model with the first `rows` rows of its tables of pieces."""
+    """A language's plain parameters; those of `PADDED` are cut to their first `rows` rows."""
     flat = traverse_util.flatten_dict(select(params, language), sep="/")
     flat |= {path: flat[path][:rows] for path in PADDED}
     return traverse_util.unflatten_dict(flat, sep="/")

@@ -1,8 +1,8 @@
-"""A trained model of one language in a folder: weights, pieces, and how its text is written.
+"""A trained model of one language in a folder: weights, pieces, and how its text is normalised.
 
-`model.json` has the size of the model, the language, a digest of every other file and its own seal;
-`model.safetensors` the plain parameters by their paths, `pieces.model` the SentencePiece model, and
-`ids.npy` the id of each piece.
+`model.json` has the size of the model, the language, how text is normalised, a digest of every
+other file and its own seal; `model.safetensors` the plain parameters by their paths; `pieces.model`
+the SentencePiece model; and `ids.npy` the id of each piece.
 """
 
 import dataclasses
@@ -31,17 +31,19 @@ from xling_jax.vocabulary.pieces import CLS, MASK, SEP, SPECIAL_TOKENS, Pieces
 
 CONFIG, WEIGHTS, PIECES, IDS = "model.json", "model.safetensors", "pieces.model", "ids.npy"
 FORMAT = 4
-UNSIGNED = (1, 2)  # older formats, without digests; also 3 does not say what is own
-DIGESTS = "files"  # the field of the digests: SHA-256 of every other file, by its name
+UNSIGNED = (1, 2)  # formats without digests; neither these nor 3 say which parameters are own
+DIGESTS = "files"  # the field with the digests, the SHA-256 of every other file by its name
 RESTORE = "restore the folder from a copy, or write the model again by the run that trained it"
 
 
 @dataclasses.dataclass(frozen=True)
 class StoredModel(TextModel):
-    """A model of one language of ours; the order of its pieces may be reversed (D&S §2.3).
+    """A model of one language that we trained; it may read its pieces in reversed order (D&S §2.3).
 
-    pieces: the vocabulary. ids: int32 [pieces], the row of the embeddings of each piece.
-    normalization: how the text was written that it was trained on.
+    Attributes:
+      pieces: the vocabulary.
+      ids: int32 [pieces], the row of the embeddings of each piece.
+      normalization: of the text that the model was trained on.
     """
 
     pieces: Pieces
@@ -51,7 +53,7 @@ class StoredModel(TextModel):
 
     @functools.cached_property
     def write(self) -> Normalizer:
-        """Writes a sentence as the text was that the model was trained on."""
+        """Normalises a sentence like the text that the model was trained on."""
         return Normalizer(self.language, self.normalization)
 
     def encode(self, sentences: Sequence[str]) -> list[np.ndarray]:
@@ -66,7 +68,8 @@ class StoredModel(TextModel):
         return np.array([name.startswith(BLANK) for name in self.pieces.names])
 
     def encode_words(self, written: Sequence[str]) -> list[Encoded]:
-        """All is NO_WORD where a word does not begin with a piece of its own."""
+        """If a word of a sentence does not begin with a piece of its own, all of the sentence's
+        pieces have NO_WORD."""
         found = []
         for sentence, pieces in zip(written, self.pieces.encode(written), strict=True):
             number = np.cumsum(self._starts[pieces], dtype=np.int32) - 1
@@ -86,8 +89,8 @@ class StoredModel(TextModel):
 def save(
     folder: str | os.PathLike[str], model: StoredModel, like: str | os.PathLike[str] | None = None
 ) -> None:
-    """Writes a model; the last file of all says that it is complete. `like` is the folder of a
-    model with the same parameters, whose file of them is shared."""
+    """Writes a model; `CONFIG` comes last, so a folder with it is complete. `like` is the folder of
+    a model with the same parameters, which shares its file of them."""
     folder = Path(folder)
     leaves = {
         path: np.ascontiguousarray(leaf, np.float32)
@@ -135,7 +138,7 @@ def files(folder: Path) -> list[Path]:
 @with_config({"extra": "forbid"})
 @dataclasses.dataclass(frozen=True)
 class _Description:
-    """What `CONFIG` holds; older folders have less."""
+    """The content of `CONFIG`; older folders lack the fields with defaults."""
 
     format: Count
     language: Annotated[str, Field(min_length=1)]
@@ -153,7 +156,7 @@ _DESCRIPTION = TypeAdapter(_Description)
 
 def load(folder: str | os.PathLike[str]) -> StoredModel:
     """Reads what `save` wrote; ValueError, naming the file, if one is damaged or they do not belong
-    together. Older folders have no digests: damage to values that stay possible goes unseen."""
+    together. In `UNSIGNED` formats damage that leaves possible values goes unnoticed."""
     folder = Path(folder).expanduser()
     path, *others = files(folder)
     content, said = _described(path)
@@ -189,13 +192,13 @@ def load(folder: str | os.PathLike[str]) -> StoredModel:
 
 
 def config_of(folder: Path) -> BertConfig:
-    """The shape of a model that `save` wrote; FileNotFoundError or ValueError as `load`, which
+    """The config of a model that `save` wrote; FileNotFoundError or ValueError as in `load`, which
     checks more."""
     return _described(files(folder)[0])[1].model
 
 
 def _described(path: Path) -> tuple[Any, _Description]:
-    """What a model's first file has, as it stands there and checked."""
+    """The content of a model's `CONFIG`, first as it is stored, then checked."""
     content = read_json(path)
     number = content.get("format") if isinstance(content, dict) else None
     if isinstance(number, int) and not 1 <= number <= FORMAT:
@@ -221,7 +224,7 @@ def _ids(folder: Path, pieces: Pieces, config: BertConfig) -> np.ndarray:
     content = path.read_bytes()
     try:
         ids = np.load(io.BytesIO(content), allow_pickle=False)
-    except Exception as error:  # numpy says nothing of what its parser raises
+    except Exception as error:  # NumPy does not document what its parser raises
         raise ValueError(f"{path} is damaged: {RESTORE}") from error
     if ids.shape != (pieces.size,) or ids.dtype != np.int32:
         raise ValueError(

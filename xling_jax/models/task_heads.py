@@ -1,7 +1,7 @@
-"""What stands on the encoder in a labelled task: a classifier, or a biaffine parser.
+"""The head on the encoder in a labelled task: a classifier, or a biaffine parser.
 
-Of each thing that has labels a head sees one hidden state: of a pair of sentences the first
-token's, of a word its first piece's (W&C §3.2).
+A head sees one hidden state for each labelled thing: that of the first token for a pair of
+sentences, that of the first piece for a word (W&C §3.2).
 """
 
 import dataclasses
@@ -28,9 +28,13 @@ CLASSIFIER_SD = 0.02  # of initial kernels
 class HeadConfig:
     """The shape of a head.
 
-    kind: CLASSIFIER or PARSER. labels: how many there are. dropout: on what the head sees.
-    arcs, relations: a parser's sizes of the vectors of heads and dependents; parser_dropout: on
-    those (Dozat & Manning 2017, Table 1).
+    Attributes:
+      kind: CLASSIFIER or PARSER.
+      labels: how many there are.
+      dropout: the rate on the head's input.
+      arcs, relations: in a parser, the sizes of the vectors of heads and dependents that arcs and
+        relations are scored by (Dozat & Manning 2017, Table 1).
+      parser_dropout: the rate on these vectors (same table).
     """
 
     kind: str
@@ -62,16 +66,16 @@ class Classifier(nn.Module):
 
 
 class Biaffine(nn.Module):
-    """The scores [x; 1] U [y; 1] of pairs, for each output. Without `of_both` only x has a 1: where
-    a softmax over all y follows, what depends on x alone would change nothing."""
+    """The scores [x; 1] U [y; 1] of pairs, for each output. Without `of_both` only x gets the 1:
+    before a softmax over all y, terms that depend on x alone change nothing."""
 
     outputs: int
     of_both: bool = True
 
     @nn.compact
     def __call__(self, x: jax.Array, y: jax.Array, is_paired: bool = False) -> jax.Array:
-        """Scores of dependents x [B, W, D] with heads y. Returns [B, W, V, outputs] for y [B, V,
-        D]; if they are paired, [B, W, outputs] for y [B, W, D]."""
+        """Scores of dependents x [B, W, D] with heads y: of all pairs, [B, W, V, outputs], for y
+        [B, V, D]; if paired, of each x with its own y only, [B, W, outputs], for y [B, W, D]."""
 
         def with_one(z):
             return jnp.concatenate([z, jnp.ones((*z.shape[:-1], 1), z.dtype)], axis=-1)
@@ -96,10 +100,11 @@ class Parser(nn.Module):
         bits_BxW: jax.Array | None = None,
         heads_BxW: jax.Array | None = None,
     ) -> tuple[jax.Array, jax.Array]:
-        """Scores of heads, float32 [B, W, 1 + W], and of relations to given heads, [B, W, labels];
-        without any, the best relation to each head, int32 [B, W, 1 + W].
+        """Returns the scores of each word's possible heads, float32 [B, W, 1 + W], and those of the
+        relations to the given heads, [B, W, labels]; without given heads, the best relation to each
+        possible head, int32 [B, W, 1 + W].
 
-        Head 0 is the root, whose state is a parameter; dropout is turned off without bits.
+        Head 0 is the root, whose state is a parameter. Without bits dropout is turned off.
         """
         config = self.config
         x_BxWxD = _drop(states_BxWxD.astype(jnp.float32), config.dropout, bits_BxW, INPUT)
@@ -128,16 +133,16 @@ class Parser(nn.Module):
 
 
 def module(config: HeadConfig) -> Classifier | Parser:
-    """The head of a config."""
+    """The head that a config describes."""
     return Classifier(config) if config.kind == CLASSIFIER else Parser(config)
 
 
 def initial_params(config: HeadConfig, width: int, seed: int):
-    """The parameters of an untrained head on states of a width; numpy arrays.
+    """The parameters of an untrained head on states of the given width, as NumPy arrays.
 
-    A classifier's kernel is normal of `CLASSIFIER_SD` (Devlin et al. 2019). A parser's are as large
-    as orthogonal ones, its biaffine kernels 0 (Dozat & Manning 2017), and its root is drawn like a
-    normalised state. Biases are 0.
+    A classifier's kernel is normal with standard deviation `CLASSIFIER_SD` (Devlin et al. 2019). A
+    parser's kernels are normal with variance 1 / inputs, except that biaffine ones are 0 (Dozat &
+    Manning 2017), and its root is standard normal, like a normalised state. Biases are 0.
     """
     states, heads = jnp.zeros((1, 1, width)), jnp.zeros((1, 1), jnp.int32)
     given = (states,) if config.kind == CLASSIFIER else (states, None, heads)
@@ -157,10 +162,13 @@ def initial_params(config: HeadConfig, width: int, seed: int):
 
 
 def losses(config: HeadConfig, params, states_BxWxD, is_word_BxW, labels_BxWxK, bits_BxW):
-    """Cross-entropies (nats) [B, W]: of the class; or of the head and, given it, of the relation.
+    """The losses (nats) of labelled things, [B, W]: a classifier's cross-entropy of the class; a
+    parser's of the head plus that of the relation, given the head.
 
-    They are of things with labels, int32 (see `labelled.KINDS`); what is no word has loss 0. Bits
-    are those of dropout, uint32; None turns it off.
+    Args:
+      is_word_BxW: bool; the loss is 0 elsewhere.
+      labels_BxWxK: int32, see `labelled.KINDS`.
+      bits_BxW: uint32, of dropout; None turns it off.
     """
     labels = jnp.maximum(labels_BxWxK, 0)
     if config.kind == CLASSIFIER:
@@ -181,6 +189,6 @@ def _cross_entropy(logits, label: jax.Array) -> jax.Array:
 
 
 def without_filling(arcs_BxWxV: jax.Array, is_word_BxW: jax.Array) -> jax.Array:
-    """Scores of heads, far below all others where the head is no word."""
+    """The scores of heads, with those of padding far below all others."""
     is_head = jnp.pad(is_word_BxW, ((0, 0), (1, 0)), constant_values=True)
     return jnp.where(is_head[:, None, :], arcs_BxWxV, FAR_BELOW)

@@ -1,9 +1,9 @@
-"""Files of safetensors: what they hold is known before it is read, and checked as it is read."""
+"""Safetensors files, whose names and shapes can be checked before any values are read."""
 
 from collections.abc import Mapping
 from pathlib import Path
 
-import ml_dtypes  # noqa: F401  (numpy knows bfloat16 by it)
+import ml_dtypes  # noqa: F401  (gives NumPy bfloat16)
 import numpy as np
 import safetensors
 
@@ -14,10 +14,10 @@ Shape = tuple[int, ...]
 
 
 class TensorFile:
-    """Tensors in a file at `path`, with `shapes` by name; none is read before it is asked for."""
+    """The tensors in a file at `path`, with their `shapes` by name; `read` reads one."""
 
     def __init__(self, path: Path):
-        """Reads the header; ValueError if it is no file of safetensors, or not whole."""
+        """Reads the header; ValueError if this is not a safetensors file, or an incomplete one."""
         require_regular(path)
         self.path = path
         try:
@@ -39,14 +39,15 @@ class TensorFile:
             )
 
     def require_floating(self, name: str) -> None:
-        """ValueError if a tensor holds whole numbers, or floats of a byte or less."""
+        """ValueError unless the tensor's type is one of `FLOATING`."""
         if (dtype := self._tensors[name].get_dtype()) not in FLOATING:
             raise ValueError(
                 f"{self.path}: tensor {name} is of type {dtype}, and {', '.join(FLOATING)} are read"
             )
 
     def read(self, name: str) -> np.ndarray:
-        """A floating tensor as float32; ValueError if some values are not finite in float32."""
+        """A tensor as float32; ValueError unless it is of a `FLOATING` type and all its values are
+        finite in float32."""
         self.require_floating(name)
         value = self._file.get_tensor(name)
         with np.errstate(over="ignore"):
@@ -64,8 +65,12 @@ class TensorFile:
 def require_shapes(
     path: Path, found: Mapping[str, Shape], wanted: Mapping[str, Shape], config: str, way_out: str
 ) -> None:
-    """ValueError unless the shapes found in a file, by names, are those wanted by a config's file;
-    `way_out` says what to do where one is missing."""
+    """ValueError unless a file at `path` has just the tensors wanted, by name and shape.
+
+    Args:
+      config: the name of the file that says what is wanted.
+      way_out: what to do if a tensor is missing.
+    """
     for name, shape in wanted.items():
         if name not in found:
             raise ValueError(f"{path}: tensor {name} is missing. {way_out}")

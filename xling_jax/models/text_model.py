@@ -1,4 +1,4 @@
-"""What a model with its tokenizer gives to those who read text with it."""
+"""The interface of a model with its tokenizer: an encoder that takes text."""
 
 import abc
 import dataclasses
@@ -15,19 +15,22 @@ from xling_jax.models.heads import UNCHOSEN, initial_params, is_candidate
 from xling_jax.vocabulary.pieces import CLS, SEP
 
 NO_WORD = -1
-BLANK = "▁"  # with which SentencePiece marks the begin of a word
+BLANK = "▁"  # marks the beginning of a word in SentencePiece
 Encoded = tuple[np.ndarray, np.ndarray]
 
 
 @dataclasses.dataclass(frozen=True)
 class TextModel(abc.ABC):
-    """An encoder of a language and how text becomes its tokens.
+    """An encoder of a language, and how text becomes its tokens.
 
-    config: its size. params: plain, see `heads.initial_params`. special_ids: those before and
-    behind a sentence, such as those of [CLS] and [SEP]. mask_id: that of [MASK]; None without one.
-    inverted: whether the ids of a sentence are given in reversed order. own: the paths of
-    parameters that its language has for itself; None where nobody wrote them down, and they are
-    told by comparing models.
+    Attributes:
+      config: its size.
+      params: plain, see `heads.initial_params`.
+      special_ids: the ids before and after a sentence, such as those of [CLS] and [SEP].
+      mask_id: that of [MASK]; None without one.
+      inverted: whether the ids of a sentence are in reversed order.
+      own: the paths of parameters that its language has for itself; None if they are not stored,
+        so that only a comparison of models can tell.
     """
 
     config: BertConfig
@@ -40,37 +43,37 @@ class TextModel(abc.ABC):
 
     @functools.cached_property
     def write(self) -> Callable[[str], str]:
-        """Writes a sentence so that its words stand between blanks."""
+        """Rewrites a sentence so that blanks separate its words."""
         return Normalizer(self.language)
 
     @abc.abstractmethod
     def encode(self, sentences: Sequence[str]) -> list[np.ndarray]:
-        """Ids of each sentence of any text, int32 [pieces], without special tokens."""
+        """The ids of each sentence of any text, int32 [pieces], without special tokens."""
 
     @abc.abstractmethod
     def encode_words(self, written: Sequence[str]) -> list[Encoded]:
-        """Of sentences that `write` gave: their ids, and the number of each one's word.
+        """For sentences that `write` returned: their ids, and the number of each piece's word.
 
-        Both int32 [pieces]; words are numbered as they stand between blanks, and pieces that
-        belong to none have NO_WORD.
+        Both are int32 [pieces]. Words are what blanks separate, numbered from 0; pieces that belong
+        to no word have NO_WORD.
         """
 
     def encode_alone(self, words: Sequence[str]) -> list[np.ndarray]:
-        """Ids of each of some words, as they would stand behind another one."""
+        """The ids of each word by itself, as if it followed another one."""
         return self.encode(words)
 
     @abc.abstractmethod
     def words(self) -> Iterable[str]:
-        """The words that one piece of the vocabulary writes."""
+        """The words that are a single piece of the vocabulary."""
 
     @property
     @abc.abstractmethod
     def textless(self) -> set[int]:
-        """The ids that stand for no text: special tokens, and what the vocabulary cannot write."""
+        """The ids that stand for no text: special tokens, and the id of unknown text."""
 
     def randomized(self, seed: int) -> "TextModel":
-        """The same with random weights, which all languages of a model's size share; it chooses
-        among the same pieces."""
+        """The same model with random weights, which are equal for all languages: they depend on the
+        size and the seed alone. It chooses among the same pieces."""
         drawn = initial_params(self.config, seed)
         params = {name: drawn[name] for name in self.params}
         if "mlm" in params:
@@ -79,8 +82,8 @@ class TextModel(abc.ABC):
         return dataclasses.replace(self, params=params)
 
     def single_pieces(self, words: Iterable[str] | None = None) -> dict[str, int]:
-        """Those of some words, or of all that the vocabulary has, that are one piece; its id. Words
-        that the vocabulary cannot write are none of them."""
+        """The words, of those given or by default of the whole vocabulary, that are a single piece,
+        with its id. Words that the vocabulary cannot write are left out."""
         given = list(filter(None, self.words() if words is None else words))
         return {
             word: int(ids[0])
@@ -90,7 +93,7 @@ class TextModel(abc.ABC):
 
 
 def require_rows(path: Path, ids: Mapping[str, int], rows: int) -> None:
-    """ValueError unless every piece has a row of its own; `path` gave the ids to the pieces."""
+    """ValueError unless every piece has a row of its own; the ids were read from `path`."""
     names: dict[int, str] = {}
     for name, number in ids.items():
         if not 0 <= number < rows:
