@@ -1,1 +1,1 @@
-"""Models as `transformers` and XLM read and write them."""
+"""Models and tokenizers in the formats of `transformers`, XLM's included."""

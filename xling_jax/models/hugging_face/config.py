@@ -1,4 +1,4 @@
-"""What `transformers` calls fields and tensors of models, and what its `config.json` says."""
+"""The names that `transformers` gives to fields and tensors of models, and its `config.json`."""
 
 import dataclasses
 import re
@@ -14,8 +14,8 @@ from xling_jax.records import Count, typed
 from xling_jax.vocabulary.pieces import CLS, MASK, PAD, SEP, UNK
 
 CONFIG = "config.json"
-XLM_INTERMEDIATE = 4  # times the hidden size
-OLD_VOCABULARY = "n_words"  # of early XLM configs
+XLM_INTERMEDIATE = 4  # the intermediate size of an XLM, in hidden sizes
+OLD_VOCABULARY = "n_words"  # the name of `vocab_size` in early XLM configs
 Leaf = tuple[str, ...]  # the path of a parameter
 POSITIONS: Leaf = ("embeddings", "positions")
 TOKEN_TYPES: Leaf = ("embeddings", "token_types")
@@ -28,14 +28,19 @@ SIZES = ("vocabulary_size", "layers", "hidden", "intermediate", "heads")
 class Architecture:
     """A masked language model of `transformers`.
 
-    name: of its class. kinds: what its config calls `model_type`; the first is written. head: of
-    our models that are written as this one. names: our fields to its own; a config must have the
-    `SIZES`, and where it is silent of others `transformers` takes our defaults. attention_dropout:
-    the field of the rate in the attention. fixed: the only values of fields that our encoder has.
-    modules: ours to those of the tensors, `{n}` being a layer; several where ours are joined along
-    the last axis. bare: how tensors begin that early checkpoints have without the first part of
-    their names. tied: tensors that must be copies, to their originals. unused: matches tensors that
-    a masked language model does not need.
+    Attributes:
+      name: of its class.
+      kinds: the values of `model_type` in its configs; the first is written.
+      head: `BertConfig.head` of the models of ours that are written as this one.
+      names: from our fields to its own. A config must have the `SIZES`; for others that it lacks,
+        `transformers` has the same defaults as `BertConfig`.
+      attention_dropout: the field of the dropout rate in the attention.
+      fixed: fields of which our encoder supports only these values.
+      modules: from our modules to its own, `{n}` being the layer; to several if their tensors,
+        joined along the last axis, are one of ours.
+      bare: beginnings of names that lack their first part in early checkpoints.
+      tied: from tensors that must be copies to their originals.
+      unused: matches tensors that a masked language model does not need.
     """
 
     name: str
@@ -57,7 +62,7 @@ class Architecture:
         return [f"{name.format(n=layer)}.{kind}" for name in self.modules["/".join(module)]]
 
     def current(self, name: str) -> str:
-        """What a tensor of a checkpoint, early ones included, is called today."""
+        """The current name of a tensor in a checkpoint, which may be an early one."""
         if name.startswith(self.bare):
             (embeddings,) = self.tensors(POSITIONS)
             name = f"{embeddings.partition('.')[0]}.{name}"
@@ -66,7 +71,8 @@ class Architecture:
 
 
 def _modules(table: str, base: str, head: str = "") -> dict[str, list[str]]:
-    """Our modules and the tensors': B, L and H stand for the model, a layer and the head."""
+    """From our modules to the tensors' in a table, in which B, L and H stand for the names of the
+    model, a layer and the head."""
     places = {"B": base, "L": f"{base}.encoder.layer.{{n}}", "H": head}
     written = re.sub(r"\b[BLH]\b", lambda place: places[place[0]], table)
     return {ours: theirs for ours, *theirs in map(str.split, written.strip().splitlines())}
@@ -124,7 +130,7 @@ BERT = Architecture(
     ),
 )
 
-# A BERT whose positions are counted from behind the padding's id.
+# A BERT in which the first position is the padding's id plus 1.
 ROBERTA = dataclasses.replace(
     BERT,
     name="XLMRobertaForMaskedLM",
@@ -139,8 +145,8 @@ ROBERTA = dataclasses.replace(
     unused=re.compile(r"roberta\.pooler\.|classifier\.|roberta\.embeddings\.position_ids$"),
 )
 
-# Lample & Conneau 2019: a row of `lang_embeddings` a language, where there are any. A table of
-# sinusoidal positions is stored as one that is learned.
+# Lample & Conneau 2019. `lang_embeddings`, if there are any, have a row per language. Sinusoidal
+# positions are stored as a table, as learned ones are.
 _XLM_MODULES = """
 embeddings/tokens B.embeddings
 embeddings/positions B.position_embeddings
@@ -196,9 +202,15 @@ WRITTEN = (BERT, XLM)
 
 @dataclasses.dataclass(frozen=True)
 class Described:
-    """What a config says: of which architecture a model is, and its size (it computes in float32);
-    how many rows of the table of positions no token has; whether a token type is a language, and
-    the languages' numbers, as far as named."""
+    """What a config says about a model.
+
+    Attributes:
+      architecture: one of `READ`.
+      config: its size, with float32 as dtype.
+      skipped: the number of rows at the start of the table of positions that no token uses.
+      has_languages: whether token types are languages.
+      languages: the numbers of the languages that the config names.
+    """
 
     architecture: Architecture
     config: BertConfig
@@ -207,7 +219,7 @@ class Described:
     languages: Mapping[str, int]
 
     def lacks(self, leaf: Leaf) -> bool:
-        """Whether the model has no such parameter; ours is zero."""
+        """Whether the model lacks this parameter of ours, which is then zero."""
         return leaf == TOKEN_TYPES and self.architecture is XLM and not self.has_languages
 
 
@@ -230,8 +242,8 @@ _WAY_OUT = "mend the file, or save the model again by transformers"
 
 
 def read(path: Path) -> Described:
-    """Reads a config; ValueError, naming the field, if it cannot be read, or is of a model that is
-    not like ours."""
+    """Reads a config; FileNotFoundError if there is none, ValueError, naming the field, if it is
+    damaged or describes a model that our encoder cannot compute."""
     if not path.exists():
         raise FileNotFoundError(f"{path}: no such file; give a folder that transformers wrote")
     values = typed(_OBJECT, read_json(path), str(path), _WAY_OUT)
@@ -271,7 +283,7 @@ def read(path: Path) -> Described:
 
 
 def _architecture(path: Path, values: Mapping[str, Any]) -> Architecture:
-    """That of the model; ValueError if our encoder computes something else."""
+    """The model's architecture; ValueError if our encoder cannot compute it."""
 
     def refusal(name: str, known: str) -> ValueError:
         shown = f"{name}={values[name]!r}" if name in values else f"{name} is missing"
@@ -287,7 +299,8 @@ def _architecture(path: Path, values: Mapping[str, Any]) -> Architecture:
 
 
 def architecture_for(config: BertConfig) -> Architecture:
-    """What a model of ours is written as; ValueError if an XLM has no such size."""
+    """The architecture that a model of ours is written as; ValueError if it would be an XLM of a
+    size that XLMs cannot have."""
     (architecture,) = (each for each in WRITTEN if each.head == config.head)
     if architecture is XLM and config.intermediate != XLM_INTERMEDIATE * config.hidden:
         raise ValueError(
@@ -298,7 +311,8 @@ def architecture_for(config: BertConfig) -> Architecture:
 
 
 def fields(config: BertConfig) -> dict[str, Any]:
-    """The fields that `transformers` reads, with the special tokens of `vocabulary.pieces`."""
+    """The fields of `config.json` for a model of ours with the special tokens of
+    `vocabulary.pieces`."""
     architecture = architecture_for(config)
     found = {
         "architectures": [architecture.name],
@@ -315,7 +329,7 @@ def fields(config: BertConfig) -> dict[str, Any]:
             "embed_init_std": config.initial_sd,
             "bos_token_id": CLS,
             "eos_token_id": SEP,
-            "pad_index": PAD,  # which transformers 4 reads instead of pad_token_id
+            "pad_index": PAD,  # read by transformers 4 instead of pad_token_id
             "unk_index": UNK,
             "mask_index": MASK,
             "mask_token_id": MASK,

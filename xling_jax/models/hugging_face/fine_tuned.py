@@ -1,10 +1,11 @@
 """A fine-tuned encoder with its head as a folder that `transformers` reads.
 
 Wherever it comes from, the encoder is written as a BERT. Words are classified by
-BertForTokenClassification, pairs of sentences by BertForSequenceClassification. That class has a
-dense layer and tanh below the classifier, which ours has not: they are written so small that tanh
-changes nothing but the rounding, and the classifier so large that it makes up for it. There is no
-parser in `transformers`: the encoder is written as BertModel, and the head beside it, by our names.
+BertForTokenClassification, pairs of sentences by BertForSequenceClassification. The latter has a
+dense layer and tanh below the classifier, which our model lacks: the dense layer is written with
+weights so small that tanh changes nothing but the rounding, and the classifier's are scaled up to
+compensate. `transformers` has no parser: the encoder is written as BertModel, and the head in a
+file of its own, under our names.
 """
 
 import dataclasses
@@ -30,7 +31,7 @@ from xling_jax.vocabulary.pieces import PAD
 
 PARSER = "parser.safetensors"
 POOLER = "bert.pooler.dense"
-SHRUNK = 2.0**-12  # tanh(x / 4096) is x / 4096 to a millionth for the x of a layer norm
+SHRUNK = 2.0**-12  # tanh(x / 4096) is x / 4096 to a millionth for any usual x of a layer norm
 
 
 def save(
@@ -43,14 +44,14 @@ def save(
     of_words: bool,
     like: Path | None = None,
 ) -> None:
-    """Writes the weights, the config and the tokenizer, unless there is none.
+    """Writes the weights, the config and, if one can be written, the tokenizer.
 
     Args:
-      model: what was fine-tuned, with the size that it has now, and its text.
+      model: the model that was fine-tuned, with its present size, and how it reads text.
       encoder, head: plain parameters.
       labels: of the classes or relations, in their order.
-      of_words: whether each word has a label, and not a pair of sentences.
-      like: the folder of a model with the same weights, whose file is shared.
+      of_words: whether words have labels, not pairs of sentences.
+      like: the folder of a model with the same weights, which shares its file of them.
     """
     flat = traverse_util.flatten_dict(dict(encoder))
     leaves = {path: np.asarray(leaf, np.float32) for path, leaf in flat.items()}
@@ -81,7 +82,7 @@ def save(
 
 
 def why_without_tokenizer(model: TextModel) -> str:
-    """Why none can be written for a model; empty where one can."""
+    """Why no tokenizer can be written for a model; "" if one can."""
     try:
         if isinstance(model, StoredModel):
             tokenizer.require(model)
@@ -91,8 +92,8 @@ def why_without_tokenizer(model: TextModel) -> str:
 
 
 def _put_blanks_before(given: Any) -> None:
-    """Makes a tokenizer read each word, or text, as if behind a blank, wherever its pieces of bytes
-    are made."""
+    """Makes a tokenizer of bytes read each word, or text, as if a blank stood before it, whichever
+    of its parts makes the bytes."""
     from tokenizers import Regex, normalizers
 
     blank = normalizers.Prepend(" "), normalizers.Replace(Regex("^  "), " ")  # one, not two
@@ -101,8 +102,8 @@ def _put_blanks_before(given: Any) -> None:
 
 
 def _save_tokenizer(folder: Path, model: TextModel, of_words: bool) -> int:
-    """Writes the tokenizer of a model, if it can be; returns the id of the padding. of_words:
-    whether words are given to it one by one."""
+    """Writes the tokenizer of a model, if one can be written; returns the id of the padding.
+    `of_words` says whether the tokenizer will be given single words."""
     has_types = model.config.token_types > 1
     if isinstance(model, StoredModel):
         if not why_without_tokenizer(model):

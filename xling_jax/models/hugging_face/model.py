@@ -1,9 +1,9 @@
 """Weights of BERT and XLM to and from a folder that `transformers` reads and writes.
 
-The folder holds `config.json` and `model.safetensors`. Models with BERT's head are as
-BertForMaskedLM saves them, those with a linear one as XLMWithLMHeadModel does. The folders of
+The folder holds `config.json` and `model.safetensors`. Models with BERT's head are written as
+BertForMaskedLM saves them, those with a linear head as XLMWithLMHeadModel does. The folders of
 RobertaForMaskedLM and XLMRobertaForMaskedLM are read too: they differ from BERT's in names, and in
-positions that are counted from behind the padding's.
+positions, which start after the padding's id.
 """
 
 import dataclasses
@@ -32,18 +32,23 @@ WEIGHTS, PICKLE = "model.safetensors", "pytorch_model.bin"
 def load(
     folder: str | os.PathLike[str], language: str | None = None
 ) -> tuple[BertConfig, dict[str, Any]]:
-    """Reads a masked language model, or an encoder without a head: the config, which computes in
-    float32, and plain params, which then have no `mlm`.
+    """Reads a masked language model: its config, with float32 as dtype, and its plain params. They
+    have no `mlm` if the folder holds an encoder without a head.
 
-    Weights of any floating type become float32. The pooler and the next-sentence head of
-    checkpoints that have them are left out. The language embeddings of an XLM are the token types,
-    in its order; an XLM without them has one token type, which is zero.
+    Weights of any floating type become float32. A pooler and a next-sentence head are left out. The
+    language embeddings of an XLM become the token types, in its order; an XLM without them has one
+    token type, which is zero.
 
-    folder: that `transformers` wrote. language: of a model with language embeddings, keep only this
-    one's, as token type 0; others stay as they are. None: keep all.
-    FileNotFoundError: one of the two files is missing. ValueError: another architecture, a file
-    that cannot be read, a language that the model does not have, or tensors that are missing,
-    unknown, misshapen, not finite in float32 or not what the tied output needs.
+    Args:
+      folder: one that `transformers` wrote.
+      language: if the model has language embeddings, keep only this language's, as token type 0.
+        None: keep all.
+
+    Raises:
+      FileNotFoundError: one of the two files is missing.
+      ValueError: another architecture, a file that cannot be read, a language that the model does
+        not have, or tensors that are missing, unknown, misshapen, not finite in float32, or not
+        tied as the output needs.
     """
     folder = Path(folder)
     described = hf.read(folder / hf.CONFIG)
@@ -74,8 +79,8 @@ def load(
 
 
 def _names_in(file: TensorFile, architecture: Architecture) -> dict[str, str]:
-    """The names of a file's tensors by those of today, unused tensors left out; ValueError if a
-    tensor is not of a floating type, or there twice."""
+    """The names of a file's tensors by their current names, without unused tensors; ValueError if a
+    tensor is not of a floating type, or there under two names."""
     names: dict[str, str] = {}
     for name in file.shapes:
         current = architecture.current(name)
@@ -96,7 +101,7 @@ def _joined(leaf: Leaf, parts: Iterable[np.ndarray]) -> np.ndarray:
 
 
 def _parted(leaf: Leaf, value: np.ndarray, names: list[str]) -> dict[str, np.ndarray]:
-    """The tensors that make up a parameter; `_joined` is the way back."""
+    """The tensors that a parameter is made of; the inverse of `_joined`."""
     parts = np.split(value, len(names), axis=-1)
     return {
         name: part.T if leaf[-1] == "kernel" else part
@@ -110,7 +115,7 @@ def _require_tensors(
     described: Described,
     shapes: Mapping[Leaf, tuple[int, ...]],
 ) -> None:
-    """ValueError unless a file's tensors have these shapes and the output is tied."""
+    """ValueError unless a file's tensors fit parameters of these shapes and the output is tied."""
     architecture = described.architecture
     wanted: dict[str, tuple[int, ...]] = {}
     for leaf, (first, *others) in shapes.items():
@@ -148,7 +153,8 @@ def _number_of(path: Path, described: Described, language: str) -> int:
 
 
 def require(folder: Path) -> Path:
-    """The file of the weights; FileNotFoundError, or ValueError for a pickle, if there is none."""
+    """The file of the weights; if it is missing, ValueError if there is a pickle instead, else
+    FileNotFoundError."""
     path = folder / WEIGHTS
     if not path.exists():
         pickle = path.with_name(PICKLE)
@@ -165,12 +171,13 @@ def require(folder: Path) -> Path:
 def save(folder: str | os.PathLike[str], config: BertConfig, params: Mapping[str, Any]) -> None:
     """Writes a masked language model of plain params; `config.dtype` is not stored.
 
-    An XLM adds no language embedding unless it is given languages. So token type 0 is added to its
-    positions, and where there are more, its language embeddings are what they differ from 0 by:
-    without `langs` it computes what ours does with token type 0, with `langs` the same as ours with
-    these token types. Where it gets no attention mask it takes tokens of id 0 for padding.
+    An XLM adds language embeddings only if it is given `langs`. So token type 0 is added to its
+    positions, and if there are more types, its language embeddings are their differences from type
+    0: without `langs` it computes what our model does with token type 0, with `langs` what ours
+    does with these token types. Without an attention mask it takes tokens of id 0 for padding.
 
-    ValueError: params are not those of a model of this config, or `transformers` has no such model.
+    Raises:
+      ValueError: the params do not fit the config, or `transformers` has no such model.
     """
     architecture = hf.architecture_for(config)
     given = traverse_util.flatten_dict(dict(params))
@@ -194,7 +201,7 @@ def save(folder: str | os.PathLike[str], config: BertConfig, params: Mapping[str
 def tensors_of(
     architecture: Architecture, leaves: Mapping[Leaf, np.ndarray]
 ) -> dict[str, np.ndarray]:
-    """The tensors that `transformers` has for parameters by their paths."""
+    """The tensors of `transformers`, by name, for parameters by path."""
     found: dict[str, np.ndarray] = {}
     for leaf, value in leaves.items():
         found |= _parted(leaf, value, architecture.tensors(leaf))
@@ -208,18 +215,18 @@ def write(
     like: Path | None = None,
 ) -> None:
     """Writes the weights and the config of a model; `like` is the folder of one with the same
-    weights, whose file is shared."""
+    weights, which shares its file of them."""
     if like is not None:
         link_beside(folder / WEIGHTS, like / WEIGHTS)
     else:
-        # Safetensors writes the memory as it lies, whatever the strides.
+        # Safetensors writes memory as it is, ignoring strides.
         laid = {name: np.ascontiguousarray(tensor, np.float32) for name, tensor in tensors.items()}
-        # Transformers refuses files that do not say which framework's layout they have.
+        # Transformers refuses files that do not name the framework they are from.
         write_beside(folder / WEIGHTS, safetensors.numpy.save(laid, metadata={"format": "pt"}))
     write_beside(folder / hf.CONFIG, json.dumps(fields, indent=2) + "\n")
 
 
 def _shapes(config: BertConfig) -> dict[Leaf, tuple[int, ...]]:
-    """The shape of every leaf of the params, by its path."""
+    """The shape of every leaf of the plain params, by its path."""
     leaves = traverse_util.flatten_dict(heads.param_shapes(config))
     return {path: leaf.shape for path, leaf in leaves.items()}

@@ -21,16 +21,16 @@ from xling_jax.models.text_model import BLANK, NO_WORD, Encoded, TextModel, requ
 from xling_jax.records import Count, typed
 
 TOKENIZER, SETTINGS = "tokenizer.json", "tokenizer_config.json"
-BYTE = "Ġ"  # how pieces of bytes write a blank (Radford et al. 2019)
-END = "</w>"  # with which byte pairs mark the end of a word (Sennrich et al. 2016)
+BYTE = "Ġ"  # a blank in pieces of bytes (Radford et al. 2019)
+END = "</w>"  # marks the end of a word in byte-pair encoding (Sennrich et al. 2016)
 MASKS = "[MASK]", "<mask>"
 PADS = "[PAD]", "<pad>"
 RESTORE = "restore the file, or save the tokenizer again"
 
 
 def require(folder: Path) -> Path:
-    """The tokenizer's file; FileNotFoundError if there is none, ValueError if it is no regular file
-    or `tokenizers`, which reads it, is not installed."""
+    """The tokenizer's file; FileNotFoundError if there is none, ValueError if it is not a regular
+    file or `tokenizers`, which reads it, is not installed."""
     path = folder / TOKENIZER
     if not path.exists():
         raise FileNotFoundError(
@@ -47,9 +47,10 @@ def require(folder: Path) -> Path:
 class HuggingFaceModel(TextModel):
     """A model and its tokenizer, of the package `tokenizers`.
 
-    unknown: the id of what the vocabulary cannot write; None where it has all bytes. has_blanks:
-    whether pieces are of bytes, as RoBERTa's, so that the blank before a word is part of it: words
-    are encoded with it, the first of a sentence too.
+    Attributes:
+      unknown: the id of text that the vocabulary cannot write; None if it has all bytes.
+      has_blanks: whether pieces are of bytes, as in RoBERTa, so that the blank before a word is
+        part of its pieces. Words are then encoded with a blank, even the first of a sentence.
     """
 
     tokenizer: Any
@@ -72,7 +73,7 @@ class HuggingFaceModel(TextModel):
         )  # fmt: skip
 
     def encode(self, sentences: Sequence[str]) -> list[np.ndarray]:
-        """The text stays as it is."""
+        """Text is encoded as it is, without `write`."""
         found = self.tokenizer.encode_batch(list(sentences), add_special_tokens=False)
         return [np.array(each.ids, np.int32) for each in found]
 
@@ -118,9 +119,9 @@ class HuggingFaceModel(TextModel):
 
 @dataclasses.dataclass(frozen=True)
 class _Model:
-    """How a tokenizer writes what its vocabulary does not have."""
+    """How a tokenizer treats text that its vocabulary cannot write."""
 
-    unk_id: Count = -1  # of a Unigram model, instead of a name
+    unk_id: Count = -1  # given by a Unigram model instead of a name
     unk_token: str | None = None
     byte_fallback: bool = False
 
@@ -133,7 +134,7 @@ class _File:
 
 
 _FILE, _OBJECT = TypeAdapter(_File), TypeAdapter(dict[str, Any])
-# What `transformers` takes from the second file, and the part of the first one that says it too.
+# Settings that `transformers` takes from `SETTINGS`, and where `TOKENIZER` has them too.
 _SAID_TWICE = {
     "do_lower_case": ("normalizer", "BertNormalizer", "lowercase"),
     "strip_accents": ("normalizer", "BertNormalizer", "strip_accents"),
@@ -143,7 +144,7 @@ _SAID_TWICE = {
 
 
 def _require_agreement(path: Path, said: _File) -> None:
-    """ValueError if `tokenizer_config.json` says something else of a tokenizer."""
+    """ValueError if `tokenizer_config.json` contradicts a tokenizer's file."""
     second = path.with_name(SETTINGS)
     given = typed(_OBJECT, read_json(second), str(second), RESTORE) if second.exists() else {}
     for field, (part, kind, name) in _SAID_TWICE.items():
@@ -151,7 +152,7 @@ def _require_agreement(path: Path, said: _File) -> None:
         if value is None or not isinstance(own, dict) or own.get("type") != kind:
             continue
         written = own.get(name)
-        if written is None:  # accents go where capitals do
+        if written is None:  # by default accents are stripped if text is put in lower case
             written = own.get("lowercase")
         if written != value:
             raise ValueError(
@@ -162,8 +163,8 @@ def _require_agreement(path: Path, said: _File) -> None:
 
 
 def _tokenizer(path: Path) -> tuple[Any, int | None, bool]:
-    """The tokenizer in a file, its id of what its vocabulary cannot write, if any, and whether its
-    pieces are of bytes."""
+    """The tokenizer in a file, its id of text that its vocabulary cannot write, if any, and whether
+    its pieces are of bytes."""
     import tokenizers  # imported late: few runs need it
 
     said = typed(_FILE, read_json(path), str(path), RESTORE)
@@ -191,7 +192,7 @@ def _tokenizer(path: Path) -> tuple[Any, int | None, bool]:
 
 
 def _special_ids(path: Path, tokenizer: Any) -> tuple[int, int]:
-    """The ids that a tokenizer puts before and behind a sentence."""
+    """The ids that a tokenizer puts before and after a sentence."""
     surrounded = tokenizer.encode("")
     if len(surrounded.ids) != 2:
         raise ValueError(

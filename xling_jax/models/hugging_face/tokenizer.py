@@ -1,10 +1,10 @@
-"""Our pieces as the tokenizer of a folder for `transformers`.
+"""A stored model's pieces as a tokenizer for `transformers`.
 
-The package `tokenizers` has no Moses and no segmenter of Chinese. So the tokenizer takes text as
-`StoredModel.write` gives it, that is normalised already; then its ids are those of
-`StoredModel.encode` between its special ids. The names of special tokens in a text are special
-tokens, while SentencePiece takes them for text; and where a unigram model finds two ways to cut a
-word equally likely, as `aa aaa` and `aaa aa`, the two may choose differently.
+The package `tokenizers` has no Moses and no segmenter of Chinese. So the tokenizer takes text that
+`StoredModel.write` has normalised; its ids are then those of `StoredModel.encode`, between the
+special ids. There are two exceptions. The name of a special token in a text becomes that token,
+while SentencePiece takes it for text. And if a unigram model finds two ways to cut a word equally
+likely, such as `aa aaa` and `aaa aa`, `tokenizers` and SentencePiece may choose differently.
 """
 
 import importlib.util
@@ -40,8 +40,8 @@ def require(model: StoredModel) -> None:
 
 
 def save(folder: Path, model: StoredModel, has_types: bool = False) -> None:
-    """Writes `tokenizer.json` and `tokenizer_config.json`; ValueError: see `require`. has_types:
-    the second of two sentences has token type 1. An XLM would take token types for pieces."""
+    """Writes `tokenizer.json` and `tokenizer_config.json`; ValueError: see `require`. `has_types`
+    gives the second of two sentences token type 1; an XLM would take token types for pieces."""
     require(model)
     names = row_names(model)
     pad, unknown, *_, mask = (names[number] for number in model.ids[:SPECIALS])
@@ -52,8 +52,8 @@ def save(folder: Path, model: StoredModel, has_types: bool = False) -> None:
 def write(
     folder: Path, tokenizer: Any, model: TextModel, others: Mapping[str, str], has_types: bool
 ) -> None:
-    """Writes a tokenizer, which puts a model's special ids around sentences and pairs of them.
-    others: the names of special tokens that stand elsewhere. has_types: see `save`."""
+    """Writes a tokenizer that puts a model's special ids around sentences and pairs of them.
+    `others` are the names of further special tokens; for `has_types` see `save`."""
     from tokenizers import processors
 
     first, last = (tokenizer.id_to_token(number) for number in model.special_ids)
@@ -77,8 +77,8 @@ def write(
 
 
 def row_names(model: StoredModel) -> list[str]:
-    """What each row of the token embeddings stands for. Rows that are another language's have a
-    name with a blank, which no text can give."""
+    """The name of each row of the token embeddings. Rows of other languages have a name with a
+    blank, which no text can match."""
     names = [f"row {number}" for number in range(model.config.vocabulary_size)]
     for name, number in zip(model.pieces.names, model.ids.tolist(), strict=True):
         names[number] = name
@@ -86,18 +86,18 @@ def row_names(model: StoredModel) -> list[str]:
 
 
 def merges(pieces: Pieces) -> list[tuple[str, str]]:
-    """The pairs that byte pairs are joined from, in the order in which SentencePiece joins them.
+    """The pairs of pieces that are merged, in the order in which SentencePiece merges them.
 
-    It joins any two pieces that make a third, the one with the highest score first, and of equal
-    ones that on the left.
+    It merges any two pieces that make a third: first the third with the highest score, and among
+    equal ones the leftmost.
     """
     own = pieces.names[SPECIALS:]
     known, found = set(own), []
     for name in own:
         cuts = range(1, len(name))
         pairs = [(name[:cut], name[cut:]) for cut in cuts]
-        # Of "ab|a" and "a|ba" the former is on the left where both are possible, in "ab a ba":
-        # what is behind its cut begins the piece too.
+        # "ab|a" comes before "a|ba", because in "ab a ba", where both are possible, it is on the
+        # left: the part after its cut is also the beginning of the piece.
         pairs.sort(key=lambda pair: not (pair[0] + pair[1]).startswith(pair[1]))
         found += [pair for pair in pairs if known.issuperset(pair)]
     return found
@@ -122,7 +122,7 @@ def _tokenizer(model: StoredModel, names: list[str]) -> Any:
         vocabulary = list(zip(names, scores, strict=True))
         algorithm = models.Unigram(vocabulary, unk_id=int(model.ids[UNK]), byte_fallback=False)
     tokenizer = tokenizers.Tokenizer(algorithm)
-    # SentencePiece joins blanks, and leaves out those at both ends.
+    # SentencePiece makes several blanks one, and drops those at both ends.
     tokenizer.normalizer = normalizers.Sequence(
         [normalizers.Replace(tokenizers.Regex(x), y) for x, y in (("^ +| +$", ""), (" {2,}", " "))]
     )

@@ -25,26 +25,27 @@ from xling_jax.records import Count, typed
 
 VOCABULARY, MERGES = "vocab.json", "merges.txt"
 FIRST, LAST, UNKNOWN, MASK, PAD = "<s>", "</s>", "<unk>", "<special1>", "<pad>"
-REMEMBERED = 1 << 18  # words whose ids are kept, some 100 MB
+REMEMBERED = 1 << 18  # words whose ids are cached, in some 100 MB
 
 Ranks = Mapping[tuple[str, str], int]
 
 
 @dataclasses.dataclass(frozen=True)
 class _Settings:
-    do_lowercase_and_remove_accent: bool = True  # XLM-17 and XLM-100 do not
+    do_lowercase_and_remove_accent: bool = True  # False for XLM-17 and XLM-100
 
 
 _IDS, _SETTINGS = TypeAdapter(dict[str, Count]), TypeAdapter(_Settings)
 
 
 def is_in(folder: Path) -> bool:
-    """Whether a folder has such a tokenizer, and none that the package `tokenizers` reads."""
+    """Whether a folder has an XLM's tokenizer, and none that the package `tokenizers` reads."""
     return (folder / VOCABULARY).exists() and not (folder / TOKENIZER).exists()
 
 
 def files(folder: Path) -> list[Path]:
-    """The tokenizer's files; FileNotFoundError if one is missing, ValueError if it is no file."""
+    """The tokenizer's files; FileNotFoundError if one is missing, ValueError if one is not a
+    regular file."""
     if not (folder / MERGES).exists():
         raise FileNotFoundError(
             f"{folder / MERGES}: no such file; AutoTokenizer.from_pretrained(NAME).save_pretrained("
@@ -58,11 +59,11 @@ def files(folder: Path) -> list[Path]:
 
 
 def read_merges(path: Path) -> Ranks:
-    """The learned pairs of a file, each with its place; see `split`.
+    """The learned pairs of a file, each with its rank, the number of its line; see `split`.
 
-    A line has the pair, and maybe how often it was seen; the first may name a version. As for
-    XLMTokenizer, blanks of every kind end a piece, and a pair of which a blank is one is none.
-    ValueError, naming the line, if it has no pair, or a pair is there twice.
+    A line has a pair, and maybe how often it was seen; the first line may name a version. As in
+    XLMTokenizer, whitespace of any kind ends a piece, and a pair with a piece that is whitespace is
+    skipped. ValueError, naming the line, if it has no pair, or one that an earlier line has.
     """
     try:
         *lines, rest = path.read_text("utf-8").split("\n")  # other than splitlines at U+2028
@@ -84,9 +85,9 @@ def read_merges(path: Path) -> Ranks:
 
 
 def split(word: str, ranks: Ranks) -> list[str]:
-    """The pieces of a word, which is not empty: the pair that was learned first is joined,
-    everywhere, as long as one is known (Sennrich et al. 2016, §3.2). The last piece ends with
-    `END`."""
+    """The pieces of a word, which must not be empty, by byte-pair encoding (Sennrich et al. 2016,
+    §3.2): as long as a pair is known, the one learned first is joined wherever it occurs. The last
+    piece ends with `END`."""
     pieces = [*word[:-1], word[-1] + END]
     while len(pieces) > 1:
         best = min(itertools.pairwise(pieces), key=lambda pair: ranks.get(pair, len(ranks)))
@@ -104,11 +105,13 @@ def split(word: str, ranks: Ranks) -> list[str]:
 
 @dataclasses.dataclass(frozen=True)
 class XlmModel(TextModel):
-    """An XLM and its tokenizer; its language decides how Moses writes text, and which language
-    embedding is used where there are any.
+    """An XLM and its tokenizer; its language decides how Moses tokenizes text, and which language
+    embedding is used if there are any.
 
-    vocabulary: the id of each piece. ranks: see `split`. is_plain: whether pieces are without
-    capitals and accents.
+    Attributes:
+      vocabulary: the id of each piece.
+      ranks: see `read_merges`.
+      is_plain: whether text is put in lower case and loses its accents.
     """
 
     vocabulary: Mapping[str, int]
@@ -118,8 +121,7 @@ class XlmModel(TextModel):
     @classmethod
     def load(cls, folder: Path, language: str) -> "XlmModel":
         """Reads a folder that `transformers` wrote, see `hugging_face.load`; ValueError also if the
-        model has language embeddings and none of this language, of which only this one's is
-        kept."""
+        tokenizer is not an XLM's. Of language embeddings only the language's own is kept."""
         vocabulary_path, merges_path, *settings = files(folder)
         vocabulary = typed(_IDS, read_json(vocabulary_path), str(vocabulary_path), RESTORE)
         ranks = read_merges(merges_path)
@@ -141,8 +143,8 @@ class XlmModel(TextModel):
 
     @functools.cached_property
     def write(self) -> Callable[[str], str]:
-        """Writes a sentence as Moses does, which XLM was trained on. Chinese is segmented, and
-        Moses only puts its punctuation right."""
+        """Tokenizes a sentence by Moses, like the text that XLM was trained on. Chinese is
+        segmented instead, and only its punctuation is normalised."""
         if normalize.rules_for(self.language) != normalize.CHINESE:
             return Normalizer(self.language)
         punctuation = Normalizer(self.language, Normalization(tokenize="none"))
@@ -151,8 +153,8 @@ class XlmModel(TextModel):
         )
 
     def encode(self, sentences: Sequence[str]) -> list[np.ndarray]:
-        """Text is composed (Unicode NFC) first, and XLM's steps for Romanian, Japanese and Thai
-        alone are not taken."""
+        """Text is first composed (Unicode NFC). XLM's special steps for Romanian, Japanese and Thai
+        are left out."""
         return [ids for ids, _ in self.encode_words(list(map(self.write, sentences)))]
 
     def encode_words(self, written: Sequence[str]) -> list[Encoded]:
@@ -170,8 +172,9 @@ class XlmModel(TextModel):
 
     @functools.cached_property
     def _ids(self) -> Callable[[str], tuple[int, ...]]:
-        """Gives the ids of a word's pieces; of a word that is nothing but accents maybe none."""
-        # Without `self`: a cycle would keep the parameters in memory after the model is gone.
+        """Gives the ids of a word's pieces; there may be none for a word of nothing but accents."""
+        # The cache must not refer to `self`: the cycle would keep the parameters in memory after
+        # the model is gone.
         vocabulary, ranks, is_plain = self.vocabulary, self.ranks, self.is_plain
         unknown = vocabulary[UNKNOWN]
 
@@ -192,7 +195,8 @@ class XlmModel(TextModel):
 
 
 def save(folder: Path, model: XlmModel) -> None:
-    """Writes the files of a tokenizer, of a model that is no XLM: it has no language embeddings."""
+    """Writes the files of the tokenizer, for an encoder that is written as a BERT and so has no
+    language embeddings."""
     merges = sorted(model.ranks, key=model.ranks.__getitem__)
     settings = {
         "tokenizer_class": "XLMTokenizer",
@@ -206,6 +210,6 @@ def save(folder: Path, model: XlmModel) -> None:
 
 
 def _without_accents(word: str) -> str:
-    """In lower case, without the marks of Unicode category Mn."""
+    """A word in lower case and without marks of Unicode category Mn."""
     apart = unicodedata.normalize("NFD", word.lower())
     return "".join(x for x in apart if unicodedata.category(x) != "Mn").lower()
