@@ -1,1 +1,1 @@
-"""Linear algebra on matrices of points (rows), jitted; no models."""
+"""Linear algebra on matrices of points (rows), jitted, and the alignment of words; no models."""

@@ -19,10 +19,15 @@ ROUNDING = 2.0**-23  # of float32, relative
 class Moments:
     """What linear CKA needs of n pairs of points: means and centred products.
 
-    count: float32, n. scale_x, scale_y: powers of two, the units of the products, by which points
-    of any size neither overflow nor vanish. mean_x: [d], mean_y: [e]. xx: [d, d], yy: [e, e],
-    xy: [d, e], sums of products of deviations from the means, those of x divided by scale_x and
-    those of y by scale_y. Leading axes, such as layers, are allowed by `vmap`.
+    Attributes:
+      count: float32, n.
+      scale_x, scale_y: powers of two that deviations are divided by, so that products of points of
+        any size neither overflow nor vanish.
+      mean_x, mean_y: [d] and [e].
+      xx, yy, xy: [d, d], [e, e] and [d, e], sums of products of deviations from the means, those of
+        x divided by scale_x and those of y by scale_y.
+
+    With leading axes, such as layers, use `vmap`.
     """
 
     count: jax.Array
@@ -36,13 +41,14 @@ class Moments:
 
     @classmethod
     def nothing(cls, d: int, e: int) -> "Moments":
-        """Of no pair, where the points have d and e dimensions."""
+        """The moments of no pairs, for points of d and e dimensions."""
         scale, zeros = jnp.float32(SMALLEST), jnp.zeros
         shapes = (d,), (e,), (d, d), (e, e), (d, e)
         return cls(zeros(()), scale, scale, *map(zeros, shapes))
 
     def add(self, other: "Moments") -> "Moments":
-        """Of the pairs of both (Chan et al. 1979), as exact as float32 allows for any number."""
+        """The moments of both sets of pairs together (Chan et al. 1979); adding many keeps
+        float32's precision."""
         count = self.count + other.count
         share = other.count / jnp.maximum(count, 1.0)
         weight = self.count * share
@@ -72,16 +78,16 @@ class Moments:
     def cka(self) -> jax.Array:
         """Linear CKA, from 0 to 1; 0 if one of the sides does not vary.
 
-        ‖XᵀY‖² / (‖XᵀX‖ ‖YᵀY‖) in Frobenius norms, with centred columns. A side does not vary if
-        all that its rows differ by is float32's rounding: if their distance from the mean is, root
-        mean square, at most 2^-23 of the mean's length.
+        It is ‖XᵀY‖² / (‖XᵀX‖ ‖YᵀY‖) in Frobenius norms, with centred columns. A side does not vary
+        if its rows differ by float32's rounding alone: if the root mean square of their distances
+        from the mean is at most 2^-23 of the mean's length.
         """
 
         def is_constant(products, mean, scale):
             limit = self.count * (ROUNDING * mean / scale) ** 2
             return jnp.trace(products) <= limit.sum()
 
-        # Scaled once more, by what there is: products of small ones vanish when they are squared.
+        # Scaled again, by the largest entries: the squares of small products would vanish.
         unit_x, unit_y = (jnp.maximum(jnp.abs(a).max(), SMALLEST) for a in (self.xx, self.yy))
         between = self.xy / jnp.sqrt(unit_x) / jnp.sqrt(unit_y)
         within = jnp.linalg.norm(self.xx / unit_x) * jnp.linalg.norm(self.yy / unit_y)
@@ -92,21 +98,21 @@ class Moments:
 
 
 def moments(x: jax.Array, y: jax.Array) -> Moments:
-    """The moments of pairs of rows, [n, d] and [n, e], that fit in memory."""
+    """The moments of the pairs of rows of x [n, d] and y [n, e], in one block."""
     x, y = points(counterparts=True, x=x, y=y)
     return _moments(x, y, jnp.ones(len(x)))
 
 
 @jax.jit
 def _moments(x_NxD: jax.Array, y_NxE: jax.Array, counts_N: jax.Array) -> Moments:
-    """The same without checks, of the first rows: counts is 1 for them and 0 for the padding."""
+    """`moments` without checks; counts is 1 for the first rows and 0 for the padding after them."""
     counts = counts_N[:, None]
     count = counts.sum()
     sides, scales, means = [], [], []
     for points_NxD in (x_NxD, y_NxE):
         scale = magnitude(points_NxD)
         scaled = points_NxD / scale
-        # Counted from the first row, so that rows that are all equal differ from their mean by 0.
+        # Relative to the first row, so that rows that are all equal deviate by exactly 0.
         start = scaled[0]
         apart = (scaled - start) * counts
         mean = apart.sum(axis=0) / jnp.maximum(count, 1.0)
@@ -126,9 +132,9 @@ def _moments(x_NxD: jax.Array, y_NxE: jax.Array, counts_N: jax.Array) -> Moments
 def linear_cka(x: jax.Array, y: jax.Array) -> jax.Array:
     """Linear CKA of two representations of the same n items, [n, d] and [n, e], by blocks of rows.
 
-    Invariant to orthogonal maps, shifts and isotropic scaling of either side. From 0 to 1: 1 for
-    representations equal but for such a map, 0 where one side does not vary (see `Moments.cka`).
-    Inside a compiled program, where values are not checked, NaN where one is NaN.
+    It does not change with orthogonal maps, shifts and isotropic scaling of either side. It goes
+    from 0 to 1: 1 for representations that differ only by such a map, 0 if one side does not vary
+    (see `Moments.cka`). Inside a compiled program, where values are not checked, a NaN gives NaN.
     """
     return _linear_cka(*points(counterparts=True, x=x, y=y))
 
@@ -150,11 +156,11 @@ def _linear_cka(x_NxD: jax.Array, y_NxE: jax.Array) -> jax.Array:
 
 
 def resampled_cka(x: jax.Array, y: jax.Array, counts: jax.Array) -> jax.Array:
-    """Linear CKA of samples of the items, [S].
+    """Linear CKA of samples of the items, float32 [S]; 0 where one side of a sample does not vary.
 
     Args:
       x, y: [n, d] and [n, e]; n x n matrices are made of them.
-      counts: [S, n], how often each item is in each of S samples, of n items each.
+      counts: [S, n], how often each item is in each of S samples; a sample must have n items.
     """
     return _resampled_cka(*points(counterparts=True, x=x, y=y, counts=counts.T))
 
@@ -167,13 +173,13 @@ def _resampled_cka(x_NxD: jax.Array, y_NxE: jax.Array, counts_NxS: jax.Array) ->
         return jnp.matmul(a, b, precision=jax.lax.Precision.HIGHEST)
 
     def gram(x):
-        x = center(x)  # by the mean of all, so that little is left for a sample's own
+        x = center(x)  # by the mean of all items, so that the samples' own means are small
         x = x / magnitude(x)
         x_NxN = product(x, x.T)
         return x_NxN / magnitude(x_NxN)
 
     def alignment(x_NxN, y_NxN):
-        """The inner product of both in each sample, centred by its own means, [S]."""
+        """The inner product of both matrices in each sample, centred by the sample's means, [S]."""
         of_x_NxS, of_y_NxS = product(x_NxN, counts_NxS), product(y_NxN, counts_NxS)
         by_item_NxS = product(x_NxN * y_NxN, counts_NxS) - 2 * of_x_NxS * of_y_NxS / n
         means_S = (counts_NxS * of_x_NxS).sum(0) * (counts_NxS * of_y_NxS).sum(0) / n**2

@@ -1,4 +1,4 @@
-"""Nearest neighbours by CSLS, which is fair to points in sparse and in crowded places."""
+"""Nearest neighbours by CSLS, which treats points in sparse and in crowded regions alike."""
 
 import functools
 
@@ -30,18 +30,22 @@ def top_k(
     """The k nearest keys of every query by CSLS (Conneau et al. 2017 §2.3).
 
     CSLS(q, y) = 2 cos(q, y) - r(q) - r(y), where r(q) is the mean cosine of q with its nearest
-    keys, and r(y) that of y with its nearest sources: a key that is near to everything gains
-    nothing by it. Works on `block` queries at a time: no n x m matrix is made.
+    keys, and r(y) that of y with its nearest sources: a key that is near everything gains nothing
+    by that.
 
     Args:
-      queries, keys: [n, d], of any length, and [m, d], mapped into the same space.
-      neighbours: over how many nearest points r is taken; over all if there are fewer.
-      sources: [s, d], the points that the queries are drawn from, default the queries.
+      queries, keys: [n, d] and [m, d], of any length, mapped into the same space.
+      neighbours: the number of nearest points in r; if there are fewer, r is over all.
+      sources: [s, d], the points that the queries are drawn from; the queries by default.
+      block: queries compared with all keys at a time: no n x m matrix is made.
 
     Returns:
-      float32 [n, k], the CSLS, highest first, and int32 [n, k], the keys' row numbers. Of equal
-        ones the lower number comes first (those of equal keys may differ in their last bit). The
+      float32 [n, k], the CSLS, highest first, and int32 [n, k], the keys' row numbers. Among equal
+        scores the lower number comes first (scores of equal keys may differ in their last bit). The
         cosine with a zero row is 0.
+
+    Raises:
+      ValueError: as in `retrieval.top_k`.
     """
     sources = queries if sources is None else sources
     query_NxD, key_MxD, source_SxD = points(
@@ -74,7 +78,7 @@ def _top_k(
 def counterpart_ranks(
     x: jax.Array, y: jax.Array, neighbours: int = NEIGHBOURS, block: int = BLOCK
 ) -> tuple[jax.Array, jax.Array]:
-    """As `retrieval.counterpart_ranks`, but by CSLS instead of the cosine."""
+    """`retrieval.counterpart_ranks` by CSLS instead of the cosine."""
     x, y = points(one_space=True, counterparts=True, x=x, y=y)
     require_count("neighbours", neighbours)
     require_count("block", block)
@@ -86,7 +90,7 @@ def _counterpart_ranks(x_NxD, y_NxD, neighbours: int, block: int) -> tuple[jax.A
     x_NxD, y_NxD = unit_length(x_NxD), unit_length(y_NxD)
     density_x_N = nearest(x_NxD, y_NxD, neighbours, block)[0].mean(1)
     density_y_N = nearest(y_NxD, x_NxD, neighbours, block)[0].mean(1)
-    # Without it optimised programs for CPUs round the penalties of equal points unequally, so that
-    # these no longer compare equal; behind the division by 2 it would not help.
+    # Without the barrier, optimised programs for CPUs round the penalties of equal points
+    # differently, so that they do not compare equal. After the division by 2 it would not help.
     density_x_N, density_y_N = jax.lax.optimization_barrier((density_x_N, density_y_N))
     return penalized_ranks(x_NxD, y_NxD, density_x_N / 2, density_y_N / 2, block)

@@ -1,4 +1,4 @@
-"""Points brought to unit length and to mean zero before they are mapped."""
+"""Normalising points to unit length and mean zero before they are mapped."""
 
 import functools
 
@@ -10,16 +10,16 @@ from xling_jax.linalg.retrieval import unit_length
 
 
 def center(x_NxD: jax.Array) -> jax.Array:
-    """Rows less their mean, so that every column has mean zero; a column of one value is zero."""
-    is_constant = (x_NxD == x_NxD[0]).all(axis=0)  # whose mean is rounded, and so is what is left
+    """Subtracts the mean row, so that every column has mean zero; constant columns become zero."""
+    is_constant = (x_NxD == x_NxD[0]).all(axis=0)  # exact zeros, in spite of rounding in the mean
     return jnp.where(is_constant, 0.0, x_NxD - x_NxD.mean(axis=0))
 
 
 def unit_center_unit(x: jax.Array) -> jax.Array:
-    """Unit length, then centred, then unit length (Artetxe et al. 2018, VecMap, §3.1).
+    """Points [n, d] at unit length, centred, and at unit length again (Artetxe et al. 2018, VecMap,
+    §3.1).
 
-    The mean of the points, [n, d], becomes nearly zero. A point at the mean of all, which has no
-    direction, is zero.
+    Their mean is nearly zero. A point that was at the mean, and has no direction, is zero.
     """
     return _unit_center_unit(*points(x=x))
 
@@ -30,10 +30,11 @@ def _unit_center_unit(x_NxD: jax.Array) -> jax.Array:
 
 
 def iterative_normalize(x: jax.Array, rounds: int = 5) -> jax.Array:
-    """Unit length, then centred, repeated until both hold (Zhang et al. 2019 §3).
+    """Points [n, d] brought to unit length and then centred, in several rounds (Zhang et al. 2019
+    §3).
 
-    With the paper's 5 rounds the points, [n, d], have mean zero, and their lengths differ from 1 by
-    little. A zero point stays near zero; points that are all equal become zero.
+    After the paper's 5 rounds their mean is zero and their lengths are close to 1, also that of a
+    zero point, which the first centring moves. Points that are all equal become zero.
     """
     require_count("rounds", rounds)
     return _iterative_normalize(*points(x=x), rounds)

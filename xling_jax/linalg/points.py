@@ -1,7 +1,7 @@
-"""What the public functions of this folder take: matrices of finite points, one a row.
+"""Checks of the arguments of this folder's public functions: matrices of finite points, as rows.
 
-Arguments are checked before anything is compiled, so a bad one is a ValueError that names it.
-Inside a compiled program only shapes are known: there a NaN spreads as in all of JAX.
+They are checked before anything is compiled, so that a bad one raises a ValueError that names it.
+Inside a compiled program only shapes are known, and NaNs spread as usual in JAX.
 """
 
 import jax
@@ -10,8 +10,9 @@ import numpy as np
 
 
 def magnitude(x: jax.Array, axis: int | None = None) -> jax.Array:
-    """The power of two not above the largest |x|, along an axis that stays; 1/2 for zeros. Dividing
-    by it is exact, and then neither squares nor sums of many overflow or vanish."""
+    """The largest power of two up to the largest |x|, of all x or along an axis, which is kept; 1/2
+    for zeros. Dividing by it is exact, and afterwards neither squares nor long sums overflow or
+    vanish."""
     largest = jax.lax.stop_gradient(jnp.abs(x).max(axis, keepdims=axis is not None, initial=0.0))
     _, exponent = jnp.frexp(largest)
     return jnp.ldexp(jnp.float32(1), jnp.clip(exponent - 1, -126, 127))
@@ -20,13 +21,19 @@ def magnitude(x: jax.Array, axis: int | None = None) -> jax.Array:
 def points(
     *, one_space: bool = False, counterparts: bool = False, **sides: jax.typing.ArrayLike
 ) -> list[jax.Array]:
-    """The arguments as float32 matrices [n, d], checked.
+    """The arguments, checked, as float32 matrices [n, d].
 
-    ValueError, naming one and its row: it is no matrix of real numbers, has no row or no column, or
-    a value that is NaN or infinite in float32; or they do not fit together. With `one_space` all
-    must have as many columns; as `counterparts` as many rows, row i of one belonging to row i of
-    the others. NumPy looks at values, for XLA would compile a program for every shape; so points on
-    an accelerator are copied to the host.
+    NumPy checks the values, because XLA would compile a program for every shape; so points on an
+    accelerator are copied to the host.
+
+    Args:
+      one_space: whether all must have the same number of columns.
+      counterparts: whether all must have the same number of rows: row i of one belongs to row i of
+        the others.
+
+    Raises:
+      ValueError: one of them, which is named, is not a matrix of real numbers, is empty, or has a
+        row with a value that is NaN or infinite in float32; or they do not fit together.
     """
     found = []
     for name, side in sides.items():
@@ -60,7 +67,7 @@ def points(
 
 
 def require_count(name: str, value: int, most: int | None = None) -> None:
-    """Raises ValueError unless a number is an integer from 1 on, and no more than `most`."""
+    """Raises ValueError unless a number is an integer of at least 1, and of at most `most`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
         raise ValueError(f"{name}={value!r}: choose an integer from 1 on")
     if most is not None and value > most:
@@ -68,7 +75,7 @@ def require_count(name: str, value: int, most: int | None = None) -> None:
 
 
 def row_pairs(name: str, pairs: np.ndarray, sizes: tuple[int, int]) -> np.ndarray:
-    """Pairs (i, j) of row numbers, [n, 2]; ValueError if there is none, or one does not exist."""
+    """Pairs (i, j) of row numbers, [n, 2]; ValueError if there is none or a row does not exist."""
     pairs = np.asarray(pairs)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or not len(pairs):
         raise ValueError(f"{name} {pairs.shape}: give at least one row (i, j) of row numbers")

@@ -11,11 +11,11 @@ import jax.numpy as jnp
 from xling_jax.linalg.points import magnitude, points, require_count
 
 BLOCK = 1024  # queries compared with all keys at a time
-FEWEST_GROUPED = 512  # keys from which on groups pay
+FEWEST_GROUPED = 512  # with fewer keys, groups do not pay
 
 
 def unit_length(x_NxD: jax.Array) -> jax.Array:
-    """Rows divided by their Euclidean length; zero rows stay zero, and are similar to nothing."""
+    """Rows divided by their Euclidean length; zero rows stay zero, so that their cosines are 0."""
     x_NxD = x_NxD.astype(jnp.float32)
     x_NxD = x_NxD / magnitude(x_NxD, axis=-1)
     length_Nx1 = jnp.linalg.norm(x_NxD, axis=-1, keepdims=True)
@@ -23,12 +23,12 @@ def unit_length(x_NxD: jax.Array) -> jax.Array:
 
 
 def similarities(x_NxD: jax.Array, y_MxD: jax.Array) -> jax.Array:
-    """Products of all pairs of rows [N, M], in full float32 on every platform."""
+    """Inner products of all pairs of rows, [N, M], in full float32 on every platform."""
     return jnp.matmul(x_NxD, y_MxD.T, precision=jax.lax.Precision.HIGHEST)
 
 
 def in_blocks(x: Any, block: int) -> Any:
-    """Arrays [n, ...] cut to [blocks, block, ...], zeros behind the last row."""
+    """Arrays [n, ...] cut into [blocks, block, ...], with zeros after the last row."""
     return jax.tree.map(
         lambda a: jnp.pad(a, ((0, -len(a) % block),) + ((0, 0),) * (a.ndim - 1)).reshape(
             -1, block, *a.shape[1:]
@@ -38,22 +38,22 @@ def in_blocks(x: Any, block: int) -> Any:
 
 
 def map_blocks(function: Callable, x: Any, block: int) -> Any:
-    """`function` of `block` rows of x at a time, its results' rows put together again."""
+    """Applies `function` to `block` rows of x at a time and joins the rows of its results."""
     n = len(jax.tree.leaves(x)[0])
     results = jax.lax.map(function, in_blocks(x, min(block, n)))
     return jax.tree.map(lambda a: a.reshape(-1, *a.shape[2:])[:n], results)
 
 
 class Grouped(NamedTuple):
-    """What there is of each of many keys (their points, or a query's scores), by groups.
+    """The points of many keys, or a query's scores of them, in G groups of W keys.
 
-    The k highest of many scores are in the k groups whose highest scores are highest, so that the
-    others need not be sorted. Groups are ranges of W keys, and lie across the array, for XLA finds
-    the highest of columns faster than that of rows.
+    The k highest scores are all in the k groups with the highest maxima, so that the other groups
+    need not be sorted. A group is a range of keys, and lies along columns, because XLA finds the
+    maxima of columns faster than those of rows.
 
     Attributes:
       groups: [..., W, G, ...], key g · W + w at (w, g).
-      rest: [..., R, ...], the keys behind the last whole group; all, if these are few.
+      rest: [..., R, ...], the keys after the last whole group; all keys if they are few.
     """
 
     groups: jax.Array
@@ -61,7 +61,7 @@ class Grouped(NamedTuple):
 
 
 def grouped(keys_M: jax.Array) -> Grouped:
-    """Rows [m, ...] by groups, about ten times as many groups as a group has keys."""
+    """Rows [m, ...] in groups: about ten times as many groups as there are keys in each."""
     m, *others = keys_M.shape
     width, number = 1, 0
     if m >= FEWEST_GROUPED:
@@ -72,18 +72,18 @@ def grouped(keys_M: jax.Array) -> Grouped:
 
 
 def ungrouped(keys: Grouped) -> jax.Array:
-    """What `grouped` was given, [m, ...]."""
+    """The rows that `grouped` was given, [m, ...]."""
     groups, rest = keys
     return jnp.concatenate([groups.swapaxes(0, 1).reshape(-1, *rest.shape[1:]), rest])
 
 
 def highest(scores: Grouped, k: int) -> tuple[jax.Array, jax.Array]:
-    """`jax.lax.top_k` of scores of queries, [B, m] by groups, several times as fast on a CPU where
-    k is small. None may be NaN."""
+    """`jax.lax.top_k` of the scores of B queries, [B, m] in groups; for small k several times as
+    fast on a CPU. No score may be NaN."""
     score_BxWxG, score_BxR = scores
     batch, width, number = score_BxWxG.shape
     kept = min(k, number)
-    # In their order, for of equal scores the lower key comes first.
+    # Groups in increasing order, because among equal scores the lower key comes first.
     group_BxK = jnp.sort(jax.lax.top_k(score_BxWxG.max(1), kept)[1], axis=1)
     chosen_BxWxK = jnp.take_along_axis(score_BxWxG, group_BxK[:, None], axis=2)
     chosen_BxC = chosen_BxWxK.swapaxes(1, 2).reshape(batch, kept * width)
@@ -95,7 +95,7 @@ def highest(scores: Grouped, k: int) -> tuple[jax.Array, jax.Array]:
 
 
 def grouped_similarities(x_BxD: jax.Array, keys: Grouped) -> Grouped:
-    """`similarities` with keys by groups."""
+    """`similarities` with keys in groups."""
     groups_WxGxD, rest_RxD = keys
     width, number, size = groups_WxGxD.shape
     flat_BxM = similarities(x_BxD, groups_WxGxD.reshape(width * number, size))
@@ -105,8 +105,8 @@ def grouped_similarities(x_BxD: jax.Array, keys: Grouped) -> Grouped:
 def nearest(
     x_NxD: jax.Array, y_MxD: jax.Array, k: int, block: int = BLOCK
 ) -> tuple[jax.Array, jax.Array]:
-    """The k most similar y of each x, both of unit length, by their products. Returns float32 and
-    int32 [n, min(k, m)]: products and row numbers of y, the highest first."""
+    """The k rows of y that are most similar to each row of x, all of unit length. Returns the
+    cosines, highest first, float32 [n, min(k, m)], and the row numbers in y, int32."""
     k, keys = min(k, len(y_MxD)), grouped(y_MxD)
     return map_blocks(lambda x_BxD: highest(grouped_similarities(x_BxD, keys), k), x_NxD, block)
 
@@ -121,12 +121,12 @@ def top_k(
       block: queries compared with all keys at a time: no n x m matrix is made.
 
     Returns:
-      float32 [n, k], the cosines, highest first, and int32 [n, k], the keys' row numbers. Of equal
-      ones the lower number comes first (cosines of equal keys may differ in their last bit). The
-      cosine with a zero row is 0.
+      float32 [n, k], the cosines, highest first, and int32 [n, k], the keys' row numbers. Among
+        equal cosines the lower number comes first (cosines of equal keys may differ in their last
+        bit). The cosine with a zero row is 0.
 
     Raises:
-      ValueError: the two are no matrices of points of one space, or not finite; or there are no k
+      ValueError: the two are not matrices of finite points of one space, or there are fewer than k
         keys.
     """
     queries, keys = points(one_space=True, queries=queries, keys=keys)
@@ -143,15 +143,18 @@ def _top_k(query_NxD, key_MxD, k: int, block: int) -> tuple[jax.Array, jax.Array
 def counterpart_ranks(
     x: jax.Array, y: jax.Array, block: int = BLOCK
 ) -> tuple[jax.Array, jax.Array]:
-    """How many points of the other side are nearer than the counterpart, in both directions.
+    """The ranks of counterparts: how many points of the other side are nearer, in both directions.
 
-    Row i of x and row i of y are each other's counterparts. With rank r the counterpart is among
-    the k nearest if r < k. Of equally near points the one with the lower index counts as nearer, as
-    an argmax has it. Works on `block` rows of x at a time: no n x n matrix is made.
+    Row i of x and row i of y are each other's counterparts. A counterpart is among the k nearest if
+    its rank is below k. Among equally near points the one with the lower index counts as nearer, as
+    in an argmax. Works on `block` rows of x at a time: no n x n matrix is made.
 
-    Returns int32 [n] twice: the rank of y[i] seen from x[i], and of x[i] seen from y[i]. Inside a
-    compiled program, where values are not checked, a point with a NaN ranks behind all others.
-    ValueError: the two are no matrices of the same shape, or not finite.
+    Returns:
+      int32 [n] twice: the rank of y[i] seen from x[i], and that of x[i] seen from y[i]. Inside a
+        compiled program, where values are not checked, both are n if x[i] or y[i] has a NaN.
+
+    Raises:
+      ValueError: the two are not matrices of finite points, or differ in shape.
     """
     x, y = points(one_space=True, counterparts=True, x=x, y=y)
     require_count("block", block)
@@ -173,8 +176,8 @@ def penalized_ranks(
     penalty_y_N: jax.Array,
     block: int = BLOCK,
 ) -> tuple[jax.Array, jax.Array]:
-    """As `counterpart_ranks`, of points of unit length, where each point has a penalty that its
-    cosines are lowered by when it is looked for."""
+    """`counterpart_ranks` for points of unit length. Each point has a penalty, which is subtracted
+    from its cosines when it is one of those searched."""
     n = len(x_NxD)
     own = jnp.arange(n)
     padded, penalty_x_BxN = in_blocks((x_NxD, penalty_x_N), block)

@@ -1,4 +1,4 @@
-"""Two sets of word vectors mapped into one space, with a dictionary or without (VecMap).
+"""Maps two sets of word vectors into one space, with a dictionary or without (VecMap).
 
 Written from the papers: Artetxe, Labaka & Agirre 2018, "A robust self-learning method for fully
 unsupervised cross-lingual mappings of word embeddings" (ACL; "§" below), and their "Generalizing
@@ -30,16 +30,16 @@ from xling_jax.linalg.retrieval import (
     ungrouped,
 )
 
-CUTOFF = 20_000  # most frequent words among which the dictionary is sought (§3.3)
+CUTOFF = 20_000  # the dictionary is sought among so many most frequent words (§3.3)
 INITIAL_CUTOFF = 4_000  # the same for the first dictionary (§3.3)
-FIRST_KEEP = 0.1  # share of the similarities that may be chosen, at first (§3.3)
-IMPROVEMENT = 1e-6  # of the mean best cosine, below which nothing has improved (§3.3)
-# Iterations without improvement before more similarities may be chosen: the paper's (§3.3), for
-# chance needs time to leave a bad dictionary. Where the first one is good, 10 do as well.
+FIRST_KEEP = 0.1  # the share of the similarities that may be chosen at first (§3.3)
+IMPROVEMENT = 1e-6  # smaller gains of the mean best cosine count as none (§3.3)
+# Iterations without improvement before more similarities may be chosen, as in the paper (§3.3): it
+# takes chance a while to get away from a bad dictionary. If the first one is good, 10 are enough.
 PATIENCE = 50
-SCORES = 2**22  # that are compared at a time: more leave the caches
+SCORES = 2**22  # compared at a time; more do not fit the caches
 FEWEST_WORDS = 20  # fewer have no neighbourhoods to compare
-SMALLEST_SINGULAR = 1e-4  # of the largest; what lies below is float32 noise that whitening inflates
+SMALLEST_SINGULAR = 1e-4  # of the largest; below it is float32 noise, which whitening would inflate
 
 
 def map_unsupervised(
@@ -48,18 +48,18 @@ def map_unsupervised(
     """Maps both languages into one space without any dictionary (Artetxe et al. 2018).
 
     Rows are words from the most to the least frequent: the dictionary is sought among the first
-    ones, and the map it gives applies to all. The same seed gives the same bits on one machine.
-    Where the vectors are too poor or too different, the result is arbitrary, and nothing tells.
+    ones, and the resulting map applied to all. The same seed gives the same bits on one machine. If
+    the vectors are too poor or too different, the result is arbitrary, and nothing indicates it.
 
     Args:
       source, target: [n, d] and [m, d], vectors of the two languages, at least 20 each.
       seed: of the similarities that are left out at random.
-      cutoff: how many words of each language may enter the dictionary. Time grows with its
-        square, memory with the 4,000 words of the first dictionary.
+      cutoff: how many words of each language may enter the dictionary, at least 20. Time grows
+        with its square; memory is that for the 4,000 words of the first dictionary.
 
     Returns:
-      float32 [n, d] and [m, d]: the normalised vectors in the common space, to be compared by
-        CSLS. Directions that the dictionary's words do not span are zero.
+      float32 [n, d] and [m, d]: the vectors, normalised and mapped into the common space, to be
+        compared by CSLS. Directions that the dictionary's words do not span become zero.
     """
     require_count("cutoff", cutoff)
     if cutoff < FEWEST_WORDS:
@@ -72,7 +72,7 @@ def map_unsupervised(
 
 
 def _normalized(source: jax.Array, target: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Both normalised (§3.1), or a ValueError."""
+    """Both sides normalised (§3.1); ValueError if they cannot be mapped."""
     sides = points(one_space=True, source=source, target=target)
     for name, x in zip(("source", "target"), sides, strict=True):
         if len(x) < FEWEST_WORDS:
@@ -81,7 +81,8 @@ def _normalized(source: jax.Array, target: jax.Array) -> tuple[jax.Array, jax.Ar
 
 
 def _self_learn(source_NxD, target_MxD, pairs_Px2, seed: int) -> jax.Array:
-    """Dictionary and rotation by turns until the cosines grow no more (§3.3), int32 [P, 2]."""
+    """Improves dictionary and rotation in turn until the mean cosine stops growing (§3.3); returns
+    the dictionary, int32 [P, 2]."""
     key = jax.random.key(seed)
     keep, best, best_at = FIRST_KEEP, -np.inf, 0
     for step in itertools.count():
@@ -90,7 +91,7 @@ def _self_learn(source_NxD, target_MxD, pairs_Px2, seed: int) -> jax.Array:
             source_NxD, target_MxD, pairs_Px2, jax.random.fold_in(key, step), keep
         )
         if keep == 1.0 and (pairs_Px2 == before_Px2).all():
-            break  # nothing is left to chance: the next ones would be the same
+            break  # no chance is involved: further dictionaries would be the same
         if objective > best + IMPROVEMENT:
             best, best_at = float(objective), step
         elif step - best_at >= PATIENCE:
@@ -102,13 +103,14 @@ def _self_learn(source_NxD, target_MxD, pairs_Px2, seed: int) -> jax.Array:
 
 @jax.jit
 def first_pairs(source_NxD: jax.Array, target_NxD: jax.Array) -> jax.Array:
-    """A first dictionary from how each word resembles the others of its language (§3.2).
+    """A first dictionary from each word's similarities to the others of its language (§3.2).
 
-    Translations resemble about as many words as much, whichever words these are. So each row of a
-    language's own similarity matrix is sorted, and sorted rows are compared across languages.
+    The similarities of a word and of its translation are distributed alike, whichever words they
+    belong to. So the rows of each language's similarity matrix are sorted and then compared across
+    languages.
 
-    Takes the n most frequent words of both, normalised; returns int32 [2n, 2]: row numbers (i, j),
-    for each source word and for each target word.
+    Takes the n most frequent words of both languages, normalised; returns row numbers (i, j), one
+    pair for each source word and then one for each target word, int32 [2n, 2].
     """
 
     def profiles(x_NxD):
@@ -121,8 +123,8 @@ def first_pairs(source_NxD: jax.Array, target_NxD: jax.Array) -> jax.Array:
 
 @jax.jit
 def improve(source_NxD, target_MxD, pairs_Px2, key, keep) -> tuple[jax.Array, jax.Array]:
-    """One iteration: the dictionary's best rotation, then the rotation's best dictionary (§3.3), as
-    `induce` gives it.
+    """One iteration (§3.3): the best rotation for the dictionary, then the best dictionary for the
+    rotation, as `induce` returns it.
 
     Rotating one side by U V^T gives the same cosines as rotating both, by U and by V.
     """
@@ -138,33 +140,37 @@ def induce(
     keep: jax.Array | float,
     block: int | None = None,
 ) -> tuple[jax.Array, jax.Array]:
-    """A dictionary of CSLS nearest neighbours in both directions, each with chance left out.
+    """A dictionary of CSLS nearest neighbours in both directions, with random pairs left out.
 
-    In each direction a random share `keep` of the similarities of all pairs may be chosen, drawn
-    for it alone. (§3.3 sets the others to 0; here they are no candidates, also where all that is
-    left is below 0. Where chance leaves a word nothing, all are candidates.)
+    In each direction only a random share `keep` of all pairs may be chosen, drawn for this
+    direction alone. (§3.3 sets the other similarities to 0; here such pairs are never chosen, even
+    if all that remain are below 0. If chance leaves a word no pair, all of its pairs may be chosen.
+    That is seen to below `FEWEST_GROUPED` points; with more, and shares from `FIRST_KEEP` on, it
+    does not happen.)
 
-    Takes n and m points of unit length, and compares `block` rows with all others at a time, by
-    default as many as make `SCORES` scores (all of x, if it has few). The share is `FIRST_KEEP` or
-    more: of 512 points it always leaves some.
+    Args:
+      x_NxD, y_MxD: points of unit length.
+      block: rows compared with all others at a time, by default as many as make `SCORES` scores
+        (all of x, if it has few).
 
-    Returns int32 [n + m, 2], the row numbers (i, j): the nearest y of every x, then the nearest x
-    of every y. And the mean cosine of all points with their nearest, over both directions and with
-    nothing left out, so that it can be compared between different shares.
+    Returns:
+      int32 [n + m, 2], row numbers (i, j): the nearest y of every x, then the nearest x of every y;
+      and the mean cosine of all points with their nearest, over both directions and with no pair
+      left out, so that it can be compared between shares.
     """
     n, m = len(x_NxD), len(y_MxD)
     near_MxK = nearest(y_MxD, x_NxD, NEIGHBOURS, block or _rows_at_once(n))[0]
     block = min(n, block or (_rows_at_once(m) if n >= FEWEST_GROUPED else n))
-    # Each direction leaves out pairs of its own: a wrong pair that both directions keep confirms
-    # itself. A pair's chance is the product of two random odd words, a hundredth of the work of a
-    # word for each pair.
+    # Each direction leaves out pairs of its own: a wrong pair that both directions keep would
+    # confirm itself. A pair's random bits are the product of two random odd words, a hundredth of
+    # the work of drawing a word for each pair.
     chance_2xN, chance_2xM = (
         jax.random.bits(jax.random.fold_in(key, side), (2, size)) | 1
         for side, size in enumerate((n, m))
     )
     left_out = ((1 - jnp.float32(keep)) * 2.0**32).astype(jnp.uint32)
-    # Half the mean of the nearest: the order is that of CSLS, and what one subtraction gives is
-    # rounded alike wherever XLA computes it, so that `_highest` finds it again.
+    # A cosine minus half the mean of the nearest has the order of CSLS, and a single subtraction is
+    # rounded alike wherever XLA computes it, so that `_highest` finds the maximum again.
     keys, penalty, *chances = map(grouped, (y_MxD, near_MxK.mean(1) / 2, *chance_2xM))
     is_few = m < FEWEST_GROUPED, n == block < FEWEST_GROUPED
 
@@ -193,7 +199,7 @@ def induce(
             row = jnp.where(block_best > best, start + block_row, row)
             rows.append((jnp.maximum(best, block_best), row))
         scores = jax.tree.map(forward, cosines, penalty, chances[0])
-        # A maximum of the nearest: given a slice, XLA sorts whole rows.
+        # The maximum instead of the first of the nearest: for a slice, XLA would sort whole rows.
         return rows, (highest(scores, 1)[1].squeeze(1), near_BxK.max(1))
 
     nothing = [(jnp.full(x.shape, -jnp.inf), jnp.zeros(x.shape, jnp.int32)) for x in penalty]
@@ -211,7 +217,7 @@ def induce(
 
 
 def _highest(scores: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """The highest along the first axis and where it first is, faster on a CPU than an argmax."""
+    """The maximum along the first axis and its first place, faster on a CPU than an argmax."""
     last = len(scores) - 1
     best = scores.max(0)
     place = jnp.arange(last + 1).reshape(-1, *[1] * best.ndim)
@@ -219,14 +225,14 @@ def _highest(scores: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 
 def _rows_at_once(others: int) -> int:
-    """How many rows are compared with so many others at a time."""
+    """How many rows to compare at a time with so many others."""
     return max(1, min(BLOCK, SCORES // others))
 
 
 @jax.jit
 def reweighted_map(source_NxD, target_MxD, pairs_Px2) -> tuple[jax.Array, jax.Array]:
-    """Whitened, rotated, re-weighted and de-whitened (§3.4; Artetxe et al. 2018, AAAI, §3) by the
-    pairs of a dictionary: both languages' vectors in the common space."""
+    """Both languages' vectors in the common space: whitened, rotated, re-weighted and de-whitened
+    (§3.4; Artetxe et al. 2018, AAAI, §3) by the pairs of a dictionary."""
     with jax.default_matmul_precision("highest"):
         x_PxD, y_PxD = source_NxD[pairs_Px2[:, 0]], target_MxD[pairs_Px2[:, 1]]
         (whiten_x, colour_x), (whiten_y, colour_y) = _whitening(x_PxD), _whitening(y_PxD)

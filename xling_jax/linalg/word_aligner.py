@@ -3,9 +3,8 @@
 Dyer et al. 2013 ("A simple, fast, and effective reparameterization of IBM model 2"). A target word
 is linked to one source word or to none; the prior of source place j for target place i falls with
 the distance from the diagonal as exp(-tension · |i/m - j/n|). Translation probabilities have a
-Dirichlet prior (variational Bayes), and after every iteration the tension takes the value that
-fits the expected links best. Both directions are put together by grow-diag-final-and (Koehn et
-al. 2003).
+Dirichlet prior (variational Bayes), and after every iteration the tension is fitted to the expected
+links. Both directions are combined by grow-diag-final-and (Koehn et al. 2003).
 """
 
 import dataclasses
@@ -23,18 +22,18 @@ from scipy.special import digamma
 from xling_jax.linalg.points import require_count
 
 Links = list[tuple[int, int]]
-Pair = tuple[Sequence[str], Sequence[str]]  # a sentence's words, and its translation's
-# From the words of source and target sentences as numbers and a number of iterations, for each
-# target word the place of its source word, or NO_WORD.
+Pair = tuple[Sequence[str], Sequence[str]]  # the words of a sentence and of its translation
+# Takes the words of source and target sentences as numbers, and a number of iterations; returns for
+# each sentence the place of each target word's source word, or NO_WORD.
 Directed = Callable[[list[np.ndarray], list[np.ndarray], int], list[np.ndarray]]
 ITERATIONS, NULL, ALPHA, TENSION = 5, 0.08, 0.01, 4.0  # as published
 LIMITS = (0.1, 14.0)  # of the tension
 NEWTON_STEPS = 6
-CANDIDATES = 2**20  # links that are looked at together, in whole sentences
-BLOCK = 2**26  # links of sentences that are aligned together; each pair counts as PAIR_COST more
+CANDIDATES = 2**20  # candidate links in a chunk of whole sentences, about
+BLOCK = 2**26  # candidate links of the pairs aligned together; a pair counts as PAIR_COST more
 PAIR_COST = 2**8
 NEIGHBOURS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
-LONGEST = 4096  # words of a sentence, for the candidate links of a pair are their product
+LONGEST = 4096  # words of a sentence, because a pair's candidate links are the product of two
 NO_WORD = -1
 
 
@@ -48,15 +47,15 @@ def numbered(sentences: Sequence[Sequence[str]]) -> list[np.ndarray]:
 
 
 class _Prior:
-    """The prior of source places given the target place, of T target words.
+    """The prior of source places, given the target place, for T target words.
 
-    It depends on the place i and the numbers of words m and n alone: on U kinds of target places.
-    The distances |i/m - j/n| of the source places are two arithmetic progressions, below the
-    diagonal and above it, so that sums over them are looked up in cumulative ones.
+    It depends only on the place i and the numbers of words m and n, so on U kinds of target places.
+    The distances |i/m - j/n| of the source places are two arithmetic progressions, one on each side
+    of the diagonal, so that sums over them are looked up in cumulative sums.
     """
 
     def __init__(self, place_T: np.ndarray, m_T: np.ndarray, n_T: np.ndarray):
-        """place_T: i, counted from 1."""
+        """Takes i (from 1), m and n of each target word."""
         self.kind_T, kinds = pd.factorize(place_T << 40 | m_T << 20 | n_T)
         place_U, m_U, n_U = kinds >> 40, kinds >> 20 & 0xFFFFF, kinds & 0xFFFFF
         diagonal_U = place_U * n_U / m_U
@@ -67,8 +66,8 @@ class _Prior:
         self._offset_U = (np.cumsum(self._sizes + 1) - self._sizes - 1)[size_U]
 
     def moments(self, tension: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of each kind of place: the sum of exp(-tension · distance), and the distance's mean and
-        variance."""
+        """For each kind of place, the sum of exp(-tension · distance), and the mean and variance of
+        the distance."""
         powers = np.arange(3)[:, None]
         sums = []  # of (k/n)^power · exp(-tension · k/n) for less than 0, 1, ..., n steps of 1/n
         for n in self._sizes.tolist():
@@ -89,8 +88,8 @@ class _Prior:
         return total_3xU[0], mean_U, total_3xU[2] / total_3xU[0] - mean_U**2
 
     def fitted(self, links_U: np.ndarray, observed: float, tension: float) -> float:
-        """The tension under which so many links of each kind are expected to be as far from the
-        diagonal, in all, as was observed (by Newton's method)."""
+        """The tension under which the links' distances are expected to add up to `observed`, given
+        the number of links of each kind of place (by Newton's method)."""
         for _ in range(NEWTON_STEPS):
             _, mean_U, variance_U = self.moments(tension)
             tension += (links_U @ mean_U - observed) / max(links_U @ variance_U, 1e-6)
@@ -100,12 +99,14 @@ class _Prior:
 
 @dataclasses.dataclass
 class _Chunk:
-    """The C candidate links of the T target words of some sentences, one word's after another's:
-    first that to no word, then those to each source word.
+    """The C candidate links of the T target words of some sentences, word after word: for each
+    target word first the link to no word, then those to the source words in order.
 
-    start_T, width_T: where those of a word begin, and how many there are. pair_C: which of the K
-    pairs of words that occur here it is; pair_K: their numbers in the whole text. distance_C: from
-    the diagonal, 0 for no word.
+    Attributes:
+      start_T, width_T: where a word's links begin, and how many it has.
+      pair_C: each link's pair of words, as a number among the K pairs that occur here.
+      pair_K: the number of each of these pairs in the whole text.
+      distance_C: from the diagonal, 0 for no word.
     """
 
     start_T: np.ndarray
@@ -116,7 +117,8 @@ class _Chunk:
 
     @classmethod
     def of(cls, sources: list[np.ndarray], targets: list[np.ndarray]) -> "_Chunk":
-        """Of these sentences; pair_K has the pairs themselves, source << 32 | target."""
+        """The chunk of these sentences, with the pairs themselves, source << 32 | target, as pair_K
+        for now."""
         place_T, m_T, n_T = _places(sources, targets)
         width_T = n_T + 1
         start_T = np.cumsum(width_T) - width_T
@@ -131,7 +133,7 @@ class _Chunk:
         return cls(start_T, width_T, pair_C.astype(np.int32), pair_K, distance_C.astype(np.float32))
 
     def _weights(self, probability_P, normalizer_T, tension: float) -> np.ndarray:
-        """How likely each candidate is, [C], up to a factor of each target word's own."""
+        """The probability of each candidate, [C], up to a constant factor for each target word."""
         weight_C = np.exp(-tension * self.distance_C, dtype=np.float64)
         weight_C *= np.repeat((1 - NULL) / normalizer_T, self.width_T)
         weight_C[self.start_T] = NULL
@@ -139,8 +141,8 @@ class _Chunk:
         return weight_C
 
     def expect(self, *model) -> tuple[np.ndarray, np.ndarray, float]:
-        """The expected count of each pair of words, [K], the links of each target word to a source
-        word, [T], and the sum of their distances."""
+        """Expected values: the count of each pair of words, [K], the number of links of each target
+        word to source words, [T], and the sum of their distances."""
         weight_C = self._weights(*model)
         total_T = np.add.reduceat(weight_C, self.start_T)
         links_T = 1 - weight_C[self.start_T] / total_T
@@ -148,7 +150,8 @@ class _Chunk:
         return np.bincount(self.pair_C, weight_C), links_T, float(weight_C @ self.distance_C)
 
     def best(self, *model) -> np.ndarray:
-        """The first of the likeliest candidates of each target word: a source place or NO_WORD."""
+        """The likeliest candidate of each target word, a source place or NO_WORD; the first of
+        several."""
         weight_C = self._weights(*model)
         is_best_C = weight_C == np.repeat(np.maximum.reduceat(weight_C, self.start_T), self.width_T)
         best = np.flatnonzero(is_best_C)
@@ -156,7 +159,7 @@ class _Chunk:
 
 
 def _places(sources: list[np.ndarray], targets: list[np.ndarray]) -> np.ndarray:
-    """Of each target word: its place from 1, and how many target and source words there are."""
+    """For each target word its place from 1 and the numbers of target and source words, [3, T]."""
     sizes_2xS = np.array([[len(x) for x in side] for side in (targets, sources)])
     m_T, n_T = np.repeat(sizes_2xS, sizes_2xS[0], axis=1)
     place_T = np.concatenate([np.arange(1, m + 1) for m in sizes_2xS[0].tolist()])
@@ -166,7 +169,7 @@ def _places(sources: list[np.ndarray], targets: list[np.ndarray]) -> np.ndarray:
 def _chunks(
     sources: list[np.ndarray], targets: list[np.ndarray], pool: ThreadPoolExecutor
 ) -> tuple[list[_Chunk], np.ndarray]:
-    """All sentences' candidates, and the source word of each pair of words, 0 for no word."""
+    """The candidates of all sentences, and the source word of each pair of words, 0 for no word."""
     sizes_S = [len(t) * (len(s) + 1) for s, t in zip(sources, targets, strict=True)]
     number_S = np.cumsum(sizes_S) // CANDIDATES
     ends = [0, *(np.flatnonzero(np.diff(number_S)) + 1).tolist(), len(sources)]
@@ -185,23 +188,24 @@ def _chunks(
 def directed(
     sources: list[np.ndarray], targets: list[np.ndarray], iterations: int
 ) -> list[np.ndarray]:
-    """For each target word the place of its source word, or NO_WORD. All sentences have words.
+    """For each sentence, the place of each target word's source word, or NO_WORD; ValueError if a
+    sentence has no words.
 
-    Memory: 8 bytes for each candidate link, 8 for each kind of pair of words in each chunk, some
-    40 for each kind in all, and some arrays of a chunk for each thread.
+    Memory: 8 bytes per candidate link, 8 per distinct pair of words in each chunk, about 40 per
+    distinct pair in all, and a few arrays of a chunk's size per thread.
     """
     if not all(map(len, [*sources, *targets])):
         raise ValueError("a sentence has no words: leave its pair out")
-    with ThreadPoolExecutor(os.cpu_count()) as pool:  # numpy's loops let other threads work
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # NumPy's loops release the GIL
         chunks, source_P = _chunks(sources, targets, pool)
         ends = np.cumsum([len(chunk.start_T) for chunk in chunks])
         prior = _Prior(*_places(sources, targets))
         kinds_V = np.bincount(source_P)  # with how many target words each source word is paired
-        # Before anything is known, a word is as likely a translation of one word as of another.
+        # At first every word is equally likely as a translation of any other.
         probability_P, tension = np.ones(len(source_P)), TENSION
 
         def in_all(function):
-            """What a function of a chunk and the model gives for every chunk."""
+            """The results of a function of a chunk and the model, for every chunk."""
             normalizer_T = prior.moments(tension)[0][prior.kind_T]
             model = (
                 [probability_P] * len(chunks), np.split(normalizer_T, ends[:-1]),
@@ -226,12 +230,13 @@ def directed(
 
 
 def symmetrize(forward: Links, backward: Links) -> Links:
-    """Both directions' links (source place, target place) put together by grow-diag-final-and
+    """Combines the links (source place, target place) of both directions by grow-diag-final-and
     (Koehn et al. 2003).
 
-    Begins with the links that both have; goes through the links in order, the new ones too, and
-    adds neighbouring ones of either direction where a word has none yet, until there are no more;
-    and at last adds links of either between two words that have none.
+    Begins with the links that both directions have. Then goes through all links in order, new ones
+    included, and adds neighbouring links of either direction if one of the two words has none yet,
+    until there are no more. Finally adds links of either direction between words that both have
+    none.
     """
     union = set(forward) | set(backward)
     links = set(forward) & set(backward)
@@ -246,7 +251,7 @@ def symmetrize(forward: Links, backward: Links) -> Links:
     while rest and has_grown:
         has_grown = False
         near_rest = {(link[0] - a, link[1] - b) for link in rest for a, b in NEIGHBOURS}
-        to_visit = sorted(links & near_rest)  # a heap; what is added behind a link comes after it
+        to_visit = sorted(links & near_rest)  # a heap; later links that are new join it
         while to_visit:
             link = heapq.heappop(to_visit)
             for step in NEIGHBOURS:
@@ -268,7 +273,7 @@ def symmetrize(forward: Links, backward: Links) -> Links:
 def _checked(
     source_sentences: Iterable[Sequence[str]], target_sentences: Iterable[Sequence[str]]
 ) -> Iterator[Pair]:
-    """The pairs of sentences; for errors see `align`."""
+    """The checked pairs of sentences; for errors see `align`."""
     names = ("source", "target")
     nothing: Any = object()
     both = itertools.zip_longest(source_sentences, target_sentences, fillvalue=nothing)
@@ -291,11 +296,11 @@ def _checked(
 
 
 def _blocks(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
-    """Pairs in blocks of at least `BLOCK`, the last of up to twice as much; or all pairs, if they
-    are less."""
+    """Pairs in blocks of cost `BLOCK` or a little more; the last block has up to twice that, or all
+    pairs if they cost less."""
     block: list[Pair] = []
     later: list[Pair] = []
-    sizes = [0, 0]  # of either
+    sizes = [0, 0]  # of the two blocks
     for pair in pairs:
         is_full = sizes[0] >= BLOCK
         (later if is_full else block).append(pair)
@@ -311,17 +316,21 @@ def align(
     target_sentences: Iterable[Sequence[str]],
     iterations: int = ITERATIONS,
 ) -> Iterator[Links]:
-    """Links the words of parallel sentences, line by line translations, by so many iterations of
-    expectation maximisation in either direction.
+    """Links the words of parallel sentences by so many iterations of expectation maximisation in
+    each direction.
 
-    Yields the links (source place, target place) of each pair of sentences, from 0, sorted; none
-    where a sentence has no word. Long text is read and aligned in blocks (of some 55,000 pairs of
-    30 words, or more), each on its own, so that memory does not grow with it. A pair without words
-    changes nothing for the others of its block.
+    Long text is read and aligned in blocks (of some 55,000 pairs of 30 words, or more), each on its
+    own, so that memory does not grow with the text. A pair without words changes nothing for the
+    others of its block.
 
-    Raises, while links are taken, and before those of the last pairs read:
-      ValueError: different numbers of sentences, or none with words; a sentence that is not cut
-        into words, or is too long; no iterations.
+    Yields:
+      The links (source place, target place) of each pair of sentences, counted from 0 and sorted;
+      none if one of the sentences has no words.
+
+    Raises:
+      ValueError, as links are taken, before those of the last pairs read: different numbers of
+        sentences, or none with words; a sentence that is not cut into words, or is too long; fewer
+        than one iteration.
     """
     require_count("iterations", iterations)
     has_words = False
@@ -340,8 +349,8 @@ def align(
 def directions(
     pairs: Iterable[Pair], iterations: int, model: Directed = directed
 ) -> Iterator[tuple[Links, Links]]:
-    """The links (source place, target place) of each pair of sentences, all of which have words, by
-    a model of a direction from source to target words and by one from target to source words."""
+    """The links (source place, target place) of each pair of sentences that the model finds from
+    source to target, and from target to source. All sentences must have words."""
     if not (both := list(pairs)):
         return
     sources, targets = (numbered(side) for side in zip(*both, strict=True))
