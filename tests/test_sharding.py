@@ -49,7 +49,7 @@ def test_the_replica_axis_is_chosen_and_can_be_limited(replicas, at_most, shape)
 
 def test_what_cannot_be_divided_is_refused_with_the_way_out():
     section = ConfigDict({"shard_parameters": True})
-    with pytest.raises(ValueError, match=r"replicas take a device each of 4.*at_most=1"):
+    with pytest.raises(ValueError, match=r"each of the 4 devices has other.*at_most=1"):
         sharding.shards_of(section, devices.make_mesh(4, jax.devices()[:4]))
     assert sharding.shards_of(section, devices.make_mesh(4, jax.devices()[:1])) == 1
     with pytest.raises(ValueError, match="7 devices divide no dimension of this model"):

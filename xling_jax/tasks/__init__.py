@@ -1,4 +1,5 @@
-"""Zero-shot transfer: trained on one language, tested on the others (W&C §3.2, D&S §5)."""
+"""Labelled tasks of zero-shot transfer: trained in one language, tested in others (W&C §3.2, D&S
+§5)."""
 
 from collections.abc import Mapping
 from typing import Any

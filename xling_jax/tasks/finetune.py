@@ -1,4 +1,4 @@
-"""The step that fine-tunes an encoder and a head on labelled examples, and their predictions."""
+"""Fine-tuning an encoder and a head on labelled examples: the training step, and predictions."""
 
 import dataclasses
 import functools
@@ -24,15 +24,16 @@ from xling_jax.training.optimizer import OptimizerConfig, adam, initial_moments
 from xling_jax.training.step import State, StepMetrics, direction, taken
 
 ENCODER, HEAD = "encoder", "head"
-ADDED, MAP = "added", "map"  # of an encoder whose lower layers are another's
-EXAMPLES, FEW = 64, 16  # of a batch that is predicted, on a device: of two sizes, to compile little
-PAIRS = 2**18  # of words of a batch and device: a parser has scores for each of them
+ADDED, MAP = "added", "map"  # new layers on a pretrained encoder, and the map to their inputs
+EXAMPLES, FEW = 64, 16  # per device in a batch to predict; two sizes, to compile few programs
+PAIRS = 2**18  # pairs of words per device in such a batch, because a parser scores each
 
 
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class TaskSetting:
-    """The values of one replica: seed (uint32), peak learning rates of the encoder and the head."""
+    """The values of one replica: the seed (uint32), and the peak learning rates of the encoder and
+    the head (float32)."""
 
     seed: jax.Array
     encoder: jax.Array
@@ -46,8 +47,7 @@ class TaskSetting:
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class TaskStore:
-    """What a step reads: the examples, and the encoder's leaves that do not change, a tree as
-    `divide` gives it."""
+    """What a step reads: the examples, and the frozen leaves of the encoder (see `divide`)."""
 
     examples: Examples
     frozen: Any
@@ -57,10 +57,11 @@ class TaskStore:
 class TaskProgram:
     """What a compiled program fixes.
 
-    frozen: paths of the encoder's leaves that do not change (W&C §4.3: a language's own). added:
-    how many new layers stand on the encoder's first `base`, which are frozen (W&C §5.1.2); 0: the
-    encoder is used as it is. axis: of the mesh, that the batch is divided over, None outside one.
-    shards: among how many of its devices what is trained is divided (`sharding`).
+    Attributes:
+      frozen: paths of the encoder's leaves that do not change (W&C §4.3: a language's own).
+      added: how many new layers stand on the encoder's first `base`, which are frozen (W&C §5.1.2);
+        0: the encoder is used as it is.
+      axis, shards: see `training.step.Program`.
     """
 
     model: BertConfig
@@ -80,7 +81,7 @@ class TaskProgram:
         return self.state_of(heads.initial_params(self.model, seed), seed)
 
     def state_of(self, plain, seed: int) -> State:
-        """The state of a replica that begins with a model's plain parameters and a new head."""
+        """The state of a replica at the start: a model's plain parameters and a new head."""
         trained, _ = divide(plain, self.frozen)
         if self.added:
             new = dataclasses.replace(self.model, layers=self.added)
@@ -92,13 +93,13 @@ class TaskProgram:
     def update(
         self, state: State, setting: TaskSetting, store: TaskStore, *plan: jax.Array
     ) -> tuple[State, StepMetrics]:
-        """One update by one step of a `TaskPlan`, whose fields lack the leading axis."""
+        """One update; `plan` holds the fields of one step's `TaskPlan`, without step axis."""
         return train_step(self, state, setting, store, TaskPlan(*(field[0] for field in plan)))
 
 
 def divide(plain, frozen: frozenset[str]):
-    """The encoder's leaves that are trained, and those whose paths are frozen, as two trees; what
-    predicts pieces is in none."""
+    """The encoder's trained leaves and its frozen ones, as two trees; the head that predicts pieces
+    is in neither."""
     encoder = {name: tree for name, tree in plain.items() if name != "mlm"}
     return partition.divide(encoder, frozen)
 
@@ -106,10 +107,12 @@ def divide(plain, frozen: frozenset[str]):
 def word_states(
     program: TaskProgram, encoder, batch: TaskBatch, length: int, token_P: jax.Array | None
 ) -> jax.Array:
-    """The last layer's states of what has labels in one shard's batch, [B, W, D].
+    """The last layer's states of the labelled things in one shard's batch, [B, W, D].
 
-    encoder: plain parameters. length: of packed rows. token_P: uint32, what dropout starts from;
-    None turns it off.
+    Args:
+      encoder: plain parameters, and those of `ADDED` and `MAP` if there are any.
+      length: of packed rows.
+      token_P: uint32, the hash that dropout starts from; None turns it off.
     """
     rows = ((batch.tokens.size // length, length),)
     bits = None if token_P is None else DropoutBits(token_P, batch.places)
@@ -145,7 +148,8 @@ def train_step(
 ) -> tuple[State, StepMetrics]:
     """One update of one replica, by one shard of a batch.
 
-    The loss is a sum over what has labels in the whole batch, divided by how much that is.
+    The loss is a sum over the labelled things of the global batch, divided by their number. The
+    learning rate in the metrics is the encoder's.
     """
     batch = tasks.gather(store.examples, plan)
     length = store.examples.tokens.shape[1]
@@ -192,20 +196,20 @@ def _step(program: TaskProgram, mesh: Mesh):
 
 
 class Predictor:
-    """Predicts for all replicas side by side; batches are of examples of about equal length, and of
-    few shapes, so that sets of examples share compiled programs."""
+    """Predicts for all replicas side by side. Batches hold examples of similar length and have few
+    shapes, so that sets of examples share compiled programs."""
 
     def __init__(self, program: TaskProgram, mesh: Mesh, encoded: Sequence[Encoded], frozen: Any):
-        """Puts the examples on the devices, and `frozen`: the leaves of the language's encoder that
-        were not trained."""
+        """Puts the examples on the devices, and `frozen`, the leaves of their language's encoder
+        that were not trained."""
         self._number = len(encoded)
-        # Programs that differ in how they are trained predict alike.
+        # How a program is trained makes no difference to predictions.
         none = OptimizerConfig(total_steps=1)
         alike = dataclasses.replace(program, optimizer=none, frozen=frozenset(), shards=1)
         self._step = _step(alike, mesh)
         self._frozen = devices.place(frozen, mesh, devices.SHARED)
-        # Of each batch: the examples, its plan, and of each of its examples where its prediction
-        # stands, its number and its width.
+        # For each batch: the examples, its plan, and for each example the place of its prediction,
+        # its number and its width.
         self._batches: list[tuple[Any, list[jax.Array], list[tuple[int, int, int]]]] = []
         shards, kinds = mesh.shape[devices.DATA], KINDS[program.head.kind]
         for numbers, (most, length, width) in labelled.buckets(encoded):
@@ -230,10 +234,10 @@ class Predictor:
                 self._batches.append((store, fields, whose))
 
     def __call__(self, params) -> list[list[tuple[np.ndarray, ...]]]:
-        """The predictions of each replica, whose params are [R, …], for each example.
+        """The predictions of each replica for each example; `params` are [R, …].
 
-        A classifier's: the best class of what has labels, int32 [W]. A parser's: the scores of
-        heads, float32 [W, 1 + W], and the best relation to each head, int32 [W, 1 + W].
+        A classifier's are the best class of each labelled thing, int32 [W]; a parser's the scores
+        of heads, float32 [W, 1 + W], and the best relation to each head, int32 [W, 1 + W].
         """
         replicas = jax.tree.leaves(params)[0].shape[0]
         found: list[list[Any]] = [[None] * self._number for _ in range(replicas)]

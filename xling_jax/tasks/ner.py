@@ -1,8 +1,8 @@
 """Named entities as BIO tags (W&C §3.2).
 
-Where a file has characters instead of words, as Chinese ones have, the model reads words of a
-segmenter: their tags come from the characters', and their entities count, as in the paper. What is
-predicted also goes back to the characters, whose entities are counted apart.
+Chinese files may have characters instead of words. The model then reads the words of a segmenter,
+with tags made from the characters' tags, and entities are counted in these words, as in the paper.
+Predictions are also given back to the characters, in which entities are counted separately.
 """
 
 import dataclasses
@@ -19,11 +19,11 @@ from xling_jax.corpora.embedded.grammar import Constituent
 from xling_jax.corpora.embedded.language import Language
 from xling_jax.tasks.task import Predictions, Scores, WordTask, numbered
 
-SEED = 0  # of the tags that are drawn by chance
+SEED = 0  # of the tags drawn for the chance baseline
 OUTSIDE = "O"
 _BLANKS = re.compile(" +")  # a word may hold others, or be one, such as U+00A0
 _TAG = re.compile(r"O|[BI]-\S+")
-_LANGUAGE = re.compile(r"[a-z]{2,6}(?:-[a-z]+)*:")  # that WikiAnn puts before a word
+_LANGUAGE = re.compile(r"[a-z]{2,6}(?:-[a-z]+)*:")  # WikiAnn puts it before a word
 _DOCUMENT = "-DOCSTART-"
 
 
@@ -35,7 +35,7 @@ class Tagged(NamedTuple):
 
 
 class Span(NamedTuple):
-    """An entity: places of its first word and behind its last, and its type."""
+    """An entity: the place of its first word, the place after its last, and its type."""
 
     start: int
     end: int
@@ -43,15 +43,15 @@ class Span(NamedTuple):
 
 
 def read(path: str | os.PathLike[str]) -> list[Tagged]:
-    """Reads sentences with a word a line and blank lines between them.
+    """Reads sentences, with one word per line and blank lines between sentences.
 
-    A line is a word and its tag with a tab between (PAN-X, WikiAnn), or columns between blanks of
-    which the first is the word and the last the tag (CoNLL 2002 and 2003). Tags become BIO, also
-    those of CoNLL 2003, where `I` begins a span and `B` parts neighbours. A language before the
-    word, as WikiAnn writes `fr:Paris`, is taken off where every word of the file has the same.
+    A line has columns between tabs (PAN-X, WikiAnn) or blanks (CoNLL 2002 and 2003): the first is
+    the word, the last its tag. Tags become BIO, also those of CoNLL 2003, in which `I` begins a
+    span and `B` only separates neighbours. A language before the word, such as WikiAnn's
+    `fr:Paris`, is removed if all words of the file have the same.
 
-    ValueError, naming the line: there is no sentence, no UTF-8, a language before no word, no tag,
-    one that is not BIO, or other columns than in the first line.
+    ValueError, naming the line if it is about one: the file is not UTF-8 or has no sentence; a line
+    has no word, no BIO tag, or other columns than the first; or a language stands before no word.
     """
     sentences: list[Tagged] = []
     words: list[str] = []
@@ -84,7 +84,7 @@ def read(path: str | os.PathLike[str]) -> list[Tagged]:
 
 
 def _without_language(sentences: list[Tagged], path: str | os.PathLike[str]) -> list[Tagged]:
-    """The sentences without a language's name that stands before all of their words."""
+    """The sentences without the name of a language, if it stands before all their words."""
     match = _LANGUAGE.match(sentences[0].words[0])
     if not match or not all(w.startswith(match[0]) for s in sentences for w in s.words):
         return sentences
@@ -95,8 +95,8 @@ def _without_language(sentences: list[Tagged], path: str | os.PathLike[str]) -> 
 
 
 def repair(tags: Sequence[str]) -> list[str]:
-    """Tags that are valid spans (W&C §3.2): an `I` that follows nothing begins a span, and the last
-    type of a span is the type of all of it, as in `B-Z I-Z I-Z` for `B-X I-Y I-Z`."""
+    """The tags made valid (W&C §3.2): an `I` that continues nothing becomes a `B`, and the type of
+    a span's last tag becomes that of the whole span: `B-X I-Y I-Z` becomes `B-Z I-Z I-Z`."""
     repaired = list(tags)
     end = len(repaired)
     while end:
@@ -112,8 +112,8 @@ def repair(tags: Sequence[str]) -> list[str]:
 
 
 def spans(tags: Sequence[str]) -> list[Span]:
-    """The entities of tags, as conlleval counts them: one ends before `O`, before a `B`, and before
-    an `I` of another type, which begins one."""
+    """The entities of tags, as conlleval counts them: an entity ends before `O`, before a `B`, and
+    before an `I` of another type, which begins a new one."""
     found: list[Span] = []
     start, kind = 0, ""
     for place, tag in enumerate([*tags, OUTSIDE]):
@@ -127,7 +127,7 @@ def spans(tags: Sequence[str]) -> list[Span]:
 
 
 def bio(tags: Sequence[str]) -> list[str]:
-    """Tags of the same spans (`spans`), each of which begins with `B`."""
+    """BIO tags of the same entities (see `spans`): each begins with `B`."""
     found = [OUTSIDE] * len(tags)
     for start, end, kind in spans(tags):
         found[start:end] = [f"B-{kind}", *[f"I-{kind}"] * (end - start - 1)]
@@ -135,8 +135,8 @@ def bio(tags: Sequence[str]) -> list[str]:
 
 
 def span_f1(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> Scores:
-    """`precision`, `recall` and `f1` of whole entities over all sentences, as conlleval gives them,
-    0 where there is nothing to divide by. ValueError: sentences of other lengths."""
+    """`precision`, `recall` and `f1` of whole entities over all sentences, as in conlleval, 0 where
+    there is nothing to divide by. ValueError: numbers or lengths of sentences differ."""
     right = wanted = found = 0
     for one, other in zip(gold, predicted, strict=True):
         if len(one) != len(other):
@@ -149,8 +149,13 @@ def span_f1(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -
 
 
 class TaggedWords(NamedTuple):
-    """A sentence as the file has it, and the words that the model reads, of which each is so many
-    (`sizes`) of the file's."""
+    """A sentence.
+
+    Attributes:
+      gold: the sentence as in the file.
+      words: as the model reads it.
+      sizes: how many of the file's words make up each of these.
+    """
 
     gold: Tagged
     words: list[str]
@@ -158,16 +163,16 @@ class TaggedWords(NamedTuple):
 
 
 def whole(sentence: Tagged) -> TaggedWords:
-    """A sentence whose words the model reads as they are."""
+    """The sentence, with its words read by the model as they are."""
     return TaggedWords(sentence, sentence.words, [1] * len(sentence.words))
 
 
 def segmented(sentence: Tagged) -> TaggedWords:
-    """A sentence of characters as words of a segmenter; a word ends where one of the segmenter's
-    and one of the file's do."""
+    """The sentence, its characters joined to words by a segmenter; a word ends where both a word of
+    the segmenter and one of the file end."""
     text = "".join(sentence.words)
     found = normalize.segment_chinese(text)
-    if "".join(found) != text:  # the segmenter drops blanks
+    if "".join(found) != text:  # the segmenter has dropped blanks
         return whole(sentence)
     ends = np.cumsum([len(unit) for unit in sentence.words])
     is_end = np.isin(ends, np.cumsum([len(word) for word in found]))
@@ -178,8 +183,9 @@ def segmented(sentence: Tagged) -> TaggedWords:
 
 
 def of_words(item: TaggedWords) -> tuple[list[str], int]:
-    """The tag of the first part of each of the model's words, as BIO, and for how many words their
-    parts disagree: another begins an entity, or one ends before the word does."""
+    """The tags of the model's words, each that of its first part, as BIO; and the number of words
+    with parts that disagree, because an entity begins after the first part or ends before the last.
+    """
     every = iter(item.gold.tags)
     parts = [list(itertools.islice(every, size)) for size in item.sizes]
     conflicts = sum(own != of_parts(own[:1], [len(own)]) for own in parts)
@@ -187,7 +193,7 @@ def of_words(item: TaggedWords) -> tuple[list[str], int]:
 
 
 def of_parts(tags: Sequence[str], sizes: Sequence[int]) -> list[str]:
-    """The tags of words given back to their parts."""
+    """The tags of the words' parts, from those of the words."""
     found: list[str] = []
     for tag, size in zip(tags, sizes, strict=True):
         inside = OUTSIDE if tag == OUTSIDE else f"I-{tag[2:]}"
@@ -215,7 +221,7 @@ class NamedEntities(WordTask[TaggedWords]):
         return whole(Tagged(*language.tagged(derivation)))
 
     def labels(self, items: Sequence[TaggedWords]) -> tuple[str, ...]:
-        """O, and B and I of every type there is."""
+        """`O`, and `B` and `I` of every type in the examples."""
         kinds = sorted({tag[2:] for item in items for tag in item.gold.tags if tag != OUTSIDE})
         return (OUTSIDE, *(f"{part}-{kind}" for kind in kinds for part in "BI"))
 
@@ -226,8 +232,9 @@ class NamedEntities(WordTask[TaggedWords]):
     def scores(
         self, items: Sequence[TaggedWords], predictions: Predictions, labels: Sequence[str]
     ) -> Scores:
-        """`precision`, `recall` and `f1` of entities in the model's words, after `repair`; where
-        these are several of the file's, which are characters, also `character_f1` and so on."""
+        """`precision`, `recall` and `f1` of entities in the model's words, after `repair`. If some
+        of these are several words of the file, which are characters, also `character_f1` and so on
+        in the file's words."""
         predicted = [repair([labels[number] for number in found]) for (found,) in predictions]
         scores = span_f1([of_words(item)[0] for item in items], predicted)
         if any(item.sizes != [1] * len(item.words) for item in items):
@@ -237,12 +244,12 @@ class NamedEntities(WordTask[TaggedWords]):
         return scores
 
     def counted(self, items: Sequence[TaggedWords]) -> Scores:
-        """`conflicts`: words of the model whose parts have tags that disagree."""
+        """`conflicts`: the number of the model's words with parts that disagree, see `of_words`."""
         return {"conflicts": float(sum(of_words(item)[1] for item in items))}
 
     def baselines(self, known: Sequence[TaggedWords], items: Sequence[TaggedWords]) -> Scores:
-        """The F1 of the one tag for all words that does best on the known sentences, and of tags
-        that are drawn as often as they are known."""
+        """The F1 of giving all words the one tag that does best on the known sentences, and of
+        tags drawn with the known frequencies."""
         gold, asked = ([of_words(item)[0] for item in some] for some in (known, items))
 
         def f1(wanted: Sequence[Sequence[str]], found: Sequence[Sequence[str]]) -> float:

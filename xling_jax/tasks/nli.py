@@ -1,4 +1,4 @@
-"""Inference: does a second sentence follow from a first? (W&C §3.2; Conneau et al. 2018)."""
+"""Inference: does a second sentence follow from a first? (W&C §3.2; Conneau et al. 2018)"""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from xling_jax.models.text_model import TextModel
 
 LABELS = ("contradiction", "entailment", "neutral")
-_ALIASES = {"contradictory": "contradiction"}  # as MultiNLI's translations write it
+_ALIASES = {"contradictory": "contradiction"}  # in MultiNLI's translations
 _COLUMNS = ("premise", "hypothesis", "label")
-_ORIGINAL = {  # as XNLI's files to test on have them, and those to learn from
+_ORIGINAL = {  # the columns of XNLI's files for testing and for training
     "sentence1": "premise",
     "sentence2": "hypothesis",
     "gold_label": "label",
@@ -40,14 +40,14 @@ class Inference(NamedTuple):
 
 
 def read(path: str | os.PathLike[str], language: str = "") -> list[Inference]:
-    """Reads pairs with tabs between premise, hypothesis and label, a pair a line.
+    """Reads pairs, one per line: premise, hypothesis and label, separated by tabs.
 
-    A first line may name the columns, in any order, also as XNLI's own files have them; where such
-    a file has a column `language` only the lines of the given one are taken. Pairs without an
-    agreed label (`-`) are left out.
+    The first line may name the columns, in any order and also by XNLI's own names. If there is a
+    column `language`, only lines of the given language are taken. Pairs without an agreed label
+    (`-`) are left out.
 
-    ValueError, naming the line: there is no pair, no UTF-8, a column is named twice, or a line is
-    no such pair.
+    ValueError, naming the line if it is about one: the file is not UTF-8 or has no pair, a column
+    is named twice, or a line is no such pair.
     """
     found: list[Inference] = []
     columns = {name: number for number, name in enumerate(_COLUMNS)}
@@ -62,7 +62,7 @@ def read(path: str | os.PathLike[str], language: str = "") -> list[Inference]:
                 continue
             if len(cells) != width:
                 raise ValueError(
-                    f"{len(cells)} columns with tabs between, and there are {width}: "
+                    f"{len(cells)} columns between tabs, and not {width}: "
                     + ", ".join(sorted(columns, key=columns.__getitem__))
                 )
             if language and "language" in columns and cells[columns["language"]] != language:
@@ -84,7 +84,7 @@ def read(path: str | os.PathLike[str], language: str = "") -> list[Inference]:
 
 
 def _header(cells: Sequence[str]) -> dict[str, int]:
-    """The places of the columns that a first line names; none if it is a pair."""
+    """The places of the columns that a first line names; empty if it does not name them."""
     names = [_ORIGINAL.get(cell.strip(), cell.strip()) for cell in cells]
     if not set(_COLUMNS) <= set(names):
         return {}

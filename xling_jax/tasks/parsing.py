@@ -1,4 +1,4 @@
-"""Dependency trees: CoNLL-U files, trees of highest score, attachment scores (W&C §3.2)."""
+"""Dependency trees: CoNLL-U files, the best tree of scores, attachment scores (W&C §3.2)."""
 
 import collections
 import dataclasses
@@ -17,13 +17,13 @@ from xling_jax.corpora.embedded.grammar import Constituent
 from xling_jax.corpora.embedded.language import Language
 from xling_jax.tasks.task import Predictions, Scores, WordTask, numbered
 
-SEED = 0  # of the heads that are drawn by chance
+SEED = 0  # of the heads drawn for the chance baseline
 ROOT = 0  # the head of a sentence's root; words count from 1
 PUNCTUATION = "PUNCT"
 _COLUMNS = 10
-_NOTHING = "_"  # of an empty column
-_RANGE = re.compile(r"(\d{1,6})-(\d{1,6})", re.ASCII)  # of words that are written as one
-_EMPTY_NODE = re.compile(r"\d{1,6}\.\d{1,6}", re.ASCII)  # a word that is not there
+_NOTHING = "_"  # stands in an empty column
+_RANGE = re.compile(r"(\d{1,6})-(\d{1,6})", re.ASCII)  # the id of words written as one token
+_EMPTY_NODE = re.compile(r"\d{1,6}\.\d{1,6}", re.ASCII)  # the id of a word that is not in the text
 
 Attachments = Sequence[tuple[int, str]]  # the head and the relation of each word
 
@@ -48,18 +48,18 @@ def gold(language: Language, derivation: Constituent) -> Tree:
 
 
 def read(path: str | os.PathLike[str]) -> list[Tree]:
-    """Reads a treebank in CoNLL-U. Multiword tokens stand for their words, which have lines of
-    their own; empty nodes are left out.
+    """Reads a treebank in CoNLL-U. Multiword tokens are left out, because their words have lines of
+    their own; so are empty nodes.
 
-    ValueError, naming the line: it is no text in UTF-8, no CoNLL-U, has no word or is published
-    without them, or a sentence is no tree with one root.
+    ValueError, naming the line if it is about one: the file is not UTF-8 or not CoNLL-U, has no
+    words or is published without them, or a sentence is not a tree with one root.
     """
     return parse(sources.numbered(path), path)
 
 
 def require_tags(path: str | os.PathLike[str], trees: Sequence[Tree], or_else: str = "") -> None:
-    """ValueError if a word of a file's sentences has no part of speech; `or_else` is another way
-    out than to give them."""
+    """ValueError if a word of a file's sentences has no part of speech; `or_else` ends the message
+    with another way out than giving them."""
     for number, tree in enumerate(trees, 1):
         if _NOTHING in tree.tags:
             word = tree.words[tree.tags.index(_NOTHING)]
@@ -92,10 +92,10 @@ def parse(
 
 
 def _trees(sentence: Sequence[tuple[int, str]], path: str | os.PathLike[str]) -> list[Tree]:
-    """The tree of a sentence's lines; none of comments alone."""
+    """The tree of a sentence's lines; none if they are comments alone."""
     tree = Tree([], [], [], [])
     end = 0  # of the last range of words
-    empty_nodes = 0  # behind the last word
+    empty_nodes = 0  # after the last word
     for number, line in sentence:
         if line.startswith("#") and not tree.words:
             continue
@@ -103,7 +103,7 @@ def _trees(sentence: Sequence[tuple[int, str]], path: str | os.PathLike[str]) ->
             columns, words = [x.strip(" ") for x in line.split("\t")], len(tree.words)
             if len(columns) != _COLUMNS:
                 raise ValueError(
-                    f"{len(columns)} columns and not {_COLUMNS} with tabs: {line[:60]!r}"
+                    f"{len(columns)} columns and not {_COLUMNS} between tabs: {line[:60]!r}"
                 )
             if not all(columns):
                 raise ValueError(f"an empty column, where CoNLL-U writes _: {line[:60]!r}")
@@ -152,7 +152,7 @@ def _add_word(tree: Tree, columns: Sequence[str]) -> None:
 
 
 def _require_tree(heads: Sequence[int]) -> None:
-    """Raises ValueError unless one word is the root and every other leads to it."""
+    """Raises ValueError unless one word is the root and the heads of all others lead to it."""
     for word, head in enumerate(heads, 1):
         if head > len(heads):
             raise ValueError(f"word {word} has the head {head}, of {len(heads)} words")
@@ -172,10 +172,11 @@ def _require_tree(heads: Sequence[int]) -> None:
 
 
 def best_tree(scores_NxN: np.ndarray) -> list[int]:
-    """The heads of the tree of highest score that has one root (Chu & Liu 1965, Edmonds 1967).
+    """The heads of the tree with the highest score and one root (Chu & Liu 1965, Edmonds 1967).
 
-    scores_NxN, [1 + words, 1 + words], is the score of each word i having head j; word 0 is the
-    root. ValueError unless it is square and finite.
+    scores_NxN, [1 + words, 1 + words], holds the score of head j for each word i; number 0 is the
+    root, and row 0 and the diagonal do not count. ValueError unless it is square and, from row 1
+    on, finite.
     """
     from ufal.chu_liu_edmonds import chu_liu_edmonds  # imported late: only parsing needs it
 
@@ -206,10 +207,10 @@ def attachment_scores(
     *,
     with_subtypes: bool = True,
 ) -> Scores:
-    """`uas` and `las`: the share of words with the right head, and the right relation to it too.
+    """The shares of words with the right head, `uas`, and with the right head and relation, `las`.
 
-    `counted` says which words count, by default all; `with_subtypes`, whether `nsubj:pass` is
-    another relation than `nsubj`. ValueError: sentences of different numbers or lengths, or no word
+    `counted` says which words count, by default all; `with_subtypes` says whether `nsubj:pass` and
+    `nsubj` are different relations. ValueError: numbers or lengths of sentences differ, or no word
     counts.
     """
 
@@ -227,7 +228,7 @@ def attachment_scores(
 
 
 def not_punctuation(trees: Sequence[Tree]) -> list[list[bool]]:
-    """Which words of trees are no punctuation."""
+    """Whether each word of each tree is something else than punctuation."""
     return [[tag != PUNCTUATION for tag in tree.tags] for tree in trees]
 
 
@@ -253,7 +254,8 @@ class DependencyParsing(WordTask[Tree]):
         return f"{cls.note}; {relations}{said[options.get('punctuation')]}"
 
     def read(self, path: str, language: str) -> list[Tree]:
-        """See `read`; ValueError also if punctuation is to be left out and nothing tells it."""
+        """See `read`; ValueError also if punctuation is not to be scored and words have no tags to
+        tell it by."""
         found = read(path)
         if not self.punctuation:
             require_tags(path, found, ", or set parsing.punctuation=True")
@@ -278,7 +280,7 @@ class DependencyParsing(WordTask[Tree]):
     def scores(
         self, items: Sequence[Tree], predictions: Predictions, labels: Sequence[str]
     ) -> Scores:
-        """`uas` and `las` of the trees of highest score."""
+        """`uas` and `las` of the trees with the highest scores."""
         predicted = []
         for arcs, relations in predictions:
             heads = enumerate(best_tree(np.pad(arcs, [(1, 0), (0, 0)])))
@@ -291,8 +293,9 @@ class DependencyParsing(WordTask[Tree]):
         return attachment_scores(gold, predicted, counted, with_subtypes=self.subtypes)
 
     def baselines(self, known: Sequence[Tree], items: Sequence[Tree]) -> Scores:
-        """The LAS of the most frequent pair of a distance to the head and a relation, for all
-        words; and of heads drawn at random with relations drawn as often as they are known."""
+        """The LAS of giving all words the most frequent pair (roots not counted) of a distance to
+        the head and a relation; and of random heads with relations drawn with the known
+        frequencies."""
         pool = [self._relation(name) for tree in known for name in tree.relations]
         pairs = collections.Counter(
             (head - word, self._relation(name))

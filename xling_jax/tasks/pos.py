@@ -14,7 +14,7 @@ from xling_jax.tasks.task import Predictions, Scores, WordTask, by_frequency, nu
 
 @dataclasses.dataclass(frozen=True)
 class PartsOfSpeech(WordTask[Tree]):
-    """Tags of words."""
+    """Words with their universal parts of speech."""
 
     name, title = "pos", "POS"
     metric = measure = "accuracy"

@@ -1,4 +1,4 @@
-"""What a labelled task is to those who read, fine-tune, test and report on it."""
+"""The interface of a labelled task: how it is read, encoded, scored and reported."""
 
 from __future__ import annotations
 
@@ -17,22 +17,28 @@ from xling_jax.corpora.embedded.grammar import Constituent
 from xling_jax.corpora.embedded.language import Language, Pair
 from xling_jax.schema import Field
 
-if TYPE_CHECKING:  # a report reads what tasks are called, and needs no JAX
+if TYPE_CHECKING:  # reports import the names of tasks, and need no JAX
     from xling_jax.models.text_model import TextModel
 
 Item = TypeVar("Item")
-Predictions = Sequence[tuple[np.ndarray, ...]]  # of each example, see `finetune.Predictor`
+Predictions = Sequence[tuple[np.ndarray, ...]]  # for each example, see `finetune.Predictor`
 Scores = dict[str, float]
 
 
 @dataclasses.dataclass(frozen=True)
 class Task(abc.ABC, Generic[Item]):
-    """Examples of a kind: how they are read, encoded and scored, and what reports call them.
+    """A kind of labelled examples: how they are read, encoded, scored and called in reports.
 
-    An instance's fields are its options: `options` says what each may be, and the config has them
-    in a section of the task's name. head: its kind, see `labelled.KINDS`. metric: the main score, a
-    share, by which epochs and settings are chosen. measure: what reports call it. note: what it
-    counts. column: what W&C's Table 1 has of it, in `published.csv`; empty: nothing.
+    The fields of an instance are the task's options, which the config has in a section named after
+    the task.
+
+    Attributes:
+      head: the kind of its head, see `labelled.KINDS`.
+      metric: the main score, a share, by which epochs and settings are chosen.
+      measure: the name of the main score in reports.
+      note: what the main score counts, in words.
+      column: the task's column of W&C's Table 1 in `published.csv`; "" if it has none.
+      options: the allowed values of each option.
     """
 
     name: ClassVar[str]
@@ -46,51 +52,52 @@ class Task(abc.ABC, Generic[Item]):
 
     @abc.abstractmethod
     def read(self, path: str, language: str) -> list[Item]:
-        """The examples of a file; ValueError or FileNotFoundError naming it and the line."""
+        """The examples in a file; ValueError, naming it and the line, or FileNotFoundError."""
 
     @abc.abstractmethod
     def make(self, pair: Pair, number: int, seed: int) -> tuple[list[Item], list[Item]]:
-        """So many examples of two embedded languages, which are translations."""
+        """A number of examples in each of two embedded languages, which are translations of each
+        other."""
 
     @abc.abstractmethod
     def labels(self, items: Sequence[Item]) -> tuple[str, ...]:
-        """The labels of some examples."""
+        """The labels: those that occur in the examples, or all that the task has."""
 
     @abc.abstractmethod
     def encode(self, items: Sequence[Item], model: TextModel, longest: int) -> list[Encoded]:
-        """The examples as tokens, in rows of at most so many places."""
+        """The examples as tokens, in rows of at most `longest` places."""
 
     @abc.abstractmethod
     def targets(self, items: Sequence[Item], labels: Sequence[str]) -> list[np.ndarray]:
-        """The numbers of their labels, int32 [W, kinds] each."""
+        """The numbers of each example's labels, int32 [W, kinds]."""
 
     @abc.abstractmethod
     def scores(
         self, items: Sequence[Item], predictions: Predictions, labels: Sequence[str]
     ) -> Scores:
-        """How good predictions are, by name; from 0 to 1."""
+        """The scores of predictions by name, from 0 to 1."""
 
     @abc.abstractmethod
     def baselines(self, known: Sequence[Item], items: Sequence[Item]) -> Scores:
-        """`majority` and `chance`: the main score of rules that look at the examples to be learned
-        from, but not at the text."""
+        """`majority` and `chance`: the main score on `items` of rules that know the labels of the
+        `known` examples, but do not look at the text."""
 
     def counted(self, items: Sequence[Item]) -> Scores:
-        """What else a reader of the scores must know of the examples, by name."""
+        """Further numbers about the examples that readers of the scores need, by name."""
         return {}
 
     @classmethod
     def described(cls, options: Mapping[str, Any]) -> str:
-        """What the score counts; an option may be unknown."""
+        """What the main score counts under these options, some of which may be missing."""
         return cls.note
 
 
 class WordTask(Task[Item]):
-    """A task whose examples are sentences, `item.words`, each word of which has labels."""
+    """A task in which each word of a sentence, `item.words`, has labels."""
 
     @abc.abstractmethod
     def gold(self, language: Language, derivation: Constituent) -> Item:
-        """A sentence of an embedded language."""
+        """The example made of a sentence of an embedded language."""
 
     def make(self, pair: Pair, number: int, seed: int) -> tuple[list[Item], list[Item]]:
         first, second = pair.languages
@@ -98,7 +105,7 @@ class WordTask(Task[Item]):
         return [self.gold(first, x) for x in drawn], [self.gold(second, x) for x in drawn]
 
     def encode(self, items: Sequence[Any], model: TextModel, longest: int) -> list[Encoded]:
-        """A sentence that is too long goes on in further rows."""
+        """A sentence that is too long for a row continues in further ones."""
         return [
             labelled.sentence(pieces, model.special_ids, longest, model.inverted)
             for pieces in pieces_of_words(model, [item.words for item in items])
@@ -111,9 +118,9 @@ def numbered(names: Sequence[str]) -> dict[str, int]:
 
 
 def pieces_of_words(model: TextModel, sentences: Sequence[Sequence[str]]) -> list[list[np.ndarray]]:
-    """The ids of each word of sentences, written as the model's text is, by itself, so that words
-    stay those of the labels. Of one that cannot be written at all, such as a zero-width blank, the
-    id behind a sentence stands."""
+    """The ids of each word of sentences. Words are encoded one by one, so that each keeps its
+    labels. A word that gives no pieces, such as a zero-width blank, gets the id that closes a
+    sentence."""
     words = sorted({word for sentence in sentences for word in sentence})
     nothing = np.array(model.special_ids[1:], np.int32)
     encoded = model.encode_alone(words)
@@ -122,7 +129,8 @@ def pieces_of_words(model: TextModel, sentences: Sequence[Sequence[str]]) -> lis
 
 
 def by_frequency(known: Sequence[str], asked: Sequence[str]) -> Scores:
-    """The accuracies of the most frequent known label, and of labels drawn as often as known."""
+    """The accuracies of the most frequent known label, `majority`, and, on average, of labels drawn
+    with the known frequencies, `chance`."""
     counts, shares = collections.Counter(known), collections.Counter(asked)
     most = counts.most_common(1)[0][0]
     chance = sum(counts[x] / len(known) * shares[x] / len(asked) for x in sorted(counts))

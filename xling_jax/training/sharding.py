@@ -60,13 +60,13 @@ class StepLayout(Hashable, Protocol):
 
 def shards_of(devices_section, mesh: Mesh) -> int:
     """The number of devices that a config divides parameters and moments among: 1 unless it asks
-    for more; ValueError if there are several devices and each has replicas of its own."""
+    for more; ValueError if there are several devices and each has other replicas."""
     if not devices_section.shard_parameters:
         return 1
     if mesh.size > 1 and mesh.shape[devices.DATA] == 1:
         raise ValueError(
-            f"devices.shard_parameters=True: the replicas take a device each of {mesh.size}, and "
-            "none is left to share parameters with; set devices.replica_axis_at_most=1"
+            f"devices.shard_parameters=True: each of the {mesh.size} devices has other replicas, "
+            "so that none can share parameters; set devices.replica_axis_at_most=1"
         )
     return mesh.shape[devices.DATA]
 
