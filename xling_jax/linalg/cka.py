@@ -156,7 +156,7 @@ def _linear_cka(x_NxD: jax.Array, y_NxE: jax.Array) -> jax.Array:
 
 
 def resampled_cka(x: jax.Array, y: jax.Array, counts: jax.Array) -> jax.Array:
-    """Linear CKA of samples of the items, float32 [S]; 0 where one side of a sample does not vary.
+    """Linear CKA of samples of the items, float32 [S]; 0 if all items of a side are equal.
 
     Args:
       x, y: [n, d] and [n, e]; n x n matrices are made of them.

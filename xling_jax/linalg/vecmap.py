@@ -144,9 +144,9 @@ def induce(
 
     In each direction only a random share `keep` of all pairs may be chosen, drawn for this
     direction alone. (§3.3 sets the other similarities to 0; here such pairs are never chosen, even
-    if all that remain are below 0. If chance leaves a word no pair, all of its pairs may be chosen.
-    That is seen to below `FEWEST_GROUPED` points; with more, and shares from `FIRST_KEEP` on, it
-    does not happen.)
+    if all that remain are below 0. If chance leaves a word no pair, all of its pairs may be chosen;
+    this is only checked below `FEWEST_GROUPED` points, because with more, and a share of at least
+    `FIRST_KEEP`, some are always left.)
 
     Args:
       x_NxD, y_MxD: points of unit length.

@@ -117,8 +117,8 @@ class _Chunk:
 
     @classmethod
     def of(cls, sources: list[np.ndarray], targets: list[np.ndarray]) -> "_Chunk":
-        """The chunk of these sentences, with the pairs themselves, source << 32 | target, as pair_K
-        for now."""
+        """The chunk of these sentences; pair_K holds the pairs themselves, source << 32 | target,
+        until `_chunks` numbers them."""
         place_T, m_T, n_T = _places(sources, targets)
         width_T = n_T + 1
         start_T = np.cumsum(width_T) - width_T
@@ -234,9 +234,8 @@ def symmetrize(forward: Links, backward: Links) -> Links:
     (Koehn et al. 2003).
 
     Begins with the links that both directions have. Then goes through all links in order, new ones
-    included, and adds neighbouring links of either direction if one of the two words has none yet,
-    until there are no more. Finally adds links of either direction between words that both have
-    none.
+    included, and adds neighbouring links of either direction if a word of theirs has no link yet,
+    until there are no more. Finally adds links of either direction whose words both have none.
     """
     union = set(forward) | set(backward)
     links = set(forward) & set(backward)

@@ -24,7 +24,7 @@ from xling_jax.training.sharding import AnyProgram
 from xling_jax.training.step import RUNNING, State, StepCompiler
 from xling_jax.training.utilisation import matrix_rate, needed_flops
 
-TRACED_CALL = 2  # the first call, in which the step is compiled, would show little else
+TRACED_CALL = 2  # the first call after the step has been compiled and run once
 EVALUATION = "evaluation"  # the kind of a line of the metrics file
 
 

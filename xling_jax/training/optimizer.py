@@ -106,8 +106,7 @@ def norms(gradient, dims, axis: str | None) -> tuple[jax.Array, jax.Array]:
     """The norm of the whole gradient, and that of each language's model, [K] (a scalar if languages
     have nothing for themselves).
 
-    A language's model is what is shared and its own part. For `dims` and `axis` see
-    `sharding.square_sum`.
+    A language's model is what is shared and its own part. For `dims` see `sharding.dimensions`.
     """
     shared = sharding.square_sum(gradient[SHARED], dims[SHARED], axis)
     own_K = sharding.square_sum(gradient[LANGUAGE], dims[LANGUAGE], axis, first=1)

@@ -160,8 +160,8 @@ def _at_once(function, leaves: list[jax.Array]) -> list[jax.Array]:
 
 
 def square_sum(tree, dims, axis: str | None, first: int = 0) -> jax.Array:
-    """The sum of squares over all leaves and all but their first `first` axes, with the parts of
-    divided leaves that other devices keep."""
+    """The sum of squares over all leaves and all but their first `first` axes, including the parts
+    of divided leaves that other devices keep."""
     whole = divided = jnp.zeros(())
     for leaf, d in _with_dimensions(tree, dims):
         squares = jnp.sum(leaf**2, axis=tuple(range(first, leaf.ndim)))

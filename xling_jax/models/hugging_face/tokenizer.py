@@ -88,8 +88,8 @@ def row_names(model: StoredModel) -> list[str]:
 def merges(pieces: Pieces) -> list[tuple[str, str]]:
     """The pairs of pieces that are merged, in the order in which SentencePiece merges them.
 
-    It merges any two pieces that make a third: first the third with the highest score, and among
-    equal ones the leftmost.
+    It merges any two pieces that make a third: first those that make the piece with the highest
+    score, and among equal ones the leftmost.
     """
     own = pieces.names[SPECIALS:]
     known, found = set(own), []
