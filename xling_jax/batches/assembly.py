@@ -19,12 +19,17 @@ SPECIALS = len(SPECIAL_TOKENS)
 class Batch:
     """The tokens of a step, flat, all [P].
 
-    tokens: int32 ids. positions, token_types: int32 rows of the embedding tables. segments: int32,
-    equal for tokens that may attend to each other (within a row); None: all may. places: int32, the
-    token's place in its sentence, [CLS] being 0. mask_ids: int32, the id of the [MASK] of the
-    token's language. is_token: bool, no padding. is_piece: bool, a token of the text, not [CLS] or
-    [SEP]. is_ordinary: bool, a piece that is not [UNK]: what may be masked. mirror: int32, the
-    place of its sentence at which the token stands in the text's own order.
+    Attributes:
+      tokens: int32, ids.
+      positions, token_types: int32, rows of the embedding tables.
+      segments: int32, equal for tokens that may attend to each other (within a row); None if all
+        may.
+      places: int32, the token's place in its sentence; [CLS] has 0.
+      mask_ids: int32, the [MASK] of the token's language.
+      is_token: bool, False for padding.
+      is_piece: bool, a token of the text, neither [CLS] nor [SEP].
+      is_ordinary: bool, a piece other than [UNK]; only these are masked.
+      mirror: int32, the place that the token has where its sentence is not inverted.
     """
 
     tokens: jax.Array
@@ -40,8 +45,8 @@ class Batch:
 
 
 def assemble(store: TokenStore, plan: Plan, setting: Setting) -> Batch:
-    """Returns the batch that the plan of one step describes, as one shard sees it. A place that no
-    sentence owns is [PAD], of the first language, in the segment -1."""
+    """Returns one shard's batch, given the plan of one step. Places that no sentence owns hold the
+    first language's [PAD] and are in segment -1."""
     chex.assert_rank([plan.sentence, plan.start, plan.owner], 1)
     chex.assert_equal_shape([plan.sentence, plan.start])
     owner_P = plan.owner

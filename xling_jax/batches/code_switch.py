@@ -1,9 +1,10 @@
 """Extra anchors: words of a text replaced by translations (Wu, Conneau et al. 2020 §4.2).
 
-Each word of the dictionary is replaced with probability 0.3, by a translation drawn by its
-quality, and at most 15 % of the words of a batch change; here of every block of text by itself,
-and so of every batch. All is done on the host, on token ids. For words replaced *once*, `switch`
-the text block by block before training; `switch_window` replaces *online*, anew each epoch.
+In the paper each word in the dictionary is replaced with probability 0.3, by a translation drawn
+in proportion to its quality, and at most 15 % of the words of a batch change. Here that limit holds
+for every block or window of text. Everything happens on the host, on token ids. To replace words
+*once*, `switch` the text block by block before training; to replace them *online*, anew each epoch,
+use `switch_window`.
 """
 
 import bisect
@@ -19,7 +20,7 @@ from xling_jax.corpora.dictionaries import Dictionary, common_source
 from xling_jax.vocabulary.pieces import SPECIAL_TOKENS, UNK
 
 CODE_SWITCH = 13  # tells these random numbers from others of the same seed
-DRAWN_TOGETHER = 512  # places of a stream whose random numbers are made together
+DRAWN_TOGETHER = 512  # consecutive places whose random numbers are drawn in one call
 JOINERS = ("-", "‐", "'", "’")  # marks inside a word: well-known, aujourd'hui
 
 Encode = Callable[[Sequence[str]], Sequence[np.ndarray]]
@@ -27,11 +28,11 @@ Entry = tuple[tuple[bytes, ...], tuple[float, ...]]
 
 
 def word_starts(names: Sequence[str]) -> np.ndarray:
-    """Which ids begin a word, bool [V], by the pieces' names.
+    """Which ids begin a word, bool [V], judged by the pieces' names.
 
-    Pieces that begin with "▁" do, and marks, so that "dog" is found in "dog."; hyphens and
-    apostrophes inside a word do not. A word after an opening mark, as in "(dog", is found only in
-    tokenised text, and words of languages without blanks only in segmented text.
+    Pieces that start with "▁" begin a word, and so do punctuation marks and symbols, so that "dog"
+    is found in "dog."; hyphens and apostrophes do not. A word after an opening mark, as in "(dog",
+    is found only in tokenised text, and words of languages without blanks only in segmented text.
     """
 
     def is_mark(name: str) -> bool:
@@ -44,9 +45,10 @@ def word_starts(names: Sequence[str]) -> np.ndarray:
 class PieceDictionary:
     """The translations of one language's words as token ids.
 
-    starts: bool [V], which ids begin a word; no special token does. entries: for each word its
-    translations, and their probabilities summed up to each. Words and translations are the bytes of
-    their int32 ids.
+    Attributes:
+      starts: bool [V], which ids begin a word; no special token does.
+      entries: for each word its translations and their cumulative probabilities. Words and
+        translations are the bytes of their int32 ids.
     """
 
     starts: np.ndarray
@@ -56,21 +58,21 @@ class PieceDictionary:
     def build(
         cls, dictionaries: Sequence[Dictionary], encode: Mapping[str, Encode], starts: np.ndarray
     ) -> "PieceDictionary":
-        """Puts dictionaries of one source language into token ids.
+        """Converts dictionaries of one source language to token ids.
 
-        A translation is drawn in proportion to its weight among those into its language; if several
-        languages translate a word, their shares are equal. A capitalised word that is no entry
-        itself has the translations of its lower-case form, capitalised.
+        If several languages translate a word, each has an equal share of the probability; within
+        a language, translations share it in proportion to their weights. A capitalised word
+        without an entry of its own gets the capitalised translations of its lower-case form.
 
         Args:
-          dictionaries: of one source language, each into another language.
-          encode: for each language, words to ids of the joint vocabulary, with the leading "▁"
-            (`Pieces.encode`, and what then maps the ids).
+          dictionaries: from one source language, each into a different target language.
+          encode: for each language, a function from words to ids of the joint vocabulary, with the
+            leading "▁" (`Pieces.encode`, followed by any mapping of the ids).
           starts: bool [V], which ids begin a word, see `word_starts`.
 
         Raises:
-          ValueError: several source languages, a target language twice, a language without an
-            encoding, or nothing is left.
+          ValueError: several source languages, a target language twice, a language missing from
+            `encode`, or no entry left.
         """
         source = common_source(dictionaries)
         if missing := {source, *(x.target_language for x in dictionaries)}.difference(encode):
@@ -97,8 +99,8 @@ class PieceDictionary:
         entries = {word: _entry(found) for word, found in groups.items() if any(found)}
         if not entries:
             raise ValueError(
-                f"dictionaries: no word of {source} is left. {phrases} pairs translate no single "
-                f"word by `starts`, and the vocabulary lacks characters of {unknown}"
+                f"dictionaries: no word of {source} is left. {phrases} pairs translate something "
+                f"other than one word by `starts`, and the vocabulary lacks characters of {unknown}"
             )
         return cls(starts, entries)
 
@@ -111,8 +113,10 @@ class PieceDictionary:
 
 @dataclasses.dataclass(frozen=True)
 class Switched:
-    """A block of text with words replaced. tokens: int32, the new ids. changed: words replaced.
-    words: all of the block's words."""
+    """A block of text with words replaced.
+
+    tokens: int32, the new ids. changed: number of words replaced. words: number of words in all.
+    """
 
     tokens: np.ndarray
     changed: int
@@ -129,14 +133,15 @@ def switch(
 ) -> Switched:
     """Replaces words of a block (ids of the joint vocabulary) by translations.
 
-    A word runs from an id that begins one to the next such id, special token (an id below 5) or the
-    block's end. A translation that equals the word changes nothing and does not count.
+    A word runs from an id that begins one up to the next such id, special token (an id below 5) or
+    the end of the block. A translation that equals the word changes nothing and does not count.
 
     Args:
-      seed_parts: integers from 0 that name the block: (seed, language, epoch, block). The random
-        numbers depend on them and the place in the block alone.
-      probability: with which each word of the dictionary is chosen.
-      most: where more than floor(most * words) are chosen, a random subset of so many is kept.
+      seed_parts: non-negative integers that identify the block: (seed, language, epoch, block). The
+        random numbers depend only on these and on the place in the block.
+      probability: the chance of each word in the dictionary to be replaced.
+      most: the largest share of words replaced: if more than floor(most * words) are chosen, a
+        random subset of that size is kept.
     """
     tokens = np.ascontiguousarray(tokens, np.int32)
     words, changes = _draw(tokens, dictionary, 0, seed_parts, probability)
@@ -156,20 +161,21 @@ def switch_window(
 ) -> Switched:
     """Replaces words of a window of a stream by translations, as `switch` does.
 
-    The result has exactly `length` tokens. With longer translations the window's last words are
-    left out, and its end may cut a word or translation in two; with shorter ones it runs on into
-    the next window's text. What is left of a word that begins before the window stays. Of the words
-    that the window shows floor(most * words) change at most.
+    The result has exactly `length` tokens. If translations are longer than the words, the window's
+    last words are dropped, and its end may cut a word or translation in two; if they are shorter,
+    the window runs on into the text of the next one. The rest of a word that begins before the
+    window is left as it is. At most floor(most * words) of the words in the window change.
 
-    A word's random numbers depend on `seed_parts` and its place in the stream alone: windows are
-    made in any order and process, and each epoch draws anew. With epoch 0 always, a word has the
-    same draw in every window, except behind the stream's end, where places go on counting; only
-    where windows are cut differently may `most` keep others.
+    A word's random numbers depend only on `seed_parts` and on its place in the stream, so windows
+    can be made in any order and by any process, and each epoch draws anew. If the epoch is always
+    0, a word has the same draw in every window (except beyond the end of the stream, where places
+    count on); but windows cut differently may keep other words because of `most`.
 
     Args:
-      read: gives int [n] of the stream for (start, n), going on with its beginning at its end.
+      read: returns the n tokens of the stream from `start` on, given (start, n), continuing at its
+        beginning when it reaches the end.
       start, length: the window's first token, and its size.
-      seed_parts: integers from 0 that name the stream: (seed, language, epoch).
+      seed_parts: non-negative integers that identify the stream: (seed, language, epoch).
     """
     number = length
     while True:
@@ -181,7 +187,7 @@ def switch_window(
                 "stream's beginning at its end"
             )
         words, changes = _draw(tokens, dictionary, start, seed_parts, probability)
-        # The last word may go on, so it must stand after the window whatever is replaced.
+        # The last word read may be incomplete, so it must end up behind the window in any case.
         certain = words[-1] if len(words) else number
         if certain + np.minimum(changes.growth, 0).sum() >= length:
             break
@@ -196,10 +202,10 @@ def switch_window(
 
 @dataclasses.dataclass(frozen=True)
 class _Changes:
-    """What is replaced, in the order of the text, all [changes].
+    """The replacements in the order of the text, all [changes].
 
     starts, ends: a word's first place and the first after it. texts: its translation, as bytes.
-    growth: tokens that each adds. priority: uniform, the smallest are kept.
+    growth: how many tokens the translation adds. priority: a random number; the smallest are kept.
     """
 
     starts: np.ndarray
@@ -209,12 +215,12 @@ class _Changes:
     priority: np.ndarray
 
     def some(self, number: int) -> "_Changes":
-        """A random `number` of them, or all."""
+        """A random `number` of them, or all if there are fewer."""
         chosen = np.sort(np.argsort(self.priority)[:number])
         return _Changes(*(getattr(self, x.name)[chosen] for x in dataclasses.fields(self)))
 
     def places_of(self, starts: np.ndarray) -> np.ndarray:
-        """Where words that start at `starts` come to stand."""
+        """The places, after all replacements, of words that start at `starts`."""
         moved = np.concatenate([[0], np.cumsum(self.growth)])
         return starts + moved[np.searchsorted(self.starts, starts)]
 
@@ -234,14 +240,14 @@ def _draw(
     seed_parts: Sequence[int],
     probability: float,
 ) -> tuple[np.ndarray, _Changes]:
-    """The first place of every word, and all changes that are chosen, without a bound."""
+    """The first place of every word, and all replacements chosen, before `most` limits them."""
     chance, which = _uniform(start, len(tokens), seed_parts).T
     begins = dictionary.starts[tokens]
     borders = np.flatnonzero(begins | (tokens < len(SPECIAL_TOKENS)))
     is_word = begins[borders]
     words, ends = borders[is_word], np.append(borders, len(tokens))[1:][is_word]
 
-    # Before [UNK] stands only a part of a word.
+    # A word that [UNK] follows is only part of one.
     chosen = (chance[words] < probability) & (np.append(tokens, 0)[ends] != UNK)
     starts, ends = words[chosen], ends[chosen]
     data, size = tokens.tobytes(), tokens.itemsize
@@ -256,7 +262,7 @@ def _draw(
 
 
 def _translate(word: bytes, dictionary: PieceDictionary, number: float) -> bytes:
-    """The translation drawn by a number in [0, 1); nothing where the word stays as it is."""
+    """The translation drawn by a number in [0, 1); empty if the word stays as it is."""
     if word not in dictionary.entries:
         return b""
     translations, sums = dictionary.entries[word]
@@ -265,7 +271,7 @@ def _translate(word: bytes, dictionary: PieceDictionary, number: float) -> bytes
 
 
 def _uniform(start: int, number: int, seed_parts: Sequence[int]) -> np.ndarray:
-    """Random numbers of the places from `start` on, [number, 2]."""
+    """Random numbers for the places from `start` on, [number, 2]."""
     first, skip = divmod(start, DRAWN_TOGETHER)
     blocks = [
         np.random.default_rng([CODE_SWITCH, *seed_parts, block]).random((DRAWN_TOGETHER, 2))
@@ -275,11 +281,11 @@ def _uniform(start: int, number: int, seed_parts: Sequence[int]) -> np.ndarray:
 
 
 def _bound(most: float, words: int) -> int:
-    return math.floor(most * words + 1e-9)  # 0.29 * 100 is less than 29
+    return math.floor(most * words + 1e-9)  # in floats, 0.29 * 100 is less than 29
 
 
 def _encoded(texts: Iterable[str], encode: Encode) -> dict[str, bytes | None]:
-    """The ids of each text as bytes; None where [UNK] is among them, or no id."""
+    """The ids of each text as bytes; None if they contain [UNK], or there are none."""
     texts = list(texts)
     every = (np.asarray(ids, np.int32) for ids in encode(texts))
     return {
@@ -289,7 +295,7 @@ def _encoded(texts: Iterable[str], encode: Encode) -> dict[str, bytes | None]:
 
 
 def _entry(groups: list[list[tuple[bytes, float]]]) -> Entry:
-    """Joins a word's translations into each language; all that have some have equal shares."""
+    """Joins a word's translations into several languages, giving each language the same share."""
     groups = [group for group in groups if group]
     texts = [text for group in groups for text, _ in group]
     shares = [w / sum(x for _, x in group) / len(groups) for group in groups for _, w in group]

@@ -12,14 +12,14 @@ from xling_jax.batches import hashing
 from xling_jax.batches.assembly import SPECIALS, Batch
 
 SELECT, ACT, DRAW = range(3)  # the uses of random bits
-MASKING_RATE = 0.15  # share of the pieces that both papers select; perplexity is of as many
-SPREAD = 6.0  # standard deviations of room for the number selected
+MASKING_RATE = 0.15  # share of pieces selected in both papers; perplexity is measured with it too
+SPREAD = 6.0  # standard deviations above the mean that there is room for
 
 
 @dataclasses.dataclass(frozen=True)
 class PieceRange:
-    """The ids that a random replacement draws from: the ordinary pieces of every language. Language
-    k's are k * shift + SPECIALS .. (k + 1) * shift - 1."""
+    """The ids that random replacements are drawn from: the ordinary pieces of all languages. Those
+    of language k are k * shift + SPECIALS .. (k + 1) * shift - 1."""
 
     languages: int
     shift: int
@@ -35,9 +35,11 @@ class PieceRange:
 class Corrupted:
     """What the model sees and must predict.
 
-    tokens: int32 [P], the input. selected: int32 [C], places to predict, in order; P where fewer
-    were selected. targets: int32 [C], the original ids there. weights: float32 [C], 1 for a
-    selected place, 0 for filling.
+    Attributes:
+      tokens: int32 [P], the input.
+      selected: int32 [C], places to predict, in increasing order, padded with P.
+      targets: int32 [C], the original ids at these places.
+      weights: float32 [C], 1 for a selected place, 0 for padding.
     """
 
     tokens: jax.Array
@@ -47,14 +49,14 @@ class Corrupted:
 
 
 def most_selected(places: int, rate: float) -> int:
-    """Room for selected tokens: the mean for `places` pieces and six standard deviations. Beyond it
-    (about once in 10^9 steps) the last selected tokens are not predicted."""
+    """Room for selected tokens: the mean for `places` pieces plus six standard deviations. If more
+    are selected (about once in 10^9 steps), the last ones are not predicted."""
     spread = SPREAD * math.sqrt(places * rate * (1 - rate))
     return min(places, math.ceil((places * rate + spread) / 16) * 16)
 
 
 def _neighbours(tokens_P: jax.Array, bits_P: jax.Array, neighbours_VxN: jax.Array) -> jax.Array:
-    """A neighbour of each token, int32 [P], uniform over those it has; itself without any."""
+    """A neighbour of each token, int32 [P], drawn uniformly; the token itself if it has none."""
     counts_V = (neighbours_VxN >= 0).sum(axis=1)
     count_P = counts_V[tokens_P]
     drawn_P = (bits_P % jnp.maximum(count_P, 1).astype(jnp.uint32)).astype(jnp.int32)
@@ -69,13 +71,17 @@ def corrupt(
     draw: Callable[[jax.Array], jax.Array],
     rate: float,
 ) -> Corrupted:
-    """Selects a share of the pieces, `rate`, and masks, keeps or replaces each.
+    """Selects a share `rate` of the ordinary pieces, and masks, keeps or replaces each of them.
 
-    token_hash_P: uint32 [P], the hash of (seed, step, sentence, position) of each token. marginals:
-    float32 [4], shares (mask, keep, random, neighbour) of the selected tokens, of sum 1. A piece
-    that should be replaced by a neighbour and has none is kept. neighbours_VxN: int32, what each
-    piece's neighbours are, those it has first; -1 is none. None, if their share is 0, saves the
-    work. draw: random replacements, int32 ids from uint32 bits.
+    Args:
+      batch: the tokens of one shard.
+      token_hash_P: uint32 [P], each token's hash of (seed, step, sentence, place).
+      marginals: float32 [4], shares (mask, keep, random, neighbour) of the selected pieces; they
+        sum to 1. A piece that should become a neighbour but has none is kept.
+      neighbours_VxN: int32, the ids of each piece's neighbours, padded with -1; None, to save work,
+        if their share is 0.
+      draw: random replacements, int32 ids from uint32 bits.
+      rate: the share of ordinary pieces selected.
     """
     chex.assert_equal_shape([batch.tokens, batch.mask_ids, batch.is_ordinary, token_hash_P])
     chex.assert_shape(marginals, (4,))

@@ -13,8 +13,8 @@ GOLDEN = 0x9E3779B9  # 2^32 / golden ratio, odd: successive multiples are spread
 
 
 def mix(x: jax.Array) -> jax.Array:
-    """Returns `x` (uint32, any shape) mixed by a bijection in which every bit reaches every bit.
-    Three shifts and two multiplications, with the low-bias constants found by C. Wellons (2018)."""
+    """Returns `x` (uint32, any shape) mixed by a bijection: every input bit affects every output
+    bit. The shifts and multipliers are the low-bias ones that C. Wellons found (2018)."""
     x = x ^ (x >> 16)
     x = x * jnp.uint32(0x7FEB352D)
     x = x ^ (x >> 15)
@@ -28,17 +28,20 @@ def combine(state: jax.Array, value: jax.Array | int) -> jax.Array:
 
 
 def count(state: jax.Array, counter: jax.Array) -> jax.Array:
-    """Returns bits for each pair of a well-mixed state and a small counter; shapes broadcast. Half
-    the work of `combine`, for the many elements of one token."""
+    """Returns random bits for each pair of a well-mixed state and a small counter; shapes
+    broadcast. Half the work of `combine`: for the many elements of one token."""
     return mix(state + counter.astype(jnp.uint32) * jnp.uint32(GOLDEN))
 
 
 def token_hash(seed: jax.Array, step: jax.Array, slot_P: jax.Array, place_P: jax.Array):
-    """Returns uint32 [P], what all random choices for a token start from: the replica's seed, the
-    step, the token's sentence, as its index in the global batch, and its place in it."""
+    """Returns uint32 [P], the hash that all random choices for a token start from.
+
+    It depends on the replica's seed, the step, the index of the token's sentence in the global
+    batch (`slot_P`), and the token's place in that sentence.
+    """
     of_step = combine(jnp.asarray(seed, jnp.uint32), step)
     values_2xP = jnp.stack(jnp.broadcast_arrays(slot_P, place_P))
-    # What a loop returns is stored: otherwise XLA computes it again for each of a token's elements.
+    # XLA stores what a loop returns; otherwise it would recompute it for each element of a token.
     return jax.lax.fori_loop(
         0,
         len(values_2xP),

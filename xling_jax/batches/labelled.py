@@ -1,8 +1,8 @@
 """Labelled sentences, or pairs of them, as rows of tokens.
 
-A sentence that is longer than the model goes on in further rows, cut between words, so that every
-word is there; each row begins and ends with the model's special tokens. What is labelled has one
-place, that of its first piece.
+A sentence too long for the model continues in further rows, cut between words, so that no word is
+lost; each row begins and ends with the model's special tokens. A pair has one row, and what does
+not fit is cut. A labelled item (a word, or a whole pair) has one place, that of its first token.
 """
 
 import dataclasses
@@ -11,19 +11,22 @@ from collections.abc import Sequence
 import numpy as np
 
 CLASSIFIER, PARSER = "classifier", "parser"
-KINDS = {CLASSIFIER: 1, PARSER: 2}  # of labels that each thing has: a class; a head and a relation
+KINDS = {CLASSIFIER: 1, PARSER: 2}  # number of labels of an item: a class; a head and a relation
 NONE = -1
-MULTIPLE = 8  # of which the length of rows is one
-SHORTEST = 16  # places of the shortest rows of a bucket
+MULTIPLE = 8  # row lengths are rounded up to a multiple of this
+SHORTEST = 16  # the least T and W of a bucket
 
 
 @dataclasses.dataclass(frozen=True)
 class Encoded:
-    """An example: rows of ids with their special tokens, the place of the first piece of each
-    thing that has labels (row, place in the row), and what the model was too short for.
+    """An example as the model reads it.
 
-    types: of each row's tokens, 1 in the second sentence of a pair, 0 elsewhere.
-    cut: how many pieces are missing.
+    Attributes:
+      rows: ids, special tokens included.
+      types: token types of each row: 1 in the second sentence of a pair if the model tells it
+        apart, otherwise 0.
+      places: of each labelled item, (row, place in the row).
+      cut: how many pieces did not fit.
     """
 
     rows: list[np.ndarray]
@@ -35,10 +38,13 @@ class Encoded:
 def sentence(
     pieces: Sequence[np.ndarray], special_ids: tuple[int, int], longest: int, inverted: bool = False
 ) -> Encoded:
-    """A sentence whose words have labels, given the ids of each.
+    """Encodes a sentence with a label on each word.
 
-    Special ids stand before and behind a row, which has `longest` places; the end of a word that is
-    longer is cut. inverted: the last word stands first; the pieces of each are reversed already.
+    Args:
+      pieces: the ids of each word, in the order of the text.
+      special_ids: the ids at the beginning and the end of each row.
+      longest: the most places of a row, special ids included; a word longer than that is cut.
+      inverted: puts the last word first. The pieces of each word must be reversed already.
     """
     room, cut = longest - 2, 0
     rows: list[list[int]] = [[]]
@@ -65,10 +71,11 @@ def pair(
     has_types: bool,
     inverted: bool = False,
 ) -> Encoded:
-    """Two sentences in one row, of which the first place has the label.
+    """Encodes two sentences in one row, with the label on its first place.
 
-    The longer one loses its end until both, and the special ids before, between and behind them,
-    fit. has_types: the model tells the second by its token type. inverted: their ends stand first.
+    The longer one loses pieces from its end until both fit, with special ids before, between and
+    after them. has_types: whether the model marks the second by its token type. inverted: whether
+    the ids of both are reversed, so that each sentence's end comes first.
     """
     sizes, room = [len(first), len(second)], longest - 3
     cut = max(0, sum(sizes) - room)
@@ -88,10 +95,14 @@ def pair(
 class Examples:
     """N examples in one array of rows.
 
-    tokens, types: int32 [rows, T]. lengths: int32 [rows]. first, count: int32 [N], which rows an
-    example has. parts: int32 [rows], a row's number in its example. places: int32 [N, W], of what
-    has labels, counted from the begin of the example's first row; NONE behind the last. labels:
-    int32 [N, W, kinds].
+    Attributes:
+      tokens, types: int32 [rows, T].
+      lengths: int32 [rows].
+      first, count: int32 [N], an example's first row, and how many it has.
+      parts: int32 [rows], a row's number within its example.
+      places: int32 [N, W], of the labelled items, counted from the beginning of the example's first
+        row; NONE after the last.
+      labels: int32 [N, W, kinds].
     """
 
     tokens: np.ndarray
@@ -113,8 +124,8 @@ class Examples:
         labels: Sequence[np.ndarray],
         shape: tuple[int, int, int] | None = None,
     ) -> "Examples":
-        """Puts examples together, each with labels int32 [things with labels, kinds]. shape: the
-        number of rows, T and W; what the examples need by default."""
+        """Puts examples together. labels: int32 [labelled items, kinds] of each. shape: the number
+        of rows, T and W; by default as much as the examples need."""
         rows = [row for example in encoded for row in example.rows]
         types = [types for example in encoded for types in example.types]
         longest = max(map(len, rows))
@@ -149,8 +160,8 @@ def _padded(rows: Sequence[np.ndarray], length: int) -> np.ndarray:
 
 
 def buckets(encoded: Sequence[Encoded]) -> list[tuple[list[int], tuple[int, int, int]]]:
-    """Numbers of examples by the length of their rows, so that short ones are not padded to the
-    longest: of each bucket also how many rows an example has at most, and T and W of `Examples`,
+    """Groups examples of similar size, so that short ones are not padded to the longest. Returns,
+    for each bucket, the numbers of its examples and (most rows of an example, T, W) for `Examples`,
     all powers of two."""
     found: dict[tuple[int, int, int], list[int]] = {}
     for number, x in enumerate(encoded):
@@ -161,5 +172,5 @@ def buckets(encoded: Sequence[Encoded]) -> list[tuple[list[int], tuple[int, int,
 
 
 def power_of_two(size: int) -> int:
-    """The lowest power of two that is not below a size; 1 of 0."""
+    """The smallest power of two that is at least `size`; 1 for 0."""
     return 1 << max(size - 1, 0).bit_length()

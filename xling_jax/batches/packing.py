@@ -1,9 +1,9 @@
 """Sentences to rows of fixed length, with almost no padding.
 
 A step's sentences are packed, longest first, each into the row that it fits most tightly. Rows
-come in blocks of different lengths, because attention costs the square of the row. What does not
-fit into a step goes to the next one; nothing is ever dropped. A sampler says in which order each
-replica is trained on which sentences.
+come in blocks of different lengths, because attention costs the square of the row's length. What
+does not fit into a step goes to another one; nothing is ever dropped. A sampler decides which
+sentences a replica is trained on, and in which order.
 """
 
 import dataclasses
@@ -18,27 +18,29 @@ import numpy as np
 ROW_MULTIPLE = 8  # the longest row is rounded up to it
 SHORTEST_ROW = 4  # [CLS], a piece, [SEP], and room
 ORDERS, LAYOUT_TRIALS = 2, 3  # tell these random numbers from others of the same seed
-SLACK = 1.125  # sentences a step may hold at the most, in units of the nominal number
-ROW_DIVISOR = 8  # the rows of each block divide among so many shards
-SIMULATED, SIMULATED_STEPS = 8, 40  # shuffles on which the number of rows is tried, steps of each
+SLACK = 1.125  # sentences that a step may hold at most, as a multiple of the nominal number
+ROW_DIVISOR = 8  # divides the number of rows of each block, so that up to 8 shards can share them
+SIMULATED, SIMULATED_STEPS = 8, 40  # shuffles of each pass that a layout is tried on, their steps
 ATTEMPTS = 20  # shuffles tried before a plan is given up
 
 Rows = tuple[tuple[int, int], ...]
 
 
 class DoesNotFit(ValueError):
-    """The sentences do not fit into the rows of the steps they were given."""
+    """The sentences do not fit into the rows of their steps."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
     """The shape of a step.
 
-    rows: (number of rows, row length) of each block, in all shards together. What a step holds
-    depends on them alone, so any number of shards that divides them computes the same run.
-    sentences: nominal number of sentences a step. shards: parts of a step that are computed apart,
-    one a device of the data axis. attend_padding: one sentence a row, which owns the padding up to
-    the longest of the step (the published behaviour of D&S).
+    Attributes:
+      rows: (number of rows, row length) of each block, in all shards together. What a step holds
+        does not depend on the shards, so any number that divides the rows computes the same run.
+      sentences: nominal number of sentences per step.
+      shards: parts of a step computed separately, one per device of the data axis.
+      attend_padding: one sentence per row, which also owns the padding, up to the length of the
+        step's longest sentence (as in D&S's published code).
     """
 
     rows: Rows
@@ -83,7 +85,7 @@ class Layout:
 class Plan:
     """Which sentence stands where, for K steps of B sentence slots and P places in all shards.
 
-    sentence: int32 [K, B], index in the store, in the order of training; -1 for an empty slot.
+    sentence: int32 [K, B], the slot's sentence, as an index of the store; -1 for an empty slot.
     start: int32 [K, B], the slot's first place in its shard.
     owner: int32 [K, shards, P / shards], the slot that owns a place; -1 for padding.
     """
@@ -97,7 +99,7 @@ class Plan:
 
 
 def _place(lengths: np.ndarray, free: np.ndarray) -> np.ndarray:
-    """Best-fit decreasing: the row of each sentence, -1 where none of the `free` places suffice.
+    """Best-fit decreasing: the row of each sentence, or -1 if no row has enough places `free`.
     Of equally tight rows the first is taken."""
     with_room: list[list[int]] = [[] for _ in range(int(free.max(initial=0)) + 1)]  # heaps of rows
     for row, room in enumerate(free.tolist()):
@@ -122,9 +124,9 @@ def _place(lengths: np.ndarray, free: np.ndarray) -> np.ndarray:
 def pack(lengths_GxN: np.ndarray, capacity: int) -> tuple[np.ndarray, np.ndarray]:
     """Best-fit decreasing of many small groups at once, each into rows of its own.
 
-    lengths_GxN: places that each of a group's sentences takes, at most `capacity`; 0: none.
-    capacity: places of a row. Returns the row of each sentence and its first place there, int64 [G,
-    N]. Rows of a group are used from the first on; a sentence of no length has row -1.
+    lengths_GxN: places that each of a group's sentences takes, at most `capacity`; 0 for no
+    sentence. capacity: places per row. Returns the row of each sentence within its group and its
+    first place there, both int64 [G, N]; where there is no sentence, -1 and 0.
     """
     groups, number = lengths_GxN.shape
     every = np.arange(groups)
@@ -141,11 +143,12 @@ def pack(lengths_GxN: np.ndarray, capacity: int) -> tuple[np.ndarray, np.ndarray
 
 
 def assign(order: np.ndarray, lengths: np.ndarray, layout: Layout) -> tuple[np.ndarray, np.ndarray]:
-    """Deals the sentences of `order` (int [n], as they are trained on) out to ceil(n / sentences)
-    steps.
+    """Deals the sentences of `order` (int [n], in the order of training) out to
+    K = ceil(n / layout.sentences) steps. lengths: int [S], places that each sentence of the store
+    takes.
 
-    Returns a plan's `sentence` and the row of each, int32 [K, B]; DoesNotFit if not all of them, by
-    their lengths (int [S], of the store), find a place.
+    Returns `Plan.sentence` and the row of each slot, both int32 [K, B], -1 for an empty slot.
+    Raises DoesNotFit unless every sentence finds a place.
     """
     capacity = layout.capacities()
     places = np.broadcast_to(capacity[:1], lengths.shape) if layout.attend_padding else lengths
@@ -180,7 +183,7 @@ def assign(order: np.ndarray, lengths: np.ndarray, layout: Layout) -> tuple[np.n
 def lay_out(
     sentence_KxB: np.ndarray, row_KxB: np.ndarray, lengths: np.ndarray, layout: Layout
 ) -> Plan:
-    """The plan of steps from what `assign` gives for them."""
+    """The plan of steps, given what `assign` returns for them."""
     steps, slots = np.nonzero(sentence_KxB >= 0)
     taken_KxB = np.where(sentence_KxB >= 0, lengths[sentence_KxB], 0).astype(int)
     if layout.attend_padding:
@@ -206,8 +209,8 @@ def lay_out(
 def assigned(
     orders: Iterable[np.ndarray], lengths: np.ndarray, layout: Layout
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What `assign` gives for the first of several shuffles that fits; they differ only in their
-    order."""
+    """What `assign` returns for the first of several shuffles of the same sentences that fits;
+    DoesNotFit if none does."""
     problem = None
     for order in orders:
         try:
@@ -223,7 +226,8 @@ def planned(orders: Iterable[np.ndarray], lengths: np.ndarray, layout: Layout) -
 
 
 def _counts(kinds: list[int], places: float, longer: list[float], divisor: int) -> Rows:
-    """Rows of each length for `places` places; longer[i] sentences need more than kinds[i]."""
+    """How many rows of each length give a step `places` places, of which longer[i] sentences need
+    rows longer than kinds[i]."""
     rows: list[tuple[int, int]] = []
     for number in reversed(range(len(kinds))):
         length = kinds[number]
@@ -243,22 +247,26 @@ def choose_layout(
     attend_padding: bool = False,
     divisor: int = ROW_DIVISOR,
 ) -> Layout:
-    """The layout with the fewest rows into which every tried shuffle of each pass fits.
+    """A layout with few rows into which a number of shuffles of each pass fit.
+
+    Rows are added by about 1 % at a time until all of these shuffles fit.
 
     Args:
       lengths: int [S], places each sentence takes.
-      passes: int [n] each, the sentences of every kind of pass over the text that it must serve.
+      passes: for each kind of pass over the text, the sentences of one pass, int [n].
       sentences, shards, attend_padding: see `Layout`.
-      row_lengths: row lengths to use; one of the longest sentence is added where it is missing.
-      divisor: of the number of rows of each block; the shards divide it.
+      row_lengths: row lengths to use. Those longer than the longest sentence are not used; its own
+        length, rounded up, is added.
+      divisor: divides the number of rows of each block; the number of shards divides it.
 
     Raises:
-      ValueError: a step's rows or sentences cannot be divided among the shards.
+      ValueError: a step's rows or sentences cannot be divided among the shards, or a row length is
+        below SHORTEST_ROW.
     """
     shared = math.gcd(divisor, shards)
     if shared < shards:
         raise ValueError(
-            f"the rows of a batch cannot be divided among {shards} devices, but among {shared}: "
+            f"the rows of a batch cannot be divided among {shards} devices, only among {shared}: "
             f"train {shards // shared} times as many replicas side by side, as far as "
             "devices.replica_axis_at_most lets them have devices of their own, or use fewer "
             f"devices (1, 2, 4 or {divisor} a batch)"
@@ -303,8 +311,8 @@ def choose_layout(
 
 
 def own_parts(sentences: int, languages: int) -> np.ndarray:
-    """The first part of the first language's sentences, the second of the second's, …. Of parallel
-    texts, each language's part tells what no other one does (D&S §2.4)."""
+    """Indices of the first language's first part, the second language's second part, and so on: of
+    parallel texts, no two languages then have the same sentences (D&S §2.4)."""
     everything = np.arange(sentences).reshape(languages, -1)
     parts = np.array_split(np.arange(everything.shape[1]), languages)
     return np.concatenate([row[part] for row, part in zip(everything, parts, strict=True)])
@@ -312,13 +320,13 @@ def own_parts(sentences: int, languages: int) -> np.ndarray:
 
 @dataclasses.dataclass(frozen=True)
 class Sampler:
-    """Plans epochs of shuffled sentences of all languages (D&S §2.1: both shuffled together).
+    """Plans epochs in which the sentences of all languages are shuffled together.
 
-    An epoch's plan depends on the seed and the epoch alone, so a run resumes anywhere.
+    An epoch's plan depends on the seed and the epoch alone, so a run can resume anywhere.
 
     lengths: int [S], places each sentence takes, language after language. languages: how many.
-    parallel: False trains language k on the k-th part of its sentences only, and passes over that
-    part `languages` times an epoch, so that an epoch has as many updates (D&S §2.4).
+    parallel: if False, language k is trained only on the k-th part of its sentences, which is
+    repeated `languages` times an epoch, so that the number of updates is the same (D&S §2.4).
     """
 
     lengths: np.ndarray
@@ -339,7 +347,7 @@ class Sampler:
 
     @property
     def steps_per_epoch(self) -> int:
-        """Updates an epoch; the same for every replica of an experiment."""
+        """Updates per epoch; the same for every replica of an experiment."""
         return math.ceil(len(self.lengths) / self.layout.sentences)
 
     @property

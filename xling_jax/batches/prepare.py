@@ -1,4 +1,4 @@
-"""Text of any size to token files, by several processes, which import no JAX."""
+"""Turns text of any size into token files, with several processes, which do not import JAX."""
 
 import contextlib
 import dataclasses
@@ -30,20 +30,23 @@ from xling_jax.corpora.splitting import Splitter
 from xling_jax.vocabulary.pieces import SEP, UNK, Pieces
 
 CHUNK_BYTES = 2**24
-FORMAT = 1  # of the files; a new one makes all anew
+FORMAT = 1  # of the files; if it changes, all are made anew
 _BATCH = 1000  # sentences encoded at once
-_MOST_WORDS, _LONGEST_WORD = 2**17, 32  # whose pieces are remembered, some 30 MB; characters
+_MOST_WORDS, _LONGEST_WORD = 2**17, 32  # how many words are remembered (30 MB); their characters
 _SAY_SECONDS = 30
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Encoding:
-    """What becomes of a line of text.
+    """How a line of text becomes tokens.
 
-    language: the name whose rules normalise it. normalization: see `corpora.normalize`. pieces: the
-    vocabulary that cuts it. split: cuts lines into sentences first, None if each is one. ids: int
-    [pieces.size], the id in the stream of each piece, where it is not the same. [SEP] after a
-    sentence stays `pieces.SEP`.
+    Attributes:
+      language: the name that decides the rules of normalisation.
+      normalization: see `corpora.normalize`.
+      pieces: the vocabulary.
+      split: cuts lines into sentences first; None if each line is a sentence.
+      ids: int [pieces.size], each piece's id in the stream; None if the piece's own. The [SEP]
+        after a sentence is always `pieces.SEP`.
     """
 
     language: str
@@ -54,7 +57,7 @@ class Encoding:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The type that all ids fit in."""
+        """The smallest type of the files that holds all ids."""
         size = self.pieces.size if self.ids is None else int(self.ids.max()) + 1
         return token_files.token_type(max(size, SEP + 1))
 
@@ -75,7 +78,7 @@ def _normalizer(language: str, normalization: Normalization) -> Normalizer:
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """A chunk that becomes the shard `path`, with no more sentences than `limit`."""
+    """A chunk that becomes the shard `path`, with `limit` sentences at most."""
 
     chunk: sources.Chunk
     path: Path
@@ -84,8 +87,8 @@ class Job:
 
 
 def make_shard(job: Job) -> Shard:
-    """Writes the shard of a job; memory holds some sentences, no more than a line of text, and the
-    words that are remembered."""
+    """Writes the shard of a job. Memory holds a batch of sentences, a line of text and the words
+    that are remembered."""
     encoding = job.encoding
     sentences = itertools.islice(encoding.sentences(sources.lines(job.chunk)), job.limit)
     counts = {"sentences": 0, "words": 0, "unknown": 0}
@@ -108,8 +111,8 @@ def make_shard(job: Job) -> Shard:
 def _encode(
     sentences: list[str], pieces: Pieces, known: dict[str, bytes]
 ) -> tuple[np.ndarray, list[int]]:
-    """The ids of sentences, one after the other, and how many each has, as `Pieces.encode` gives
-    them. Words that come again are looked up in `known`, if that is the same."""
+    """The ids of all sentences in one array, and how many each has. The ids are those of
+    `Pieces.encode`; where the result is the same, known words are looked up in `known` instead."""
     # The pool has a process for every core.
     encode = functools.partial(pieces.encode, threads=1)
     if not pieces.cuts_words_alone or any("▁" in sentence for sentence in sentences):
@@ -141,25 +144,26 @@ def prepare(
 ) -> TokenFiles:
     """Makes the token files of a language, or opens them if they are there and unchanged.
 
-    They lie in a folder of their own below `folder`, named by everything that decides them. A run
-    that was stopped goes on where it was; one run at a time may prepare a language. The processes
-    of a run come here together, and each makes its share of the files, which are the same
-    whatever their number. Memory holds, in each process, about the vocabulary, the dictionaries of
-    normalisation, the pieces of frequent words, and some thousand sentences.
+    They are in a subfolder of `folder`, named by the language and a hash of everything that decides
+    them. A run that was stopped goes on where it was; only one run at a time may prepare a
+    language. All processes of a run must call this; each makes its share of the files, which are
+    the same whatever the number of processes. The memory of each process holds little more than the
+    vocabulary, the dictionaries of normalisation, the pieces of frequent words, and a thousand
+    sentences.
 
     Args:
       given: the text, one source after the other.
-      encoding: what becomes of it.
-      folder: where prepared texts are.
+      encoding: how it becomes tokens.
+      folder: where prepared texts are kept.
       limit: keep the first `limit` sentences (counted as `encoding` cuts them).
       processes: how many work at once for each process of the run.
-      chunk_bytes: text that becomes one file. A compressed source is one file as a whole.
-      say: takes a line of progress now and then.
+      chunk_bytes: how much text goes into one file. A compressed source becomes a single file.
+      say: is called with a line of progress now and then.
 
     Raises:
-      FileNotFoundError: a source is no file.
+      FileNotFoundError: a source does not exist.
       ValueError: no text, fewer sentences than `limit`, a source that cannot be read (see
-        `corpora.sources`), or a process ended from outside.
+        `corpora.sources`), or a worker process that was killed.
     """
     key = _key(given, encoding, limit, chunk_bytes)
     own = Path(folder) / f"{re.sub('[^a-zA-Z0-9-]', '_', encoding.language)}-{key[:16]}"
@@ -172,7 +176,7 @@ def prepare(
     ]
 
     def clean() -> None:
-        for path in own.glob(".*"):  # what a killed run left
+        for path in own.glob(".*"):  # unfinished files of a killed run
             path.unlink()
 
     def collect() -> None:
@@ -253,8 +257,8 @@ def _limited(
 def _make_share(
     jobs: list[Job], limit: int | None, processes: int, say: Callable[[str], None]
 ) -> None:
-    """Makes this process's share of the shards, about as many as hold `limit` sentences with those
-    of the others."""
+    """Makes this process's share of the shards, and stops when all processes together have about
+    `limit` sentences."""
     sentences = 0
     with contextlib.closing(_made(run_processes.share(jobs), processes, say)) as made:
         for shard in made:
@@ -266,7 +270,7 @@ def _make_share(
 def _made(
     jobs: list[Job], processes: int, say: Callable[[str], None]
 ) -> Generator[Shard, None, None]:
-    """The shards of the jobs, one after the other; says every half minute how far it is."""
+    """The shards of the jobs, one after the other; reports progress every half minute."""
     sentences, said = 0, time.monotonic()
     of_one = " of one process" if run_processes.are_several() else ""
     with contextlib.closing(_in_order(jobs, processes)) as made:
@@ -280,13 +284,13 @@ def _made(
 
 
 def _shard(job: Job) -> Shard:
-    """The shard of a job; one on disk is not made again."""
+    """The shard of a job, which is made unless it is on disk."""
     return token_files.read_shard(job.path) or make_shard(job)
 
 
 def _in_order(jobs: list[Job], processes: int) -> Generator[Shard, None, None]:
     """The shards of the jobs, one after the other."""
-    # `files.beside` writes nothing in the other processes of a run; those of a pool are in no run.
+    # `files.beside` writes only in the first process of a run; a pool's processes are in no run.
     if min(processes, len(jobs)) <= 1 and run_processes.is_first():
         yield from map(_shard, jobs)
         return
@@ -307,7 +311,7 @@ def _in_order(jobs: list[Job], processes: int) -> Generator[Shard, None, None]:
 
 @contextlib.contextmanager
 def _no_main_module() -> Iterator[None]:
-    """Keeps a process spawned within from running the main module again, which imports JAX."""
+    """Keeps processes spawned here from running the main module again, which imports JAX."""
     main = sys.modules["__main__"]
     sys.modules["__main__"] = types.ModuleType("__main__")
     try:
@@ -317,7 +321,7 @@ def _no_main_module() -> Iterator[None]:
 
 
 def _end_with_parent() -> None:
-    """Ends this process when its parent was killed; it would wait for work for ever."""
+    """Ends this process when its parent is killed; otherwise it would wait for work for ever."""
 
     def wait() -> None:
         if parent := multiprocessing.parent_process():

@@ -16,7 +16,7 @@ from xling_jax.descriptions import Part
 
 ORIGINAL = "original"
 MODIFICATIONS = {
-    "lang-pos": "language k has positions from 128·k and token type k",
+    "lang-pos": "language k has positions from batches.max_length·k and token type k",
     "shift-special": "every language has its own special tokens",
     "no-random": "no random replacement: (mask, keep, random) = (0.8, 0.2, 0)",
     "no-random-as-published": "the published code's reading of no-random: (0.9, 0.1, 0)",
@@ -36,9 +36,9 @@ KNN = {
     "knn-replace": (0.5, 0.1, 0.1, 0.3),  # D&S §4
     "knn-replace-as-published": (0.50, 0.16, 0.10, 0.24),
 }
-NO_RANDOM = {"no-random": 1, "no-random-as-published": 0}  # which marginal takes random's share
-ONE_READING = (tuple(NO_RANDOM), tuple(KNN))  # of these a row has one at most
-OF_TRAINING = ("epochs", "learning-rate", *KNN)  # mean nothing for an untrained model
+NO_RANDOM = {"no-random": 1, "no-random-as-published": 0}  # which marginal gets random's share
+ONE_READING = (tuple(NO_RANDOM), tuple(KNN))  # a row has at most one of each
+OF_TRAINING = ("epochs", "learning-rate", *KNN)  # these mean nothing for an untrained model
 
 
 @jax.tree_util.register_dataclass
@@ -46,13 +46,16 @@ OF_TRAINING = ("epochs", "learning-rate", *KNN)  # mean nothing for an untrained
 class Setting:
     """The array leaves of one replica's setting.
 
-    seed: uint32, of corruption and dropout. learning_rate: float32, the peak of the schedule.
-    position_offset: int32, language k's first position is k times it. token_type_step: int32,
-    language k's token type is k times it. special_shift: int32, language k's special tokens are
-    shifted by k times it. inverted: bool [languages], whose sentences are reversed. marginals:
-    float32 [4], shares of selected tokens masked, kept, replaced at random and replaced by a
-    neighbour. neighbours: int32 [V, N], pieces of other languages that may replace a piece; -1 is
-    no piece.
+    Attributes:
+      seed: uint32, of corruption and dropout.
+      learning_rate: float32, the peak of the schedule.
+      position_offset: int32; language k's positions start at k * position_offset.
+      token_type_step: int32; language k's token type is k * token_type_step.
+      special_shift: int32; language k's special tokens are shifted by k * special_shift.
+      inverted: bool [languages], whether a language's sentences are reversed.
+      marginals: float32 [4], the shares of selected pieces that are masked, kept, replaced at
+        random and replaced by a neighbour.
+      neighbours: int32 [V, N], pieces of other languages that may replace a piece, padded with -1.
     """
 
     seed: jax.Array
@@ -72,7 +75,7 @@ class Modifications:
     names: frozenset[str]
     inverted: frozenset[str]  # languages
     epochs: float | None = None
-    epochs_are_times: bool = False  # as many times the config's epochs
+    epochs_are_times: bool = False  # `epochs` is a multiple of the config's
     learning_rate: float | None = None
 
     def __contains__(self, name: str) -> bool:
@@ -84,8 +87,8 @@ class Modifications:
         return "no-parallel" not in self.names
 
     def epochs_of(self, config_epochs: int) -> int:
-        """Epochs of training, where the config says so many; ValueError if the row's own number
-        makes none, or too many."""
+        """Epochs of training, given the config's number; ValueError if the row's own number comes
+        to less than one, or too many."""
         if "untrained" in self.names:
             return 0
         if self.epochs is None:
@@ -166,9 +169,9 @@ def make(
     """The values of a row.
 
     Args:
-      learning_rate: peak, where the row does not name its own.
-      max_length: places a sentence may take; what lang-pos offsets positions by.
-      shift: ids between a special token of one language and the next one's own.
+      learning_rate: the peak, unless the row names its own.
+      max_length: places a sentence may take, by which lang-pos offsets positions.
+      shift: distance between the ids of a special token in one language and in the next.
       neighbours: int32 [V, N], see `Setting`.
     """
     own_positions = "lang-pos" in modifications

@@ -13,13 +13,16 @@ SPECIAL_PLACES = 2  # [CLS] before and [SEP] after every sentence
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class TokenStore:
-    """Sentences of several languages as one flat array, a tree that a step gathers from.
+    """Sentences of several languages in one flat array, from which a step gathers.
 
-    tokens: int32 [total], the pieces of all sentences without special tokens. offsets: int32 [S +
-    1], where each sentence begins; the last entry is the total. languages: int32 [S], the language
-    of each sentence, as an index. truncated: how many sentences were cut to the model's length.
-    Language after language, each in the order of its text: in parallel texts of n sentences,
+    Languages follow each other, each in the order of its text: in parallel texts of n sentences,
     sentence i of language k has index k * n + i.
+
+    Attributes:
+      tokens: int32 [total], the pieces of all sentences, without [CLS] and [SEP].
+      offsets: int32 [S + 1], where each sentence begins; the last entry is the total.
+      languages: int32 [S], the index of each sentence's language.
+      truncated: how many sentences were cut to the greatest length.
     """
 
     tokens: np.ndarray
@@ -31,10 +34,10 @@ class TokenStore:
     def from_languages(cls, ids: Sequence[Sequence[np.ndarray]], max_length: int) -> "TokenStore":
         """The store of ids[language][sentence], int arrays of ids of the joint vocabulary.
 
-        Sentences of more than `max_length` places, [CLS] and [SEP] included, are cut, as D&S (Table
-        9) do.
+        Sentences are cut to `max_length` places, [CLS] and [SEP] included (D&S Table 9: 128).
 
-        ValueError: there is no sentence or piece at all, or more than can be counted.
+        ValueError: there is no sentence or no piece, there are more pieces than MOST_TOKENS, or
+        `max_length` is below 3.
         """
         sentences = [sentence for language in ids for sentence in language]
         if not sentences:
@@ -51,7 +54,7 @@ class TokenStore:
             )
         if offsets[-1] > MOST_TOKENS:
             raise ValueError(
-                f"the text has {offsets[-1]:,} tokens, and {MOST_TOKENS:,} can be counted: take "
+                f"the text has {offsets[-1]:,} tokens, but {MOST_TOKENS:,} is the most: take "
                 "fewer sentences with corpora.train_sentences"
             )
         return cls(

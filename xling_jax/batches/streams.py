@@ -1,9 +1,9 @@
-"""Windows of continuous streams, each batch dealt out to languages (W&C §3.1).
+"""Windows of continuous streams, and which language each part of a batch is of (W&C §3.1).
 
-A language's text is one stream of pieces in which every sentence closes with [SEP]. A sequence
-is [CLS] and a window of the stream, which runs across sentences; it begins anywhere, as published,
-or with a sentence. A step has `parts` of `sequences` each; a part is of one language, drawn in
-proportion to (share of sentences)^alpha.
+A language's text is one stream of pieces in which every sentence ends with [SEP]. A sequence is
+[CLS] and a window of the stream, which runs across sentences; it begins anywhere, as published, or
+with a sentence. A step has `parts` parts of `sequences` sequences each; a part is of one language,
+drawn in proportion to (share of sentences)^alpha.
 """
 
 import dataclasses
@@ -15,7 +15,7 @@ import numpy as np
 
 from xling_jax.vocabulary.pieces import SEP
 
-SENTENCE = "sentence"  # where windows begin (`batches.begin`), if not anywhere
+SENTENCE = "sentence"  # the value of `batches.begin` for windows that begin with a sentence
 LANGUAGES, WINDOWS = 11, 12  # tell these random numbers from others of the same seed
 
 
@@ -23,10 +23,14 @@ LANGUAGES, WINDOWS = 11, 12  # tell these random numbers from others of the same
 class StreamLayout:
     """The shape of a step.
 
-    parts, sequences, length: each part has so many sequences of so many places, [CLS] included.
-    shards: how many devices share a step. microbatch: sequences that go through the model at once,
-    all of one language. Nothing but the order of sums depends on it and on the shards. is_fed:
-    whether a step's plan holds its tokens, instead of where they stand in the store.
+    Attributes:
+      parts: how many there are, each of one language.
+      sequences: per part.
+      length: places of a sequence, [CLS] included.
+      shards: how many devices share a step.
+      microbatch: sequences that go through the model at once, all of one language. Only the order
+        of sums depends on this and on the shards.
+      is_fed: whether a step's plan holds its tokens, instead of their places in the store.
     """
 
     parts: int
@@ -46,13 +50,13 @@ class StreamLayout:
         accumulate: int,
         is_fed: bool = False,
     ) -> "StreamLayout":
-        """Divides every part into `accumulate` pieces, or more, for the shards to share;
-        ValueError, naming the nearest numbers, if they cannot share the sequences evenly."""
+        """Divides every part into at least `accumulate` microbatches, which the shards share.
+        ValueError: `accumulate` is out of range, or the shards cannot share a step evenly."""
         if not 1 <= accumulate <= sequences:
             raise ValueError(
                 f"batches.accumulate={accumulate}: choose 1 to batches.sequences={sequences}"
             )
-        unit = shards // math.gcd(parts, shards)  # of which the pieces are a multiple
+        unit = shards // math.gcd(parts, shards)  # the number of pieces is a multiple of this
         numbers = range(accumulate, sequences + 1)
         pieces = next((n for n in numbers if sequences % n == 0 and n % unit == 0), None)
         if pieces is None:
@@ -89,9 +93,9 @@ class StreamLayout:
 class StreamPlan:
     """Which windows stand where, in K steps: all [K, shards, microbatches, …].
 
-    language: int32 […]. windows: int64 […, microbatch], a window's first token in its stream; or
-    int32 […, microbatch, window], its tokens. slot: int32 […, microbatch], the sequence's number
-    in the step.
+    language: int32 […]. windows: int64 […, microbatch], the place of a window's first token in its
+    stream; or int32 […, microbatch, window], its tokens. slot: int32 […, microbatch], the
+    sequence's number in the step.
     """
 
     language: np.ndarray
@@ -109,7 +113,7 @@ def probabilities(sentences: Sequence[int], alpha: float) -> np.ndarray:
 
 
 def sentence_starts(parts: Iterable[np.ndarray]) -> np.ndarray:
-    """The first token of each sentence, int64 [sentences], of a stream in one part or several."""
+    """The place of each sentence's first token, int64 [sentences], in a stream given in parts."""
     found, before = [np.zeros(1, np.int64)], 0
     for part in parts:
         found.append(before + 1 + np.flatnonzero(part == SEP))
@@ -119,10 +123,10 @@ def sentence_starts(parts: Iterable[np.ndarray]) -> np.ndarray:
 
 
 def beginnings(sentences: np.ndarray, size: int, window: int) -> np.ndarray:
-    """Where windows that begin with a sentence may start, int64, and then the stream's end.
+    """Where windows that begin with a sentence may start, int64, followed by the stream's end.
 
-    A sentence longer than a window is cut into pieces of that size, the same ones in every pass,
-    which are beginnings too. `sentences` see `sentence_starts`; `size` and `window` are tokens.
+    A sentence longer than a window is cut into parts of that size, the same in every pass; windows
+    may start with these too. sentences: see `sentence_starts`. size, window: in tokens.
     """
     pieces = -(-np.diff(sentences, append=size) // window)
     number = np.arange(pieces.sum()) - np.repeat(np.cumsum(pieces) - pieces, pieces)
@@ -130,29 +134,29 @@ def beginnings(sentences: np.ndarray, size: int, window: int) -> np.ndarray:
 
 
 def nearest_beginning(starts: np.ndarray, begin: np.ndarray) -> np.ndarray:
-    """The beginning (see `beginnings`) next to each place; after the last comes the first again.
+    """The beginning (see `beginnings`) nearest to each place; after the last comes the first again.
 
-    As no two beginnings are further apart than a window, each token is expected in half a window
-    a pass at least and in two at most, if every place of the stream is as often a first token.
+    Neighbouring beginnings are at most a window apart. If `starts` are uniformly distributed, a
+    token is therefore expected in at least half a window and at most two windows per pass.
     """
     number = np.searchsorted(begin, starts, side="right")
     before, after = begin[number - 1], begin[number]
     return np.where(starts - before <= after - starts, before, after) % begin[-1]
 
 
-@dataclasses.dataclass(frozen=True, eq=False)  # arrays are equal place by place
+@dataclasses.dataclass(frozen=True, eq=False)  # arrays cannot be compared as a whole
 class StreamSampler:
-    """Plans the steps of training; a plan depends on the seed and the steps' numbers alone.
+    """Plans the steps of training; a plan depends only on the seed and the steps' numbers.
 
-    A language is read pass after pass. Each pass cuts its stream at another place into windows
-    that touch, the last running on at the stream's beginning, and takes them in random order: so
-    no token is left out, and none is always at the border of a window. Windows that begin with a
-    sentence are as many, each moved to the nearest beginning: what a pass leaves out, and what it
-    reads twice, changes from pass to pass.
+    A language is read pass after pass. Each pass cuts the stream into adjoining windows, from
+    another place on, and takes them in random order; the last window runs on at the stream's
+    beginning. So no token is left out, and none is always at the border of a window. If windows
+    begin with a sentence, each of these is moved to the nearest beginning: which tokens a pass
+    leaves out, and which it reads twice, then changes from pass to pass.
 
-    sizes: tokens of each stream. draws: probability of each language. layout: of a step.
-    seed: of the order. steps_per_epoch: what an epoch counts as. beginnings: of each stream, where
-    windows may begin (see `beginnings`); None: anywhere.
+    sizes: tokens of each stream. draws: probability of each language. layout: of a step. seed: of
+    the order. steps_per_epoch: updates that count as an epoch. beginnings: where each stream's
+    windows may begin (see `beginnings`); None for anywhere.
     """
 
     sizes: tuple[int, ...]
@@ -172,14 +176,14 @@ class StreamSampler:
             )
 
     def windows(self, language: int) -> int:
-        """Windows a pass over a language."""
+        """Windows per pass over a language."""
         return -(-self.sizes[language] // self.layout.window)
 
-    # What is cached is of functions that do not refer to the sampler, which is so freed at once.
+    # The cached functions do not refer to the sampler, so that it is freed as soon as it is unused.
 
     @functools.cached_property
     def _drawn(self) -> Callable[[int], np.ndarray]:
-        """Of an epoch: the language of each part in its steps, [steps, parts]."""
+        """A function from an epoch to the language of each part of its steps, [steps, parts]."""
         seed, shape, draws = self.seed, (self.steps_per_epoch, self.layout.parts), self.draws
 
         @functools.lru_cache(maxsize=2)
@@ -203,8 +207,8 @@ class StreamSampler:
 
     @functools.cached_property
     def _passes(self) -> list[Callable[[int], np.ndarray]]:
-        """Of each language, and the number of a pass: the first token of each window, in the order
-        of training."""
+        """For each language, a function from the number of a pass to the place of each window's
+        first token, in the order of training."""
         return [self._passes_of(language) for language in range(len(self.sizes))]
 
     def _passes_of(self, language: int) -> Callable[[int], np.ndarray]:
@@ -222,7 +226,7 @@ class StreamSampler:
         return first_tokens
 
     def starts(self, language: int, sequences: np.ndarray) -> np.ndarray:
-        """The first tokens of the n-th sequences of a language, int64 like `sequences`."""
+        """The places of the first tokens of a language's sequences with these numbers, int64."""
         passes, places = np.divmod(sequences, self.windows(language))
         found = np.empty(sequences.shape, np.int64)
         for number in np.unique(passes):

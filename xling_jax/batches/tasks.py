@@ -14,7 +14,7 @@ from xling_jax.batches.labelled import NONE, Examples
 EXAMPLES = 21  # tells these random numbers from others of the same seed
 
 
-jax.tree_util.register_dataclass(Examples)  # there, for those who do without JAX
+jax.tree_util.register_dataclass(Examples)  # not in `labelled`, which imports no JAX
 
 
 @jax.tree_util.register_dataclass
@@ -22,11 +22,16 @@ jax.tree_util.register_dataclass(Examples)  # there, for those who do without JA
 class TaskBatch:
     """B examples in P places of packed rows.
 
-    tokens, types: int32 [P]. is_token: bool [P]. positions: int32 [P], in the example's row.
-    segments: int32 [P], equal for tokens that attend to each other (within a packed row). slots:
-    int32 [P], the number of the token's example in the whole batch. places: int32 [P], in the
-    example. words: int32 [B, W], which of the P places have labels. is_word: bool [B, W]. labels:
-    int32 [B, W, kinds].
+    Attributes:
+      tokens, types: int32 [P].
+      is_token: bool [P], False for padding.
+      positions: int32 [P], in the example's row.
+      segments: int32 [P], equal for tokens that attend to each other (within a packed row).
+      slots: int32 [P], the number of the token's example in the whole batch.
+      places: int32 [P], in the example.
+      words: int32 [B, W], which of the P places have labels.
+      is_word: bool [B, W], False for padding.
+      labels: int32 [B, W, kinds].
     """
 
     tokens: jax.Array
@@ -42,7 +47,7 @@ class TaskBatch:
 
 
 def gather(store: Examples, plan: "TaskPlan") -> TaskBatch:
-    """The examples of one shard's step, whose plan has no leading axes."""
+    """The examples of one shard in one step, given its plan, without the axes K and shards."""
     length = store.tokens.shape[1]
     is_token_P, owner_P = plan.owner >= 0, jnp.maximum(plan.owner, 0)
     row_P = jnp.maximum(plan.row, 0)[owner_P]
@@ -68,12 +73,16 @@ def gather(store: Examples, plan: "TaskPlan") -> TaskBatch:
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class TaskPlan:
-    """Which examples and rows stand where, in K steps; int32, NONE at filling.
+    """Which examples and rows stand where, in K steps: all int32. A shard has B examples, with N
+    rows in P places.
 
-    Of the B examples of a shard: example [K, shards, B]; base [K, shards, B], the number of the
-    example's first row among the shard's N. Of these rows: row [K, shards, N], in `Examples`; slot
-    [K, shards, N], the number of the row's example in the whole batch; start [K, shards, N], its
-    first place. Of the P places: owner [K, shards, P], which of the N rows stands there.
+    Attributes:
+      example: [K, shards, B], index in `Examples`; NONE for padding.
+      base: [K, shards, B], the number of the example's first row among the shard's N.
+      row: [K, shards, N], index of the row in `Examples`; NONE for padding.
+      slot: [K, shards, N], the number of the row's example in the whole batch; NONE for padding.
+      start: [K, shards, N], the row's first place.
+      owner: [K, shards, P], which of the N rows owns a place; NONE for padding.
     """
 
     example: Any
@@ -88,8 +97,8 @@ class TaskPlan:
 class TaskLayout:
     """The shape of a step.
 
-    shards: parts of a batch that are computed apart, one a device. examples: of a shard. rows:
-    that a shard's examples have at most. packed: rows of `length` places that they are packed into.
+    shards: parts of a batch computed separately, one per device. examples: per shard. rows: the
+    most that a shard's examples have. packed: rows of `length` places that these are packed into.
     """
 
     shards: int
@@ -105,7 +114,7 @@ class TaskLayout:
 
 
 def layout_of(batches_KxB: np.ndarray, examples: Examples, shards: int) -> TaskLayout:
-    """The smallest layout that has room for each of these batches; arguments as `plan`'s.
+    """The smallest layout with room for each of these batches; for the arguments see `plan`.
     ValueError: the shards cannot share a batch evenly."""
     *_, row_GxN, _, lengths_GxN = _deal(batches_KxB, examples, shards)
     length = examples.tokens.shape[1]
@@ -115,13 +124,13 @@ def layout_of(batches_KxB: np.ndarray, examples: Examples, shards: int) -> TaskL
 
 
 def plan(batches_KxB: np.ndarray, examples: Examples, layout: TaskLayout) -> TaskPlan:
-    """Deals the examples of each batch out to shards, as evenly as may be, and packs their rows,
-    longest first.
+    """Deals the examples of each batch out to shards, so that they have about equally many tokens,
+    and packs their rows, longest first.
 
     Args:
-      batches_KxB: numbers of examples, NONE at filling.
-      examples: that they are.
-      layout: with room for all of them.
+      batches_KxB: indices of examples, padded with NONE.
+      examples: what these are indices of.
+      layout: must have room for all of them, see `layout_of`.
     """
     *dealt, lengths_GxN = _deal(batches_KxB, examples, layout.shards, layout.rows)
     packed_GxN, begin_GxN = packing.pack(lengths_GxN, layout.length)
@@ -137,20 +146,20 @@ def plan(batches_KxB: np.ndarray, examples: Examples, layout: TaskLayout) -> Tas
 
 
 def _within(sizes: np.ndarray) -> np.ndarray:
-    """Numbers that begin at 0 in each of several stretches, one behind the other."""
+    """Numbers that start again from 0 in each of several stretches of these sizes, concatenated."""
     return np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
 
 
 def _deal(
     batches_KxB: np.ndarray, examples: Examples, shards: int, rows: int = 0
 ) -> tuple[np.ndarray, ...]:
-    """The rows of each shard's examples; as many as needed, or as told.
+    """Deals examples out to shards; N is `rows`, or as many rows as a shard needs if that is 0.
 
-    The longest example of a batch goes to the first shard, the next to the second, and so on, there
-    and back again.
+    The longest example of a batch goes to the first shard, the next to the second, and so on, back
+    and forth.
 
-    Returns Of G = K x shards parts of batches the first four fields of a `TaskPlan`, and the places
-    that each row takes, [G, N], 0 at filling.
+    Returns the first four fields of a `TaskPlan`, with an axis G for K and shards, and the places
+    that each row takes, [G, N], 0 for padding.
     """
     size = batches_KxB.shape[1]
     if size % shards:
@@ -182,8 +191,8 @@ def _deal(
 class TaskSampler:
     """The batches of fine-tuning: examples are taken pass after pass, each in a new order.
 
-    examples: to learn from. batch: examples of a step. shards: devices that share it. seed: of
-    the order. epochs: how many. per_epoch: examples of an epoch; all by default.
+    examples: to learn from. batch: examples per step. shards: devices that share a step. seed: of
+    the order. epochs: how many. per_epoch: examples per epoch; 0 for all.
     """
 
     examples: Examples
@@ -199,11 +208,11 @@ class TaskSampler:
 
     @property
     def steps_per_epoch(self) -> int:
-        """Updates of an epoch; the last may have fewer examples."""
+        """Updates per epoch; the last may have fewer examples."""
         return -(-self._taken // self.batch)
 
     def epoch(self, number: int) -> np.ndarray:
-        """The batches of an epoch, int64 [steps, batch], NONE at filling."""
+        """The batches of an epoch: indices of examples, int64 [steps, batch], padded with NONE."""
         passes, places = np.divmod(
             number * self._taken + np.arange(self._taken), len(self.examples)
         )

@@ -23,9 +23,14 @@ _OPEN = 64  # files mapped at a time
 class Shard:
     """A file of the stream.
 
-    file: its name. bytes: its size. sha256: of its bytes. tokens: pieces and the [SEP] of every
-    sentence. sentences, words: what the text had, words between blanks. unknown: how many of the
-    pieces are [UNK]. text_sha256: of the sentences joined by a newline, in UTF-8.
+    Attributes:
+      file: its name.
+      bytes: its size.
+      sha256: of its bytes.
+      tokens: number of pieces, the [SEP] after every sentence included.
+      sentences, words: how many the text has; words are separated by blanks.
+      unknown: how many of the pieces are [UNK].
+      text_sha256: of the sentences joined by newlines, in UTF-8.
     """
 
     file: str
@@ -44,8 +49,8 @@ def token_type(size: int) -> np.dtype[Any]:
 
 
 def write_tokens(path: Path, parts: Iterable[np.ndarray], dtype: np.dtype[Any]) -> int:
-    """Writes arrays one after the other as one flat .npy file, whole or not at all. Returns the
-    number of tokens. Holds one part in memory."""
+    """Writes arrays one after the other to one flat .npy file, completely or not at all. Returns
+    the number of tokens. Holds one part in memory."""
 
     def write_header(total: int) -> None:
         header = {"descr": dtype.str, "fortran_order": False, "shape": (total,)}
@@ -53,7 +58,7 @@ def write_tokens(path: Path, parts: Iterable[np.ndarray], dtype: np.dtype[Any]) 
 
     total = 0
     with beside(path) as file:
-        write_header(0)  # NumPy leaves room in it for any length
+        write_header(0)  # NumPy leaves room in the header for any length
         for part in parts:
             file.write(part.astype(dtype).tobytes())
             total += len(part)
@@ -69,13 +74,14 @@ def write_shard(
     text: Any,
     counts: Mapping[str, int],
 ) -> Shard:
-    """Writes a file of the stream, and beside it what `read_shard` compares it with.
+    """Writes a file of the stream, and beside it the description that `read_shard` checks.
 
     Args:
       path: of the file.
       parts, dtype: see `write_tokens`.
-      text: hashes the text; asked, as is `counts`, when all parts are written.
-      counts: sentences, words and unknown.
+      text: the hashlib object of the text. Like `counts` it is read after the last part, so making
+        the parts may update both.
+      counts: of sentences, words and unknown pieces, by these names.
     """
     tokens = write_tokens(path, parts, dtype)
     size, digest = path.stat().st_size, sha256(path)
@@ -85,7 +91,7 @@ def write_shard(
 
 
 def read_shard(path: Path) -> Shard | None:
-    """The shard of a file that was written whole and is unchanged, else None."""
+    """The shard of a file that is complete and unchanged; otherwise None."""
     try:
         shard = Shard(**json.loads(_description(path).read_text("utf-8")))
         whole = shard.file == path.name and sha256(path) == shard.sha256
@@ -95,18 +101,21 @@ def read_shard(path: Path) -> Shard | None:
 
 
 def remove_shard(path: Path) -> None:
-    """Removes a file of the stream and what lies beside it."""
+    """Removes a file of the stream and its description."""
     path.unlink(missing_ok=True)
     _description(path).unlink(missing_ok=True)
 
 
 class TokenFiles:
-    """The token stream of a language: the pieces of each sentence, and [SEP] after each.
+    """The token stream of a language: the pieces of each sentence, followed by [SEP].
 
-    key: a hash of everything that decided what the files in the folder hold. total: number of
-    tokens. shards: the files in the order of the stream. manifest: language, sources, sentences,
-    words (by blanks), tokens, unknown (share of [UNK] in the pieces), sha256 (of the shards'
-    `text_sha256`).
+    Attributes:
+      key: a hash of everything that decides the contents of the files.
+      total: number of tokens.
+      sentences: how many there are.
+      shards: the files in the order of the stream.
+      manifest: language, sources, sentences, words (separated by blanks), tokens, unknown (share of
+        [UNK] in the pieces), sha256 (of the shards' `text_sha256`).
     """
 
     def __init__(self, folder: Path, index: dict[str, Any]):
@@ -122,7 +131,8 @@ class TokenFiles:
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str]) -> Self:
-        """Opens what `batches.prepare` wrote; ValueError if something is missing or damaged."""
+        """Opens what `batches.prepare` wrote; ValueError if the index is damaged, or a file is
+        missing or has another size."""
         path = Path(folder) / INDEX
         try:
             index = read_json(path)
@@ -138,7 +148,8 @@ class TokenFiles:
 
     @classmethod
     def open_unchanged(cls, folder: Path) -> Self | None:
-        """Opens it if every byte is what was written, else None; reads a file once a process."""
+        """Opens the stream if every byte is as written, otherwise returns None. A process reads a
+        file only once for this, unless it changes."""
         try:
             files = cls.open(folder)
             for shard in files.shards:
@@ -154,8 +165,8 @@ class TokenFiles:
         return type(self).open, (str(self.folder),)
 
     def read(self, start: int, length: int) -> np.ndarray:
-        """The tokens from place `start` on: int32 [length]. The stream has no end: after its last
-        token comes its first one again."""
+        """The tokens from place `start` on: int32 [length]. After the stream's last token comes
+        its first one again."""
         tokens = np.empty(length, np.int32)
         done = 0
         while done < length:
@@ -170,7 +181,7 @@ class TokenFiles:
 
     @functools.cached_property
     def sentence_starts(self) -> np.ndarray:
-        """The first token of each sentence, int64 [sentences]."""
+        """The place of each sentence's first token, int64 [sentences]."""
         return streams.sentence_starts(self._mapped(shard.file) for shard in self.shards)
 
     def as_array(self) -> np.ndarray:
@@ -190,7 +201,8 @@ class TokenFiles:
 def write_index(
     folder: Path, key: str, manifest: Mapping[str, Any], shards: Sequence[Shard]
 ) -> TokenFiles:
-    """Writes the last file of all, with the hash of the text in the manifest; opens the stream."""
+    """Writes the index, when all shards are there, and opens the stream. Adds the text's hash to
+    the manifest."""
     hashes = "\n".join(shard.text_sha256 for shard in shards)
     index = {
         "key": key,
@@ -208,5 +220,6 @@ def _description(path: Path) -> Path:
 
 @functools.cache
 def _sha256_of(path: Path, changed: int, place: int) -> str:
-    """The hash of a file as it is since it was last changed: rows share files."""
+    """A file's hash, cached until the file changes, since rows share files. changed: its time of
+    modification. place: its inode."""
     return sha256(path)

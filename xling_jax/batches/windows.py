@@ -1,4 +1,4 @@
-"""Streams on the device: their windows as batches, and what each language's pieces are."""
+"""Streams on the device: their windows as batches, and the pieces of each language."""
 
 import dataclasses
 import hashlib
@@ -13,19 +13,21 @@ from xling_jax.batches.assembly import SPECIALS, Batch
 from xling_jax.vocabulary.pieces import CLS, MASK
 from xling_jax.vocabulary.sharing import LanguageVocabulary
 
-ANYWHERE, INSIDE = "anywhere", "inside"  # the language, or all, that random pieces are of
+ANYWHERE, INSIDE = "anywhere", "inside"  # random pieces come from all languages, or the token's own
 
 
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class PieceTables:
-    """The pieces of K languages, as values.
+    """The pieces of K languages, as arrays.
 
-    pieces: int32 [K, N], the ids that a prediction in each language can choose among, in increasing
-    order, filled up with the last. sizes: int32 [K], how many they are.
-    local: int32 [K, V], the place of an id in its language's row of `pieces`; -1 of others.
-    random: int32 [K, M], ids that a random replacement is drawn from, filled up likewise.
-    random_sizes: int32 [K].
+    Attributes:
+      pieces: int32 [K, N], the ids that predictions in a language choose among, in increasing
+        order, padded by repeating the last.
+      sizes: int32 [K], how many there are.
+      local: int32 [K, V], the place of each id in the language's row of `pieces`; -1 if none.
+      random: int32 [K, M], the ids that random replacements are drawn from, padded likewise.
+      random_sizes: int32 [K], how many there are.
     """
 
     pieces: jax.Array
@@ -46,13 +48,13 @@ class PieceTables:
 
         Args:
           vocabulary: of K languages.
-          random_pieces: whether random replacements are pieces from ANYWHERE or INSIDE the
-            language, see `LanguageVocabulary.own_ids`.
+          random_pieces: ANYWHERE or INSIDE: whether random replacements are drawn from the pieces
+            of all languages or only of the same one (see `LanguageVocabulary.own_ids`).
           trained: the ids that occur in each language's training text.
-          others: further ids that there may be to predict in each; they may repeat `trained`.
+          others: further ids that may have to be predicted in each language; may repeat `trained`.
 
         Raises:
-          ValueError: pieces from ANYWHERE where ids are separate.
+          ValueError: ANYWHERE, but the languages' ids are separate.
         """
         if vocabulary.way == "separate" and random_pieces == ANYWHERE:
             raise ValueError(
@@ -81,7 +83,7 @@ class PieceTables:
         return content.hexdigest()
 
     def predicted(self, language: int) -> np.ndarray:
-        """The ids that a prediction in a language can choose among, in increasing order."""
+        """The ids that predictions in a language choose among, in increasing order."""
         return np.asarray(self.pieces[language, : self.sizes[language]])
 
     def draw(self, language: jax.Array, bits: jax.Array) -> jax.Array:
@@ -91,7 +93,7 @@ class PieceTables:
 
 
 def _table(rows: Sequence[np.ndarray]) -> tuple[np.ndarray, list[int]]:
-    """Ids one below the other, shorter rows filled up with their last, and how many they are."""
+    """The ids as rows of one array, shorter rows padded with their last id, and their lengths."""
     sizes = [len(ids) for ids in rows]
     return np.stack([np.pad(ids, (0, max(sizes) - len(ids)), "edge") for ids in rows]), sizes
 
@@ -99,8 +101,10 @@ def _table(rows: Sequence[np.ndarray]) -> tuple[np.ndarray, list[int]]:
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class StreamStore:
-    """The streams of K languages, one after the other: int32 [total], and where each begins and how
-    many tokens it has, int32 [K]; tables: see `PieceTables`."""
+    """The streams of K languages, one after the other.
+
+    tokens: int32 [total]. firsts, sizes: int32 [K], where each stream begins, and its length.
+    """
 
     tokens: Any
     firsts: Any
@@ -114,16 +118,16 @@ class StreamStore:
         return cls(tokens, np.cumsum(sizes, dtype=np.int32) - sizes, sizes, tables)
 
     def read(self, language: jax.Array, start_S: jax.Array, window: int) -> jax.Array:
-        """Windows [S, window] of a language's stream, which runs on at its beginning."""
+        """Windows [S, window] of a language's stream; after its end comes its beginning again."""
         place = (start_S[:, None] + jnp.arange(window)) % self.sizes[language]
         return self.tokens[self.firsts[language] + place]
 
 
 def stream_batch(windows_SxW: jax.Array) -> Batch:
-    """The batch of sequences [CLS] and a window, flat: S rows of W + 1 places.
+    """The batch whose sequences are [CLS] and a window, flat: S rows of W + 1 places.
 
-    A place has its position in the sequence, whatever sentence it belongs to; all places are of
-    one token type and attend to each other.
+    Positions and places count from the sequence's beginning, across sentences; all places of a row
+    have one token type and attend to each other. `is_piece` leaves out [UNK].
     """
     count, window = windows_SxW.shape
     cls = jnp.full((count, 1), CLS, jnp.int32)
