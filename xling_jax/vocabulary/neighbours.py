@@ -1,4 +1,4 @@
-"""Which pieces of other languages stand near a piece, found without a dictionary (D&S §4)."""
+"""The pieces of other languages nearest to each piece, found without a dictionary (D&S §4)."""
 
 from collections.abc import Sequence
 
@@ -19,16 +19,17 @@ def nothing(size: int, width: int = 1) -> np.ndarray:
 def find(vectors: Sequence[Vectors], size: int, number: int, seed: int) -> np.ndarray:
     """The nearest pieces of every other language, by unsupervised VecMap (Artetxe et al. 2018).
 
-    Nearest is by CSLS; the papers do not say by what.
+    Nearness is measured by CSLS; D&S do not say by what.
 
     Args:
-      vectors: of each language's pieces, as ids of the joint vocabulary, of this `size`.
+      vectors: of each language's pieces, with ids of the joint vocabulary.
+      size: of the joint vocabulary.
       number: neighbours in each other language.
       seed: of VecMap's random choices.
 
     Returns:
-      int32 [size, number * (languages - 1)]: ids by language and then by CSLS, the nearest first.
-      A piece without a vector has none, which is -1.
+      int32 [size, number * (languages - 1)]: ids, language by language, the nearest first; -1
+      everywhere for a piece without a vector.
 
     Raises:
       ValueError: a language has too few vectors.

@@ -1,4 +1,4 @@
-"""SentencePiece vocabularies: trained, cached by content, and text to piece ids."""
+"""SentencePiece vocabularies: training, a cache keyed by content, and text to piece ids."""
 
 import functools
 import hashlib
@@ -22,7 +22,7 @@ from xling_jax.files import write_beside
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 PAD, UNK, CLS, SEP, MASK = range(len(SPECIAL_TOKENS))
 
-_RESERVED = "\u2585"  # stands for what SentencePiece does not know
+_RESERVED = "\u2585"  # the character that SentencePiece reserves for unknown text
 _SPECIAL_NAME = re.compile("|".join(re.escape(name) for name in SPECIAL_TOKENS))
 
 ModelType = Literal["bpe", "unigram"]
@@ -36,7 +36,8 @@ class Pieces:
     """
 
     def __init__(self, model: bytes):
-        """Takes a serialized SentencePiece model; ValueError if it is none of ours."""
+        """Takes a serialized SentencePiece model; ValueError unless it begins with our special
+        tokens."""
         try:
             self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
             self.size: int = self._processor.get_piece_size()
@@ -53,22 +54,22 @@ class Pieces:
 
     @functools.cached_property
     def scores(self) -> list[float]:
-        """What decides between pieces, of every piece."""
+        """SentencePiece's score of every piece, which decides how text is cut."""
         return [self._processor.get_score(i) for i in range(self.size)]
 
     @functools.cached_property
     def is_bpe(self) -> bool:
-        """Whether these are byte pairs, whose scores count down from 0; or a unigram model."""
+        """Whether these are byte pairs, whose scores count down from 0, and no unigram model."""
         own = self.scores[len(SPECIAL_TOKENS) :]
         return own == [-float(number) for number in range(len(own))]
 
     @functools.cached_property
     def cuts_words_alone(self) -> bool:
-        """Whether the pieces of a sentence are those of its words (between blanks), one by one.
+        """Whether cutting a sentence is the same as cutting each of its words (between blanks).
 
-        So it is with byte pairs as `train` makes them. A unigram model weighs a sentence as a
-        whole: of two ways that are about equally likely the words before may decide. Text that has
-        "▁" is cut as if that were a blank.
+        This holds for byte pairs as `train` makes them. A unigram model weighs a sentence as a
+        whole: if two ways to cut a word are about equally likely, the words before may decide. A
+        "▁" in the text is treated as a blank.
         """
         crosses_blank = any("▁" in name[1:] for name in self.names)
         whole, first, second = (ids.tolist() for ids in self.encode(["a b", "a", "b"]))
@@ -77,8 +78,8 @@ class Pieces:
     def encode(self, sentences: Sequence[str], threads: int | None = None) -> list[np.ndarray]:
         """Returns the int32 ids of each sentence, [pieces], with no special tokens added.
 
-        Characters that the vocabulary lacks become [UNK]; the names of special tokens in the text
-        are text. Uses a thread for each core unless `threads` says how many.
+        Characters that the vocabulary lacks become [UNK]; the names of special tokens are encoded
+        like any other text. threads: how many to use, by default one per core.
         """
         encoded = self._processor.encode(list(sentences), num_threads=threads)
         return [np.asarray(ids, np.int32) for ids in encoded]
@@ -89,7 +90,7 @@ class Pieces:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Reads what `save` wrote; ValueError naming the file if it is something else."""
+        """Reads what `save` wrote; ValueError, naming the file, if it is something else."""
         try:
             return cls(pathlib.Path(path).read_bytes())
         except ValueError as error:
@@ -102,7 +103,7 @@ def sample(lines: Iterable[str], number: int = 2_000_000, seed: int = 0) -> list
     One pass, which holds only the lines drawn so far: algorithm L of Li 1994 (Reservoir-Sampling
     Algorithms of Time Complexity O(n(1 + log(N/n))), §4). The seed decides the draw.
     """
-    # Python promises the same numbers for ever of random() alone.
+    # Only of random() does Python promise that it gives the same numbers in every version.
     draw = random.Random(seed).random
     numbered = enumerate(lines)
     drawn = list(itertools.islice(numbered, number))
@@ -169,7 +170,7 @@ def train(
     if cache is None:
         return Pieces(_train(sentences, settings))
 
-    # The file name holds the hash of the content, so a torn file is known and written anew.
+    # The file name holds the hash of the content, so a damaged file is noticed and written anew.
     folder = pathlib.Path(cache)
     decides = [sentencepiece.__version__, settings, list(sentences)]
     key = _short(json.dumps(decides).encode())
@@ -184,8 +185,8 @@ def train(
 
 
 def _train(sentences: Sequence[str], settings: dict[str, Any]) -> bytes:
-    # The trainer cuts the names of special tokens out of the text, and a bracket seen nowhere else
-    # would have no piece; and it leaves out every line with the character that it reserves.
+    # The trainer cuts the names of special tokens out of the text, so that brackets seen nowhere
+    # else would have no piece; and it skips every line with the character that it reserves.
     broken = (
         _SPECIAL_NAME.sub(lambda name: f"[ {name[0][1:]}", text).replace(_RESERVED, " ")
         for text in sentences

@@ -1,7 +1,8 @@
 """How languages share the ids of their pieces.
 
 W&C (§4.2, §4.3) compare several ways, see `make`; in D&S each language has a range of ids, see
-`ShiftedVocabulary`. Special tokens have the ids 0 to 4 in every language.
+`ShiftedVocabulary`. Special tokens have the ids 0 to 4 in every language, unless D&S's
+shift-special gives each language its own.
 """
 
 import dataclasses
@@ -18,8 +19,11 @@ WAYS = ("joint", "union", "prefixed", "separate")
 
 @dataclasses.dataclass(frozen=True)
 class LanguageVocabulary:
-    """The pieces of each language as ids. way: see `make`. languages: their names. pieces: each
-    language's vocabulary. ids: int32 [pieces] for each language, the id of each of its pieces."""
+    """The pieces of each language as ids.
+
+    way: see `make`. languages: their names. pieces: each language's vocabulary. ids: for each
+    language, int32 [pieces], the id of each of its pieces.
+    """
 
     way: str
     languages: tuple[str, ...]
@@ -28,7 +32,7 @@ class LanguageVocabulary:
 
     @property
     def size(self) -> int:
-        """Rows of the table of token embeddings: of a language's own one if they are separate."""
+        """Rows of the token embedding table, or of each language's table if they are separate."""
         return 1 + max(int(ids.max()) for ids in self.ids)
 
     @property
@@ -49,13 +53,13 @@ class LanguageVocabulary:
         return [self.ids[language][found] for found in self.pieces[language].encode(sentences)]
 
     def names(self, language: int) -> list[str]:
-        """The name of every id; "" where the language has none."""
+        """The piece of every id; "" for ids that the language does not have."""
         own = dict(zip(self.ids[language].tolist(), self.pieces[language].names, strict=True))
         return [own.get(number, "") for number in range(self.size)]
 
     def own_ids(self, occurring: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """The ids of each language's pieces in increasing order: all of its vocabulary, but of a
-        joint one the special tokens and those `occurring` in its text."""
+        """The ids of each language's pieces, in increasing order: its whole vocabulary, or, if the
+        vocabulary is joint, the special tokens and the ids `occurring` in its text."""
         if self.way != "joint":
             return list(map(np.unique, self.ids))
         special = np.arange(SPECIALS, dtype=np.int32)
@@ -66,14 +70,14 @@ def make(way: str, languages: Sequence[str], pieces: Sequence[Pieces]) -> Langua
     """Gives ids to pieces.
 
     Args:
-      way: "joint", one vocabulary of all languages' text, or a vocabulary for each language:
-        "union", equal pieces have one id; "prefixed", no id is in two of them; "separate", ids
-        mean nothing outside the language.
+      way: "joint": one vocabulary learned from the text of all languages. Otherwise each language
+        has a vocabulary: "union": equal pieces have the same id; "prefixed": only special tokens
+        share ids; "separate": ids mean nothing outside their language.
       languages: their names.
       pieces: the one vocabulary, or each language's.
 
     Raises:
-      ValueError: an unknown way, or another number of vocabularies.
+      ValueError: an unknown way, or a wrong number of vocabularies.
     """
     if way not in WAYS:
         raise ValueError(f"vocabulary.sharing={way!r}: choose from {', '.join(WAYS)}")
@@ -98,10 +102,11 @@ def make(way: str, languages: Sequence[str], pieces: Sequence[Pieces]) -> Langua
 def anchors(vocabulary: LanguageVocabulary, counts: Sequence[np.ndarray]) -> Mapping[str, float]:
     """How much the languages have in common.
 
-    vocabulary: of K languages. counts: for each language, how often each id occurs in its training
-    text, [size]. Returns `anchors`: ordinary pieces that occur in the text of two languages or
-    more. `anchor_tokens_NAME`: the share of a language's tokens that they cover; `anchor_tokens`:
-    the mean over languages.
+    counts: for each language, how often each id occurs in its training text, [size].
+
+    Returns `anchors`, the number of ordinary pieces that occur in the text of two languages or
+    more; `anchor_tokens_NAME`, the share of a language's ordinary tokens that these cover; and
+    `anchor_tokens`, its mean over languages. All are 0 if the languages' ids are separate.
     """
     occurs_KxV = np.stack([each > 0 for each in counts])
     occurs_KxV[:, :SPECIALS] = False
@@ -119,11 +124,11 @@ def anchors(vocabulary: LanguageVocabulary, counts: Sequence[np.ndarray]) -> Map
 class ShiftedVocabulary:
     """Language k's piece i has id i + k * shift (D&S §2.1, §5).
 
-    Every language has ids for special tokens too, which it uses only where they are not shared
-    with the first language (D&S §2.3, shift-special).
+    Every language has ids for special tokens too, but uses them only if they are not shared with
+    the first language (D&S §2.3, shift-special).
 
-    languages: their names. pieces: each language's, all of one size. is_fake: whether they are all
-    the first one's, as in English and Fake-English.
+    languages: their names. pieces: each language's vocabulary, all of one size. is_fake: whether
+    all are the first language's, as in English and Fake-English.
     """
 
     languages: tuple[str, ...]
@@ -140,33 +145,34 @@ class ShiftedVocabulary:
 
     @property
     def shift(self) -> int:
-        """Ids of a language."""
+        """Number of ids of a language."""
         return self.pieces[0].size
 
     @property
     def size(self) -> int:
-        """Ids of all languages together."""
+        """Number of ids of all languages together."""
         return self.shift * len(self.languages)
 
     @property
     def sha256(self) -> str:
-        """Of the pieces."""
+        """A hash of the pieces of all languages."""
         if self.is_fake:
             return self.pieces[0].sha256
         return hashlib.sha256("".join(own.sha256 for own in self.pieces).encode()).hexdigest()
 
     def names(self) -> list[str]:
-        """The piece of every id, with "::" before it once for Fake-English; several natural
-        languages may have the same one."""
+        """The piece of every id. Those of fake language k have "::" before them k times; natural
+        languages may have pieces in common."""
         mark = "::" * self.is_fake
         return [mark * k + name for k, own in enumerate(self.pieces) for name in own.names]
 
     def ordinary(self, language: int) -> range:
-        """The ids of a language that are no special tokens."""
+        """The ids of a language that are not special tokens."""
         return range(language * self.shift + SPECIALS, (language + 1) * self.shift)
 
     def shifted(
         self, ids: Sequence[np.ndarray], language: int, first: int = SPECIALS
     ) -> list[np.ndarray]:
-        """Numbers of pieces as ids of a language; those below `first` stay the first language's."""
+        """Turns ids of pieces in their vocabulary into ids of a language; those below `first` stay
+        the first language's."""
         return [np.where(x < first, x, x + language * self.shift) for x in ids]

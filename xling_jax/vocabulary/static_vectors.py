@@ -11,12 +11,12 @@ import numpy as np
 from xling_jax import numerals
 from xling_jax.corpora import sources
 
-CONTEXTS = "contexts"  # in the place of a file: vectors are trained on the text with the words
+CONTEXTS = "contexts"  # given instead of a file to train vectors on the text with the words
 
 
 @dataclasses.dataclass(frozen=True)
 class Vectors:
-    """Vectors, float32 [n, d], of words or pieces, int32 ids [n], the most frequent first."""
+    """Vectors, float32 [n, d], of words or pieces, given by ids, int32 [n], most frequent first."""
 
     words: np.ndarray
     vectors: np.ndarray
@@ -27,7 +27,7 @@ class Vectors:
 
 @dataclasses.dataclass(frozen=True)
 class _Written:
-    """Sentences as lists of words, made anew in every pass."""
+    """Sentences as lists of words, which every pass makes anew."""
 
     sentences: Iterable[np.ndarray]
     names: Mapping[int, str]
@@ -39,8 +39,8 @@ class _Written:
 
 @dataclasses.dataclass(frozen=True)
 class SkipGram:
-    """How vectors are trained: fastText's defaults but for fewer buckets, and the dimensions of its
-    published vectors."""
+    """How vectors are trained: fastText's defaults, except for fewer buckets and the 300 dimensions
+    of its published vectors."""
 
     dimension: int = 300
     learning_rate: float = 0.05
@@ -55,7 +55,7 @@ class SkipGram:
     threads: int = 1
 
 
-# What gensim calls the settings of `train`, where it has other names.
+# gensim's names of the settings, where they differ.
 GENSIM = {
     "dimension": "vector_size",
     "learning_rate": "alpha",
@@ -70,16 +70,20 @@ def train(
     names: Mapping[int, str],
     seed: int,
 ) -> Vectors:
-    """Trains skip-gram vectors as fastText does (Bojanowski et al. 2017), with gensim: in one
+    """Trains skip-gram vectors as fastText does (Bojanowski et al. 2017), with gensim. In one
     thread the same text and seed give the same bits.
 
-    A vector is the mean of a word's own and those of its character n-grams. Holds the buckets and
-    the words times the dimension floats, and no copy of the text.
+    A vector is the mean of the word's own and those of its character n-grams. Memory holds vectors
+    of all buckets and words, and no copy of the text.
 
-    settings: the fields of `SkipGram`. sentences: the ids of each;
-    read once for each epoch, and once before. names: the word of every id of the sentences, no two
-    alike. seed: of the initial vectors and of all draws.
-    ValueError: no word occurs `min_count` times.
+    Args:
+      settings: the fields of `SkipGram`.
+      sentences: the ids of each; read once to count words, and then once per epoch.
+      names: the word of every id in the sentences, all different.
+      seed: of the initial vectors and of all draws.
+
+    Raises:
+      ValueError: no word occurs `min_count` times.
     """
     from gensim.models import FastText
 
@@ -89,7 +93,7 @@ def train(
     model = FastText(min_alpha=0.0, ns_exponent=0.5, sg=1, seed=seed, **own)
     try:
         model.build_vocab(text)
-    except RuntimeError:  # gensim's own word for a text without words
+    except RuntimeError:  # gensim's error for a text without words
         pass
     if not len(model.wv):
         raise ValueError(f"min_count={settings['min_count']}: nothing occurs so often in this text")
@@ -100,19 +104,21 @@ def train(
 
 
 def read(path: str | Path, ids: dict[str, int], most: int | None = None) -> Vectors:
-    """Reads the vectors of known words from a text file such as fastText writes.
+    """Reads the vectors of the words in `ids` from a text file such as fastText writes.
 
-    A line is a word and its numbers, divided by blanks. A first line may hold two numbers, of the
-    vectors and of their dimensions. The file's order is taken for the order of frequency; of its
-    vectors the first `most` are looked at, all by default.
+    A line is a word and its numbers, separated by blanks. The first line may instead give the
+    number of vectors and of dimensions. The file is taken to be sorted by frequency; only its first
+    `most` vectors are looked at, by default all.
 
-    FileNotFoundError, ValueError: as `sources.lines`; or a line has other numbers than the first
-    line says or has, or there are fewer or more lines than it says; with file and line; or no
-    wanted word has a vector.
+    Raises:
+      FileNotFoundError, ValueError: as `sources.lines`.
+      ValueError: a line has another number of dimensions than the first line states or has, or
+        there are fewer or more lines than it states (naming file and line); or no word in `ids`
+        has a vector.
     """
     found: dict[int, np.ndarray] = {}
     lines = sources.numbered(path)
-    said = dimension = None  # of the first line
+    said = dimension = None  # what the first line states
     number = seen = 0
     for number, line in lines:
         parts = line.rstrip().split(" ")
@@ -120,7 +126,7 @@ def read(path: str | Path, ids: dict[str, int], most: int | None = None) -> Vect
             said, dimension = header
             continue
         if not line and next(lines, None) is None:
-            break  # what is behind the last line's end
+            break  # the empty line after the last line's end
         if said is not None and seen == said:
             raise sources.wrong(path, number, f"the first line says {said} vectors; here are more")
         dimension = dimension or len(parts) - 1
@@ -154,7 +160,7 @@ def read(path: str | Path, ids: dict[str, int], most: int | None = None) -> Vect
 
 
 def _header(parts: list[str]) -> tuple[int, int] | None:
-    """The numbers of vectors and dimensions; None if it is a word and a number."""
+    """The numbers of vectors and dimensions; None if these are a word and a number."""
     try:
         vectors, dimension = map(numerals.whole, parts)
     except ValueError:
@@ -163,9 +169,9 @@ def _header(parts: list[str]) -> tuple[int, int] | None:
 
 
 def _numbers(parts: list[str]) -> np.ndarray | None:
-    """float32 [n], None if they are no n finite numbers."""
+    """The numbers, float32 [n]; None unless all parts are finite numbers."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # numpy before 2.3 warns of what is no number
+        warnings.simplefilter("ignore")  # NumPy before 2.3 only warns if something is no number
         try:
             vector = np.fromstring(" ".join(parts), np.float32, sep=" ")
         except ValueError:
