@@ -8,8 +8,8 @@ from xling_jax import numerals
 from xling_jax.corpora import sources
 from xling_jax.corpora.text import clean
 
-FEWEST_WRONG = 10  # words in the wrong column, to tell it from chance
-_LEAST, _MOST = 1e-100, 1e100  # weights, so that sums and shares stay finite and above 0
+FEWEST_WRONG = 10  # words in the wrong column before columns count as exchanged; fewer are chance
+_LEAST, _MOST = 1e-100, 1e100  # bounds of weights, so that sums and shares are finite and above 0
 
 Translations = tuple[tuple[str, float], ...]
 
@@ -19,7 +19,7 @@ class Dictionary:
     """Words of one language with their translations into another.
 
     entries: for each word or phrase, in the order of the file, its translations, each once, with
-    weights above 0. Weights compare the translations of one word, not words.
+    weights above 0. Weights compare the translations of one word with each other.
     """
 
     source_language: str
@@ -34,19 +34,19 @@ class Dictionary:
                 yield word, translation, weight
 
     def reverse(self) -> "Dictionary":
-        """The dictionary of the other direction; every pair keeps its weight."""
+        """The dictionary in the other direction; every pair keeps its weight."""
         triples = ((translation, word, weight) for word, translation, weight in self.triples)
         return _dictionary(triples, self.target_language, self.source_language)
 
     def map(self, word: Callable[[str], str], translation: Callable[[str], str]) -> "Dictionary":
-        """The dictionary with its words and translations rewritten; what becomes "" is left out."""
+        """The dictionary with words and translations rewritten, without pairs where one is ""."""
         triples = ((word(x), translation(y), weight) for x, y, weight in self.triples)
         kept = (triple for triple in triples if triple[0] and triple[1])
         return _dictionary(kept, self.source_language, self.target_language)
 
     def require_direction(self, source_lines: Iterable[str], target_lines: Iterable[str]) -> None:
-        """ValueError if text of the two languages tells that the columns should be exchanged:
-        words that one text alone has stand in the other one's column, mostly and often."""
+        """Raises ValueError if text of the two languages shows that the columns are exchanged: of
+        the words that only one of the texts has, many, and most, are in the other one's column."""
         words = {word.casefold() for word in self.entries}
         others = {translation.casefold() for _, translation, _ in self.triples}
         known = words | others
@@ -65,8 +65,8 @@ class Dictionary:
             )
 
     def with_capitals(self) -> "Dictionary":
-        """Adds each lower-case word capitalised, with capitalised translations, if there is none.
-        So a lower-case dictionary serves for the first words of sentences too."""
+        """Adds each lower-case word capitalised, with capitalised translations, unless it is an
+        entry already: so a lower-case dictionary covers the first words of sentences too."""
         entries = dict(self.entries)
         for word, translations in self.entries.items():
             if word == word.lower():
@@ -78,20 +78,20 @@ class Dictionary:
 def read(
     path: str | os.PathLike[str], source_language: str, target_language: str, *, lowercase=False
 ) -> Dictionary:
-    """Reads a dictionary with a pair a line, in UTF-8.
+    """Reads a dictionary with one pair per line, in UTF-8.
 
-    The form of a line is told by what it holds:
+    A line has one of these forms:
       * word, tab, translation (MUSE, PanLex, XLing-Eval), where both may be phrases with blanks;
-      * the same and a tab and a weight, such as PanLex's translation quality;
+      * the same, followed by a tab and a weight, such as PanLex's translation quality;
       * word, blanks, translation (MUSE);
-      * word, blanks, translation, tab, weight, if most lines of the file are so, and then all are.
+      * word, blanks, translation, tab, weight; if most lines have this form, all must.
 
     A pair without a weight has weight 1; the weights of repeated pairs are summed. Blank lines are
-    skipped, text is put into Unicode NFC. `lowercase` is for the words, not their translations:
-    MUSE is lower-case already; others write some words with capitals that running text has not.
+    skipped; text is put into Unicode NFC. `lowercase` applies to the words, not to translations:
+    MUSE is lower-case already; other dictionaries capitalise words that running text does not.
 
-    FileNotFoundError, ValueError: as `sources.lines`; or no pairs, or a line with too few or too
-    many columns or with a weight that is no positive number; file and line are named.
+    FileNotFoundError, ValueError: as `sources.lines`; or there are no pairs, or a line has too few
+    or too many columns or a weight that is not from 1e-100 to 1e100; the error names file and line.
     """
     lines = [(number, line) for number, text in sources.numbered(path) if (line := text.strip())]
     if not lines:
@@ -110,13 +110,14 @@ def read(
 def from_pairs(
     pairs: Iterable[tuple[str, str]], source_language: str, target_language: str
 ) -> Dictionary:
-    """Makes a dictionary of pairs in memory; a pair weighs as often as it comes."""
+    """Makes a dictionary of pairs in memory; a pair's weight is how often it occurs."""
     triples = ((clean(word), clean(translation), 1.0) for word, translation in pairs)
     return _dictionary(triples, source_language, target_language)
 
 
 def common_source(dictionaries: Iterable[Dictionary]) -> str:
-    """The one source language of dictionaries of several targets; ValueError otherwise."""
+    """The source language of dictionaries into different languages; ValueError if they have several
+    source languages, or a target language twice."""
     pairs = [(each.source_language, each.target_language) for each in dictionaries]
     sources, targets = {source for source, _ in pairs}, {target for _, target in pairs}
     if len(sources) != 1 or len(targets) < len(pairs):
@@ -143,7 +144,7 @@ def _is_blanks_then_weight(line: str) -> bool:
     if len(columns) != 2 or len(columns[0].split()) != 2:
         return False
     try:
-        float(columns[1])  # more than is allowed, so that a wrong weight is no translation
+        float(columns[1])  # accepts wrong weights too, so that none is taken for a translation
     except ValueError:
         return False
     return True

@@ -1,7 +1,7 @@
-"""Moses' rules for punctuation and words, by sacremoses, each where it can find something.
+"""Moses' rules for punctuation and words, by sacremoses, without those that cannot apply.
 
-sacremoses applies some hundred rules to every sentence, of which few have anything to do. A rule
-is skipped here where the text lacks what it needs; what comes out is what sacremoses gives.
+sacremoses applies about a hundred rules to every sentence, most of which find nothing. Here a rule
+is skipped if the text lacks characters that the rule needs; the result is the same.
 """
 
 import functools
@@ -10,18 +10,19 @@ from collections.abc import Callable
 
 # sacremoses is imported where it is used: most runs normalise nothing.
 
-# An element of a rule: a set, class, group or anchor, or a plain character; how often it comes.
+# An element of a rule: a set, class, group or anchor, or a plain character; and its quantifier.
 _ELEMENT = re.compile(
     r"(?:\[[^]]*\]|\\[a-zA-Z]|[()^$.|]|\\?(?P<plain>.))(?P<times>[*+?]?)", re.DOTALL
 )
-_MOST_PAIRS = 2**15  # of a word before a full stop and the next letter that are remembered
+_MOST_PAIRS = 2**15  # pairs of a word before a full stop and the next letter that are remembered
 _ODD_COMMA = re.compile(r",(?:(?<![a-zA-Z ],)|[^a-zA-Z ])")
 _TIGHT_COMMA = re.compile(r",(?:(?<! ,)|[^ ])")
 _FULL_STOP = re.compile(r"(?<=[^ ])\.(?= |$)")
 
 
 def punctuation(language: str) -> Callable[[str], str]:
-    """What `MosesPunctNormalizer` does, marks of other scripts and invisible ones included."""
+    """A function that does what `MosesPunctNormalizer` does with `pre_replace_unicode_punct` and
+    `post_remove_control_chars`."""
     import sacremoses
 
     moses = sacremoses.MosesPunctNormalizer(lang=language)
@@ -41,15 +42,16 @@ def punctuation(language: str) -> Callable[[str], str]:
 
 
 def tokenizer(language: str) -> Callable[[str], str]:
-    """What `MosesTokenizer` does, without escapes: words and punctuation apart."""
+    """A function that does what `MosesTokenizer` does, without escapes: it separates words and
+    punctuation by blanks."""
     import sacremoses
 
     moses = sacremoses.MosesTokenizer(lang=language)
     apart = _Spaced(moses.PAD_NOT_ISALNUM[0])
     moses.PAD_NOT_ISALNUM = _PatternLike(lambda _, text: text.translate(apart)), ""
-    # The text is stripped after both of its uses.
+    # sacremoses strips the text after both uses of this rule.
     moses.DEDUPLICATE_SPACE = _PatternLike(lambda _, text: " ".join(text.split())), " "
-    # Commas stay in numbers; between letters all are put apart.
+    # Commas stay in numbers. If all stand between letters, they are simply put apart.
     odd, tight, quote = _ODD_COMMA.search, _TIGHT_COMMA.search, re.compile("'").search
     pattern, new = moses.COMMA_SEPARATE_1
     moses.COMMA_SEPARATE_1 = _where(odd, pattern, new, lambda text: text.replace(",", " , "))
@@ -62,14 +64,15 @@ def tokenizer(language: str) -> Callable[[str], str]:
     dots, marks = moses.replace_multidots, moses.restore_multidots
     moses.replace_multidots = lambda text: dots(text) if ".." in text else text
     moses.restore_multidots = lambda text: marks(text) if "DOTMULTI" in text else text
-    # These two make a set of thousands of characters at every full stop, to look up a word.
+    # sacremoses' own make a set of thousands of characters at every full stop, to look up a word.
     letters, small = frozenset(moses.IsAlpha), frozenset(moses.IsLower)
     moses.isanyalpha = lambda word: not letters.isdisjoint(word)
     moses.islower = small.issuperset
     of_pair = functools.lru_cache(_MOST_PAIRS)(moses.handles_nonbreaking_prefixes)
 
     def full_stops(text: str) -> str:
-        """A full stop stays with its word, or not, by the word and what the next begins with."""
+        """Separates a full stop from its word or not, depending on the word and on the beginning
+        of the next one."""
         text, done = " ".join(text.split()), 0
         parts: list[str] = []
         for match in _FULL_STOP.finditer(text):
@@ -98,7 +101,7 @@ class _Spaced(dict[int, str]):
 
 
 class _PatternLike:
-    """What stands for a compiled pattern in sacremoses' tables."""
+    """Takes the place of a compiled pattern in sacremoses' tables."""
 
     def __init__(self, sub: Callable[[str, str], str]):
         self.sub = sub
@@ -110,15 +113,16 @@ def _where(
     new: str,
     otherwise: Callable[[str], str] = lambda text: text,
 ) -> tuple[_PatternLike, str]:
-    """A rule that is applied to some text only."""
+    """A rule that is applied only to text where `applies` finds something; for other text,
+    `otherwise` is."""
     return _PatternLike(
         lambda x, text: pattern.sub(x, text) if applies(text) else otherwise(text)
     ), new
 
 
 def needed(pattern: str) -> str:
-    """What is in every text that a rule matches: its longest run of plain characters; nothing of a
-    rule that has more than sets, groups that come once, and counts of one element."""
+    """A string that every text matched by `pattern` contains: its longest run of plain characters.
+    It is "" for patterns with alternatives, optional groups or syntax that is not read here."""
     if re.search(r"\||\)[*?{]|\(\?|[{}]|\\[xuUN]", pattern):
         return ""
     runs = [""]

@@ -1,4 +1,4 @@
-"""Sentences as Moses writes them: one form of punctuation, words apart; Chinese segmented."""
+"""Normalises sentences with Moses' rules: uniform punctuation, words apart, Chinese segmented."""
 
 import dataclasses
 import functools
@@ -17,9 +17,9 @@ CHINESE = "zh"
 class Normalization:
     """How the sentences of a text are normalised.
 
-    punctuation: one form for quotes, dashes, full-width marks and digits; invisible characters
-    (Unicode category C) removed. tokenize: "moses" puts blanks between words and punctuation, and
-    between Chinese words; "none" leaves them as they are.
+    punctuation: whether quotes, dashes, full-width marks and digits get one form, and invisible
+    characters (Unicode category C) are removed. tokenize: "moses" puts blanks between words and
+    punctuation, and between Chinese words; "none" leaves them as they are.
     """
 
     punctuation: bool = True
@@ -31,7 +31,7 @@ class Normalization:
 
     @property
     def in_words(self) -> str:
-        """What is done to a text, as a list."""
+        """What is done to a text, in words."""
         done = {
             "punctuation of one form": self.punctuation,
             "blanks between words and punctuation, as Moses sets them": self.tokenize == "moses",
@@ -40,14 +40,14 @@ class Normalization:
 
 
 class Normalizer:
-    """Normalises the sentences of one language, by default in every step.
+    """Normalises the sentences of one language, by default with all steps.
 
-    The steps of XLM's tools/tokenize.sh (Lample & Conneau 2019; Wu et al. 2020 took the same
-    tools), by sacremoses: Unicode punctuation replaced, punctuation normalised, invisible
-    characters removed, tokenised without escapes. Chinese is segmented before them, by jieba
-    instead of Stanford's segmenter. Japanese and Thai are not segmented.
+    These are the steps of XLM's tools/tokenize.sh (Lample & Conneau 2019; W&C used Moses too), as
+    sacremoses has them: Unicode punctuation is replaced, punctuation normalised, invisible
+    characters removed, and the text tokenised without escapes. Chinese is segmented first, by jieba
+    instead of W&C's Stanford segmenter. Japanese and Thai are not segmented.
 
-    identity: what decides the outcome: rules, choices and the versions of the libraries.
+    identity: everything that decides the outcome: rules, choices and the versions of the libraries.
     """
 
     def __init__(self, language: str, normalization: Normalization | None = None):
@@ -76,16 +76,16 @@ class Normalizer:
 
 
 def rules_for(language: str) -> str:
-    """The code of the language whose rules hold for a name such as "fr", "zh-CN" or "fake".
+    """The code of the language whose rules apply to a name such as "fr", "zh-CN" or "fake".
 
-    A code of two letters stands for itself, and Moses treats one that it does not know as it treats
-    English, but for the apostrophe; any other name has the rules of English.
+    This is the code of two letters that the name begins with, else "en". Moses treats a code that
+    it does not know like English, except for the apostrophe.
     """
     return code_of(language) or "en"
 
 
 def code_of(language: str) -> str:
-    """The code of two letters that a name begins with; "" for one that has none."""
+    """The code of two letters that a name begins with, as in "zh-CN"; "" if there is none."""
     code = re.split("[-_]", language.lower())[0]
     return code if re.fullmatch("[a-z]{2}", code) else ""
 

@@ -25,12 +25,12 @@ _UNPACKING_ERRORS = (EOFError, OSError, lzma.LZMAError, zlib.error)
 
 _BLOCK = 2**18  # bytes read at once
 _SEARCHED = 2**13  # bytes read at once to find the end of a line
-_EXAMPLES = 1000  # read at once
-_WEIGHED = 100  # examples from which the length of all is estimated
+_EXAMPLES = 1000  # examples read at once
+_WEIGHED = 100  # about so many examples give an estimate of the length of all
 _LINE_END = re.compile(rb"[\r\n]")
 _BYTE_ORDER_MARK = "\ufeff"
 _NUL = "a NUL byte"
-_WIDE_MARKS = {  # UTF-32's begins with that of UTF-16
+_WIDE_MARKS = {  # UTF-32 first: its mark begins with that of UTF-16
     codecs.BOM_UTF32_LE: "utf-32",
     codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF16_LE: "utf-16",
@@ -40,7 +40,7 @@ _WIDE_MARKS = {  # UTF-32's begins with that of UTF-16
 
 @dataclasses.dataclass(frozen=True)
 class Lines:
-    """Text in memory, and its name in manifests and errors; a line end within a line is a blank."""
+    """Text in memory, and its name in manifests and errors."""
 
     name: str
     lines: tuple[str, ...]
@@ -52,7 +52,8 @@ Source = str | Lines
 
 @dataclasses.dataclass(frozen=True)
 class Chunk:
-    """Whole lines of a source: bytes of a file or examples of a TFDS name; None: to the end."""
+    """Whole lines of a source: bytes start..stop-1 of a file, or these examples of a TFDS name; to
+    the end if `stop` is None. `Lines` are always whole."""
 
     source: Source
     start: int = 0
@@ -67,8 +68,8 @@ def name(source: Source) -> str:
 def chunks(source: Source, bytes_a_chunk: int) -> list[Chunk]:
     """Divides a source, in its order, into chunks of about `bytes_a_chunk` bytes of text.
 
-    A file is divided at line ends, so that a chunk is longer than this by a line at most. A
-    compressed file is one chunk. A source without a byte has no chunk. Errors as those of `lines`.
+    A file is divided at line ends, so a chunk is at most one line longer than this. A compressed
+    file is always one chunk. Any other empty source has no chunk. Raises as `lines` does.
     """
     if isinstance(source, Lines):
         parts: list[list[str]] = []
@@ -102,14 +103,14 @@ def chunks(source: Source, bytes_a_chunk: int) -> list[Chunk]:
 def lines(chunk: Chunk) -> Iterator[str]:
     r"""The lines of a chunk, as they are, without their ends (\n, \r\n or \r).
 
-    A byte-order mark at the beginning of a file is left out. Holds no more than a block and a line
-    of a file in memory, or some examples of a TFDS name.
+    If a file or its chunk ends with a line end, an empty line follows. A byte-order mark at a
+    file's beginning is left out. Memory holds a block and a line of a file, or some TFDS examples.
 
     Raises:
       FileNotFoundError: there is no such file.
-      ValueError: no regular file (a folder, pipe or device), one that cannot be opened or
-        unpacked, invalid UTF-8 or NUL bytes (named by the line in the whole file), or a TFDS name
-        that cannot be read.
+      ValueError: not a regular file (but a folder, pipe or device), one that cannot be opened or
+        unpacked, invalid UTF-8 or NUL bytes (the error names the line in the whole file), or a TFDS
+        name that cannot be read.
     """
     if isinstance(chunk.source, Lines):
         yield from chunk.source.lines
@@ -123,17 +124,17 @@ def lines(chunk: Chunk) -> Iterator[str]:
 
 
 def numbered(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
-    """The lines of a text file with their numbers, from 1; errors as those of `lines`."""
+    """The lines of a text file with their numbers, from 1. Raises as `lines` does."""
     return enumerate(lines(Chunk(os.fspath(path))), 1)
 
 
 def wrong(path: str | os.PathLike[str], line: int, problem: object) -> ValueError:
-    """The error of a line, counted from 1."""
+    """The error for a problem in a line, counted from 1."""
     return ValueError(f"{path}, line {line}: {problem}")
 
 
 def fingerprint(source: Source) -> str:
-    """A hash of what the source holds: its bytes, or what TFDS says of its version and size."""
+    """A hash of the source: of its lines or bytes, or of the version and size that TFDS states."""
     if isinstance(source, Lines):
         return hashlib.sha256(json.dumps(source.lines).encode()).hexdigest()
     if source.startswith(tfds.PREFIX):
@@ -167,7 +168,7 @@ def _path(source: str) -> pathlib.Path:
 
 @contextlib.contextmanager
 def _open(source: str, unpack: bool = False) -> Iterator[Any]:
-    """A file's bytes, unpacked if asked to."""
+    """Opens a file for reading bytes, unpacked if asked to."""
     path = _path(source)
     opener = COMPRESSED.get(path.suffix) if unpack else None
     try:
@@ -179,7 +180,7 @@ def _open(source: str, unpack: bool = False) -> Iterator[Any]:
 
 
 def _next_line(file: io.BufferedReader, place: int) -> int:
-    """Where the first line begins that begins at `place` or after it; the file's end if none."""
+    """The beginning of the first line that begins at `place` or later; the file's end if none."""
     position = place - 1
     file.seek(position)
     while block := file.read(_SEARCHED):
@@ -196,7 +197,7 @@ def _next_line(file: io.BufferedReader, place: int) -> int:
 def _file_lines(source: str, start: int, stop: int | None) -> Iterator[str]:
     decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder("utf-8")(), translate=True)
     position = start
-    pending: list[str] = []  # of the last line so far; joined once, however long the line is
+    pending: list[str] = []  # parts of an unfinished line, joined only once, however long it is
     for block in _blocks(source, start, stop):
         if (place := block.find(0)) >= 0:
             raise _not_utf8(source, position + place, _NUL)
@@ -218,7 +219,7 @@ def _file_lines(source: str, start: int, stop: int | None) -> Iterator[str]:
 
 
 def _not_utf8(source: str, place: int, problem: str) -> ValueError:
-    """The error for a byte, with the encoding that the file seems to be in."""
+    """The error for a byte, which says what encoding the file seems to have."""
     head = next(_blocks(source, 0, _SEARCHED))
     seems = _wide_encoding(head)
     if problem == _NUL and not seems:
@@ -242,7 +243,7 @@ def _wide_encoding(head: bytes) -> str:
 
 
 def _blocks(source: str, start: int, stop: int | None) -> Iterator[bytes]:
-    """The bytes of a file from `start` to `stop`, unpacked, and an empty block at the end."""
+    """The unpacked bytes of a file from `start` to `stop` in blocks, and an empty block at last."""
     with _open(source, unpack=True) as file:
         file.seek(start)
         while True:
@@ -264,7 +265,7 @@ def _blocks(source: str, start: int, stop: int | None) -> Iterator[bytes]:
 
 
 def _line_number(source: str, place: int) -> int:
-    """The line, counted from 1, of a byte of the (unpacked) file."""
+    """The number of the line, counted from 1, that a byte of the (unpacked) file is in."""
     ends, last = 0, b""
     for block in _blocks(source, 0, place):
         ends += block.count(b"\n") + block.count(b"\r") - (last + block).count(b"\r\n")

@@ -1,4 +1,4 @@
-"""Lines cut into sentences by the rules of their language."""
+"""Cuts lines into sentences by the rules of their language."""
 
 import dataclasses
 import functools
@@ -11,10 +11,10 @@ from xling_jax.corpora.normalize import rules_for
 
 _RULES = 2  # of this module; count up when they change
 _CLOSING = r"""["'“”‘’«»‹›)\]}」』〉》）】]*"""
-# Marks that are nothing else, whatever stands around them.
+# Marks that always end a sentence, whatever stands around them.
 _END = re.compile(rf"[。！？।॥]+{_CLOSING}")
 _CLAUSE_END = re.compile(rf"[;:]{_CLOSING}(?=\s|$)|；{_CLOSING}")
-_MARKS = ".!?。！？।॥"  # No cut stands directly behind: "v.Chr", "Yahoo!News", 『好！』
+_MARKS = ".!?。！？।॥"  # no cut directly after them: "v.Chr", "Yahoo!News", 『好！』
 _NUMBER = re.compile(r"\s*\d")
 _OPENING = "\"'“”‘’„«»‹›([{"
 _WINDOW = 2**12  # characters looked at at once: sentencex's time grows with their square
@@ -24,12 +24,13 @@ _WINDOW = 2**12  # characters looked at at once: sentencex's time grows with the
 class Splitter:
     """Cuts a line into sentences, which keep all of its characters but blanks at their ends.
 
-    The rules are those of sentencex (Wikimedia): abbreviations, initials, and what stands in quotes
-    or brackets do not end a sentence. Moses' list of words that a full stop does not end (Koehn et
-    al. 2007, from sacremoses) adds abbreviations, and German ordinals. The danda and the full-width
-    marks always end one. D&S took NLTK's Punkt, which is trained on text instead.
-    language: its name; see `normalize.rules_for` for the rules that it has. clauses: cut behind ;
-    and : and ； too.
+    The rules are those of sentencex (Wikimedia): abbreviations, initials, and anything in quotes or
+    brackets do not end a sentence. Moses' list of words after which a full stop ends no sentence
+    (Koehn et al. 2007, from sacremoses) adds abbreviations and German ordinals. The danda and the
+    full-width marks always end one. D&S used NLTK's Punkt instead, which is trained on text.
+
+    language: its name; for the rules that it has see `normalize.rules_for`. clauses: whether to cut
+    after `;`, `:` and `；` too.
     """
 
     language: str
@@ -37,13 +38,13 @@ class Splitter:
 
     @property
     def identity(self) -> str:
-        """What decides the outcome: rules, choices and the versions of the libraries."""
+        """Everything that decides the outcome: rules, choices and the versions of the libraries."""
         libraries = [f"{name} {metadata.version(name)}" for name in ("sentencex", "sacremoses")]
         own = [rules_for(self.language), f"clauses={self.clauses}", f"rules {_RULES}"]
         return ", ".join(own + libraries)
 
     def __call__(self, line: str) -> list[str]:
-        """The sentences of a line that `text.clean` cleaned."""
+        """The sentences of a line, which `text.clean` must have cleaned."""
         found = (part for piece in _cut(_END, line) for part in self._sentences(piece))
         if self.clauses:
             found = (clause for part in found for clause in _cut(_CLAUSE_END, part))
@@ -53,7 +54,8 @@ class Splitter:
         code = rules_for(self.language)
         prefixes = _prefixes(code)
         pending: list[str] = []
-        is_end, needs_number = False, None  # of what is pending, and of a prefix at its end
+        # needs_number: None unless `pending` ends with a prefix; then, if that needs a number next.
+        is_end, needs_number = False, None
         for part, is_whole in _segments(code, text):
             if is_end and (needs_number is None or (needs_number and not _NUMBER.match(part))):
                 yield "".join(pending)
@@ -66,7 +68,8 @@ class Splitter:
 
 
 def of_config(corpora: Any, language: str) -> Splitter | None:
-    """How a config's section cuts lines, None: not at all; ValueError: clauses alone."""
+    """The splitter that a config's section asks for; None if lines are not to be cut. ValueError if
+    clauses are to be cut, but not sentences."""
     if corpora.split_clauses and not corpora.split_sentences:
         raise ValueError(
             "corpora.split_clauses=True cuts sentences further: set corpora.split_sentences=True "
@@ -84,7 +87,7 @@ def _cut(ends: re.Pattern[str], text: str) -> Iterator[str]:
 
 
 def _segments(code: str, text: str) -> Iterator[tuple[str, bool]]:
-    """The sentences that sentencex finds, window by window, and whether each ends in its own."""
+    """The sentences that sentencex finds, window by window, and whether each is complete."""
     import sentencex  # imported late, as sacremoses below: most runs split nothing
 
     start = 0
@@ -93,7 +96,7 @@ def _segments(code: str, text: str) -> Iterator[tuple[str, bool]]:
         found = sentencex.segment(code, window)
         goes_on = start + len(window) < len(text)
         if goes_on and len(found) > 1:
-            found, goes_on = found[:-1], False  # the last is found anew, with what follows it
+            found, goes_on = found[:-1], False  # the last is cut anew, with the text that follows
         start += sum(map(len, found))
         for part in found:
             yield part, not goes_on
@@ -101,7 +104,8 @@ def _segments(code: str, text: str) -> Iterator[tuple[str, bool]]:
 
 @functools.cache
 def _prefixes(code: str) -> dict[str, bool]:
-    """Words that a full stop does not end, and whether only before a number; English by default."""
+    """Words after which a full stop ends no sentence, and whether that is so only before a number;
+    English ones for languages without a list."""
     from sacremoses.corpus import NonbreakingPrefixes
 
     lines = NonbreakingPrefixes().words(code)

@@ -1,4 +1,4 @@
-"""Text by language: sentences from files and TFDS, parallel texts, what was read."""
+"""Text by language: sentences from files and TFDS, parallel texts, a record of what was read."""
 
 import dataclasses
 import hashlib
@@ -13,7 +13,7 @@ from xling_jax.corpora import sources
 _CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _BYTE_ORDER_MARK = "\ufeff"
 _LINE_END = re.compile(r"\r\n|\r|\n")
-# Combining marks and punctuation; only among so many can there be too many marks in a row.
+# Runs of combining marks and punctuation; only one this long can have too many marks in a row.
 _MARKS = re.compile(r"[^\w\s\x00-\u02ff]{31,}")
 _MOST_MARKS = 30
 _JOINER = "\u034f"  # U+034F, the combining grapheme joiner
@@ -23,8 +23,10 @@ Split = Callable[[str], Iterable[str]]  # a line to its sentences, see `corpora.
 
 @dataclasses.dataclass(frozen=True)
 class Text:
-    """The sentences of one language, and where they came from. sentences: non-empty lines, see
-    `clean`. source: as given to `read`."""
+    """The sentences of one language, and where they came from.
+
+    sentences: non-empty lines, see `clean`. source: as given to `read`.
+    """
 
     language: str
     sentences: list[str]
@@ -36,23 +38,24 @@ class Text:
 
     @property
     def sha256(self) -> str:
-        """Of the sentences joined by a newline, in UTF-8."""
+        """A hash of the sentences joined by newlines, in UTF-8."""
         return hashlib.sha256("\n".join(self.sentences).encode("utf-8")).hexdigest()
 
 
 def read(
     source: str, language: str, *, split: Split | None = None, limit: int | None = None
 ) -> Text:
-    """Reads a text without its blank lines, or its first `limit` sentences.
+    """Reads the sentences of a text, without blank lines.
 
     Args:
-      source: see `sources.Source`; a file has a sentence or verse a line.
+      source: see `sources.Source`; a file has one sentence or verse per line.
       language: its name.
       split: cuts every line into sentences.
-      limit: counted after the cut.
+      limit: how many sentences to keep, counted after the cut; by default all.
 
     Raises:
-      FileNotFoundError, ValueError: as `sources.lines`; or no text, or less than `limit`.
+      FileNotFoundError, ValueError: as `sources.lines`; or there is no text, or fewer sentences
+        than `limit`.
     """
     sentences = list(stream([source], split))
     if limit is not None and sentences and limit > len(sentences):
@@ -65,7 +68,7 @@ def read(
 
 def read_parallel(first: str, second: str, languages: tuple[str, str]) -> tuple[Text, Text]:
     """Reads two texts whose lines translate each other, without those that are blank in both.
-    FileNotFoundError, ValueError: as `read`; or a line has text in one of them alone."""
+    FileNotFoundError, ValueError: as `read`; or a line has text in only one of them."""
     given = first, second
     sides: tuple[list[str], list[str]] = ([], [])
     lines = [sources.lines(sources.Chunk(source)) for source in given]
@@ -100,7 +103,8 @@ def stream(given: Sequence[sources.Source], split: Split | None = None) -> Itera
 
 
 def sentences_of(lines: Iterable[str], split: Split | None = None) -> Iterator[str]:
-    """The lines cleaned, cut into sentences if asked to, and without the blank ones."""
+    """The lines, cleaned and without blank ones; if `split` is given, the sentences that it cuts
+    them into."""
     if split is None:
         yield from filter(None, map(clean, lines))
         return
@@ -111,10 +115,12 @@ def sentences_of(lines: Iterable[str], split: Split | None = None) -> Iterator[s
 
 
 def clean(line: str) -> str:
-    """Composes characters (Unicode NFC), and makes control characters and blanks one blank.
+    """Composes characters (Unicode NFC), turns each run of blanks and control characters into one
+    blank, and removes blanks at the ends and byte-order marks.
 
-    Of more than 30 combining marks in a row, a joiner follows each 30, as in Unicode's Stream-Safe
-    Text Format (UAX #15, section 13): the time of composing grows with the square of their number.
+    Where more than 30 combining marks follow each other, a joiner is put after every 30, as in
+    Unicode's Stream-Safe Text Format (UAX #15, section 13), because the time of composing grows
+    with the square of their number.
     """
     line = _CONTROL_CHARACTERS.sub(" ", line).replace(_BYTE_ORDER_MARK, "")
     line = _MARKS.sub(_safe, line)
@@ -122,7 +128,7 @@ def clean(line: str) -> str:
 
 
 def manifest(texts: Iterable[Text]) -> list[dict[str, Any]]:
-    """What was read, for config.json: source, language, sentences, words (by blanks), sha256."""
+    """What was read, for config.json; words are separated by blanks."""
     return [
         {
             "source": text.source,

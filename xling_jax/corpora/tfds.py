@@ -10,7 +10,7 @@ from typing import Any
 PREFIX = "tfds:"
 FORM = "tfds:NAME[/CONFIG][:SPLIT][#FIELD]"
 
-# A version after the name (NAME/CONFIG:1.0.0) is TFDS's own notation and goes to it as it is.
+# A version after the name (NAME/CONFIG:1.0.0) is TFDS's own notation, and is passed on as it is.
 _SOURCE = re.compile(r"tfds:(?P<name>[^:#]+(:\d+\.\d+\.\d+)?)(:(?P<split>[^#]+))?(#(?P<field>.+))?")
 # Wiki40B (Guo et al. 2020) writes its structure into the text.
 _MARKUP = {"wiki40b": re.compile(r"_(?:START_ARTICLE|START_SECTION|START_PARAGRAPH|NEWLINE)_")}
@@ -20,10 +20,12 @@ _MARKUP = {"wiki40b": re.compile(r"_(?:START_ARTICLE|START_SECTION|START_PARAGRA
 class Examples:
     """One text feature of every example of a split, read by number.
 
-    records: the examples, serialized. parser: parses this feature alone, which spares the others;
-    they may be images. keys: the feature's name, level by level. identity: the dataset with its
-    version, split, feature, number of examples and size. markup: what stands for a line end in the
-    text, None if nothing does.
+    Attributes:
+      records: the examples, serialized.
+      parser: parses only this feature; others may be images.
+      keys: the feature's name, level by level.
+      identity: the dataset with its version, split, feature, number of examples and size.
+      markup: what stands for a line end in the text; None if nothing does.
     """
 
     records: Any
@@ -36,7 +38,7 @@ class Examples:
         return len(self.records)
 
     def read(self, numbers: range) -> list[str]:
-        """The texts of these examples, as they are but for markup."""
+        """The texts of these examples; markup is replaced by line ends."""
         texts = [
             _at(self.keys, self.parser.deserialize_example_np(record)).decode("utf-8")
             for record in self.records.__getitems__(numbers)
@@ -47,12 +49,12 @@ class Examples:
 def examples(source: str) -> Examples:
     """Opens one text feature of a dataset, its examples in the order of the files.
 
-    The dataset is looked for in TFDS_DATA_DIR (default ~/tensorflow_datasets) and prepared there if
-    it is not there yet.
+    The dataset is looked for in the folder TFDS_DATA_DIR (default ~/tensorflow_datasets), and
+    prepared there if it is missing.
 
     In "tfds:NAME[/CONFIG][:SPLIT][#FIELD]" SPLIT may be a slice such as train[:1000] (default:
     train). FIELD names a text feature, a nested one with "/" (default: the only text feature, or
-    "text"). Two fields of one dataset are parallel.
+    "text"). Two fields of one dataset are parallel texts.
 
     ValueError: the source is not of this form, the dataset is unknown or cannot be prepared here,
     or it has no such split or field.

@@ -12,26 +12,27 @@ Links = list[tuple[int, int]]
 
 @dataclasses.dataclass(frozen=True)
 class GoldLinks:
-    """The links of a sentence, (word, word) from 0: those that a good alignment has to have, and
-    others that it may have."""
+    """The links of a pair of sentences, (word of the first, word of the second) from 0: sure ones,
+    which a good alignment must have, and possible ones, which it may have."""
 
     sure: Links
     possible: Links = dataclasses.field(default_factory=list)
 
 
 def require_plain_blanks(sentence: str) -> None:
-    """ValueError if what links count as a word, between plain blanks, is none or several here,
-    where other blanks, such as U+00A0, and control characters stand between words too."""
+    """Raises ValueError if words are not the same for links and here. Links count words between
+    plain blanks; here other blanks, such as U+00A0, and control characters separate words too."""
     for word in filter(None, sentence.replace("\t", " ").rstrip().split(" ")):
         if (number := len(text.clean(word).split())) != 1:
             raise ValueError(
-                f"{word!r} would be read as {number} words, and links count the words between "
-                "plain blanks: put another character in the place of what stands between words"
+                f"{word!r} would be read as {number} words, but links count the words between "
+                "plain blanks: replace its blanks and control characters by visible ones"
             )
 
 
 def require_lines(source: str, number: int | None = None) -> None:
-    """`require_plain_blanks` of a text's lines, or its first ones; ValueError names the line."""
+    """Applies `require_plain_blanks` to the lines of a text, or the first `number`; the error names
+    the line."""
     lines = itertools.islice(sources.lines(sources.Chunk(source)), number)
     for place, line in enumerate(lines, 1):
         try:
@@ -41,11 +42,12 @@ def require_lines(source: str, number: int | None = None) -> None:
 
 
 def read(path: str | os.PathLike[str]) -> list[GoldLinks]:
-    """Reads a line of links for each pair of sentences, as fast_align and others write them,
+    """Reads the links of one pair of sentences per line, as fast_align and others write them:
     `0-0 1-2`; `1p2` is a possible link.
 
     Raises:
-      FileNotFoundError, ValueError: as `sources.lines`; or what is no link, whose line is named.
+      FileNotFoundError, ValueError: as `sources.lines`; or something is not a link (the error names
+        the line).
     """
     found: list[GoldLinks] = []
     for number, line in sources.numbered(path):
@@ -61,5 +63,5 @@ def read(path: str | os.PathLike[str]) -> list[GoldLinks]:
             (links.possible if is_possible else links.sure).append(link)
         found.append(links)
     if not line:
-        found.pop()  # what is behind the last line's end
+        found.pop()  # the empty line after the last line's end
     return found
