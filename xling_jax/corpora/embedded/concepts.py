@@ -11,13 +11,16 @@ import numpy as np
 
 from xling_jax.corpora.embedded.config import LanguageConfig, SecondConfig
 
-# Below, lists of classes and words are strings, of names separated by spaces.
+# Below, lists of classes and words are strings of names separated by spaces.
 
 
 class NounClass(NamedTuple):
-    """A meaning class of nouns: its share of the common nouns, relative to the other classes;
-    adpositions by which a noun of it is attached as an adjunct or a modifier; classes of the
-    adjectives and nouns that may modify it; and the type of its proper names, "" without any."""
+    """A meaning class of nouns.
+
+    share: of the common nouns, relative to other classes. adpositions: which attach its nouns as
+    adjuncts or modifiers. adjectives, modifiers: classes of adjectives and nouns that may modify
+    its nouns. entity: the type of its proper names; "" if it has none.
+    """
 
     share: float
     adpositions: str
@@ -27,11 +30,13 @@ class NounClass(NamedTuple):
 
 
 class VerbClass(NamedTuple):
-    """A meaning class of verbs: its share, as of nouns; and classes of the nouns that may fill a
-    role: without objects a verb is intransitive, without complements it governs no adposition.
+    """A meaning class of verbs.
 
-    governed: adpositions, of which each verb governs one. adjuncts: classes of the nouns that may
-    be adjuncts. clause: "ccomp" or "xcomp" if a verb may govern a clause in the place of an object.
+    share: of the verbs, relative to other classes. adverbs: classes of its adverbs. subjects,
+    objects, complements, adjuncts: classes of the nouns in each role; without objects a verb is
+    intransitive, without complements it governs no adposition. governed: adpositions, of which each
+    verb governs one. clause: "ccomp" or "xcomp" if its verbs may govern a clause instead of an
+    object.
     """
 
     share: float
@@ -94,7 +99,7 @@ containment | 4 | place building document | person plant idea substance | | | ti
 handling    | 6 | person | tool substance garment body vehicle | | | tool body building |
 """
 MASS = ("substance",)  # classes of nouns without a plural
-_ADVERBS = "frequency certainty time"  # those of every verb; states have no manner
+_ADVERBS = "frequency certainty time"  # of every verb; all but states also have adverbs of manner
 _STATES = ("emotion", "thought", "desire", "occurrence", "possession", "containment")
 
 NOUN_CLASSES = {name: NounClass(float(share), *columns) for name, share, *columns in _rows(_NOUNS)}
@@ -108,7 +113,7 @@ _ADJECTIVE_CLASSES = {"size": 14, "colour": 10, "age": 11, "evaluation": 16, "hu
 _ADJECTIVE_CLASSES |= {"taste": 4, "texture": 6, "abstract": 7, "climate": 7}
 _ADVERB_CLASSES = {"manner": 11, "frequency": 8, "certainty": 5, "time": 7}
 
-# Function words by category, named by their English words. The English lexicon spells them so.
+# Function words by category, named by their English words, which are also those of the lexicon.
 FUNCTION_WORDS = {
     "DET": "the a this some every no my your his our their two three many few",
     "ADP": "of in on at to from with without for by about near under behind through across into "
@@ -122,11 +127,10 @@ FUNCTION_WORDS = {
     "PUNCT": ". ? ,",
 }
 
-# Of the words that are not function words, if 16 % of these are names (`name_types`); the rest are
-# common nouns.
+# Shares of the content words, for a `name_types` of 16 %; the remaining words are common nouns.
 _NAMES = {"surname": 0.03, "person": 0.06, "place": 0.04, "group": 0.03}
 _OTHERS = {"VERB": 0.21, "ADJ": 0.13, "ADV": 0.06}
-_GENERAL = 0.25  # of the content words belong to no topic
+_GENERAL = 0.25  # share of the content words that belong to no topic
 _MANDELBROT = 2.7  # flattens the head of Zipf's law (Mandelbrot 1953)
 
 
@@ -134,9 +138,13 @@ _MANDELBROT = 2.7  # flattens the head of Zipf's law (Mandelbrot 1953)
 class Concept:
     """A dictionary word's meaning.
 
-    index: among all concepts of the language. row: among those of its kind (`Concepts`), the row
-    and column of its preferences. category: universal part of speech. meaning: meaning class; of a
-    function word, its English word. topic: number of its topic, -1 if it belongs to none.
+    Attributes:
+      index: its number among all concepts of the language.
+      row: its number among those of its kind (see `Concepts`), which is also its row or column in
+        tables of preferences; of a function word, among those of its category.
+      category: universal part of speech.
+      meaning: meaning class; of a function word, its English word.
+      topic: number of its topic; -1 if it belongs to none.
     """
 
     index: int
@@ -148,12 +156,17 @@ class Concept:
 
 @dataclasses.dataclass(frozen=True)
 class Concepts:
-    """All concepts of a language, by kind, each kind from the most to the least frequent.
+    """All concepts of a language, by kind.
 
-    nouns: common nouns and names of persons, places and groups. verbs, adjectives, adverbs,
-    surnames: the other content words. function: function words by their English words. frequency:
-    by kind, relative frequencies `[concepts of the kind]`, summing to 1. topics: probability of
-    each topic `[topics]`.
+    Each kind goes from the most to the least frequent. In `nouns` this holds only among the common
+    nouns of a class, and among its names.
+
+    Attributes:
+      nouns: common nouns and names of persons, places and groups.
+      verbs, adjectives, adverbs, surnames: the other content words.
+      function: function words by their English words.
+      frequency: by kind, relative frequencies `[concepts of the kind]`, summing to 1.
+      topics: probability of each topic `[topics]`.
     """
 
     nouns: list[Concept]
@@ -170,12 +183,12 @@ class Concepts:
         return [*self.function.values(), *self.content()]
 
     def content(self) -> list[Concept]:
-        """Those that are no function words."""
+        """The concepts that are not function words."""
         return [*self.nouns, *self.verbs, *self.adjectives, *self.adverbs, *self.surnames]
 
     def in_domain(self, config: SecondConfig, seed: int) -> "Concepts":
-        """The concepts, spoken of as often as in a second language's domain. A kind is then no
-        longer sorted by frequency. The seed is that of the first language."""
+        """The concepts, with the frequencies of a second language's domain, by which kinds are not
+        sorted. seed: of the first language."""
         if config.domain == 0:
             return self
         rng = np.random.Generator(np.random.PCG64([seed, config.seed, 2]))
@@ -200,7 +213,7 @@ def _dealt(kind: list[Concept], frequency: np.ndarray, rng: np.random.Generator)
 
 def draw(config: LanguageConfig, rng: np.random.Generator) -> Concepts:
     """Draws the concepts of a language: their number, meaning classes, topics and frequencies."""
-    # Unequal topics can be told apart by how often they come up.
+    # Topics of unequal frequency can be told apart by it.
     topics = _zipf(config.topics, 0.5, shift=0.0)
     function: dict[str, Concept] = {}
     for category, words in FUNCTION_WORDS.items():
@@ -245,7 +258,7 @@ def _zipf(number: int, exponent: float, shift: float = _MANDELBROT) -> np.ndarra
 
 
 def _apportion(number: int, shares: Mapping[str, float], category: str) -> list[tuple[str, str]]:
-    """`number` pairs (category, class), at least one a class, otherwise in these shares."""
+    """`number` pairs (category, class): one of each class, and the others in these shares."""
     ends = np.cumsum(list(shares.values()))
     ends = np.round(ends / ends[-1] * (number - len(shares))).astype(int)
     return [
@@ -254,7 +267,7 @@ def _apportion(number: int, shares: Mapping[str, float], category: str) -> list[
 
 
 def _share_with_names(nouns: list[Concept], frequency: np.ndarray, names: float) -> np.ndarray:
-    """Scales frequencies so that names have this share of every class that has names."""
+    """Scales frequencies so that names make up the share `names` of every class that has any."""
     scaled = frequency.copy()
     for meaning in NOUN_CLASSES:
         common = np.array([n.meaning == meaning and n.category == "NOUN" for n in nouns])

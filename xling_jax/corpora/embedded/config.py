@@ -1,13 +1,13 @@
-"""The knobs of an embedded language, and those by which a second one differs from it."""
+"""The knobs of an embedded language, and those that make a second one differ from it."""
 
 import dataclasses
 from collections.abc import Sequence
 
 from xling_jax import schema
 
-# What each knob may be, and means. Strengths are at most 10: far above, the weights of some words
-# become 0 and they are never used. A probability is that of a construction at each place where it
-# is possible, for a word with average habits; it is below 1, so that sentences end.
+# The values and the meaning of each knob. Strengths are at most 10: far above that, the weights of
+# some words become 0, so that they are never used. A probability is that of a construction wherever
+# it is possible, for a word with average habits; it is below 1, so that sentences end.
 _LANGUAGE = schema.table("""
     word_types  200..10000  dictionary words, function words and names included, before inflection;
       enough for every meaning class and few enough for tables of all pairs of words
@@ -36,29 +36,29 @@ _LANGUAGE = schema.table("""
       clause
     adverbial_clauses  0.0..0.95  probability that a sentence has an adverbial clause
     coordination  0.0..0.95  probability that a noun phrase or sentence is coordinated with another
-    predications  0.0..0.95  probability that a clause says what somebody is or is like
+    predications  0.0..0.95  probability that a clause says what something is like or where it is
     passives  0.0..0.95  probability that a transitive clause is passive
     negation  0.0..0.95  probability that a finite clause is negated
     questions  0.0..0.95  probability that a sentence is a question
-    pronouns  0.0..0.95  probability that a pronoun stands for a subject or object
+    pronouns  0.0..0.95  probability that a subject, object or complement is a pronoun
     capitals  0..1  1 to capitalise names and the first word of a sentence, else 0
     seed  seed  of the language (words, preferences, habits), not of its sentences
 """)
 _SECOND = schema.table("""
     anchors  share  share of the dictionary words that are the same in both languages, names before
-      all others; punctuation, which always is, does not count; more anchors are the same ones and
-      others, and leave the remaining words as they are
+      all others; punctuation, which is always the same, does not count; a larger share adds anchors
+      and leaves the remaining words as they are
     script  latin|cyrillic  with cyrillic every word but the anchors, which then do not inflect, is
       written letter for letter in Cyrillic, so that the languages share no other piece
     order  svo|sov|vso  of subject, verb and object; pronouns that ask stand first in their clause
       in any order
-    adpositions  before|after  where they stand to their noun
-    adjectives  before|after  where they stand to their noun
+    adpositions  before|after  where they stand relative to their noun
+    adjectives  before|after  where they stand relative to their noun
     modifiers  before|after  before: adjuncts, agents and adverbs of manner and time stand right
       before their verb, and phrases and relative clauses before the noun that they modify; after:
       they follow it, unless the order moves them; the relative pronoun is at the end of its clause
       that faces the noun
-    inverted  flag  every sentence is turned round but for its last mark (the inverted order of
+    inverted  flag  every sentence is reversed, except for its last mark (the inverted order of
       Dufter & Schütze 2020)
     morphology  english|isolating|rich  isolating: the dictionary form is the only one; rich: other
       suffixes than English, cases of nouns and pronouns, and agreement of verbs; only an SVO
@@ -68,7 +68,7 @@ _SECOND = schema.table("""
       0 is the same; at 1 the rarest topic is as frequent as the first language's most frequent one,
       and so on, and the frequencies of words of the same kind and meaning class are dealt out anew;
       between, both are mixed; translations are not affected
-    seed  seed  of its words, and of which of them are anchors
+    seed  seed  of its words and suffixes, of which words are anchors, and of its domain
 """)
 
 
@@ -111,9 +111,8 @@ class LanguageConfig:
         return _LANGUAGE
 
 
-# Few words of unequal frequency, in short sentences: what models of width 64 learn in minutes. Two
-# fifths of them, function words aside, are names, so that no single name makes up most mentions of
-# its kind.
+# Few words of unequal frequency, in short sentences, which models of width 64 learn in minutes. Two
+# fifths of the content words are names, so that no single name makes up most mentions of its kind.
 FEW_WORDS = LanguageConfig(
     word_types=400, name_types=0.4, zipf_exponent=1.0, collocation=3.0, depth=1
 )
@@ -121,8 +120,8 @@ FEW_WORDS = LanguageConfig(
 
 @dataclasses.dataclass(frozen=True)
 class SecondConfig:
-    """How a second language differs from the first, with which it shares what can be said; with the
-    defaults it has other words, and is otherwise the same."""
+    """How a second language differs from the first; what can be said is the same in both. With the
+    defaults it only has other words."""
 
     anchors: float = 0.0
     script: str = "latin"
@@ -144,14 +143,15 @@ class SecondConfig:
         return _SECOND
 
 
-# The embedded languages by the names that configs have. A new one is an entry here, and its
-# distance from `en` in `BY_DISTANCE` of experiments/similarity/claims.py.
+# The embedded languages by the names that configs use. To add one, make an entry here, and put it
+# in its place in `BY_DISTANCE` of experiments/similarity/claims.py.
 EMBEDDED = {
     "en": SecondConfig(),
-    # As a Romance language is to English; of FEW_WORDS all names are anchors, and some others.
+    # As a Romance language is to English. With FEW_WORDS, all names and a few other words are
+    # anchors.
     "near": SecondConfig(anchors=0.43, adjectives="after"),
     # In script and morphology as a Slavic language is to English; adjectives as in `near`, so that
-    # it differs from English in all that `near` does.
+    # it differs from English in every way that `near` does.
     "middle": SecondConfig(0.05, "cyrillic", adjectives="after", morphology="rich", articles=False),
     # Without inflection, and with modifiers before what they modify, as Chinese is to English.
     "far": SecondConfig(
@@ -161,7 +161,7 @@ EMBEDDED = {
 
 
 def are_embedded(languages: Sequence[str]) -> bool:
-    """Whether languages are embedded ones; ValueError: some are not, or `en` is not the first."""
+    """Whether languages are embedded ones; ValueError if only some are, or `en` is not first."""
     if set(languages).isdisjoint(EMBEDDED.keys() - {"en"}):
         return False
     if languages[0] != "en" or not set(languages) <= set(EMBEDDED):

@@ -18,16 +18,16 @@ from xling_jax.corpora.embedded.config import LanguageConfig
 from xling_jax.corpora.embedded.preferences import Preferences
 
 _SECOND_NAME = {"person": 0.4, "group": 0.3, "place": 0.0}
-_OF = 0.5  # of the modifying phrases are of-phrases
-_AGENT = 0.3  # of the passives name the agent
-_PREDICATE_ADJECTIVE = 0.7  # of the predications; the others say where something is
-_QUESTION_WORD = 0.6  # of the questions have one, where something can be asked for
-_THEME = 0.35  # of the adverbial clauses, and half as many adjuncts, start their sentence
+_OF = 0.5  # share of the modifying phrases that are of-phrases
+_AGENT = 0.3  # share of the passives that name the agent
+_PREDICATE_ADJECTIVE = 0.7  # share of the predications with an adjective; the others say where
+_QUESTION_WORD = 0.6  # share of the questions with one, where a constituent can be asked for
+_THEME = 0.35  # share of the adverbial clauses that start their sentence; half as many adjuncts do
 _BLOCK = 64  # draws made at once from one row of a table
-_NUMBERS = 4096  # uniform numbers made at once
+_NUMBERS = 4096  # uniform numbers drawn at once
 _TRIES = 3  # to find a noun on the topic
 
-# (word, number, person) of the pronouns for persons and for all else.
+# (word, number, person) of the pronouns for persons and for everything else.
 _PERSONAL = [("i", "Sing", "1"), ("you", "Plur", "2"), ("he", "Sing", "3")]
 _PERSONAL += [("she", "Sing", "3"), ("we", "Plur", "1"), ("they", "Plur", "3")]
 _IMPERSONAL = [("it", "Sing", "3"), ("it", "Sing", "3"), ("they", "Plur", "3")]
@@ -39,12 +39,15 @@ T = TypeVar("T")
 class Constituent:
     """A node of a derivation, which is what a sentence says before it has words and an order.
 
-    concept: of the head. relation: to the constituent it depends on, named as in Universal
-    Dependencies; "root" at the top. features: named as in Universal Dependencies where it has them:
-    Number and Person of nouns and pronouns, PronType (Int, Rel); Tense, Aspect, Polarity, Voice,
-    Mood or VerbForm (Inf) of the head of a clause; Theme of what the sentence starts from.
-    children: the dependents, in no order. entity: PER, LOC or ORG for a proper name (which is the
-    head and its "flat" children), otherwise "".
+    Attributes:
+      concept: of the head.
+      relation: to the constituent that it depends on, named as in Universal Dependencies; "root" at
+        the top.
+      features: Number and Person of nouns and pronouns, PronType (Int, Rel); Tense, Aspect,
+        Polarity, Voice, Mood or VerbForm (Inf) of the head of a clause, all named as in Universal
+        Dependencies; Theme of a constituent that starts its sentence.
+      children: the dependents, in no particular order.
+      entity: PER, LOC or ORG for a proper name (the head with its "flat" children), otherwise "".
     """
 
     concept: Concept
@@ -54,7 +57,7 @@ class Constituent:
     entity: str = ""
 
     def nodes(self) -> Iterator["Constituent"]:
-        """This constituent and all below it."""
+        """This constituent and all those below it."""
         yield self
         for child in self.children:
             yield from child.nodes()
@@ -84,10 +87,10 @@ class Deriver:
         self._function = concepts.function
         words = concepts.function.values()
         self._coordinators = [c for c in words if c.category == "CCONJ"]
-        # "That" only marks complements.
+        # "That" marks only complements.
         self._subordinators = [c for c in words if c.category == "SCONJ" and c.meaning != "that"]
         self._off_topic = math.exp(-config.topicality)
-        # A last number keeps these draws apart from those that made the language.
+        # The last number keeps these draws apart from those that made the language.
         self._rng = np.random.Generator(np.random.PCG64([config.seed, seed, 1]))
         self._numbers: list[float] = []
         self._pools: dict[tuple[str, int], list[Any]] = {}
@@ -96,7 +99,7 @@ class Deriver:
     # Random draws.
 
     def draw(self, table: str, row: int) -> Any:
-        """Draws from a row of one of `Preferences.tables`, in blocks, which NumPy makes faster."""
+        """Draws from a row of one of `Preferences.tables`; in blocks, because that is faster."""
         pool = self._pools.setdefault((table, row), [])
         if not pool:
             weights, outcomes = self._preferences.tables[table]
@@ -111,7 +114,7 @@ class Deriver:
         return self._number() < probability
 
     def choose(self, items: Sequence[T]) -> T:
-        """One of the items, all alike."""
+        """One of the items, all with the same probability."""
         return items[int(self._number() * len(items))]
 
     def _number(self) -> float:
@@ -124,7 +127,7 @@ class Deriver:
         return self.chance(self._preferences.habits[habit][row])
 
     def _noun(self, table: str, row: int) -> Concept:
-        """A noun of the table, preferably one on the topic or on none."""
+        """A noun from the table, preferably one of the current topic or of none."""
         for _ in range(_TRIES):
             noun = self.draw(table, row)
             if noun.topic in (-1, self._topic) or self.chance(self._off_topic):
@@ -158,7 +161,7 @@ class Deriver:
         return root
 
     def _ask(self, root: Constituent) -> None:
-        """Makes the clause a question, of truth or of one of its constituents."""
+        """Makes the clause a question, either yes-no or for one of its constituents."""
         root.features["Mood"] = "Int"
         askable = [
             (place, child)
@@ -197,7 +200,7 @@ class Deriver:
         return clause
 
     def _finite(self, head: Concept, relation: str, verb_row: int) -> Constituent:
-        """A clause's head with the tense and polarity that this verb is inclined to."""
+        """A clause's head, with tense, aspect, modal and polarity by the verb's preferences."""
         tense, aspect, modal = self.draw("tense", verb_row)
         clause = Constituent(head, relation, {"Tense": tense})
         if aspect:
@@ -209,7 +212,8 @@ class Deriver:
         return clause
 
     def _predication(self, relation: str, depth: int) -> Constituent:
-        """What something is like or where it is, in the tense of any verb of the topic."""
+        """A clause that says what something is like or where it is, in a tense that some verb of
+        the topic prefers."""
         tense_of = self.draw("verb", self._topic).row
         noun = self.draw("noun", self._topic)
         if self.chance(_PREDICATE_ADJECTIVE):
@@ -224,7 +228,7 @@ class Deriver:
         return clause
 
     def _complete(self, clause: Constituent, depth: int, with_object: bool = True) -> None:
-        """Adds to a verb what it has besides its subject, and its object unless it has one."""
+        """Adds the dependents of a verb other than its subject; `with_object`, the object too."""
         row = clause.concept.row
         kind = VERB_CLASSES[clause.concept.meaning]
         if with_object and kind.objects:
@@ -238,13 +242,13 @@ class Deriver:
         self._add_obliques(clause, depth)
 
     def _infinitive(self, clause: Constituent, depth: int) -> Constituent:
-        """A clause without subject, whose verb goes with the governing verb's subject."""
+        """A clause without a subject; its verb suits the governing verb's subject."""
         verb = self.draw("verb", self._topic)
         subject = next(c for c in clause.children if c.relation == "nsubj")
         if subject.concept.category in ("NOUN", "PROPN"):
             verb = self.draw("subject_of", subject.concept.row)
         infinitive = Constituent(verb, "xcomp", {"VerbForm": "Inf"})
-        # Wanting to want is left out: it needs the subject one clause further up.
+        # "Want to want" is left out: the last verb would need the subject one clause further up.
         self._complete(infinitive, 0 if VERB_CLASSES[verb.meaning].clause else depth)
         return infinitive
 
@@ -259,12 +263,12 @@ class Deriver:
             of_event = adverb.meaning in ("manner", "time")
             clause.add(adverb, "advmod" if of_event else "advmod:emph")
         kind = VERB_CLASSES[clause.concept.meaning]
-        # A verb with nothing but a subject says so little that its sentences would soon recur.
+        # A verb with only a subject says so little that sentences would soon repeat themselves.
         if not (kind.objects or kind.complements) or self._inclined("adjuncts", row):
             clause.children.append(self.adjunct(clause.concept, depth))
 
     def adjunct(self, verb: Concept, depth: int = 0) -> Constituent:
-        """An adjunct that the verb takes, with so much nested in it."""
+        """An adjunct that suits the verb, with at most `depth` recursive constituents nested."""
         return self._adjunct_phrase("adjunct", verb.row, "obl", depth)
 
     def _relative_clause(self, noun: Concept, number: str, depth: int) -> Constituent:
@@ -284,7 +288,7 @@ class Deriver:
     def _argument(
         self, table: str, row: int, relation: str, depth: int, adposition: Concept | None = None
     ) -> Constituent:
-        """A noun phrase or pronoun in a role that `row` of the table assigns."""
+        """A noun phrase or pronoun, drawn from `row` of the table of its role."""
         noun = self._noun(table, row)
         if self._inclined("pronouns", noun.row):
             pronouns = _PERSONAL if noun.meaning == "person" else _IMPERSONAL
@@ -304,7 +308,7 @@ class Deriver:
         return phrase
 
     def _adjunct_phrase(self, table: str, row: int, relation: str, depth: int) -> Constituent:
-        """A noun phrase with the adposition that the noun is inclined to."""
+        """A noun phrase with an adposition by the noun's preferences."""
         phrase = self._noun_phrase(self._noun(table, row), relation, depth)
         phrase.add(self.draw("adposition", phrase.concept.row), "case")
         return phrase

@@ -13,13 +13,13 @@ from xling_jax.corpora.embedded.language import Language, Pair
 
 LABELS = ("entailment", "neutral", "contradiction")
 
-_TRIES = 2000  # sentences for one example; a few are usual
+_TRIES = 2000  # sentences tried for one example; usually a few are enough
 _DROP_CLAUSE = 0.5
 _TURN_VOICE = 0.25
 
-# What makes a label, by natural logic (MacCartney & Manning 2009): label and whether the
-# hypothesis is negated, to (whether the premise is, edits of the hypothesis). Those of a label are
-# equally probable.
+# How labels come about, by natural logic (MacCartney & Manning 2009). For a label, and whether the
+# hypothesis is negated: equally probable choices of whether the premise is negated, with the edits
+# of the hypothesis, of which one is made.
 _Ways = list[tuple[bool, tuple[str, ...]]]
 _SAME: _Ways = [(False, ("keep", "weaken"))]
 _OTHER: _Ways = [(True, ("keep", "strengthen")), (False, ("oppose",))]
@@ -38,7 +38,7 @@ WAYS: dict[tuple[str, bool], _Ways] = {
 
 # The share of hypotheses that are negated. As in pairs that people write, negation hints at
 # contradiction (Gururangan et al. 2018, Table 4), so that what a small model learns first is worth
-# something: 53 % of the labels are found by the hypothesis' negation, 62 % by both sentences'.
+# something: 53 % of the labels can be guessed from the hypothesis's negation, 62 % from both.
 NEGATED = {"entailment": 0.1, "neutral": 0.3, "contradiction": 0.7}
 
 _ARGUMENTS = ("nsubj", "nsubj:pass", "obj", "obl", "obl:arg", "obl:agent")
@@ -46,7 +46,7 @@ _NARROWS_EVENT = ("obl", "obl:agent", "advmod", "advcl")
 _NARROWS_NOUN = ("amod", "nmod", "acl:relcl", "conj")
 _DEFINITE = {"the", "this", "my", "your", "his", "our", "their"}
 _QUANTIFIED = {"no", "few", "some", "every"}
-# Words after which a clause may be denied or narrowed without regard to the rest of the sentence.
+# After these a clause can be negated or narrowed independently of the rest of the sentence.
 _HARMLESS = {"and", "but", "when", "while"}
 
 
@@ -60,18 +60,18 @@ class Example:
 
 
 def pairs(pair: Pair, number: int, seed: int, most_words: int = 0) -> list[Example]:
-    """Inference pairs of two languages, each label as often as the others to within one.
+    """Inference pairs in two languages; how often each label occurs differs by one at most.
 
-    A hypothesis is made from the premise by edits that make it weaker, stronger, opposite or
-    another statement (see `Edits`), by negation, and by changes that mean nothing: from active to
-    passive, or without the sentence that it was coordinated with. Some neutral ones are another
-    sentence on the same topic. What is the opposite of what belongs to the language, not to `seed`,
+    A hypothesis is made from the premise by an edit that makes it weaker, stronger, opposite or
+    another statement (see `Edits`), by negation, and by changes that leave it true: from active to
+    passive or back, or without a coordinated sentence. Some neutral hypotheses are another sentence
+    on the same topic. Which words are opposites belongs to the language, does not depend on `seed`,
     and can only be learned from examples.
 
-    With `most_words` none has more in the first language, premise, hypothesis and punctuation
-    together. Fewer are a prefix of more.
+    most_words: the most words of an example in the first language, premise, hypothesis and
+    punctuation together; 0 for any number. A smaller `number` gives a prefix of a larger one.
 
-    ValueError: `number` or `seed` is too small, or the grammar has too little for a label.
+    ValueError: `number` is below 1, `seed` below 0, or no sentence for a label was found.
     """
     if number < 1:
         raise ValueError(f"number={number}: ask for at least one")
@@ -133,10 +133,10 @@ def _topics(derivation: Constituent) -> set[int]:
 
 
 def is_plain(root: Constituent) -> bool:
-    """Whether logic has an easy time with a sentence, so that every edit does what it says.
+    """Whether a sentence is so simple that every edit has the effect on its truth that it claims.
 
-    It states something of a definite subject, without quantifiers that scope over a negation,
-    adverbs of frequency or certainty, "can" and "may", conditions and reasons.
+    Such a sentence states something about a definite subject, without quantifiers that scope over
+    a negation, adverbs of frequency or certainty, "can" and "may", conditions and reasons.
     """
     subject = root.child("nsubj", "nsubj:pass")
     return (
@@ -164,13 +164,13 @@ def _negate(root: Constituent, negated: bool) -> None:
 
 
 class Edits:
-    """Edits of a main clause in place, each of which tells whether it was possible.
+    """Edits of a main clause in place; each returns whether it was possible.
 
-    With the last argument `positive` false they only make changes whose effect is known under a
-    negation too.
+    If their last argument `positive` is False, they make only changes that have a known effect
+    under a negation too.
 
-    antonyms: of verbs and adjectives, by `Concept.index`: of two opposites of one meaning class not
-    both can be true. The same for a language at all times.
+    antonyms: the opposites of verbs and adjectives, by `Concept.index`; they are of the same
+    meaning class, cannot both be true, and are always the same in a language.
     """
 
     def __init__(self, language: Language, deriver: Deriver) -> None:
@@ -183,14 +183,15 @@ class Edits:
             self._alike.setdefault((concept.category, concept.meaning), []).append(concept)
 
     def drop_clause(self, root: Constituent) -> bool:
-        """Leaves out the sentence that another is coordinated with; the rest stays true."""
+        """Leaves out a sentence coordinated with the main clause; the rest stays true."""
         clause = next((child for child in root.children if _is_clause(child, "conj")), None)
         if clause is not None:
             root.children.remove(clause)
         return clause is not None
 
     def turn_voice(self, root: Constituent) -> bool:
-        """Active to passive or back, which means the same if both participants are definite."""
+        """Turns active into passive or back, with the same meaning: both participants must be
+        definite."""
         subject, object_ = root.child("nsubj"), root.child("obj")
         agent, patient = root.child("obl:agent"), root.child("nsubj:pass")
         if subject and object_ and _is_definite(subject) and _is_definite(object_):
@@ -249,7 +250,7 @@ class Edits:
         return bool(found)
 
     def oppose(self, root: Constituent, positive: bool) -> bool:
-        """Says the opposite of the verb or adjective, of definite participants."""
+        """Replaces the verb or adjective by its opposite, if all participants are definite."""
         antonym = self.antonyms.get(root.concept.index)
         participants = (root.child(role) for role in ("obj", "obl:arg", "obl:agent"))
         if antonym is None or not all(_is_definite(p) for p in participants if p is not None):
@@ -258,7 +259,7 @@ class Edits:
         return True
 
     def replace(self, root: Constituent, positive: bool) -> bool:
-        """Puts another word of the class, not the antonym, for the verb, adjective or a noun."""
+        """Replaces the verb, adjective or a noun by another word of its class, not the antonym."""
         nodes = [noun for noun in _arguments(root) if noun.concept.category == "NOUN"]
         if root.concept.category in ("VERB", "ADJ"):
             nodes.append(root)
@@ -290,7 +291,7 @@ def _is_clause(node: Constituent, *relations: str) -> bool:
 
 
 def _determiners(phrase: Constituent) -> set[str]:
-    """The determiners of a noun and of those coordinated with it."""
+    """The determiners of a noun and of the nouns coordinated with it."""
     found = {child.concept.meaning for child in phrase.children if child.relation == "det"}
     for child in phrase.children:
         if child.relation == "conj" and not _is_clause(child, "conj"):
@@ -307,7 +308,7 @@ def _is_definite(phrase: Constituent) -> bool:
 
 
 def _antonyms(concepts: Concepts, seed: int) -> dict[int, Concept]:
-    """Pairs the verbs and adjectives of each meaning class; of an odd number one has none."""
+    """Pairs the verbs and adjectives of each meaning class; if their number is odd, one is left."""
     rng = np.random.Generator(np.random.PCG64([seed, 3]))
     antonyms = {}
     for kind in (concepts.verbs, concepts.adjectives):

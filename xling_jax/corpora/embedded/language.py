@@ -1,5 +1,5 @@
-"""An embedded language, what it says, in words, with gold trees and names; and two of them:
-translations, texts that are none, and a dictionary."""
+"""An embedded language: its sentences in words, with gold trees and names. A pair of them:
+translations, texts that do not translate each other, and a dictionary."""
 
 import collections
 import functools
@@ -18,14 +18,14 @@ from xling_jax.corpora.word_links import Links
 class Language:
     """An embedded language: its concepts, their preferences, and its words.
 
-    config: what it was made of. concepts, preferences: what can be said, and how often. lexicon:
-    concept to word. linearizer: puts derivations into words.
+    config: what it was made from. concepts, preferences: what can be said, and how often. lexicon:
+    the words of concepts. linearizer: puts derivations into words.
     """
 
     def __init__(self, config: LanguageConfig, second: SecondConfig | None = None) -> None:
-        """Makes the language of `config`, or the second one that is derived from it."""
+        """Makes the language of `config`, or, given `second`, the one derived from it."""
         self.config = config
-        # One stream for each part, so that a knob of one part leaves the others as they are.
+        # One stream for each part, so that the knobs of one part leave the others as they are.
         streams = np.random.SeedSequence(config.seed).spawn(4)
         self._rngs = [np.random.Generator(np.random.PCG64(stream)) for stream in streams]
         self.concepts = concepts.draw(config, self._rngs[0])
@@ -37,24 +37,25 @@ class Language:
 
     @functools.cached_property
     def preferences(self) -> preferences.Preferences:
-        """Large tables, which a language that only translates does not need."""
+        """Made on first use: the tables are large, and translating does not need them."""
         return preferences.draw(self.config, self.concepts, (self._rngs[1], self._rngs[2]))
 
     def deriver(self, seed: int) -> grammar.Deriver:
-        """What draws derivations of sentences; ValueError if the seed is below 0."""
+        """A source of derivations of sentences; ValueError if the seed is below 0."""
         if seed < 0:
             raise ValueError(f"seed={seed}: give a whole number of at least 0")
         return grammar.Deriver(self.config, self.concepts, self.preferences, seed)
 
     def derivations(self, seed: int, sentences: int | None = None) -> Iterator[Constituent]:
-        """Derivations of so many sentences, by default without end; ValueError if below 1."""
+        """Derivations of `sentences` sentences, by default without end; ValueError if below 1."""
         if sentences is not None and sentences < 1:
             raise ValueError(f"sentences={sentences}: ask for at least one")
         deriver = self.deriver(seed)
         return (deriver.sentence() for _ in itertools.islice(itertools.count(), sentences))
 
     def words(self, derivation: Constituent) -> list[Word]:
-        """The words of a derivation in order, with punctuation, capitalised if the config says."""
+        """The words of a derivation in order, with punctuation; with capitals if the config says
+        so."""
         words = self.linearizer.words(derivation)
         if self.config.capitals:
             words = [
@@ -70,12 +71,12 @@ class Language:
         return " ".join([word.form for word in self.words(derivation)])
 
     def conllu(self, derivation: Constituent) -> list[str]:
-        """A sentence's tree as lines of CoNLL-U, with `# text` before and a blank line after.
+        """A sentence's tree as lines of CoNLL-U, with `# text` before and an empty line after.
 
-        A word has ID, FORM, LEMMA (the dictionary form), UPOS, FEATS, HEAD and DEPREL, all else
-        being "_". The features are those of the derivation (see `Constituent`): what an auxiliary
-        expresses is with its verb. Trees of inverted or other orders have the same heads as the
-        English ones.
+        ID, FORM, LEMMA (the dictionary form), UPOS, FEATS, HEAD and DEPREL are filled in; the other
+        columns are "_". The features are those of the derivation (see `Constituent`): what an
+        auxiliary expresses is a feature of its verb. In inverted and other orders words have the
+        same heads as in English.
         """
         words = self.words(derivation)
         place = {id(word.constituent): number for number, word in enumerate(words, 1)}
@@ -91,8 +92,8 @@ class Language:
         return [*lines, ""]
 
     def tagged(self, derivation: Constituent) -> tuple[list[str], list[str]]:
-        """The words of a sentence and for each O, or B- or I- and PER, LOC or ORG. Tags are those
-        of WikiAnn (Pan et al. 2017). A name is an unbroken span in every order."""
+        """The words of a sentence, and for each a tag as in WikiAnn (Pan et al. 2017): O, or B- or
+        I- with PER, LOC or ORG. A name is an unbroken span in every order."""
         words, tags = self.words(derivation), []
         last: Constituent | None = None
         for _, node, head in words:
@@ -104,46 +105,46 @@ class Language:
 
 
 def generate(config: LanguageConfig, sentences: int, seed: int) -> list[str]:
-    """So many sentences of an embedded language, words and punctuation separated by single spaces.
+    """Sentences of an embedded language, words and punctuation separated by single spaces.
 
-    Fewer are a prefix of more. `seed` is that of the sentences: texts of different seeds share the
-    language. ValueError: `sentences` is below 1 or `seed` below 0.
+    Fewer `sentences` give a prefix of more. `seed` is that of the sentences; the language does not
+    depend on it. ValueError: `sentences` is below 1 or `seed` below 0.
     """
     language = _language(config)
     return [language.text(d) for d in language.derivations(seed, sentences)]
 
 
-# The last language is kept: training and held-out text are usually asked for in turn.
+# Keeps the last language, since training and held-out text are usually asked for in turn.
 _language = functools.lru_cache(maxsize=1)(Language)
 
-_COUNTED = 5000  # sentences that tell the frequency of a word
-# Added to a seed, it gives derivations that no usual seed gives.
+_COUNTED = 5000  # sentences in which words are counted
+# Added to a seed, so that derivations differ from those of any usual seed.
 _SECOND_TEXT = 1 << 32
 
 
 class Pair:
     """A language and a second one derived from it.
 
-    Its methods raise a ValueError where less than one sentence is asked for or a seed is below 0.
+    Methods raise ValueError if fewer than one sentence is asked for, or a seed is below 0.
 
-    languages: both; `languages[k].text(derivation)` puts a derivation into either, and
-    `languages[0].derivations(seed)` gives those of `parallel`.
+    languages: both; `languages[k].text(derivation)` puts a derivation into either of them, and
+    `languages[0].derivations(seed)` gives the derivations of `parallel`.
     """
 
     def __init__(self, config: LanguageConfig, second: SecondConfig) -> None:
         self.languages = (Language(config), Language(config, second))
 
     def parallel(self, sentences: int, seed: int) -> tuple[list[str], list[str]]:
-        """Translations: the text `generate(config, sentences, seed)`, and the same in the second. A
-        line is the translation of that with the same number; fewer are a prefix of more."""
+        """Translations, line by line: the text `generate(config, sentences, seed)`, and the same in
+        the second language. Fewer `sentences` give a prefix of more."""
         first, second = self.languages
         lines = [(first.text(d), second.text(d)) for d in first.derivations(seed, sentences)]
         return [line for line, _ in lines], [line for _, line in lines]
 
     def links(self, sentences: int, seed: int) -> list[Links]:
-        """The links between the words of `parallel`, (place in the first, place in the second): of
-        those that say the same. What the grammar adds to the words of a derivation (marks, "not",
-        "that", auxiliaries) has none, even where both languages add it."""
+        """The links of `parallel` between words of the same meaning: (place in the first, place in
+        the second). Words that are in no derivation but added with the word order (marks, "not",
+        "that", "to", auxiliaries other than modals) have none, even if both languages add them."""
         found = []
         for derivation in self.languages[0].derivations(seed, sentences):
             first, second = (language.words(derivation) for language in self.languages)
@@ -157,10 +158,10 @@ class Pair:
     def texts(
         self, first_sentences: int, second_sentences: int, seed: int
     ) -> tuple[list[str], list[str]]:
-        """Text of each language that translates nothing; the second's is of its own domain.
+        """Texts of both languages that do not translate each other, the second in its own domain.
 
-        The first is `generate(config, first_sentences, seed)`, so held-out text needs another seed;
-        the second has no sentence in common with any text that `parallel` gives, but by chance.
+        The first is `generate(config, first_sentences, seed)`, so held-out text needs another seed.
+        The second has sentences in common with texts of `parallel` only by chance.
         """
         first, second = self.languages
         return (
@@ -179,11 +180,11 @@ class Pair:
     def dictionary(self) -> list[tuple[str, str]]:
         """The content words, names included, as (first, second) dictionary forms.
 
-        Each concept is there once, from the most to the least frequent in the first language's
-        text. A word and its translation are lower-case even if `LanguageConfig.capitals` is 1.
+        Each concept occurs once; they go from the most to the least frequent in text of the first
+        language. All words are lower-case, even if `LanguageConfig.capitals` is 1.
         """
         return list(self._entries)
 
 
-# The pair of a `LanguageConfig` and a `SecondConfig`, kept for the next call.
+# The pair of a `LanguageConfig` and a `SecondConfig`; keeps the last two.
 pair_of = functools.lru_cache(maxsize=2)(Pair)

@@ -1,4 +1,4 @@
-"""The words of a language: their stems are invented, and inflect by its morphology."""
+"""The words of a language: invented stems, inflected by the rules of its morphology."""
 
 import dataclasses
 from collections.abc import Callable, Iterator
@@ -13,8 +13,8 @@ Forms = dict[str, str]
 Inflection = Callable[[Concept, str], Forms]
 """Concept and stem to forms."""
 
-# Relative frequencies as repetitions. Stems end in no s, so that a final s is an inflection; some
-# usual sounds are missing so that rude English words do not come out.
+# Repetitions are relative frequencies. No stem of a common word ends in s, so that a final s is an
+# inflection; some usual sounds are missing, so that no rude English words come out.
 _ONSETS = (
     "b b d d f g h j k l l m m n p p r r s s t t t v w "
     "bl br ch cl cr dr fl fr gl gr pl pr sc sh sl sn sp st str sw th tr tw"
@@ -26,7 +26,7 @@ _INNER = "b d d k l l ld ll lt m m mb mp n n nd ng nt p r r rd rm rn rt ss st t 
 _CODAS = "d k ld ll l m n n nd p r r rn sh t t th".split()
 _NAME_ENDINGS = "a a a an el er in on us".split()
 _SUFFIXES = [vowel + consonant for vowel in "aeiou" for consonant in "dgklmnrtvz"]
-# One letter for each, so that a word is as long, and as much like others, in either script.
+# One letter for each, so that words have the same length and the same resemblances in each script.
 _CYRILLIC = str.maketrans("abcdefghijklmnopqrstuvwxyz", "абцдефгхийклмнопюрстувщэыз")
 
 _IRREGULAR_FORMS = """
@@ -45,8 +45,8 @@ _IRREGULAR = {
     for word, *forms in map(str.split, _IRREGULAR_FORMS.strip().splitlines())
 }
 
-# The forms that may express a case, the best first: a word lacks those of its language's cases
-# that it does not tell apart.
+# The forms that may express a case, the best first: a word has no forms for cases that it does not
+# distinguish.
 _CASES = {"Nom": ("",), "Acc": ("Acc", ""), "Obl": ("Obl", "Acc", "")}
 
 
@@ -54,10 +54,10 @@ _CASES = {"Nom": ("",), "Acc": ("Acc", ""), "Obl": ("Obl", "Acc", "")}
 class Lexicon:
     """The words of a language.
 
-    forms: for each `Concept.index`, the form of each inflection: "" is the dictionary form, which
-    also stands for every inflection not listed. In English nouns and determiners have Plur,
-    pronouns Acc; verbs Pres3Sing, Past and Part, and "be" tense with person and number. For a rich
-    morphology see `_rich`.
+    forms: for each `Concept.index`, the form of each inflection; "" is the dictionary form, which
+    also serves for every inflection not listed. In English, nouns and some determiners have Plur,
+    some pronouns Acc, verbs Pres3Sing, Past and Part, and "be" has its tenses with person and
+    number. For a rich morphology see `_rich`.
     """
 
     forms: list[Forms]
@@ -68,12 +68,13 @@ class Lexicon:
         return forms.get(inflection) or forms[""]
 
     def finite(self, verb: Concept, tense: str, agreement: str) -> str:
-        """The form of a verb in tense Pres or Past that agrees with 1Sing, 3Sing or Plur."""
+        """The form of a verb in `tense` (Pres, Past) with `agreement` (1Sing, 3Sing, Plur)."""
         forms = self.forms[verb.index]
         return forms.get(tense + agreement) or forms.get(tense) or forms[""]
 
     def nominal(self, concept: Concept, number: str, case: str) -> str:
-        """The form of a noun, pronoun or determiner in number Sing, Plur and case Nom, Acc, Obl."""
+        """The form of a noun, pronoun or determiner in number (Sing, Plur) and case (Nom, Acc,
+        Obl)."""
         forms = self.forms[concept.index]
         keys = (key for ending in _CASES[case] for key in (number + ending, ending))
         return next(forms[key] for key in keys if key in forms)
@@ -94,10 +95,10 @@ def draw(concepts: Concepts, rng: np.random.Generator) -> Lexicon:
 
 
 def derive(first: Lexicon, concepts: Concepts, config: SecondConfig, seed: int) -> Lexicon:
-    """Draws the lexicon of a second language from the first's, of which the seed is.
+    """Draws the lexicon of a second language from that of the first. seed: of the first language.
 
-    Its own words sound like the first language's and are none of them, in any inflection; no two
-    of them, or of them and the anchors, share a form.
+    Its own words sound like those of the first language, but no form is the same as one of these;
+    nor do any two of them, or one of them and an anchor, share a form.
     """
     streams = np.random.SeedSequence([seed, config.seed]).spawn(3)
     rngs = [np.random.Generator(np.random.PCG64(stream)) for stream in streams]
@@ -105,7 +106,7 @@ def derive(first: Lexicon, concepts: Concepts, config: SecondConfig, seed: int) 
     inflect: Inflection = _english if is_english else _isolating
     if config.morphology == "rich":
         inflect = _rich(rngs[0])
-    # Each word as an anchor would have it, so that no own word depends on which are anchors.
+    # The forms of every word as an anchor, so that own words do not depend on which are anchors.
     anchored = [
         first.forms[c.index] if is_english else inflect(c, first.form(c)) for c in everything
     ]
@@ -114,7 +115,7 @@ def derive(first: Lexicon, concepts: Concepts, config: SecondConfig, seed: int) 
     own: list[Forms] = []
     for concept in concepts.function.values():
         if is_english:
-            # As irregular as the first language's: one invented word for each of its forms.
+            # As irregular as in the first language: one invented word for each form.
             pattern = first.forms[concept.index]
             words = {
                 form: _unused(({"": word} for word in _function_words(letters)), used)[""]
@@ -133,7 +134,8 @@ def derive(first: Lexicon, concepts: Concepts, config: SecondConfig, seed: int) 
 
 
 def _anchors(concepts: list[Concept], share: float, rng: np.random.Generator) -> set[int]:
-    """Indices of the concepts with the same word in both languages, punctuation included."""
+    """Indices of the concepts that have the same word in both languages: names first, and always
+    punctuation, which does not count for the share."""
     words = [concept for concept in concepts if concept.category != "PUNCT"]
     order = [words[i] for i in rng.permutation(len(words))]
     order.sort(key=lambda concept: concept.category != "PROPN")
@@ -143,7 +145,7 @@ def _anchors(concepts: list[Concept], share: float, rng: np.random.Generator) ->
 
 
 def _unused(candidates: Iterator[Forms], used: set[str]) -> Forms:
-    """The first word none of whose forms is in `used`, where they are added."""
+    """The first word without a form in `used`; adds its forms to `used`."""
     found = next(forms for forms in candidates if used.isdisjoint(forms.values()))
     used.update(found.values())
     return found
@@ -154,7 +156,7 @@ def _stems(concept: Concept, letters: Iterator[int]) -> Iterator[str]:
     while True:
         if concept.category == "PROPN":
             yield _spell(letters, _ONSETS, _VOWELS, _INNER, _NAME_ENDINGS)
-        # Brevity law: of the frequent words most have one syllable, of the rare ones none.
+        # Law of brevity: most of the frequent words have one syllable, but no rare ones have.
         elif next(letters) % 200 >= concept.row:
             yield _spell(letters, _ONSETS, _SHORT_VOWELS, _SHORT_CODAS)
         elif next(letters) % 6 == 0:
@@ -175,13 +177,13 @@ def _spell(letters: Iterator[int], *parts: list[str]) -> str:
 
 
 def _integers(rng: np.random.Generator) -> Iterator[int]:
-    """Random integers without end, of 0 to 2^30 - 1."""
+    """Random integers from 0 to 2^30 - 1, without end."""
     while True:
         yield from rng.integers(1 << 30, size=4096).tolist()
 
 
 def _english(concept: Concept, stem: str) -> Forms:
-    """The forms of an English content word, with English spelling rules."""
+    """The forms of a content word, by the rules of English spelling."""
     base = stem[:-1] + "i" if stem.endswith("y") else stem
     with_s = base + ("es" if stem.endswith(("y", "ch", "sh")) else "s")
     if concept.category == "NOUN":
@@ -198,9 +200,9 @@ def _isolating(concept: Concept, stem: str) -> Forms:
 def _rich(rng: np.random.Generator) -> Inflection:
     """Draws suffixes for number, case, tense and agreement.
 
-    Nouns have Plur, and the cases Acc and Obl in both numbers (the dictionary form is Nom, that
-    of subjects); pronouns have the cases; verbs and auxiliaries have Pres and Past, each with
-    1Sing, 3Sing and Plur, and Part.
+    Common nouns have Plur, and the cases Acc and Obl in both numbers (the dictionary form is Nom,
+    the case of subjects); names and pronouns have only the cases; verbs and auxiliaries have Pres
+    and Past, each with 1Sing, 3Sing and Plur, and Part.
     """
     names = ("Plur", "Acc", "Obl", "Past", "1Sing", "3Sing", "VerbPlur", "Part")
     drawn = rng.choice(len(_SUFFIXES), size=len(names), replace=False)

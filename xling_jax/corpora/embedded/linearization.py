@@ -1,4 +1,4 @@
-"""From derivations to words: function words that the language adds, agreement and word order."""
+"""From derivations to words: adds function words, makes words agree and puts them in order."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -8,17 +8,16 @@ from xling_jax.corpora.embedded.config import SecondConfig
 from xling_jax.corpora.embedded.grammar import Constituent
 from xling_jax.corpora.embedded.lexicon import Lexicon
 
-# Relations, and places that `Linearizer` assigns, in the order in which a head and its dependents
-# stand in English.
+# A head and its dependents in English order: relations, and places that `Linearizer` assigns.
 _ENGLISH = (
     "punct:first cc theme mark wh relative aux:inverted nsubj nsubj:pass aux advmod:neg "
     "advmod:emph aux:second case det amod head flat nmod acl:relcl obj xcomp obl:arg obl:agent "
     "advmod obl ccomp advcl conj punct"
 ).split()
-# What another order moves, and after what, by the fields of `SecondConfig`, one after the other:
-# modifiers follow the adposition before that may go behind the noun. Clauses follow their verb in
-# every order, as in Persian and Hindi, since speakers avoid them in its middle (Dryer 1980).
-# Subjects follow what belongs to a noun, which may be the predicate.
+# What the values of `SecondConfig` move, and after what. The order counts: modifiers move after the
+# adposition before it may go behind the noun. Clauses follow their verb in every order, as in
+# Persian and Hindi, since speakers avoid clauses in mid-sentence (Dryer 1980). Subjects of vso
+# follow all that belongs to a noun, since the predicate may be one.
 _MOVES = {
     ("order", "sov"): {
         "obl obl:agent obj obl:arg xcomp advmod": "nsubj:pass",
@@ -46,22 +45,22 @@ class Word(NamedTuple):
 class _Dependent(NamedTuple):
     place: int
     constituent: Constituent
-    form: str  # "" to find out from the constituent
+    form: str  # "" if the constituent decides it
 
 
 class Linearizer:
     """Puts derivations into words, with the function words and agreement of the language.
 
-    order: places of dependents: the negative ones stand before their head, the positive ones after
-    it, from the smallest to the largest.
+    order: the place of each relation. Dependents are sorted by it, with the head at 0.
     """
 
     def __init__(
         self, lexicon: Lexicon, function: Mapping[str, Concept], config: SecondConfig
     ) -> None:
         self._lexicon, self._function, self._config = lexicon, function, config
-        # As in English, an auxiliary, "do" if there is no other, goes before the subject of a
-        # question and carries the negation; otherwise only their marks tell.
+        # With inversion, as in English, questions need an auxiliary before the subject (unless they
+        # ask for it), and negations need one; "do" if there is no other. Otherwise "?" and "not"
+        # are enough.
         self._has_inversion = config.order == "svo" and config.morphology == "english"
         order = _ENGLISH
         for (field, value), moves in _MOVES.items():
@@ -81,7 +80,7 @@ class Linearizer:
     def _place(
         self, node: Constituent, head: Constituent | None, form: str, words: list[Word]
     ) -> None:
-        """Appends the words of a constituent; `form` is that of its head, "" to find it out."""
+        """Appends the words of a constituent. form: of its head; "" if the constituent decides."""
         dependents = [
             _Dependent(self._position(child), child, "")
             for child in node.children
@@ -102,7 +101,8 @@ class Linearizer:
             self._place(child, node, child_form, words)
 
     def _finite(self, clause: Constituent, dependents: list[_Dependent]) -> str:
-        """Adds what a finite clause needs to its dependents; returns the form of its head."""
+        """Adds to `dependents` what a finite clause needs; returns the form of its head, "" if that
+        is no verb."""
         features, verbal = clause.features, clause.concept.category == "VERB"
         subject = next(c for c in clause.children if c.relation.startswith("nsubj"))
         asked = "Mood" in features and subject.features.get("PronType") != "Int"
@@ -149,7 +149,7 @@ class Linearizer:
         return inflect(clause.concept) if verbal else ""
 
     def _form(self, node: Constituent, head: Constituent | None) -> str:
-        """The form of what is no finite verb: number of nouns and determiners, pronouns' case."""
+        """The form of a word other than a finite verb: with number and case if it has them."""
         category = node.concept.category
         if category in ("NOUN", "PROPN", "PRON"):
             number = node.features.get("Number", "Sing")
@@ -183,7 +183,7 @@ def _agreement(subject: Constituent) -> str:
 
 
 def _case(noun: Constituent, head: Constituent | None) -> str:
-    """The case of a noun or pronoun; a conjunct has that of the noun that it is joined to."""
+    """The case of a noun or pronoun; a conjunct has the case of the noun that it is joined to."""
     relation = head.relation if head and noun.relation == "conj" else noun.relation
     if relation in ("nsubj", "nsubj:pass", "flat"):
         return "Nom"

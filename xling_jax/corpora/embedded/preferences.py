@@ -1,4 +1,4 @@
-"""What words go with: selectional preferences, topics and grammatical habits, as tables."""
+"""What words combine with: selectional preferences, topics and grammatical habits, as tables."""
 
 import dataclasses
 import functools
@@ -12,12 +12,12 @@ from xling_jax.corpora.embedded.config import LanguageConfig
 
 _ROUNDS = 15  # of proportional fitting; the margins are then right to about 1 %
 
-# Probabilities that a word may have of its own, by the fields of `LanguageConfig`.
+# The fields of `LanguageConfig` with probabilities that each word varies for itself.
 _NOUN_HABITS = ("plural", "adjectives", "prepositional_phrases", "relative_clauses", "pronouns")
 _VERB_HABITS = ("adverbs", "adjuncts", "negation", "passives", "complement_clauses")
-_PLURAL = 0.35  # is no field
+_PLURAL = 0.35  # the only probability that is not a field
 
-# Relative frequency of determiners by number; "" is none.
+# Relative frequencies of determiners by number; "" stands for none.
 _QUANTIFIERS = {"some": 4, "no": 3, "my": 4, "your": 3, "his": 4, "our": 3, "their": 3}
 _PLURAL_ONLY = {"two": 5, "three": 3, "many": 5, "few": 3}
 _DETERMINERS = {
@@ -32,7 +32,7 @@ _MODALS = {"can": 5, "must": 4, "may": 3, "should": 3}
 
 
 class Table(NamedTuple):
-    """Conditional distributions over the same outcomes. weights: `[rows, outcomes]`, in every row
+    """Conditional distributions over the same outcomes. weights: `[rows, outcomes]`, in each row
     proportional to the probabilities. outcomes: what the columns stand for."""
 
     weights: np.ndarray
@@ -43,13 +43,15 @@ class Table(NamedTuple):
 class Preferences:
     """The preferences and habits of a language's words; rows are `Concept.row`.
 
-    tables: by name. From a topic: verb, noun. From a verb: subject, object, complement, adjunct
-    (nouns), adverb, tense (with aspect and modal, "" for none). From a noun: subject_of, object_of
-    (verbs, from the same joint distributions), modifier (nouns), adjective, surname (of a name),
-    adposition (that makes it an adjunct or modifier); and Sing, Plur and Mass (determiners by the
-    noun's number, None for none). topic has a single row. subject_share: how much of the time a
-    noun is subject rather than object. governed: the adposition that each verb governs, None where
-    none. habits: each word's probability, by the names of `_NOUN_HABITS` and `_VERB_HABITS`.
+    Attributes:
+      tables: by name. From a topic: verb, noun. From a verb: subject, object, complement, adjunct
+        (nouns), adverb, tense (with aspect and modal, "" for none). From a noun: subject_of,
+        object_of (verbs, from the same joint distributions), modifier (nouns), adjective, surname
+        (if the noun is a name), adposition (which makes it an adjunct or modifier); and Sing, Plur,
+        Mass (determiners by the noun's number, None for none). topic has a single row.
+      subject_share: how often each noun is a subject rather than an object.
+      governed: the adposition that each verb governs; None if it governs none.
+      habits: each word's probabilities, by the names of `_NOUN_HABITS` and `_VERB_HABITS`.
     """
 
     tables: dict[str, Table]
@@ -61,7 +63,7 @@ class Preferences:
 def draw(
     config: LanguageConfig, concepts: Concepts, rngs: tuple[np.random.Generator, ...]
 ) -> Preferences:
-    """Draws the preferences of a language, and with a second generator its words' habits."""
+    """Draws a language's preferences, and with the second generator its words' habits."""
     selectional_rng, rng = rngs
     tables = _selectional(config, concepts, selectional_rng)
     as_subject, as_object = (tables[role].weights.sum(0) for role in ("subject", "object"))
@@ -74,7 +76,7 @@ def draw(
         return Table(np.asarray(base) * np.exp(config.habits * noise), outcomes)
 
     for number, weights in _DETERMINERS.items():
-        # No determiner is named "", so that it becomes None.
+        # "" becomes None, since no function word is called "".
         tables[number] = habit(nouns, [*weights.values()], [function.get(word) for word in weights])
     adpositions = [concept for concept in function.values() if concept.category == "ADP"]
     usable = [
@@ -101,7 +103,7 @@ def draw(
 def _selectional(
     config: LanguageConfig, concepts: Concepts, rng: np.random.Generator
 ) -> dict[str, Table]:
-    """What goes with what, by class, topic and word."""
+    """The tables of what combines with what, by class, topic and word."""
 
     joint = functools.partial(_joint, config, concepts, rng)
     subject = joint("verbs", "nouns", "subjects")
@@ -132,9 +134,9 @@ def _joint(
 ) -> Table:
     """Joint distribution `[rows, columns]` of two kinds of concepts in one relation.
 
-    Log-linear in class, topic and a word-specific preference, with the concepts' frequencies as
-    margins (those of columns within their class), so that preferences cost no word its frequency.
-    Rows without classes in the role are 0.
+    It is log-linear in class, topic and a preference of words for each other. Its margins are the
+    concepts' frequencies (those of columns within their class), so that preferences do not change
+    how frequent a word is. Rows of concepts without partners in this role are 0.
     """
 
     def classes(head: Concept) -> list[str]:
@@ -150,7 +152,7 @@ def _joint(
     allowed = np.array([[m in classes(head) for m in meanings] for head in heads], float)
 
     by_class = config.selection * allowed
-    # A head likes some of its classes better, which all words of a class share.
+    # A head prefers some classes to others, with all their words alike.
     by_class += 0.5 * config.collocation * rng.standard_normal(by_class.shape)
     log_weights = by_class[:, column_class]
     log_weights += config.topicality * _same_topic(_topics(heads)[:, None], _topics(partners))
@@ -161,7 +163,7 @@ def _joint(
     head_frequency = concepts.frequency[rows][chosen]
     head_frequency /= head_frequency.sum()
     frequency = concepts.frequency[columns]
-    # The classes keep the shares that the heads' wishes give them, the words in them Zipf's.
+    # Classes get the shares that the heads prefer; within a class, words keep their frequencies.
     row_scale, column_scale = head_frequency / (weights @ frequency), frequency
     wished = np.bincount(column_class, column_scale * (row_scale @ weights))
     target = (wished / np.bincount(column_class, frequency))[column_class] * frequency
@@ -184,5 +186,5 @@ def _topics(concepts: Sequence[Concept]) -> np.ndarray:
 
 
 def _same_topic(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """1 where the topics are the same, 1/2 where either is none, else 0."""
+    """1 where the topics are the same, 1/2 where either is -1 (no topic), otherwise 0."""
     return np.where((one < 0) | (other < 0), 0.5, one == other)
