@@ -23,14 +23,11 @@ _OPEN = 64  # files mapped at a time
 class Shard:
     """A file of the stream.
 
-    Attributes:
-      file: its name.
-      bytes: its size.
-      sha256: of its bytes.
-      tokens: number of pieces, the [SEP] after every sentence included.
-      sentences, words: how many the text has; words are separated by blanks.
-      unknown: how many of the pieces are [UNK].
-      text_sha256: of the sentences joined by newlines, in UTF-8.
+    file, bytes, sha256: its name, size and hash. tokens: number of pieces, the [SEP] after every
+    sentence included. sentences, words: how many the text has, with blanks between words. unknown:
+    how many pieces are [UNK]. text_sha256: of the sentences joined by newlines, in UTF-8; of text
+    with words replaced by translations, of its tokens, and `words` then counts those of
+    `code_switch`.
     """
 
     file: str

@@ -138,13 +138,10 @@ _MANDELBROT = 2.7  # flattens the head of Zipf's law (Mandelbrot 1953)
 class Concept:
     """A dictionary word's meaning.
 
-    Attributes:
-      index: its number among all concepts of the language.
-      row: its number among those of its kind (see `Concepts`), which is also its row or column in
-        tables of preferences; of a function word, among those of its category.
-      category: universal part of speech.
-      meaning: meaning class; of a function word, its English word.
-      topic: number of its topic; -1 if it belongs to none.
+    index: its number among all concepts of the language. row: its number among those of its kind
+    (see `Concepts`), which is also its row or column in tables of preferences; of a function word,
+    its number in its category. category: universal part of speech. meaning: meaning class; of a
+    function word, its English word. topic: number of its topic; -1 if it belongs to none.
     """
 
     index: int

@@ -147,8 +147,7 @@ class SecondConfig:
 # in its place in `BY_DISTANCE` of experiments/similarity/claims.py.
 EMBEDDED = {
     "en": SecondConfig(),
-    # As a Romance language is to English. With FEW_WORDS, all names and a few other words are
-    # anchors.
+    # As a Romance language is to English. All names of FEW_WORDS and some other words are anchors.
     "near": SecondConfig(anchors=0.43, adjectives="after"),
     # In script and morphology as a Slavic language is to English; adjectives as in `near`, so that
     # it differs from English in every way that `near` does.

@@ -161,7 +161,7 @@ class Deriver:
         return root
 
     def _ask(self, root: Constituent) -> None:
-        """Makes the clause a question, either yes-no or for one of its constituents."""
+        """Makes the clause a yes-no question, or one that asks for a constituent."""
         root.features["Mood"] = "Int"
         askable = [
             (place, child)
@@ -228,7 +228,7 @@ class Deriver:
         return clause
 
     def _complete(self, clause: Constituent, depth: int, with_object: bool = True) -> None:
-        """Adds the dependents of a verb other than its subject; `with_object`, the object too."""
+        """Adds a verb's dependents other than its subject; its object only `with_object`."""
         row = clause.concept.row
         kind = VERB_CLASSES[clause.concept.meaning]
         if with_object and kind.objects:

@@ -18,8 +18,8 @@ _DROP_CLAUSE = 0.5
 _TURN_VOICE = 0.25
 
 # How labels come about, by natural logic (MacCartney & Manning 2009). For a label, and whether the
-# hypothesis is negated: equally probable choices of whether the premise is negated, with the edits
-# of the hypothesis, of which one is made.
+# hypothesis is negated: equally probable pairs of whether the premise is negated, and of edits of
+# the hypothesis, one of which is made.
 _Ways = list[tuple[bool, tuple[str, ...]]]
 _SAME: _Ways = [(False, ("keep", "weaken"))]
 _OTHER: _Ways = [(True, ("keep", "strengthen")), (False, ("oppose",))]
@@ -63,10 +63,10 @@ def pairs(pair: Pair, number: int, seed: int, most_words: int = 0) -> list[Examp
     """Inference pairs in two languages; how often each label occurs differs by one at most.
 
     A hypothesis is made from the premise by an edit that makes it weaker, stronger, opposite or
-    another statement (see `Edits`), by negation, and by changes that leave it true: from active to
-    passive or back, or without a coordinated sentence. Some neutral hypotheses are another sentence
-    on the same topic. Which words are opposites belongs to the language, does not depend on `seed`,
-    and can only be learned from examples.
+    another statement (see `Edits`), by negation, and by changes that do not affect the label: from
+    active to passive or back, or without a coordinated sentence. Some neutral hypotheses are
+    another sentence on the same topic. Which words are opposites belongs to the language, not to
+    `seed`, and can only be learned from examples.
 
     most_words: the most words of an example in the first language, premise, hypothesis and
     punctuation together; 0 for any number. A smaller `number` gives a prefix of a larger one.

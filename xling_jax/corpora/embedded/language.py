@@ -143,8 +143,8 @@ class Pair:
 
     def links(self, sentences: int, seed: int) -> list[Links]:
         """The links of `parallel` between words of the same meaning: (place in the first, place in
-        the second). Words that are in no derivation but added with the word order (marks, "not",
-        "that", "to", auxiliaries other than modals) have none, even if both languages add them."""
+        the second). Words that the `Linearizer` adds to the derivation (punctuation, "not", "that",
+        "to", auxiliaries other than can, must, may, should) have none, even where both add them."""
         found = []
         for derivation in self.languages[0].derivations(seed, sentences):
             first, second = (language.words(derivation) for language in self.languages)
