@@ -1,1 +1,1 @@
-"""What every run shares: its config, what it stores, and how it is gone on with."""
+"""What all runs share: their configs, what they store, and how they are resumed."""

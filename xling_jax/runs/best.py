@@ -1,4 +1,4 @@
-"""Which state of a replica is the best so far, written down beside what is kept of it."""
+"""The best state of a replica so far: a record beside its stored parameters."""
 
 import dataclasses
 import json
@@ -19,10 +19,11 @@ RECORD = "best.json"
 
 @dataclasses.dataclass(frozen=True)
 class Record:
-    """The step of the best state, and its value, of which less is better.
+    """The step of the best state, and its value; lower is better.
 
-    vocabulary: a hash of its pieces and their ids. heads: the model's, which its parameters do not
-    tell; 0 in older runs.
+    Attributes:
+      vocabulary: a hash of the pieces and their ids.
+      heads: the model's attention heads, which its parameters do not tell; 0 in older runs.
     """
 
     step: Count
@@ -32,7 +33,7 @@ class Record:
     fingerprint: str = ""
 
     def write(self, folder: Path) -> None:
-        """Says that what is in the folder is whole."""
+        """Writes the record, whose presence says that the folder is complete."""
         content = json.dumps(records.sealed(dataclasses.asdict(self)))
         write_beside(folder / RECORD, content + "\n")
 
@@ -41,7 +42,7 @@ _RECORD = TypeAdapter(Record)
 
 
 def read(folder: Path, identity: Identity = UNKNOWN) -> Record | None:
-    """The record of a folder, None without one; ValueError if it is damaged, or of another
+    """The record of a folder, None if it has none; ValueError if it is damaged or of another
     experiment."""
     path = folder / RECORD
     if not os.path.lexists(path):
@@ -52,9 +53,11 @@ def read(folder: Path, identity: Identity = UNKNOWN) -> Record | None:
 def are_better(
     folders: Sequence[Path], values: Sequence[float], step: int, identity: Identity = UNKNOWN
 ) -> list[bool]:
-    """Whether the states of a step, with these values, are better than all before in their folders.
+    """Whether the states of a step, with these values, are better than all earlier ones in their
+    folders. A value that is not finite never is.
 
-    A step that was offered before a run was cut off, and comes again, changes nothing.
+    A run that was cut off may repeat steps: a record of a later step gives way to the repeated
+    ones, and one of the same step stays.
     """
 
     def one(folder: Path, value: float) -> bool:

@@ -1,4 +1,4 @@
-"""Config files, what follows the colon behind them, and the rows that they ask for."""
+"""Config files, the options after their colon, and the rows that they ask for."""
 
 import difflib
 import importlib.machinery
@@ -18,12 +18,12 @@ from xling_jax.files import plain_name
 
 T = TypeVar("T")
 _NAME_ONE = "name a config file, as configs/fake_english.py"
-_RENAMED = {"transfer": "zero_shot"}  # config files, by their older names
+_RENAMED = {"transfer": "zero_shot"}  # older names of config files
 
 
 def parse_options(argument: str | None, defaults: Mapping[str, str]) -> dict[str, str]:
     """Reads what follows the colon in `--config=file.py:row=8,scale=paper`; ValueError for an
-    option that `defaults` does not name, without a value, or given twice."""
+    option that `defaults` lacks, that has no value, or that is given twice."""
     options, given = dict(defaults), set[str]()
     for part in filter(None, (argument or "").split(",")):
         name, equals, value = part.partition("=")
@@ -40,9 +40,9 @@ def parse_options(argument: str | None, defaults: Mapping[str, str]) -> dict[str
 
 
 def load_config(path: str, argument: str | None = None) -> ConfigDict:
-    """The experiment of a config file: what its function `get_config` returns, given the options.
+    """The config that a config file's function `get_config` returns, given the options.
 
-    ValueError, naming the file: there is no such file, it fails, or it refuses the options.
+    ValueError, naming the file, if there is no such file, it fails, or it refuses the options.
     """
     if not path:
         raise ValueError(f"--config= is empty: {_NAME_ONE}")
@@ -88,9 +88,9 @@ def _no_config(path: Path) -> str:
 
 
 def require_fields(config: ConfigDict, flag: str, arguments: Sequence[str]) -> None:
-    """Raises ValueError where an argument, as `--config.training.epochs=3`, sets a field that the
-    config does not have, or `scale`, which says what the config file chose; `flag` is what stands
-    before the first dot."""
+    """Raises ValueError if an argument such as `--config.training.epochs=3` sets a field that the
+    config does not have, or `scale`, which only records what the config file chose; `flag` is the
+    part before the first dot."""
     for argument in arguments:
         name = "--" + argument.partition("=")[0].lstrip("-")
         if not argument.startswith("-") or not name.startswith(f"{flag}."):
@@ -131,16 +131,16 @@ def machine_fields() -> dict[str, Any]:
 
 
 def config_beside(path: str, name: str, argument: str) -> ConfigDict:
-    """The experiment of the config file `name` in the folder of another, `path`, with options."""
+    """The config of the file `name` in the folder of another config file, `path`, with options."""
     return load_config(str(Path(path).with_name(name)), argument)
 
 
 def chosen_rows(config: ConfigDict, parse: Callable[[str, str], T]) -> list[T]:
-    """The rows that a config asks for, as `parse(name, description)` gives them.
+    """What `parse(name, description)` returns for each row that a config asks for.
 
-    `config.row` names rows of `config.rows`, or sets of rows of `config.sets`, joined by `+`; or it
-    is itself a description. ValueError for no row, a row or seed named twice, rows whose folders
-    would be the same, or a row that `parse` refuses.
+    `config.row` holds names joined by `+`: of rows in `config.rows`, or of sets of rows in
+    `config.sets`; any other name is itself a description. ValueError for no row, a row or seed
+    named twice, two rows that would have the same folder, or a row that `parse` refuses.
     """
     rows, sets = ", ".join(config.rows), ", ".join(config.sets)
     asked = config.row.split("+")
@@ -185,8 +185,8 @@ def require_own_folders(rows: Iterable[str]) -> None:
 
 
 def languages(option: str, value: str) -> tuple[str, ...]:
-    """Reads `en-fr` as (en, fr); ValueError where there are not two, one is named twice, or a name
-    cannot be a field's."""
+    """Reads `en-fr` as (en, fr); ValueError for fewer than two languages, one that is named twice,
+    or a name that cannot be a field's."""
     names = tuple(value.split("-"))
     if len(names) < 2 or "" in names:
         raise ValueError(f"{option}={value!r}: name two languages or more, joined by one - each")
@@ -194,7 +194,7 @@ def languages(option: str, value: str) -> tuple[str, ...]:
         if not name.isidentifier() or hasattr(ConfigDict, name):
             raise ValueError(
                 f"{option}={value!r}: no language can be called {name!r}; take letters, digits "
-                "and _, and none of get, items, keys and the like, which configs have themselves"
+                "and _, and not get, items, keys and the like, which are methods of configs"
             )
         if names.count(name) > 1:
             raise ValueError(f"{option}={value!r}: {name!r} is named twice")
@@ -202,15 +202,15 @@ def languages(option: str, value: str) -> tuple[str, ...]:
 
 
 def require_free(section: str, names: Iterable[str], taken: Iterable[str]) -> None:
-    """Raises ValueError if a name made of languages is one that a section of the config has."""
+    """Raises ValueError if a name that is made of languages is taken in a section of the config."""
     if both := sorted(set(names).intersection(taken)):
         raise ValueError(
-            f"{section}.{both[0]} is something else already: call that language otherwise"
+            f"{section}.{both[0]} is something else already: give that language another name"
         )
 
 
 def choose(name: str, value: str, choices: Mapping[str, Any]) -> Any:
-    """The entry of `choices`; ValueError naming the option and what there is."""
+    """The entry of `choices` that an option names; ValueError, listing them, if there is none."""
     if value not in choices:
         raise ValueError(f"{name}={value!r} is unknown: choose from {', '.join(choices)}")
     return choices[value]

@@ -1,4 +1,4 @@
-"""Stored models that the rows of a config name, as they are or with random weights instead."""
+"""Stored models that the rows of a config name, with their own weights or with random ones."""
 
 import dataclasses
 import re
@@ -13,13 +13,13 @@ from xling_jax.models import folders as model_folders
 from xling_jax.models.text_model import TextModel
 
 _ENCODER = re.compile(r"(?:(random)\[)?([\w.-]+)(?(1)\])")
-# Of random weights: seeds of training are below it, so that no model began with them.
+# Of random weights; seeds of training are lower, so that no model began with the same weights.
 FIRST_SEED = 2**32
 
 
 @dataclasses.dataclass(frozen=True)
 class Encoder:
-    """A model's name in the config, and whether its weights are drawn anew."""
+    """A model's name in the config, and whether its weights are replaced by random ones."""
 
     model: str
     is_random: bool
@@ -32,15 +32,15 @@ class Encoder:
             )
 
     def load(self, folder: Path, language: str, seed: int) -> TextModel:
-        """The model in a folder; a random encoder, drawn with a seed from FIRST_SEED on, has its
-        pieces and its size. FileNotFoundError or ValueError, naming the field, where there is none,
+        """The model in a folder, or a random one with its pieces and its size, drawn with a seed
+        from FIRST_SEED on. FileNotFoundError or ValueError, naming the field, if there is no model,
         or it is damaged or of another language."""
         with errors.in_field(f"models.{self.model}"):
             model = model_folders.load(folder, language)
         return model.randomized(seed) if self.is_random else model
 
     def manifest(self, paths: Iterable[Path]) -> list[dict[str, Any]]:
-        """The files of its folders, with their hashes; errors name the field."""
+        """The files of the model's folders, with their hashes; errors name the field."""
         with errors.in_field(f"models.{self.model}"):
             return [entry for path in paths for entry in model_folders.manifest(path)]
 
@@ -52,10 +52,11 @@ def parse(text: str) -> Encoder | None:
 
 
 def named(given: str, taken: Iterable[str] = ()) -> dict[str, str]:
-    """Folders joined by +, by what their models are called: the last part without a placeholder,
-    which of ours is the row's name; none of the names `taken`.
+    """Splits folders joined by +, and returns them by names for their models.
 
-    A + may be in a folder's name too, if there is such a folder.
+    A model is called like the last part of its path that has no placeholder, or like the row if
+    that part is `rowROW_seedSEED`, but by none of the names `taken`. A folder's name may itself
+    contain a +, if there is such a folder.
     """
     parts, joined = given.split("+"), list[str]()
     while parts:
@@ -73,7 +74,7 @@ def named(given: str, taken: Iterable[str] = ()) -> dict[str, str]:
 
 
 def _is_folder(given: str) -> bool:
-    """Whether there is such a folder, or the one around the first placeholder."""
+    """Whether there is such a folder, or the one around its first part with a placeholder."""
     before, brace, _ = given.partition("{")
     base = Path(before).expanduser()
     return (base.parent if brace else base).is_dir()
@@ -88,10 +89,10 @@ def _name(folder: str, taken: Iterable[str]) -> str:
 
 
 def folders(models: Mapping[str, str], seeds: Sequence[int]) -> dict[int, dict[str, str]]:
-    """Where the models of each seed are, by name.
+    """The folders of each seed's models, by the models' names.
 
-    In folders `{seed}` stands for a seed and `{next_seed}` for the one after it in `seeds`; after
-    the last comes the first, or its successor where there is no other.
+    In a folder `{seed}` stands for the seed, and `{next_seed}` for the one after it in `seeds`, the
+    first after the last. The next one of a single seed is that seed plus 1.
     """
     after = [*seeds[1:], seeds[0]] if len(seeds) > 1 else [seeds[0] + 1]
     return {

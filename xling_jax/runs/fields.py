@@ -1,7 +1,8 @@
-"""The experiments by name, and the fields of their configs: those that they have in common are in
-`fields.txt`, and those of one experiment in the file of that name beside it.
+"""The experiments by name, and the fields of their configs.
 
-`python -m xling_jax.runs.fields > docs/fields.md` writes the page of the documentation.
+Fields that experiments have in common are in `fields.txt` here, and those of one experiment in the
+`fields.txt` of its package. `python -m xling_jax.runs.fields > docs/fields.md` writes the page of
+the documentation.
 """
 
 import importlib
@@ -22,50 +23,50 @@ TABLES = schema.tables(Path(__file__).with_name("fields.txt"))
 
 
 def measured(*of: str) -> Field:
-    """The names of what is measured of these kinds, see `evaluators.registry`."""
+    """The field for names of metrics of these kinds, see `evaluators.registry`."""
     known = schema.choice("a metric", *registry.names(*of))
     return schema.several("what is measured besides perplexity", known, apart=True)
 
 
 def read(file: str, **known: Any) -> Section:
-    """The fields in the `fields.txt` beside a module, which name those that configs have in common,
-    and what is `known`; see `schema.table`."""
+    """The fields in the `fields.txt` beside a module. It may refer to the fields that configs have
+    in common, and to what is `known`; see `schema.table`."""
     return schema.table(Path(file).with_name("fields.txt").read_text("utf-8"), TABLES | known)
 
 
 def _of_experiment(name: object, module: str) -> Any:
-    """A module of an experiment, imported when it is asked for, so that reports and the help of the
-    command come quickly; ValueError if there is no such experiment."""
+    """A module of an experiment, imported only when it is asked for, so that reports and the
+    command's help are quick; ValueError if there is no such experiment."""
     if name not in EXPERIMENTS:
         raise ValueError(f"config.name={name!r}: choose from {', '.join(EXPERIMENTS)}")
     return importlib.import_module(f"xling_jax.experiments.{name}.{module}")
 
 
 def of_name(name: object) -> Section:
-    """What the config of an experiment may be."""
+    """The fields of an experiment's config."""
     return _of_experiment(name, "fields").FIELDS
 
 
 def experiment(name: object) -> Any:
-    """The class that runs an experiment: made from a config and a workdir; `run` returns the
-    tables."""
+    """The class of an experiment. It takes a config and a workdir; its `run` returns the tables."""
     return _of_experiment(name, "experiment").Experiment
 
 
 def report(name: object) -> Callable[[Path], str]:
-    """What writes the report of a workdir of the experiment, and returns its tables."""
+    """The function that writes the report of a workdir of an experiment and returns its tables."""
     return _of_experiment(name, "report").write
 
 
 def is_used(name: object, row: str, field: str) -> bool:
-    """Whether a field, by its whole name, has to do with a row of the experiment: every field has
-    with every row, unless the experiment's module of fields says otherwise."""
+    """Whether a field, given by its whole name, affects a row of the experiment: every field does,
+    unless the experiment's module `fields` says otherwise."""
     own = getattr(_of_experiment(name, "fields"), "is_used", None)
     return own is None or own(row, field)
 
 
 def row_of(name: object, row: str) -> str:
-    """What the experiment's config calls a row, which a run may call by more than its name."""
+    """The name in the experiment's config of a row, whose name in a run may contain more, such as
+    the pair and the task."""
     own = getattr(_of_experiment(name, "fields"), "row_of", None)
     return own(row) if own else row
 
@@ -73,8 +74,8 @@ def row_of(name: object, row: str) -> str:
 def check(config: ConfigDict) -> None:
     """Raises ValueError, naming the field and what it may be, unless a config can be used.
 
-    Fields are checked each by itself; what they have to do with texts, models and devices is up to
-    the experiment.
+    Fields are checked one by one, and a few of them against each other; whether they suit texts,
+    models and devices is for the experiment to check.
     """
     values = config.to_dict()
     schema.check(values, of_name(values.get("name")))
@@ -96,7 +97,7 @@ def check(config: ConfigDict) -> None:
 
 
 def described(config: ConfigDict) -> Iterator[str]:
-    """A line for every field of a config: its name and value, what it may be, what it means."""
+    """A text for every field of a config: its name and value, its meaning, and what it may be."""
     section = of_name(config.get("name"))
     for name, value, field in schema.described(config.to_dict(), section):
         yield f"--config.{name}={value}\n    {field.meaning} ({field.form})"

@@ -1,4 +1,4 @@
-"""Replicas that are trained side by side, from the first step to the stored results."""
+"""A group of replicas that are trained side by side, from the first step to the stored results."""
 
 import abc
 import contextlib
@@ -21,7 +21,7 @@ from xling_jax.training.step import RUNNING, AnyProgram, State, StepCompiler
 
 P = TypeVar("P", bound=AnyProgram)
 Evaluate = Callable[[int, State, Any], Sequence[Mapping[str, float]]]
-Result = tuple[Mapping[str, float], int | None]  # metrics, and the step that they are of
+Result = tuple[Mapping[str, float], int | None]  # metrics, and the step that was evaluated
 
 
 def curve_of(config: ConfigDict, total: int) -> set[int]:
@@ -37,9 +37,9 @@ def optimizer(training: ConfigDict, total: int, **others: Any) -> OptimizerConfi
 
 
 class Group(abc.ABC, Generic[P]):
-    """Trains and evaluates some replicas side by side, and stores what comes out.
+    """Trains and evaluates replicas side by side, and stores their results.
 
-    A subclass lays out its batches and compiles nothing before `run`.
+    A subclass plans its batches when it is made; nothing is compiled before `run`.
     """
 
     _program: P
@@ -55,7 +55,7 @@ class Group(abc.ABC, Generic[P]):
         folder: Path,
         among: Sequence[jax.Device] | None = None,
     ):
-        """Takes the experiment, the folder of the group's checkpoints, and the devices to train
+        """Takes the experiment, the folder for the group's checkpoints, and the devices to train
         on, by default all."""
         self._config, self._run, self._folder = config, run, folder
         self._replicas = list(replicas)
@@ -65,7 +65,7 @@ class Group(abc.ABC, Generic[P]):
 
     @abc.abstractmethod
     def _text(self) -> Any:
-        """What the steps read."""
+        """The text that the steps read."""
 
     @abc.abstractmethod
     def _describe(self) -> None:
@@ -73,14 +73,14 @@ class Group(abc.ABC, Generic[P]):
 
     @abc.abstractmethod
     def _evaluator(self) -> Evaluate:
-        """What the loop calls with (step, state, settings)."""
+        """The function that the loop calls with (step, state, settings)."""
 
     @abc.abstractmethod
     def _results(self, training: Training, running: Sequence[int]) -> Sequence[Result]:
-        """The results of the replicas of these numbers, which have not diverged."""
+        """The results of the replicas with the numbers `running`, which have not diverged."""
 
     def _is_shown(self, name: str) -> bool:
-        """Whether a metric is said when it is measured."""
+        """Whether progress lines show a metric when it is measured."""
         return True
 
     def _initial_state(self, seed: int) -> State:
@@ -90,7 +90,7 @@ class Group(abc.ABC, Generic[P]):
         """Trains, evaluates and stores the replicas' results.
 
         Raises:
-          Diverged: none of them has a finite loss any more; that is stored as their result.
+          Diverged: all of them have diverged; that is stored as their result.
           Interrupted: the run was asked to end.
         """
         evaluate = self._evaluator()

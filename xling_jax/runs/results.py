@@ -1,8 +1,8 @@
 """What a run stored, read back and checked.
 
 A run's workdir holds `config.json`, `metrics.jsonl`, `results.json` and `arrays/*.npz`. Every
-reader raises `ValueError` naming the file and the line (or entry); a missing file reads as empty,
-since a report may be asked for while the run is going.
+reader raises `ValueError` naming the file and the line (or entry). A missing file reads as empty,
+arrays apart, since a report may be asked for while a run is going.
 """
 
 from __future__ import annotations
@@ -27,16 +27,19 @@ from xling_jax.records import UNKNOWN, Count, Identity, Numbers
 CONFIG, METRICS, RESULTS = "config.json", "metrics.jsonl", "results.json"
 _ARRAYS = re.compile(r"row(.+)_seed(\d+)\.npz")
 _KINDS = "train", "evaluation"  # of lines, in the order of `Metrics`
-# Fields of a line of training that are no numbers, or say which line it is.
+# Fields of a line of training that are not measurements.
 _NO_MEASUREMENT = {"kind", "row", "seed", "step", "fingerprint", records.SEAL}
 
 
 @dataclass(frozen=True)
 class Replica:
-    """One entry of `results.json`: a replica that ended, or diverged after `diverged_at` steps.
+    """One entry of `results.json`: a replica that ended or diverged.
 
-    scored_at: the step whose parameters have these metrics; None where that is not stored.
-    fingerprint: of the experiment as it was then.
+    Attributes:
+      step: the updates that it made.
+      diverged_at: the last good step, if it diverged.
+      scored_at: the step whose parameters have these metrics; None if that is not stored.
+      fingerprint: of the experiment at the time.
     """
 
     experiment: str
@@ -61,7 +64,7 @@ class Record(NamedTuple):
 
 
 class Metrics(NamedTuple):
-    """`metrics.jsonl` by kind, each sorted by row, seed and step."""
+    """`metrics.jsonl` by kind of line, each kind sorted by row, seed and step."""
 
     training: list[Record]
     evaluations: list[Record]
@@ -69,14 +72,14 @@ class Metrics(NamedTuple):
 
 @dataclass(frozen=True)
 class _Line:
-    """What every line of `metrics.jsonl` has."""
+    """The field that every line of `metrics.jsonl` has."""
 
     kind: str
 
 
 @dataclass(frozen=True)
 class _ReplicaLine:
-    """What a line of a replica has; the numbers of training stand beside these."""
+    """The fields of a line about a replica; numbers of training stand beside them in the line."""
 
     row: str
     seed: Count
@@ -88,7 +91,7 @@ class _ReplicaLine:
 
 @dataclass(frozen=True)
 class _Text:
-    """What `config.json` says of a text; more may stand there."""
+    """An entry for a text in `config.json`, which may have more fields."""
 
     sha256: str
     source: str = ""
@@ -106,7 +109,7 @@ class _Prepared:
 
 @dataclass(frozen=True)
 class _Config:
-    """What `config.json` may hold; an older run has less."""
+    """The fields of `config.json` that are checked; an older run has fewer."""
 
     experiment: str = ""
     fingerprint: str = ""
@@ -122,7 +125,7 @@ class _Config:
     vocabulary: dict[str, Any] = field(default_factory=dict)
     neighbours: dict[str, str] = field(default_factory=dict)
     prepared: dict[str, _Prepared] = field(default_factory=dict)
-    tables: dict[str, str] = field(default_factory=dict)  # of each row's pieces, a hash
+    tables: dict[str, str] = field(default_factory=dict)  # a hash of each row's pieces
 
 
 _REPLICA, _CONFIG, _NUMBERS = TypeAdapter(Replica), TypeAdapter(_Config), TypeAdapter(Numbers)
@@ -133,9 +136,14 @@ _LINE, _REPLICA_LINE = TypeAdapter(_Line), TypeAdapter(_ReplicaLine)
 class Arrays:
     """What one replica stored for the figures.
 
-    `token_embeddings` `[V, D]` (layer 0), `token_languages` `[V]`, `token_names` `[V]`,
-    `token_counts` `[V]` or None, `position_embeddings` `[P, D]`; language k uses the positions
-    from k * `position_offset` (0: the languages share them); `language_names` may be empty.
+    Attributes:
+      token_embeddings: [V, D], the vectors of layer 0.
+      token_languages, token_names: [V].
+      token_counts: [V], or None.
+      position_embeddings: [P, D].
+      position_offset: language k uses the positions from k * `position_offset` on; 0: the languages
+        share them.
+      language_names: may be empty.
     """
 
     token_embeddings: np.ndarray
@@ -148,15 +156,15 @@ class Arrays:
 
 
 def _is_there(path: Path) -> bool:
-    """Whether there is a file; ValueError for a link that leads nowhere."""
+    """Whether there is a file; ValueError for a broken link."""
     if os.path.islink(path) and not path.exists():
         raise ValueError(f"{path} is a link to a file that is not there: {records.RESTORE}")
     return path.exists()
 
 
 def read_results(path: Path, identity: Identity = UNKNOWN) -> list[Replica]:
-    """The replicas in `results.json`, in its order; ValueError if it is damaged, or an entry is of
-    another experiment than `identity`."""
+    """The replicas in `results.json`, in its order; ValueError if it is damaged, or if an entry is
+    of another experiment than `identity`."""
     if not _is_there(path):
         return []
     entries = files.read_json(path)
@@ -197,7 +205,7 @@ def write_results(path: Path, replicas: Sequence[Replica]) -> Path:
 
 
 def add_result(path: Path, replica: Replica) -> Path:
-    """Adds a replica that ended; it takes the place of an earlier one of its row and seed."""
+    """Adds a replica that ended, or replaces an earlier entry of the same row and seed."""
     others = [r for r in read_results(path) if (r.row, r.seed) != (replica.row, replica.seed)]
     return write_results(path, [*others, replica])
 
@@ -205,11 +213,11 @@ def add_result(path: Path, replica: Replica) -> Path:
 def read_lines(
     path: Path, identity: Identity = UNKNOWN
 ) -> Iterator[tuple[dict[str, Any], Record | None]]:
-    """The lines of `metrics.jsonl`, each with what it records, None if it is of another kind than
-    `Metrics` has; no lines where there is no file.
+    """The lines of `metrics.jsonl`, each with its record, or None for a kind of line that `Metrics`
+    does not have; no lines if there is no file.
 
-    A last line without its line end is what a kill leaves: it is dropped if it cannot be read.
-    ValueError if one is damaged, or of another experiment than `identity`.
+    A last line without a line end, which a killed run may leave, is dropped if it cannot be read.
+    ValueError for any other damaged line, or one of another experiment than `identity`.
     """
     lines = []
     if _is_there(path):
@@ -238,8 +246,8 @@ def read_lines(
 
 
 def read_metrics(path: Path, identity: Identity = UNKNOWN) -> Metrics:
-    """`read_lines` by kind; other kinds are passed over. Of two lines for the same row, seed and
-    step (a resumed run) the later holds."""
+    """The records of `read_lines` by kind. Of two lines for the same row, seed and step, as a
+    resumed run may write them, the later one counts."""
     found: dict[str, dict[tuple[str, int, int], Record]] = {kind: {} for kind in _KINDS}
     for entry, record in read_lines(path, identity):
         if record:
@@ -248,7 +256,7 @@ def read_metrics(path: Path, identity: Identity = UNKNOWN) -> Metrics:
 
 
 def read_config(path: Path) -> dict[str, Any]:
-    """`config.json`, an object; no file reads as empty, a damaged one is a ValueError."""
+    """The content of `config.json`, empty if there is no file; ValueError if it is damaged."""
     if not _is_there(path):
         return {}
     config = files.read_json(path)
@@ -263,7 +271,7 @@ def arrays_of(workdir: Path, row: str, seed: int) -> Path:
 
 
 def array_files(folder: Path) -> dict[str, tuple[int, Path]]:
-    """The stored arrays by row, each with its lowest seed: `{row: (seed, path)}`."""
+    """For each row, the lowest seed with stored arrays and their file: `{row: (seed, path)}`."""
     found: dict[str, tuple[int, Path]] = {}
     for path in sorted(folder.glob("row*_seed*.npz")):
         if match := _ARRAYS.fullmatch(path.name):
@@ -273,8 +281,8 @@ def array_files(folder: Path) -> dict[str, tuple[int, Path]]:
 
 
 def write_arrays(path: Path, arrays: Arrays, fingerprint: str = "") -> Path:
-    """Writes what the figures need as `.npz`, which has a checksum of every array; `fingerprint` is
-    the experiment's."""
+    """Writes what the figures need as `.npz`, which keeps a checksum of every array; `fingerprint`
+    is the experiment's."""
     content = io.BytesIO()
     fields = {name: value for name, value in vars(arrays).items() if value is not None}
     np.savez(content, fingerprint=np.array(fingerprint), **fields)
@@ -282,7 +290,8 @@ def write_arrays(path: Path, arrays: Arrays, fingerprint: str = "") -> Path:
 
 
 def read_arrays(path: Path, identity: Identity = UNKNOWN) -> Arrays:
-    """One replica's arrays, checked: shapes that agree, finite numbers, of this experiment."""
+    """One replica's arrays; ValueError unless their shapes agree, their numbers are finite, and
+    they are of this experiment."""
     try:
         with np.load(path, allow_pickle=False) as stored:
             content = {name: stored[name] for name in stored.files}

@@ -1,5 +1,5 @@
-"""The life of a run: replicas are dealt into groups, and each group is trained, stored, and, after
-an interruption, gone on with."""
+"""The life of a run: replicas are dealt into groups, and each group is trained, stored and, after
+an interruption, resumed."""
 
 import dataclasses
 import functools
@@ -21,7 +21,7 @@ Member = tuple[str, int]  # a replica's row and seed
 
 
 class Runs(Protocol):
-    """What a group of replicas does."""
+    """A group of replicas that is ready to run."""
 
     def run(self, metrics: MetricsFile, interruption: Interruption) -> None:
         """Trains, evaluates and stores them; raises Diverged or Interrupted."""
@@ -29,8 +29,8 @@ class Runs(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class Planned:
-    """A group of a run: its name for messages, its replicas, and what reads what it needs and lays
-    it out."""
+    """A group of a run: its name for messages, its replicas, and a function that reads and plans
+    what it needs."""
 
     name: str
     members: Sequence[Member]
@@ -39,8 +39,8 @@ class Planned:
 
 @dataclasses.dataclass(frozen=True)
 class Measurement:
-    """What is measured of stored models, in the place of a replica that is trained: its row and
-    seed, and what makes ready a function that measures it."""
+    """A measurement of stored models, stored like a trained replica: its row and seed, and a
+    function that reads what is needed and returns the function that measures."""
 
     row: str
     description: str
@@ -49,18 +49,18 @@ class Measurement:
 
 
 class Run:
-    """An experiment in a workdir, from what is stored there to its report."""
+    """An experiment in a workdir, from its stored config to its report."""
 
     def __init__(self, workdir: Path, report: Callable[[Path], str]):
-        """Makes the workdir and locks it, see `store.lock`; `report` writes the report of a
-        workdir, and returns its tables."""
+        """Makes the workdir and locks it, see `store.lock`; `report` writes the report of a workdir
+        and returns its tables."""
         self.workdir, self._report = workdir, report
         self._path = workdir / results.RESULTS
         self._lock = store.lock(workdir)
         self.stored: dict[str, Any] = {}
         self._versions: Mapping[str, str | None] = {}  # of the libraries, now
         self._scalars: Path | None = None  # for TensorBoard
-        self.was_interrupted = False  # in the last group, when nothing is left to do
+        self.was_interrupted = False  # true after `train` if that was during the last group
 
     def open(
         self,
@@ -69,9 +69,9 @@ class Run:
         rows: Mapping[str, str],
         needed: Sequence[str] = (),
     ) -> bool:
-        """Whether the experiment has begun here; `stored` is what it stored then, or its
-        description. See `store.describe`, `store.begun` and `store.require_apart` for arguments and
-        errors."""
+        """Whether the experiment has begun in this workdir. `stored` becomes what it stored then,
+        or else its description. See `store.describe`, `store.begun` and `store.require_apart` for
+        arguments and errors."""
         if "log" in config and config.log.tensorboard:
             self._scalars = self.workdir / "tensorboard"
         store.require_apart(texts)
@@ -88,7 +88,7 @@ class Run:
         return Replica(row, description, seed, setting, identity=self.identity)
 
     def done(self) -> set[Member]:
-        """The rows and seeds that have results."""
+        """The rows and seeds that have results, those that diverged included."""
         found = processes.of_first(
             lambda: [[each.row, each.seed] for each in results.read_results(self._path)]
         )
@@ -102,14 +102,18 @@ class Run:
         side_by_side: int,
         at_most: Callable[[list[Member]], int] = len,
     ) -> list[list[Member]]:
-        """The stored groups, and behind them groups of what is not in them.
+        """The stored groups, followed by new groups of the wanted replicas that are in none.
 
-        Where another number side by side is asked for than the stored groups have, those without a
-        checkpoint are dealt anew, and leave an empty place: the others keep their numbers.
+        If `side_by_side` is neither 0 nor the size of the largest stored group, wanted groups
+        without a checkpoint or a result are dealt anew. Each leaves an empty group, so that the
+        others keep their numbers.
 
-        Replicas of a group are of one `kind`; at most `side_by_side` are trained together (0: as
-        many as pay), of which `at_most` says how many fit. `folder` is that of a group's
-        checkpoints, from its number and members.
+        Args:
+          wanted: the replicas to deal.
+          kind: replicas of one group have the same kind.
+          folder: the folder of a group's checkpoints, from the group's number and members.
+          side_by_side: replicas of a group, at most; 0: see `devices.side_by_side`.
+          at_most: how many of some replicas fit in memory; used if `side_by_side` is 0.
         """
         found = [[(row, seed) for row, seed in group] for group in self.stored.get("groups", [])]
         if found and side_by_side and side_by_side != max(map(len, found)):
@@ -143,12 +147,12 @@ class Run:
         return found
 
     def waiting(self, planned: Sequence[Planned]) -> list[tuple[int, Planned]]:
-        """The groups that are not stored yet, each with its number, from 1."""
+        """The groups that lack results, each with its number, from 1."""
         done = self.done()
         return [(n, each) for n, each in enumerate(planned, 1) if not set(each.members) <= done]
 
     def store(self) -> None:
-        """Writes `config.json`: from now on the workdir is this experiment's."""
+        """Writes `config.json`: from then on the workdir belongs to this experiment."""
         store.write(self.workdir, self.stored)
 
     def store_result(
@@ -159,9 +163,13 @@ class Run:
         metrics: Mapping[str, float],
         scored_at: int | None = None,
     ) -> None:
-        """Adds a replica to `results.json`, of so many updates in `total`, which diverged at the
-        step `stopped_at`, or RUNNING: with the metrics of the evaluation at `scored_at`, by default
-        the last."""
+        """Adds a replica to `results.json`.
+
+        Args:
+          total: updates of the whole training.
+          stopped_at: the step at which the replica diverged, or RUNNING if it did not.
+          metrics, scored_at: metrics, and the step that was evaluated, by default the last.
+        """
         has_ended = stopped_at == RUNNING
         entry = results.Replica(
             experiment=replica.identity.experiment,
@@ -178,13 +186,13 @@ class Run:
         processes.wait("a stored result")
 
     def train(self, planned: Sequence[Planned], less_memory: str = "", advice: str = "") -> str:
-        """Trains and stores what is missing of all groups, writes the report, returns the tables.
+        """Trains and stores the groups that lack results; writes the report, returns its tables.
 
         Raises:
-          Diverged: no replica has a result; `advice` says what to do.
-          Interrupted: the run was asked to end.
-          ValueError: memory does not suffice; `less_memory` says what to do. Or there is nothing
-            to measure.
+          Diverged: every replica diverged; `advice` says what to do.
+          Interrupted: the run was asked to end before its last group was trained.
+          ValueError: memory does not suffice, `less_memory` says what to do; or no replica has a
+            metric, though not all diverged.
         """
         waiting = self.waiting(planned)
         metrics = MetricsFile(self.workdir / results.METRICS, self.identity, self._scalars)
@@ -197,7 +205,7 @@ class Run:
             say(f"{number} of {len(planned)}: {each.name}")
             group = each.make()
             self.store()
-            with Interruption() as interruption:  # what was made is stored, whenever it ends
+            with Interruption() as interruption:  # only noted, so that results are stored
                 try:
                     with devices.memory_explained(len(each.members), less_memory):
                         group.run(metrics, interruption)
@@ -223,8 +231,11 @@ class Run:
         return table
 
     def measure(self, wanted: Sequence[Measurement]) -> str:
-        """Measures and stores what is missing, as `train` does, whose errors it has. All is made
-        ready once before the first one binds the workdir."""
+        """Measures and stores what is missing; returns the report's tables. Errors as of `train`.
+
+        All measurements are prepared before the first one writes `config.json`, so that what is
+        wrong with any of them is found while the workdir can still be used for another config.
+        """
         members = [(each.row, each.seed) for each in wanted]
         self.deal(members, lambda member: member, lambda *_: self.workdir / "checkpoints", 1)
         planned = [
@@ -244,12 +255,12 @@ class Run:
 
 
 def _has_checkpoint(folder: Path) -> bool:
-    """Whether there is a whole one; a part of one, from a killed run, is not named by digits."""
+    """Whether there is a complete one; the name of one that a killed run left is not a number."""
     return processes.of_first(lambda: any(path.name.isdigit() for path in folder.glob("*")))
 
 
 class _Measured:
-    """A measurement that is ready to be made."""
+    """A prepared measurement, as a group of one replica."""
 
     def __init__(self, run: Run, of: Measurement):
         self._run, self._of, self._measured = run, of, of.make()

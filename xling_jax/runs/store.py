@@ -1,4 +1,4 @@
-"""An experiment: a checked config with a fingerprint, stored with what it produced."""
+"""An experiment: a checked config with a fingerprint, stored beside its results."""
 
 import hashlib
 import itertools
@@ -24,23 +24,23 @@ from xling_jax.runs.config_files import flatten, require_own_folders
 from xling_jax.runs.results import CONFIG, METRICS, RESULTS, read_config, read_metrics, read_results
 from xling_jax.training.metrics import say
 
-# Sections and fields that change how fast a run goes, how often it saves, which replicas there are,
-# what is measured of them or done with them afterwards, not what a replica computes. What the
-# chosen rows stand for and the content of texts and models are compared apart, wherever they lie.
+# Sections and fields that do not change what a replica computes, but how fast a run is, how often
+# it saves, which replicas there are, and what is measured of them or done with them afterwards. The
+# meaning of the chosen rows and the content of texts and models are compared separately.
 WITHOUT_EFFECT = """
 devices keep_models log pretrained profile row rows runs seeds sets tasks transfer workdir
 batches.accumulate batches.resident_tokens corpora.processes evaluators.names
 evaluators.row_lengths evaluators.sentences models.remat training.steps_per_call
 training.save_every training.kept_checkpoints
 """.split()  # the last one is of older configs
-# What must be other text than what is learned from, by the last parts of their fields.
+# Texts to learn from, and those that must not be the same, by the last parts of their fields.
 TESTED_APART = {
     "train": ("dev", "test", "test_first"),
     "other": ("dev", "test", "test_first"),
     "learned": ("tested",),
     "dictionary": ("test_dictionary",),
 }
-# Fields that older configs lack, by the last two parts of their names: what they then stand for.
+# The values of fields that older configs lack, by the last two parts of their names.
 UNNAMED = {
     "every_row": "",
     "nli.most_words": 0,
@@ -49,8 +49,8 @@ UNNAMED = {
     "training.masking_rate": 0.15,
     "training.start_alike": False,
 }
-NEEDED = ("fingerprint", "config", "rows", "texts")  # of what a run is resumed from
-DESCRIPTION = {  # what every run's `config.json` says, see `describe`
+NEEDED = ("fingerprint", "config", "rows", "texts")  # to resume a run from
+DESCRIPTION = {  # the fields of every run's `config.json`, see `describe`
     "experiment", "fingerprint", "earlier_fingerprints", "later_versions", "scale", "versions",
     "texts", "rows", "config", records.SEAL,
 }  # fmt: skip
@@ -61,7 +61,7 @@ tokenizers
 
 
 def _unnamed(name: str) -> Any:
-    """What a field stands for where a config lacks it; None if `UNNAMED` does not have it."""
+    """The value of a field that a config lacks; None if `UNNAMED` does not have it."""
     return UNNAMED.get(".".join(name.split(".")[-2:]))
 
 
@@ -77,16 +77,16 @@ def _with_effect(config: Mapping[str, Any]) -> dict[str, Any]:
 def fingerprint(
     config: Mapping[str, Any], texts: Sequence[Mapping[str, Any]], rows: Mapping[str, str]
 ) -> str:
-    """A hash of what decides the numbers: the fields with effect, the texts, the chosen rows."""
+    """A hash of what decides the results: the fields with effect, the texts, the chosen rows."""
     content = [_with_effect(config), [text["sha256"] for text in texts], dict(rows)]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def hashed(source: str, language: str, field: str, where: str) -> dict[str, str]:
-    """What a manifest says of a source, a file or a TFDS name, with a hash of its content.
+    """A manifest's entry for a source, a file or a TFDS name, with a hash of its content.
 
-    `field` is the config's, that names it, and `where` its whole name, for errors. ValueError or
-    FileNotFoundError where it cannot be read.
+    `field` is the field of the config that names the source, and `where` its whole name, for
+    errors. ValueError or FileNotFoundError if it cannot be read.
     """
     with errors.in_field(where):
         digest = sources.fingerprint(source)
@@ -94,9 +94,12 @@ def hashed(source: str, language: str, field: str, where: str) -> dict[str, str]
 
 
 def require_apart(manifest: Iterable[Mapping[str, Any]]) -> None:
-    """Raises ValueError where a language's text is given both to learn from and to test on, or any
-    is learned from that a `*_first` field names, which is of the first language whatever language
-    it belongs to; takes what `hashed` gives, and leaves out what has no field."""
+    """Raises ValueError if a text of a language is given both to learn from and to test on.
+
+    A field `*_first` names text of the first language, whichever language it belongs to: it is
+    compared with the texts of all. Takes entries that `hashed` returns, and ignores those without a
+    field.
+    """
 
     def owner(language: str, purpose: str) -> str:
         return "" if purpose.endswith("_first") else language
@@ -119,14 +122,14 @@ def require_apart(manifest: Iterable[Mapping[str, Any]]) -> None:
 
 
 def models_of(workdir: Path, row: str, seed: int) -> Path:
-    """The folder of the models of a row and seed, with one named by each language in it."""
+    """The folder of the models of a row and seed: in it, each language has a folder of its name."""
     return workdir / "models" / f"row{plain_name(row)}_seed{seed}"
 
 
 def lock(workdir: Path) -> Lock | None:
-    """Makes the folder and its lock, which whoever writes there keeps; None but for the first
-    process. ValueError: nothing can be written there, or another process, which is named, writes
-    there."""
+    """Makes the folder and takes its lock, which a process keeps while it writes there; None in all
+    processes but the first. ValueError if the folder cannot be written to, or if another process,
+    which is named, has the lock."""
     taken = None
     if processes.is_first():
         try:
@@ -143,15 +146,15 @@ def lock(workdir: Path) -> Lock | None:
 
 
 def _is_used(by: Mapping[str, Any], experiment: str, field: str) -> bool:
-    """Whether a described run has rows that a field has to do with."""
+    """Whether a field affects some row of a described run, or the run has no rows."""
     return not by["rows"] or any(fields.is_used(experiment, row, field) for row in by["rows"])
 
 
 def _differences(
     stored: Mapping[str, Any], new: Mapping[str, Any], there: str = "there", here: str = "now"
 ) -> list[str]:
-    """What decides the numbers of rows of both, and is not the same. A text of no name is as one
-    that is not there."""
+    """A line for each difference between two runs that changes the results of rows of both. A field
+    that is empty counts as one that is missing."""
     experiment = new["experiment"]
     before, now = (_with_effect(of["config"]) for of in (stored, new))
 
@@ -175,7 +178,7 @@ def _differences(
         if old.get(name, description) != description
     ]
     hashes: dict[tuple[str, ...], set[str]] = {}
-    for entry in stored.get("texts", []):  # one file may serve twice, cut at different places
+    for entry in stored.get("texts", []):  # the same field may have files cut at different places
         hashes.setdefault(_text(entry), set()).add(entry["sha256"])
     return lines + [
         f"the content of {entry['source']} ({entry['language'] or entry.get('field', '')})"
@@ -185,8 +188,8 @@ def _differences(
 
 
 def _text(entry: Mapping[str, Any]) -> tuple[str, ...]:
-    """What a text is for: its source, language and field; a model from elsewhere is the same one
-    whatever pair it serves."""
+    """What identifies a text: its source, language and field. A model from elsewhere is the same,
+    whichever pair it is for."""
     source, language, field = (entry.get(name, "") for name in ("source", "language", "field"))
     return source.partition("/")[2] if field == "pretrained" else source, language, field
 
@@ -197,8 +200,8 @@ def _latest(
     is_of_new_rows: Callable[[str], bool],
     prefix: str = "",
 ) -> dict[str, Any]:
-    """A stored config with a new one's values of the fields that decide no numbers, and of those
-    that only its rows have to do with."""
+    """A stored config with the values of a new one in the fields that have no effect on results,
+    and in those that affect only the new one's rows."""
     found = dict(stored)
     for name, value in new.items():
         known, path = stored.get(name), prefix + name
@@ -213,7 +216,7 @@ def _latest(
 
 
 def _widened(stored: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """A stored experiment with the rows of a new one, their texts, and how it is run now."""
+    """A stored experiment with the rows and texts of a new one added, run as the new one says."""
 
     def is_of_new_rows(field: str) -> bool:
         before, now = (_is_used(of, new["experiment"], field) for of in (stored, new))
@@ -230,9 +233,9 @@ def _widened(stored: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any
 
 
 def merged(runs: Mapping[Path, Mapping[str, Any]]) -> dict[str, Any]:
-    """What `config.json` would say of one run with the rows and seeds of several, from what theirs
-    say, but for lists that have an entry for each row and seed. ValueError, naming what differs, if
-    they are not of one experiment."""
+    """The `config.json` of one run with the rows and seeds of several, made from theirs. Lists that
+    have an entry for each row and seed are left as in the first one. ValueError, naming what
+    differs, if they are not of one experiment."""
     for (first, one), (second, two) in itertools.combinations(runs.items(), 2):
         if lines := _contradictions(one, two, f"in {first}", f"in {second}"):
             raise ValueError(
@@ -271,14 +274,15 @@ def merged(runs: Mapping[Path, Mapping[str, Any]]) -> dict[str, Any]:
 def _contradictions(
     one: Mapping[str, Any], other: Mapping[str, Any], here: str, there: str
 ) -> list[str]:
-    """In what two descriptions of runs, whose places are named, cannot be of one experiment."""
+    """A line for each reason why two described runs are not of one experiment; `here` and `there`
+    name the runs."""
     lines = _differences(one, other, here, there)
     before, now = (", ".join(_measured(of)) or "nothing" for of in (one, other))
     if set(_measured(one)) != set(_measured(other)):
         lines.append(f"evaluators.names: {before} {here}, {now} {there}")
     for name in sorted(one.keys() & other.keys() - DESCRIPTION):
         known, own = one[name], other[name]
-        if isinstance(known, Mapping):  # by row, or of all rows
+        if isinstance(known, Mapping):  # by row, or for all rows
             lines += [
                 f"{name} {key}: {known[key]} {here}, {own[key]} {there}"
                 for key in known
@@ -290,12 +294,12 @@ def _contradictions(
 
 
 def _measured(stored: Mapping[str, Any]) -> Sequence[str]:
-    """The evaluators that a run asks for."""
+    """The metrics that a run's config asks for."""
     return stored["config"].get("evaluators", {}).get("names", ())
 
 
 def go_on(stored: dict[str, Any], versions: Mapping[str, str | None]) -> None:
-    """Adds the versions that a run goes on with to what it stored, where they are others."""
+    """Adds the versions that a run is resumed with to what it stored, if they are new."""
     known = [stored.get("versions", {}), *stored.get("later_versions", ())]
     if versions not in known:
         stored["later_versions"] = [*known[1:], versions]
@@ -304,8 +308,8 @@ def go_on(stored: dict[str, Any], versions: Mapping[str, str | None]) -> None:
 def describe(
     config: ConfigDict, texts: Sequence[Mapping[str, Any]], rows: Mapping[str, str]
 ) -> dict[str, Any]:
-    """What `config.json` says of an experiment: its checked config, the manifest of the texts that
-    it was given to read, and the descriptions of the chosen rows."""
+    """The description of an experiment in `config.json`: its checked config, the manifest of its
+    texts, and the descriptions of the chosen rows."""
     values = config.to_dict()
     versions: dict[str, str | None] = {"python": platform.python_version()}
     for name in VERSIONS_OF:
@@ -329,18 +333,18 @@ def describe(
 def begun(
     workdir: Path, description: Mapping[str, Any], needed: Sequence[str] = ()
 ) -> dict[str, Any] | None:
-    """What the same experiment stored when it began in this workdir; None if none did.
+    """What the same experiment stored when it began in this workdir; None if none began.
 
-    Rows that were not asked for before are added to it: a table can grow. A run that trained
-    nothing may be replaced by any other. `needed` is what it stores before it trains, besides the
-    description. ValueError: the folder holds a run of another config, of which the fields that
-    differ are named, or something there is damaged or of another experiment.
+    Rows that it did not have are added: a table can grow. A run that trained nothing may be
+    replaced by any other. `needed` names fields that `config.json` must have besides the
+    description. ValueError if the folder holds a run of another config, naming the fields that
+    differ, or if something there is damaged or of another experiment.
     """
     return processes.of_first(lambda: _begun(workdir, description, (*NEEDED, *needed)))
 
 
 def _trained(workdir: Path) -> Path | None:
-    """Something that a run computed in a workdir."""
+    """A file or checkpoint that a run computed in a workdir; None if there is none."""
     found, lines = workdir / RESULTS, workdir / METRICS
     if os.path.lexists(found):
         return found
@@ -350,8 +354,8 @@ def _trained(workdir: Path) -> Path | None:
 
 
 def read(workdir: Path) -> dict[str, Any]:
-    """The `config.json` of a workdir that a run began in. FileNotFoundError: there is none;
-    ValueError: it is damaged."""
+    """The `config.json` of a workdir that a run began in; FileNotFoundError if there is none,
+    ValueError if it is damaged."""
     path = workdir / CONFIG
     if not path.exists():
         raise FileNotFoundError(f"{path} is not there: name the folder of a run")
@@ -406,7 +410,7 @@ def write(workdir: Path, description: Mapping[str, Any]) -> None:
 
 
 def require_same_vocabulary(found: Mapping[str, Any], new: Mapping[str, Any]) -> None:
-    """Raises ValueError if the pieces are not those that the stored run began with."""
+    """Raises ValueError if a vocabulary is not the one that the stored run began with."""
     if found["vocabulary"].get("sha256") != new["sha256"]:
         was = found.get("versions", {}).get("sentencepiece")
         raise ValueError(

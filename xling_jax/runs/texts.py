@@ -1,7 +1,8 @@
 """Text by language and purpose: from files, from TFDS, or of the embedded languages.
 
-An experiment says which purposes its texts have and which section of its config names them. What is
-read where, what the manifest says of it, and which field is to blame is decided here.
+An experiment says which purposes its texts have and which section of its config names them. This
+module decides what is read from where, what the manifest says of it, and which field an error
+names.
 """
 
 import functools
@@ -25,9 +26,9 @@ from xling_jax.training.metrics import say
 
 Manifest = list[dict[str, str]]
 
-# Seeds of the embedded languages' texts, by purpose.
+# Seeds of the embedded languages' texts, by purpose; purposes with one seed have the same text.
 SEEDS = {"train": 1, "contexts": 1, "dev": 2, "test": 3, "tested": 3, "learned": 4}
-APART = 1000  # between the seeds of two languages, so that no text translates another
+APART = 1000  # distance of two languages' seeds, so that their texts are no translations
 TESTED = 4  # every fourth pair of a dictionary is kept for testing
 
 
@@ -53,7 +54,7 @@ class Embedded:
     def text(
         self, language: str, purpose: str, number: int, is_other_domain: bool = False
     ) -> Lines:
-        """So many sentences of a language, which translate nothing."""
+        """`number` sentences of a language, not translations of another language's."""
         place = self.languages.index(language)
         seed, name = SEEDS[purpose] + APART * place, f"{SYNTHETIC} {language} {purpose}"
         if not place:
@@ -61,8 +62,8 @@ class Embedded:
         return Lines(name, tuple(self.pair(language, is_other_domain).texts(1, number, seed)[1]))
 
     def dictionary(self, language: str, purpose: str) -> Dictionary:
-        """From the first language to this one; "test_dictionary" has what "dictionary" has not,
-        and "words" has all."""
+        """The dictionary from the first language to this one: "words" has all pairs of words,
+        "test_dictionary" every fourth, and "dictionary" the others."""
         entries = [
             entry
             for number, entry in enumerate(self.pair(language).dictionary())
@@ -72,7 +73,8 @@ class Embedded:
 
 
 def _are_made(section: ConfigDict) -> bool:
-    """Whether the languages of a section `corpora` are embedded ones; ValueError if some are."""
+    """Whether the languages of a section `corpora` are embedded ones; ValueError if only some
+    are."""
     given = {name: section[name].train for name in section.languages}
     is_made, *mixed = {train == SYNTHETIC for train in given.values()}
     if mixed:
@@ -84,16 +86,16 @@ def _are_made(section: ConfigDict) -> bool:
 
 
 def _of_domain(purpose: str, is_other: bool) -> str:
-    """The field of a text: to train on another domain there is one of its own."""
+    """The field of a text; training text of another domain has a field of its own."""
     return "other" if is_other and purpose == "train" else purpose
 
 
 class Texts:
-    """The texts that a section of a config gives, each by its language and what it is for.
+    """The texts that a section of a config gives, by language and purpose.
 
     A field is empty or holds a file, several joined by +, a TFDS name, or "synthetic" for a text of
-    the embedded languages. Parallel text is in two fields, of which one ends in `_first`. What
-    reads them raises ValueError or FileNotFoundError, naming the field.
+    the embedded languages. Parallel text takes two fields, one of which ends in `_first`. Methods
+    that read raise ValueError or FileNotFoundError, naming the field.
     """
 
     def __init__(
@@ -103,15 +105,15 @@ class Texts:
         languages: Sequence[str],
         embedded: Embedded | None = None,
     ):
-        """Takes the section and what the config calls it; a section without a part for a language
-        is that of the only one."""
+        """Takes the section and its name in the config; a section that has no parts for languages
+        is itself the part of the only one."""
         self._section, self._name, self.languages = section, name, tuple(languages)
         self.embedded = embedded
 
     @classmethod
     def of_corpora(cls, section: ConfigDict) -> "Texts":
-        """The texts of a section `corpora`; ValueError if some are of embedded languages and some
-        are not, or a file is given that would not be read."""
+        """The texts of a section `corpora`; ValueError if only some are of embedded languages, or
+        if a file is given that would not be read."""
         if not _are_made(section):
             return cls(section, "corpora", section.languages)
         for name in section.languages:
@@ -124,7 +126,7 @@ class Texts:
         return cls(section, "corpora", section.languages, Embedded(section))
 
     def field(self, language: str, purpose: str, is_other_domain: bool = False) -> str:
-        """The whole name of a field; for another domain see `sources`."""
+        """The whole name of a field; see `sources` for another domain."""
         own = f"{language}." if language in self._section else ""
         return f"{self._name}.{own}{_of_domain(purpose, is_other_domain)}"
 
@@ -133,7 +135,7 @@ class Texts:
 
     @property
     def normalization(self) -> Normalization:
-        """How the section has text written."""
+        """How the section wants text to be normalised."""
         return Normalization(self._section.punctuation, self._section.tokenize)
 
     @functools.cache  # noqa: B019
@@ -141,12 +143,13 @@ class Texts:
         return Normalizer(language, self.normalization)
 
     def _made(self, language: str, purpose: str) -> Embedded | None:
-        """The embedded languages if a text is theirs, as are all of a `corpora` or none."""
+        """The embedded languages if a text is theirs, else None; of a section `corpora` either all
+        texts are theirs or none."""
         given = self.given(language, purpose), self.given(language, "train")
         return self.embedded if SYNTHETIC in given else None
 
     def require_both_sides(self, *purposes: str) -> None:
-        """Raises ValueError where half of a parallel text is given."""
+        """Raises ValueError if only one side of a parallel text is given."""
         for language in self.languages:
             for purpose in purposes:
                 first = f"{purpose}_first"
@@ -163,19 +166,19 @@ class Texts:
         return [given] if is_one else given.split("+") if given else []
 
     def split(self, language: str) -> splitting.Splitter | None:
-        """What cuts the lines of a language into sentences; see `splitting.of_config`."""
+        """The function that cuts lines of a language into sentences; see `splitting.of_config`."""
         self._say_rules(language)
         return splitting.of_config(self._section, language)
 
     @functools.cache  # noqa: B019
     def _say_rules(self, language: str) -> None:
-        """Says, once, if a text has no rules of its own."""
+        """Says, once, if a language has no rules of its own."""
         if not self.embedded and not code_of(language):
             say(f"{language} is no code of two letters, such as fr: its text has English rules")
 
     def manifest(self, language: str, purposes: Iterable[str], has_rules: bool = True) -> Manifest:
-        """The sources of a language, with hashes of their content, and of the rules that cut its
-        sentences, if any do."""
+        """The sources of a language with hashes of their content, and a hash of the rules that cut
+        its sentences, if any do and `has_rules` is True."""
         found = [
             store.hashed(source, language, purpose, self.field(language, purpose))
             for purpose in purposes
@@ -189,8 +192,8 @@ class Texts:
         return found
 
     def read(self, language: str, purpose: str, usual: int) -> corpora.Text:
-        """A text in memory: as many sentences as the section says, or else all of a file, and
-        `usual` of an embedded language; ValueError also where it is shorter."""
+        """A text in memory: as many sentences as the section says or, if that is 0, all of a file
+        or `usual` of an embedded language; ValueError also if the text has fewer."""
         name = f"{purpose}_sentences"
         number = self._section[name]
         if made := self._made(language, purpose):
@@ -203,9 +206,9 @@ class Texts:
     def sources(
         self, language: str, purpose: str, is_other_domain: bool = False
     ) -> tuple[Source, ...]:
-        """The sources of a text; to train on another domain, what the field `other` names. What is
-        held out stays the same. ValueError where the field is empty, or does not say how much of an
-        embedded language."""
+        """The sources of a text. Training text of another domain is what the field `other` names;
+        held-out text is the same for all domains. ValueError if the field is empty, or if the
+        section does not say how many sentences of an embedded language to make."""
         field = _of_domain(purpose, is_other_domain)
         if made := self._made(language, purpose):
             name = "dev_sentences" if purpose == "dev" else "train_sentences"
@@ -219,15 +222,16 @@ class Texts:
         return tuple(found)
 
     def stream(self, language: str, purpose: str, is_other_domain: bool = False) -> Iterator[str]:
-        """The sentences of a text, see `sources`, cut as the section says."""
+        """The sentences of a text (see `sources`), cut as the section says."""
         given = self.sources(language, purpose, is_other_domain)
         return corpora.stream(given, self.split(language))
 
     def parallel(
         self, language: str, purpose: str, number: int
     ) -> tuple[list[str], list[str]] | None:
-        """The first sentences of the first language and their translations; None if not given, as
-        of the first embedded language itself."""
+        """The first `number` sentences of a parallel text in the first language, and their
+        translations; None if it is not given, `number` is 0, or the language is itself the first
+        embedded one."""
         fields = f"{purpose}_first", purpose
         one, other = (self.given(language, field) for field in fields)
         if SYNTHETIC in (one, other) and one != other:
@@ -243,7 +247,7 @@ class Texts:
         return first.sentences[:number], second.sentences[:number]
 
     def _all_have(self, languages: Sequence[str], purpose: str) -> bool:
-        """Whether the field is given for all of some languages; ValueError if only for a few."""
+        """Whether the field is given for all of these languages; ValueError if only for some."""
         lacking = [name for name in languages if not self.given(name, purpose)]
         if 0 < len(lacking) < len(languages):
             raise ValueError(
@@ -253,8 +257,8 @@ class Texts:
         return not lacking
 
     def translations(self, purpose: str, number: int) -> list[list[str]] | None:
-        """The first sentences of a text whose lines say the same in every language; None if it is
-        not given, or no sentence is asked for."""
+        """The first `number` sentences, in each language, of a text whose lines say the same in
+        every language; None if it is not given, or `number` is 0."""
         first, *others = self.languages
         if made := self._made(first, purpose):
             pairs = [made.pair(x).parallel(number, SEEDS[purpose]) for x in others if number]
@@ -270,8 +274,8 @@ class Texts:
 
     @functools.cache  # noqa: B019
     def dictionaries(self, purpose: str) -> list[Dictionary] | None:
-        """A dictionary from the first language to every other one, its words as in the text; None
-        if they are not given."""
+        """The dictionaries from the first language to each other one, their words normalised as the
+        text is; None if they are not given."""
         first, *others = self.languages
         self.dictionary(first, purpose)  # ValueError if given
         if not self._made(first, purpose) and not self._all_have(others, purpose):
@@ -285,8 +289,8 @@ class Texts:
 
     @functools.cache  # noqa: B019
     def dictionary(self, language: str, purpose: str) -> Dictionary | None:
-        """A dictionary from the first language to another one; None if not given, as of the first
-        language itself. ValueError for a file of that."""
+        """A dictionary from the first language to another one; None if it is not given, or for the
+        first language, of which giving a file is a ValueError."""
         first, *others = self.languages
         made, path = self._made(language, purpose), self.given(language, purpose)
         if language == first:
@@ -301,13 +305,13 @@ class Texts:
         if not path:
             return None
         with errors.in_field(self.field(language, purpose)):
-            # Words to replace are looked up in small letters.
+            # Words to replace are looked up in lower case.
             return dictionaries.read(path, first, language, lowercase=purpose == "dictionary")
 
 
 def of_run(run: str, languages: Sequence[str], rows: str = "all") -> Embedded:
-    """The embedded languages that a run was trained on; ValueError, with how to train one of these
-    rows, if there is no run on them."""
+    """The embedded languages that a run was trained on; ValueError if it is no run on these
+    languages, with the command that trains `rows` on them."""
     path = Path(run).expanduser() / results.CONFIG
     found = results.read_config(path)
     if found.get("experiment") not in ("bilingual", "real_xnli", "natural"):
