@@ -1,7 +1,7 @@
-"""How alike translations are: their vectors side by side, inside a compiled program.
+"""How alike the vectors of translations are, computed inside a compiled program.
 
-`COMPARISONS` has what the registry names; each function takes a `Parallel` and returns numbers by
-the part of the metric that they are, `""` for the metric itself.
+`COMPARISONS` has the functions by the names of their metrics in the registry. Each takes a
+`Parallel` and returns numbers by the part of the metric, `""` for the metric itself.
 """
 
 import dataclasses
@@ -60,20 +60,21 @@ def retrieval(pair: Parallel) -> Numbers:
 
 
 def mean_reciprocal_rank(pair: Parallel) -> Numbers:
-    """The mean of 1 / the counterpart's rank, from 1 on, of both directions."""
+    """The mean over both directions of 1 / rank of the counterpart, ranks counted from 1."""
     forward, backward = (jnp.mean(1 / (1 + ranks)) for ranks in pair.ranks)
     return {"": (forward + backward) / 2}
 
 
 def map_learned_on(pair: Parallel, learned: int) -> Parallel:
-    """The pairs from `learned` on, after an orthogonal map learned on those before (W&C §5.1.3).
+    """The pairs from number `learned` on, mapped by an orthogonal map that the pairs before them
+    determine (W&C §5.1.3).
 
-    Both sides are normalised (Zhang et al. 2019), each with all its sentences, so that the same
-    mean is taken off those of the map and those that are tested.
+    Each side is normalised (Zhang et al. 2019) with all its sentences, so that the same mean is
+    subtracted from those that the map is learned on and those that are tested.
 
     Raises:
-      ValueError: none to learn from, or none to test; or vectors that are not finite points of one
-        space, row by row.
+      ValueError: no pair to learn from or none to test, or the two sides are not matrices of
+        finite points of one shape.
     """
     first_NxD, second_NxD = points(
         one_space=True, counterparts=True, first=pair.first_NxD, second=pair.second_NxD
@@ -87,24 +88,24 @@ def map_learned_on(pair: Parallel, learned: int) -> Parallel:
 
 
 def map_learned_on_half(pair: Parallel) -> Parallel:
-    """The second half, after a map learned on the first."""
+    """The second half of the pairs, after a map learned on the first."""
     return map_learned_on(pair, len(pair.first_NxD) // 2)
 
 
 def mapped(pair: Parallel) -> Numbers:
-    """P@1 of the second half after a map learned on the first; nothing of a single sentence."""
+    """P@1 of the second half after a map learned on the first; {} for a single sentence."""
     is_enough = len(pair.first_NxD) > 1
     return {"": retrieval(map_learned_on_half(pair))[""]} if is_enough else {}
 
 
 def centred_ranks(pair: Parallel) -> Ranks:
-    """After each language's mean is taken off its vectors: what tells languages apart does not
-    count (Libovický et al. 2020)."""
+    """The ranks after each language's mean is subtracted from its vectors, so that what tells the
+    languages apart does not count (Libovický et al. 2020)."""
     return Parallel(center(pair.first_NxD), center(pair.second_NxD)).ranks
 
 
 def csls_ranks(pair: Parallel) -> Ranks:
-    """By CSLS instead of the cosine (Conneau et al. 2017)."""
+    """The ranks by CSLS instead of the cosine (Conneau et al. 2017)."""
     return csls.counterpart_ranks(pair.first_NxD, pair.second_NxD)
 
 
@@ -120,10 +121,12 @@ COMPARISONS: Mapping[str, Callable[[Parallel], Numbers]] = {
 
 
 def word_precision(vectors: Sequence[jax.Array], gold: Sequence[jax.Array]) -> jax.Array:
-    """The share of words whose nearest one by CSLS translates them, mean of both directions.
+    """Of the words that have a translation, the share whose nearest word by CSLS is one; the mean
+    of both directions.
 
     Args:
-      vectors: [n, D] and [m, D]. gold: [n, G] and [m, H], numbers of translations, -1 for none.
+      vectors: [n, D] and [m, D] of the two languages' words.
+      gold: [n, G] and [m, H], the numbers of each word's translations, filled up with -1.
     """
     shares = []
     for (x, y), table in zip([vectors, vectors[::-1]], gold, strict=True):
@@ -140,18 +143,19 @@ def count_links(
     counterpart: Batch,
     rows: Rows,
 ) -> jax.Array:
-    """Counts links between sentences and their counterparts in the same places (D&S §2.2.1).
+    """Counts links between the pieces of sentences and of their translations (D&S §2.2.1).
 
-    By symmetrised argmax (Jalili Sabet et al. 2020): pieces i and j are linked if each is the
-    other's most similar one (cosine). The true link of a piece is the same piece of the other
-    language, wherever an inverted order puts it.
+    Links are those of the symmetrised argmax (Jalili Sabet et al. 2020): pieces i and j are linked
+    if each is the other's most similar one by cosine. The true link of a piece is the same piece
+    of the other language, wherever an inverted order puts it.
 
     Args:
       states, counterparts: [P, D] of each layer, of one language and of the other.
-      batch, counterpart: the two batches, laid out alike in blocks of `rows`.
+      batch, counterpart: the two batches; a sentence and its translation have the same places, in
+        blocks of `rows`.
 
     Returns:
-      float32 [layers, 3]: links that are right, links predicted, true links.
+      float32 [layers, 3]: right links, predicted links, true links.
     """
     assert batch.segments is not None
     counts = []
@@ -179,6 +183,7 @@ def count_links(
 
 
 def f1(counts: jax.Array) -> jax.Array:
-    """The harmonic mean of precision and recall, [..., layers], from sums of `count_links`."""
+    """The harmonic mean of precision and recall, [..., layers], from sums [..., layers, 3] of
+    `count_links`."""
     right, predicted, true = jnp.moveaxis(counts, -1, 0)
     return 2 * right / jnp.maximum(predicted + true, 1.0)

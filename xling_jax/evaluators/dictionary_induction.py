@@ -19,8 +19,10 @@ from xling_jax.linalg.procrustes import orthogonal_map
 class Pairs:
     """A dictionary in terms of the rows of two tables of word vectors.
 
-    rows: int32 [n, 2], pairs of words that both tables have. words: how many different words the
-    dictionary has, and how many of them are among the pairs (`covered`).
+    Attributes:
+      rows: int32 [n, 2], the row of a word and the row of a translation of it.
+      words: number of different source words in the dictionary.
+      covered: how many of them are among the pairs.
     """
 
     rows: np.ndarray
@@ -31,11 +33,7 @@ class Pairs:
     def of(
         cls, dictionary: Dictionary, source: Mapping[str, int], target: Mapping[str, int]
     ) -> "Pairs":
-        """The pairs whose words have a row.
-
-        Raises:
-          ValueError: there is none.
-        """
+        """The dictionary's pairs of which both words have a row; ValueError if there is none."""
         rows = [
             (source[word], target[text])
             for word, translations in dictionary.entries.items()
@@ -53,13 +51,13 @@ class Pairs:
         return cls(np.array(rows, np.int32), len(dictionary.entries), covered)
 
     def reverse(self) -> "Pairs":
-        """The other direction; coverage is counted in the pairs' words."""
+        """The other direction; `words` and `covered` both count the words among the pairs."""
         turned = self.rows[:, ::-1]
         words = len(np.unique(turned[:, 0]))
         return Pairs(turned, words, words)
 
     def one_to_one(self) -> "Pairs":
-        """Those whose words are in no pair before."""
+        """The pairs in order, without those that share a word with one that was kept before."""
         seen: tuple[set[int], set[int]] = (set(), set())
         kept = []
         for one, other in self.rows.tolist():
@@ -70,7 +68,8 @@ class Pairs:
         return Pairs(np.array(kept, np.int32), self.words, len(kept))
 
     def gold(self) -> tuple[np.ndarray, np.ndarray]:
-        """The different words [n], and a table [n, G] of their translations, filled up with -1."""
+        """The rows of the different source words, [n], in ascending order, and of their
+        translations, [n, G], filled up with -1."""
         order = np.argsort(self.rows[:, 0], kind="stable")
         words, starts, counts = np.unique(
             self.rows[order, 0], return_index=True, return_counts=True
@@ -87,12 +86,14 @@ def hits(
     gold: tuple[np.ndarray, np.ndarray],
     neighbours: int = csls.NEIGHBOURS,
 ) -> dict[int, np.ndarray]:
-    """Whether each word has a translation among the k nearest by CSLS: bool [n] for each k.
+    """Whether each of the n words of `gold` has a translation among its k nearest by CSLS: bool [n]
+    for each k of `CUTOFFS`.
 
     Args:
-      queries_QxD: all words of the one language, mapped into the other's space; keys_MxD: all of
-        the other. gold: see `Pairs.gold`; ValueError without any word.
-      neighbours: K of CSLS, taken over all words of both languages.
+      queries_QxD: all words of one language, mapped into the other's space.
+      keys_MxD: all words of the other language.
+      gold: see `Pairs.gold`; ValueError if it has no word.
+      neighbours: K of CSLS; neighbours are looked for among all words of both languages.
     """
     if not len(gold[0]):
         raise ValueError("gold: give at least one word with a translation")
@@ -113,16 +114,16 @@ def induce(
 ) -> dict[str, float]:
     """Translates words in both directions.
 
-    Vectors are normalised (Zhang et al. 2019), then mapped orthogonally by the pairs of `train`
-    (Schönemann 1966), the source into the target's space and the other way round by the
-    transposed map; without `train` they stay where they are.
+    Vectors are normalised (Zhang et al. 2019). An orthogonal map learned from the pairs of `train`
+    (Schönemann 1966) takes the source into the target's space, and its transpose the target into
+    the source's; without `train` there is no map.
 
     Returns:
       `forward_p1`, `forward_p5`, …, `backward_p1`, …, their means as `p1`, `p5`, `p10`, `words`
-      and `covered` of the test, and how many pairs the map was `learned` from.
+      and `covered` of `test`, and `learned`, the number of pairs that the map was learned from.
 
     Raises:
-      ValueError: vectors that are not finite points of one space, or pairs of rows that they do
+      ValueError: the vectors are not finite points of one space, or a pair has a row that they do
         not have.
     """
     source_NxD, target_MxD = points(one_space=True, source=source_NxD, target=target_MxD)

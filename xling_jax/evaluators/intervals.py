@@ -1,8 +1,8 @@
 """Scores with bootstrap intervals: what is measured of two languages at one layer, and of a text.
 
-An interval holds the middle 95 % of what a number is over samples of the sentences (or pairs of
-words), each as large as the text and drawn with replacement. Translations are looked for among all
-sentences in every sample.
+Samples of the sentences (or pairs of words) are drawn with replacement, each as large as the whole;
+an interval holds the middle 95 % of a score over the samples. Also in a sample, translations are
+looked for among all sentences.
 """
 
 import dataclasses
@@ -31,7 +31,8 @@ from xling_jax.linalg import cka
 
 SAMPLES, SEED = 1000, 0  # of an interval
 INTERVAL = 2.5, 97.5  # percent
-RESAMPLED = range(20, 5001)  # sentences: an interval of CKA needs some, and matrices of n x n
+# Numbers n of sentences for which CKA has an interval: few say little, and it takes n x n matrices.
+RESAMPLED = range(20, 5001)
 
 RANKS: Mapping[str, Callable[[Parallel], Ranks]] = {
     "retrieval": lambda pair: pair.ranks,
@@ -43,7 +44,7 @@ RANKS: Mapping[str, Callable[[Parallel], Ranks]] = {
 
 @dataclasses.dataclass(frozen=True)
 class Score:
-    """A number, and what it is in each of some samples, float64 [S]; None without an interval."""
+    """A number, and its values in the samples, float64 [S]; None if it has no interval."""
 
     value: float
     samples: np.ndarray | None = None
@@ -58,7 +59,7 @@ class Score:
 
     @classmethod
     def mean(cls, scores: Sequence["Score"], geometric: bool = False) -> "Score":
-        """The mean of some, sample by sample."""
+        """The mean of some scores, also sample by sample if all have samples."""
 
         def average(values: Sequence) -> np.ndarray:
             stacked = np.asarray(values, float)
@@ -84,11 +85,14 @@ def _mean_score(values_N: np.ndarray) -> Score:
 
 
 def _of_words(pairs: Pairs, directions: Sequence[np.ndarray]) -> Score:
-    """The mean of two directions' shares of words that are found, bool [n] of each in the order of
-    `Pairs.gold`.
+    """The mean over both directions of the share of words whose translation is found.
 
-    A sample is of the pairs of words, the same in both directions. There too a word counts once,
-    whatever the number of its translations: each of its pairs counts for an equal part of it.
+    The pairs of words are sampled, and both directions have the same samples. In them, too, a word
+    counts once, however many translations it has: each of its n pairs counts 1/n.
+
+    Args:
+      directions: bool [n] of each, whether a word's translation is found, in the order of
+        `Pairs.gold`.
     """
     drawn_SxP, samples = _counts(len(pairs.rows)), []
     for word_P, found in zip(pairs.rows.T, directions, strict=True):
@@ -107,7 +111,7 @@ def _compared(
 
 
 def _ranked(name: str, ranks: Ranks, with_mrr: bool) -> dict[tuple[str, str], Score]:
-    """(metric, part) of what ranks say."""
+    """The scores that follow from ranks, by (metric, part)."""
     forward, backward = map(np.asarray, ranks)
     parts = {end.lstrip("_"): float(value) for end, value in precision(ranks).items()}
     found = {(name, part): Score(value) for part, value in parts.items() if part}
@@ -123,7 +127,7 @@ def compare_sentences(
 ) -> dict[tuple[str, str], Score]:
     """What can be measured of translations' vectors at one layer, by (metric, part).
 
-    Vectors of different widths have CKA alone.
+    Of vectors of different widths that is only CKA.
     """
     names = set(names)
     sides = jnp.asarray(first_NxD, jnp.float32), jnp.asarray(second_NxE, jnp.float32)
@@ -132,7 +136,7 @@ def compare_sentences(
     if sides[0].shape == sides[1].shape:
         ranked = names | ({"retrieval"} if "mrr" in names else set())
         others = names & set(registry.names(registry.SENTENCES)) - RANKS.keys() - {"mrr", "cka"}
-        # Half of the sentences is searched after a map: one alone would always be found.
+        # After a map half of the sentences is searched: a single one would always be found.
         asked = tuple(name for name in RANKS if name in ranked and (name != "mapped" or number > 3))
         of_ranks, numbers = _compared(asked, tuple(sorted(others)), jnp.stack(sides))
         for name, ranks in of_ranks.items():
@@ -143,7 +147,7 @@ def compare_sentences(
         value, samples = float(cka.linear_cka(*sides)), None
         if number in RESAMPLED:
             drawn = np.asarray(cka.resampled_cka(*sides, jnp.asarray(_counts(number))))
-            # What is drawn twice raises CKA: the samples keep their spread, not their mean.
+            # Items drawn twice raise CKA: of the samples only the spread is kept, not the mean.
             samples = np.clip(value + drawn - drawn.mean(dtype=np.float64), 0, 1)
         found["cka", ""] = Score(value, samples)
     return {key: score for key, score in found.items() if key[0] in names}
@@ -152,8 +156,8 @@ def compare_sentences(
 def compare_words(
     first_NxD: np.ndarray, second_MxD: np.ndarray, pairs: Pairs, names: Iterable[str]
 ) -> dict[tuple[str, str], Score]:
-    """Word translation at one layer, by (metric, part): `words` by CSLS among all, and, as D&S have
-    it, `translation` by cosine among words that have one translation each."""
+    """Word translation at one layer, by (metric, part): `words` by CSLS among all words, and
+    `translation`, as in D&S, by cosine among words paired one to one."""
     found: dict[tuple[str, str], Score] = {}
     sides = jnp.asarray(first_NxD), jnp.asarray(second_MxD)
     if "words" in names:
@@ -179,7 +183,8 @@ def compare_links(counts_NxC: np.ndarray) -> Score:
 def pseudo_perplexity(
     encoder: TextEncoder, texts: Sequence[str], every: int, passes: int
 ) -> Score | None:
-    """exp of the mean loss of masked pieces, see `TextEncoder.masked_losses`; None of none."""
+    """exp of the mean loss of masked pieces, see `TextEncoder.masked_losses`; None if no piece was
+    masked."""
     losses_N, counts_N = encoder.masked_losses(texts, every, passes)
     if not counts_N.sum():
         return None

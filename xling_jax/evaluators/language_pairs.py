@@ -4,8 +4,8 @@
     scores = evaluate("FOLDER", {"en": english, "de": german, "fr": french})
     scores.query("metric == 'retrieval' and layer == 8")
 
-Sentences with the same number translate each other. What is measured of two languages is what the
-experiments measure of theirs, by the same functions; see `intervals` for how far to trust it.
+Sentences with the same number translate each other. Two languages are measured by the same
+functions as in the experiments; `intervals` says what their intervals are.
 """
 
 import dataclasses
@@ -38,7 +38,7 @@ from xling_jax.evaluators.word_alignment import link_counts
 from xling_jax.models import folders
 from xling_jax.models.text_model import TextModel
 
-MASKED_EVERY = 7  # pieces, about the share that BERT is trained with
+MASKED_EVERY = 7  # one piece in so many, about the share that BERT is trained with
 COLUMNS = ("metric", "languages", "layer", "part", "value", "low", "high")
 NAMES = registry.OF_ENCODERS
 BY_DICTIONARY = ("words", "translation", "mu")
@@ -50,14 +50,14 @@ States = Mapping[str, np.ndarray]
 Words = Dictionary | str | os.PathLike[str] | Iterable[tuple[str, str]]
 
 
-# Metric, languages, layer and part, as in `Metric` of reports.
+# Metric, languages, layer and part, as in `report.frame.Metric`.
 Key = tuple[str, str, int | str, str]
 Scores = dict[Key, Score]
 
 
 def _finite(language: str, layers: Sequence[int], states_LxNxD: ArrayLike) -> np.ndarray:
     """The vectors in float32; ValueError if one is a NaN or infinite."""
-    with np.errstate(over="ignore"):  # and refused below
+    with np.errstate(over="ignore"):  # what overflows is refused below
         states_LxNxD = np.asarray(states_LxNxD, np.float32)
     is_bad = ~np.isfinite(states_LxNxD).all(axis=(1, 2))
     if is_bad.any():
@@ -70,10 +70,13 @@ def _finite(language: str, layers: Sequence[int], states_LxNxD: ArrayLike) -> np
 
 @dataclasses.dataclass
 class _Encoded:
-    """What models make of texts, by language.
+    """The vectors that models give texts, by language.
 
-    layers: whose vectors they are. depth: the last layer of the models. sentences: vectors
-    [L, n, D]. words: those of dictionaries, each with its row among [L, W, D].
+    Attributes:
+      layers: the L layers that the vectors are from.
+      depth: the number of the models' last layer.
+      sentences: vectors [L, n, D].
+      words: of the dictionaries' words, the row of each and the vectors [L, W, D].
     """
 
     layers: tuple[int, ...] = ()
@@ -102,8 +105,9 @@ class _Encoded:
         self.words[language] = rows, encoder.means(list(written.values()))
 
     def of_words(self, dictionary: Dictionary) -> tuple[Pairs, np.ndarray, np.ndarray, int] | None:
-        """A dictionary's pairs, the vectors of its words alone, and how many words are spelled as a
-        translation of theirs; None without any pair that both models can write."""
+        """A dictionary's pairs, the vectors of their words on both sides, and how many words are
+        spelled like one of their translations; None if there is no pair that both models can
+        write."""
         languages = dictionary.source_language, dictionary.target_language
         (first, first_LxWxD), (second, second_LxWxD) = (self.words[x] for x in languages)
         known = dictionary.map(
@@ -122,7 +126,7 @@ class _Encoded:
 
 
 class _Reader:
-    """The model that reads each language; of folders only the last one is in memory."""
+    """The model that reads each language; of those loaded here only the last stays in memory."""
 
     def __init__(self, model: Models):
         self._given = model
@@ -151,8 +155,8 @@ def _is_model(given: object) -> bool:
 
 
 def _require(texts: Mapping[str, Sequence], names: Iterable[str], kind: type = str) -> None:
-    """ValueError unless there are sentences to compare, each of a kind, and something known to
-    measure."""
+    """Raises ValueError for an unknown name, or unless at least two languages have as many
+    sentences, two or more, each of type `kind` and none empty."""
     if unknown := sorted(set(names) - set(NAMES)):
         raise ValueError(f"names: {unknown[0]!r} is not measured: choose from {', '.join(NAMES)}")
     for language, own in texts.items():
@@ -189,8 +193,8 @@ def _of_states(states: States, layers: Sequence[int] | None) -> _Encoded:
 
 
 def _in_order(pair: Pair, what: str, languages: Sequence[str], known: Iterable[Pair]) -> Pair:
-    """A pair in the languages' order; ValueError for a language without a text, or if the pair is
-    already known."""
+    """A pair in the order of `languages`; ValueError for a language without a text, one that is
+    named twice, or a pair that is already known."""
     if unknown := [language for language in pair if language not in languages]:
         raise ValueError(f"{what} of {pair}: there is no text of {unknown[0]}")
     first, second = sorted(pair, key=list(languages).index)
@@ -200,7 +204,8 @@ def _in_order(pair: Pair, what: str, languages: Sequence[str], known: Iterable[P
 
 
 def _dictionaries(given: Mapping[Pair, Words], languages: Sequence[str]) -> dict[Pair, Dictionary]:
-    """Dictionaries in the languages' order; ValueError for one that is of other languages."""
+    """Dictionaries by pairs in the order of `languages`, turned round where necessary; ValueError
+    for one of other languages than its pair's."""
     found: dict[Pair, Dictionary] = {}
     for pair, words in given.items():
         ordered = _in_order(pair, "dictionaries", languages, found)
@@ -220,8 +225,9 @@ def _dictionaries(given: Mapping[Pair, Words], languages: Sequence[str]) -> dict
 def _links(
     given: Mapping[Pair, Sequence[GoldLinks]], texts: Mapping[str, Sequence[str]]
 ) -> dict[Pair, list[GoldLinks]]:
-    """Gold links in the languages' order; ValueError if they are more than the sentences, whose
-    words must stand between plain blanks."""
+    """Gold links by pairs in the order of `texts`, turned round where necessary; ValueError if a
+    pair has none or more than there are sentences, or if words do not stand between plain
+    blanks."""
     found: dict[Pair, list[GoldLinks]] = {}
     for pair, links in given.items():
         ordered = _in_order(pair, "links", tuple(texts), found)
@@ -247,7 +253,7 @@ def _links(
 
 
 def _words_of(language: str, known: Mapping[Pair, Dictionary]) -> list[str]:
-    """All words that dictionaries have of a language, each once."""
+    """All words of a language in the dictionaries, each once."""
     words: dict[str, None] = {}
     for pair, dictionary in known.items():
         if language == pair[0]:
@@ -258,8 +264,7 @@ def _words_of(language: str, known: Mapping[Pair, Dictionary]) -> list[str]:
 
 
 def _means(scores: Scores, numbers: Mapping[str, int]) -> Scores:
-    """The means over as many languages or pairs as `numbers` has for each metric; none where there
-    are fewer."""
+    """The means over languages or pairs, where a metric has as many scores as `numbers` says."""
     every: dict[Key, list[Score]] = {}
     for (metric, _, layer, part), score in scores.items():
         every.setdefault((metric, "", layer, part), []).append(score)
@@ -290,27 +295,32 @@ def evaluate(
         gives it; or, without texts, the vectors of each language's sentences, [layers, n, d].
       texts: n sentences of each of at least two languages; those with the same number translate
         each other.
-      names: what is measured, in `evaluators.registry`.
+      names: the metrics, of those in `evaluators.registry`; by default all that it has of encoders.
       layers: default all, 0 being the embeddings.
       dictionaries: words of the first language of a pair with their translations into the second: a
-        file, as `corpora.dictionaries.read` takes it, or pairs. Words are encoded one by one.
+        file, as `corpora.dictionaries.read` takes it, a `Dictionary`, or pairs of words. Words are
+        encoded one by one.
       links: gold links between the words of a pair's first sentences.
       masked_every, passes: of pseudo-perplexity, see `TextEncoder.masked_losses`.
       say: is told what is being done.
 
     Returns:
-      A line for each number: metric; languages ("en-de", "en" for pseudo-perplexity, "" for the
-      mean over all pairs or languages, of words and mu over all pairs with a dictionary, and of
-      alignment_f1 over all with links; it is geometric for pseudo-perplexity, and there is none
-      where one of them has no number, since no word of its dictionary can be written, its vectors
-      differ in width, or a model has no head); layer ("" where
-      it has none); part ("p5", "forward", … of the metric, "" for the metric itself; of `words`
-      also how many "words" the dictionary has, how many are "covered", since both models can write
-      the word and a translation, and how many of these are spelled "alike"); value;
-      low and high (NaN where there is no interval). Of each language's sentences there are, where
-      they are not 0, the share that is longer than the model (`retrieval_cut`; what is cut off is
-      not read, and gold links of it count as not found), and the share that repeats another one
-      (`retrieval_repeated`; of equal sentences retrieval finds the first).
+      A line for each number, with the columns
+
+      * metric. Besides the names asked for, and only where they are not 0: `retrieval_cut`, the
+        share of a language's sentences that are longer than the model (what is cut off is not read,
+        and gold links of it count as not found), and `retrieval_repeated`, the share that repeats
+        another one (of equal sentences retrieval finds the first).
+      * languages: "en-de", "en" for pseudo-perplexity, or "" for the mean over all pairs (of
+        `words`, `translation` and `mu` all with a dictionary, of `alignment_f1` all with links) or,
+        for pseudo-perplexity the geometric one, over all languages. There is no mean where one of
+        them lacks the number: no word of its dictionary can be written, its vectors differ in
+        width, or a model has no head.
+      * layer, "" where the metric has none.
+      * part: "p5", "forward", …; "" for the metric itself. `words` also has the numbers of "words"
+        in the dictionary, of those that are "covered", which both models can write together with a
+        translation, and of those of them that are spelled "alike".
+      * value, low and high, the limits of the interval, NaN where there is none.
 
     Raises:
       ValueError, FileNotFoundError: a model cannot be read, or texts, dictionaries or links do not
@@ -376,7 +386,7 @@ def _pair_scores(
     names: Iterable[str],
     say: Callable[[str], None],
 ) -> Scores:
-    """What can be measured of two languages by their vectors."""
+    """What can be measured of two languages from their vectors."""
     scores: Scores = {}
     languages = "-".join(pair)
     words = dictionary and encoded.of_words(dictionary)

@@ -30,12 +30,15 @@ from xling_jax.models.bert import BertConfig
 
 @dataclasses.dataclass(frozen=True)
 class EncodedTexts:
-    """What is evaluated on.
+    """The texts that models are evaluated on.
 
-    languages: their names. texts: those whose perplexity is measured, by its name. sentences,
-    words: n of each language, language after language, of which those with the same number
-    translate each other; None: there are none. is_apart: whether every language has a perplexity,
-    whose geometric mean is that of a text; otherwise all languages have one.
+    Attributes:
+      languages: names of the languages.
+      texts: texts whose perplexity is measured, by the name that it has in `perplexity_NAME`.
+      sentences, words: n of each language, language after language, those with the same number
+        being translations of each other; None without any.
+      is_apart: whether each language has a perplexity of its own, and a text their geometric mean;
+        otherwise a text has one perplexity over all languages.
     """
 
     languages: Sequence[str]
@@ -61,14 +64,15 @@ class Multilinguality:
         row_lengths: Sequence[int],
         attend_padding: bool = False,
     ):
-        """Plans the batches, which are as in training, and puts the texts on the devices.
+        """Plans the batches and puts the texts on the devices.
 
         Args:
           pieces: the vocabulary's ordinary pieces.
-          names: in the registry, what is measured besides perplexity, as far as there are texts;
-            alignment_f1 needs translations of equal lengths.
-          layers: whose vectors are evaluated. Those of the paper (`registry.paper_layers`) make mu,
-            which needs both. ValueError for one that the model does not have.
+          names: metrics of the registry to measure besides perplexity; those that lack their texts
+            are left out. alignment_f1 needs translations of equal lengths.
+          layers: the layers whose vectors are evaluated; ValueError for one that the model does not
+            have. mu is measured if both layers of the paper (`registry.paper_layers`) are there.
+          sentences, row_lengths, attend_padding: of the batches, as in training.
         """
         registry.require_layers(layers, model.layers, "evaluators.layers")
         self._layers, self._pieces, self._texts = tuple(layers), pieces, texts
@@ -121,7 +125,8 @@ class Multilinguality:
         self._evaluate = jax.jit(spread)
 
     def _multilinguality(self, params, setting, *inputs):
-        """Metrics of one replica, and its layer-0 vectors of all words [K, V, D]."""
+        """Metrics of one replica, and its layer-0 vectors of all words [K, V, D] ([0] if there are
+        no words)."""
         params = partition.select(params)
         places = iter(zip(self._encoders, inputs[::2], inputs[1::2], strict=True))
         metrics = {}
@@ -131,7 +136,7 @@ class Multilinguality:
             metrics |= {f"{name}{end}": value for end, value in found.items()}
 
         def encoded(kind, layers, compare=None):
-            """Vectors [languages, layers, n, D], and what `compare` finds."""
+            """Vectors [languages, layers, n, D], and the sums of `compare`."""
             vectors, compared = [], None
             for group in self._together[kind]:
                 encoder, store, plan = next(places)
@@ -175,7 +180,7 @@ class Multilinguality:
         ])  # fmt: skip
 
     def _compared(self, kind, vectors_KxNxD):
-        """What vectors of a kind are compared by, by its name and part, of every pair [pairs]."""
+        """The numbers of every comparison of vectors of a kind, by its name and part, [pairs]."""
         names = [name for name in self._names if registry.EVALUATORS[name].of == kind]
 
         def one(pair_2):
@@ -185,7 +190,8 @@ class Multilinguality:
         return jax.lax.map(one, jnp.array(self._pairs))
 
     def _named(self, by_pair):
-        """The means over pairs by the metrics' names and, of several pairs, the numbers of each."""
+        """The means over pairs by the metrics' names and, if there are several pairs, the numbers
+        of each."""
         metrics = {f"{name}{end}": jnp.mean(found) for (name, end), found in by_pair.items()}
         if len(self._pairs) > 1:
             for number, pair in enumerate(self._pairs):
@@ -200,9 +206,9 @@ class Multilinguality:
         """Evaluates parameters and settings with a leading replica axis.
 
         Returns:
-          The metrics of each replica, means over all pairs of languages; of more than two languages
-          those of each pair too, as `retrieval_en-fake_8`. And the layer-0 vectors of all words,
-          [R, K, V, D].
+          The metrics of each replica: means over all pairs of languages and, of more than two
+          languages, the numbers of each pair, such as `retrieval_en-fake_8`. And the layer-0
+          vectors of all words, [R, K, V, D] ([R, 0] if there are no words).
         """
         metrics, vectors = devices.fetch(self._evaluate(params, settings, *self._inputs))
         texts = self._texts

@@ -1,5 +1,8 @@
-"""Perplexity of masked tokens (D&S §2.2.2), in sentences and in streams: of 15 % of the pieces,
-however many a model was trained to predict, so that perplexities can be compared."""
+"""Perplexity of masked tokens (D&S §2.2.2), in sentences and in streams.
+
+15 % of the pieces are masked, whatever share a model was trained to predict, so that perplexities
+can be compared.
+"""
 
 from collections.abc import Sequence
 
@@ -21,7 +24,7 @@ from xling_jax.models import partition
 from xling_jax.training.step import masked_language_loss
 from xling_jax.training.stream_step import StreamProgram, masked_loss
 
-SEED = 0  # of the selection, the same for all replicas and steps
+SEED = 0  # of the selection of places, the same for all replicas and steps
 ALL_MASKED = (1.0, 0.0, 0.0, 0.0)  # every selected token becomes [MASK]
 
 
@@ -33,11 +36,11 @@ def perplexities(
     plan: EvaluationPlan,
     pieces: PieceRange,
 ) -> dict[str, jax.Array]:
-    """Perplexity over all sentences of the plan; the same places are selected at every call.
+    """Perplexity over all sentences of the plan; the same places are masked at every call.
 
     Returns:
-      `""`: exp of the mean loss of all selected tokens. `_batch_mean`: exp of the mean of the
-      batches' means, which the published code of D&S reports.
+      Under `""` exp of the mean loss of all masked tokens, and under `_batch_mean` exp of the mean
+      of the batches' mean losses, as the published code of D&S reports it.
     """
 
     def one(i):
@@ -56,12 +59,12 @@ def perplexities(
 
 
 class StreamPerplexity:
-    """Perplexity on held-out streams of each language, of replicas side by side.
+    """Perplexity of replicas side by side, on a held-out stream of each language.
 
-    The same windows, and the same places in them, are predicted at every call. A language's
-    stream is cut into windows that touch; what is left over at its end is not measured. Windows
-    that begin with a sentence are these, each moved to the nearest beginning, so that some tokens
-    are in none or in two; those that then run past the end are left out.
+    The same places of the same windows are masked at every call. A stream is cut into adjacent
+    windows, and a rest that is shorter than a window is not measured. If windows begin with a
+    sentence, each of these is moved to the nearest beginning: some tokens are then in no window or
+    in two, and windows that run past the end are left out.
     """
 
     def __init__(
@@ -108,7 +111,8 @@ class StreamPerplexity:
         )
 
     def _mean(self, params, text, language, steps, start):
-        """Mean loss of one replica in a language, over the first `steps` of `start` [N, 1, R]."""
+        """Mean loss of one replica in a language, over the first `steps` of `start` [N, 1, R], the
+        places where windows start."""
         layout = self._program.layout
         plain = partition.select(params, language)
         rows = start.shape[2]
@@ -117,7 +121,7 @@ class StreamPerplexity:
         def one(i, total):
             first_S = start[i, 0]
             tokens_SxW = text.read(language, jnp.maximum(first_S, 0), layout.window)
-            # A row that fills up holds nothing that may be predicted.
+            # Rows that only fill a batch up hold nothing that may be predicted.
             tokens_SxW = jnp.where(first_S[:, None] < 0, 0, tokens_SxW)
             slot_P = jnp.repeat(first_S, layout.length)
             token_P = hashing.token_hash(jnp.uint32(SEED), 0, slot_P, place_P)
@@ -141,7 +145,8 @@ class StreamPerplexity:
         return loss / count
 
     def __call__(self, params) -> list[dict[str, float]]:
-        """`perplexity_dev_NAME` of each replica, and `perplexity_dev`, the geometric mean."""
+        """`perplexity_dev_NAME` of each replica in each language, and `perplexity_dev`, their
+        geometric mean."""
         losses = []
         for number, (steps, start) in enumerate(zip(self._steps, self._starts, strict=True)):
             which = jnp.int32(number), jnp.int32(steps)

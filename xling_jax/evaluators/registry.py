@@ -1,20 +1,20 @@
-"""What is measured, by name: all that configs and reports must know of it. Imports no JAX.
+"""The metrics by name, with all that configs and reports must know of them. Imports no JAX.
 
-A metric is stored as `NAME`, then, where it has them, its language, its layer and which part of it
-the number is: `retrieval_8`, `retrieval_near_8`, `perplexity_dev_near`, `retrieval_8_forward`. A
-language is that which the first one is compared with, or a pair: `retrieval_near-far_8`.
-`report/frame.py` reads such names. Vectors are compared by the functions that
-`comparison.COMPARISONS` has by the same names, but for `alignment_f1` and `words`, the only ones of
-their kinds, which evaluators compute by themselves.
+A number is stored under the metric's name and, where it has them, a language, a layer and a part,
+joined by _: `retrieval_8`, `retrieval_near_8`, `perplexity_dev_near`, `retrieval_8_forward`. The
+language is the one that the first language is compared with, or a pair: `retrieval_near-far_8`.
+`report/frame.py` reads such names. The functions that compare vectors are in
+`comparison.COMPARISONS` under the same names, except `alignment_f1` and `words`, the only metrics
+of their kinds, which evaluators compute themselves.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-# What vectors are compared of; and text, for what is measured without comparing.
+# Kinds of things whose vectors are compared; and text, of which a metric compares nothing.
 SENTENCES, PIECES, TOKENS, DICTIONARY = "sentences", "pieces", "tokens", "dictionary"
 TEXT = "text"
-CUTOFFS = (1, 5, 10)  # of the nearest, among which a translation is looked for
+CUTOFFS = (1, 5, 10)  # numbers of nearest ones among which a translation is looked for
 _LIMITS = ("low", "high")  # of an interval
 _BOTH_WAYS = ("forward", "backward", *(f"p{k}" for k in CUTOFFS[1:]), *_LIMITS)
 _COUNTS = ("words", "covered", "learned")
@@ -25,13 +25,17 @@ _INDUCED = tuple(f"{way}p{k}" for way in ("", "forward_", "backward_") for k in 
 class Evaluator:
     """A metric.
 
-    title: in figures and sentences. of: what vectors are compared, "" for none. heading: of its
-    column, under `group`; short: the same on the terminal. paper: both as D&S have them, empty if
-    they do not measure it. note: what it is, where no template says it. unit: "score" (from 0 to
-    1), "perplexity" (above 1, on a logarithmic axis), "number" or "loss". format: a name in
-    `report.table.FORMATS`. more_is_better: which of two values is the better one. layers,
-    languages: whether it has a value for each, besides one for all. parts: what else is stored of
-    it.
+    Attributes:
+      title: name in figures and sentences.
+      of: kind of things whose vectors are compared, `TEXT`, or "" for none.
+      heading, short: heading of its column under `group`, and a shorter one for the terminal.
+      paper: the same two as in D&S, empty if they do not measure it.
+      note: what it is, where no template says so.
+      unit: "score" (from 0 to 1), "perplexity" (above 1, on a logarithmic axis), "number", "loss".
+      format: a name in `report.table.FORMATS`.
+      more_is_better: whether the larger of two values is the better one.
+      layers, languages: whether there is a value for each layer, for each language besides all.
+      parts: the names of other numbers that are stored of it.
     """
 
     title: str
@@ -129,17 +133,17 @@ EVALUATORS = {
 }  # fmt: skip
 
 
-# What is measured of any encoder.
+# Metrics that any encoder has.
 OF_ENCODERS = ("mu", *(name for name, each in EVALUATORS.items() if each.of))
 
 
 def names(*of: str) -> tuple[str, ...]:
-    """Those that compare such vectors, in the registry's order."""
+    """The metrics of these kinds, in the registry's order."""
     return tuple(name for name, each in EVALUATORS.items() if each.of in of)
 
 
 def require_layers(layers: Sequence[int], depth: int, field: str) -> None:
-    """Raises ValueError, naming the field, unless there are layers, and the model has them all."""
+    """Raises ValueError, naming the field, if there is no layer or one that the model lacks."""
     if not layers or not all(0 <= layer <= depth for layer in layers):
         raise ValueError(f"{field}={tuple(layers)}: the model has layers 0..{depth}")
 

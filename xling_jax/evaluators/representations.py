@@ -1,4 +1,4 @@
-"""Sentences to hidden states, on the device and batch by batch."""
+"""From sentences to hidden states and mean vectors, on the device, batch by batch."""
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +22,7 @@ ORDERS = 4  # tells these random numbers from others of the same seed
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class EvaluationPlan:
-    """A `packing.Plan` as one shard sees it: [K, B], [K, B] and [K, 1, P]."""
+    """A `packing.Plan` as one shard sees it: its fields are [K, B], [K, B] and [K, 1, P]."""
 
     sentence: jax.Array
     start: jax.Array
@@ -55,7 +55,8 @@ class EvaluationPlan:
 
 
 def placed_plan(lengths: np.ndarray, sentences: np.ndarray, layout: Layout, mesh) -> EvaluationPlan:
-    """How some of the sentences with these lengths are packed into batches."""
+    """The plan, on the mesh, of batches of the given sentences (int [n]) of a store that has these
+    lengths."""
     orders = (
         np.random.default_rng([ORDERS, a]).permutation(sentences) for a in range(packing.ATTEMPTS)
     )
@@ -65,7 +66,7 @@ def placed_plan(lengths: np.ndarray, sentences: np.ndarray, layout: Layout, mesh
 def placed_text(
     text: TokenStore, sentences: np.ndarray, layout: Layout, mesh
 ) -> tuple[TokenStore, EvaluationPlan]:
-    """A text on the devices, and how those of its sentences are packed into batches."""
+    """A text on the devices, and the plan of batches of the given ones of its sentences."""
     store = devices.place(text, mesh, devices.SHARED)
     return store, placed_plan(text.lengths, sentences, layout, mesh)
 
@@ -78,9 +79,11 @@ def by_replica(metrics: Mapping[str, np.ndarray]) -> list[dict[str, float]]:
 
 @dataclasses.dataclass(frozen=True)
 class Encoder:
-    """A model and the shape of the batches it is evaluated on.
+    """A model and the shape of the batches that it is evaluated on.
 
-    rows: one shard's. axis: the mesh axis that a batch is divided over.
+    Attributes:
+      rows: the rows of one shard of a batch.
+      axis: the mesh axis that a batch is divided over.
     """
 
     model: BertConfig
@@ -99,14 +102,14 @@ class Encoder:
 
 
 def sentence_means(states_P: jax.Array, batch: Batch, plan: Plan, sentences: int) -> jax.Array:
-    """Mean vectors of the pieces of each sentence, in the places of the sentences.
+    """The mean vector of each sentence's pieces, at the sentence's number.
 
     Special tokens do not count (D&S §2.2.1).
 
     Args:
       states_P: [P, D] of one layer.
-      batch, plan: the step; the plan's sentences are below `sentences`.
-      sentences: S, how many there are in all.
+      batch, plan: the step; sentences have numbers below `sentences` in the plan.
+      sentences: S, the number of all sentences.
 
     Returns:
       float32 [S, D], zero for the sentences of other steps and shards.
@@ -132,17 +135,17 @@ def encode_parallel(
     layers: Sequence[int],
     compare: Callable | None = None,
 ):
-    """Mean sentence vectors of parallel languages whose sentences have equal lengths.
+    """Mean sentence vectors of parallel languages in which translations have equal lengths.
 
     Args:
       store: n sentences of each language, language after language.
-      plan: of n sentences, which stand in the same places in all of the languages.
-      languages: the numbers of those to encode.
-      compare: a function of each language's states, lists of [P, D], and of their batches, whose
+      plan: of n sentences, which have the same places in all languages.
+      languages: the numbers of the languages to encode.
+      compare: takes the states, a list of [P, D] for each language, and the languages' batches; its
         results are summed over all batches.
 
     Returns:
-      Vectors [languages, layers, n, D] of float32, and the sums of `compare` (None without).
+      float32 vectors [languages, layers, n, D], and the sums of `compare`, None without it.
     """
 
     def one(i):

@@ -17,11 +17,11 @@ CHUNK = 4096  # sentences encoded at once
 def layer_cka(
     first: TextEncoder, second: TextEncoder, pairs: Iterable[tuple[str, str]]
 ) -> np.ndarray:
-    """Linear CKA of mean-pooled sentences at each layer, float32 [L], in bounded memory; a pair has
-    a sentence for each encoder.
+    """Linear CKA of mean-pooled sentences at each layer, float32 [L], in bounded memory. Each pair
+    has a sentence for either encoder.
 
     Raises:
-      ValueError: different numbers of layers, no sentence, or states that are not finite.
+      ValueError: different numbers of layers, fewer than two pairs, or states that are not finite.
     """
     if len(first.layers) != len(second.layers):
         raise ValueError(
@@ -55,12 +55,10 @@ def sentence_translation(
     learned: Sequence[tuple[str, str]] | None,
     tested: Sequence[tuple[str, str]],
 ) -> list[dict[str, float]]:
-    """Retrieval of translations at each layer, after an orthogonal map or as the vectors are.
+    """Retrieval of translations at each layer: of each, what `comparison.retrieval` returns.
 
-    The map is learned on the parallel sentences `learned`, see `comparison.map_learned_on`.
-
-    Returns:
-      For each layer what `comparison.retrieval` gives.
+    The vectors are first mapped by what is learned on the parallel sentences `learned`, if there
+    are any; see `comparison.map_learned_on`.
     """
 
     learned = learned or ()
@@ -76,7 +74,8 @@ def sentence_translation(
 
 
 def layer_correlation(similarity: Sequence[float], accuracy: Sequence[float]) -> float:
-    """Pearson correlation over layers; NaN if one of the two does not vary (W&C §5.2)."""
+    """Pearson correlation over layers (W&C §5.2); NaN for fewer than two layers, or if one of the
+    two does not vary."""
     x, y = np.asarray(similarity, float), np.asarray(accuracy, float)
     if len(x) < 2 or not np.ptp(x) or not np.ptp(y):
         return float("nan")

@@ -13,13 +13,13 @@ from xling_jax.models.bert import Bert, BertConfig
 from xling_jax.models.heads import cross_entropy, is_candidate
 from xling_jax.models.text_model import NO_WORD, TextModel
 
-SHORTEST = 16  # places of the shortest rows; longer ones are twice as long, and so on
-PLACES = 8192  # of a batch
-SPECIAL = 2  # before and behind a sentence
+SHORTEST = 16  # places of the shortest rows; the next ones are twice as long, and so on
+PLACES = 8192  # of a batch, of which a row may take more
+SPECIAL = 2  # tokens around a sentence, one before and one behind it
 
 
 def _states(config: BertConfig, layers: tuple[int, ...], params, tokens_RxT, lengths_R):
-    """Hidden states [L, R, T, D] in float32; places from a row's length on are not looked at."""
+    """Hidden states [L, R, T, D] in float32; a sentence does not attend to places behind it."""
     rows, length = tokens_RxT.shape
     place_RxT = jnp.broadcast_to(jnp.arange(length), (rows, length))
     states = Bert(config).apply(
@@ -45,7 +45,8 @@ def _sentence_means(config, layers, params, tokens_RxT, lengths_R):
 
 @functools.partial(jax.jit, static_argnums=(0, 1), donate_argnums=(5,))
 def _add_words(config, layers, params, tokens_RxT, lengths_R, sums_LxWxD, slot_RxT, share_RxT):
-    """Adds the states of words to their sums; `share` divides a word's pieces by their number."""
+    """Adds the states of words to their sums: a piece, times its `share`, to the sum of its `slot`,
+    if there is one."""
     states = _states(config, layers, params, tokens_RxT, lengths_R)
     weighted = states * share_RxT[..., None]
     flat = weighted.reshape(len(layers), -1, states.shape[-1])
@@ -54,7 +55,8 @@ def _add_words(config, layers, params, tokens_RxT, lengths_R, sums_LxWxD, slot_R
 
 @functools.partial(jax.jit, static_argnums=(0, 1))
 def _masked_losses(config, every: int, params, tokens_RxT, lengths_R, first_R, mask_id, is_text_V):
-    """One pass of `TextEncoder.masked_losses`, from these pieces on: sums and numbers [R]."""
+    """One pass of `TextEncoder.masked_losses`, each row masked from piece `first_R` on: the sums of
+    losses and the numbers of masked pieces, [R]."""
     most = -(-(tokens_RxT.shape[1] - SPECIAL) // every)
     place_RxM = 1 + first_R[:, None] + every * jnp.arange(most)
     is_there = place_RxM < lengths_R[:, None] - 1
@@ -76,7 +78,7 @@ def _room(model: TextModel) -> int:
 
 
 def number_cut(model: TextModel, texts: Sequence[str]) -> int:
-    """How many texts are longer than a model."""
+    """How many texts have more pieces than a model has places for."""
     return sum(len(pieces) > _room(model) for pieces in model.encode(texts))
 
 
@@ -90,11 +92,8 @@ class TextEncoder:
     """Runs sentences through a model, in batches of rows of about equal length."""
 
     def __init__(self, model: TextModel, layers: Sequence[int] | None = None):
-        """Takes a model, and the layers whose states are wanted: all by default.
-
-        Raises:
-          ValueError: a layer that the model does not have.
-        """
+        """Takes a model, and the layers whose states are wanted, by default all; ValueError for one
+        that the model does not have."""
         depth = model.config.layers
         self.layers = tuple(range(depth + 1)) if layers is None else tuple(layers)
         registry.require_layers(self.layers, depth, "layers")
@@ -105,7 +104,8 @@ class TextEncoder:
     def _batches(
         self, ids: Sequence[np.ndarray]
     ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """(sentences' numbers, tokens [R, T], lengths [R]); rows beyond the numbers are empty."""
+        """(sentences' numbers, tokens [R, T], lengths [R]); rows beyond the numbers have no
+        pieces."""
         longest, (first_id, last_id) = self._config.positions, self.model.special_ids
         lengths = np.array([min(len(x) + SPECIAL, longest) for x in ids], np.int32)
         order, length = np.argsort(lengths, kind="stable"), SHORTEST
@@ -126,7 +126,8 @@ class TextEncoder:
             length *= 2
 
     def _kept(self, of_pieces: np.ndarray) -> np.ndarray:
-        """What the model has places for: the beginning, which stands last where it is inverted."""
+        """The pieces that the model has places for: a sentence's beginning, which comes last where
+        the model's language is inverted."""
         return of_pieces[-self._room :] if self.model.inverted else of_pieces[: self._room]
 
     def sentences(self, texts: Sequence[str]) -> np.ndarray:
@@ -138,7 +139,7 @@ class TextEncoder:
         return self.means(self.model.encode(texts))
 
     def means(self, ids: Sequence[np.ndarray]) -> np.ndarray:
-        """As `sentences`, of sentences as ids."""
+        """`sentences` of sentences that are given as ids."""
         found = np.zeros((len(self.layers), len(ids), self._config.hidden), np.float32)
         for numbers, tokens, lengths in self._batches(ids):
             means = _sentence_means(self._config, self.layers, self._params, tokens, lengths)
@@ -147,23 +148,23 @@ class TextEncoder:
 
     @property
     def has_head(self) -> bool:
-        """Whether the model can tell what is masked."""
+        """Whether the model can predict masked pieces."""
         return "mlm" in self._params and self.model.mask_id is not None
 
     def masked_losses(
         self, texts: Sequence[str], every: int, passes: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """How badly the model tells what is masked, where every so many pieces one is.
+        """The losses of masked pieces, for pseudo-perplexity.
 
         In a pass, every `every`-th piece of a sentence is masked, beginning with one that differs
-        from sentence to sentence and from pass to pass; with as many passes each piece is masked
+        from sentence to sentence and from pass to pass; with `every` passes each piece is masked
         once. Where `every` is at least a sentence's length, its pieces are masked one at a time, as
-        for Salazar et al. 2020. Pieces that stand for no text, such as [UNK], are not masked,
-        nor are those that the model's predictions never chose among.
+        in Salazar et al. 2020. Pieces that stand for no text, such as [UNK], are not masked, nor
+        are those that were never candidates of the model's predictions.
 
         Returns:
-          The sum of negative log-probabilities (nats) over the masked pieces of each sentence,
-          float64 [n], and how many there are, int64 [n].
+          The sum of negative log-probabilities (nats) of the masked pieces of each sentence,
+          float64 [n], and their number, int64 [n].
 
         Raises:
           ValueError: the model has no head, or no piece to mask with.
@@ -190,10 +191,12 @@ class TextEncoder:
     def _slots(
         self, word_of: np.ndarray, numbers: Sequence[int], none: int
     ) -> tuple[np.ndarray, np.ndarray, list[int]]:
-        """Which sum each piece is added to, the share that it counts, and the sums that words are
-        added to: only those that are whole within the model's length.
+        """Which sum each piece of a sentence is added to, the share that it counts, and the sums
+        that some word is added to. Words that are cut off at the model's length are added to none.
 
-        `word_of` has the word of each piece or NO_WORD, `numbers` the sum of each word, or `none`.
+        Args:
+          word_of: the word of each piece, or NO_WORD.
+          numbers: the sum of each word, or `none`.
         """
         slots = np.array([*numbers, none], np.int32)[word_of]  # NO_WORD is the last
         pieces = np.bincount(word_of[word_of != NO_WORD], minlength=len(numbers))
@@ -209,14 +212,18 @@ class TextEncoder:
         return slots, shares.astype(np.float32), there
 
     def words(self, written: Sequence[str], words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """The mean over all occurrences of words, an occurrence being the mean of its pieces.
+        """The mean over all occurrences of words, an occurrence being the mean of its pieces (W&C
+        §5.1.1).
 
-        W&C §5.1.1. A capitalised word counts as its lower-case form if it is not itself among
-        `words`; one that is not whole within the model's length does not count.
+        A word that is not itself among `words` counts as its lower-case form; one that is not whole
+        within the model's length does not count.
+
+        Args:
+          written: sentences as the model writes them.
 
         Returns:
-          float32 [L, W, D], zero for a word that does not occur in the sentences, which are as the
-          model writes them, and int [W], how often each does.
+          float32 [L, W, D], zero for a word that does not occur, and int64 [W], the numbers of
+          occurrences.
         """
         encoded = self.model.encode_words(written)
         every = [ids for ids, _ in encoded]
@@ -234,15 +241,16 @@ class TextEncoder:
     def occurrences(
         self, written: Sequence[str], wanted: Sequence[Sequence[int]]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Words where they stand, each the mean of its pieces (W&C §5.1.2).
+        """Words in context, each the mean of its pieces (W&C §5.1.2).
 
         Args:
           written: sentences as the model writes them.
-          wanted: for each, which of its words (from 0, as they stand between blanks), each once.
+          wanted: of each sentence, the numbers (from 0) of some of its words, which stand between
+            blanks; each once.
 
         Returns:
-          float32 [L, n, D], in the order of `wanted`, and bool [n], whether a word is whole within
-          the model's length; others are zero.
+          float32 [L, n, D], in the order of `wanted`, and bool [n], whether a word has pieces that
+          are all within the model's length; other words are zero.
         """
         encoded = self.model.encode_words(written)
         number, first = sum(map(len, wanted)), 0
@@ -262,9 +270,10 @@ class TextEncoder:
         found: Sequence[tuple[np.ndarray, np.ndarray]],
         number: int,
     ) -> np.ndarray:
-        """Sums of states, float32 [L, number, D], from the ids of each sentence, and for each piece
-        which sum it is of (`number`: none) and how much it counts."""
-        room = power_of_two(number)  # so that few numbers of sums are compiled for
+        """Sums of states, float32 [L, number, D], from the ids of each sentence (`every`) and, of
+        each of its pieces, the sum that it is added to (`number`: none) and the share that it
+        counts (`found`)."""
+        room = power_of_two(number)  # so that programs are compiled for few different numbers
         sums = jnp.zeros((len(self.layers), room, self._config.hidden))
         for numbers, tokens, lengths in self._batches(every):
             slots = np.full(tokens.shape, number, np.int32)

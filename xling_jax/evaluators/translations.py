@@ -1,7 +1,8 @@
-"""Translations found by nearest vectors, in a model whose languages have a part of their own.
+"""Translations found by nearest vectors, in models of which languages may have parts of their own.
 
-Sentences: the mean of a sentence's pieces, nearest by cosine (Artetxe & Schwenk 2019, as W&C §5.1.3
-use it). Words: a word alone between [CLS] and [SEP], nearest by CSLS (Conneau et al. 2017).
+A sentence's vector is the mean of its pieces, and sentences are compared by what the registry has
+for them, such as the nearest by cosine (Artetxe & Schwenk 2019, as W&C §5.1.3 use it). A word is
+encoded alone between [CLS] and [SEP], and the nearest is found by CSLS (Conneau et al. 2017).
 """
 
 import dataclasses
@@ -49,11 +50,14 @@ def plain_setting(languages: int) -> Setting:
 
 @dataclasses.dataclass(frozen=True)
 class Translated:
-    """Text of two languages, to find each part's translation in the other.
+    """Sentences or words of two languages, to find the translation of each in the other.
 
-    language: the second one's name, in those of the metrics. languages: the numbers of both in the
-    model. texts: ids of n and of m sentences or words. gold: of words, for each of the n which of
-    the m translate it; None: sentences, which translate those with the same number.
+    Attributes:
+      language: the second language's name, which the metrics' names contain.
+      languages: the numbers of both languages in the model.
+      texts: ids of n and of m sentences or words.
+      gold: for each of n words, the numbers of its translations among the m; None for sentences,
+        of which those with the same number translate each other.
     """
 
     language: str
@@ -63,7 +67,7 @@ class Translated:
 
 
 def _gold_tables(item: Translated) -> list[np.ndarray]:
-    """For each text of one side, those of the other that translate it, filled up with -1."""
+    """Of each side a table of the numbers of each word's translations, filled up with -1."""
     assert item.gold is not None
     backward: list[list[int]] = [[] for _ in item.texts[1]]
     for number, found in enumerate(item.gold):
@@ -96,10 +100,11 @@ class Translations:
         """Plans the batches and puts the texts on the devices.
 
         Args:
-          names: in the registry, what is measured.
-          layers: whose vectors are compared.
-          max_length: places of a sentence; what is longer is cut.
-          sentences, row_lengths: of a batch; the first is rounded up to a multiple of the shards.
+          names: metrics of the registry to measure, those of sentences and of words.
+          layers: the layers whose vectors are compared.
+          max_length: places of a sentence; longer ones are cut.
+          sentences, row_lengths: of a batch; the number of sentences is rounded up to a multiple of
+            the shards.
         """
         of = {True: registry.names(registry.DICTIONARY), False: registry.names(registry.SENTENCES)}
         chosen = [[name for name in names if name in of[bool(item.gold)]] for item in items]
@@ -182,8 +187,8 @@ class Translations:
         """The metrics of each replica, from parameters with a leading replica axis.
 
         `retrieval_candidates_NAME` and `words_candidates_NAME` are the numbers of sentences and
-        words of language NAME among which each translation was looked for, `retrieval_cut_NAME`
-        the share of sentences that were cut, on the side that has more of them.
+        words of language NAME among which translations are looked for, `retrieval_cut_NAME` the
+        share of sentences that were cut, on the side where more were.
         """
         if not self._items:
             return [{} for _ in jax.tree.leaves(params)[0]]

@@ -1,7 +1,7 @@
-"""Words linked by their states in context, and against gold links (Jalili Sabet et al. 2020).
+"""Words linked by their states in context, and scored by gold links (Jalili Sabet et al. 2020).
 
-The experiments of D&S count links between pieces that are known to be each other's
-(`comparison.count_links`); here words are linked by hand.
+In the experiments of D&S the true links of pieces are known by construction
+(`comparison.count_links`); here the gold links of words are given, such as those made by hand.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,8 +17,8 @@ AT_ONCE = 512  # sentences whose words' states are in memory at all layers
 def contextual_words(
     encoder: TextEncoder, written: Sequence[str], at_once: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Of each sentence the states of its words in context, of unit length, [L, words, D], and which
-    words are whole within the model's length; so many sentences are encoded at a time."""
+    """Of each sentence, the states of its words in context, of unit length, [L, words, D], and
+    which words are whole within the model's length; `at_once` sentences are encoded at a time."""
     for first in range(0, len(written), at_once):
         some = written[first : first + at_once]
         wanted = [range(len(text.split())) for text in some]
@@ -34,8 +34,8 @@ def linked(
     is_there: tuple[np.ndarray, np.ndarray],
     choose: Callable[[np.ndarray], Links],
 ) -> Links:
-    """The links that `choose` makes of the cosines [n, m] of whole words, from unit states [words,
-    D] of both sides."""
+    """The links that `choose` makes from the cosines [n, m] of the words that are whole; the states
+    of both sides are [words, D], of unit length."""
     source, target = map(np.flatnonzero, is_there)
     if not len(source) or not len(target):
         return []
@@ -44,7 +44,7 @@ def linked(
 
 
 def mutual_argmax(similarity_NxM: np.ndarray) -> Links:
-    """Links of words each of which is the other's nearest."""
+    """Links between words that are each other's nearest."""
     forward, backward = similarity_NxM.argmax(1), similarity_NxM.argmax(0)
     return [(i, int(j)) for i, j in enumerate(forward) if backward[j] == i]
 
@@ -55,9 +55,9 @@ def link_counts(
     gold: Sequence[GoldLinks],
 ) -> np.ndarray:
     """What `f1` needs of each sentence at each layer, float64 [L, n, 4]: predicted links that are
-    possible, predicted links, sure links that are predicted, sure links.
+    possible (sure ones are too), predicted links, sure links that are predicted, sure links.
 
-    Words stand between blanks: sentences are not normalised.
+    Words are what stands between blanks: sentences are not normalised.
 
     Raises:
       ValueError: a link to a word that a sentence does not have.
@@ -86,9 +86,9 @@ def link_counts(
 
 
 def f1(counts: np.ndarray) -> np.ndarray:
-    """The harmonic mean of precision, of possible links among the predicted ones, and recall, of
-    predicted links among the sure ones (Och & Ney 2003), from sums [..., 4] of `link_counts`; 0
-    where nothing is right."""
+    """The harmonic mean of precision, the share of predicted links that are possible, and recall,
+    the share of sure links that are predicted (Och & Ney 2003), from sums [..., 4] of
+    `link_counts`; 0 where nothing is right."""
     possible, predicted, right, sure = np.moveaxis(counts, -1, 0)
     precision, recall = possible / np.maximum(predicted, 1), right / np.maximum(sure, 1)
     total = precision + recall

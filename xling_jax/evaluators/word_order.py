@@ -14,8 +14,8 @@ from xling_jax.models.text_model import TextModel
 def kendall(links: Links) -> float | None:
     """1 - √(discordant pairs / all pairs) of a sentence's links (Birch & Osborne 2011, §3).
 
-    A pair of links is discordant if their words stand in another order in the other language.
-    Links of the same word are in order. None with fewer than two links.
+    A pair of links is discordant if its words stand in opposite orders in the two languages; links
+    of the same word are not. None with fewer than two links.
     """
     if len(links) < 2:
         return None
@@ -37,9 +37,9 @@ def match(similarity_NxM: np.ndarray) -> Links:
 def contextual_links(
     first: TextModel, second: TextModel, layer: int, sentences: tuple[Sequence[str], Sequence[str]]
 ) -> list[Links]:
-    """Links between the words of line by line translations: of each sentence a maximum-weight
-    matching (`match`) by the cosines of their states in context at a layer, as D&S B.2 have them.
-    Each side has a model that reads it, which may be the same."""
+    """Links between the words of sentences and their translations: for each sentence a
+    maximum-weight matching (`match`) by the cosines of the words' states in context at a layer (D&S
+    B.2). Each side has a model that reads it, which may be the same."""
     sides = []
     for model, texts in zip((first, second), sentences, strict=True):
         written = [model.write(text) for text in texts]
@@ -51,8 +51,9 @@ def contextual_links(
 
 
 def similarity(links: Sequence[Links], is_inverted: bool = False) -> float:
-    """The mean of `kendall` over sentences; NaN where none has two links. Links number words as
-    they are written; `is_inverted`: one side's are read from the last to the first."""
+    """The mean of `kendall` over sentences; NaN if none has two links. Links number words as they
+    are written; with `is_inverted` the words of the target are taken from the last to the
+    first."""
     if is_inverted:
         links = [[(source, -target) for source, target in own] for own in links]
     found = [value for own in links if (value := kendall(own)) is not None]
