@@ -4,10 +4,10 @@ A `Claim` says in words what is tested and holds the checks that test just that.
 a `Quantity` with another or with a constant; quantities are read from `Evidence`, that is a run
 or the printed tables. Means over seeds decide, if they differ by more than their standard error.
 
-Claims are data: a CSV file with a claim a line, whose checks are written as `mu[7] ≥ 0.5 × mu[0]`,
-`mu[2] ≥ mu[0] - 0.1` or `mu_at_best_dev[{row}] < 0.5`, several of them with "; " between. A
-quantity is a metric or one of the experiment's own, and in brackets its row and what else it takes.
-What stands in braces has several values, see `choices`.
+Claims are data: a CSV file has one in each line. Its checks are written like `mu[7] ≥ 0.5 × mu[0]`,
+`mu[2] ≥ mu[0] - 0.1` or `mu_at_best_dev[{row}] < 0.5`, and separated by "; ". A quantity is a
+metric, or one that the experiment defines, with its row and any other arguments in brackets. Names
+in braces take several values, see `choices`.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from xling_jax.report import table
 from xling_jax.report.frame import Curve, Measure, decoded, minus
 from xling_jax.report.prose import cut, grouped, plural
 
-# Outcomes; undecided: a difference within its standard error over seeds; not run: something that
-# the claim needs is not there.
+# Outcomes. Undecided: a difference is within its standard error over seeds. Not run: something that
+# the claim needs is missing.
 HELD, NOT_HELD, UNDECIDED, NOT_RUN = "held", "not held", "undecided", "not run"
 _SIGNS = {"<": operator.lt, "≤": operator.le, ">": operator.gt, "≥": operator.ge}
 _CHECK = re.compile(
@@ -55,7 +55,8 @@ class Missing(Exception):
 
 @dataclass(frozen=True)
 class RowEvidence:
-    """A row that has ended, without the seeds that diverged: mean curves, and each seed's."""
+    """A row that has ended, without the seeds that diverged: metrics, mean curves and each seed's
+    curves."""
 
     metrics: Mapping[str, Measure]
     curves: Curves = field(default_factory=dict)
@@ -65,9 +66,12 @@ class RowEvidence:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is known of rows; `unusable` says why one cannot be used. Others are not in the run.
+    """What is known of the rows of a run, or of printed tables.
 
-    `arrays` maps a row to a seed and its file, of the experiment `identity`.
+    Attributes:
+      rows: the rows that have ended, by name.
+      unusable: for other rows of the run, why they cannot be used.
+      arrays: for each row, a seed and the file of its arrays, from the experiment `identity`.
     """
 
     rows: Mapping[str, RowEvidence]
@@ -92,7 +96,7 @@ class Evidence:
 
 
 def score(value: float) -> str:
-    """A score or a share with three digits, the third left out if it is 0: .314, .70."""
+    """A score or a share with three digits, without the third if that is 0: .314, .70."""
     if not math.isfinite(value):
         return "never" if value > 0 else "undefined"
     return table.share(value).removesuffix("0")
@@ -104,7 +108,7 @@ def _perplexity(value: float) -> str:
 
 @dataclass(frozen=True)
 class Quantity:
-    """A number of a row, how it is read and shown; `others` are rows it takes something from."""
+    """A number of a row, with how it is read and shown; `others` are other rows that it needs."""
 
     name: str
     row: str
@@ -114,7 +118,7 @@ class Quantity:
 
 
 def metric(name: str, row: str, words: str = "", shown: table.Format | None = None) -> Quantity:
-    """A metric of a row at the end of training, `deep` in its name for the deeper layer."""
+    """A metric of a row at the end of training; `deep` in its name means the deeper layer."""
     key = decoded(name)
     is_perplexity = key.evaluator and key.evaluator.unit == "perplexity"
     shown = shown or (_perplexity if is_perplexity else score)
@@ -124,14 +128,14 @@ def metric(name: str, row: str, words: str = "", shown: table.Format | None = No
 def surplus(
     name: str, first: Quantity, second: Quantity, row: str, shown: table.Format = score
 ) -> Quantity:
-    """What the first of two quantities is above the second; it is said of one of their rows."""
+    """The first of two quantities minus the second, as a quantity of `row`."""
     others = tuple(each.row for each in (first, second) if each.row != row)
     return Quantity(name, row, lambda e: minus(first.read(e), second.read(e)), others, shown)
 
 
 @dataclass(frozen=True)
 class Check:
-    """`left sign factor * right + plus`, on means; a constant on the right is taken as it is."""
+    """`left sign factor * right + plus`, on means; a constant `right` has no factor and no plus."""
 
     left: Quantity
     sign: str
@@ -140,9 +144,9 @@ class Check:
     plus: float = 0.0
 
     def compare(self, evidence: Evidence) -> tuple[bool, bool]:
-        """Whether it holds, and whether the sides differ by less than the standard error of that
-        difference: of the differences between seeds, where both sides have the same ones, and else
-        of both means. One seed has none, so what it shows is taken as it is."""
+        """Whether the check holds, and whether its sides differ by less than the standard error of
+        their difference. That is the error of the differences seed by seed, if both sides have the
+        same seeds, and else of both means. Single seeds have none, so they always decide."""
         left = self.left.read(evidence)
         sides, bound, squared = [left], self.right, left.squared_error
         if isinstance(bound, Quantity):
@@ -153,7 +157,7 @@ class Check:
         return _SIGNS[self.sign](left.mean, bound), is_close
 
     def in_words(self) -> str:
-        """The check as a formula: row 7: mu ≥ 0.5 × row 0's."""
+        """The check as a formula, such as "row 7: mu ≥ 0.5 × row 0's"."""
         start = f"row {self.left.row}: {self.left.name} {self.sign} "
         if not isinstance(self.right, Quantity):
             return start + self.left.shown(self.right)
@@ -164,16 +168,16 @@ class Check:
 
 
 def choices(each: str) -> list[dict[str, str]]:
-    """Every choice of values for names in braces, given as `row=1 2; layer=0 deep`."""
+    """Every combination of values for names in braces, from a text as `row=1 2; layer=0 deep`."""
     values = dict(part.split("=") for part in each.split("; ") if part)
     every = product(*(of.split() for of in values.values()))
     return [dict(zip(values, chosen, strict=True)) for chosen in every]
 
 
 def _bound(text: str, binding: Mapping[str, str]) -> tuple[str, ...]:
-    """The name of a quantity and what stands in its brackets; empty for a number.
+    """The name of a quantity and its arguments in brackets; () for a number.
 
-    Values are put in after the text was taken apart, so that they may hold any sign.
+    The text is taken apart before values are filled in, so that they may hold any character.
     """
     match = _QUANTITY.fullmatch(text)
     parts = [match[1], *match[2].split(", ")] if match else []
@@ -185,12 +189,12 @@ def checks_of(
     bindings: Sequence[Mapping[str, str]],
     quantities: Mapping[str, Callable[..., Quantity]],
 ) -> tuple[Check, ...]:
-    """Checks as they are written in a file, for each choice of values, each check once.
+    """The checks that are written in a file, for each combination of values, each check once.
 
     Args:
       text: the checks.
-      bindings: the values of names in braces.
-      quantities: makes those that are no metrics, of what stands in their brackets.
+      bindings: the combinations of values for names in braces.
+      quantities: for quantities that are not metrics, functions of their arguments in brackets.
     """
     found: dict[object, Check] = {}
     for check in text.split("; "):
@@ -210,8 +214,9 @@ def checks_of(
 
 @dataclass(frozen=True)
 class Claim:
-    """A finding: it holds if all of its checks do, and does not if one clearly fails; between, it
-    is undecided. `scope` says where it is meant to hold, `missing` why a run has nothing for it."""
+    """A finding: it holds if all of its checks clearly do, and does not if one clearly fails;
+    otherwise it is undecided. `scope` says where it is meant to hold, `missing` why a run cannot
+    test it."""
 
     id: str
     source: str
@@ -222,7 +227,7 @@ class Claim:
 
     @property
     def quantities(self) -> tuple[Quantity, ...]:
-        """What is compared, each once, in the order of the checks."""
+        """The quantities that are compared, each once, in the order of the checks."""
         sides = [side for check in self.checks for side in (check.left, check.right)]
         found = {(side.name, side.row): side for side in sides if isinstance(side, Quantity)}
         return tuple(found.values())
@@ -253,7 +258,7 @@ class Claim:
         return Decided(self, outcome, "; ".join(parts))
 
     def _numbers(self, evidence: Evidence) -> list[str]:
-        """Each name once, with its rows: `mu: row 1 .314 ±.05, row 2 .64 ±.02 (3 seeds)`."""
+        """Each name once, with its rows, as `mu: row 1 .314 ±.05, row 2 .64 ±.02 (3 seeds)`."""
         by_name, numbers = dict[str, dict[str, str]](), set[int]()
         for each in self.quantities:
             found = each.read(evidence)
@@ -270,8 +275,8 @@ class Claim:
 
 
 class Filled(NamedTuple):
-    """What a run makes of a claim: where it holds, the values for names in braces, one list after
-    the other, and why there are none."""
+    """What a run fills into a claim: its scope, lists of values for names in braces, and why there
+    are none."""
 
     scope: str
     bindings: Sequence[Sequence[Mapping[str, str]]] = ()
@@ -282,8 +287,8 @@ def load(
     module: str, quantities: Mapping[str, Callable[..., Quantity]],
     fill: Callable[[Mapping[str, str]], Filled] | None = None,
 ) -> list[Claim]:  # fmt: skip
-    """The claims of `claims.csv` beside a module's file, which names their rows or leaves that to
-    `fill`, given a line by the names of its columns."""
+    """The claims of `claims.csv` beside a module's file. The file gives their scopes and values, or
+    leaves both to `fill`, which takes a line by the names of its columns."""
     path, found = Path(module).with_name("claims.csv"), []
     for line in pd.read_csv(path, dtype=str, keep_default_na=False).to_dict("records"):
         if fill:
@@ -306,14 +311,14 @@ class Decided(NamedTuple):
 
 @dataclass(frozen=True)
 class Verdicts:
-    """What became of claims, for a page and its files; those that were run come first there."""
+    """The outcomes of claims, for a page and its files."""
 
     decided: Sequence[Decided]
     kind: ClassVar = "claims"
 
     @property
     def summary(self) -> str:
-        """How many have which outcome, as "3 held, 1 not held, 9 not run", and what that means."""
+        """The numbers of the outcomes, as "3 held, 1 not held, 9 not run", and what they mean."""
         outcomes = [each.outcome for each in self.decided]
         order = (name for name in (HELD, NOT_HELD, UNDECIDED, NOT_RUN) if name in outcomes)
         return f"{', '.join(f'{outcomes.count(name)} {name}' for name in order)}. {_RULE}"
@@ -344,7 +349,7 @@ class Verdicts:
         write_beside(folder / "claims.md", f"### Claims\n\n{_RULE}\n\n{text}")
         frame = pd.DataFrame(rows, columns=_HEADER)
         write_beside(folder / "claims.csv", frame.to_csv(index=False, lineterminator="\n"))
-        # The rest is in the other files.
+        # The other columns are in the other files.
         cells = [[table.latex_text(text) for text in row[:4]] for row in rows]
         head = [" & ".join(_HEADER[:4]) + r" \\"]
         columns = r"llp{0.4\linewidth}p{0.3\linewidth}"

@@ -1,8 +1,8 @@
-"""Figures: how they look, the two kinds that experiments share, and how they are kept.
+"""Figures: their style, the kinds that experiments share, and how they are kept.
 
-Every drawing function returns a matplotlib `Figure`, made without global state; `save` writes it
-as svg and png, byte for byte the same for the same numbers. A page is written again after every
-group of replicas; most of its figures are then the same, so a `Gallery` draws none of them twice.
+Drawing functions return a matplotlib `Figure`, made without global state; `save` writes it as svg
+and png, byte for byte the same for the same numbers. A page is written again after every group of
+replicas. Most of its figures are then unchanged, and a `Gallery` does not draw those again.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ GRID = "#e5e5e5"
 DPI = 130
 _POINTS = 200
 _LABEL, _LABEL_LINES = 32, 3
-_LEGEND = 28  # characters of a line
+_LEGEND = 28  # characters in a line of the legend
 _WIDTHS = {1: 4.2, 2: 7.4, 3: 8.6}  # inches, by the number of panels side by side
 _BAR = 0.25
 _RECORD = "drawn.json"
@@ -57,7 +57,7 @@ _STYLE: dict[str, Any] = {
     "legend.fontsize": 8,
     "text.parse_math": False,
     "svg.hashsalt": "xling_jax",
-    # Text stays text: a third of the size that outlines of letters take.
+    # Text stays text, which takes a third of the size of outlines.
     "svg.fonttype": "none",
 }
 
@@ -69,11 +69,11 @@ def can_draw() -> bool:
 
 @contextmanager
 def house_style() -> Iterator[None]:
-    """The look of every figure, for the time of drawing or saving it."""
+    """The style of all figures, in effect while one is drawn or saved."""
     import matplotlib.style
 
     with matplotlib.style.context(_STYLE, after_reset=True), warnings.catch_warnings():
-        # Scripts the font lacks are drawn as boxes; a line a glyph on the terminal helps nobody.
+        # Scripts that the font lacks are drawn as boxes; a warning for each glyph helps nobody.
         warnings.filterwarnings("ignore", message="Glyph .* missing")
         yield
 
@@ -94,7 +94,7 @@ def save(figure: Figure, folder: Path, name: str) -> tuple[Path, Path]:
         FigureCanvasSVG(figure).print_svg(svg, metadata={"Date": None, "Creator": None})
     image = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB").quantize(64)
     image.save(png, format="png", optimize=True)
-    # Indentation is a tenth of the file, and the page holds many.
+    # Indentation is a tenth of a file, and a page holds many files.
     plain = re.sub(rb"\n\s+", b"\n", svg.getvalue())
     return (
         write_beside(folder / f"{name}.svg", plain),
@@ -111,7 +111,8 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 class Line(NamedTuple):
-    """One line of each panel: its name, its number, which decides its colour, and its curves."""
+    """A line in each panel: its name, its number, which decides its colour and dashes, and its
+    curves by metric."""
 
     label: str
     number: int
@@ -119,8 +120,8 @@ class Line(NamedTuple):
 
 
 def over_training(run: Run, label: str, shown: Collection[str] = ()) -> list[Line]:
-    """Every row of a run that has metrics during training, ended or not: those `shown`, or all;
-    `label` is filled with the row's name."""
+    """The lines of all rows of a run, ended or not, that have metrics over training: the metrics
+    `shown`, or all. `label` is filled with the row's name."""
     found = []
     for number, row in enumerate(run.row_names):
         every = run.curves(row).items()
@@ -148,9 +149,10 @@ def perplexity_axis(
 
 
 def round_limits(values: Iterable[float]) -> tuple[float, float] | None:
-    """Positive values' limits, rounded outwards to 1, 2 or 5 times a power of ten, or None.
+    """The limits of the positive values, rounded outwards to 1, 2 or 5 times a power of ten; None
+    if there are none.
 
-    So a new row seldom moves the axes of the others.
+    Rounded limits seldom move when a row is added.
     """
     numbers = [value for value in values if value > 0]
     if not numbers:
@@ -162,20 +164,20 @@ def round_limits(values: Iterable[float]) -> tuple[float, float] | None:
 
 
 def thinned(curve: Curve) -> Curve:
-    """At most 200 points, each the mean of as many neighbours."""
+    """A curve of at most 200 points, each the mean of about as many neighbouring ones."""
     parts = min(_POINTS, len(curve.steps))
     means = [[float(p.mean()) for p in np.array_split(np.array(v), parts)] for v in curve]
     return Curve(means[0], means[1], means[2])
 
 
 def _top(values: Iterable[float]) -> float:
-    """Where an axis of scores ends: 1, or a round number below it that none of them exceeds."""
+    """The end of an axis of scores: 1, or a smaller round number that none of them exceeds."""
     limits = round_limits(values)
     return min(1.0, limits[1]) if limits else 1.0
 
 
 def _kind(name: str) -> str:
-    """The axis of a panel: a perplexity's, a loss's or a score's."""
+    """The kind of a panel's axis: a unit of the registry."""
     evaluator = decoded(name).evaluator
     if evaluator is None:
         return name if name == "perplexity" else "score"
@@ -186,15 +188,16 @@ def side_by_side(
     lines: Sequence[Line], shown: Mapping[str, str], below: str, columns: int = 0,
     title: str = "", top: float | None = None, limits: tuple[float, float] | None = None,
 ) -> Figure:  # fmt: skip
-    """A panel for each metric: the means of every line over seeds, and their sds as bands.
+    """A panel for each metric: every line's means over seeds, and their sds as bands.
 
     Args:
-      lines: as rows, each in the colour of its number.
-      shown: the panels' metrics, with their titles. All scores have one axis.
-      below: what the curves run over.
-      columns: of panels; as many as look well if 0.
-      title: of the figure.
-      top: where the axis of scores ends, if not where they do; limits: of perplexities.
+      lines: what is drawn, such as the rows of a run.
+      shown: the panels' metrics, with their titles. All scores have the same axis.
+      below: the name of what the curves run over.
+      columns: how many panels stand side by side; 0: as many as look well.
+      title: the figure's title.
+      top: the end of the axis of scores; by default it depends on the scores.
+      limits: the limits of the axis of perplexities; by default they depend on the perplexities.
     """
     scores = [c for line in lines for n, c in line.curves.items() if _kind(n) == "score"]
     if top is None:
@@ -230,7 +233,7 @@ def side_by_side(
 def _panel(
     axes: Axes, lines: Sequence[Line], name: str, top: float, limits: tuple[float, float] | None
 ) -> None:
-    """One metric of every line that has it: its mean, with its standard deviation as a band."""
+    """One metric of every line that has it: the mean, with the standard deviation as a band."""
     from matplotlib.ticker import MaxNLocator
 
     found = [line for line in lines if name in line.curves]
@@ -257,7 +260,7 @@ def cells(
 ) -> None:  # fmt: skip
     """A table of scores from 0 to 1, [rows, columns], in colours and numbers; NaN is `absent`.
 
-    size: of the numbers, in points. turned: how the names of columns are set.
+    size: of the numbers, in points. turned: options of matplotlib for the names of columns.
     """
     axes.pcolormesh(np.ma.masked_invalid(values), cmap="Blues", vmin=0, vmax=1,
                     edgecolors="white", lw=0.8)  # fmt: skip
@@ -273,7 +276,7 @@ def cells(
 
 
 class Entry(NamedTuple):
-    """A row of bars: its own numbers by name, the paper's, or what there is instead."""
+    """A row of bars: our numbers and the paper's by name, or a message in their place."""
 
     label: str
     ours: Mapping[str, Measure]
@@ -284,8 +287,8 @@ class Entry(NamedTuple):
 def entries(
     run: Run, names: Sequence[str], printed: Mapping[str, Mapping[str, Measure]] | None = None
 ) -> list[Entry]:
-    """Those of a run's rows that have some metrics, and the paper's beside them; a row without any
-    says at which step it diverged, if it did."""
+    """The rows of a run that have some of the named metrics, with the paper's numbers; also rows
+    without metrics that diverged, with a message that says at which step."""
     found = []
     for row in run.rows.values():
         both = row.metrics, (printed or {}).get(row.name, {})
@@ -298,7 +301,8 @@ def entries(
 
 
 def row_label(row: Row) -> str:
-    """A row's name and what it changes, on a few short lines; the step of one that still trains."""
+    """A row's name and description on a few short lines, and the step if it is still in
+    training."""
     lines = textwrap.wrap(
         with_description(row.name, row.description), _LABEL, break_on_hyphens=False
     )
@@ -310,7 +314,7 @@ def row_label(row: Row) -> str:
 
 
 class Score(NamedTuple):
-    """A score of bars: its name, what it is called, its colour."""
+    """A score that is drawn as bars: its name in the results, its title and its colour."""
 
     name: str
     title: str
@@ -321,11 +325,11 @@ def bars(
     shown: Sequence[Entry], scores: Sequence[Score], below: str, beside: str = "",
     top: float | None = None,
 ) -> Figure:  # fmt: skip
-    """A line a row, in order: a bar for each of a few scores, whiskers of one standard deviation,
-    and hollow diamonds for the paper's numbers.
+    """The rows one below the other, each with a bar for each of a few scores, whiskers of one
+    standard deviation, and hollow diamonds for the paper's numbers.
 
-    `below` is what the axis says, `top` where it ends, if not where the bars do, and `beside` a
-    perplexity that has a panel of its own.
+    `below` is the label of the axis and `top` its end, by default chosen for the bars. `beside`
+    names a perplexity that has a panel of its own.
     """
     if top is None:
         top = _top(x.mean + (x.sd or 0.0) for entry in shown for x in entry.ours.values())
@@ -362,8 +366,8 @@ def bars(
 def _draw(
     axes: Axes, shown: Sequence[Entry], name: str, colour: str, place: float | None = None
 ) -> None:
-    """A number of every row with whiskers, and the paper's value as a hollow diamond: bars beside
-    the rows' middle, or dots in it."""
+    """One number of every row with whiskers, and the paper's value as a hollow diamond: as bars at
+    `place` from the rows' middle, or without a place as dots in the middle."""
     for number, entry in enumerate(shown):
         n = number + (place or 0.0)
         if found := entry.ours.get(name):
@@ -374,7 +378,7 @@ def _draw(
             if found.sd:
                 axes.errorbar([found.mean], [n], xerr=[found.sd], fmt="none", ecolor="black",
                               elinewidth=0.9, capsize=1.5, zorder=3)  # fmt: skip
-        if found := entry.paper.get(name):  # a face in white can be seen on a dark bar
+        if found := entry.paper.get(name):  # a white face can be seen on a dark bar
             face, size = ("none", 36) if place is None else ("white", 13)
             axes.scatter([found.mean], [n], s=size, marker="D", facecolors=face,
                          edgecolors="black", lw=0.8, zorder=4, clip_on=False)  # fmt: skip
@@ -401,9 +405,9 @@ def _legend(figure: Figure, shown: Sequence[Entry], scores: Sequence[Score], bes
 
 
 class Card(NamedTuple):
-    """A figure on a page, as a data address, so that the page needs no other file.
+    """A figure on a page, as a data URL, so that the page needs no other file.
 
-    A wide one has a line of the page for itself, and scrolls in its box where that is narrow.
+    A wide one has the whole width of the page, and scrolls in its box if that is too narrow.
     """
 
     alt: str
@@ -413,23 +417,23 @@ class Card(NamedTuple):
 
 
 def digest(content: bytes) -> str:
-    """What stands for a content."""
+    """A hash of a content."""
     return hashlib.sha256(content).hexdigest()[:32]
 
 
 @cache
 def _programs(module: str) -> str:
-    """What stands for everything but the numbers that a figure depends on."""
+    """A hash of everything that a figure depends on besides its numbers."""
     sources = b"".join(Path(each).read_bytes() for each in (__file__, module))
     versions = " ".join(map(version, ("matplotlib", "numpy", "pillow")))
     return digest(sources + versions.encode())
 
 
 class Gallery:
-    """The figures in a folder, and what each was drawn from."""
+    """The figures in a folder, with a record of what each was drawn from."""
 
     def __init__(self, folder: Path) -> None:
-        """Reads the folder's record; one that is missing or damaged means that all is drawn."""
+        """Reads the folder's record; if it is missing or damaged, all figures are drawn anew."""
         self._folder = folder
         self._record: dict[str, str] = {}
         with suppress(OSError, ValueError, TypeError):
@@ -439,13 +443,13 @@ class Gallery:
         self, name: str, alt: str, draw: Callable[..., Figure | None], *inputs: Any,
         key: Any = None, kind: str = "svg", wide: bool = False,
     ) -> list[Card]:  # fmt: skip
-        """One card with a figure, drawn if the folder does not have it as it must be; none where
-        there is nothing to draw, or nothing to draw with.
+        """One card with a figure, which is drawn unless the folder has it up to date; no card if
+        there is nothing to draw, or matplotlib is not installed.
 
         Args:
-          draw: makes the figure of the inputs, or None where there is nothing to show.
-          key: all that it depends on, as JSON can hold it, if that is not the inputs.
-          kind: of the file that the page holds.
+          draw: makes the figure from the inputs; returns None if there is nothing to show.
+          key: everything that the figure depends on, in JSON's types; by default the inputs.
+          kind: which file the page holds, svg or png.
         """
         if not can_draw():
             return []
@@ -472,7 +476,7 @@ class Gallery:
     def curves(
         self, name: str, alt: str, lines: Sequence[Line], shown: Mapping[str, str], below: str
     ) -> list[Card]:
-        """A card with some lines `side_by_side`, those metrics that any of them has."""
+        """A card with lines `side_by_side`, for those of the metrics that any line has."""
         present = {metric for line in lines for metric in line.curves}
         shown = {metric: title for metric, title in shown.items() if metric in present}
         wide = len(shown) > 1
@@ -480,5 +484,5 @@ class Gallery:
 
 
 def _stamp(source: bytes, paths: Iterable[Path]) -> str:
-    """What stands for a figure's files and all that they were drawn from."""
+    """A hash of a figure's files and of all that they were drawn from."""
     return digest(source + b"".join(path.read_bytes() for path in paths if path.exists()))

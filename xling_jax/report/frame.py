@@ -1,7 +1,7 @@
 """A run's stored results as tidy frames: means over seeds, curves over training, what is missing.
 
-A frame has a line for each number: `row`, `seed`, `step`, `epoch`, `name`, as it is stored, what
-that says (`metric`, `language`, `layer`, `part`), and `value`.
+A frame has a line for each number: `row`, `seed`, `step`, `epoch`, the stored `name` and its parts
+(`metric`, `language`, `layer`, `part`), and `value`.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from xling_jax.runs import results
 from xling_jax.runs.results import Record
 
 T = TypeVar("T")
-DEEP = "deep"  # in names of metrics, for the number of the deeper layer
+DEEP = "deep"  # in names of metrics, in place of the number of the deeper layer
 
 
 class Metric(NamedTuple):
-    """What a metric's name says: one of `EVALUATORS`, or any other name; its language, layer (a
-    number or `DEEP`) and part, each "" where there is none."""
+    """A stored name taken apart: the metric, one of `EVALUATORS` or any other name, and its
+    language, layer (a number or `DEEP`) and part, each "" if there is none."""
 
     name: str
     language: str = ""
@@ -42,12 +42,13 @@ class Metric(NamedTuple):
 
     @property
     def evaluator(self) -> Evaluator | None:
-        """What the registry says of it."""
+        """The metric's entry in the registry."""
         return EVALUATORS.get(self.name)
 
     @property
     def in_words(self) -> str:
-        """Retrieval at layer 0, train perplexity; of a language or a part the name as it is."""
+        """Such as "retrieval at layer 0" and "train perplexity"; the name itself, if that has a
+        language or a part."""
         if self.language or self.part:
             return str(self)
         if self.evaluator and self.evaluator.unit == "perplexity":
@@ -57,7 +58,7 @@ class Metric(NamedTuple):
 
 
 def _pattern(name: str, evaluator: Evaluator) -> re.Pattern[str]:
-    """Of a metric's names; what can be read without a language has none."""
+    """The pattern of a metric's names; a name that can be read without a language has none."""
     language = r"(?:_(?P<language>.+?))??" if evaluator.languages else ""
     layer = rf"(?:_(?P<layer>\d+|{DEEP}))?" if evaluator.layers else ""
     part = rf"(?:_(?P<part>{'|'.join(evaluator.parts)}))?" if evaluator.parts else ""
@@ -70,7 +71,7 @@ _PATTERNS = {name: _pattern(name, EVALUATORS[name]) for name in sorted(EVALUATOR
 
 @cache
 def decoded(name: str) -> Metric:
-    """What a metric's name says."""
+    """A stored name taken apart."""
     for metric, pattern in _PATTERNS.items():
         if match := pattern.fullmatch(name):
             found = match.groupdict("")
@@ -82,7 +83,7 @@ def decoded(name: str) -> Metric:
 def by_layer(
     metrics: Mapping[str, T], name: str, language: str = "", part: str = ""
 ) -> dict[int, T]:
-    """A metric at every layer that it is known of, from the lowest."""
+    """A metric at every layer for which it is known, from the lowest."""
     every = ((decoded(key), value) for key, value in metrics.items())
     found = {of.layer: value for of, value in every if isinstance(of.layer, int)
              and of == Metric(name, language, of.layer, part)}  # fmt: skip
@@ -90,21 +91,21 @@ def by_layer(
 
 
 def by_language(metrics: Mapping[str, T], name: str) -> dict[str, T]:
-    """A metric of every language that it is known of, all layers together."""
+    """A metric that has no layers, in every language for which it is known."""
     every = ((decoded(key), value) for key, value in metrics.items())
     return {each.language: value for each, value in every
             if each.language and each == Metric(name, each.language)}  # fmt: skip
 
 
 def explained(names: Iterable[str]) -> list[str]:
-    """What the registry notes on some metrics, each note once."""
+    """The registry's notes on some metrics, each once."""
     found = (decoded(name).evaluator for name in names)
     return list(dict.fromkeys(each.note for each in found if each and each.note))
 
 
 def deep_layer(names: Iterable[str], depth: float | None) -> int | None:
-    """The deeper layer that D&S evaluate of a model so deep, if there is anything of it, and else
-    the deepest that there is; None if there is nothing, or only layer 0."""
+    """The deeper layer that D&S evaluate in a model of this depth, if the names have it, or else
+    the deepest layer that they have; None if they have none, or only layer 0."""
     layers = {layer for name in names if isinstance(layer := decoded(name).layer, int)}
     papers = paper_layers(int(depth))[1] if depth else None
     return papers if papers in layers else max(layers, default=0) or None
@@ -120,11 +121,15 @@ def named_deep(values: Mapping[str, T], depth: float | None) -> dict[str, T]:
 
 @dataclass(frozen=True)
 class Measure:
-    """A mean over `number` seeds and their values, as far as known.
+    """A mean over seeds.
 
-    sd: of the population (ddof=0), as D&S do not say which theirs is; None for a single seed, or
-    where a seed's value is not finite. combined_error: the standard error of what is made of means
-    over different seeds, which has no values of its own.
+    Attributes:
+      sd: of the population (ddof=0), since D&S do not say which theirs is; None for a single seed,
+        or if a seed's value is not finite.
+      number: how many seeds, if that is known.
+      by_seed: the seeds' values, as far as they are known.
+      combined_error: the standard error of a combination of means over different seeds, which has
+        no values by seed.
     """
 
     mean: float
@@ -135,8 +140,8 @@ class Measure:
 
     @property
     def squared_error(self) -> float:
-        """The square of the mean's standard error: 0 of one seed, or of a number without an sd;
-        infinite if a seed's value is not finite, unless all have the same."""
+        """The square of the mean's standard error: 0 for one seed, or a number without an sd;
+        infinite if a seed's value is not finite, unless all have the same value."""
         if self.combined_error is not None:
             return self.combined_error**2
         if self.sd is None:
@@ -145,12 +150,12 @@ class Measure:
         return self.sd**2 / (self.number - 1) if self.number and self.number > 1 else 0.0
 
     def plus(self, constant: float) -> Measure:
-        """The same above another zero."""
+        """The measure plus a constant."""
         by_seed = {seed: value + constant for seed, value in self.by_seed.items()}
         return replace(self, mean=self.mean + constant, by_seed=by_seed)
 
     def times(self, factor: float) -> Measure:
-        """The same in another unit."""
+        """The measure times a factor."""
         by_seed = {seed: factor * value for seed, value in self.by_seed.items()}
         sd = None if self.sd is None else abs(factor) * self.sd
         error = None if self.combined_error is None else abs(factor) * self.combined_error
@@ -158,7 +163,7 @@ class Measure:
 
 
 def measured(by_seed: Mapping[int, float], mean: float | None = None) -> Measure:
-    """A mean with the spread of its seeds; `mean` where it is not that of their values."""
+    """A mean with the spread of its seeds; `mean` if it is not the mean of their values."""
     values = list(by_seed.values())
     spread = len(values) > 1 and all(map(math.isfinite, values))
     mean = fmean(values) if mean is None else mean
@@ -166,7 +171,7 @@ def measured(by_seed: Mapping[int, float], mean: float | None = None) -> Measure
 
 
 def _weighted(weights: Sequence[float], measures: Sequence[Measure]) -> Measure:
-    """A weighted sum: over the seeds, if all have the same ones, or else of the means alone."""
+    """A weighted sum: seed by seed, if all have the same seeds, or else of the means alone."""
     mean = sum(weight * each.mean for weight, each in zip(weights, measures, strict=True))
     seeds, *others = (set(each.by_seed) for each in measures)
     if not seeds or any(other != seeds for other in others):
@@ -181,12 +186,12 @@ def _weighted(weights: Sequence[float], measures: Sequence[Measure]) -> Measure:
 
 
 def mean_of(measures: Sequence[Measure]) -> Measure:
-    """The mean of at least one number."""
+    """The mean of one measure or more."""
     return _weighted([1 / len(measures)] * len(measures), measures)
 
 
 def minus(first: Measure, second: Measure) -> Measure:
-    """A difference."""
+    """The difference of two measures."""
     return _weighted((1.0, -1.0), (first, second))
 
 
@@ -218,7 +223,7 @@ def measures(frame: pd.DataFrame) -> dict[str, Measure]:
 
 
 def curves(frame: pd.DataFrame, over: str = "step") -> dict[str, Curve]:
-    """Each metric's mean and standard deviation a step, over the seeds that have it."""
+    """Each metric's mean and standard deviation at each step, over the seeds that have it."""
     found = {}
     for name, own in frame.groupby("name", sort=False):
         points = own.groupby(over)["value"]
@@ -237,9 +242,9 @@ def curve_of(points: Mapping[Any, Measure]) -> Curve:
 class Row:
     """One row over its seeds.
 
-    `metrics` average the seeds in `seeds`: those that finished or, while none has, all that run,
-    at the last step where every one of them was evaluated. `diverged` maps a seed to its last
-    good step; such seeds are in no mean.
+    `metrics` are means over `seeds`: those that finished or, while none has, those in training that
+    have been evaluated, at the last step that all of these have reached. `diverged` maps a seed to
+    its last good step; such seeds are in no mean.
     """
 
     name: str
@@ -252,27 +257,32 @@ class Row:
 
     @property
     def is_so_far(self) -> bool:
-        """Whether the numbers are those of seeds that still train."""
+        """Whether the numbers are from seeds that are still in training."""
         return bool(set(self.seeds) & set(self.running))
 
 
 class Run:
     """A workdir, read; settings that `config.json` does not name are None or empty.
 
-    experiment: the config's name, without a folder or the choice after a colon. identity: of which
-    experiment it is. texts: that the config names, each with its language, size and hash. layers:
-    the encoder's depth. records: everything that was logged, by row, training first. ended: (row,
-    seed) of every replica that has a result, or diverged; planned: of every one that the config's
-    groups name or that left a line. row_names: every row planned or seen.
+    Attributes:
+      experiment: the config's name, without a folder or the options after a colon.
+      identity: the identity of the experiment.
+      texts: the config's texts, each with its language, size and hash.
+      layers: the encoder's depth.
+      records: everything that was logged, by row, training first.
+      ended: (row, seed) of every replica that has a result or diverged.
+      planned: (row, seed) of every replica that a group names or that left a line or a result.
+      row_names: every row that was planned or seen.
     """
 
     def __init__(self, workdir: Path, order: Sequence[str] = ()):
-        """Reads everything that tables and curves need; rows of `order` come first, by default
-        those of the config's set `all`, then of its others as `config.json` lists them, whatever
-        the order in which they were trained.
+        """Reads everything that tables and curves need.
+
+        Rows of `order` come first: by default those of the config's set `all`, then those of its
+        other sets, in the order of `config.json` and not of training.
 
         Raises:
-          ValueError: there is no such folder, or a stored result cannot be read; it is named.
+          ValueError: there is no such folder, or a stored file cannot be read; it is named.
         """
         self.workdir = workdir = Path(workdir)
         if not workdir.is_dir():
@@ -299,7 +309,7 @@ class Run:
         self.row_names = sorted(dict.fromkeys(rows), key=self.place)
 
     def place(self, row: str) -> int:
-        """Where a row stands among those that have an order; all others are behind them."""
+        """The place of a row among those that have an order; all others come after them."""
         return self._places.get(row, len(self._places))
 
     def field(self, *path: str) -> Any:
@@ -315,14 +325,14 @@ class Run:
         return [str(name) for name in found] if isinstance(found, list | tuple) else []
 
     def setting(self, section: str, name: str) -> float | None:
-        """A number at the top of the config, or else in a section of the nested one."""
+        """A number at the top of `config.json`, or else in a section of the nested config."""
         for value in (self.config.get(name), self.field(section, name)):
             if isinstance(value, int | float) and not isinstance(value, bool):
                 return float(value)
         return None
 
     def steps_of(self, row: str) -> int | None:
-        """The updates a replica of a row makes, y of "step x of y"; None where nothing tells."""
+        """The updates that a replica of a row makes, y of "step x of y"; None if not known."""
         if (stored := self.config.get("steps", {}).get(row)) is not None:
             return int(stored)
         ended = [r.step for r in self.replicas if r.row == row and r.diverged_at is None]
@@ -339,7 +349,7 @@ class Run:
         return tidy(self.metrics.training)
 
     def seeds_planned(self, row: str) -> set[int]:
-        """The seeds of a row."""
+        """The seeds of a row in `planned`."""
         return {seed for name, seed in self.planned if name == row}
 
     def description(self, row: str) -> str:
@@ -354,7 +364,7 @@ class Run:
         return {name: self._row(name) for name in self.row_names}
 
     def _row(self, name: str) -> Row:
-        """A row, from `results.json` or, before that, the latest evaluations."""
+        """A row, from `results.json` or, while that has none, from the latest evaluations."""
         ended = [r for r in self.replicas if r.row == name]
         diverged = {r.seed: r.diverged_at for r in ended if r.diverged_at is not None}
         step: int | None
@@ -371,7 +381,8 @@ class Run:
     def _so_far(
         self, row: str, running: Sequence[int]
     ) -> tuple[pd.DataFrame, tuple[int, ...], int | None]:
-        """The evaluations of a row at the last step that all of its running seeds reached."""
+        """The evaluations of a row at the last step that all of its evaluated running seeds have
+        reached, these seeds, and the step."""
         frame = self.evaluations
         frame = frame[(frame["row"] == row) & frame["seed"].isin(running)]
         seeds = tuple(frame["seed"].unique().tolist())

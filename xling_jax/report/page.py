@@ -1,7 +1,7 @@
 """A run's report as one HTML page that needs no other file; the template escapes everything.
 
-A page has sections, a section parts: a text, a list of notes, a `Table`, a `Grid`, `Verdicts` or
-`Figures`. `page.html.j2` says how each of them looks.
+A page has sections, and a section has parts: a text, a list of notes, a `Table`, a `Grid`,
+`Verdicts` or `Figures`. `page.html.j2` says how each kind looks.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from xling_jax.report.prose import grouped, plural, written
 from xling_jax.report.table import ABSENT, Table, kind_of
 from xling_jax.runs.results import Record
 
-FOLDED = 12  # a table of more replicas than this is folded away
+FOLDED = 12  # replicas in training, above which their table is folded away
 NO_METRICS = "No metrics yet."
 NO_MATPLOTLIB = "matplotlib is not installed, so there are none."
 _TEXT_FIELDS = ("source", "language", "field", "sentences", "words", "sha256")
@@ -30,7 +30,7 @@ _TEXT_FIELDS = ("source", "language", "field", "sentences", "words", "sha256")
 
 @dataclass(frozen=True)
 class Grid:
-    """A plain table; the first `names` columns are text. One with a summary is folded away."""
+    """A plain table; the first `names` columns are text. With a summary it is folded away."""
 
     header: Sequence[str]
     rows: Sequence[Sequence[Any]]
@@ -42,7 +42,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Figures:
-    """Cards under what there is to say of them."""
+    """Cards with figures, under an explanation."""
 
     explanation: Sequence[str]
     cards: Sequence[figures.Card]
@@ -67,10 +67,11 @@ def write(
     run: Run, state: str, sections: Mapping[str, Sequence[Any]], tables: Sequence[Table],
     claims: Verdicts | None = None,
 ) -> str:  # fmt: skip
-    """Writes `report/report.html` and the files of tables and claims; returns these as text.
+    """Writes `report/report.html` and the files of tables and claims; returns tables and claims as
+    text for the terminal.
 
-    `state` says how far the run is, and of what. Sections have their parts by heading; parts that
-    are empty, and sections without any other are left out.
+    `state` says how far the run is. `sections` has each section's parts by its heading; empty
+    parts, and sections without any part, are left out.
     """
     folder, claims = run.workdir / "report", claims or Verdicts(())
     table.write(tables, folder / "tables")
@@ -110,7 +111,7 @@ def progress(run: Run) -> str:
 
 
 def row_notes(rows: Sequence[Row]) -> list[str]:
-    """Which seeds diverged or lack a number, and which rows still train."""
+    """Notes on seeds that diverged or lack a number, and on rows that are still in training."""
     notes = []
     for row in rows:
         if row.diverged:
@@ -135,15 +136,15 @@ def row_notes(rows: Sequence[Row]) -> list[str]:
 def said(
     module: str, rows: Sequence[Row], names: Iterable[str] = (), **values: Any
 ) -> dict[str, list[str]]:
-    """What the template beside a module's file says, with the notes that the registry has on some
-    metrics and those on rows."""
+    """The lines of the template beside a module's file by heading, with the registry's notes on
+    some metrics and the notes on rows."""
     seeds = max((len(row.seeds) for row in rows), default=0)
     found = written(module, notes=explained(names), seeds=seeds, **values)
     return found | {"Notes": [*found["Notes"], *row_notes(rows)]}
 
 
 def in_training(run: Run) -> Grid | None:
-    """The last line of every replica that has not ended."""
+    """The latest training numbers of every replica that has not ended; None if there are none."""
     last: dict[tuple[str, int], Record] = {}
     for record in run.metrics.training:
         if (record.row, record.seed) not in run.ended:
@@ -160,14 +161,14 @@ def in_training(run: Run) -> Grid | None:
 
 
 def _number(found: Measure | None) -> str:
-    """A mean with its spread over seeds, where there is one."""
+    """A mean, with its sd over seeds if there is one."""
     if found is None:
         return ABSENT
     return f"{found.mean:.4g}" + ("" if found.sd is None else f" ± {found.sd:.2g}")
 
 
 def all_metrics(run: Run) -> Grid | str:
-    """Every metric of every row, folded away: p@5, the directions, and whatever else there is."""
+    """Every metric of every row, p@5 and single directions included, folded away."""
     rows = [row for row in run.rows.values() if row.metrics]
     lines = []
     for name in sorted({name for row in rows for name in row.metrics}):
@@ -177,7 +178,7 @@ def all_metrics(run: Run) -> Grid | str:
 
 
 def flat(config: Any, name: str = "") -> Iterator[tuple[str, str]]:
-    """The fields of nested sections, each with its whole name."""
+    """The fields of nested sections, each with its whole name and its value as text."""
     if isinstance(config, Mapping) and config:
         for key, value in config.items():
             yield from flat(value, f"{name}.{key}" if name else str(key))
@@ -191,8 +192,8 @@ def settings(
     rows: Sequence[str] | None = None,
     without_texts: str = "",
 ) -> list[Any]:
-    """The experiment, its texts, and the whole config folded away; `rows` are those to name, if not
-    all, `without_texts` what is said where the config names none."""
+    """The experiment, its texts, and the whole config folded away. `rows` are the rows to name, by
+    default all; `without_texts` is shown if the config names no texts."""
     config, rows = run.config, run.row_names if rows is None else rows
     facts = [(name, str(config.get(name, ABSENT))) for name in ("experiment", "scale")]
     facts += [("rows", ", ".join(rows) or ABSENT), ("steps", _steps(run, rows))]
@@ -216,7 +217,7 @@ def settings(
 
 
 def _steps(run: Run, rows: Sequence[str]) -> str:
-    """The updates of a replica, and which rows make another number of them."""
+    """The number of updates that most rows make, and the numbers of the other rows."""
     by_number = grouped((steps, row) for row in rows
                         if (steps := run.steps_of(row)) is not None)  # fmt: skip
     if not by_number:

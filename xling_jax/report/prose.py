@@ -1,6 +1,6 @@
-"""Names and numbers in sentences, and the sentences of a report: a template beside the experiment.
+"""Names and numbers in sentences, and the sentences of a report, from a template of the experiment.
 
-In a template a line is a sentence or a note, under headings that begin with `##`.
+In a template each line is a sentence or a note, under headings that begin with `##`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ V = TypeVar("V")
 
 
 def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
-    """Values by key, both in the order in which they come."""
+    """Values by key, both in the order in which they first come."""
     found: dict[K, list[V]] = {}
     for key, value in pairs:
         found.setdefault(key, []).append(value)
@@ -31,12 +31,12 @@ def plain(text: str) -> str:
 
 
 def cut(text: str, width: int) -> str:
-    """A text of at most `width` characters."""
+    """A text, shortened to at most `width` characters."""
     return text if len(text) <= width else text[: width - 1].rstrip() + "…"
 
 
 def with_description(row: str, description: str) -> str:
-    """A row's name, and what it changes if the name does not say so."""
+    """A row's name, followed by its description if that is another text."""
     return row if description in ("", row) else f"{row}: {description.replace(';', '; ')}"
 
 
@@ -47,35 +47,35 @@ def listed(names: Iterable[str]) -> str:
 
 
 def plural(what: str, names: Sequence[object]) -> str:
-    """Names behind what they are: "row 0", "rows 0, 1"."""
+    """Names after the word for them: "row 0", "rows 0, 1"."""
     return f"{what}{'s' if len(names) > 1 else ''} {', '.join(map(str, names))}"
 
 
 def spread(numbers: Iterable[int]) -> str:
-    """Numbers by their least and their greatest: "1,000", "480–512"."""
+    """The smallest and the greatest of some numbers: "1,000", "480–512"."""
     least, *_, greatest = [*sorted(numbers)] * 2
     return f"{least:,}" if least == greatest else f"{least:,}–{greatest:,}"
 
 
 def diverged_at(steps: Mapping[int, int]) -> str:
-    """Where every seed of a row diverged, as "diverged at step 1,200–1,400"."""
+    """The steps at which a row's seeds diverged, as "diverged at step 1,200–1,400"."""
     return f"diverged at step {spread(steps.values())}"
 
 
 def also_diverged(number: int) -> str:
-    """What stands behind a number of seeds, or of settings, if others diverged."""
+    """The words after a number of seeds or settings, if others diverged."""
     return f" ({number} diverged)" if number else ""
 
 
 def some(names: Sequence[str]) -> str:
-    """Names in words, of many the first."""
+    """Names in words, only the first ones if they are many."""
     more = len(names) - _MOST
     return listed(names) if more <= 0 else f"{', '.join(names[:_MOST])} and {more} more"
 
 
 @cache
 def _template(path: Path) -> Template:
-    environment = Environment(  # of plain text, which the formats of a report escape
+    environment = Environment(  # for plain text, which the formats of a report escape
         undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
         finalize=lambda value: plain(value) if isinstance(value, str) else value,
     )  # fmt: skip

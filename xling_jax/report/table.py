@@ -1,6 +1,6 @@
 """Result tables, for the terminal and as Markdown, CSV and LaTeX; everything is escaped.
 
-The CSV keeps six digits; everything else has the digits of the papers.
+The CSV keeps six significant digits, all other formats as many as the papers print.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from xling_jax.report.prose import cut, diverged_at, plain
 ABSENT, OURS = "–", "ours"
 NOT_MEASURED = "not measured"
 WIDTH = 120  # of the terminal
-_LONG = 12  # from so many characters a name has a wider column
+_LONG = 12  # characters from which on a name has a wider column
 _LATEX = {
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "–": "--", "±": r"$\pm$",
     "≥": r"$\ge$", "≤": r"$\le$", "×": r"$\times$", "−": "$-$", "μ": r"$\mu$", "Δ": r"$\Delta$",
     "’": "'",
-    # After a line's end, LaTeX would take these as belonging to it.
+    # At the start of a line, LaTeX would take these as arguments of the line end before.
     "[": "{[}", "*": "{*}",
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
 }  # fmt: skip
@@ -42,7 +42,7 @@ percent: Format = "{:.1f}".format  # 73.6
 
 
 def share(value: float, digits: str = ".3f") -> str:
-    """A score with three digits: .712, 1.000, -.050."""
+    """A score with three digits after the point: .712, 1.000, -.050."""
     return re.sub(r"^(-?)0\.", r"\1.", format(value, digits))
 
 
@@ -52,7 +52,7 @@ def score(value: float) -> str:
 
 
 def difference(value: float) -> str:
-    """A difference in percent: -1.4, +0.1, 0.0."""
+    """A difference in percentage points: -1.4, +0.1, 0.0."""
     text = f"{value:+.1f}"
     return "0.0" if text[1:] == "0.0" else text
 
@@ -63,11 +63,11 @@ def perplexity(value: float) -> str:
 
 
 def perplexity_sd(value: float) -> str:
-    """The standard deviation of perplexities, small ones with a digit behind the point."""
+    """The standard deviation of perplexities, with a digit after the point if it is small."""
     return f"{value:.1f}" if value < 100 else perplexity(value)
 
 
-# As the registry and files of tables name them.
+# By the names that the registry and `tables.csv` have for them.
 FORMATS: dict[str, Format] = {
     "score": score, "share": share, "perplexity": perplexity, "whole": whole, "layer": layer,
     "decimal": percent,
@@ -75,7 +75,7 @@ FORMATS: dict[str, Format] = {
 
 
 class Column(NamedTuple):
-    """A column of numbers: the metric, how it is written, and `short`, the terminal's title."""
+    """A column of numbers: its metric, how it is written, and `short`, a title for the terminal."""
 
     title: str
     metric: str
@@ -88,13 +88,13 @@ class Column(NamedTuple):
         cls, name: str, group: str = "", title: str = "", short: str = "",
         show: Format | None = None,
     ) -> Column:  # fmt: skip
-        """The column of a metric, with what the registry says of it where nothing else is said."""
+        """The column of a metric; what is not given is taken from the registry."""
         found = EVALUATORS[decoded(name).name]
         titles = (title, short) if title else (found.heading, found.short)
         return cls(titles[0], name, show or FORMATS[found.format], group or found.group, titles[1])
 
     def texts(self, line: Line) -> tuple[str, str]:
-        """Mean and standard deviation; an absent one is a dash, an absent sd empty."""
+        """Mean and standard deviation; an absent mean is a dash, an absent sd is empty."""
         found = line.cells.get(self.metric)
         if found is None:
             return ABSENT, ""
@@ -116,9 +116,15 @@ def columns(module: str, name: str, **values: str) -> list[Column]:
 class Line:
     """One line of a table.
 
-    source: "ours" or the paper's. cells: by metric. best: the metrics in which it is what a search
-    would choose. seeds: as "4/5" where not all 5 are in. message: in the place of numbers.
-    diverged: the last good step, by seed. more: what else the CSV says.
+    Attributes:
+      cells: the numbers by metric.
+      source: "ours" or the paper's name.
+      seeds: how many seeds, as "4/5" if one of 5 is missing.
+      candidates: how many candidates a translation was looked for among.
+      message: shown in place of numbers.
+      diverged: the last good step of seeds that diverged.
+      best: the metrics by which a search would choose this line.
+      more: further columns of the CSV.
     """
 
     row: str
@@ -134,19 +140,20 @@ class Line:
 
     @property
     def ours(self) -> bool:
-        """Whether it is of our models."""
+        """Whether the line is about our models."""
         return self.source == OURS
 
     @property
     def names(self) -> tuple[str, str]:
-        """What the line is, without a description that is the row's own name; of a line that is
-        not ours, whose."""
+        """The row, and its description unless that is the row's name; for a line that is not ours,
+        its source."""
         described = "" if self.description == self.row else self.description
         return self.row, described if self.ours else self.source
 
     @property
     def kinds(self) -> list[tuple[str, str]]:
-        """The names, for the page, with their classes; ours are not repeated beneath them."""
+        """The names with their CSS classes, for the page, where a paper's line stands beneath ours
+        and does not repeat its names."""
         if not self.ours:
             return [("name", ""), ("name", self.source)]
         row, description = (name.replace(";", "; ") for name in self.names)
@@ -154,8 +161,9 @@ class Line:
 
 
 def published(module: str, source: str, name: str = "published.csv") -> tuple[Line, ...]:
-    """A paper's tables, from a file beside a module's, whose columns are row, description, table
-    (its number, in `more`), perhaps seeds, and for each metric its name and perhaps `NAME_sd`."""
+    """The lines of a paper's tables, from a CSV file beside a module's file. Its columns are row,
+    description, table (the table's number, kept in `more`), then perhaps seeds, and for each metric
+    its name and perhaps `NAME_sd`."""
     frame = pd.read_csv(Path(module).with_name(name), dtype={"row": str})
     names = [name for name in frame.columns[3:] if name != "seeds" and not name.endswith("_sd")]
     found = []
@@ -173,8 +181,10 @@ def published(module: str, source: str, name: str = "published.csv") -> tuple[Li
 class Table:
     """Columns, lines in the order of rows, and what a reader must know to read them.
 
-    name: among files. is_stacked: whether descriptions stand above their lines on the terminal.
-    spread: what the CSV calls the numbers behind ±.
+    Attributes:
+      name: of its files.
+      is_stacked: whether descriptions stand above their lines on the terminal.
+      spread: what the CSV calls the numbers after ±.
     """
 
     name: str
@@ -189,7 +199,7 @@ class Table:
 
     @property
     def heading(self) -> str:
-        """Title and caption in one."""
+        """Title and caption in one line."""
         return f"{self.title}: {self.caption}" if self.caption else self.title
 
     @property
@@ -199,13 +209,13 @@ class Table:
 
     @property
     def ends(self) -> list[str]:
-        """What stands behind the numbers: the candidates and the seeds, where lines have them."""
+        """The columns after the numbers: candidates and seeds, if any line has them."""
         names = ("candidates", "seeds")
         return [name for name in names if any(getattr(line, name) for line in self.lines)]
 
     def those_present(self, notes: Sequence[str] = ()) -> Table:
-        """The same with those columns that any line has a number for, all while none has, and
-        with notes."""
+        """The table with notes, and with the columns in which some line has a number; if there is
+        no number at all, with all columns."""
         names = {name for line in self.lines for name in line.cells}
         columns = [column for column in self.columns if column.metric in names or not names]
         return replace(self, columns=columns, notes=notes)
@@ -216,9 +226,11 @@ class Table:
         """The cells of every line in a format.
 
         Args:
-          escape: makes a text the format's.
-          number: makes mean, standard deviation and whether it is the best one the format's.
-          span: a message in place of that many numbers; filled with `number` and `text`.
+          escape: writes a text in the format.
+          number: writes a number in the format, from its mean, its standard deviation, and whether
+            it is the best one.
+          span: a template for the cell of a message, with `text` and the `number` of cells that it
+            takes the place of.
         """
         for line in self.lines:
             cells = [number(*c.texts(line), c.metric in line.best) for c in self.columns]
@@ -229,12 +241,12 @@ class Table:
 
 
 def seeds_in(number: int, planned: int) -> str:
-    """How many of a line's seeds are in its means."""
+    """How many of the planned seeds are in a line's means, as "5" or "4/5"."""
     return str(number) if number >= planned else f"{number}/{planned}"
 
 
 def row_line(run: Run, row: Row) -> Line:
-    """A row of a run, with its means or why it has none, and how many of its seeds are in them."""
+    """The line of a row of a run: its means, or why it has none, and how many seeds are in them."""
     seeds = seeds_in(len(row.seeds), len(run.seeds_planned(row.name)))
     message = ""
     if not row.metrics:
@@ -246,12 +258,12 @@ def row_line(run: Run, row: Row) -> Line:
 
 
 def kind_of(name: str) -> str:
-    """The class of a cell with a name."""
+    """The CSS class of a cell that holds a name."""
     return "name" if len(name) < _LONG else "name long"
 
 
 def _aligned(column: Column, lines: Sequence[Line]) -> list[str]:
-    """A title and the cells beneath it of equal width, the means' ends beneath each other."""
+    """A title and the cells beneath it, of equal width, the means aligned to the right."""
     cells = []
     for line in lines:
         mean, sd = column.texts(line)
@@ -263,9 +275,9 @@ def _aligned(column: Column, lines: Sequence[Line]) -> list[str]:
 
 
 def to_terminal(table: Table) -> str:
-    """Aligned columns beneath the heading; what stands in place of numbers goes across them.
+    """Aligned columns beneath the heading; a message in place of numbers goes across columns.
 
-    Between columns is a space, or two if they have no groups, and three between groups.
+    Between columns is one space, or two if they have no group, and between groups are three.
     """
     lines, groups = table.lines, []
     for group, columns in table.groups if lines else ():
@@ -296,19 +308,19 @@ def to_terminal(table: Table) -> str:
 
 
 def markdown_text(text: str) -> str:
-    """A text as Markdown shows it unchanged inside a table or a list."""
+    """A text, escaped so that Markdown shows it unchanged inside a table or a list."""
     return re.sub(r"([\\`*_|\[\]])", r"\\\1", escape(plain(text), quote=False))
 
 
 def markdown(header: Sequence[str], rows: Iterable[Sequence[str]], names: int) -> str:
-    """A Markdown table of cells that are Markdown already; the first `names` columns are text."""
+    """A Markdown table of cells in Markdown; all but the first `names` columns are numbers."""
     rule = "|" + "---|" * names + "---:|" * (len(header) - names)
     lines = ["| " + " | ".join(row) + " |" for row in (header, *rows)]
     return "\n".join([lines[0], rule, *lines[1:]]) + "\n"
 
 
 def to_markdown(table: Table) -> str:
-    """Heading, table and notes."""
+    """Heading, table and notes in Markdown."""
 
     def number(mean: str, sd: str, is_best: bool) -> str:
         return (f"**{mean}**" if is_best else mean) + (f" ±{sd}" if sd else "")
@@ -322,10 +334,11 @@ def to_markdown(table: Table) -> str:
 
 
 def to_csv(table: Table) -> str:
-    """A column each for means and, with seeds or where any is known, for their spread.
+    """A column for the means of each metric and, if there are seeds or any spread is known, one for
+    their spread.
 
-    `diverged` has `seed@step` for every seed that did, `best` the metrics in which the row is the
-    search's choice.
+    `diverged` has `seed@step` for every seed that diverged, `best` the metrics by which a search
+    would choose the line.
     """
     has_seeds, rows = "seeds" in table.ends, []
     every = (found for line in table.lines for found in line.cells.values())
@@ -352,17 +365,17 @@ def to_csv(table: Table) -> str:
 
 
 def latex_text(text: str) -> str:
-    """A text as LaTeX sets it unchanged."""
+    """A text, escaped so that LaTeX sets it unchanged."""
     return "".join(_LATEX.get(sign, sign) for sign in plain(text))
 
 
 def latex(title: str, columns: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A `tabular` in the manner of booktabs, of cells that are LaTeX already.
+    """A `tabular` with the rules of booktabs, from cells in LaTeX.
 
     Args:
-      title: what the table is, for a comment above it.
+      title: for a comment above the table.
       columns: the alignment of the columns, as `llrr`.
-      head: the lines above the rule, each ended if it needs to be.
+      head: the lines above the middle rule, with their line ends.
       rows: the cells.
     """
     lines = [
@@ -374,7 +387,7 @@ def latex(title: str, columns: str, head: Sequence[str], rows: Iterable[Sequence
 
 
 def to_latex(table: Table) -> str:
-    """A `tabular` with the groups above the columns; the notes follow as comments."""
+    """A `tabular` with the groups' names above the columns; the notes follow as comments."""
 
     def number(mean: str, sd: str, is_best: bool) -> str:
         mean = rf"\textbf{{{mean}}}" if is_best else latex_text(mean)
