@@ -4,7 +4,7 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str):
-    """`evaluate`, imported when it is asked for: reports need no JAX."""
+    """`evaluate`, imported only when it is asked for, since reports need no JAX."""
     if name == "evaluate":
         from xling_jax.evaluators.language_pairs import evaluate
 

@@ -1,5 +1,5 @@
-"""Rows as they are written down: parts joined by `;`, each a name that may have an argument in
-brackets, and the numbers in them."""
+"""Descriptions of rows: parts joined by `;`, each a name that may have an argument in brackets, and
+the numbers in them."""
 
 import dataclasses
 import re
@@ -7,13 +7,13 @@ from collections.abc import Collection, Mapping
 
 from xling_jax import numerals, schema
 
-MOST_EPOCHS = 10**6  # of training, in rows and in fields
+MOST_EPOCHS = 10**6  # of training, in rows as in fields
 _PART = re.compile(r"([^\[\]]+)(?:\[(.*)\])?")
 
 
 @dataclasses.dataclass(frozen=True)
 class Part:
-    """A part of a description; argument: "" where it has none."""
+    """A part of a description: its text, name and argument, "" if it has none."""
 
     text: str
     name: str
@@ -28,9 +28,13 @@ def parts(
 ) -> list[Part]:
     """Reads a description such as `lang-pos;inv-order[fake]`: parts joined by `;`.
 
-    `known` has the names there are, and what each means; those of `needed` and `optional` must or
-    may have an argument. ValueError: a part is empty, unknown or there twice, or lacks an argument
-    or has one too many.
+    Args:
+      known: the names that there are, and what each means.
+      needed, optional: the names that must and that may have an argument; others have none.
+
+    Raises:
+      ValueError: a part is empty, unknown or there twice, lacks an argument, or has one where none
+        is possible.
     """
     found: list[Part] = []
     for text in (text.strip() for text in description.split(";")):
@@ -53,7 +57,7 @@ def parts(
 
 
 def only_once(found: Collection[Part], *names: str) -> None:
-    """Raises ValueError if there are two parts of one of the names."""
+    """Raises ValueError if two parts have the same name, of these `names`."""
     for name in names:
         if len(own := [part.text for part in found if part.name == name]) > 1:
             raise ValueError(f"{name} is given twice: {' and '.join(own)}")

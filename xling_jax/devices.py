@@ -1,4 +1,4 @@
-"""The mesh of devices, and functions of one replica spread over it."""
+"""The mesh of devices, and functions of one replica that are spread over it."""
 
 import contextlib
 import functools
@@ -21,10 +21,10 @@ from xling_jax.errors import OUT_OF_MEMORY
 
 TUNABLES = "GLIBC_TUNABLES"
 BLAS_THREADS = "OPENBLAS_NUM_THREADS"
-CPU_SHARE = 0.7  # of the machine's memory, that programs may plan with
-# Of a control group, old and new.
+CPU_SHARE = 0.7  # of the machine's memory, which programs may use
+# The files of control groups, versions 1 and 2.
 CONTAINER_LIMITS = "/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory.max"
-ACCELERATOR_SHARE = 0.9  # of an accelerator's: evaluators and the library's buffers need the rest
+ACCELERATOR_SHARE = 0.9  # of an accelerator's memory; evaluators and libraries need the rest
 REPLICA, DATA = "replica", "data"
 SHARED = P()  # the same everywhere
 A_REPLICA = P(REPLICA)  # leading axis: replicas
@@ -33,15 +33,16 @@ A_REPLICA_AND_SHARD = P(REPLICA, None, DATA)  # replicas, steps, shards
 
 
 def a_replica_and_part(dimension: int | None) -> P:
-    """Leading axis: replicas. Of the rest a dimension is divided like the batch; None: none is."""
+    """Leading axis: replicas. Of the other axes, number `dimension` is divided like the batch, or
+    none for None."""
     return A_REPLICA if dimension is None else P(REPLICA, *[None] * dimension, DATA)
 
 
 def set_cpu_devices(count: int) -> None:
-    """Splits the CPU into `count` devices; before any computation. 0: the largest power of two that
-    is no more than the cores, and at most 8.
+    """Splits the CPU into `count` devices, before any computation. 0: the largest power of two that
+    is not above the number of cores, and at most 8.
 
-    One device a core lets replicas, or parts of a batch, run side by side: XLA spreads the small
+    With one device a core, replicas or parts of a batch run side by side: XLA spreads the small
     operations of one device badly over several cores.
     """
     if not count:
@@ -52,21 +53,21 @@ def set_cpu_devices(count: int) -> None:
 
 
 def compiler_options(mesh: Mesh) -> dict[str, Any] | None:
-    """XLA's options for a program on this mesh. A CPU's vectors of 512 bits are used where it has
-    them: LLVM keeps to 256, because some older processors slow down; GELU takes half the time."""
+    """XLA's options for a program on this mesh. On CPUs that have vectors of 512 bits these are
+    used, which halves the time of GELU: LLVM by itself keeps to 256 bits, because some older
+    processors slow down."""
     is_cpu = mesh.devices.flat[0].platform == "cpu"
     return {"xla_cpu_prefer_vector_width": 512} if is_cpu else None
 
 
 def suit_libraries(arguments: Sequence[str]) -> None:
-    """Sets what libraries read from the environment, where nothing is set.
+    """Sets variables that libraries read from the environment, unless they are set.
 
-    OpenBLAS, which XLA factorises matrices by on CPUs where scipy comes with it, is given one
-    thread: its others would spin for a while after every call, on the cores that XLA computes on.
-    And on Linux this program
-    starts again with an allocator that keeps large blocks and huge pages: XLA frees and takes
-    hundreds of MiB a call on CPUs, which costs page faults, and glibc reads its tunables only when
-    a process starts.
+    OpenBLAS, with which XLA factorises matrices on CPUs if scipy brings it, gets one thread: more
+    threads would spin for a while after every call, on the cores that XLA computes on. On Linux the
+    program also starts again, with an allocator that uses huge pages: on CPUs, XLA frees and takes
+    hundreds of MiB in every call, which costs page faults, and glibc reads its tunables only when a
+    process starts.
     """
     os.environ.setdefault(BLAS_THREADS, "1")
     if sys.platform == "linux" and TUNABLES not in os.environ:
@@ -75,12 +76,12 @@ def suit_libraries(arguments: Sequence[str]) -> None:
 
 
 def side_by_side(replicas: int, at_most: int) -> int:
-    """How many of so many replicas to train at once, where `at_most` fit in memory.
+    """How many of the replicas to train side by side, if `at_most` fit in memory.
 
-    On CPUs one a device, or a number that divides the devices: that is as fast as one replica after
-    the other for large steps, and faster for small ones (`benchmarks/README.md`). On accelerators a
-    small model leaves most of a device idle, and as many go together as fit, in groups of nearly
-    equal size, multiples of the number of devices.
+    On CPUs the number divides that of devices, so that no device has two: this is as fast as one
+    replica after the other for large steps, and faster for small ones (`benchmarks/README.md`). On
+    accelerators, where a small model leaves most of a device idle, as many are trained together as
+    fit; if those are not all, in groups of nearly equal size, multiples of the number of devices.
     """
     limit, count = min(replicas, at_most), jax.device_count()
     if jax.default_backend() == "cpu":
@@ -94,11 +95,11 @@ def side_by_side(replicas: int, at_most: int) -> int:
 
 
 def memory_limit() -> int | None:
-    """Bytes that a program may use on each device; None where nobody knows.
+    """Bytes that a program may use on each device; None if that is not known.
 
-    An accelerator says what its allocator may take; CPU devices share the machine's memory, or
-    the part of it that a container is given, with those of other processes on the same host. Of
-    several processes the least counts, and all must ask.
+    An accelerator says what its allocator may take. CPU devices share the machine's memory, or the
+    part of it that a container has, with the run's other processes on the same host. The lowest
+    limit of all processes counts, so all of them must call this.
     """
     hosts = processes.of_all(zlib.crc32(platform.node().encode()) % 2**20)
     limits = processes.of_all(_own_memory_limit())
@@ -109,7 +110,7 @@ def memory_limit() -> int | None:
 
 
 def _own_memory_limit() -> float:
-    """What this process knows of its devices; infinity where it knows nothing."""
+    """Bytes on each device, as far as this process knows; infinity if it does not."""
     device = jax.local_devices()[0]
     if device.platform != "cpu":
         limit = (device.memory_stats() or {}).get("bytes_limit")
@@ -118,14 +119,14 @@ def _own_memory_limit() -> float:
     for path in CONTAINER_LIMITS:
         with contextlib.suppress(OSError, ValueError):  # not there, or "max"
             limits.append(int(Path(path).read_text()))
-    with contextlib.suppress(AttributeError, ValueError):  # a system that does not say it
+    with contextlib.suppress(AttributeError, ValueError):  # a system that does not tell
         limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     return min(limits) * CPU_SHARE / jax.local_device_count() if limits else math.inf
 
 
 def less_memory(smaller: str, section: str = "") -> str:
-    """What to do if memory does not suffice; `smaller` names the fields of a config that matter,
-    and `section` begins the name of that of the model."""
+    """Advice for when memory does not suffice; `smaller` says which fields of the config to lower,
+    and `section` is put before the name of the section `models`."""
     return (
         f"Set {section}models.remat=True, or devices.shard_parameters=True where several devices "
         f"share a batch (all do with devices.replica_axis_at_most=1), {smaller}, or take more "
@@ -135,7 +136,7 @@ def less_memory(smaller: str, section: str = "") -> str:
 
 @contextlib.contextmanager
 def memory_explained(replicas: int, advice: str) -> Iterator[None]:
-    """Turns XLA's running out of memory, while replicas train, into a ValueError with a way out."""
+    """Turns XLA's error for a lack of memory into a ValueError with a way out."""
     try:
         yield
     except jax.errors.JaxRuntimeError as error:
@@ -149,8 +150,8 @@ def memory_explained(replicas: int, advice: str) -> Iterator[None]:
 
 
 def replica_axis(replicas: int, count: int, at_most: int = 0) -> int:
-    """The length of a mesh's replica axis: the greatest common divisor of replicas and devices, or
-    the next divisor that is not above `at_most` (`devices.replica_axis_at_most`; 0: any)."""
+    """The length of a mesh's replica axis: the largest common divisor of the numbers of replicas
+    and devices that is not above `at_most` (`devices.replica_axis_at_most`; 0: no limit)."""
     common = math.gcd(replicas, count)
     return max(n for n in range(1, common + 1) if common % n == 0 and n <= (at_most or common))
 
@@ -168,7 +169,7 @@ def make_mesh(replicas: int, devices: Sequence[jax.Device] | None = None, at_mos
 
 
 def own_shards(mesh: Mesh) -> frozenset[int]:
-    """The shards of a batch that this process's devices have."""
+    """The numbers of the shards of a batch that lie on this process's devices."""
     here = [
         shard
         for (_, shard), device in np.ndenumerate(mesh.devices)
@@ -178,7 +179,7 @@ def own_shards(mesh: Mesh) -> frozenset[int]:
 
 
 def shares(number: int, mesh: Mesh) -> str:
-    """How a replica's batch of so many sequences or sentences is divided, in words."""
+    """How a replica's batch of `number` sequences or sentences is divided, in words."""
 
     def share(devices: int) -> str:
         each = number * devices / mesh.shape[DATA]
@@ -189,7 +190,8 @@ def shares(number: int, mesh: Mesh) -> str:
 
 
 def abstract(tree, mesh: Mesh, spec, leading: Sequence[int] = ()):
-    """The shapes of a tree of arrays that lie on a mesh (see `place`), with more axes in front."""
+    """The shapes of a tree of arrays that lie on a mesh (see `place`), with the axes `leading` put
+    in front."""
 
     def shape(x, spec: P):
         sharding = NamedSharding(mesh, spec)
@@ -199,15 +201,15 @@ def abstract(tree, mesh: Mesh, spec, leading: Sequence[int] = ()):
 
 
 def _for_each(function: Callable, tree, spec):
-    """Applies a function to each leaf and how it lies on the mesh."""
+    """Applies a function to each leaf and its spec."""
     if isinstance(spec, P):
         return jax.tree.map(lambda x: function(x, spec), tree)
     return jax.tree.map(function, tree, spec)
 
 
 def place(tree, mesh: Mesh, spec):
-    """Puts a tree of arrays on the mesh; several processes have the same, but for `own_shards`.
-    `spec` says how all leaves lie there, or is a tree of that for each."""
+    """Puts a tree of arrays on the mesh; `spec` is that of all leaves, or a tree with one for each.
+    All processes give the same values; those in shards of others (see `own_shards`) are not read."""
 
     def placed(x, spec: P):
         sharding = NamedSharding(mesh, spec)
@@ -220,7 +222,7 @@ def place(tree, mesh: Mesh, spec):
 
 
 def fetch(tree):
-    """A tree of arrays as numpy's, whole in every process; all processes must ask for it."""
+    """A tree of arrays as numpy arrays, complete in every process; all processes must call this."""
 
     def near(x):
         if not isinstance(x, jax.Array) or x.is_fully_addressable or x.is_fully_replicated:
@@ -239,15 +241,15 @@ def per_replica(
     """Spreads a function of one replica and one shard of the batch over the mesh.
 
     Args:
-      function: its arguments lack the replica axis; sharded ones keep their shard axis, of size
-        1. It may use collectives over `DATA`.
+      function: takes arguments without the replica axis; sharded ones keep their shard axis, of
+        size 1. It may use collectives over `DATA`.
       inputs, outputs: how each argument, and the results, lie on the mesh: a spec, or a tree of
-        them, of which all or none begin with the replica axis.
-      one_by_one: whether a device works on its replicas one after the other, to save memory.
+        specs. Of an argument's specs all or none must begin with the replica axis.
+      one_by_one: whether a device computes its replicas one after the other, to save memory.
 
     Returns:
-      A function of global arrays. Where a device holds one replica the axis is dropped, since
-        `vmap` over a single one costs a quarter of the speed on CPUs; several are vectorised.
+      A function of global arrays. If a device holds one replica, its axis is dropped, since `vmap`
+      over a single one costs a quarter of the speed on CPUs; several replicas are vectorised.
     """
     replicated = []
     for specs in inputs:
@@ -256,7 +258,7 @@ def per_replica(
             raise ValueError("of a tree of specs all or none must begin with the replica axis")
         replicated.append(found == {True})
 
-    @functools.wraps(function)  # whose name the compiled program bears
+    @functools.wraps(function)  # for the compiled program to have its name
     def local(*args):
         own = [a for a, is_own in zip(args, replicated, strict=True) if is_own]
 

@@ -1,4 +1,4 @@
-"""What goes wrong, said in one line that names the thing and a way out."""
+"""Errors as one line that names the thing and a way out."""
 
 import contextlib
 import errno
@@ -18,8 +18,8 @@ from xling_jax import processes
 
 TRACEBACK = "XLING_JAX_TRACEBACK"  # of the environment: set to see where an error was raised
 INTERRUPTED = 130  # exit status, as of a program that Ctrl-C ended
-OUT_OF_MEMORY = "RESOURCE_EXHAUSTED"  # in the errors of XLA
-_NO_MEMORY = (OUT_OF_MEMORY, "failed to map segment", "bad_alloc")  # and where a library is loaded
+OUT_OF_MEMORY = "RESOURCE_EXHAUSTED"  # in XLA's errors
+_NO_MEMORY = (OUT_OF_MEMORY, "failed to map segment", "bad_alloc")  # XLA's, a loader's, C++'s
 NOTHING_LOST = "nothing that was stored is lost, and the same command goes on"
 LESS_MEMORY = (
     f"end other programs, raise the limit, or make batches or model smaller; {NOTHING_LOST}"
@@ -49,7 +49,7 @@ _WAYS_OUT = {
     errno.EIO: _DISK,
     errno.EPIPE: "nobody reads the output any more; what was computed is stored",
 }
-_TYPES = {  # in Python's and Abseil's words for a flag's value of a wrong type
+_TYPES = {  # words of Python and Abseil about a flag's value of a wrong type, and the way out
     "invalid literal for int()": "write a whole number",
     "could not convert string to float": "write a number",
     "Non-boolean argument": "write True or False",
@@ -60,8 +60,8 @@ _PACKAGE = Path(__file__).parent
 
 @contextlib.contextmanager
 def in_one_line(status: int = 1) -> Iterator[None]:
-    """Ends the program where something goes wrong inside, with a status and one line, or with the
-    traceback if `XLING_JAX_TRACEBACK` is in the environment; of several processes it ends all."""
+    """Ends the program if something goes wrong inside, with a status and one line, or with the
+    traceback if `XLING_JAX_TRACEBACK` is in the environment; of several processes all end."""
     is_whole = bool(os.environ.get(TRACEBACK))
     in_background: list[threading.ExceptHookArgs] = []
     hooks = threading.excepthook, sys.unraisablehook
@@ -84,7 +84,7 @@ def in_one_line(status: int = 1) -> Iterator[None]:
 
 
 def parse_flags(arguments: list[str]) -> list[str]:
-    """Parses the flags of a command; ends the program with one line where they are wrong."""
+    """Parses the flags of a command; ends the program with one line if they are wrong."""
     with in_one_line(status=2):
         rest = flags.FLAGS(arguments)
         if len(rest) > 1:
@@ -124,7 +124,7 @@ def explain(error: Exception) -> str:
             f"({short or 'it finds no such device'}). Unset it, and JAX takes what there is; "
             "JAX_PLATFORMS=cpu works everywhere"
         )
-    # Libraries tell what the system said in their own words.
+    # Libraries put the system's message into errors of their own.
     for number in _WAYS_OUT:
         if os.strerror(number) in said:
             path = re.search(r'"(/[^"]+)"', said)
@@ -169,7 +169,7 @@ def _place(error: Exception) -> str:
 
 @contextlib.contextmanager
 def in_field(field: str) -> Iterator[None]:
-    """Puts the name of a field in front of what goes wrong while its file is read."""
+    """Puts the name of a field in front of errors that are raised while its file is read."""
     try:
         yield
     except (FileNotFoundError, ValueError) as error:

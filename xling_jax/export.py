@@ -3,8 +3,8 @@
     python -m xling_jax.export --model=WORKDIR/models/rowdefault_seed0/en --to=FOLDER
 
 Then AutoModelForMaskedLM.from_pretrained(FOLDER) computes the model's logits, and AutoTokenizer
-gives its ids for text that is normalised already (see `models.hugging_face.tokenizer`). Of a
-partitioned model each language has a folder, so this makes one model of one language.
+its ids for text that is already normalised (see `models.hugging_face.tokenizer`). A run stores a
+folder for each language, so this writes the model of one language.
 """
 
 from pathlib import Path
@@ -24,7 +24,7 @@ TO = flags.DEFINE_string("to", None, "The folder that is written.")
 
 def export(folder: Path, to: Path) -> stored.StoredModel:
     """Reads a stored model and writes its weights and its tokenizer; returns the model. ValueError
-    also where `transformers` has no such model or tokenizer, or `to` holds anything."""
+    also if `transformers` has no such model or tokenizer, or if `to` is not a new folder."""
     files.require_new(to, "--to")
     model = stored.load(folder)
     hugging_face_tokenizer.require(model)

@@ -1,4 +1,4 @@
-"""Files that are whole or not there, and JSON that is what it should be."""
+"""Files that are written completely or not at all, and JSON that is checked."""
 
 import contextlib
 import hashlib
@@ -14,25 +14,25 @@ from typing import Any, BinaryIO
 
 from xling_jax import processes
 
-LARGEST_JSON = 1 << 28  # bytes; the largest vocabularies of transformers have a tenth of them
+LARGEST_JSON = 1 << 28  # bytes; the largest vocabularies of transformers have a tenth of this
 
 
 def plain_name(text: str) -> str:
-    """A name where a file system allows no other characters: letters, digits, `_`, `.`, `-`."""
+    """A name for a file: all but letters, digits, `_`, `.` and `-` is replaced by `_`."""
     return re.sub(r"[^\w.-]", "_", text)
 
 
 @contextlib.contextmanager
 def _renamed(path: Path) -> Iterator[Path]:
-    """A place beside a path, whose folders are made, for a file that then takes the path; nothing
-    is left where it fails."""
+    """A path in the same folder, which is made, for a new file; afterwards the file is moved to
+    `path`, or removed if something failed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     other = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         yield other
         os.replace(other, path)
     except OSError as error:
-        error.filename = error.filename or str(path)  # nobody names it where the disk is full
+        error.filename = error.filename or str(path)  # errors of a full disk have no name
         raise
     finally:
         other.unlink(missing_ok=True)
@@ -40,9 +40,8 @@ def _renamed(path: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def beside(path: Path) -> Iterator[BinaryIO]:
-    """A file beside its place, which takes it when all is written, so that no reader sees half.
-
-    Of several processes the first alone writes.
+    """A file that is written beside its place and moved there when complete, so that no reader sees
+    half of it. Of several processes only the first writes.
     """
     if not processes.is_first():
         yield io.BytesIO()
@@ -54,7 +53,7 @@ def beside(path: Path) -> Iterator[BinaryIO]:
 
 
 def link_beside(path: Path, other: Path) -> None:
-    """Makes a file the same as another one, without a copy where the file system can do that."""
+    """Makes `path` a hard link to another file, or a copy if the file system has no links."""
     if processes.is_first():
         with _renamed(path) as new:
             try:
@@ -77,14 +76,14 @@ def sha256(path: Path) -> str:
 
 
 def require_new(folder: Path, flag: str) -> None:
-    """Raises ValueError if a folder is there that holds anything, or a file of its name."""
+    """Raises ValueError if there is a file of this name, or a folder that is not empty."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ValueError(f"{flag}={folder} already exists; name a new folder")
 
 
 def require_regular(path: Path) -> None:
-    """Raises FileNotFoundError if there is nothing, and ValueError for a folder, or a pipe, a
-    socket or a device, for which a reader might wait for ever."""
+    """Raises FileNotFoundError if there is no such file, and ValueError for a folder, or a pipe, a
+    socket or a device, on which a reader might wait for ever."""
     mode = path.stat().st_mode
     if stat.S_ISDIR(mode):
         raise ValueError(f"{path} is a folder: put a file in its place, or give another path")
@@ -95,8 +94,8 @@ def require_regular(path: Path) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """What a file of JSON holds; ValueError, naming it, if it is no file, too large, or see
-    `parse_json`."""
+    """The value in a file of JSON; FileNotFoundError if there is none, ValueError, naming it, if it
+    is not a regular file, too large, or refused by `parse_json`."""
     require_regular(path)
     if path.stat().st_size > LARGEST_JSON:
         raise ValueError(f"{path} is larger than {LARGEST_JSON >> 20} MiB: it is no file of JSON")

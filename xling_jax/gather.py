@@ -2,12 +2,12 @@
 
     python -m xling_jax.gather RUN RUN … --workdir=FOLDER
 
-The runs have one config and differ in rows or seeds, as where each was trained on a machine of its
-own; those of zero_shot may differ in pairs and tasks too. The new folder has their results, curves,
-arrays and models, so that their command, with this --workdir, trains whatever else is asked for.
-Checkpoints are not copied: what has not ended begins anew there. A run needs only its `config.json`
-and `results.json` (and those in `transfer/`, if it is of real_xnli), though without its models
-nothing can be fine-tuned. A single run works too.
+The runs have one config and differ in rows or seeds, for instance because each was trained on a
+machine of its own; those of zero_shot may also differ in pairs and tasks. The new folder has their
+results, curves, arrays and models, so that their command, with this --workdir, trains whatever else
+is asked for. Checkpoints are not copied: replicas that have not ended begin anew there. Of a run
+only `config.json` and `results.json` are needed (and those in `transfer/`, if it is of real_xnli),
+though without its models nothing can be fine-tuned. A single run works too.
 """
 
 import argparse
@@ -28,9 +28,10 @@ from xling_jax.training.metrics import say
 def gather(runs: Sequence[Path], workdir: Path) -> str:
     """Makes the folder and its reports; returns the tables.
 
-    Files of models and arrays are linked where the file system can do that. ValueError or
-    FileNotFoundError, and nothing is made, if the folder exists, the runs are not of one
-    experiment, two have different results of a row and seed, or results or curves are damaged.
+    Files of models and arrays are linked if the file system has links. ValueError or
+    FileNotFoundError, before anything is made, if the folder is there and not empty, the runs are
+    not of one experiment, two have different results for a row and seed, or results or curves are
+    damaged.
     """
     files.require_new(workdir, "--workdir")
     every = [_Merged(runs, workdir)]
@@ -47,9 +48,9 @@ def gather(runs: Sequence[Path], workdir: Path) -> str:
 
 
 class _Merged:
-    """Runs of one experiment as one. Each row and seed comes from one run: of those with a result
-    for it the first that has most of its curves, models and arrays, or else the one that has
-    trained it longest, or else the first that asked for it."""
+    """Runs of one experiment as one. Each row and seed comes from one run: if some have a result
+    for it, from the first of these whose curves, models and arrays of it are most complete; or else
+    from the one that has trained it longest, or the first that asked for it."""
 
     def __init__(self, runs: Sequence[Path], workdir: Path):
         described = {run: store.read(run) for run in runs}
@@ -100,7 +101,7 @@ class _Merged:
             self._owners[member] = run
 
     def _kept(self, run: Path, member: Member) -> tuple[int, bool, bool]:
-        """How far a run's curves of a row and seed go, and whether it has its model and arrays."""
+        """How far a run's curves of a row and seed go, and whether it has models and arrays."""
         models, arrays = store.models_of(run, *member), results.arrays_of(run, *member)
         return self._steps[run, member], models.exists(), arrays.exists()
 
@@ -108,7 +109,8 @@ class _Merged:
         return self._owners.setdefault((row, seed), run) == run
 
     def _groups(self, groups: Sequence[tuple[Path, Sequence[Member]]]) -> Iterator[list[Member]]:
-        """Each run's groups of rows and seeds that are its own, those that have ended apart."""
+        """Each run's groups, reduced to the rows and seeds that come from it; those that have ended
+        are groups of their own."""
         for run, group in groups:
             own = [(row, seed) for row, seed in group if self._is_of(run, row, seed)]
             for has_ended in (True, False):
@@ -116,7 +118,7 @@ class _Merged:
                     yield part
 
     def write(self) -> None:
-        """Writes all but the report."""
+        """Writes everything but the report."""
         for row, seed in self._results:
             run = self._owners[row, seed]
             arrays = results.arrays_of(run, row, seed)

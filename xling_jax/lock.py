@@ -1,4 +1,4 @@
-"""One process at a time writes into a folder."""
+"""Locks of folders, so that only one process at a time writes into one."""
 
 import contextlib
 import errno
@@ -19,12 +19,12 @@ _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
 class Lock:
     """The right to write into a folder, which ends with this object or with the process.
 
-    What other processes it starts do not hold it. `is_sure` is False where the file system has no
-    locks, as NFS without its lock service.
+    Processes that this one starts do not hold it. `is_sure` is False if the file system has no
+    locks, such as NFS without its lock service.
     """
 
     def __init__(self, path: Path):
-        """Takes the lock, a file that is there as long as it is held; see `take`."""
+        """Takes the lock, a file that exists as long as the lock is held; see `take`."""
         while True:
             file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
             try:
@@ -43,14 +43,14 @@ class Lock:
             "since": time.strftime("%Y-%m-%d %H:%M:%S %z"),
             "command": shlex.join(sys.orig_argv)[:1000],  # so that all of it is read
         }
-        with contextlib.suppress(OSError):  # a full disk: the lock holds without words
+        with contextlib.suppress(OSError):  # a full disk: the lock is held without a description
             os.ftruncate(file, 0)
             os.pwrite(file, json.dumps(said).encode(), 0)
 
 
 def _is_locked(file: int, path: Path) -> bool:
-    """Whether an open file could be locked; False where there are no locks, ValueError where
-    another process has locked it."""
+    """Locks an open file; returns False if the file system has no locks. ValueError if another
+    process has locked it."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
@@ -75,8 +75,8 @@ _held: "weakref.WeakValueDictionary[Path, Lock]" = weakref.WeakValueDictionary()
 
 
 def take(folder: Path) -> Lock:
-    """The lock of a folder, which all share that ask within a process; ValueError naming another
-    process that has it."""
+    """The lock of a folder, one object for all who take it within a process; ValueError, naming
+    the other process, if another one has it."""
     path = folder.resolve() / NAME
     lock = _held.get(path)
     if lock is None:

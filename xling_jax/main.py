@@ -1,7 +1,6 @@
 """Runs an experiment: `python -m xling_jax.main --config=configs/fake_english.py`.
 
-With --help it lists the flags, and with --config and --help the options and fields of that config
-too.
+--help lists the flags; together with --config also the options and fields of that config.
 """
 
 import ast
@@ -15,18 +14,19 @@ from ml_collections import ConfigDict, config_flags
 from xling_jax import errors, processes
 from xling_jax.runs import config_files, fields
 
-# The rest is imported where it is used: what fails there, as for want of memory, is said as well.
+# The rest is imported where it is used, so that errors there, such as a lack of memory, are also
+# explained.
 
 
 class _ConfigParser(flags.ArgumentParser[ConfigDict]):
-    """Reads the config file, and names the fields of the command line that it does not have."""
+    """Reads the config file, and refuses fields on the command line that it does not have."""
 
     def parse(self, path: str) -> ConfigDict:
         try:
             config = config_files.load_config(*path.split(":", 1))
             config_files.require_fields(config, "--config", sys.argv[1:])
         except ValueError as error:
-            raise flags.Error(str(error)) from error  # which Abseil leaves as it is
+            raise flags.Error(str(error)) from error  # Abseil does not change these
         return config.lock()
 
 
@@ -45,12 +45,13 @@ flags.register_validator(
 )
 flags.register_validator(WORKDIR, lambda folder: folder != "", "name a folder")
 HELP = {"-h", "--help", "--helpfull", "--helpshort"}
-INTERRUPTED = 143  # exit status, as of a process that SIGTERM ended
+INTERRUPTED = 143  # exit status, the same as of a process that SIGTERM ended
 
 
 def run() -> int:
     """Runs the experiment of the flags; returns the exit status."""
-    logging.set_verbosity(logging.FATAL)  # libraries report every step, and errors that they raise
+    # Libraries would report every step, and errors that they raise as well.
+    logging.set_verbosity(logging.FATAL)
     config = CONFIG.value
     fields.check(config)
     workdir = Path(WORKDIR.value or Path("runs") / config.workdir).expanduser()
@@ -81,7 +82,7 @@ def run() -> int:
 
 
 def usage(arguments: list[str]) -> str:
-    """What the command takes, and the fields of the config among its arguments, if there is one."""
+    """The help: the flags, and the fields of the config if the arguments name one."""
     holders = (CONFIG, WORKDIR, PREPARE, processes.COUNT, processes.INDEX, processes.COORDINATOR)
     lines = [f"{__doc__}\nFlags:\n"]
     lines += [f"--{each.name}\n    {flags.FLAGS[each.name].help}" for each in holders]
@@ -98,7 +99,7 @@ def usage(arguments: list[str]) -> str:
 def main() -> None:
     """The command's entry point."""
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # a terminal may not know every letter
+        sys.stdout.reconfigure(errors="replace")  # a terminal may lack some characters
     with errors.in_one_line():
         if not HELP.isdisjoint(sys.argv):
             print(usage(sys.argv))

@@ -1,4 +1,4 @@
-"""Experiments from a notebook: each in a process of its own, watched while it goes on."""
+"""Experiments from a notebook, each in a process of its own and shown while it runs."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from xling_jax.report.frame import Run
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-REFRESH = 2.0  # seconds from one look at a run to the next
-LAST_LINES = 15  # of what a run said, shown if it fails
+REFRESH = 2.0  # seconds between two looks at a run
+LAST_LINES = 15  # of a run's progress lines, shown if it fails
 HEIGHT = 700  # of a report, in pixels
-# Within another page, links to places of the report work, and those to files beside it would not.
+# Inside another page, links within the report work, but links to files beside it do not.
 _WITHIN = (
     '<base href="about:srcdoc"><style>figcaption a { pointer-events: none; color: inherit; '
     "text-decoration: none }</style></head>"
@@ -32,13 +32,13 @@ _WITHIN = (
 
 
 def run(arguments: Sequence[str], workdir: Path, shown: Mapping[str, str]) -> str:
-    """Runs an experiment to its end, its last line and its curves below the cell meanwhile; returns
-    what the command prints, the table.
+    """Runs an experiment to its end and returns the table that it prints. Meanwhile its last
+    progress line and its curves are shown below the cell.
 
-    It is the command `python -m xling_jax.main` with these arguments, so that memory and
-    accelerator are free again when it ends. A cell that is interrupted ends it at a checkpoint; run
-    again, it goes on. `shown` are the metrics to draw over training, with their titles.
-    RuntimeError: it failed; what it said last is in the message.
+    It runs as the command `python -m xling_jax.main` with these arguments, so that memory and
+    accelerator are free again when it ends. Interrupting the cell ends it at a checkpoint, and
+    running the cell again resumes it. `shown` has the metrics to draw over training, with their
+    titles. RuntimeError, with its last lines, if the experiment fails.
     """
     command = [sys.executable, "-m", "xling_jax.main", *arguments, f"--workdir={workdir}"]
     with tempfile.TemporaryDirectory() as folder:
@@ -56,7 +56,7 @@ def run(arguments: Sequence[str], workdir: Path, shown: Mapping[str, str]) -> st
                     view.update()
                 view.update()
             finally:
-                process.terminate()  # nothing where it has ended
+                process.terminate()  # does nothing if it has ended
                 process.wait()
         if process.returncode:
             last = "\n".join(_text(said).splitlines()[-LAST_LINES:])
@@ -69,7 +69,7 @@ def _text(path: Path) -> str:
 
 
 class _View:
-    """What stands below a cell while an experiment runs, replaced as it goes on."""
+    """The output below a cell while an experiment runs, updated as it goes on."""
 
     def __init__(self, workdir: Path, said: Path, shown: Mapping[str, str]):
         self._workdir, self._said, self._shown = workdir, said, shown
@@ -94,12 +94,12 @@ def _as_code(text: str) -> HTML:
 
 
 def training(workdir: Path) -> list[Line]:
-    """Every row of a run, ended or not, with its metrics over training steps."""
+    """The curves of all rows of a run, ended or not; none while there is no workdir."""
     return figures.over_training(Run(workdir), "row {}") if workdir.is_dir() else []
 
 
 def picture(figure: Figure) -> Image:
-    """A figure as an output of a cell, whatever the notebook's backend."""
+    """A figure as the output of a cell, whatever the notebook's backend is."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     content = io.BytesIO()
@@ -109,7 +109,7 @@ def picture(figure: Figure) -> Image:
 
 
 def report(workdir: Path) -> HTML:
-    """The report of a run as an output of a cell, in a frame, so that its look stays its own."""
+    """The report of a run as the output of a cell, in a frame, so that it keeps its style."""
     page = workdir / "report" / "report.html"
     if not page.exists():
         raise FileNotFoundError(f"{page}: no such file; run the experiment of {workdir} first")

@@ -1,4 +1,4 @@
-"""Numbers in text: plain ones alone, where int() and float() read "1_0", "nan" and "١" too."""
+"""Numbers in text: only plain ones, while int() and float() also read "1_0", "nan" and "١"."""
 
 import re
 
@@ -7,14 +7,14 @@ _WHOLE = re.compile(r"[0-9]{1,18}")
 
 
 def decimal(text: str) -> float:
-    """A number with a sign, a point and an exponent or without; ValueError if it is none."""
+    """A number, with or without a sign, a point and an exponent; ValueError for other text."""
     if not _DECIMAL.fullmatch(text):
         raise ValueError(f"give a number, not {text!r}")
     return float(text)
 
 
 def whole(text: str) -> int:
-    """A number in digits that int64 holds; ValueError if it is none."""
+    """A whole number of at most 18 digits, which int64 holds; ValueError for other text."""
     if not _WHOLE.fullmatch(text):
         raise ValueError(f"give a whole number from 0, not {text!r}")
     return int(text)

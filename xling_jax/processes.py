@@ -1,9 +1,9 @@
 """Several processes that compute one run together: how they start, agree and end.
 
 Every process runs the same program on the same config, plans the same batches and holds the arrays
-of its own devices. All see one workdir, on a file system that they share; the first alone writes
-there (Orbax's checkpoints and token files apart, of which each writes its part), and what is to be
-done next is decided by what the first reads.
+of its own devices. All see one workdir, on a shared file system. Only the first process writes
+there, except that each writes its part of Orbax's checkpoints and of token files, and what is done
+next depends on what the first one reads.
 """
 
 import contextlib
@@ -19,14 +19,14 @@ from typing import Any
 
 from absl import flags
 
-# JAX and NumPy are imported where they are used: whoever only writes a file must not wait for it.
+# JAX and NumPy are imported where they are used: who only writes a file need not wait for them.
 
 AUTO = "auto"
-HEARTBEAT = 30  # seconds after which a silent process is taken for dead
+HEARTBEAT = 30  # seconds after which a silent process counts as dead
 JOINING = 300  # seconds within which all processes of a run must have found the first
 PATIENCE = 24 * 3600  # seconds that processes wait for each other: preparing text may take hours
 ABANDONED = 75  # exit status where another process of the run is gone; starting again may help
-# In the errors of XLA where another process is gone.
+# In XLA's errors if another process is gone.
 OF_OTHERS = ("Gloo", "NCCL", "heartbeat", "oordination", "Connection", "UNAVAILABLE")
 
 COORDINATOR = flags.DEFINE_string(
@@ -42,15 +42,15 @@ INDEX = flags.DEFINE_integer("process", None, "Which of them this one is, from 0
 
 
 class _Place:
-    """Which process this is, of how many, and how often they have met."""
+    """The number of this process, the number of processes, and how often they have met."""
 
     index, count, meetings = 0, 1, 0
 
 
 def start() -> None:
-    """Joins the other processes of the run, if the flags or the environment tell of some, before
-    any computation; ValueError for flags that are wrong, or do not fit each other. Ends this
-    process where they do not find each other within `JOINING`."""
+    """Joins the other processes of the run, before any computation, if the flags or the
+    environment tell of some; ValueError for flags that are wrong or do not fit each other. Ends
+    this process if they do not find each other within `JOINING` seconds."""
     tasks = os.environ.get("SLURM_STEP_NUM_TASKS", "")
     count = COUNT.value or (AUTO if tasks.isdecimal() and int(tasks) > 1 else "")
     is_placed = bool(COORDINATOR.value) or INDEX.value is not None
@@ -105,7 +105,7 @@ def start() -> None:
 
 @contextlib.contextmanager
 def _joining(where: str) -> Iterator[None]:
-    """Ends this process where what is inside takes too long: JAX itself would abort it."""
+    """Ends this process if what is inside takes too long; JAX itself would abort it."""
     said = (
         f"error: this process did not meet the others{where} within {JOINING} s. See that all run, "
         "that all were given the same --coordinator, and that its port can be reached"
@@ -143,7 +143,7 @@ def are_several() -> bool:
 
 
 def is_first() -> bool:
-    """Whether this is the process that writes and speaks."""
+    """Whether this is the process that writes files and prints."""
     return _Place.index == 0
 
 
@@ -153,13 +153,13 @@ def count() -> int:
 
 
 def share(parts: list[Any]) -> list[Any]:
-    """This process's part of a list whose items are dealt to all processes in turn."""
+    """This process's part of a list of which items are dealt to the processes in turn."""
     return parts[_Place.index :: _Place.count]
 
 
 def end_if_abandoned(error: BaseException) -> None:
-    """Ends this process where an error says that another one is gone, at once, without cleaning up,
-    which would wait for the other. Checkpoints are whole or not there, so nothing is lost."""
+    """Ends this process if an error says that another one is gone: at once, without cleaning up,
+    which would wait for the other. Checkpoints are complete or not there, so nothing is lost."""
     if not are_several():
         return
     import jax
@@ -175,7 +175,8 @@ def end_if_abandoned(error: BaseException) -> None:
 
 
 def end(status: int, message: str) -> None:
-    """Ends one of several processes, and with it all: cleaning up would wait for the others."""
+    """Ends this one of several processes at once, since cleaning up would wait for the others; they
+    then end too."""
     print(message, file=sys.stderr, flush=True)
     sys.stdout.flush()
     os._exit(status)
@@ -183,7 +184,7 @@ def end(status: int, message: str) -> None:
 
 @contextlib.contextmanager
 def together() -> Iterator[None]:
-    """What all processes do together: see `end_if_abandoned`."""
+    """Contains what all processes do together; see `end_if_abandoned`."""
     try:
         yield
     except Exception as error:
@@ -192,14 +193,14 @@ def together() -> Iterator[None]:
 
 
 def _client() -> Any:
-    """The service by which processes find each other, which has barriers and short values."""
+    """The service through which processes find each other; it has barriers and short values."""
     from jax._src import distributed  # no public name has barriers that may take long
 
     return distributed.global_state.client
 
 
 def wait(name: str) -> None:
-    """Returns when all processes have come here; `name` is for errors."""
+    """Returns when all processes have called it; `name` is for errors."""
     if are_several():
         _Place.meetings += 1
         with together():
@@ -207,8 +208,8 @@ def wait(name: str) -> None:
 
 
 def of_first(ask: Callable[[], Any]) -> Any:
-    """What a function returns in the first process, in all of them: lists, numbers, text. A file
-    system that several machines share does not show all of them the same at once."""
+    """What a function returns in the first process, for all processes: a value that JSON can hold.
+    A shared file system does not show all machines the same at the same time."""
     if not are_several():
         return ask()
     _Place.meetings += 1
@@ -220,7 +221,7 @@ def of_first(ask: Callable[[], Any]) -> Any:
 
 
 def of_all(value: float) -> list[float]:
-    """The numbers that the processes give, in their order."""
+    """The numbers that all processes give, in the order of the processes."""
     if not are_several():
         return [value]
     import numpy as np
@@ -231,9 +232,9 @@ def of_all(value: float) -> list[float]:
 
 
 def by_all(work: Callable[[], None] | None) -> None:
-    """Each process does its work, if it has any, and returns when all have; what is inside must not
-    meet the others. Where it fails in one (by a ValueError or OSError), the others raise a
-    ValueError with its words."""
+    """Each process does its work, if it has any, and returns when all have; the work must not wait
+    for other processes. If it fails in one (by a ValueError or OSError), the others raise a
+    ValueError with its message."""
     own: Exception | None = None
     try:
         if work:
@@ -250,7 +251,7 @@ def by_all(work: Callable[[], None] | None) -> None:
             for index in range(_Place.count):
                 answer = _client().blocking_key_value_get(f"{key}/{index}", PATIENCE * 1000)
                 told.append(json.loads(answer))
-        wait("what each process does")  # for all to have read, before the first ends
+        wait("what each process does")  # so that all have read before the first one ends
     if own is not None:
         raise own
     if any(told):
@@ -258,8 +259,8 @@ def by_all(work: Callable[[], None] | None) -> None:
 
 
 def by_first(report: Callable[[], str]) -> str:
-    """What a function returns in the first process; "" in the others, which wait for it, or end
-    with its error."""
+    """What a function returns in the first process; "" in the others, which wait for it, and raise
+    a ValueError with its message if it fails."""
     texts: list[str] = []
     by_all((lambda: texts.append(report())) if is_first() else None)
     return texts[0] if texts else ""
@@ -267,8 +268,8 @@ def by_first(report: Callable[[], str]) -> str:
 
 @contextlib.contextmanager
 def first_before_others() -> Iterator[None]:
-    """The first process does what is inside before the others, which find what it has written; what
-    is inside must not meet the others."""
+    """The first process does what is inside before the others, which then find what it has written;
+    what is inside must not wait for other processes."""
     if not is_first():
         wait("what the first process prepares")
     try:

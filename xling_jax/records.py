@@ -1,4 +1,4 @@
-"""Records of what a run stored: unchanged since, of the right types, and of a known experiment."""
+"""Checks of stored records: unchanged since, of the right types, and of a known experiment."""
 
 import hashlib
 import json
@@ -16,7 +16,7 @@ RESTORE = "put back a copy of it, or choose another --workdir"
 
 
 def finite(value: Any) -> Any:
-    """Numbers as JSON has them: what is not finite becomes None."""
+    """A value as JSON can hold it: numbers that are not finite become None."""
     if isinstance(value, dict):
         return {name: finite(inner) for name, inner in value.items()}
     return None if isinstance(value, float) and not math.isfinite(value) else value
@@ -29,7 +29,7 @@ def _without_nulls(values: Any) -> Any:
 
 
 Count = Annotated[int, Field(ge=0, le=2**63 - 1)]
-# Named numbers; null and what is not finite (a loss that overflowed) are left out.
+# Named numbers; null and numbers that are not finite (a loss that overflowed) are left out.
 Numbers = Annotated[Mapping[str, float], BeforeValidator(_without_nulls)]
 
 
@@ -40,10 +40,10 @@ def typed(
     way_out: str = f"it is damaged: {RESTORE}",
     names: Mapping[str, str] | None = None,
 ) -> T:
-    """A value of JSON as a type; nothing is taken for something else, as 1 for true.
+    """A value of JSON as a type, without conversions such as from 1 to true.
 
-    `names` says what fields of the type are called in the file, if not the same. ValueError names
-    the file (`where`), the first field that is wrong, its value, and the way out.
+    `names` has the fields of the type that have another name in the file. ValueError names the file
+    (`where`), the first field that is wrong, its value, and the way out.
     """
     try:
         return kind.validate_json(json.dumps(value), strict=True)
@@ -66,7 +66,7 @@ def sealed(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def require_unchanged(record: Any, where: str) -> None:
-    """Raises ValueError if a record is not what was `sealed`; older ones have no hash."""
+    """Raises ValueError if a record has changed since it was `sealed`; older ones have no hash."""
     if isinstance(record, Mapping) and record.get(SEAL) is not None:
         if record[SEAL] != _sha256(record):
             raise ValueError(f"{where} is not what was written there: {RESTORE}")
@@ -80,9 +80,14 @@ def _sha256(record: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Identity:
-    """Identifies the experiment that stored something: its name, a hash of what decides its
-    numbers, "" if it is not known, the hashes before its table grew, and whether all that it stores
-    is sealed, as older runs' is not."""
+    """Identifies the experiment that stored something.
+
+    Attributes:
+      experiment: its name.
+      fingerprint: a hash of what decides its results; "" if that is not known.
+      earlier: the hashes before its table grew.
+      is_sealed: whether everything that it stores is sealed; in older runs nothing is.
+    """
 
     experiment: str = ""
     fingerprint: str = ""
@@ -99,7 +104,7 @@ class Identity:
         )
 
     def require(self, fingerprint: str, where: str) -> None:
-        """Raises ValueError if something is of another experiment; older runs do not say."""
+        """Raises ValueError if something is of another experiment; "", as of older runs, is not."""
         known = (self.fingerprint, *self.earlier)
         if fingerprint and self.fingerprint and fingerprint not in known:
             raise ValueError(
@@ -113,8 +118,8 @@ UNKNOWN = Identity()  # accepts any fingerprint
 
 
 def known(kind: TypeAdapter[T], value: Any, where: str, identity: Identity = UNKNOWN) -> T:
-    """A sealed record of JSON as a type with a `fingerprint`; ValueError if it was changed or
-    damaged, or is of another experiment."""
+    """A sealed record of JSON as a type that may have a `fingerprint`; ValueError if it was changed
+    or damaged, or is of another experiment."""
     require_unchanged(value, where)
     record = typed(kind, value, where)
     identity.require(getattr(record, "fingerprint", ""), where)

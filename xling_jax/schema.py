@@ -1,7 +1,7 @@
-"""What the fields of a config may be: each with its type, range or choices, and its meaning.
+"""Fields of configs: the type, range or choices, and meaning of each.
 
-A `Section` names its fields; fields under names of the user's own (languages, pairs, rows) stand
-under `EACH`. Imports nothing of ours, so that every module may say what its fields are.
+A `Section` has fields by name; fields whose names the user chooses (languages, pairs, rows) are
+under `EACH`. Imports nothing of ours, so that every module can define fields.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ import pydantic
 from pydantic import AfterValidator, Strict, TypeAdapter, ValidationError
 
 EACH = "*"
-MOST = 10**9  # of a number of things that has no limit of its own
-SMALLEST, LARGEST = 1.2e-38, 3.4e38  # above 0, that float32 holds in full precision
+MOST = 10**9  # the limit of whole numbers that have no other
+SMALLEST, LARGEST = 1.2e-38, 3.4e38  # positive numbers that float32 holds in full precision
 SOURCE = "tfds:NAME[/CONFIG][:SPLIT][#FIELD]"
-TEXTS = {  # what a line of text may be, by its name in a table
+TEXTS = {  # kinds of text by their names in a table, in words
     "text": "text",
     "name": "a name",
     "row": "a row's name",
@@ -36,13 +36,13 @@ TEXTS = {  # what a line of text may be, by its name in a table
     "dictionary": "a dictionary",
     "vectors": "a .vec file",
 }
-# No control characters, and unless it may be empty one that can be seen.
+# No control characters and, unless the text may be empty, a visible one.
 _LINE, _VISIBLE = r"^[^\p{Cc}]*$", r"^[^\p{Cc}]*[^\p{Cc}\s][^\p{Cc}]*$"
 
 
 @dataclasses.dataclass(frozen=True)
 class Field:
-    """What one field may be: its meaning, with its unit, and its type for pydantic."""
+    """One field: its meaning, with its unit, and its type for pydantic."""
 
     meaning: str
     kind: Any
@@ -53,7 +53,7 @@ class Field:
 
     @functools.cached_property
     def form(self) -> str:
-        """What it has to be, in words."""
+        """What a value has to be, in words."""
         return _in_words(self._adapter.json_schema())
 
     def accepts(self, value: Any) -> bool:
@@ -97,7 +97,7 @@ def whole(meaning: str, least: int = 1, most: int = MOST) -> Field:
 
 
 def seed(meaning: str) -> Field:
-    """A seed of random numbers; JAX's keys are made of 32 bits."""
+    """A seed of random numbers, of 32 bits, as JAX's keys take them."""
     return whole(meaning, 0, 2**32 - 1)
 
 
@@ -125,7 +125,7 @@ def _apart(values: tuple) -> tuple:
 def several(
     meaning: str, of: Field, least: int = 0, most: int | None = None, *, apart: bool = False
 ) -> Field:
-    """A tuple of `least` to `most` values that are each what `of` says; if `apart`, each once."""
+    """A tuple of `least` to `most` values of the kind of `of`; all different if `apart`."""
     limits = pydantic.Field(min_length=least, max_length=most)
     kind: Any = Annotated[tuple[of.kind, ...], limits]  # type: ignore[name-defined]
     once = AfterValidator(_apart), pydantic.Field(json_schema_extra={"uniqueItems": True})
@@ -133,20 +133,23 @@ def several(
 
 
 def each_of(meaning: str, *parts: Field) -> Field:
-    """A tuple of as many values as there are parts, each what its part says."""
+    """A tuple of one value for each part, of the part's kind."""
     return Field(meaning, tuple[tuple(part.kind for part in parts)])  # type: ignore[misc]
 
 
 def table(lines: str, known: Mapping[str, Any] = {}) -> dict[str, Any]:
-    """The section that lines of a name, a type and a meaning describe, two blanks between them.
+    """The section that lines describe, each with a name, a type and a meaning, separated by two
+    blanks or more.
 
-    A name may have a section's before it, as `skip_gram.window`. A type is `1..9` or `0.0..0.9`
-    (`>0.0..1.0`: above 0), `seed`, `share`, `flag`, words as `bpe|unigram`, or a name of `TEXTS`,
-    followed by `?` where the text may be empty. `*`, `+`, `{2}` or `{2,}` behind it make a tuple of
-    any number, of one or more, of two, or of two or more, and `!` says that each stands there once.
-    `=models` is what `known` has of this name, and `=models.dropout` a field of it; behind a name
-    that ends in a point its fields stand among others. A line that is indented goes on with the one
-    above.
+    A name may contain a section's, as in `skip_gram.window`. A type is a range of whole numbers
+    `1..9` (`1..`: up to `MOST`) or of numbers `0.0..0.9` (`>0.0..1.0`: above 0), `seed`, `share`,
+    `flag`, a choice of words such as `bpe|unigram`, or a name in `TEXTS`, followed by `?` if the
+    text may be empty. After it, `*`, `+`, `{2}` or `{2,}` make a tuple of any number of values, of
+    one or more, of two, or of two or more, and then `!` says that no value is there twice.
+
+    `=models` stands for the section or field of that name in `known`, and `=models.dropout` for a
+    field in it. After a name that ends in a dot, or is a dot, the fields of a section are put among
+    the others. An indented line continues the one above.
     """
     found: dict[str, Any] = {}
     for line in re.sub(r"\n +", " " * 2, textwrap.dedent(lines).strip()).splitlines():
@@ -164,7 +167,8 @@ def table(lines: str, known: Mapping[str, Any] = {}) -> dict[str, Any]:
 
 
 def tables(path: Path) -> dict[str, Any]:
-    """The sections of a file, each a `table` below its name in brackets, by their names."""
+    """The sections of a file by name; in the file each is a `table` below its name in brackets,
+    and may refer to those above it."""
     found: dict[str, Any] = {}
     for part in path.read_text("utf-8").split("\n\n"):
         name, lines = part.split("\n", 1)
@@ -198,8 +202,8 @@ def _field(kind: str, meaning: str) -> Field:
 
 
 def check(values: Any, section: Section, path: str = "") -> None:
-    """Raises ValueError, naming the field and what it may be, unless all values, nested as a config
-    holds them, fit a section; `path` is where the section stands in the config."""
+    """Raises ValueError, naming the field and what it may be, unless all values, nested as in a
+    config, fit a section; `path` is the section's place in the config."""
     if not isinstance(values, Mapping):
         raise ValueError(f"{path}={_shown(values)}: fields belong there: {', '.join(section)}")
     for name, field in section.items():
@@ -224,10 +228,11 @@ def check(values: Any, section: Section, path: str = "") -> None:
 def listed(
     section: Section, known: dict[int, str], path: str = ""
 ) -> Iterator[tuple[str, Field | str]]:
-    """Every field of a section with its whole name, in the order of the section.
+    """Every field of a section with its whole name, in the section's order.
 
-    In the place of a section that was listed before stands the name that it had then: `known` has
-    these by identity, and this one's are added. `path` is the section's, from the same root.
+    In place of a section that was listed before, there is the name that it had then. `known` has
+    these names by the sections' identities, and gets those of the sections that are listed now.
+    `path` is the section's own name, from the same root.
     """
     for name, field in section.items():
         own = _joined(path, name)
@@ -243,7 +248,7 @@ def listed(
 def described(
     values: Mapping[str, Any], section: Section, path: str = ""
 ) -> Iterator[tuple[str, Any, Field]]:
-    """Every field of checked values: its whole name, its value, and what it may be."""
+    """Every field of checked values: its whole name, its value, and the field."""
     for name, value in values.items():
         own, field = _joined(path, name), section.get(name) or section[EACH]
         if isinstance(field, Field):
