@@ -3,10 +3,11 @@
 python benchmarks/alignment.py
 python benchmarks/alignment.py vecmap
 
-Procrustes and CKA against scipy and the plain formula in numpy, VecMap against an iteration of it
-in numpy, CSLS against its formula and against one exact search by faiss, which is a part of it
-(`pip install faiss-cpu`; left out without). Every measurement is a process of its own, which takes
-its time after a first call that compiles, and tells its peak memory; the contestants take turns.
+Procrustes is compared with scipy, CKA with its plain formula in numpy, an iteration of VecMap with
+one in numpy, and CSLS with its formula in numpy and with one exact search by faiss, which is a part
+of its work (`pip install faiss-cpu`; left out if it is missing). Every measurement is a process of
+its own, which reports its time after a first call that compiles, and its peak memory; the
+contestants take turns.
 """
 
 import argparse
@@ -23,8 +24,8 @@ import numpy as np
 from turns import ONE_BLAS_THREAD, peak_memory
 
 NEIGHBOURS = 10
-SECONDS = 1.0  # for which a contestant is called at least
-ROWS = 1000  # of a block of the numpy formula, whose matrix would not fit otherwise
+SECONDS = 1.0  # for which a contestant is called, at least
+ROWS = 1000  # of a block in numpy; the whole matrix would not fit in memory
 
 
 def points(n: int, d: int, seed: int) -> np.ndarray:
@@ -44,7 +45,7 @@ def csls_ours(n: int, d: int) -> Callable[[], object]:
 
 
 def csls_numpy(n: int, d: int) -> Callable[[], object]:
-    """The same by its formula, some rows at a time."""
+    """CSLS by its formula in numpy, some rows at a time."""
     x, y = points(n, d, 0), points(n, d, 1)
 
     def density(a, b):
@@ -66,7 +67,7 @@ def csls_numpy(n: int, d: int) -> Callable[[], object]:
 
 
 def search_faiss(n: int, d: int) -> Callable[[], object]:
-    """One exact search of the ten nearest; CSLS needs two, and a third of its own kind."""
+    """One exact search for the ten nearest; CSLS needs two, and a third one by its own measure."""
     import faiss
 
     x, y = points(n, d, 0), points(n, d, 1)
@@ -76,7 +77,7 @@ def search_faiss(n: int, d: int) -> Callable[[], object]:
 
 
 def vecmap_ours(n: int, d: int) -> Callable[[], object]:
-    """One of the some hundred iterations of unsupervised VecMap."""
+    """One iteration of unsupervised VecMap, which makes some hundred of them."""
     import jax
 
     from xling_jax.linalg import vecmap
@@ -87,7 +88,7 @@ def vecmap_ours(n: int, d: int) -> Callable[[], object]:
 
 
 def vecmap_numpy(n: int, d: int) -> Callable[[], object]:
-    """The same as Artetxe et al. 2018 (§3.3) describe it, some rows at a time: every direction
+    """An iteration as Artetxe et al. 2018 (§3.3) describe it, some rows at a time: each direction
     computes the cosines of all pairs twice, for its neighbourhoods and for its dictionary."""
     x, y = points(n, d, 0), points(n, d, 1)
     pairs = np.random.default_rng(2).integers(0, n, (2 * n, 2))
@@ -134,7 +135,7 @@ def procrustes_ours(n: int, d: int) -> Callable[[], object]:
 
 
 def procrustes_scipy(n: int, d: int) -> Callable[[], object]:
-    """The same by scipy."""
+    """The orthogonal map by scipy."""
     import scipy.linalg
 
     x, y = points(n, d, 0), points(n, d, 1)
@@ -152,7 +153,7 @@ def cka_ours(n: int, d: int) -> Callable[[], object]:
 
 
 def cka_gram(n: int, d: int) -> Callable[[], object]:
-    """The same by the matrices of all pairs of items, as Kornblith et al. 2019 introduce it."""
+    """Linear CKA from the matrices of all pairs of items, as Kornblith et al. 2019 introduce it."""
     x, y = points(n, d, 0), points(n, d, 1)
 
     def gram():
@@ -176,12 +177,12 @@ CONTESTANTS = {
         cka_gram,
     )
 }
-NAMES = ("csls", "vecmap", "procrustes", "cka")  # that those of the contestants begin with
+NAMES = ("csls", "vecmap", "procrustes", "cka")  # with which names of contestants begin
 
 
 def measure(name: str, n: int, d: int) -> None:
-    """Prints the seconds of a call, those of all cores together, and the process's peak memory, as
-    JSON."""
+    """Prints as JSON the seconds of a call, its CPU seconds on all cores, and the process's peak
+    memory."""
     call = CONTESTANTS[name](n, d)
     call()
     took: list[float] = []
@@ -203,7 +204,7 @@ def turn(name: str, n: int, d: int) -> dict[str, float]:
 
 
 def main() -> None:
-    """Lets the contestants of each table take turns, and prints it."""
+    """Lets the contestants of each table take turns, and prints the tables."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def write(arguments: argparse.Namespace, path: Path) -> str:
-    """Writes the ids of the text in English and Fake-English (D&S §2.1); returns what it is.
+    """Writes the ids of the text in English and Fake-English (D&S §2.1); returns a description.
 
     The .npz file holds the arrays of a `TokenStore`, `shift` (the ids of a language) and
     `specials` (how many of them are special tokens).

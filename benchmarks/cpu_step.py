@@ -1,10 +1,10 @@
-"""Where does a training step on a CPU spend its time, and is it faster than that of other code?
+"""Where does a training step on a CPU spend its time, and is it faster than in other code?
 
 python benchmarks/cpu_step.py
 python benchmarks/cpu_step.py --kind streams --against CHECKOUT
 
-Prints what the parts of a step of half a batch take on one core, by XLA's profile. With --against
-the step on all cores takes turns with that of another checkout of this project.
+Prints the times of the parts of a step of half a batch on one core, from XLA's profile. With
+--against, the step on all cores takes turns with that of another checkout of this project.
 """
 
 import argparse
@@ -37,8 +37,8 @@ KINDS = {
         cpu_batch=48,
     ),
 }
-LOOPS = "while", "call", "conditional"  # contain other operations
-# What XLA calls an operation, and the part that it belongs to; the first that is found counts.
+LOOPS = "while", "call", "conditional"  # operations that contain others
+# Patterns of XLA's names of operations, and the parts that these belong to; the first match counts.
 DENSE = "(query_key_value|output|intermediate|dense)/"
 PARTS = {
     r"psum": "sum over the devices",
@@ -64,7 +64,7 @@ def parse() -> argparse.Namespace:
     )
     parser.add_argument("--kind", choices=KINDS, default="sentences")
     parser.add_argument("--against", type=Path, help="another checkout")
-    parser.add_argument("--cpu-devices", type=int, default=0, help="of the turns; 0: one a core")
+    parser.add_argument("--cpu-devices", type=int, default=0, help="of the turns; 0: as in a run")
     parser.add_argument("--repeats", type=int, default=7, help="turns of each")
     parser.add_argument("--seconds", type=float, default=4.0, help="of a turn, at least")
     return parser.parse_args()
@@ -88,12 +88,12 @@ def start(kind: str, folder: Path, name: str, checkout: Path, **own) -> Worker:
 
 
 def part_of(path: str) -> str:
-    """The part that an operation belongs to, by what the source calls it."""
+    """The part that an operation belongs to, by its name in the source."""
     return next((part for pattern, part in PARTS.items() if re.search(pattern, path)), REST)
 
 
 def parts(trace: Path, steps: int) -> dict[str, float]:
-    """The milliseconds of a step that each part takes, by a profile."""
+    """The milliseconds that each part takes in a step, from a profile."""
     named, _ = computations((trace / PLAN).read_text("utf-8"))
     path = {
         each["name"]: found[1]

@@ -1,6 +1,6 @@
 """Prints which devices JAX finds: platform, kind and number, as JSON.
 
-In a process of its own, so that who asks takes no accelerator.
+It is a process of its own, so that the program that asks does not occupy an accelerator.
 """
 
 import json

@@ -2,9 +2,9 @@
 
 python benchmarks/evaluators.py
 
-The default row of configs/bilingual.py at scale=laptop on the embedded languages: the seconds of a
-training step, of each evaluator's first call, which compiles it, and of later ones, and of the
-parts of sentence retrieval; and what the calls of a whole run come to.
+For the default row of configs/bilingual.py at scale=laptop on the embedded languages, prints the
+seconds of a training step, and of each evaluator and each comparison of sentences the seconds of
+the first call, which compiles, and of later ones, and the share that all calls of a run take.
 """
 
 import argparse

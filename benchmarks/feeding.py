@@ -1,10 +1,11 @@
-"""How fast is what stands in a batch at hand?
+"""How fast are the contents of batches ready?
 
 python benchmarks/feeding.py
 
-The batches of Wu, Conneau et al. 2020 (8 parts of 96 windows of 256) as `StreamingPipeline` gives
-them to the step, from files of random tokens that the system may hold in its memory; and the plans
-of Dufter & Schütze 2020 (256 packed sentences of 17,178 in each of two languages).
+Measures the batches of Wu, Conneau et al. 2020 (8 parts of 96 windows of 256), which
+`StreamingPipeline` gives to the step from files of random tokens that the system may cache in
+memory; and the plans of Dufter & Schütze 2020 (256 packed sentences of 17,178 in each of two
+languages).
 """
 
 import argparse
@@ -25,11 +26,11 @@ from xling_jax.training.input_pipeline import StreamingPipeline
 
 FILES = 8  # of a language
 SIZE = SIZES["wu-conneau"]
-SENTENCES = 17_178  # of each language (D&S §2.2)
+SENTENCES = 17_178  # of each language (D&S §2.1)
 
 
 def token_files(folder: Path, tokens: int, seed: int) -> TokenFiles:
-    """Writes random tokens of a language."""
+    """Writes random tokens of a language as token files."""
     random, dtype, shards = np.random.default_rng(seed), np.dtype("<u4"), []
     for number in range(FILES):
         path = folder / f"{seed}-{number}.npy"
@@ -50,7 +51,7 @@ def token_files(folder: Path, tokens: int, seed: int) -> TokenFiles:
 
 
 def packed(repeats: int) -> None:
-    """Prints how long the host plans for an update of one replica."""
+    """Prints how long the host takes to plan an update of one replica."""
     lengths = sentence_lengths(2 * SENTENCES, np.random.default_rng(0)).astype(np.int32)
     batch = SIZES["bert-small"].batch
     layout = choose_layout(lengths, [np.arange(len(lengths))], batch, (48, LONGEST))

@@ -1,4 +1,4 @@
-"""The floating-point operations that a worker's turn cannot do without."""
+"""The floating-point operations that a worker's turn needs at least."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,5 +9,5 @@ from xling_jax.training.utilisation import needed_flops
 
 
 def flops_of(model: BertConfig, result: Mapping[str, Any]) -> float:
-    """What the steps of a worker's turn needed."""
+    """The operations that the steps of a worker's turn needed."""
     return needed_flops(model, result["tokens"], result["squares"], MASKING_RATE * result["pieces"])

@@ -1,11 +1,11 @@
-"""At which setting of scale=laptop are the phenomena of Wu, Conneau et al. 2020 there?
+"""With which settings of scale=laptop do the phenomena of Wu, Conneau et al. 2020 appear?
 
 python benchmarks/laptop.py --workdir=runs/laptop-search --row=no_anchors+default+sep_emb SETTING…
 
-Pretrains rows of configs/bilingual.py on en-near with the fields of each setting (`SETTINGS`, what
-a setting is named by; `as-is` changes nothing, the others have the words and pieces of the time
-when they were tried), fine-tunes them with configs/zero_shot.py, and prints a line for each row, as
-the tables of `docs/small_models.md` have it. What has run is not run again.
+Pretrains rows of configs/bilingual.py on en-near with the fields of each setting, fine-tunes them
+with configs/zero_shot.py, and prints a line for each row, as in the tables of
+`docs/small_models.md`. A setting is named as in `SETTINGS`: `as-is` changes nothing, and the others
+have as many words and pieces as when they were tried. Runs that have ended are not run again.
 """
 
 import argparse
@@ -29,7 +29,7 @@ def windows(length: int, sequences: int) -> dict[str, float]:
     return {"batches.length": length, "batches.sequences": sequences}
 
 
-# The earlier setting of docs/small_models.md: fewer words, fewer of them names, fewer in common.
+# The earlier setting of docs/small_models.md: fewer words, fewer names, fewer common words.
 _EARLIER = {
     "corpora.synthetic.word_types": 300,
     "corpora.synthetic.name_types": 0.16,
@@ -136,13 +136,13 @@ def print_setting(name: str, arguments: argparse.Namespace) -> None:
 
 
 def results(workdir: Path) -> list[tuple[str, int, dict[str, float]]]:
-    """Row, seed and metrics of what has ended."""
+    """Row, seed and metrics of the replicas that have ended."""
     found = json.loads((workdir / "results.json").read_text("utf-8"))
     return [(each["row"], each["seed"], each["metrics"]) for each in found]
 
 
 def run(config: str, options: str, workdir: Path, fields: list[str]) -> None:
-    """Runs an experiment to its end, its messages in a file beside the workdir."""
+    """Runs an experiment to its end, with its messages in a file beside the workdir."""
     command = [sys.executable, "-m", "xling_jax.main"]
     command += [f"--config={ROOT / 'configs' / config}.py:{options}", f"--workdir={workdir}"]
     command += ["--config.devices.cpu=1", *fields]

@@ -8,13 +8,13 @@ import jax.numpy as jnp
 from turns import Referee
 
 SHAPES = ((1024, 1024, 1024), (2048, 2048, 2048), (3072, 3072, 3072), (8192, 512, 2048))
-# An accelerator needs larger ones, several in a row, or it waits for the next one to be called.
+# An accelerator needs larger products, several in a row, or it waits for the next call.
 LARGE_SHAPES = ((4096, 4096, 4096), (8192, 8192, 8192), (16384, 8192, 8192))
 IN_A_ROW = 8
 
 
 def rates(seconds: float, dtype: str) -> dict[str, float]:
-    """FLOP/s of each shape, the median over products for its share of the seconds."""
+    """FLOP/s of each shape, the median of as many products as its share of the seconds allows."""
     is_cpu = jax.default_backend() == "cpu"
     shapes, count = (SHAPES, 1) if is_cpu else (LARGE_SHAPES, IN_A_ROW)
     found = {}
@@ -34,7 +34,7 @@ def rates(seconds: float, dtype: str) -> dict[str, float]:
 
 
 def main() -> None:
-    """Measures in every turn."""
+    """Measures the rates in every turn."""
     referee = Referee()
     dtype = referee.options["dtype"]
     result = {"rates": rates(0.0, dtype)}

@@ -1,8 +1,8 @@
 """The bytes that a program compiled for a TPU moves to and from its memory (HBM), by operation.
 
-XLA's own count (`cost_analysis`) has what stays in the core's fast memory too. Here every
-instruction of the compiled program counts its arguments and results that are in HBM, as often as
-the loop around it goes round; of an array that holds a part for each round, that part.
+XLA's own count (`cost_analysis`) also includes data that stays in the core's fast memory. Here the
+arguments and results in HBM count for every instruction of the compiled program, once for each
+round of the loop around it; of an array that holds a part for each round only that part counts.
 """
 
 import collections
@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterator
 
 BYTES = {"pred": 1, "s8": 1, "u8": 1, "bf16": 2, "f16": 2, "s32": 4, "u32": 4, "f32": 4}
-FAST = "S("  # in a layout: another memory than HBM
+FAST = "S("  # in the layout of an array in another memory than HBM
 FREE = {"parameter", "tuple", "get-tuple-element", "bitcast", "constant"}
-ENDS = ("-done", "-update")  # of what a "-start" has counted
+ENDS = ("-done", "-update")  # of operations that count at their "-start"
 _ARRAY = re.compile(rf"({'|'.join(BYTES)})\[([\d,]*)\](?:\{{([^}}]*)\}})?")
 _INSTRUCTION = re.compile(
     r"(?:ROOT )?%(?P<name>[\w.-]+) = (?P<type>\(.*?\)|\S+) (?P<kind>[\w-]+)\((?P<arguments>[^)]*)\)"
@@ -22,7 +22,7 @@ _INSTRUCTION = re.compile(
 
 
 def arrays(kind: str, rounds: int = 1) -> Iterator[tuple[int, bool]]:
-    """The bytes of each array of a type, and whether it is in HBM, in one of a loop's rounds."""
+    """For each array of a type: the bytes in one round of a loop, and whether it is in HBM."""
     for name, sizes, layout in _ARRAY.findall(kind):
         shape = [int(size) for size in sizes.split(",") if size]
         parts = rounds if shape[:1] == [rounds] else 1
@@ -35,7 +35,7 @@ def in_memory(kind: str, rounds: int = 1) -> int:
 
 
 def computations(program: str) -> tuple[dict[str, list[re.Match]], str]:
-    """The instructions of each computation of a program in HLO, and the name of the first."""
+    """The instructions of each computation of a program in HLO, and the name of its entry."""
     found: dict[str, list[re.Match]] = {}
     entry = name = ""
     for line in program.splitlines():
@@ -49,7 +49,8 @@ def computations(program: str) -> tuple[dict[str, list[re.Match]], str]:
 
 
 def traffic(program: str) -> collections.Counter[str]:
-    """Bytes by what the program's source calls the operation, layers taken together."""
+    """Bytes by the operation's name in the program's source, for all layers together; of
+    conditionals every branch counts."""
     named, entry = computations(program)
     counted: collections.Counter[str] = collections.Counter()
 
@@ -72,7 +73,7 @@ def traffic(program: str) -> collections.Counter[str]:
 
 
 def limit(condition: list[re.Match]) -> int:
-    """How often a loop goes round: the number that its condition compares with; 1 if unknown."""
+    """The rounds of a loop: the number that its condition compares with; 1 if unknown."""
     found = [int(each["arguments"]) for each in condition if each["kind"] == "constant"]
     return max(found, default=1)
 
@@ -90,7 +91,8 @@ def moved(instruction: re.Match, types: dict[str, str], rounds: int) -> int:
 
 
 def source(rest: str) -> str:
-    """What the source calls an operation: its last parts, and whether it is of the gradient."""
+    """An operation's name in the source: its last two parts, after "gradient of " if it is of the
+    gradient."""
     path = re.search(r'op_name="([^"]*)"', rest)
     if path is None:
         return "copies and slices"

@@ -1,4 +1,4 @@
-"""The contestant of this project on sentences, packed: D&S's original setting."""
+"""This project's contestant on packed sentences: D&S's original setting."""
 
 import functools
 from collections.abc import Sequence
@@ -28,14 +28,15 @@ class Counter:
     """Counts what the replicas read."""
 
     def __init__(self, samplers: Sequence[Sampler]):
-        """Takes the replicas' samplers, which say once more what is in a batch."""
+        """Takes the replicas' samplers, which tell again what is in a batch."""
         self._samplers = samplers
         self._sentences = functools.lru_cache(4 * len(samplers))(
             lambda number, epoch: samplers[number].assign(epoch)[0]
         )
 
     def __call__(self, first: int, stop: int) -> dict[str, int]:
-        """Tokens of all replicas in these steps, those not special, the sentences' squares."""
+        """Of the steps from `first` to `stop` - 1, for all replicas: the tokens, those that are not
+        special, and the sum of the sentences' squared lengths."""
         lengths = []
         for number, sampler in enumerate(self._samplers):
             for step in range(first, stop):

@@ -1,9 +1,9 @@
-"""What does it cost that languages have parameters of their own?
+"""What do parameters of each language's own cost?
 
 python benchmarks/partitions.py
 
-Step times of models of one shape, in one process by turns: nothing partitioned, the bottom three
-layers, embeddings too, everything. Two languages, random text.
+Measures step times of models of one shape that take turns in one process and differ in what is
+partitioned (`PARTITIONS`): from nothing to everything. Two languages, random text.
 """
 
 import argparse
@@ -80,7 +80,7 @@ class Contestant:
         self()
 
     def __call__(self) -> float:
-        """Makes the steps; returns the seconds of one."""
+        """Makes the steps of a turn; returns the seconds per step."""
         began = time.perf_counter()
         fields = self._pipeline.steps(self._count, self._count + self._steps)
         arguments = [

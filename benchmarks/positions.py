@@ -3,9 +3,9 @@
 python benchmarks/positions.py --workdir=runs/positions --figure=docs/images/positions
 
 Trains row no_anchors of configs/bilingual.py at scale=laptop with shared positions and with
-positions of each language's own (D&S's lang-pos), in settings of `benchmarks/laptop.py`, a panel
-for each, and draws how many translations of sentences are found over training. What has run is not
-run again.
+positions of each language's own (D&S's lang-pos), in settings of `benchmarks/laptop.py`. Draws, in
+a panel for each setting, the share of sentences whose translation is found over training. Runs that
+have ended are not run again.
 """
 
 import argparse
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def draw(workdirs: list[Path], settings: list[str], path: Path) -> None:
-    """A panel for each setting."""
+    """Draws the figure, a panel for each setting."""
     with figures.house_style():
         figure = figures.new_figure(2.3 * len(settings), 2.6)
         panels = figure.subplots(1, len(settings), sharey=True, squeeze=False)[0]

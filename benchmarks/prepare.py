@@ -1,4 +1,4 @@
-"""How fast text becomes token files, and in how much memory."""
+"""How fast does text become token files, and in how much memory?"""
 
 import argparse
 import resource
@@ -14,7 +14,7 @@ from xling_jax.corpora.normalize import Normalization, Normalizer
 from xling_jax.corpora.splitting import Splitter
 from xling_jax.vocabulary import pieces
 
-_UNIT = 1 if sys.platform == "darwin" else 1024  # of the peak of memory, in bytes
+_UNIT = 1 if sys.platform == "darwin" else 1024  # bytes, in which the peak of memory is given
 
 
 def main() -> None:
@@ -74,7 +74,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _repeat(source: Path, size: int, target: Path) -> int:
-    """Writes `source` again and again until the file has `size` bytes or more; returns them."""
+    """Writes `source` again and again until the file has `size` bytes or more; returns its size."""
     data = source.read_bytes()
     data += b"" if data.endswith(b"\n") else b"\n"
     written = 0

@@ -2,8 +2,8 @@
 
 python benchmarks/replicas.py
 
-BERT-small of Dufter & Schütze 2020 (§2.1), 256 sentences a step. On CPUs, one device a core: two
-replicas on two devices have one each, five are vectorised and divide every batch.
+BERT-small of Dufter & Schütze 2020 (§2.1), 256 sentences a step. On a CPU of two devices, two
+replicas have one each; five are vectorised, and each of their batches is divided between both.
 """
 
 import argparse

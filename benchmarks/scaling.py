@@ -4,8 +4,8 @@ python benchmarks/scaling.py
 python benchmarks/scaling.py --memory    # compiles for TPUs, without one: `pip install -e ".[tpu]"`
 python benchmarks/scaling.py --roofline  # the same: FLOP and bytes of a step, and where they go
 
-Work is counted as README.md beside this file says, and divided by the vendors' peak rates times an
-assumed utilisation. Nothing is run.
+Work is counted as described in README.md beside this file, and divided by the vendors' peak rates
+times an assumed utilisation. Nothing is run.
 """
 
 import argparse
@@ -38,16 +38,19 @@ ROOFLINE = ("wu-conneau", "bert-base")
 LARGEST = 15  # operations
 FLOAT = 4  # bytes
 STATE = 4 * FLOAT  # a parameter, its gradient and two moments
-GATHERED = FLOAT  # a parameter again, whole on each of the devices that divide the state
+GATHERED = FLOAT  # a parameter once more, whole on each device, if the state is divided
 
 
 @dataclasses.dataclass(frozen=True)
 class Chip:
     """The vendor's figures of a device.
 
-    rate: of bfloat16 products without sparsity, FLOP/s. memory: bytes. bandwidth: of the memory,
-    bytes/s. links: what goes over all of its links together, one way, bytes/s. joined: devices that
-    the links join.
+    Attributes:
+      rate: of bfloat16 products without sparsity, in FLOP/s.
+      memory: in bytes.
+      bandwidth: of the memory, in bytes/s.
+      links: rate of all of its links together, one way, in bytes/s.
+      joined: devices that the links join.
     """
 
     rate: float
@@ -68,8 +71,11 @@ CHIPS = {
 class Run:
     """A model's training.
 
-    updates: how many. sequences, length: of an update. special: tokens of a sequence that are no
-    pieces. most: devices that can share an update.
+    Attributes:
+      updates: number of updates.
+      sequences, length: number of sequences in an update, and tokens of each.
+      special: tokens of a sequence that are not pieces.
+      most: devices that can share an update, at most.
     """
 
     model: BertConfig
@@ -81,23 +87,23 @@ class Run:
 
     @property
     def parameters(self) -> int:
-        """How many the model has."""
+        """The number of the model's parameters."""
         leaves = jax.tree.leaves(heads.param_shapes(self.model))
         return sum(math.prod(leaf.shape) for leaf in leaves)
 
     @property
     def tokens(self) -> int:
-        """Of an update."""
+        """Tokens of an update."""
         return self.sequences * self.length
 
     @property
     def flops(self) -> float:
-        """Of an update."""
+        """Floating-point operations of an update."""
         squares, pieces = self.tokens * self.length, self.sequences * (self.length - self.special)
         return needed_flops(self.model, self.tokens, squares, MASKING_RATE * pieces)
 
     def seconds(self, chip: Chip, utilisation: float) -> float:
-        """Of an update on one device."""
+        """Seconds of an update on one device."""
         return self.flops / (chip.rate * utilisation)
 
 
@@ -116,13 +122,13 @@ MODELS = {
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
-    """Markdown."""
+    """A table in Markdown."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
 
 
 def work() -> str:
-    """How much each run has to do."""
+    """The work of each run."""
     head = ["", "parameters, million", "MFLOP a token", "tokens an update", "updates"]
     head += ["tokens in all, billion", "FLOP in all, 10^18"]
     rows = [
@@ -169,7 +175,7 @@ def hours() -> str:
 
 
 def state() -> str:
-    """What parameters, gradients and moments take on each device, within a step."""
+    """The memory of parameters, gradients and moments on each device, within a step."""
     head = ["MB of state a device", "not divided", *[f"divided among {n}" for n in DEVICES]]
     rows = []
     for name, run in MODELS.items():
@@ -180,7 +186,7 @@ def state() -> str:
 
 
 def exchange() -> str:
-    """What adding the gradients up takes, against the work between."""
+    """The time to sum the gradients over devices, beside the time of the work."""
     head = ["", "chip", *[f"{n} devices: work, ms / sum, ms" for n in DEVICES]]
     rows = []
     for name, run in MODELS.items():
@@ -195,7 +201,7 @@ def exchange() -> str:
 
 
 def feeding() -> str:
-    """The tokens a second that a device asks for."""
+    """The tokens that a device needs each second."""
     head = [f"million tokens a second a device, at {100 * UTILISATION:.0f} %", *CHIPS]
     rows = []
     for name, run in MODELS.items():
@@ -214,15 +220,15 @@ MEMORY = {  # fields of the model, batches.accumulate, devices.shard_parameters
 
 
 def topology() -> Mesh:
-    """The devices of TOPOLOGY, none of which is there, each with a part of the batch."""
-    os.environ.setdefault("TPU_SKIP_MDS_QUERY", "1")  # ask nobody which TPU this is
+    """A mesh of the devices of TOPOLOGY, which need not exist, each with a part of the batch."""
+    os.environ.setdefault("TPU_SKIP_MDS_QUERY", "1")  # do not ask the cloud which TPU this is
     from jax.experimental import topologies
 
     return devices.make_mesh(1, topologies.get_topology_desc(TOPOLOGY, "tpu").devices)
 
 
 def planned(size: Size, mesh: Mesh, accumulate: int = 1, is_divided: bool = False, **own):
-    """The step of a model that reads windows as XLA plans it for TPUs, and its layout."""
+    """The step of a model that reads windows, compiled by XLA for TPUs, and its layout."""
     count = mesh.shape[devices.DATA]
     model = dataclasses.replace(size.model, dtype="bfloat16", **own)
     sequences = size.batch // size.parts
@@ -235,7 +241,7 @@ def planned(size: Size, mesh: Mesh, accumulate: int = 1, is_divided: bool = Fals
 
 
 def memory() -> str:
-    """W&C's step on each device of TOPOLOGY."""
+    """The memory of W&C's step on each device of TOPOLOGY."""
     mesh, rows = topology(), []
     for name, (own, accumulate, is_divided) in MEMORY.items():
         compiled, layout = planned(WU, mesh, accumulate, is_divided, **own)
@@ -244,7 +250,7 @@ def memory() -> str:
 
 
 def roofline() -> str:
-    """What bounds a step on each device of TOPOLOGY: arithmetic, or the memory that it moves."""
+    """What bounds a step on each device of TOPOLOGY: arithmetic or memory traffic."""
     mesh, chip, rows, where = topology(), CHIPS[CHIP], [], []
     for name in ROOFLINE:
         size = SIZES[name]

@@ -10,16 +10,19 @@ from xling_jax.models.bert import BertConfig
 
 BASE = {"hidden": 768, "intermediate": 3072, "heads": 12}
 TOKENS = 500_000  # of the text, at least
-MEAN, LONGEST = 22.5, 128  # places of a sentence: as in the New Testament in Basic English
+MEAN, LONGEST = 22.5, 128  # places of a sentence, as in the New Testament in Basic English
 
 
 @dataclasses.dataclass(frozen=True)
 class Size:
     """A model, and what it reads in a step.
 
-    model: its size. length: places of a window of a stream; 0: sentences, packed. parts: of a
-    batch of windows, each of one language. batch: sentences or windows a step, on accelerators.
-    cpu_batch: the same on CPUs.
+    Attributes:
+      model: its size.
+      length: places of a window of a stream; 0: packed sentences instead.
+      parts: parts of a batch of windows, each of one language.
+      batch: sentences or windows in a step on accelerators.
+      cpu_batch: the same on CPUs.
     """
 
     model: BertConfig
@@ -46,14 +49,14 @@ SIZES = {
 
 
 def sentence_lengths(number: int, random: np.random.Generator) -> np.ndarray:
-    """Places of some sentences, their special tokens among them."""
+    """The places that random sentences take, special tokens included."""
     return np.clip(random.gamma(3.0, MEAN / 3, number).astype(int), 4, LONGEST)
 
 
 def write(size: Size, path: Path) -> None:
     """Writes random ids in two languages, in the form of `corpus.write`.
 
-    Windows are sentences of equal length here, which are read one after the other as a stream.
+    For windows, all sentences have the same length and are read one after the other as a stream.
     """
     random = np.random.default_rng(0)
     shift = size.model.vocabulary_size // 2

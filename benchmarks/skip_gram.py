@@ -3,9 +3,9 @@
 python benchmarks/skip_gram.py --text FILE --megabytes 100 --threads 2
 
 Trains vectors of the words of a text, repeated until it has that size, with the settings of row 30
-of configs/fake_english.py at scale=paper but for a single epoch, before which the text is read once
-to count words. The peak memory holds the unrepeated text as ids. Repeated words are no longer
-rare, so there are more kinds of words with vectors than in as much text that is not repeated.
+of configs/fake_english.py at scale=paper, but for a single epoch. Before it the text is read once
+to count words. The peak memory includes the text, not repeated, as ids. Repetition makes rare words
+frequent, so more different words have vectors than in as much text without repetition.
 """
 
 import argparse
@@ -24,7 +24,7 @@ CONFIG = Path(__file__).parent.parent / "configs" / "fake_english.py"
 
 
 class Repeated:
-    """The first sentences of a text that is read again and again, made anew in every pass."""
+    """The first `number` sentences of a text that is repeated, the same in every pass."""
 
     def __init__(self, sentences: list[np.ndarray], number: int):
         self._sentences, self._number = sentences, number
@@ -34,7 +34,7 @@ class Repeated:
 
 
 def main() -> None:
-    """Trains, and prints what it took."""
+    """Trains, and prints the time and memory that it took."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -2,8 +2,8 @@
 
 python benchmarks/step_vs_hugging_face.py
 
-BERT-small of Dufter & Schütze 2020 (§2.1), 256 sentences a step, on the CPU. See README.md beside
-this file for what is counted and what came out.
+BERT-small of Dufter & Schütze 2020 (§2.1), 256 sentences a step, on the CPU. README.md beside this
+file says what is counted, and has results.
 """
 
 import argparse
@@ -52,7 +52,7 @@ def parse() -> argparse.Namespace:
 
 
 def interpreter(environment: Path) -> Path:
-    """The Python of an environment with torch and transformers, which is made if need be."""
+    """The Python of an environment with torch and transformers, which is made if it is missing."""
     python = environment / "bin" / "python"
     if not python.exists():
         say(f"making {environment} with torch and transformers")
@@ -76,7 +76,7 @@ def with_better_allocator(start: Callable[[dict], Worker], name: str, seconds: f
 
 
 def table(results: dict[str, list[dict]], model: BertConfig) -> str:
-    """The medians, least and greatest figures, as Markdown."""
+    """A table of the medians, lowest and highest figures, as Markdown."""
     lines = [
         "| | real tokens/s | xling_jax is faster, times | share of the matrix rate, % |",
         "|---|---|---|---|",

@@ -1,4 +1,4 @@
-"""The contestant of this project on streams: W&C's step, on windows of random text."""
+"""This project's contestant on streams: W&C's step on windows of random text."""
 
 import jax
 import numpy as np
@@ -21,7 +21,7 @@ EPOCH, CALL = 2000, 10  # steps
 
 
 def store_of(tokens: np.ndarray, vocabulary_size: int) -> StreamStore:
-    """Text of two languages, which share a vocabulary, one half each."""
+    """The store of a text of which each half is one of two languages, which share a vocabulary."""
     ids = np.arange(vocabulary_size, dtype=np.int32)
     vocabulary = LanguageVocabulary("joint", LANGUAGES, (), (ids,) * len(LANGUAGES))
     half = len(tokens) // 2

@@ -1,9 +1,10 @@
-"""How many tokens a second does training take in, and which share of the machine does that use?
+"""How many tokens a second does training process, and what share of the machine does that use?
 
 python benchmarks/throughput.py
 
-BERT-small of Dufter & Schütze 2020, the model of Wu, Conneau et al. 2020 and BERT-base, dropout on,
-on the devices that JAX finds. See README.md beside this file for what is counted and what came out.
+BERT-small of Dufter & Schütze 2020, the model of Wu, Conneau et al. 2020 and BERT-base, with
+dropout, on the devices that JAX finds. README.md beside this file says what is counted, and has
+results.
 """
 
 import argparse
@@ -61,7 +62,7 @@ def parse() -> argparse.Namespace:
 
 
 def devices_found() -> tuple[str, str, int]:
-    """The platform of JAX's devices, their kind, and how many they are."""
+    """The platform of JAX's devices, their kind and their number."""
     command = [sys.executable, HERE / "device_worker.py"]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     platform, kind, count = json.loads(done.stdout.splitlines()[-1])
@@ -69,11 +70,7 @@ def devices_found() -> tuple[str, str, int]:
 
 
 def torch_device(platform: str, count: int) -> str:
-    """What PyTorch calls the device.
-
-    Raises:
-      ValueError: it could not use what JAX uses.
-    """
+    """PyTorch's name for the device; ValueError if it cannot use the devices that JAX uses."""
     if platform not in ("cpu", "gpu"):
         raise ValueError(
             f"--hugging-face takes part on CPUs and GPUs: leave it out on a {platform}"
@@ -89,7 +86,7 @@ def torch_device(platform: str, count: int) -> str:
 def contestants(
     arguments: argparse.Namespace, name: str, dtype: str, platform: str, device: str
 ) -> Iterator[dict[str, Worker]]:
-    """Workers of a model in a dtype, by the name of the table's line; ended on leaving."""
+    """Workers of a model in a dtype, by the names of their lines in the table; they end on exit."""
     size = SIZES[name]
     batch = arguments.batch or (size.cpu_batch if platform == "cpu" else size.batch)
     if batch % size.parts:
@@ -169,7 +166,7 @@ def in_tflops(rates: list[float]) -> str:
 
 
 def main() -> None:
-    """Measures, and prints each model's lines when they are known."""
+    """Measures, and prints each model's lines as soon as they are known."""
     arguments = parse()
     platform, kind, count = devices_found()
     device = torch_device(platform, count) if arguments.hugging_face else ""

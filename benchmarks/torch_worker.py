@@ -1,8 +1,8 @@
 """The contestant of Hugging Face: BertForMaskedLM and PyTorch's AdamW, on all cores or a GPU.
 
-Sentences are padded to the batch's longest, and the softmax is taken over all places, as the
-library does. A linear head is BERT's without its dense layer. Needs torch, transformers and NumPy,
-and nothing of this project.
+Sentences are padded to the longest of a batch, and the softmax is taken at all places, as in the
+library. A linear head is BERT's without its dense layer, GELU and layer norm. Needs torch,
+transformers and NumPy, and of this project only `turns`.
 """
 
 import os
@@ -18,7 +18,7 @@ CLS, SEP, MASK = 2, 3, 4
 SHARE, MASKED, KEPT = 0.15, 0.8, 0.1  # Devlin et al. 2019
 NOT_PREDICTED = -100
 WARMUP = 50  # steps
-FIRST = 6  # steps before anything is measured: the compiler takes some lengths anew
+FIRST = 6  # steps before anything is measured, since some lengths are compiled anew
 
 
 class Batches:
@@ -32,9 +32,9 @@ class Batches:
         self._sentences, self._device = sentences, device
 
     def __iter__(self) -> Iterator[tuple[torch.Tensor, torch.Tensor, torch.Tensor, np.ndarray]]:
-        """Input ids, labels and mask, all [N, T], and the lengths [N], without end.
+        """Input ids, labels and mask, all [N, T], and the lengths [N], endlessly.
 
-        N is always the same; what is left of an epoch is dropped.
+        N is always the same; the rest of an epoch that fills no batch is dropped.
         """
         random = np.random.default_rng(0)
         while True:
@@ -69,8 +69,8 @@ class Trainer:
     """A model with its optimiser and schedule (D&S §2.1)."""
 
     def __init__(self, options: dict, device: torch.device):
-        """`options`: model, dtype, learning_rate, parts, and how: attention, mask, fused, compile,
-        dynamic."""
+        """Takes the options model, dtype, learning_rate and parts, and, for how it is computed,
+        attention, mask, fused, compile and dynamic."""
         size = options["model"]
         config = transformers.BertConfig(
             vocab_size=size["vocabulary_size"],
@@ -107,7 +107,7 @@ class Trainer:
         self._mixed = torch.autocast(device.type, torch.bfloat16, enabled=is_mixed)
 
     def step(self, ids: torch.Tensor, labels: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """One update, in parts that go through the model one by one; returns the loss."""
+        """One update, from parts that go through the model one by one; returns the mean loss."""
         parts = [x.chunk(self._parts) for x in (ids, labels, mask)]
         total = torch.zeros((), device=ids.device)
         for own_ids, own_labels, own_mask in zip(*parts, strict=True):
@@ -124,7 +124,8 @@ class Trainer:
 
 
 def turn(trainer: Trainer, batches: Iterator, seconds: float, least: int) -> dict[str, float]:
-    """Steps for so many seconds, and at least so many steps; what they read and took."""
+    """Makes steps for `seconds` seconds, and at least `least` of them; returns what they read and
+    how long they took."""
     began, losses, lengths = time.perf_counter(), [], []
     while len(losses) < least or time.perf_counter() - began < seconds:
         ids, labels, mask, own_lengths = next(batches)
@@ -147,7 +148,7 @@ def turn(trainer: Trainer, batches: Iterator, seconds: float, least: int) -> dic
 
 
 def main() -> None:
-    """Trains, a turn at a time; the first one, in which nothing is measured, is the warm-up."""
+    """Trains turn by turn; the first turn is the warm-up, which does not count."""
     referee = Referee()
     options = referee.options
     torch.manual_seed(0)

@@ -1,4 +1,4 @@
-"""What `training.loop` needs to be a contestant: it trains as in a run, and stops between calls."""
+"""Makes `training.loop` a contestant, which trains as in a run and can stop between calls."""
 
 import time
 from collections.abc import Callable
@@ -14,7 +14,7 @@ PLAN = "step.hlo"
 
 
 class NoCheckpoints:
-    """Saves nothing: what is measured is the step."""
+    """Saves nothing, since only the step is measured."""
 
     def latest(self):
         """There is none."""
@@ -39,7 +39,7 @@ class LastLoss:
         """Does nothing."""
 
     def write(self, *, loss, **entry):
-        """Takes the mean over a call's steps."""
+        """Takes the mean loss over a call's steps."""
         self.loss = loss
 
 
@@ -67,14 +67,14 @@ class Turns:
         compiler: Compiler,
         trace: str | None = None,
     ):
-        """The first call, in which nothing is measured, is the warm-up.
+        """The first call ends the warm-up, which does not count.
 
         Args:
-          referee: told of each turn.
-          count: of the steps first..stop-1, what all replicas read.
-          metrics: told of the loss.
-          compiler: of the step.
-          trace: a folder for a profile of every turn and for `PLAN`; None: there is none.
+          referee: gets the result of each turn.
+          count: returns what all replicas read in the steps first..stop-1.
+          metrics: has the last loss.
+          compiler: has the memory and the plan of the step.
+          trace: a folder for a profile of every turn and for `PLAN`; None: no profile.
         """
         self._referee, self._count, self._trace = referee, count, trace
         self._metrics, self._compiler = metrics, compiler
@@ -105,7 +105,8 @@ class Turns:
 
 
 class EveryStep(tuple[int, ...]):
-    """Evaluations after every call: all steps but 0 are in it, none is a reason to stop at."""
+    """Steps of a schedule that is evaluated after every call: it contains all steps but 0, and as
+    an empty tuple makes no call shorter."""
 
     def __contains__(self, step: object) -> bool:
         """Whether the step is not the first one."""
@@ -113,5 +114,5 @@ class EveryStep(tuple[int, ...]):
 
 
 def schedule(epoch: int, call: int) -> Schedule:
-    """Of a run that `Turns` sees after every call."""
+    """The schedule of a run in which `Turns` is called after every call of the program."""
     return Schedule(TOTAL, epoch, EveryStep(), epoch, min(call, epoch))

@@ -1,8 +1,8 @@
 """Contestants that take turns, each in a process of its own.
 
-Two numerical libraries in one process would fight for its threads. A worker is stopped (SIGSTOP)
-while it is not its turn, so it costs the others no processor time. Objects in JSON, one a line,
-go to its stdin and come from its stdout.
+Two numerical libraries in one process would compete for its threads. A worker is stopped (SIGSTOP)
+while others have their turns, so it takes no processor time from them. It reads from stdin and
+writes to stdout one JSON object in each line.
 """
 
 import json
@@ -18,26 +18,26 @@ from typing import Any
 
 TUNABLES = "GLIBC_TUNABLES"
 TOTAL = 10_000_000  # steps of every contestant's schedule, more than any turns take
-# As xling_jax.main sets them; the second matters where matrices are factorised.
+# As xling_jax.main sets them; the second matters if matrices are factorised.
 LARGE_PAGES = {TUNABLES: "glibc.malloc.hugetlb=1"}
 ONE_BLAS_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
 HERE = Path(__file__).parent
 
 
 def suit_libraries() -> None:
-    """Starts this program again with what `xling_jax.main` sets for libraries."""
+    """Starts this program again with the variables that `xling_jax.main` sets for libraries."""
     if TUNABLES not in os.environ:
         environment = LARGE_PAGES | ONE_BLAS_THREAD | os.environ
         os.execve(sys.executable, [sys.executable, *sys.argv], environment)
 
 
 def peak_memory() -> float:
-    """The most memory that this process had, in GiB; on Linux."""
+    """The highest memory of this process so far, in GiB; on Linux only."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
 class Worker:
-    """A contestant as the referee sees it."""
+    """A contestant, seen from the program that gives turns."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class Worker:
           python: the interpreter.
           script: its name.
           options: sent to it as the first line.
-          variables: added to the environment; without it glibc's tunables are the default.
+          variables: added to the environment, from which glibc's tunables are removed first.
           log: a file for what it prints.
         """
         environment = {name: x for name, x in os.environ.items() if name != TUNABLES}
@@ -70,7 +70,7 @@ class Worker:
         self._exchange(options)
 
     def turn(self, seconds: float) -> dict[str, Any]:
-        """What the worker measured in a turn of about so many seconds."""
+        """The worker's measurements in a turn of about `seconds` seconds."""
         self._process.send_signal(signal.SIGCONT)
         return self._exchange({"seconds": seconds})
 
@@ -94,7 +94,7 @@ class Worker:
 
 
 class Referee:
-    """The other end of a `Worker`, in the contestant's process."""
+    """The other end of a `Worker`, inside the contestant's process."""
 
     def __init__(self):
         """Reads the options."""
@@ -104,7 +104,7 @@ class Referee:
         self.options: dict[str, Any] = json.loads(sys.stdin.readline())
 
     def report(self, result: Mapping[str, Any]) -> float:
-        """Sends a turn's result (any, after the warm-up); returns the next turn's seconds."""
+        """Sends the result of a turn, or after the warm-up any; returns the next turn's seconds."""
         print(json.dumps(result), file=self._answers, flush=True)
         line = sys.stdin.readline()
         if not line:
@@ -115,7 +115,7 @@ class Referee:
 def rounds(
     workers: Mapping[str, Worker], repeats: int, seconds: float, say: Callable[[str], None]
 ) -> dict[str, list[dict[str, Any]]]:
-    """Lets every worker have a turn in each of so many rounds; each begins with another one."""
+    """Lets every worker have a turn in each round; rounds begin with different workers."""
     results: dict[str, list[dict[str, Any]]] = {name: [] for name in workers}
     names = list(workers)
     for number in range(repeats):
@@ -139,7 +139,7 @@ def speed(result: Mapping[str, Any]) -> float:
 
 
 def spread(values: Sequence[float], form: str) -> str:
-    """Median, and least to greatest."""
+    """The median, and the range from lowest to highest."""
     low, middle, high = (
         format(x, form) for x in (min(values), statistics.median(values), max(values))
     )

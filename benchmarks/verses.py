@@ -3,12 +3,12 @@
 python benchmarks/verses.py --bibles FOLDER --parallel FOLDER --languages en+fr --to FOLDER \\
     --dictionaries FOLDER
 
-Of each eight chapters of the parallel New Testament the first is tested on and the fifth is held
-out; both are left out of the training text, by their ids, in every translation (where one numbers
-verses in another way, such as Romans 16:25-27 at 14:24-26, by its own). Writes LANGUAGE.train.txt
-and LANGUAGE.dev.txt, of all translations, LANGUAGE.test.txt, of the parallel ones, and
-LANGUAGE.dictionary.txt, the pairs whose words each occur at least ten times in the training text
-as models read it; prints the hash of each.
+Of every eight chapters of the parallel New Testament, the first is for testing and the fifth is
+held out. Both are left out of the training text of every translation, by their ids there, even if a
+translation numbers verses in another way, such as Romans 16:25-27 at 14:24-26. Writes
+LANGUAGE.train.txt and LANGUAGE.dev.txt from all translations, LANGUAGE.test.txt from the parallel
+one, and LANGUAGE.dictionary.txt, the pairs of words that both occur at least ten times in the
+training text as models read it; prints the hash of each.
 """
 
 import argparse

@@ -3,15 +3,15 @@
 python benchmarks/word_aligner.py --languages en fr --gold EN FR LINKS --text EN FR --xnli EN FR
 python benchmarks/word_aligner.py --languages en fr --text EN FR --megabytes 1000
 
-The gold sentences, whose words stand apart, and all other parallel text, written as the project
-writes it, are aligned together. `linalg.word_aligner` is compared with IBM model 1 (Brown et al.
-1993), which knows nothing of places; the links of both directions are put together by
-grow-diag-final-and, or those that both have are kept. What is counted is that of Och & Ney 2003:
+The gold sentences, in which words stand between blanks, and all other parallel text, normalised as
+in the project, are aligned together. `linalg.word_aligner` is compared with IBM model 1 (Brown et
+al. 1993), which takes no account of places. The links of both directions are combined by
+grow-diag-final-and, or only the common ones are kept. The scores are those of Och & Ney 2003:
 precision by the possible links, recall by the sure ones, and the alignment error rate (AER).
 
-With --megabytes the text, which is held as words, is repeated until both languages together have
+With --megabytes, the text, which is held as words, is repeated until both languages together have
 that size, and the time and this process's peak memory are printed. Give more text than a block of
-the aligner takes: the same sentences again have no new pairs of words.
+the aligner takes, since repeated sentences have no new pairs of words.
 """
 
 import argparse
@@ -34,8 +34,8 @@ def ibm1(sources: list[np.ndarray], targets: list[np.ndarray], iterations: int) 
     """For each target word the place of its source word, or NO_WORD, by IBM model 1.
 
     Args:
-      sources, targets: words of sentences as numbers from 1. iterations: of maximum likelihood
-        from equal probabilities.
+      sources, targets: the words of each sentence, as numbers from 1.
+      iterations: of expectation maximisation, from equal probabilities.
     """
     keys = [
         (np.append(0, source)[None, :] << 32 | target[:, None]).ravel()
@@ -43,7 +43,7 @@ def ibm1(sources: list[np.ndarray], targets: list[np.ndarray], iterations: int) 
     ]
     known, pair_C = np.unique(np.concatenate(keys), return_inverse=True)
     source_P = known >> 32
-    # Each target word has as many candidates as its sentence has source words, and no word.
+    # The candidates of each target word are the source words of its sentence, and no word.
     sizes = np.concatenate(
         [np.full(len(t), len(s) + 1) for s, t in zip(sources, targets, strict=True)]
     )
@@ -77,7 +77,7 @@ def scores(found: Sequence[Links], gold: Gold) -> tuple[float, float, float]:
 
 
 def read_gold(path: str) -> Gold:
-    """Reads links, a sentence a line: `0-0` is sure, `0p0` possible; places from 0."""
+    """Reads the links of a sentence from each line: `0-0` is sure, `0p0` possible, from place 0."""
     found = []
     for line in Path(path).read_text(encoding="utf-8").splitlines():
         sure, possible = set(), set()
@@ -92,14 +92,14 @@ def read_gold(path: str) -> Gold:
 
 
 def read_lines(path: str, columns: int = 1) -> list[str]:
-    """The first columns of the lines of a file, one after the other."""
+    """The first `columns` columns of each line of a file, in one list."""
     lines = Path(path).read_text(encoding="utf-8").splitlines()
     return [text for line in lines for text in line.split("\t")[:columns]]
 
 
 def read_pairs(arguments: argparse.Namespace) -> list[tuple[str, str]]:
-    """The parallel text that is not gold, as the project writes it; a pair that comes again, as
-    the premises of XNLI do, is taken once."""
+    """The parallel text that is not gold, normalised; repeated pairs, such as the premises of XNLI,
+    are taken once."""
     files = [(pair, 1) for pair in arguments.text] + [(pair, 2) for pair in arguments.xnli]
     sides: tuple[list[str], list[str]] = ([], [])
     for pair, columns in files:
@@ -115,7 +115,7 @@ def read_pairs(arguments: argparse.Namespace) -> list[tuple[str, str]]:
 
 
 def measure(pairs: Sequence[tuple[str, str]], megabytes: int, iterations: int) -> None:
-    """Aligns the pairs again and again until that much text is aligned, and prints what it took."""
+    """Aligns the pairs, repeated to that much text, and prints the time and memory that it took."""
     size = sum(len(text.encode()) + 1 for pair in pairs for text in pair)
     number = max(1, round(megabytes * 1e6 / size * len(pairs)))
     words = ([text.split() for text in side] for side in zip(*pairs, strict=True))
@@ -131,7 +131,7 @@ def measure(pairs: Sequence[tuple[str, str]], megabytes: int, iterations: int) -
 
 
 def main() -> None:
-    """Aligns the text by each model, and prints the table."""
+    """Aligns the text with each model, and prints the table."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
