@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What the launchers share; read by them, not run.
+# Functions that the launchers share; sourced by them, not run.
 
 dry_run=0
 
@@ -8,7 +8,7 @@ die() {
   exit 2
 }
 
-# Prints a command as it could be typed.
+# Prints a command so that it could be typed.
 show() {
   printf '+' >&2
   printf ' %q' "$@" >&2
@@ -22,12 +22,12 @@ run() {
   "$@"
 }
 
-# The text at the top of a launcher, from its second line to the first that is no comment.
+# The text at the top of a launcher, from its second line to the last one that is a comment.
 usage() {
   awk 'NR > 1 && !/^#/ { exit } NR > 1 { sub(/^# ?/, ""); print }' "$1"
 }
 
-# Words as one line that a shell reads back as the same words.
+# Prints words as one line that a shell reads back as the same words.
 quoted() {
   local line
   (($#)) || return 0
@@ -35,13 +35,13 @@ quoted() {
   printf '%s' "${line% }"
 }
 
-# The option and what follows it.
+# Ends unless an option, the first argument, has a value after it.
 need_value() {
   [[ -n ${2:-} ]] || die "$1: give a value after it"
 }
 
-# Ends unless each word is a line that a shell, Slurm and YAML hand on as it is: without control
-# characters, as newlines, and without what YAML takes for the end of a line.
+# Ends unless a shell, Slurm and YAML hand each word on unchanged: it must not contain control
+# characters, such as newlines, or what YAML takes for the end of a line.
 need_lines() {
   local LC_ALL=C word
   for word in "$@"; do
@@ -53,4 +53,4 @@ need_lines() {
   done
 }
 
-need_lines "$@" # what the launcher that reads this was given
+need_lines "$@" # the arguments of the launcher that sources this

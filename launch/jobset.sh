@@ -5,18 +5,18 @@
 #       -- --config=configs/bilingual.py:pair=en-fr [FLAGS OF THE RUN]
 #
 # The image has the project installed (pip install ./xling_jax), and starts in its checkout, where
-# configs/ lies. The volume, which many pods can write (ReadWriteMany), is mounted at /runs; the
-# workdir is /runs/NAME. When a pod is lost all start again and go on from the last checkpoint. To
-# go on with a JobSet that has ended, delete it first: kubectl delete jobset NAME.
+# configs/ is. The volume, which many pods must be able to write (ReadWriteMany), is mounted at
+# /runs; the workdir is /runs/NAME. When a pod is lost, all start again and resume from the last
+# checkpoint. To resume a JobSet that has ended, delete it first: kubectl delete jobset NAME.
 #
 # Options:
-#   --image IMAGE        of the containers
-#   --pods N             machines
+#   --image IMAGE        the containers' image
+#   --pods N             number of machines
 #   --volume CLAIM       a PersistentVolumeClaim
 #   --tpu TYPE:TOPOLOGY  such as tpu-v5-lite-podslice:4x4; 4 chips a machine, or --chips N
 #   --gpu N              GPUs of a machine
-#   --restarts N         times that it may start again (20)
-#   --namespace NAME     kubectl's own default otherwise
+#   --restarts N         how often it may start again (20)
+#   --namespace NAME     the namespace (kubectl's default)
 #   --dry-run            print what would be created
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -127,7 +127,7 @@ EOF
 iconv -f UTF-8 -t UTF-8 <<<"$manifest" >/dev/null 2>&1 || die "write all arguments in UTF-8"
 if ((dry_run)); then printf '%s\n' "$manifest"; fi
 run kubectl create ${where[@]+"${where[@]}"} -f - <<<"$manifest"
-# The first pod, which alone prints.
+# The first pod, the only one that prints.
 pod=jobset.sigs.k8s.io/jobset-name=$name,batch.kubernetes.io/job-completion-index=0
 ((dry_run)) || printf 'Follow it with: kubectl logs %s -f --tail=-1 -l %s\n' \
   "${where[*]-}" "$pod" >&2

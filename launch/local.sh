@@ -3,11 +3,11 @@
 #
 #   launch/local.sh [--dry-run] PROCESSES -- --config=configs/fake_english.py [FLAGS OF THE RUN]
 #
-# On CPUs give each process as many devices as it should have, such as --config.devices.cpu=1; on
-# GPUs each takes one of CUDA_VISIBLE_DEVICES, or of all (none with JAX_PLATFORMS=cpu). If one fails
-# the others end, within a minute if all had found each other, and so does this script, with the
-# status of one that failed by itself; the same command goes on from the last checkpoint. Ctrl-C
-# asks all to save and end.
+# On CPUs, say how many devices each process should have, such as --config.devices.cpu=1. On GPUs,
+# each process takes one of CUDA_VISIBLE_DEVICES, or of all GPUs (none with JAX_PLATFORMS=cpu). If
+# one fails, the others end, within a minute if all had found each other, and so does this script,
+# with the status of a process that failed by itself; the same command resumes from the last
+# checkpoint. Ctrl-C asks all processes to save and end.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 

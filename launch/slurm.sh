@@ -1,24 +1,24 @@
 #!/usr/bin/env bash
-# Submits an experiment to Slurm: one process a GPU, on one node or several.
+# Submits an experiment to Slurm: one process for each GPU, on one node or several.
 #
 #   launch/slurm.sh [OPTIONS] -- --config=configs/bilingual.py:pair=en-fr --workdir=/shared/run …
 #
-# The workdir must lie on a file system that all nodes see. A job that is pre-empted, runs out of
-# time or loses a process is put back into the queue, up to 20 times, and goes on from its last
-# checkpoint. One whose error is of another kind is not.
+# The workdir must be on a file system that all nodes see. A job that is pre-empted, runs out of
+# time or loses a process is put back into the queue, up to 20 times, and resumes from its last
+# checkpoint. A job that fails in any other way is not.
 #
 # Options:
 #   --nodes N           nodes (1)
-#   --gpus N            GPUs, and processes, of each node (1)
-#   --time LIMIT        as sbatch takes it (24:00:00)
-#   --sweep NAME=A,B,…  a job of an array for each value: the config's option NAME is set to it, and
+#   --gpus N            GPUs, and processes, on each node (1)
+#   --time LIMIT        the time limit, as sbatch takes it (24:00:00)
+#   --sweep NAME=A,B,…  an array with a job for each value: the config's option NAME is set to it, and
 #                       the value is appended to --workdir; NAME is `row`, `pair`, `seeds`, …, which
 #                       --config must not give as well. `python -m xling_jax.gather` puts rows or
 #                       seeds (of zero_shot also pairs and tasks) together afterwards, in one folder
 #                       with one table
 #   --at-once N         jobs of an array that run at the same time (all)
-#   --sbatch ARGUMENT   one more argument of sbatch, such as --partition=gpu; can be given again
-#   --setup COMMAND     a line that is run before, such as 'source ~/venv/bin/activate'
+#   --sbatch ARGUMENT   one more argument for sbatch, such as --partition=gpu; can be repeated
+#   --setup COMMAND     a line that is run first, such as 'source ~/venv/bin/activate'
 #   --dry-run           print the command and the script, submit nothing
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"

@@ -8,20 +8,21 @@
 #   launch/tpu_vm.sh fetch   NAME --zone ZONE --to FOLDER
 #   launch/tpu_vm.sh delete  NAME --zone ZONE [--queued]
 #
-# `create` makes the machines, or with --queued asks for them and waits until they are there.
-# `install` copies this checkout's last commit to each of them and installs it for Python 3.11, and
-# mounts an NFS share at ~/runs: a pod of several machines needs one, since all of them write
-# checkpoints into the workdir.
-# `run` starts the run on all machines and returns; the workdir is ~/runs/NAME. `logs` follows what
-# the first machine says. `fetch` copies the workdir, without checkpoints. After machines were
-# pre-empted: delete, create, install and run again, which goes on from the last checkpoint on the
+# `create` makes the machines, or with --queued asks for them and waits until they are ready.
+# `install` copies this checkout's last commit to each of them and installs it for Python 3.11; with
+# --share it mounts an NFS share at ~/runs. A pod of several machines needs one, since all of them
+# write checkpoints into the workdir.
+# `run` starts the run on all machines and returns; the workdir is ~/runs/NAME. `logs` follows the
+# output of the first machine. `fetch` copies the workdir, without checkpoints. After machines were
+# pre-empted: delete, create, install and run again, which resumes from the last checkpoint on the
 # share.
 #
 # Options:
 #   --type TYPE       the accelerator
 #   --runtime NAME    the machines' software (v2-alpha-tpuv5-lite)
-#   --project NAME    gcloud's own default otherwise
-#   --queued, --spot  queued resources; machines that may be taken away, which cost less
+#   --project NAME    the project (gcloud's default)
+#   --queued          queued resources
+#   --spot            cheaper machines, which may be taken away
 #   --dry-run         print the commands, run none
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -100,7 +101,7 @@ case $action in
     ;;
   run)
     (($#)) || die "give the flags of the run after --, at least --config=…"
-    # One line for each machine; nohup, and nothing that holds the connection.
+    # The same line for each machine; nohup, and no stream that would hold the connection open.
     on all "cd ~/xling_jax && mkdir -p ~/runs && { nohup ~/venv/bin/python -m xling_jax.main $(quoted "$@") --processes=auto --workdir=\$HOME/runs/$name >> ~/$name.log 2>&1 < /dev/null & }"
     ;;
   logs) on 0 "tail -n 50 -F ~/$name.log" ;;
