@@ -209,7 +209,7 @@ def _for_each(function: Callable, tree, spec):
 
 def place(tree, mesh: Mesh, spec):
     """Puts a tree of arrays on the mesh; `spec` is that of all leaves, or a tree with one for each.
-    All processes give the same values; those in shards of others (see `own_shards`) are not read."""
+    All processes give the same values; those in others' shards (see `own_shards`) are not read."""
 
     def placed(x, spec: P):
         sharding = NamedSharding(mesh, spec)
