@@ -84,7 +84,7 @@ def test_no_field_takes_what_means_nothing(name):
 @pytest.mark.parametrize(
     ("name", "field", "value", "message"),
     [
-        ("fake_english", "training.learning_rate", 0.0, "give a number above 0 to 3.4e"),
+        ("fake_english", "training.learning_rate", 0.0, "give a number above 0, up to 3.4e"),
         ("fake_english", "training.epochs", True, "give a whole number from 1 to"),
         ("fake_english", "training.weight_decay", 1.5, "give a number from 0 to 1"),
         ("fake_english", "evaluators.curve", (5, 101), "a number from 0 to 100"),
@@ -92,7 +92,7 @@ def test_no_field_takes_what_means_nothing(name):
             "fake_english",
             "evaluators.layers",
             "x",
-            "a tuple of any number, each once: a whole number",
+            "a tuple of any length, each once: a whole number",
         ),
         ("fake_english", "seeds", ("a",), "a tuple of 1 or more: a whole number"),
         ("fake_english", "overparam.heads", 0, "a whole number from 1"),

@@ -70,5 +70,5 @@ def positive(text: str) -> float:
     except ValueError:
         value = 0.0
     if text.startswith("+") or not schema.SMALLEST <= value <= schema.LARGEST:
-        raise ValueError("give a number above 0, as 3, 2.5 or 1e-4")
+        raise ValueError("give a number above 0, such as 3, 2.5 or 1e-4")
     return value

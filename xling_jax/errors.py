@@ -41,7 +41,7 @@ _WAYS_OUT = {
     errno.ENOSPC: _SPACE,
     errno.EDQUOT: _SPACE,
     errno.EFBIG: f"raise the limit (`ulimit -f`); {NOTHING_LOST}",
-    errno.EMFILE: f"raise the limit, as by `ulimit -n 4096`; {NOTHING_LOST}",
+    errno.EMFILE: f"raise the limit, for instance by `ulimit -n 4096`; {NOTHING_LOST}",
     errno.ENFILE: f"end other programs; {NOTHING_LOST}",
     errno.ENOMEM: LESS_MEMORY,
     errno.EAGAIN: f"end other programs, or raise the limits (`ulimit -a`); {NOTHING_LOST}",

@@ -41,7 +41,7 @@ PREPARE = flags.DEFINE_bool(
     "prepare", False, "Make the token files of an experiment on streams, and stop (bilingual only)."
 )
 flags.register_validator(
-    CONFIG, lambda config: config is not None, "name a config file, as configs/fake_english.py"
+    CONFIG, lambda config: config is not None, "name a config file, such as configs/fake_english.py"
 )
 flags.register_validator(WORKDIR, lambda folder: folder != "", "name a folder")
 HELP = {"-h", "--help", "--helpfull", "--helpshort"}

@@ -132,7 +132,7 @@ def _require_address(text: str) -> int:
     except ValueError as error:
         raise ValueError(
             f"--coordinator={text!r}: {error}; write the first process's host and a free "
-            "port of it, as node1:8476, 10.0.0.1:8476 or [fd00::1]:8476"
+            "port of it, such as node1:8476, 10.0.0.1:8476 or [fd00::1]:8476"
         ) from None
     return int(found[2])
 

@@ -77,14 +77,14 @@ def _in_words(kind: Mapping[str, Any]) -> str:
         case {"type": "integer", "minimum": least, "maximum": most}:
             return f"a whole number from {least:,} to {most:,}"
         case {"type": "number", "minimum": least, "maximum": most}:
-            start = "above 0" if least == SMALLEST else f"from {least:g}"
+            start = "above 0, up" if least == SMALLEST else f"from {least:g}"
             return f"a number {start} to {most:,g}"
         case {"prefixItems": parts}:
             return f"a tuple: {' and '.join(map(_in_words, parts))}"
         case {"items": of}:
             least, most = kind.get("minItems", 0), kind.get("maxItems")
             some = (
-                "any number" if least < 1 else str(least) if least == most else f"{least} or more"
+                "any length" if least < 1 else str(least) if least == most else f"{least} or more"
             )
             each = ", each once" if "uniqueItems" in kind else ""
             return f"a tuple of {some}{each}: {_in_words(of)}"

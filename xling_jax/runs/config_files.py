@@ -17,7 +17,7 @@ from xling_jax import numerals
 from xling_jax.files import plain_name
 
 T = TypeVar("T")
-_NAME_ONE = "name a config file, as configs/fake_english.py"
+_NAME_ONE = "name a config file, such as configs/fake_english.py"
 _RENAMED = {"transfer": "zero_shot"}  # older names of config files
 
 
@@ -99,7 +99,7 @@ def require_fields(config: ConfigDict, flag: str, arguments: Sequence[str]) -> N
         field = name.removeprefix(f"{flag}.")
         if field == "scale" and field in config:
             raise ValueError(
-                f"{argument}: this would change no size; choose it behind the config's colon, as "
+                f"{argument}: this would change no size; choose it after the config's colon, as in "
                 "FILE.py:scale=paper"
             )
         for part in field.split("."):
@@ -110,8 +110,8 @@ def require_fields(config: ConfigDict, flag: str, arguments: Sequence[str]) -> N
                 raise ValueError(f"{name}: the config has no such field{hint}")
             if not part.isidentifier():
                 raise ValueError(
-                    f"{argument}: {part} cannot be set here; a row's description stands behind "
-                    "row= as it is, as row=inv-order"
+                    f"{argument}: {part} cannot be set here; write the description of a row "
+                    "itself after row=, as in row=inv-order"
                 )
             section = section[part]
 
@@ -221,7 +221,9 @@ def integers(name: str, value: str) -> tuple[int, ...]:
     try:
         return tuple(map(numerals.whole, value.split("+")))
     except ValueError:
-        raise ValueError(f"{name}={value!r}: write whole numbers joined by +, as 0+42") from None
+        raise ValueError(
+            f"{name}={value!r}: write whole numbers joined by +, such as 0+42"
+        ) from None
 
 
 def integer(name: str, value: str) -> int:
