@@ -231,7 +231,7 @@ LINES = [
     (["--config=" + "x" * 5000], "File name too long: give shorter names"),
     ([f"{GOOD}:scale=huge"], "scale='huge' is unknown: choose from laptop, paper"),
     ([f"{GOOD}:row=0,seed=1"], "fake_english.py: unknown option 'seed=1'"),
-    ([f"{GOOD}:seeds=a"], r"seeds='a': write whole numbers joined by \+, as 0\+42"),
+    ([f"{GOOD}:seeds=a"], r"seeds='a': write whole numbers joined by \+, such as 0\+42"),
     ([f"{GOOD}:seeds=0++1"], "seeds='0[+][+]1': write whole numbers"),
     ([f"{GOOD}:epochs=²"], "epochs='²': write one whole number"),
     ([f"{GOOD}:row=0,row=3"], "option 'row=3' of the config: row is given twice"),
