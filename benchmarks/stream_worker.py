@@ -21,7 +21,7 @@ EPOCH, CALL = 2000, 10  # steps
 
 
 def store_of(tokens: np.ndarray, vocabulary_size: int) -> StreamStore:
-    """The store of a text of which each half is one of two languages, which share a vocabulary."""
+    """The two halves of a text as two languages that share a vocabulary."""
     ids = np.arange(vocabulary_size, dtype=np.int32)
     vocabulary = LanguageVocabulary("joint", LANGUAGES, (), (ids,) * len(LANGUAGES))
     half = len(tokens) // 2

@@ -49,8 +49,8 @@ def gather(runs: Sequence[Path], workdir: Path) -> str:
 
 class _Merged:
     """Runs of one experiment as one. Each row and seed comes from one run: if some have a result
-    for it, from the first of these whose curves, models and arrays of it are most complete; or else
-    from the one that has trained it longest, or the first that asked for it."""
+    for it, from the first of these that has most of its curves, models and arrays; or else from the
+    one that has trained it longest, or the first that asked for it."""
 
     def __init__(self, runs: Sequence[Path], workdir: Path):
         described = {run: store.read(run) for run in runs}

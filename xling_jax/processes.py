@@ -153,7 +153,7 @@ def count() -> int:
 
 
 def share(parts: list[Any]) -> list[Any]:
-    """This process's part of a list of which items are dealt to the processes in turn."""
+    """This process's part of a list, dealt item by item to the processes in turn."""
     return parts[_Place.index :: _Place.count]
 
 

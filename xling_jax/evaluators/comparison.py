@@ -66,8 +66,8 @@ def mean_reciprocal_rank(pair: Parallel) -> Numbers:
 
 
 def map_learned_on(pair: Parallel, learned: int) -> Parallel:
-    """The pairs from number `learned` on, mapped by an orthogonal map that the pairs before them
-    determine (W&C §5.1.3).
+    """The pairs from number `learned` on, after an orthogonal map learned on the pairs before them
+    (W&C §5.1.3).
 
     Each side is normalised (Zhang et al. 2019) with all its sentences, so that the same mean is
     subtracted from those that the map is learned on and those that are tested.
@@ -121,8 +121,8 @@ COMPARISONS: Mapping[str, Callable[[Parallel], Numbers]] = {
 
 
 def word_precision(vectors: Sequence[jax.Array], gold: Sequence[jax.Array]) -> jax.Array:
-    """Of the words that have a translation, the share whose nearest word by CSLS is one; the mean
-    of both directions.
+    """The share of words with a translation whose nearest word by CSLS is one, as the mean of both
+    directions.
 
     Args:
       vectors: [n, D] and [m, D] of the two languages' words.

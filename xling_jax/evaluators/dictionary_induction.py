@@ -33,7 +33,7 @@ class Pairs:
     def of(
         cls, dictionary: Dictionary, source: Mapping[str, int], target: Mapping[str, int]
     ) -> "Pairs":
-        """The dictionary's pairs of which both words have a row; ValueError if there is none."""
+        """The pairs of a dictionary in which both words have a row; ValueError if there is none."""
         rows = [
             (source[word], target[text])
             for word, translations in dictionary.entries.items()

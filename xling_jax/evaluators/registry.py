@@ -11,7 +11,7 @@ of their kinds, which evaluators compute themselves.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-# Kinds of things whose vectors are compared; and text, of which a metric compares nothing.
+# Kinds of things whose vectors are compared, and text, for metrics that compare nothing.
 SENTENCES, PIECES, TOKENS, DICTIONARY = "sentences", "pieces", "tokens", "dictionary"
 TEXT = "text"
 CUTOFFS = (1, 5, 10)  # numbers of nearest ones among which a translation is looked for

@@ -14,7 +14,7 @@ from xling_jax.models.heads import cross_entropy, is_candidate
 from xling_jax.models.text_model import NO_WORD, TextModel
 
 SHORTEST = 16  # places of the shortest rows; the next ones are twice as long, and so on
-PLACES = 8192  # of a batch, of which a row may take more
+PLACES = 8192  # of a batch, unless a single row takes more
 SPECIAL = 2  # tokens around a sentence, one before and one behind it
 
 

@@ -1,4 +1,4 @@
-"""Translations found by nearest vectors, in models of which languages may have parts of their own.
+"""Translations found by nearest vectors, in models that may be partitioned by language.
 
 A sentence's vector is the mean of its pieces, and sentences are compared by what the registry has
 for them, such as the nearest by cosine (Artetxe & Schwenk 2019, as W&C §5.1.3 use it). A word is

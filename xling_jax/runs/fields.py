@@ -65,8 +65,8 @@ def is_used(name: object, row: str, field: str) -> bool:
 
 
 def row_of(name: object, row: str) -> str:
-    """The name in the experiment's config of a row, whose name in a run may contain more, such as
-    the pair and the task."""
+    """The config's name of a row, from its name in a run, which may contain more, such as the pair
+    and the task."""
     own = getattr(_of_experiment(name, "fields"), "row_of", None)
     return own(row) if own else row
 

@@ -255,7 +255,7 @@ class Run:
 
 
 def _has_checkpoint(folder: Path) -> bool:
-    """Whether there is a complete one; the name of one that a killed run left is not a number."""
+    """Whether a folder has a complete checkpoint: only the names of complete ones are numbers."""
     return processes.of_first(lambda: any(path.name.isdigit() for path in folder.glob("*")))
 
 
