@@ -67,7 +67,9 @@ def test_a_language_without_rules_of_its_own_is_said_once(embedded, capsys):
         texts.split(name)
     embedded.split("near")
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.endswith("zho is no code of two letters, such as fr: its text has English rules")
+    assert line.endswith(
+        "zho is no code of two letters, such as fr: English rules apply to its text"
+    )
 
 
 def test_embedded_texts_differ_by_purpose_and_domain(embedded):

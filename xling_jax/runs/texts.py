@@ -174,7 +174,9 @@ class Texts:
     def _say_rules(self, language: str) -> None:
         """Says, once, if a language has no rules of its own."""
         if not self.embedded and not code_of(language):
-            say(f"{language} is no code of two letters, such as fr: its text has English rules")
+            say(
+                f"{language} is no code of two letters, such as fr: English rules apply to its text"
+            )
 
     def manifest(self, language: str, purposes: Iterable[str], has_rules: bool = True) -> Manifest:
         """The sources of a language with hashes of their content, and a hash of the rules that cut
