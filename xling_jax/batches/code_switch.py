@@ -31,8 +31,9 @@ def word_starts(names: Sequence[str]) -> np.ndarray:
     """Which ids begin a word, bool [V], judged by the pieces' names.
 
     Pieces that start with "▁" begin a word, and so do punctuation marks and symbols, so that "dog"
-    is found in "dog."; hyphens and apostrophes do not. A word after an opening mark, as in "(dog",
-    is found only in tokenised text, and words of languages without blanks only in segmented text.
+    is found in "dog."; hyphens and apostrophes inside a word do not. A word after an opening mark,
+    as in "(dog", is found only in tokenised text, and words of languages without blanks only in
+    segmented text.
     """
 
     def is_mark(name: str) -> bool:

@@ -43,7 +43,7 @@ def sentence(
     Args:
       pieces: the ids of each word, in the order of the text.
       special_ids: the ids at the beginning and the end of each row.
-      longest: the most places of a row, special ids included; a word longer than that is cut.
+      longest: the most places of a row, special ids included; a word without room in it is cut.
       inverted: puts the last word first. The pieces of each word must be reversed already.
     """
     room, cut = longest - 2, 0

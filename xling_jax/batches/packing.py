@@ -19,7 +19,7 @@ ROW_MULTIPLE = 8  # the longest row is rounded up to it
 SHORTEST_ROW = 4  # [CLS], a piece, [SEP], and room
 ORDERS, LAYOUT_TRIALS = 2, 3  # tell these random numbers from others of the same seed
 SLACK = 1.125  # sentences that a step may hold at most, as a multiple of the nominal number
-ROW_DIVISOR = 8  # divides the number of rows of each block, so that up to 8 shards can share them
+ROW_DIVISOR = 8  # divides the number of rows of each block, so that 1, 2, 4 or 8 shards share them
 SIMULATED, SIMULATED_STEPS = 8, 40  # shuffles of each pass that a layout is tried on, their steps
 ATTEMPTS = 20  # shuffles tried before a plan is given up
 
@@ -125,8 +125,9 @@ def pack(lengths_GxN: np.ndarray, capacity: int) -> tuple[np.ndarray, np.ndarray
     """Best-fit decreasing of many small groups at once, each into rows of its own.
 
     lengths_GxN: places that each of a group's sentences takes, at most `capacity`; 0 for no
-    sentence. capacity: places per row. Returns the row of each sentence within its group and its
-    first place there, both int64 [G, N]; where there is no sentence, -1 and 0.
+    sentence. capacity: places per row. Returns the row of each sentence within its group, which
+    uses rows from 0 on, and its first place there, both int64 [G, N]; without a sentence, -1 and
+    0.
     """
     groups, number = lengths_GxN.shape
     every = np.arange(groups)
@@ -226,8 +227,8 @@ def planned(orders: Iterable[np.ndarray], lengths: np.ndarray, layout: Layout) -
 
 
 def _counts(kinds: list[int], places: float, longer: list[float], divisor: int) -> Rows:
-    """How many rows of each length give a step `places` places, of which longer[i] sentences need
-    rows longer than kinds[i]."""
+    """The rows of each length that give a step `places` places, where longer[i] of its sentences
+    need rows longer than kinds[i]."""
     rows: list[tuple[int, int]] = []
     for number in reversed(range(len(kinds))):
         length = kinds[number]

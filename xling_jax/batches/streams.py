@@ -56,7 +56,7 @@ class StreamLayout:
             raise ValueError(
                 f"batches.accumulate={accumulate}: choose 1 to batches.sequences={sequences}"
             )
-        unit = shards // math.gcd(parts, shards)  # the number of pieces is a multiple of this
+        unit = shards // math.gcd(parts, shards)  # `pieces` is a multiple of this
         numbers = range(accumulate, sequences + 1)
         pieces = next((n for n in numbers if sequences % n == 0 and n % unit == 0), None)
         if pieces is None:
@@ -226,7 +226,8 @@ class StreamSampler:
         return first_tokens
 
     def starts(self, language: int, sequences: np.ndarray) -> np.ndarray:
-        """The places of the first tokens of a language's sequences with these numbers, int64."""
+        """The places of the first tokens of a language's sequences with these numbers: int64, in
+        the shape of `sequences`."""
         passes, places = np.divmod(sequences, self.windows(language))
         found = np.empty(sequences.shape, np.int64)
         for number in np.unique(passes):
