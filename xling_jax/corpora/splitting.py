@@ -54,7 +54,8 @@ class Splitter:
         code = rules_for(self.language)
         prefixes = _prefixes(code)
         pending: list[str] = []
-        # needs_number: None unless `pending` ends with a prefix; then, if that needs a number next.
+        # is_end: whether a sentence may end after `pending`. needs_number: None unless `pending`
+        # ends with a prefix; then whether that needs a number next.
         is_end, needs_number = False, None
         for part, is_whole in _segments(code, text):
             if is_end and (needs_number is None or (needs_number and not _NUMBER.match(part))):

@@ -113,7 +113,7 @@ _ADJECTIVE_CLASSES = {"size": 14, "colour": 10, "age": 11, "evaluation": 16, "hu
 _ADJECTIVE_CLASSES |= {"taste": 4, "texture": 6, "abstract": 7, "climate": 7}
 _ADVERB_CLASSES = {"manner": 11, "frequency": 8, "certainty": 5, "time": 7}
 
-# Function words by category, named by their English words, which are also those of the lexicon.
+# Function words by category, named by their words in the first language, which are English.
 FUNCTION_WORDS = {
     "DET": "the a this some every no my your his our their two three many few",
     "ADP": "of in on at to from with without for by about near under behind through across into "
@@ -184,8 +184,8 @@ class Concepts:
         return [*self.nouns, *self.verbs, *self.adjectives, *self.adverbs, *self.surnames]
 
     def in_domain(self, config: SecondConfig, seed: int) -> "Concepts":
-        """The concepts, with the frequencies of a second language's domain, by which kinds are not
-        sorted. seed: of the first language."""
+        """The concepts with the frequencies and topics of a second language's domain; kinds are
+        then no longer sorted by frequency. seed: of the first language."""
         if config.domain == 0:
             return self
         rng = np.random.Generator(np.random.PCG64([seed, config.seed, 2]))

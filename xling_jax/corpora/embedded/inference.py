@@ -18,8 +18,8 @@ _DROP_CLAUSE = 0.5
 _TURN_VOICE = 0.25
 
 # How labels come about, by natural logic (MacCartney & Manning 2009). For a label, and whether the
-# hypothesis is negated: equally probable pairs of whether the premise is negated, and of edits of
-# the hypothesis, one of which is made.
+# hypothesis is negated: equally probable pairs (whether the premise is negated, edits of the
+# hypothesis), of whose edits one is made.
 _Ways = list[tuple[bool, tuple[str, ...]]]
 _SAME: _Ways = [(False, ("keep", "weaken"))]
 _OTHER: _Ways = [(True, ("keep", "strengthen")), (False, ("oppose",))]
@@ -38,7 +38,8 @@ WAYS: dict[tuple[str, bool], _Ways] = {
 
 # The share of hypotheses that are negated. As in pairs that people write, negation hints at
 # contradiction (Gururangan et al. 2018, Table 4), so that what a small model learns first is worth
-# something: 53 % of the labels can be guessed from the hypothesis's negation, 62 % from both.
+# something: 53 % of the labels can be guessed from the hypothesis's negation, 62 % from that and
+# the premise's.
 NEGATED = {"entailment": 0.1, "neutral": 0.3, "contradiction": 0.7}
 
 _ARGUMENTS = ("nsubj", "nsubj:pass", "obj", "obl", "obl:arg", "obl:agent")

@@ -156,7 +156,7 @@ def _stems(concept: Concept, letters: Iterator[int]) -> Iterator[str]:
     while True:
         if concept.category == "PROPN":
             yield _spell(letters, _ONSETS, _VOWELS, _INNER, _NAME_ENDINGS)
-        # Law of brevity: most of the frequent words have one syllable, but no rare ones have.
+        # Law of brevity: most of the frequent words have one syllable, and no rare one does.
         elif next(letters) % 200 >= concept.row:
             yield _spell(letters, _ONSETS, _SHORT_VOWELS, _SHORT_CODAS)
         elif next(letters) % 6 == 0:
