@@ -119,8 +119,8 @@ def initial_params(config: BertConfig, seed: int, language: int = 0):
     """The parameters of an untrained masked language model: `embeddings`, `layers`, `mlm`.
 
     Kernels and embeddings are normal with standard deviation `initial_sd` (Devlin et al. 2019),
-    biases 0, scales of layer norms 1. Leaves are NumPy arrays, each drawn by the seed, its place in
-    the tree and the language.
+    biases 0, scales of layer norms 1. Leaves are NumPy arrays, each drawn from the seed, its
+    place in the tree and the language.
     """
     own = [language] if language else []
     leaves, tree = jax.tree_util.tree_flatten_with_path(param_shapes(config))

@@ -1,6 +1,6 @@
 """The head on the encoder in a labelled task: a classifier, or a biaffine parser.
 
-A head sees one hidden state for each labelled thing: that of the first token for a pair of
+A head sees one hidden state for each labelled item: that of the first token for a pair of
 sentences, that of the first piece for a word (W&C §3.2).
 """
 
@@ -162,7 +162,7 @@ def initial_params(config: HeadConfig, width: int, seed: int):
 
 
 def losses(config: HeadConfig, params, states_BxWxD, is_word_BxW, labels_BxWxK, bits_BxW):
-    """The losses (nats) of labelled things, [B, W]: a classifier's cross-entropy of the class; a
+    """The losses (nats) of labelled items, [B, W]: a classifier's cross-entropy of the class; a
     parser's of the head plus that of the relation, given the head.
 
     Args:

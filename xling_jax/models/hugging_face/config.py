@@ -71,7 +71,7 @@ class Architecture:
 
 
 def _modules(table: str, base: str, head: str = "") -> dict[str, list[str]]:
-    """From our modules to the tensors' in a table, in which B, L and H stand for the names of the
+    """Reads a table of our modules and the tensors', in which B, L and H stand for the names of the
     model, a layer and the head."""
     places = {"B": base, "L": f"{base}.encoder.layer.{{n}}", "H": head}
     written = re.sub(r"\b[BLH]\b", lambda place: places[place[0]], table)
