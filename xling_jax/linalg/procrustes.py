@@ -52,8 +52,8 @@ class AffineMap:
         """The map from points to their counterparts, both [n, d] (W&C §5.1.2).
 
         W is orthogonal and learned after iterative normalisation, like all of W&C's (§5.1). What
-        normalisation does to a state cannot be undone in the other model's space, so `apply` only
-        moves states by the means: after a layer norm all are about equally long anyway.
+        normalisation does to a state cannot be undone in the other model's space, so `apply` does
+        not scale states: after a layer norm all are about equally long anyway.
         """
         source, target = points(one_space=True, counterparts=True, source=source, target=target)
         rotation = orthogonal_map(iterative_normalize(source), iterative_normalize(target))
