@@ -59,8 +59,8 @@ class TaskProgram:
 
     Attributes:
       frozen: paths of the encoder's leaves that do not change (W&C §4.3: a language's own).
-      added: how many new layers stand on the encoder's first `base`, which are frozen (W&C §5.1.2);
-        0: the encoder is used as it is.
+      added: how many new layers stand on the encoder's first `base` layers, which are frozen (W&C
+        §5.1.2); 0: the encoder is used as it is.
       axis, shards: see `training.step.Program`.
     """
 
@@ -107,7 +107,7 @@ def divide(plain, frozen: frozenset[str]):
 def word_states(
     program: TaskProgram, encoder, batch: TaskBatch, length: int, token_P: jax.Array | None
 ) -> jax.Array:
-    """The last layer's states of the labelled things in one shard's batch, [B, W, D].
+    """The last layer's states of the labelled items in one shard's batch, [B, W, D].
 
     Args:
       encoder: plain parameters, and those of `ADDED` and `MAP` if there are any.
@@ -148,7 +148,7 @@ def train_step(
 ) -> tuple[State, StepMetrics]:
     """One update of one replica, by one shard of a batch.
 
-    The loss is a sum over the labelled things of the global batch, divided by their number. The
+    The loss is a sum over the labelled items of the global batch, divided by their number. The
     learning rate in the metrics is the encoder's.
     """
     batch = tasks.gather(store.examples, plan)
@@ -236,7 +236,7 @@ class Predictor:
     def __call__(self, params) -> list[list[tuple[np.ndarray, ...]]]:
         """The predictions of each replica for each example; `params` are [R, …].
 
-        A classifier's are the best class of each labelled thing, int32 [W]; a parser's the scores
+        A classifier's are the best class of each labelled item, int32 [W]; a parser's the scores
         of heads, float32 [W, 1 + W], and the best relation to each head, int32 [W, 1 + W].
         """
         replicas = jax.tree.leaves(params)[0].shape[0]

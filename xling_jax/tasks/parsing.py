@@ -228,7 +228,7 @@ def attachment_scores(
 
 
 def not_punctuation(trees: Sequence[Tree]) -> list[list[bool]]:
-    """Whether each word of each tree is something else than punctuation."""
+    """Whether each word of each tree is something other than punctuation."""
     return [[tag != PUNCTUATION for tag in tree.tags] for tree in trees]
 
 

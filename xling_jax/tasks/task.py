@@ -56,8 +56,7 @@ class Task(abc.ABC, Generic[Item]):
 
     @abc.abstractmethod
     def make(self, pair: Pair, number: int, seed: int) -> tuple[list[Item], list[Item]]:
-        """A number of examples in each of two embedded languages, which are translations of each
-        other."""
+        """`number` examples in each of two embedded languages, one the translation of the other."""
 
     @abc.abstractmethod
     def labels(self, items: Sequence[Item]) -> tuple[str, ...]:
