@@ -21,7 +21,7 @@ from xling_jax.errors import OUT_OF_MEMORY
 
 TUNABLES = "GLIBC_TUNABLES"
 BLAS_THREADS = "OPENBLAS_NUM_THREADS"
-CPU_SHARE = 0.7  # of the machine's memory, which programs may use
+CPU_SHARE = 0.7  # the share of the machine's memory that programs may use
 # The files of control groups, versions 1 and 2.
 CONTAINER_LIMITS = "/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory.max"
 ACCELERATOR_SHARE = 0.9  # of an accelerator's memory; evaluators and libraries need the rest
@@ -125,8 +125,8 @@ def _own_memory_limit() -> float:
 
 
 def less_memory(smaller: str, section: str = "") -> str:
-    """Advice for when memory does not suffice; `smaller` says which fields of the config to lower,
-    and `section` is put before the name of the section `models`."""
+    """Advice for when memory does not suffice. `smaller` says by which fields a step gets smaller;
+    `section` is put before the name of the section `models`."""
     return (
         f"Set {section}models.remat=True, or devices.shard_parameters=True where several devices "
         f"share a batch (all do with devices.replica_axis_at_most=1), {smaller}, or take more "
