@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from xling_jax.batches import hashing
+from xling_jax.batches.labelled import PARSER
 from xling_jax.models import task_heads
 from xling_jax.models.dropout import (
     ATTENTION_OUTPUT,
@@ -151,9 +152,12 @@ def test_counters_that_differ_a_little_have_unrelated_hashes():
         assert np.abs(flips - 0.5).max() < BOUND
 
 
-def test_the_vectors_of_a_task_head_have_bits_of_their_own():
-    uses = task_heads.INPUT, *task_heads.ARCS, *task_heads.RELATIONS
-    assert len(set(uses)) == 5
+def test_the_vectors_of_a_parser_have_bits_of_their_own(monkeypatch):
+    uses = []
+    monkeypatch.setattr(task_heads, "_drop", lambda x, rate, bits, use: uses.append(use) or x)
+    parser = task_heads.module(task_heads.HeadConfig(PARSER, labels=3, arcs=4, relations=4))
+    jax.eval_shape(parser.init, jax.random.key(0), jnp.ones((1, 2, 8)))
+    assert len(uses) == len(set(uses)) == 5
 
 
 def test_hashes_are_uniform_and_the_mixer_loses_nothing():

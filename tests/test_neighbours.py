@@ -1,5 +1,6 @@
 """vocabulary: static vectors of pieces, and their neighbours in other languages."""
 
+import itertools
 import os
 import types
 from unittest import mock
@@ -165,16 +166,17 @@ def laboratory(workdir, row, **changes):
 
 
 @pytest.fixture
-def nothing_found(monkeypatch):
-    """Tables in which no piece has a neighbour, which are made at once."""
+def made_at_once(monkeypatch):
+    """Tables that are made at once, each another one."""
+    numbers = itertools.count(5)
 
     def find(vectors, size, number, seed):
-        return neighbours.nothing(size, number)
+        return np.full((size, number), next(numbers), np.int32)
 
     monkeypatch.setattr(neighbours, "find", find)
 
 
-def test_vectors_come_from_what_each_row_is_trained_on(tmp_path, monkeypatch, nothing_found):
+def test_vectors_come_from_what_each_row_is_trained_on(tmp_path, monkeypatch, made_at_once):
     seen = []
 
     def train(settings, sentences, names, seed):
@@ -197,7 +199,7 @@ def test_vectors_come_from_what_each_row_is_trained_on(tmp_path, monkeypatch, no
     assert len(first & second) < 0.1 * len(whole)
 
 
-def test_tables_that_do_not_repeat_are_kept_or_refused(tmp_path, nothing_found):
+def test_tables_that_do_not_repeat_are_kept_or_refused(tmp_path, made_at_once):
     threads = {"vocabulary.neighbours.skip_gram.threads": 2}
     (table,) = laboratory(tmp_path, "30", **threads).values()
     (again,) = laboratory(tmp_path, "30", **threads).values()
@@ -219,7 +221,7 @@ def test_tables_that_do_not_repeat_are_kept_or_refused(tmp_path, nothing_found):
         laboratory(tmp_path, "30", **threads)
 
 
-def test_processes_with_different_tables_are_refused(tmp_path, monkeypatch, nothing_found):
+def test_processes_with_different_tables_are_refused(tmp_path, monkeypatch, made_at_once):
     first = types.SimpleNamespace(of_first=lambda ask: {"parallel": "other"})
     monkeypatch.setattr("xling_jax.experiments.fake_english.neighbours.processes", first)
     with pytest.raises(ValueError, match="the processes have made different tables"):

@@ -26,7 +26,7 @@ def require_plain_blanks(sentence: str) -> None:
         if (number := len(text.clean(word).split())) != 1:
             raise ValueError(
                 f"{word!r} would be read as {number} words, but links count the words between "
-                "plain blanks: replace its blanks and control characters by visible ones"
+                "plain blanks: replace its blanks and control characters by visible characters"
             )
 
 
