@@ -1,7 +1,7 @@
 """Scores with bootstrap intervals: what is measured of two languages at one layer, and of a text.
 
 Samples of the sentences (or pairs of words) are drawn with replacement, each as large as the whole;
-an interval holds the middle 95 % of a score over the samples. Also in a sample, translations are
+an interval holds the middle 95 % of a score over the samples. In a sample, too, translations are
 looked for among all sentences.
 """
 
@@ -88,7 +88,7 @@ def _of_words(pairs: Pairs, directions: Sequence[np.ndarray]) -> Score:
     """The mean over both directions of the share of words whose translation is found.
 
     The pairs of words are sampled, and both directions have the same samples. In them, too, a word
-    counts once, however many translations it has: each of its n pairs counts 1/n.
+    counts once, however many translations it has: each of its k pairs counts 1/k.
 
     Args:
       directions: bool [n] of each, whether a word's translation is found, in the order of

@@ -155,8 +155,8 @@ def _is_model(given: object) -> bool:
 
 
 def _require(texts: Mapping[str, Sequence], names: Iterable[str], kind: type = str) -> None:
-    """Raises ValueError for an unknown name, or unless at least two languages have as many
-    sentences, two or more, each of type `kind` and none empty."""
+    """Raises ValueError for an unknown name, or unless there are at least two languages with the
+    same number of sentences, two or more, each of type `kind` and none empty."""
     if unknown := sorted(set(names) - set(NAMES)):
         raise ValueError(f"names: {unknown[0]!r} is not measured: choose from {', '.join(NAMES)}")
     for language, own in texts.items():
@@ -313,13 +313,13 @@ def evaluate(
         another one (of equal sentences retrieval finds the first).
       * languages: "en-de", "en" for pseudo-perplexity, or "" for the mean over all pairs (of
         `words`, `translation` and `mu` all with a dictionary, of `alignment_f1` all with links) or,
-        for pseudo-perplexity the geometric one, over all languages. There is no mean where one of
+        for pseudo-perplexity, the geometric mean over all languages. There is none where one of
         them lacks the number: no word of its dictionary can be written, its vectors differ in
         width, or a model has no head.
       * layer, "" where the metric has none.
       * part: "p5", "forward", …; "" for the metric itself. `words` also has the numbers of "words"
-        in the dictionary, of those that are "covered", which both models can write together with a
-        translation, and of those of them that are spelled "alike".
+        in the dictionary, of those that are "covered", since both models can write the word and a
+        translation, and of covered ones that are spelled "alike" in both languages.
       * value, low and high, the limits of the interval, NaN where there is none.
 
     Raises:

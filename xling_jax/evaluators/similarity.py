@@ -18,7 +18,7 @@ def layer_cka(
     first: TextEncoder, second: TextEncoder, pairs: Iterable[tuple[str, str]]
 ) -> np.ndarray:
     """Linear CKA of mean-pooled sentences at each layer, float32 [L], in bounded memory. Each pair
-    has a sentence for either encoder.
+    has a sentence for each encoder.
 
     Raises:
       ValueError: different numbers of layers, fewer than two pairs, or states that are not finite.
@@ -57,8 +57,8 @@ def sentence_translation(
 ) -> list[dict[str, float]]:
     """Retrieval of translations at each layer: of each, what `comparison.retrieval` returns.
 
-    The vectors are first mapped by what is learned on the parallel sentences `learned`, if there
-    are any; see `comparison.map_learned_on`.
+    If there are parallel sentences `learned`, the vectors are first mapped by what is learned on
+    them; see `comparison.map_learned_on`.
     """
 
     learned = learned or ()

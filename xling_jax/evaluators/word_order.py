@@ -15,7 +15,7 @@ def kendall(links: Links) -> float | None:
     """1 - √(discordant pairs / all pairs) of a sentence's links (Birch & Osborne 2011, §3).
 
     A pair of links is discordant if its words stand in opposite orders in the two languages; links
-    of the same word are not. None with fewer than two links.
+    of the same word are in order. None with fewer than two links.
     """
     if len(links) < 2:
         return None
