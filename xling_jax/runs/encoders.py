@@ -54,9 +54,10 @@ def parse(text: str) -> Encoder | None:
 def named(given: str, taken: Iterable[str] = ()) -> dict[str, str]:
     """Splits folders joined by +, and returns them by names for their models.
 
-    A model is called like the last part of its path that has no placeholder, or like the row if
-    that part is `rowROW_seedSEED`, but by none of the names `taken`. A folder's name may itself
-    contain a +, if there is such a folder.
+    A model is called after the last part of its path without a placeholder, where a part
+    `rowROW_seedSEED`, also with a placeholder for SEED, counts as ROW. `row` is put before a name
+    that is `taken` or cannot be a field's, and a number after one that comes again. A folder's name
+    may itself contain a +, if there is such a folder.
     """
     parts, joined = given.split("+"), list[str]()
     while parts:

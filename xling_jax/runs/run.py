@@ -60,7 +60,7 @@ class Run:
         self.stored: dict[str, Any] = {}
         self._versions: Mapping[str, str | None] = {}  # of the libraries, now
         self._scalars: Path | None = None  # for TensorBoard
-        self.was_interrupted = False  # true after `train` if that was during the last group
+        self.was_interrupted = False  # in the last group, after which nothing is left to do
 
     def open(
         self,

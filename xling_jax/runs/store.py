@@ -178,7 +178,7 @@ def _differences(
         if old.get(name, description) != description
     ]
     hashes: dict[tuple[str, ...], set[str]] = {}
-    for entry in stored.get("texts", []):  # the same field may have files cut at different places
+    for entry in stored.get("texts", []):  # one file may be there twice, cut at different places
         hashes.setdefault(_text(entry), set()).add(entry["sha256"])
     return lines + [
         f"the content of {entry['source']} ({entry['language'] or entry.get('field', '')})"

@@ -26,7 +26,7 @@ from xling_jax.training.metrics import say
 
 Manifest = list[dict[str, str]]
 
-# Seeds of the embedded languages' texts, by purpose; purposes with one seed have the same text.
+# Seeds of the embedded languages' texts, by purpose; purposes with the same seed share a text.
 SEEDS = {"train": 1, "contexts": 1, "dev": 2, "test": 3, "tested": 3, "learned": 4}
 APART = 1000  # distance of two languages' seeds, so that their texts are no translations
 TESTED = 4  # every fourth pair of a dictionary is kept for testing
@@ -292,7 +292,7 @@ class Texts:
     @functools.cache  # noqa: B019
     def dictionary(self, language: str, purpose: str) -> Dictionary | None:
         """A dictionary from the first language to another one; None if it is not given, or for the
-        first language, of which giving a file is a ValueError."""
+        first language, for which it is a ValueError to give a file."""
         first, *others = self.languages
         made, path = self._made(language, purpose), self.given(language, purpose)
         if language == first:
