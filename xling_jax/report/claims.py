@@ -168,7 +168,7 @@ class Check:
 
 
 def choices(each: str) -> list[dict[str, str]]:
-    """Every combination of values for names in braces, from a text as `row=1 2; layer=0 deep`."""
+    """Every combination of values for names in braces, from a text like `row=1 2; layer=0 deep`."""
     values = dict(part.split("=") for part in each.split("; ") if part)
     every = product(*(of.split() for of in values.values()))
     return [dict(zip(values, chosen, strict=True)) for chosen in every]
