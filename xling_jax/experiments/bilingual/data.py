@@ -228,7 +228,7 @@ class Preparer:
 
     @property
     def _other_is_as_long(self) -> bool:
-        """Whether of another domain's text as much is taken as the usual text has."""
+        """Whether as many sentences of the other domain are taken as the usual text has."""
         return not (self._texts.embedded or self._config.corpora.train_sentences)
 
     def _limit(self, language: str, purpose: str, is_other: bool) -> int | None:

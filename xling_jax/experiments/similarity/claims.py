@@ -50,8 +50,8 @@ class OverLayers(NamedTuple):
     has_halves: bool = True
 
     def of(self, row: str, what: str, start: str, end: str = "") -> Quantity:
-        """The quantity for a row's metric, whose layers' names begin with `start`; `what` is the
-        metric's name in words."""
+        """The quantity for a row's metric, stored as `start`_LAYER, or `start`_LAYER_`end` for the
+        part `end`; `what` is the metric's name in words."""
         name = self.words.format(what)
 
         def read(evidence: Evidence) -> Measure:

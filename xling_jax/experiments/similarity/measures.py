@@ -235,8 +235,8 @@ def layers_of(models: Sequence[TextModel], config: ConfigDict) -> list[list[int]
 def compare(
     models: Sequence[TextModel], texts: LanguageTexts, is_translated: bool, config: ConfigDict
 ) -> Mapping[str, float]:
-    """Everything that the given texts allow to measure of two models; those of the same language
-    (not `is_translated`) have CKA alone.
+    """Everything that can be measured of two models with the given texts; if both read the same
+    language (not `is_translated`), CKA alone.
 
     Returns:
       `cka_L` for each layer L and `cka`, their mean, on the parallel sentences of `learned`, or of
