@@ -17,7 +17,7 @@ from xling_jax.models.hugging_face import model as hugging_face
 from xling_jax.models.hugging_face import tokenizer as hugging_face_tokenizer
 
 MODEL = flags.DEFINE_string(
-    "model", None, "The folder of a language's model: WORKDIR/models/rowdefault_seed0/en."
+    "model", None, "The folder of a language's model, such as WORKDIR/models/rowdefault_seed0/en."
 )
 TO = flags.DEFINE_string("to", None, "The folder that is written.")
 

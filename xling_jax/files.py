@@ -18,7 +18,7 @@ LARGEST_JSON = 1 << 28  # bytes; the largest vocabularies of transformers have a
 
 
 def plain_name(text: str) -> str:
-    """A name for a file: all but letters, digits, `_`, `.` and `-` is replaced by `_`."""
+    """A name for a file: characters other than letters, digits, `_`, `.` and `-` become `_`."""
     return re.sub(r"[^\w.-]", "_", text)
 
 

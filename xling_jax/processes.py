@@ -19,7 +19,7 @@ from typing import Any
 
 from absl import flags
 
-# JAX and NumPy are imported where they are used: who only writes a file need not wait for them.
+# JAX and NumPy are imported where they are used: what only writes a file need not wait.
 
 AUTO = "auto"
 HEARTBEAT = 30  # seconds after which a silent process counts as dead
@@ -184,7 +184,7 @@ def end(status: int, message: str) -> None:
 
 @contextlib.contextmanager
 def together() -> Iterator[None]:
-    """Contains what all processes do together; see `end_if_abandoned`."""
+    """A context for what all processes do together; see `end_if_abandoned`."""
     try:
         yield
     except Exception as error:

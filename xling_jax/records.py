@@ -104,7 +104,7 @@ class Identity:
         )
 
     def require(self, fingerprint: str, where: str) -> None:
-        """Raises ValueError if something is of another experiment; "", as of older runs, is not."""
+        """Raises ValueError for another experiment's fingerprint; "", as in older runs, fits any."""
         known = (self.fingerprint, *self.earlier)
         if fingerprint and self.fingerprint and fingerprint not in known:
             raise ValueError(
