@@ -8,7 +8,7 @@ die() {
   exit 2
 }
 
-# Prints a command so that it could be typed.
+# Prints a command as it could be typed in.
 show() {
   printf '+' >&2
   printf ' %q' "$@" >&2
@@ -22,7 +22,7 @@ run() {
   "$@"
 }
 
-# The text at the top of a launcher, from its second line to the last one that is a comment.
+# The text at the top of a launcher, from its second line up to the first that is no comment.
 usage() {
   awk 'NR > 1 && !/^#/ { exit } NR > 1 { sub(/^# ?/, ""); print }' "$1"
 }
