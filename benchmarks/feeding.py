@@ -1,4 +1,4 @@
-"""How fast are the contents of batches ready?
+"""How fast are batches made ready?
 
 python benchmarks/feeding.py
 

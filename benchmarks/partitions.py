@@ -1,4 +1,4 @@
-"""What do parameters of each language's own cost?
+"""What does it cost to give each language parameters of its own?
 
 python benchmarks/partitions.py
 
