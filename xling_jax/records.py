@@ -104,7 +104,7 @@ class Identity:
         )
 
     def require(self, fingerprint: str, where: str) -> None:
-        """Raises ValueError for another experiment's fingerprint; "", as in older runs, fits any."""
+        """Raises ValueError for a fingerprint of another experiment; "" (older runs) fits any."""
         known = (self.fingerprint, *self.earlier)
         if fingerprint and self.fingerprint and fingerprint not in known:
             raise ValueError(
