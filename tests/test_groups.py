@@ -2,6 +2,7 @@
 
 import json
 import re
+import signal
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from xling_jax.experiments.fake_english import experiment
 from xling_jax.experiments.fake_english.experiment import Experiment
 from xling_jax.experiments.fake_english.group import Group
 from xling_jax.experiments.fake_english.programs import replica_specs
+from xling_jax.runs.results import RESULTS, read_results
 from xling_jax.runs.run import Measurement, Run
 from xling_jax.training.loop import Diverged
 
@@ -80,6 +82,22 @@ def test_a_run_that_finds_nothing_to_measure_says_so(tmp_path):
     run.stored = {"experiment": "e", "fingerprint": "f", "versions": {}}
     with pytest.raises(ValueError, match="no row has anything that can be measured: give"):
         run.measure([Measurement("a", "a|b", 0, lambda: dict)])
+
+
+def test_asked_to_end_in_the_last_group_that_waits_a_run_has_ended(tmp_path):
+    """Though a later group's number is higher: it ended before."""
+
+    def asked_to_end():
+        signal.raise_signal(signal.SIGTERM)
+        return {"mu": 0.5}
+
+    first = Measurement("a", "a", 0, lambda: asked_to_end)
+    second = Measurement("b", "b", 0, lambda: lambda: {"mu": 0.1})
+    run = Run(tmp_path, lambda _: "table")
+    run.stored = {"experiment": "e", "fingerprint": "f", "versions": {}}
+    run.measure([second])
+    assert run.measure([first, second]) == "table" and run.was_interrupted
+    assert {each.row for each in read_results(tmp_path / RESULTS)} == {"a", "b"}
 
 
 def groups_of(workdir):

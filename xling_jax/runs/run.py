@@ -201,6 +201,7 @@ class Run:
             self.store()
         else:
             store.go_on(self.stored, self._versions)
+        last = waiting[-1][0] if waiting else 0
         for number, each in waiting:
             say(f"{number} of {len(planned)}: {each.name}")
             group = each.make()
@@ -211,10 +212,10 @@ class Run:
                         group.run(metrics, interruption)
                 except Diverged as error:
                     say(str(error))
-                if number < len(planned):
+                if number < last:
                     self.report()
                 self.was_interrupted = interruption.was_asked()
-                if self.was_interrupted and number < len(planned):
+                if self.was_interrupted and number < last:
                     raise Interrupted(
                         f"interrupted after {number} of {len(planned)}; the same command goes on "
                         "from there"
@@ -263,9 +264,9 @@ class _Measured:
     """A prepared measurement, as a group of one replica."""
 
     def __init__(self, run: Run, of: Measurement):
-        self._run, self._of, self._measured = run, of, of.make()
+        self._run, self._of, self._measure = run, of, of.make()
 
     def run(self, metrics: MetricsFile, interruption: Interruption) -> None:
         of = self._of
         replica = self._run.replica(of.row, of.description, of.seed, None)
-        self._run.store_result(replica, 0, RUNNING, self._measured())
+        self._run.store_result(replica, 0, RUNNING, self._measure())
