@@ -28,7 +28,7 @@ class Lock:
         while True:
             file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
             try:
-                self.is_sure = _is_locked(file, path)
+                self.is_sure = _lock_if_possible(file, path)
                 is_in_place = os.path.exists(path) and os.path.samestat(os.fstat(file), path.stat())
             except (OSError, ValueError):
                 os.close(file)
@@ -48,7 +48,7 @@ class Lock:
             os.pwrite(file, json.dumps(said).encode(), 0)
 
 
-def _is_locked(file: int, path: Path) -> bool:
+def _lock_if_possible(file: int, path: Path) -> bool:
     """Locks an open file; returns False if the file system has no locks. ValueError if another
     process has locked it."""
     try:
