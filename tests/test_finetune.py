@@ -191,7 +191,7 @@ def test_sets_of_examples_and_programs_share_a_compiled_prediction():
         params = loop.stack([one.state_of(plain, 0)]).params
         found = predictor(devices.place(params, mesh, devices.A_REPLICA))[0]
         assert len(found) == number and None not in found
-        compiled.append(predictor._step)
+        compiled.append(predictor._predict)
         shapes += [{(x.tokens.shape, x.places.shape) for x, *_ in predictor._batches}]
     assert len(set(compiled)) == 1 and [len(own) for own in shapes] == [2, 2, 2]
     assert compiled[0]._cache_size() == len(set().union(*shapes)) == 3

@@ -120,6 +120,22 @@ COMPARISONS: Mapping[str, Callable[[Parallel], Numbers]] = {
 }
 
 
+def by_layer(
+    compare: Callable[..., Mapping[str, Numbers]], vectors, layers: Sequence[int]
+) -> dict[tuple[str, str], jax.Array]:
+    """What `compare` finds at each layer, by the metric's name and `_LAYER` with its part.
+
+    A loop, so that comparisons are compiled once, however many layers there are. `vectors`: a tree
+    of arrays [layers, ...].
+    """
+    return {
+        (name, f"_{layer}{end}"): value
+        for name, parts in jax.lax.map(compare, vectors).items()
+        for end, values in parts.items()
+        for layer, value in zip(layers, values, strict=True)
+    }
+
+
 def word_precision(vectors: Sequence[jax.Array], gold: Sequence[jax.Array]) -> jax.Array:
     """The share of words with a translation whose nearest word by CSLS is one, as the mean of both
     directions.

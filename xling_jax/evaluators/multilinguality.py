@@ -15,7 +15,7 @@ from xling_jax.batches import packing
 from xling_jax.batches.corruption import PieceRange
 from xling_jax.batches.store import TokenStore
 from xling_jax.evaluators import registry
-from xling_jax.evaluators.comparison import COMPARISONS, Parallel, count_links, f1
+from xling_jax.evaluators.comparison import COMPARISONS, Parallel, by_layer, count_links, f1
 from xling_jax.evaluators.perplexity import perplexities
 from xling_jax.evaluators.representations import (
     Encoder,
@@ -159,14 +159,11 @@ class Multilinguality:
             vectors[registry.PIECES] = every[:, np.searchsorted(layers, self._layers)]
         by_pair = {}
         for kind, vectors_KxLxNxD in vectors.items():
-            # A loop, so that the comparisons are compiled once, however many layers there are.
             compare = functools.partial(self._compared, kind)
-            for name, found in jax.lax.map(compare, vectors_KxLxNxD.swapaxes(0, 1)).items():
-                for end, by_layer in found.items():
-                    for layer, value in zip(self._layers, by_layer, strict=True):
-                        by_pair[name, f"_{layer}{end}"] = value
-        for number, layer in enumerate(self._layers if counts is not None else ()):
-            by_pair["alignment_f1", f"_{layer}"] = f1(counts)[:, number]
+            by_pair |= by_layer(compare, vectors_KxLxNxD.swapaxes(0, 1), self._layers)
+        if counts is not None:
+            for layer, found in zip(self._layers, f1(counts).T, strict=True):
+                by_pair["alignment_f1", f"_{layer}"] = found
         parts = [by_pair.get((name, f"_{layer}")) for name in ("retrieval", "translation")
                  for layer in self._mu_layers]  # fmt: skip
         if all(part is not None for part in parts):

@@ -21,7 +21,13 @@ from xling_jax.batches.assembly import assemble
 from xling_jax.batches.setting import Setting
 from xling_jax.batches.store import TokenStore
 from xling_jax.evaluators import registry
-from xling_jax.evaluators.comparison import COMPARISONS, Numbers, Parallel, word_precision
+from xling_jax.evaluators.comparison import (
+    COMPARISONS,
+    Numbers,
+    Parallel,
+    by_layer,
+    word_precision,
+)
 from xling_jax.evaluators.representations import (
     Encoder,
     EvaluationPlan,
@@ -166,11 +172,8 @@ class Translations:
                 )
             ]
             compare = functools.partial(self._compared, number)
-            # A loop, so that the comparisons are compiled once, however many layers there are.
-            for name, parts in jax.lax.map(compare, tuple(vectors)).items():
-                for end, by_layer in parts.items():
-                    for layer, value in zip(self._layers, by_layer, strict=True):
-                        metrics[f"{name}_{item.language}_{layer}{end}"] = value
+            for (name, end), value in by_layer(compare, tuple(vectors), self._layers).items():
+                metrics[f"{name}_{item.language}{end}"] = value
         return metrics
 
     def _compared(self, number: int, vectors: tuple[jax.Array, jax.Array]) -> dict[str, Numbers]:

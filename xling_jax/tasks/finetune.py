@@ -178,7 +178,7 @@ def train_step(
 
 
 @functools.lru_cache
-def _step(program: TaskProgram, mesh: Mesh):
+def _compiled(program: TaskProgram, mesh: Mesh):
     def predict(params, frozen, store, *fields):
         batch = tasks.gather(store, TaskPlan(*(field[0, 0] for field in fields)))
         encoder = partition.merge(frozen, params[ENCODER])
@@ -206,7 +206,7 @@ class Predictor:
         # How a program is trained makes no difference to predictions.
         none = OptimizerConfig(total_steps=1)
         alike = dataclasses.replace(program, optimizer=none, frozen=frozenset(), shards=1)
-        self._step = _step(alike, mesh)
+        self._predict = _compiled(alike, mesh)
         self._frozen = devices.place(frozen, mesh, devices.SHARED)
         # For each batch: the examples, its plan, and for each example the place of its prediction,
         # its number and its width.
@@ -242,7 +242,7 @@ class Predictor:
         replicas = jax.tree.leaves(params)[0].shape[0]
         found: list[list[Any]] = [[None] * self._number for _ in range(replicas)]
         for store, fields, whose in self._batches:
-            results = self._step(params, self._frozen, store, *fields)
+            results = self._predict(params, self._frozen, store, *fields)
             # [R, 1, shards, B, W, …] as [R, shards x B, W, …]
             flat = devices.fetch(list(results))
             flat = [x.reshape(replicas, -1, *x.shape[4:]) for x in flat]
