@@ -201,9 +201,9 @@ class Run:
             self.store()
         else:
             store.go_on(self.stored, self._versions)
-        last = waiting[-1][0] if waiting else 0
         for number, each in waiting:
             say(f"{number} of {len(planned)}: {each.name}")
+            is_last = number == waiting[-1][0]
             group = each.make()
             self.store()
             with Interruption() as interruption:  # only noted, so that results are stored
@@ -212,10 +212,10 @@ class Run:
                         group.run(metrics, interruption)
                 except Diverged as error:
                     say(str(error))
-                if number < last:
+                if not is_last:
                     self.report()
                 self.was_interrupted = interruption.was_asked()
-                if self.was_interrupted and number < last:
+                if self.was_interrupted and not is_last:
                     raise Interrupted(
                         f"interrupted after {number} of {len(planned)}; the same command goes on "
                         "from there"

@@ -231,6 +231,7 @@ class Preparer:
         """Whether as many sentences of the other domain are taken as the usual text has."""
         return not (self._texts.embedded or self._config.corpora.train_sentences)
 
+    @functools.cache  # noqa: B019
     def _limit(self, language: str, purpose: str, is_other: bool) -> int | None:
         """How many sentences of a text to take, None for all."""
         if self._texts.embedded:
