@@ -80,7 +80,6 @@ def test_another_config_is_refused_in_the_same_workdir(finished, called):
     assert "training.epochs: 2 there, 3 now" in said
 
 
-@pytest.mark.slow
 def test_killed_and_terminated_it_ends_with_the_same_bits(finished, tmp_path):
     """Killed between an evaluation and the next checkpoint; `test_groups` kills while it trains."""
     workdir, _ = finished
