@@ -25,7 +25,7 @@ WORDS = (
 def fake_metrics(row: str, seed: int, share: float) -> dict[str, float]:
     """Plausible numbers at a share of the training: the paper's scores, approached late."""
     random = np.random.default_rng([seed, sum(map(ord, row)), round(100 * share)])
-    paper = published.find(published.EXPERIMENT, "0" if row in published.SEARCH else row)
+    paper = published.find(published.EXPERIMENT, "0" if row in published.SEARCH_ROWS else row)
     ends = {name: value.mean for name, value in paper.cells.items()} if paper else {"mu": 0.5}
     worse = how_much_worse(row)
     risen = 1 / (1 + np.exp(-10 * (share - 0.35))) / worse
@@ -45,7 +45,7 @@ def fake_metrics(row: str, seed: int, share: float) -> dict[str, float]:
 
 def how_much_worse(row: str) -> float:
     """The factor by which a row of the search is worse than the value that was chosen."""
-    tried = published.tried(published.SEARCH.get(row, ""))
+    tried = published.tried(published.SEARCH_ROWS.get(row, ""))
     return 1 + abs(float(np.log(tried[1] / published.CHOSEN[tried[0]]))) if tried else 1.0
 
 
@@ -74,7 +74,7 @@ def fake_arrays(row: str, pieces: int, dimension: int, positions: int) -> dict[s
 
 def _description(row: str) -> str:
     paper = published.find(published.EXPERIMENT, row)
-    return paper.description if paper else published.SEARCH.get(row, "another setting")
+    return paper.description if paper else published.SEARCH_ROWS.get(row, "another setting")
 
 
 def steps_of(row: str) -> int:

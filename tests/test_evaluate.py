@@ -116,7 +116,7 @@ def test_files_are_read_with_dictionaries_and_links(bilingual, tmp_path):
     sides = embedded.pair("near").parallel(30, 3)
     files = {name: tmp_path / f"{name}.txt" for name in ("en", "near")}
     for path, lines in zip(files.values(), sides, strict=True):
-        path.write_text("\n".join(lines) + "\n")
+        path.write_text("\n".join(lines) + "\n\n\n")
     words, links = tmp_path / "words.txt", tmp_path / "links.txt"
     words.write_text("".join(f"{a}\t{b}\n" for a, b in embedded.pair("near").dictionary()[:40]))
     links.write_text("0-0 1p1\n" * 20)

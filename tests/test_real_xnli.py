@@ -35,7 +35,7 @@ from xling_jax.models import heads, partition, stored
 from xling_jax.models.bert import Bert, BertConfig
 from xling_jax.report import figures
 from xling_jax.report.claims import HELD, NOT_RUN, Evidence, RowEvidence
-from xling_jax.report.frame import Run
+from xling_jax.report.frame import Run, decoded
 from xling_jax.report.table import to_csv
 from xling_jax.runs import results, store
 from xling_jax.runs.texts import Embedded, Texts
@@ -134,6 +134,19 @@ def test_the_report_has_pretraining_too(finished, monkeypatch):
     page = (workdir / "report" / "report.html").read_text("utf-8")
     assert "Pretraining" in table and "mu_near-middle" in page and "over training" in page
     assert (workdir / "report" / "tables" / "pretraining.csv").exists()
+
+
+def test_the_report_has_pretraining_of_layer_0_alone(finished, tmp_path):
+    shutil.copy(finished[0] / results.CONFIG, tmp_path)
+    ended = [
+        dataclasses.replace(
+            each, metrics={k: v for k, v in each.metrics.items() if not decoded(k).layer}
+        )
+        for each in results.read_results(finished[0] / results.RESULTS)
+    ]
+    results.write_results(tmp_path / results.RESULTS, ended)
+    table = report.write(tmp_path)
+    assert "Pretraining" in table and "perplexity alone" not in table
 
 
 def test_the_same_command_again_trains_nothing(finished, capsys):

@@ -97,7 +97,7 @@ def test_rows_mean_in_the_config_what_they_mean_in_the_paper() -> None:
     fields, descriptions = config_files.flatten(made.to_dict()), made.rows
     assert {name: fields[name] for name in published.SETTING} == published.SETTING
     printed = {line.row: line.description for line in published.LINES}
-    for row, description in {**printed, **published.SEARCH}.items():
+    for row, description in {**printed, **published.SEARCH_ROWS}.items():
         assert descriptions[row] == description, row
     of_code = config.get_config("scale=paper,reading=code")
     assert of_code.workdir != made.workdir
@@ -107,7 +107,9 @@ def test_rows_mean_in_the_config_what_they_mean_in_the_paper() -> None:
 
 
 def test_what_a_row_of_the_search_tries_is_read_from_its_description() -> None:
-    tried = {row: published.tried(description) for row, description in published.SEARCH.items()}
+    tried = {
+        row: published.tried(description) for row, description in published.SEARCH_ROWS.items()
+    }
     assert tried["lr2e-3"] == ("learning-rate", 0.002) and tried["ep50"] == ("epochs", 50)
     assert len(tried) == 11 and None not in tried.values()
     for other in ("original", "overparam;epochs[250]", "epochs[many]", "epochs[]", "epochs"):

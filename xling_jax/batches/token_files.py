@@ -216,7 +216,7 @@ def _description(path: Path) -> Path:
 
 
 @functools.cache
-def _sha256_of(path: Path, changed: int, place: int) -> str:
+def _sha256_of(path: Path, changed: int, inode: int) -> str:
     """A file's hash, cached until the file changes, since rows share files. changed: its time of
-    modification. place: its inode."""
+    modification."""
     return sha256(path)

@@ -55,14 +55,14 @@ class SentencePipeline(InputPipeline):
     def __init__(self, samplers: Sequence[Sampler], total: int):
         """`total` is the number of updates of the whole training; nothing after it is planned."""
         super().__init__(samplers)
-        self._epoch, self._total = samplers[0].steps_per_epoch, total
+        self._steps_per_epoch, self._total = samplers[0].steps_per_epoch, total
         self._thread = ThreadPoolExecutor(1)
         self._assigned: dict[int, dict[int, Future[tuple[np.ndarray, np.ndarray]]]] = {}
 
     def steps(self, start: int, stop: int) -> list[np.ndarray]:
         """As in `InputPipeline`; also starts to assign the next epoch."""
-        epoch, first = divmod(start, self._epoch)
-        ahead = [n for n in (epoch, epoch + 1) if n * self._epoch < self._total]
+        epoch, first = divmod(start, self._steps_per_epoch)
+        ahead = [n for n in (epoch, epoch + 1) if n * self._steps_per_epoch < self._total]
         self._assigned = {n: self._assigned.get(n) or self._begun(n) for n in ahead}
         part = slice(first, first + stop - start)
 

@@ -87,19 +87,21 @@ def read(config: ConfigDict) -> EvaluationTexts:
 
 
 def _number_of_lines(source: str, language: str) -> int:
-    """How many lines a text with links has, 0 if it is synthetic. ValueError if another line
-    follows a blank one: links belong to lines."""
+    """How many lines a text with links has, without blank ones at its end; 0 if it is synthetic.
+    ValueError if text follows a blank line: links belong to lines."""
     if source == SYNTHETIC:
         return 0
-    lines, blank = 0, False
+    lines, blank = 0, 0  # the number of the last blank line
     for number, line in enumerate(sources.lines(sources.Chunk(source)), 1):
-        if blank:
+        if not text.clean(line):
+            blank = number
+        elif blank:
             raise ValueError(
-                f"texts.{language}: line {number - 1} of {source} is blank, and links belong to "
+                f"texts.{language}: line {blank} of {source} is blank, and links belong to "
                 "lines: remove it, and its translations and links"
             )
-        blank = not text.clean(line)
-        lines += not blank
+        else:
+            lines = number
     return lines
 
 

@@ -50,7 +50,7 @@ TRIED = {
     EPOCHS: {"ep10": "10", "ep20": "20", "ep50": "50", "ep100": "100", "ep200": "200"},
 }  # fmt: skip
 CHOSEN = {LEARNING_RATE: 2e-3, EPOCHS: 100.0}
-SEARCH = {row: f"{name}[{value}]" for name, by in TRIED.items() for row, value in by.items()}
+SEARCH_ROWS = {row: f"{name}[{value}]" for name, by in TRIED.items() for row, value in by.items()}
 CRITERIA = ("perplexity_train", "perplexity_dev")
 
 
@@ -77,7 +77,7 @@ LAYOUTS = (
     _layout(1, "Architecture, word order, model size"),
     _layout(2, "Parallel and non-parallel text", 1),
     _layout(10, "The largest model trained for long", 1),  # the published one repeats row 0 too
-    Layout("Search", "Learning rates and epochs, by perplexity", ("0", *SEARCH), 1),
+    Layout("Search", "Learning rates and epochs, by perplexity", ("0", *SEARCH_ROWS), 1),
 )
 ORDER = tuple(dict.fromkeys(row for layout in LAYOUTS for row in layout.rows))
 
@@ -111,7 +111,7 @@ def trials(run: Run) -> dict[str, list[Trial]]:
     The original row is one of them, at the config's own value, unless another row tries that.
     """
     rows, found = run.rows.values(), {}
-    every = [(tried(row.description or SEARCH.get(row.name, "")), row) for row in rows]
+    every = [(tried(row.description or SEARCH_ROWS.get(row.name, "")), row) for row in rows]
     for name, field in {LEARNING_RATE: "learning_rate", EPOCHS: "epochs"}.items():
         own = [Trial(what[1], row) for what, row in every if what and what[0] == name]
         usual = run.setting("training", field)

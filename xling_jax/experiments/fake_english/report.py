@@ -115,7 +115,7 @@ def _by_value(run: Run, names: Sequence[str]) -> list[str]:
     epochs, by ascending value."""
     sets = [trial.row.name for own in published.trials(run).values() for trial in own]
     others = [name for name in names if not (
-        name in published.SEARCH or published.tried(run.description(name)))]  # fmt: skip
+        name in published.SEARCH_ROWS or published.tried(run.description(name)))]  # fmt: skip
     return list(dict.fromkeys([*others, *(name for name in sets if name in names), *names]))
 
 

@@ -16,7 +16,7 @@ from xling_jax.files import plain_name, write_beside
 from xling_jax.report import page, table
 from xling_jax.report.claims import Decided, Evidence, RowEvidence, Verdicts
 from xling_jax.report.figures import COLOURS, Card, Entry, Gallery, Score, bars, row_label
-from xling_jax.report.frame import Measure, Row, Run, deep_layer
+from xling_jax.report.frame import Measure, Row, Run, decoded
 from xling_jax.report.prose import also_diverged, diverged_at
 from xling_jax.report.table import ABSENT, Column, Line, Table
 from xling_jax.runs import results
@@ -54,8 +54,8 @@ def write(workdir: Path) -> str:
 
 
 def _is_compared(run: Run) -> bool:
-    """Whether anything was measured at a layer above 0."""
-    return any(deep_layer(row.metrics, run.layers) for row in run.rows.values())
+    """Whether anything was measured at a layer."""
+    return any(decoded(name).layer != "" for row in run.rows.values() for name in row.metrics)
 
 
 def board(workdir: Path) -> Board:
