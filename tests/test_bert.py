@@ -300,7 +300,7 @@ def test_computing_layers_again_changes_the_memory_and_not_the_gradient():
         (states,) = Bert(config).apply(
             {"params": params}, tokens, places, None, zero, rows=rows, bits=bits, layers=(3,)
         )
-        return jnp.square(states).sum(axis=1).std()
+        return jnp.square(states[:, ::2]).sum()
 
     params = heads.initial_params(config, 0)
     found, kept = [], []

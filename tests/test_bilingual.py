@@ -393,6 +393,7 @@ def test_what_diverges_leaves_no_model(tmp_path, monkeypatch):
     assert [path.name for path in (tmp_path / "models").iterdir()] == ["rowdefault_seed0"]
 
 
+@pytest.mark.slow
 def test_a_run_cut_off_twice_ends_with_the_same_numbers(bilingual, tmp_path, monkeypatch):
     _, _, metrics = bilingual
     workdir, names = tmp_path / "broken", "row=sep_emb,pair=en-far"

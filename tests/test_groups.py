@@ -1,12 +1,14 @@
 """fake_english: which replicas share a program, and what fits in memory."""
 
+import contextlib
+import io
 import json
 import re
 import signal
 
 import numpy as np
 import pytest
-from small_run import assert_same_run, command, config, interrupted, results, run
+from small_run import assert_same_run, command, config, interrupted, on_devices, results, run
 
 from xling_jax import devices, processes
 from xling_jax.experiments.fake_english import experiment
@@ -208,22 +210,22 @@ TABLE = {
 
 
 @pytest.fixture(scope="module")
-def table(tmp_path_factory):
-    """A table of three groups, of which one row diverges."""
+def table(tmp_path_factory, without_pictures):
+    """A table of three groups, of which one row diverges: workdir, table, and progress."""
     workdir = tmp_path_factory.mktemp("tables") / "whole"
-    done = run(workdir, **TABLE)
-    assert done.returncode == 0, done.stderr
-    return workdir, done
+    with on_devices(1), contextlib.redirect_stderr(io.StringIO()) as said:
+        shown = Experiment(config(**TABLE), workdir).run()
+    return workdir, shown, said.getvalue()
 
 
 def test_groups_of_one_kind_are_compiled_once(table):
-    workdir, done = table
+    workdir, _, said = table
     assert [len(group) for group in groups_of(workdir)] == [2, 2, 1]
-    assert done.stderr.count("compiled in") == 2  # small models and a large one
+    assert said.count("compiled in") == 2  # small models and a large one
 
 
 def test_a_diverged_row_is_in_the_table_and_takes_no_other_along(table):
-    workdir, done = table
+    workdir, shown, _ = table
     found = results(workdir)
     diverged = found.pop(("learning-rate[1e30]", 0))
     assert diverged["diverged_at"] is not None and not diverged["metrics"]
@@ -231,11 +233,11 @@ def test_a_diverged_row_is_in_the_table_and_takes_no_other_along(table):
         "0": 10, "1": 10, "30": 10, "overparam;epochs[2x]": 20,
     }  # fmt: skip
     assert all(0 <= result["metrics"]["mu"] <= 1 for result in found.values())
-    assert "learning-rate[1e30]" in done.stdout and "diverged" in done.stdout
+    assert "learning-rate[1e30]" in shown and "diverged" in shown
 
 
 def test_a_row_with_neighbours_reports_how_good_they_are(table):
-    workdir, _ = table
+    workdir, *_ = table
     found = results(workdir)
     shares = found["30", 0]["metrics"]
     assert shares["neighbours_known"] > 0.5
@@ -248,8 +250,10 @@ def test_a_row_with_neighbours_reports_how_good_they_are(table):
 
 
 @pytest.mark.slow
-def test_a_table_killed_in_the_middle_goes_on_with_what_is_missing(table, tmp_path):
-    whole, _ = table
+def test_a_table_killed_in_the_middle_goes_on_with_what_is_missing(tmp_path):
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    done = run(whole, **TABLE)
+    assert done.returncode == 0, done.stderr
     seen = []
 
     def is_time(line):
@@ -257,10 +261,10 @@ def test_a_table_killed_in_the_middle_goes_on_with_what_is_missing(table, tmp_pa
             seen.append(line)
         return bool(seen) and "step 5 of" in line
 
-    assert interrupted(command(tmp_path, **TABLE), is_time) < 0
-    done = run(tmp_path, **TABLE)
+    assert interrupted(command(killed, **TABLE), is_time) < 0
+    done = run(killed, **TABLE)
     assert done.returncode == 0, done.stderr
     assert " 1 of 3: " not in done.stderr and " 2 of 3: " not in done.stderr
-    assert_same_run(tmp_path, whole, groups=3)
+    assert_same_run(killed, whole, groups=3)
     for kept in (whole / "report" / "tables").iterdir():
-        assert (tmp_path / "report" / "tables" / kept.name).read_bytes() == kept.read_bytes()
+        assert (killed / "report" / "tables" / kept.name).read_bytes() == kept.read_bytes()

@@ -73,7 +73,12 @@ def translations(seeds, data=1, names=NAMES):
 
 
 @pytest.mark.parametrize(
-    ("measure", "data"), [(perplexities, 2), (perplexities, 8), (translations, 8)]
+    ("measure", "data"),
+    [
+        pytest.param(perplexities, 2, marks=pytest.mark.slow),
+        (perplexities, 8),
+        pytest.param(translations, 8, marks=pytest.mark.slow),
+    ],
 )
 def test_several_devices_measure_what_one_does(measure, data):
     (one,), (other,) = measure((0,)), measure((0,), data)

@@ -121,7 +121,13 @@ def test_a_step_masks_at_its_programs_rate():
 
 
 @pytest.mark.parametrize(
-    ("data", "accumulate", "shards"), [(2, 1, 1), (1, 4, 1), (8, 1, 8), (2, 2, 2)]
+    ("data", "accumulate", "shards"),
+    [
+        pytest.param(2, 1, 1, marks=pytest.mark.slow),
+        pytest.param(1, 4, 1, marks=pytest.mark.slow),
+        (8, 1, 8),
+        (2, 2, 2),
+    ],
 )
 def test_devices_and_accumulation_compute_the_run_of_one(data, accumulate, shards):
     states, metrics = trained(steps=21)
@@ -145,7 +151,15 @@ def test_one_compilation_serves_all_languages():
     assert set(traced) == {0, 1} and update._cache_size() == 1
 
 
-def test_tokens_fed_from_the_host_train_to_the_same_bits():
+@pytest.mark.parametrize(
+    "compare",
+    [
+        functools.partial(close, rtol=1e-3, atol=1e-6),
+        pytest.param(chex.assert_trees_all_equal, marks=pytest.mark.slow),
+    ],
+    ids=["close", "bits"],
+)
+def test_tokens_fed_from_the_host_train_as_those_of_the_device_do(compare):
     one = sampler()
     resident, _ = trained()
     text = store()
@@ -156,7 +170,7 @@ def test_tokens_fed_from_the_host_train_to_the_same_bits():
 
     pipeline = StreamingPipeline([one], read, 12, {0, 1})
     fed, _ = run([one], program(pipeline.layout, (*SEP_EMB, "layers/0")), pipeline=pipeline)
-    chex.assert_trees_all_equal(fed[-1], resident[-1])
+    compare(fed[-1], resident[-1])
     pipeline = StreamingPipeline([one], read, 12, {0, 1})
     later = pipeline.steps(6, 9)
     for found, wanted in zip(
