@@ -1,7 +1,8 @@
 """What every test shares: eight CPU devices, so that sharding can be tested anywhere; programs that
-LLVM does not optimise, since tests compile far longer than they compute; one cache of compiled
-programs, in pytest's own cache folder, since many tests train the same small models; and a patience
-with which vectors as clear as the tests' are mapped as well as with the paper's."""
+LLVM does not optimise, since tests compile far longer than they compute, with XLA's older kernels
+unless slow tests are chosen; one cache of compiled programs, in pytest's own cache folder, since
+many tests train the same small models; and less patience in VecMap, enough for the tests' easy
+vectors (commands that tests start keep the paper's)."""
 
 import os
 import subprocess
@@ -49,18 +50,19 @@ def pytest_configure(config: pytest.Config) -> None:
     for name, value in settings.items():
         jax.config.update(name, value)
         os.environ[name.upper()] = str(value)
-    if "not slow" in config.option.markexpr and "XLA_FLAGS" not in os.environ:
-        os.environ["XLA_FLAGS"] = _flags()
+    if config.option.markexpr == "not slow" and "XLA_FLAGS" not in os.environ:
+        os.environ["XLA_FLAGS"] = _older_kernels()
 
 
-def _flags() -> str:
-    """A flag that saves a third of the time of compilation, by kernels that XLA wrote before
-    version 0.6 of JAX; none if there is no such flag any more, which XLA would end at. Programs
-    that differ are rounded differently with it: what has to show that two of them give the same
-    bits is marked slow, and then runs without it."""
+def _older_kernels() -> str:
+    """The flag for XLA's older CPU kernels, with which compilation takes a third less time; "" if
+    no process starts with it, since XLA aborts at a flag that it does not know. With it, programs
+    that differ may round differently: tests that such programs give the same bits are marked slow,
+    and `-m slow` runs without it."""
     flag = "--xla_cpu_use_fusion_emitters=false"
     start = [sys.executable, "-c", "import jax; jax.devices()"]
-    tried = subprocess.run(start, env={**os.environ, "XLA_FLAGS": flag}, capture_output=True)
+    environment = {**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": flag}
+    tried = subprocess.run(start, env=environment, capture_output=True)
     return "" if tried.returncode else flag
 
 

@@ -300,7 +300,7 @@ def test_computing_layers_again_changes_the_memory_and_not_the_gradient():
         (states,) = Bert(config).apply(
             {"params": params}, tokens, places, None, zero, rows=rows, bits=bits, layers=(3,)
         )
-        return jnp.square(states[:, ::2]).sum()
+        return jnp.square(states[:, ::2]).mean()  # of all features it would be constant
 
     params = heads.initial_params(config, 0)
     found, kept = [], []
@@ -310,5 +310,5 @@ def test_computing_layers_again_changes_the_memory_and_not_the_gradient():
         found.append(jax.jit(jax.grad(own))(params))
         kept.append(sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(backward)))
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=2e-4, atol=1e-6), *found)
-    assert any(np.abs(x).max() > 1e-4 for x in jax.tree.leaves(found[0]))
+    assert np.abs(found[0]["layers"]["0"]["output"]["kernel"]).max() > 1e-4
     assert kept[1] < 0.3 * kept[0]  # from the forward pass to the backward one

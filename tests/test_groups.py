@@ -251,7 +251,7 @@ def test_a_row_with_neighbours_reports_how_good_they_are(table):
 
 @pytest.mark.slow
 def test_a_table_killed_in_the_middle_goes_on_with_what_is_missing(tmp_path):
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    whole, killed = tmp_path / "whole", tmp_path / "killed"  # both by commands: the same programs
     done = run(whole, **TABLE)
     assert done.returncode == 0, done.stderr
     seen = []

@@ -74,11 +74,7 @@ def translations(seeds, data=1, names=NAMES):
 
 @pytest.mark.parametrize(
     ("measure", "data"),
-    [
-        pytest.param(perplexities, 2, marks=pytest.mark.slow),
-        (perplexities, 8),
-        pytest.param(translations, 8, marks=pytest.mark.slow),
-    ],
+    [pytest.param(perplexities, 2, marks=pytest.mark.slow), (perplexities, 8), (translations, 8)],
 )
 def test_several_devices_measure_what_one_does(measure, data):
     (one,), (other,) = measure((0,)), measure((0,), data)

@@ -123,9 +123,9 @@ def test_a_step_masks_at_its_programs_rate():
 @pytest.mark.parametrize(
     ("data", "accumulate", "shards"),
     [
-        pytest.param(2, 1, 1, marks=pytest.mark.slow),
+        (2, 1, 1),
         pytest.param(1, 4, 1, marks=pytest.mark.slow),
-        (8, 1, 8),
+        pytest.param(8, 1, 8, marks=pytest.mark.slow),
         (2, 2, 2),
     ],
 )
@@ -159,7 +159,7 @@ def test_one_compilation_serves_all_languages():
     ],
     ids=["close", "bits"],
 )
-def test_tokens_fed_from_the_host_train_as_those_of_the_device_do(compare):
+def test_tokens_fed_from_the_host_train_as_resident_ones_do(compare):
     one = sampler()
     resident, _ = trained()
     text = store()

@@ -91,7 +91,7 @@ def _number_of_lines(source: str, language: str) -> int:
     ValueError if text follows a blank line: links belong to lines."""
     if source == SYNTHETIC:
         return 0
-    lines, blank = 0, 0  # the number of the last blank line
+    lines, blank = 0, 0  # the numbers of the last line with text, and of the last blank one
     for number, line in enumerate(sources.lines(sources.Chunk(source)), 1):
         if not text.clean(line):
             blank = number
