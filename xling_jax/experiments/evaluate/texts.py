@@ -91,17 +91,15 @@ def _number_of_lines(source: str, language: str) -> int:
     ValueError if text follows a blank line: links belong to lines."""
     if source == SYNTHETIC:
         return 0
-    lines, blank = 0, 0  # the numbers of the last line with text, and of the last blank one
+    lines = 0
     for number, line in enumerate(sources.lines(sources.Chunk(source)), 1):
-        if not text.clean(line):
-            blank = number
-        elif blank:
-            raise ValueError(
-                f"texts.{language}: line {blank} of {source} is blank, and links belong to "
-                "lines: remove it, and its translations and links"
-            )
-        else:
-            lines = number
+        if text.clean(line):
+            lines += 1
+            if lines < number:
+                raise ValueError(
+                    f"texts.{language}: line {lines} of {source} is blank, and links belong to "
+                    "lines: remove it, and its translations and links"
+                )
     return lines
 
 
