@@ -90,7 +90,7 @@ def test_checks_are_read_as_they_are_written() -> None:
     ]  # fmt: skip
     (check,) = checks_of("mu[{row}] > mu[0]", [{"row": "a], ≥ {b}"}], {})
     assert check.left.row == "a], ≥ {b}"
-    for wrong in ("mu is high", "mu[0] > high", "0.5 < mu[0]"):
+    for wrong in ("mu is high", "mu[0] > high", "0.5 < mu[0]", "mu[0] > 2 × 3", "mu[0] > 3 - 1"):
         with pytest.raises(ValueError, match=f"'{re.escape(wrong)}' is no check: write it as"):
             checks_of(wrong, [{}], {})
 

@@ -36,10 +36,9 @@ from xling_jax.report.prose import cut, grouped, plural
 HELD, NOT_HELD, UNDECIDED, NOT_RUN = "held", "not held", "undecided", "not run"
 _SIGNS = {"<": operator.lt, "≤": operator.le, ">": operator.gt, "≥": operator.ge}
 _CHECK = re.compile(
-    r"(?P<left>.+?\[.+?\]) (?P<sign>[<≤>≥]) (?:(?P<factor>[\d./]+) × )?"
-    r"(?P<right>.+?\[.+?\]|[\d.]+)(?: (?P<plus>[+-] [\d.]+))?"
+    r"(?P<left>.+?\[.+?\]) (?P<sign>[<≤>≥]) (?:(?P<constant>[\d.]+)|"
+    r"(?:(?P<factor>[\d./]+) × )?(?P<right>.+?\[.+?\])(?: (?P<plus>[+-] [\d.]+))?)"
 )
-_QUANTITY = re.compile(r"(.+?)\[(.+)\]")
 _HEADER = ["claim", "outcome", "statement", "numbers", "source", "where it is meant to hold"]
 _RULE = (
     "Undecided is what differs by less than the standard error of the difference over seeds; what "
@@ -175,13 +174,12 @@ def choices(each: str) -> list[dict[str, str]]:
 
 
 def _bound(text: str, binding: Mapping[str, str]) -> tuple[str, ...]:
-    """The name of a quantity and its arguments in brackets; () for a number.
+    """The name of a quantity and its arguments in brackets.
 
     The text is taken apart before values are filled in, so that they may hold any character.
     """
-    match = _QUANTITY.fullmatch(text)
-    parts = [match[1], *match[2].split(", ")] if match else []
-    return tuple(part.format_map(binding) for part in parts)
+    name, _, arguments = text.removesuffix("]").partition("[")
+    return tuple(part.format_map(binding) for part in (name, *arguments.split(", ")))
 
 
 def checks_of(
@@ -204,11 +202,10 @@ def checks_of(
         factor = float(Fraction(match["factor"] or 1))
         plus = float((match["plus"] or "0").replace(" ", ""))
         for binding in bindings:
-            left, right = (_bound(match[side], binding) for side in ("left", "right"))
-            made = [quantities.get(side[0], partial(metric, side[0]))(*side[1:])
-                    for side in (left, right) if side]  # fmt: skip
-            bound = made[1] if right else float(match["right"])
-            found[check, left, right] = Check(made[0], match["sign"], bound, factor, plus)
+            sides = [_bound(match[side], binding) for side in ("left", "right") if match[side]]
+            left, *right = (quantities.get(name, partial(metric, name))(*of) for name, *of in sides)
+            bound = right[0] if right else float(match["constant"])
+            found[check, *sides] = Check(left, match["sign"], bound, factor, plus)
     return tuple(found.values())
 
 
