@@ -90,6 +90,8 @@ def test_three_languages_have_maps_a_tree_and_every_number_in_a_file(bilingual, 
     assert len(lines) == 1 + len(metrics)
     bounded = [name.removesuffix("_low") for name in metrics if name.endswith("_low")]
     assert "words_en-near_1" in bounded
+    words = texts.of_run(str(workdir), ("en", "near")).dictionary("near", "test_dictionary")
+    assert metrics["words_en-near_words"] == len(set(words.triples))
     for name in bounded:
         assert metrics[f"{name}_low"] <= metrics[name] <= metrics[f"{name}_high"], name
     value = metrics["retrieval_near-far_1_forward"]

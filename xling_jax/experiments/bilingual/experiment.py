@@ -32,7 +32,7 @@ class Experiment:
         the workdir, the config or a text cannot be used."""
         fields.check(config)
         length, positions = config.batches.length, config.models.positions
-        if not 3 <= length <= positions:
+        if length > positions:
             raise ValueError(
                 f"batches.length={length}: choose 3 to models.positions={positions}, or more "
                 "positions"

@@ -119,7 +119,7 @@ def _of_files(given: dict[str, str], number: int) -> EvaluationTexts:
 
 def _of_run(config: ConfigDict, languages: tuple[str, ...]) -> EvaluationTexts:
     """The held-out text of a run: for Fake-English its own, the same in every language, and
-    otherwise translations in the embedded languages."""
+    otherwise translations in the embedded languages, with the words that bilingual runs test."""
     run = Path(config.run).expanduser()
     with errors.in_field("run"):
         stored = results.read_config(run / results.CONFIG)
@@ -141,8 +141,7 @@ def _of_run(config: ConfigDict, languages: tuple[str, ...]) -> EvaluationTexts:
         sides = embedded.pair(name).parallel(config.sentences, SEEDS["tested"])
         sentences[name] = sides[name != first]
         if first in languages and name != first:
-            words = embedded.pair(name).dictionary()
-            known[first, name] = dictionaries.from_pairs(words, first, name)
+            known[first, name] = embedded.dictionary(name, "test_dictionary")
     return EvaluationTexts(sentences, known, {}, _manifest(sentences, known))
 
 
