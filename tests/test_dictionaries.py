@@ -122,8 +122,10 @@ def test_several_dictionaries_have_one_source_and_different_targets():
     ("line", "error"),
     [
         ("dog", "one column, 'dog'"),
-        ("dog\t", "one column"),
+        ("dog\t", "an empty column"),
         ("dog\t\tchien", "an empty column"),
+        ("hot dog\t", "an empty column"),
+        ("\ttrès bien", "an empty column"),
         ("sugar cane canne", "3 columns.* put tabs between"),
         ("dog\tchien\t1\t2", "4 columns.* 3 are the most"),
         ("dog\tchien\tgood", "the weight 'good' is no positive number"),

@@ -91,10 +91,10 @@ def test_words_come_by_frequency_and_rare_ones_are_left_out():
 
 def test_a_vec_file_gives_the_vectors_of_known_words(tmp_path):
     path = tmp_path / "x.vec"
-    path.write_text("4 2\nthe 1 2\nof .5 -1\nNew York 3 4 \nthe 9 9\n", encoding="utf-8")
-    found = static_vectors.read(path, {"the": 7, "New York": 9, "absent": 3})
-    assert found.words.tolist() == [7, 9]
-    np.testing.assert_array_equal(found.vectors, [[1, 2], [3, 4]])
+    path.write_text("4 2\nthe 1 2\ne\u0301 .5 -1\nNew York 3 4 \nthe 9 9\n", encoding="utf-8")
+    found = static_vectors.read(path, {"the": 7, "New York": 9, "absent": 3, "\xe9": 5})
+    assert found.words.tolist() == [7, 5, 9]
+    np.testing.assert_array_equal(found.vectors, [[1, 2], [0.5, -1], [3, 4]])
     path.write_text("\ufeff9 2\nthe 1 2\nof .5 -1\nNew York\n", encoding="utf-8")
     assert static_vectors.read(path, {"the": 7, "of": 1}, most=2).words.tolist() == [7, 1]
 

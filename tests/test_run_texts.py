@@ -21,11 +21,14 @@ def given(tmp_path, **fields):
     return Texts.of_corpora(ConfigDict(section))
 
 
-def test_a_field_names_one_file_or_several_joined_by_a_plus(tmp_path):
+def test_a_field_names_one_file_or_several_joined_by_a_plus(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
     texts = given(tmp_path, dev="a+b.txt", other="one.txt")
     texts._section.fr.train = f"{tmp_path}/one.txt+{tmp_path}/two.txt"
     assert texts.sources("fr", "train") == (f"{tmp_path}/one.txt", f"{tmp_path}/two.txt")
     assert texts.sources("fr", "dev", True) == (f"{tmp_path}/a+b.txt",)
+    texts._section.en.dev = "~/a+b.txt"
+    assert texts.sources("en", "dev") == ("~/a+b.txt",)
     assert texts.sources("fr", "train", True) == (f"{tmp_path}/one.txt",)
     manifest = texts.manifest("fr", ("train", "test", "dev"), False)
     assert [(entry["language"], entry["field"]) for entry in manifest] == [

@@ -162,7 +162,13 @@ def test_chunks_of_lines_in_memory(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("ending", "pack"), [(".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress)]
+    ("ending", "pack"),
+    [
+        (".gz", gzip.compress),
+        (".bz2", bz2.compress),
+        (".xz", lzma.compress),
+        (".GZ", gzip.compress),
+    ],
 )
 def test_compressed_files_are_read_as_what_they_hold(tmp_path, ending, pack):
     packed = pack("\n".join(WIDE).encode() * 1000)

@@ -93,7 +93,7 @@ def read(
     FileNotFoundError, ValueError: as `sources.lines`; or there are no pairs, or a line has too few
     or too many columns or a weight that is not from 1e-100 to 1e100; the error names file and line.
     """
-    lines = [(number, line) for number, text in sources.numbered(path) if (line := text.strip())]
+    lines = [(number, line) for number, line in sources.numbered(path) if line.strip()]
     if not lines:
         raise ValueError(f"{path} has no pairs: it is empty or holds only blank lines")
     blanks_then_weight = 2 * sum(_is_blanks_then_weight(line) for _, line in lines) > len(lines)

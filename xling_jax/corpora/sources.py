@@ -89,7 +89,7 @@ def chunks(source: Source, bytes_a_chunk: int) -> list[Chunk]:
         step = max(1, bytes_a_chunk * len(some) // max(1, size))
         return [Chunk(source, start, min(start + step, total)) for start in range(0, total, step)]
     path = _path(source)
-    if path.suffix in COMPRESSED:
+    if path.suffix.lower() in COMPRESSED:
         return [Chunk(source)]
     divided, start, size = [], 0, path.stat().st_size
     with _open(source) as file:
@@ -170,7 +170,7 @@ def _path(source: str) -> pathlib.Path:
 def _open(source: str, unpack: bool = False) -> Iterator[Any]:
     """Opens a file for reading bytes, unpacked if asked to."""
     path = _path(source)
-    opener = COMPRESSED.get(path.suffix) if unpack else None
+    opener = COMPRESSED.get(path.suffix.lower()) if unpack else None
     try:
         file = opener(path) if opener else path.open("rb")
     except OSError as error:
@@ -251,7 +251,7 @@ def _blocks(source: str, start: int, stop: int | None) -> Iterator[bytes]:
             try:
                 block = file.read(size)
             except _UNPACKING_ERRORS as error:
-                suffix = pathlib.Path(source).suffix
+                suffix = pathlib.Path(source).suffix.lower()
                 if suffix not in COMPRESSED:
                     raise
                 raise ValueError(

@@ -162,7 +162,7 @@ class Texts:
     def _files(self, language: str, purpose: str) -> list[str]:
         """The sources that a field names; a file or a TFDS name may have a + in it."""
         given = self.given(language, purpose)
-        is_one = given.startswith(tfds.PREFIX) or os.path.isfile(given)
+        is_one = given.startswith(tfds.PREFIX) or os.path.isfile(os.path.expanduser(given))
         return [given] if is_one else given.split("+") if given else []
 
     def split(self, language: str) -> splitting.Splitter | None:

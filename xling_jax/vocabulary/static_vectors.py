@@ -1,6 +1,7 @@
 """Static vectors of pieces or words: skip-gram, as fastText trains it, and `.vec` files."""
 
 import dataclasses
+import unicodedata
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -104,7 +105,8 @@ def train(
 
 
 def read(path: str | Path, ids: dict[str, int], most: int | None = None) -> Vectors:
-    """Reads the vectors of the words in `ids` from a text file such as fastText writes.
+    """Reads the vectors of the words in `ids`, which are in Unicode NFC, from a text file such as
+    fastText writes.
 
     A line is a word and its numbers, separated by blanks. The first line may instead give the
     number of vectors and of dimensions. The file is taken to be sorted by frequency; only its first
@@ -142,8 +144,8 @@ def read(path: str | Path, ids: dict[str, int], most: int | None = None) -> Vect
             raise sources.wrong(
                 path, number, f"the first line says {dimension} numbers a vector; here are more"
             )
-        if word in ids:
-            found.setdefault(ids[word], vector)
+        if (composed := unicodedata.normalize("NFC", word)) in ids:
+            found.setdefault(ids[composed], vector)
         seen += 1
         if seen == most:
             break
