@@ -22,6 +22,7 @@ from xling_jax.experiments.bilingual.selection import Best
 from xling_jax.models import partition, stored
 from xling_jax.models.heads import is_candidate
 from xling_jax.runs import results
+from xling_jax.runs.best import Record
 from xling_jax.runs.best import read as read_record
 from xling_jax.runs.run import Run
 from xling_jax.runs.store import models_of
@@ -331,19 +332,31 @@ def state_of(value):
     return State(jnp.int32([0]), {"x": jnp.full((1, 2), value)}, {}, jnp.int32([RUNNING]))
 
 
-def test_the_best_state_survives_what_is_not_finite_and_an_earlier_start(tmp_path):
+class Killed(Exception):
+    pass
+
+
+def test_the_best_state_survives_what_is_not_finite_and_an_earlier_start(tmp_path, monkeypatch):
     best = Best(tmp_path, [("0", 0)], "v", 1)
     for step, value in [(1, float("nan")), (2, 5.0), (3, 6.0), (4, 4.0), (5, 4.0)]:
         best.offer(step, state_of(step), [value])
     assert read_best(tmp_path / "seed0") == (4, 4.0)
     best.offer(3, state_of(30), [3.5])  # after a start from step 2
-    best.close()
     assert read_best(tmp_path / "seed0") == (3, 3.5)
     np.testing.assert_array_equal(read_parameters(tmp_path / "seed0", 3)["x"], [30, 30])
 
+    def cut_off(*_):
+        raise Killed
 
-class Killed(Exception):
-    pass
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(Record, "write", cut_off)
+        best.offer(4, state_of(4), [3.0])
+    assert best.read() == [None]  # the checkpoint of step 3 is gone
+    for value, perplexity in ((40, 3.2), (41, 3.3)):  # repeated with other numbers
+        best.offer(4, state_of(value), [perplexity])
+        assert read_best(tmp_path / "seed0") == (4, perplexity)
+        np.testing.assert_array_equal(read_parameters(tmp_path / "seed0", 4)["x"], [value] * 2)
+    best.close()
 
 
 def test_scores_are_those_of_what_is_selected_and_a_cut_changes_nothing(tmp_path, monkeypatch):

@@ -77,6 +77,9 @@ def test_groups_are_dealt_anew_more_than_once_and_keep_their_places(tmp_path):
     (tmp_path / "1-0" / "5").mkdir(parents=True)
     found = run.deal(wanted, lambda member: 0, folder, 1)
     assert found == [[], [("0", 0)], [("1", 0)], [("2", 0)]]
+    run.stored = {"groups": [[["0", 0], ["1", 0]], [["2", 0], ["3", 0]]]}
+    found = run.deal(wanted[:1], lambda member: 0, folder, 1)
+    assert found == [[("1", 0)], [("2", 0), ("3", 0)], [("0", 0)]]
 
 
 def test_a_run_that_finds_nothing_to_measure_says_so(tmp_path):

@@ -218,7 +218,8 @@ def test_results_and_metrics_of_another_experiment_are_refused(tmp_path: Path) -
 
 
 def events(folder: Path) -> list[tuple[int, str, float]]:
-    """The scalars of a folder's files, by step: records of a length, its hash, data and a hash."""
+    """The scalars of a folder's files, by step, and from which step on each file takes the place of
+    earlier ones: records of a length, its hash, data and a hash."""
     from tensorboardX.proto.event_pb2 import Event
 
     found = []
@@ -228,20 +229,25 @@ def events(folder: Path) -> list[tuple[int, str, float]]:
             (length,) = struct.unpack("<Q", content[:8])
             event = Event.FromString(content[12 : 12 + length])
             content = content[16 + length :]
+            found += [(event.step, "from", 0.0)] * event.HasField("session_log")
             found += [(event.step, x.tag, x.simple_value) for x in event.summary.value]
     return found
 
 
-def test_scalars_for_tensorboard_are_those_of_the_metrics(tmp_path: Path) -> None:
+@pytest.mark.parametrize("first", [2, 3])
+def test_scalars_for_tensorboard_are_those_of_the_metrics(tmp_path: Path, first: int) -> None:
+    """An evaluation that comes first is a repeated one, and the call before it is kept."""
     pytest.importorskip("tensorboardX")
     file = metrics.MetricsFile(tmp_path / "metrics.jsonl", UNKNOWN, tmp_path / "tensorboard")
-    file.write(kind="train", row="a;b", seed=3, step=2, epoch=0.5, loss=2.0)
+    if first == 2:
+        file.write(kind="train", row="a;b", seed=3, step=2, epoch=0.5, loss=2.0)
     file.write(kind="evaluation", row="a;b", seed=3, step=2, epoch=0.5, metrics={"mu": 0.25})
     for writer in file._writers.values():  # as at the end of the process
         writer.close()
     found = events(tmp_path / "tensorboard" / "rowa_b_seed3")
-    assert found == [(2, "train/epoch", 0.5), (2, "train/loss", 2.0), (2, "evaluation/mu", 0.25)]
-    assert len((tmp_path / "metrics.jsonl").read_text().splitlines()) == 2
+    call = [(2, "train/epoch", 0.5), (2, "train/loss", 2.0)] * (first == 2)
+    assert found == [(first, "from", 0.0), *call, (2, "evaluation/mu", 0.25)]
+    assert len((tmp_path / "metrics.jsonl").read_text().splitlines()) == 4 - first
 
 
 def test_scalars_need_their_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

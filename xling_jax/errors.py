@@ -26,7 +26,10 @@ LESS_MEMORY = (
 )
 _PLACE = "name another place"
 _ACCESS = f"give yourself access to it (`ls -ld` shows the permissions), or {_PLACE}"
-_SPACE = f"free some, for instance the checkpoints of finished runs; {NOTHING_LOST}"
+_SPACE = (
+    "free some, for instance the checkpoints of finished runs, unless another run begins with "
+    f"them (training.start_from); {NOTHING_LOST}"
+)
 _DISK = f"see to the file system, or {_PLACE} on another one; {NOTHING_LOST}"
 _WAYS_OUT = {
     errno.ENOENT: "check the path",

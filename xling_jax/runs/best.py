@@ -41,6 +41,11 @@ class Record:
 _RECORD = TypeAdapter(Record)
 
 
+def discard(folder: Path) -> None:
+    """Removes the record of a folder, before another state takes the place of its own."""
+    (folder / RECORD).unlink(missing_ok=True)
+
+
 def read(folder: Path, identity: Identity = UNKNOWN) -> Record | None:
     """The record of a folder, None if it has none; ValueError if it is damaged or of another
     experiment."""
@@ -56,12 +61,12 @@ def are_better(
     """Whether the states of a step, with these values, are better than all earlier ones in their
     folders. A value that is not finite never is.
 
-    A run that was cut off may repeat steps: a record of a later step gives way to the repeated
-    ones, and one of the same step stays.
+    A run that was cut off may repeat steps, and where arithmetic is not the same, with other
+    numbers: a record of the same or a later step gives way to the repeated ones.
     """
 
     def one(folder: Path, value: float) -> bool:
         known = read(folder, identity)
-        return math.isfinite(value) and (known is None or value < known.value or step < known.step)
+        return math.isfinite(value) and (known is None or value < known.value or step <= known.step)
 
     return processes.of_first(lambda: list(map(one, folders, values)))

@@ -104,9 +104,9 @@ class Run:
     ) -> list[list[Member]]:
         """The stored groups, followed by new groups of the wanted replicas that are in none.
 
-        If `side_by_side` is neither 0 nor the size of the largest stored group, wanted groups
-        without a checkpoint or a result are dealt anew. Each leaves an empty group, so that the
-        others keep their numbers.
+        If `side_by_side` is neither 0 nor the size of the largest stored group, wanted replicas of
+        groups without a checkpoint or a result are dealt anew. Each such group stays, with its
+        other replicas or empty, so that all keep their numbers.
 
         Args:
           wanted: the replicas to deal.
@@ -119,11 +119,12 @@ class Run:
         if found and side_by_side and side_by_side != max(map(len, found)):
             done = self.done()
             for number, group in enumerate(found):
-                if not (group and set(group) <= set(wanted) and done.isdisjoint(group)):
+                others = [member for member in group if member not in wanted]
+                if others == group or not done.isdisjoint(group):
                     continue
                 checkpoints = folder(number, group)
                 if not _has_checkpoint(checkpoints):
-                    found[number] = []
+                    found[number] = others
                 elif len(group) > side_by_side:
                     say(
                         f"{len(group)} replicas go on side by side from their checkpoint, whatever "

@@ -60,11 +60,12 @@ class MetricsFile:
 
     def _add_scalars(self, folder: Path, kind: str, step: int, **entry: Any) -> None:
         """Writes the numbers of an evaluation or a call. The first time, it drops what an
-        interrupted run wrote for this step and later ones."""
+        interrupted run wrote for later steps, and for this one if it is a call's."""
         from tensorboardX import SummaryWriter  # imported late: few runs need it
 
         if folder.name not in self._writers:
-            self._writers[folder.name] = SummaryWriter(str(folder), purge_step=step, flush_secs=10)
+            first = step + (kind == "evaluation")  # an evaluation may follow a call that is kept
+            self._writers[folder.name] = SummaryWriter(str(folder), purge_step=first, flush_secs=10)
         writer = self._writers[folder.name]
         for name, value in entry.get("metrics", entry).items():
             if isinstance(value, int | float) and name not in ("row", "seed"):

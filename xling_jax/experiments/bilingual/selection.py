@@ -2,6 +2,7 @@
 begin with the parameters of one."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import jax
@@ -42,7 +43,8 @@ class Best:
         are_better = best.are_better(self._folders, perplexities, step, self._identity)
         for number in np.flatnonzero(are_better):
             folder, checkpoints = self._folders[number], self._checkpoints[number]
-            checkpoints.drop_later(step)  # of a run that was put back to an earlier checkpoint
+            processes.of_first(partial(best.discard, folder))
+            checkpoints.drop_later(step - 1)  # of a run that was put back to an earlier checkpoint
             near = devices.fetch(state) if near is None else near
             own = jax.tree.map(lambda x, n=number: x[n], near)
             checkpoints.save(step, own)

@@ -209,6 +209,7 @@ class Group(group.Group[TaskProgram]):
         params = devices.fetch(state.params)
         for number, folder, value in compress(zip(scores, folders, values, strict=True), are_kept):
             if processes.is_first():
+                best.discard(folder)
                 self._write(folder, jax.tree.map(lambda x, n=number: x[n], params))
                 best.Record(step, value, fingerprint=identity.fingerprint).write(folder)
 
