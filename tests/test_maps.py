@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -15,8 +16,10 @@ from xling_jax.batches import labelled
 from xling_jax.batches.labelled import CLASSIFIER, Examples
 from xling_jax.batches.tasks import TaskSampler
 from xling_jax.corpora.normalize import Normalization
-from xling_jax.experiments.zero_shot.pretrained import Pretrained, learn, link, read_links
+from xling_jax.experiments.zero_shot.experiment import Experiment
+from xling_jax.experiments.zero_shot.pretrained import Pretrained, learn, read_links, words
 from xling_jax.experiments.zero_shot.texts import LabelledReader
+from xling_jax.linalg import word_aligner
 from xling_jax.linalg.procrustes import AffineMap
 from xling_jax.models import heads, stored
 from xling_jax.models.bert import BertConfig
@@ -62,8 +65,8 @@ def models():
 
 def pretrained():
     first, second = models()
-    sides = texts(), texts()
-    learned = learn(second, first, 0, sides, link(first, second, sides))
+    both = words(first, second, (texts(), texts()), one_by_one=False)
+    learned = learn(second, first, 0, both, list(word_aligner.align(*both)))
     both = Pretrained({"en": first, "xx": second}, frozenset(), is_shared=True)
     return both.all_frozen({"en": AffineMap.identity(CONFIG.hidden), "xx": learned})
 
@@ -95,13 +98,33 @@ def test_a_word_with_a_blank_in_it_is_named_where_links_count_words(tmp_path):
     assert links is None and len(first) == 2
 
 
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ([[(0, 0), (2, 2)]], ([["Yes ,", "he", "can 't ."]], [["Non ,", "il", "peut ."]])),
+        (None, ([["Yes", ",", "he", "can", "'t", "."]], [["Non", ",", "il", "peut", "."]])),
+    ],
+)
+def test_given_links_join_the_words_of_the_lines_and_others_those_of_the_models(given, words):
+    en = models()[0]
+    fr = dataclasses.replace(en, language="fr")
+    texts = SimpleNamespace(parallel=lambda *_: ((["Yes, he can't."], ["Non, il peut."]), given))
+    found = Experiment._parallel(
+        SimpleNamespace(_texts=texts, _links={}),
+        SimpleNamespace(pair="en-fr", given=""),
+        SimpleNamespace(first=en, models={"fr": fr}),
+        "fr",
+    )
+    assert found == (words, given or list(word_aligner.align(*words)))
+
+
 def test_given_links_are_read_and_used(tmp_path):
-    path = tmp_path / "links"
+    path, sides = tmp_path / "links", (texts(), texts())
     links = [[(n, n) for n in range(len(text.split()))] for text in texts()]
     path.write_text("".join(" ".join(f"{a}-{b}" for a, b in own) + "\n" for own in links))
-    assert read_links(path, len(links)) == links
+    assert read_links(path, sides) == links
     first, second = models()
-    learned = learn(second, first, 0, (texts(), texts()), links)
+    learned = learn(second, first, 0, words(first, second, sides, one_by_one=True), links)
     np.testing.assert_allclose(learned.rotation, pretrained().maps["xx"].rotation, atol=1e-3)
 
 
@@ -116,21 +139,20 @@ def test_given_links_are_read_and_used(tmp_path):
             "line 2: .* is a possible link: leave possible links out, or write 1p2 as 1-2",
         ),
         ("0-0\n", "links for 1 sentences, and there are 2: .* none for lines that are blank"),
+        ("0-0\n0-0 1-3\n", "line 2: the link 1-3 joins sentences of 2 and 3 words"),
     ],
 )
 def test_links_that_are_none_are_refused(tmp_path, text, message):
     path = tmp_path / "links"
     path.write_text(text)
     with pytest.raises(ValueError, match=message):
-        read_links(path, 2)
+        read_links(path, (["a dog", "two dogs"], ["ein Hund", "zwei große Hunde"]))
 
 
-def test_links_outside_a_sentence_and_too_few_are_refused():
+def test_too_few_links_are_refused():
     first, second = models()
-    with pytest.raises(ValueError, match="sentence 1 has .* words, and a link to word 40"):
-        learn(second, first, 0, (texts()[:2], texts()[:2]), [[(40, 0)], []])
     with pytest.raises(ValueError, match="2 linked words are too few"):
-        learn(second, first, 0, (texts()[:1], texts()[:1]), [[(0, 0), (1, 1)]])
+        learn(second, first, 0, ([WORDS[:3]], [WORDS[:3]]), [[(0, 0), (1, 1)]])
 
 
 def test_new_layers_learn_on_frozen_ones_and_read_another_model_through_its_map():

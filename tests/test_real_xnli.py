@@ -285,7 +285,8 @@ def test_words_and_cuts_of_a_model_that_reads_backwards(finished, inverted):
     short = dataclasses.replace(own, config=config_of_short, params=params)
     assert number[-1] > number[9]
     whole = number[9] + (number[10] != number[9])  # words that end within the 10 places
-    states, is_there = TextEncoder(short, layers=(2,)).occurrences([text], [range(number[-1] + 1)])
+    encoder, words = TextEncoder(short, layers=(2,)), text.split()
+    states, is_there = encoder.occurrences([words], [range(len(words))])
     assert is_there.tolist() == [word < whole for word in range(number[-1] + 1)]
     beginning = ids[-10:] if inverted else ids[:10]
     alone = np.array([own.special_ids[0], *beginning, own.special_ids[1]])[None]

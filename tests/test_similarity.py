@@ -99,19 +99,23 @@ def test_words_are_the_means_over_their_occurrences():
 
 
 def test_occurrences_are_the_words_where_they_stand(monkeypatch):
+    """Also those that the model writes as several words or none."""
     monkeypatch.setattr(text_encoder, "PLACES", 64)
-    one, sentences = model(), [*text(30), "cat " * 60]
-    wanted = [range(0, len(sentence.split()), 2) for sentence in sentences]
+    one = model()
+    sentences = [*map(str.split, [*text(30), "cat " * 60]), ["the dog", "", "cat", "a bird"]]
+    wanted = [range(0, len(sentence), 2) for sentence in sentences[:-1]] + [[0, 1, 3]]
     encoder = TextEncoder(one)
     found, is_there = encoder.occurrences(sentences, wanted)
     assert found.shape == (3, sum(map(len, wanted)), 16)
     start = 0
     for number, words in enumerate(wanted):
-        states, ids = states_of(one, sentences[number])
-        _, word_of = one.encode_words([sentences[number]])[0]
+        written = " ".join(filter(None, sentences[number]))
+        states, ids = states_of(one, written)
+        _, word_of = one.encode_words([written])[0]
         for place, word in enumerate(words, start):
-            own = np.flatnonzero(word_of == word)
-            assert is_there[place] == (own[-1] < len(ids))
+            before, after = (len(" ".join(sentences[number][:n]).split()) for n in (word, word + 1))
+            own = np.flatnonzero((before <= word_of) & (word_of < after))
+            assert is_there[place] == (len(own) > 0 and own[-1] < len(ids))
             expected = states[:, own].mean(axis=1) if is_there[place] else np.zeros((3, 16))
             np.testing.assert_allclose(found[:, place], expected, atol=2e-5)
         start += len(words)
@@ -136,7 +140,7 @@ def test_words_are_linked_by_the_matching_with_the_greatest_sum_of_cosines():
         states = []
         for one, side in zip(both, sides, strict=True):
             wanted = [range(len(side[number].split()))]
-            found = TextEncoder(one, [1]).occurrences([side[number]], wanted)[0][0]
+            found = TextEncoder(one, [1]).occurrences([side[number].split()], wanted)[0][0]
             states.append(found / np.linalg.norm(found, axis=-1, keepdims=True))
         cosines = states[0] @ states[1].T
         n, m = cosines.shape

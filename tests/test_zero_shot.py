@@ -18,6 +18,7 @@ from xling_jax.evaluators.registry import paper_layers
 from xling_jax.evaluators.word_order import contextual_links, similarity
 from xling_jax.experiments.zero_shot import group, jobs, pretrained, texts
 from xling_jax.experiments.zero_shot.experiment import Experiment
+from xling_jax.linalg import word_aligner
 from xling_jax.models import stored
 from xling_jax.models.hugging_face.text import HuggingFaceModel
 from xling_jax.runs import best, results
@@ -292,7 +293,8 @@ def test_words_of_models_that_share_nothing_are_linked_by_the_aligner(trained, t
             experiment = Experiment(made, tmp_path / models / "run")
             orders.append(experiment._word_order(job, 0, experiment._pretrained(job, 0)))
     sentences, _ = experiment._texts.parallel("en-far", "far")
-    links = pretrained.link(*experiment._read(job, 0).models.values(), sentences)
+    models = experiment._read(job, 0).models.values()
+    links = list(word_aligner.align(*pretrained.words(*models, sentences, one_by_one=False)))
     assert orders == [{"order_far": similarity(links)}] * 2
 
 

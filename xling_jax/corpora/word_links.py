@@ -18,6 +18,15 @@ class GoldLinks:
     sure: Links
     possible: Links = dataclasses.field(default_factory=list)
 
+    def require_words(self, first: int, second: int) -> None:
+        """Raises ValueError if a link joins words that the sentences, of so many words, lack."""
+        for link in (*self.sure, *self.possible):
+            if not (0 <= link[0] < first and 0 <= link[1] < second):
+                raise ValueError(
+                    f"the link {link[0]}-{link[1]} joins sentences of {first} and {second} words: "
+                    "words are counted from 0, as they stand between blanks"
+                )
+
 
 def require_plain_blanks(sentence: str) -> None:
     """Raises ValueError if words are not the same for links and here. Links count words between

@@ -239,25 +239,26 @@ class TextEncoder:
         return sums / np.maximum(counts, 1)[:, None], counts
 
     def occurrences(
-        self, written: Sequence[str], wanted: Sequence[Sequence[int]]
+        self, sentences: Sequence[Sequence[str]], wanted: Sequence[Sequence[int]]
     ) -> tuple[np.ndarray, np.ndarray]:
         """Words in context, each the mean of its pieces (W&C §5.1.2).
 
         Args:
-          written: sentences as the model writes them.
-          wanted: of each sentence, the numbers (from 0) of some of its words, which stand between
-            blanks; each once.
+          sentences: their words, each as the model writes it: there may be blanks in it.
+          wanted: of each sentence, the numbers (from 0) of some of its words; each once.
 
         Returns:
           float32 [L, n, D], in the order of `wanted`, and bool [n], whether a word has pieces that
           are all within the model's length; other words are zero.
         """
-        encoded = self.model.encode_words(written)
+        encoded = self.model.encode_words([" ".join(filter(None, words)) for words in sentences])
         number, first = sum(map(len, wanted)), 0
         found, is_there = [], np.zeros(number, bool)
-        for text, words, (_, word_of) in zip(written, wanted, encoded, strict=True):
+        for every, words, (_, word_of) in zip(sentences, wanted, encoded, strict=True):
             own = dict(zip(words, range(first, first + len(words)), strict=True))
-            numbers = [own.get(word, number) for word in range(len(text.split()))]
+            numbers = [own.get(word, number) for word in range(len(every))]
+            whole = [word for word, text in enumerate(every) for _ in text.split()]
+            word_of = np.array([*whole, NO_WORD], np.int32)[word_of]  # NO_WORD is the last
             slots, shares, there = self._slots(word_of, numbers, number)
             found.append((slots, shares))
             is_there[there] = True

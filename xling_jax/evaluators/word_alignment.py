@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from xling_jax import errors
 from xling_jax.corpora.word_links import GoldLinks, Links
 from xling_jax.evaluators.text_encoder import TextEncoder
 
@@ -20,8 +21,8 @@ def contextual_words(
     """Of each sentence, the states of its words in context, of unit length, [L, words, D], and
     which words are whole within the model's length; `at_once` sentences are encoded at a time."""
     for first in range(0, len(written), at_once):
-        some = written[first : first + at_once]
-        wanted = [range(len(text.split())) for text in some]
+        some = [text.split() for text in written[first : first + at_once]]
+        wanted = [range(len(words)) for words in some]
         found_LxNxD, is_there_N = encoder.occurrences(some, wanted)
         ends = np.cumsum([len(words) for words in wanted])[:-1]
         norms = np.linalg.norm(found_LxNxD, axis=-1, keepdims=True)
@@ -64,17 +65,12 @@ def link_counts(
     """
     counts = np.zeros((len(encoders[0].layers), len(gold), 4))
     sides = [
-        contextual_words(encoder, [" ".join(text.split()) for text in texts[: len(gold)]], AT_ONCE)
+        contextual_words(encoder, texts[: len(gold)], AT_ONCE)
         for encoder, texts in zip(encoders, sentences, strict=True)
     ]
     for number, ((x, is_x), (y, is_y), links) in enumerate(zip(*sides, gold, strict=True)):
-        sizes = len(is_x), len(is_y)
-        for link in (*links.sure, *links.possible):
-            if not all(0 <= word < size for word, size in zip(link, sizes, strict=True)):
-                raise ValueError(
-                    f"sentence {number + 1} has {sizes[0]} and {sizes[1]} words, and a link "
-                    f"{link[0]}-{link[1]}: words are counted from 0, as they stand between blanks"
-                )
+        with errors.in_field(f"sentence {number + 1}"):
+            links.require_words(len(is_x), len(is_y))
         sure = set(links.sure)
         possible = sure | set(links.possible)
         for layer in range(len(counts)):

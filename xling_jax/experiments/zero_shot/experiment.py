@@ -13,7 +13,8 @@ from xling_jax.evaluators.registry import paper_layers
 from xling_jax.experiments.zero_shot import pretrained, report, texts
 from xling_jax.experiments.zero_shot.group import Group, checkpoints_of
 from xling_jax.experiments.zero_shot.jobs import Choice, Job, choices, jobs
-from xling_jax.experiments.zero_shot.pretrained import Parallel, Pretrained
+from xling_jax.experiments.zero_shot.pretrained import Pretrained, Words
+from xling_jax.linalg import word_aligner
 from xling_jax.linalg.procrustes import AffineMap
 from xling_jax.linalg.word_aligner import Links
 from xling_jax.models import folders, stored
@@ -142,14 +143,14 @@ class Experiment:
         self._kept = key, found
         return found
 
-    def _parallel(self, job: Job, found: Pretrained, language: str) -> tuple[Parallel, list[Links]]:
-        """Parallel sentences of a language, and the links between their words."""
-        sentences, links = self._texts.parallel(job.pair, language)
+    def _parallel(self, job: Job, found: Pretrained, language: str) -> tuple[Words, list[Links]]:
+        """The words of parallel sentences of a language, and the links between them."""
+        sentences, given = self._texts.parallel(job.pair, language)
+        words = pretrained.words(found.first, found.models[language], sentences, bool(given))
         key = job.pair, job.given, language  # models of one run write a language's text alike
         if key not in self._links:
-            both = found.first, found.models[language]
-            self._links[key] = links or pretrained.link(*both, sentences)
-        return sentences, self._links[key]
+            self._links[key] = given or list(word_aligner.align(*words))
+        return words, self._links[key]
 
     def _word_order(self, job: Job, seed: int, found: Pretrained) -> dict[str, float]:
         """`order_LANGUAGE`, how alike its word order and the first language's are (D&S B.2).

@@ -2,6 +2,7 @@
 from one language's states to another's (W&C §5.1.2)."""
 
 import dataclasses
+import functools
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,9 +13,8 @@ import numpy as np
 from flax import traverse_util
 
 from xling_jax import errors
-from xling_jax.corpora import sources, word_links
+from xling_jax.corpora import word_links
 from xling_jax.evaluators.text_encoder import TextEncoder
-from xling_jax.linalg import word_aligner
 from xling_jax.linalg.procrustes import AffineMap
 from xling_jax.linalg.word_aligner import Links
 from xling_jax.models import folders
@@ -23,6 +23,7 @@ from xling_jax.models.text_model import TextModel
 from xling_jax.tasks.finetune import MAP, divide
 
 Parallel = tuple[Sequence[str], Sequence[str]]  # of the first language, and their translations
+Words = tuple[list[list[str]], list[list[str]]]  # of both sides' sentences, see `words`
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,58 +96,56 @@ def of_folders(paths: Mapping[str, Path]) -> Pretrained:
     return Pretrained(models, frozen, is_shared=any(np.ptp(leaf) > 0 for leaf in shared))
 
 
-def read_links(path: str | os.PathLike[str], number: int) -> list[Links]:
-    """The links of `number` sentences, see `word_links.read`; ValueError also for another number of
-    lines, or for possible links."""
-    found = word_links.read(path)
+def read_links(path: str | os.PathLike[str], sentences: Parallel) -> list[Links]:
+    """The links between the words of translations, which blanks separate, see `word_links.read`;
+    ValueError also for another number of lines, a possible link, or one to a word that a sentence
+    lacks."""
+    found, number = word_links.read(path), len(sentences[0])
     if len(found) != number:
         raise ValueError(
             f"{path} has links for {len(found)} sentences, and there are {number}: give a line for "
             "each pair of sentences, and none for lines that are blank in both texts"
         )
-    for line, links in enumerate(found, 1):
-        if links.possible:
-            way_out = "leave possible links out, or write 1p2 as 1-2"
-            raise sources.wrong(path, line, f"{links.possible[0]} is a possible link: {way_out}")
+    for line, (links, *both) in enumerate(zip(found, *sentences, strict=True), 1):
+        with errors.in_field(f"{path}, line {line}"):
+            if links.possible:
+                way_out = "leave possible links out, or write 1p2 as 1-2"
+                raise ValueError(f"{links.possible[0]} is a possible link: {way_out}")
+            links.require_words(*(len(text.split()) for text in both))
     return [links.sure for links in found]
 
 
-def _written(first: TextModel, target: TextModel, sentences: Parallel) -> list[list[str]]:
-    """Translations as the two models write them."""
-    both = zip((first, target), sentences, strict=True)
-    return [list(map(model.write, texts)) for model, texts in both]
+def words(first: TextModel, target: TextModel, sentences: Parallel, one_by_one: bool) -> Words:
+    """The words of translations as the two models write them: what blanks separate then or, if the
+    sentences' own words are written `one_by_one`, what became of each, such as "home ." of
+    "home."."""
 
+    def written(model: TextModel, texts: Sequence[str]) -> list[list[str]]:
+        if not one_by_one:
+            return [model.write(text).split() for text in texts]
+        write = functools.cache(model.write)
+        return [list(map(write, text.split())) for text in texts]
 
-def link(first: TextModel, target: TextModel, sentences: Parallel) -> list[Links]:
-    """Links between the words of translations as two models write them, by `word_aligner`."""
-    own, other = ([text.split() for text in side] for side in _written(first, target, sentences))
-    return list(word_aligner.align(own, other))
+    return written(first, sentences[0]), written(target, sentences[1])
 
 
 def learn(
-    target: TextModel, first: TextModel, layer: int, sentences: Parallel, links: list[Links]
+    target: TextModel, first: TextModel, layer: int, words: Words, links: list[Links]
 ) -> AffineMap:
     """The map of a layer's states of `target` to the first model's, learned from linked words.
 
-    Links are between words as the models write them, from the first language's. ValueError: one is
-    outside its sentences, or they are fewer than the states have dimensions.
+    Links are from the first language's words. ValueError: they are fewer than the states have
+    dimensions.
     """
-    written = _written(first, target, sentences)
     vectors, is_there = [], []
     for side, model in enumerate((first, target)):
         wanted = [sorted({link[side] for link in linked}) for linked in links]
-        for number, (words, text) in enumerate(zip(wanted, written[side], strict=True), 1):
-            if words and words[-1] >= (size := len(text.split())):
-                raise ValueError(
-                    f"sentence {number} has {size} words, and a link to word {words[-1]}: links "
-                    "are between words as the models' text is tokenized"
-                )
-        found, whole = TextEncoder(model, [layer]).occurrences(written[side], wanted)
+        found, whole = TextEncoder(model, [layer]).occurrences(words[side], wanted)
         place, start = [], 0
-        for linked, words in zip(links, wanted, strict=True):
-            at = {word: start + n for n, word in enumerate(words)}
+        for linked, own in zip(links, wanted, strict=True):
+            at = {word: start + n for n, word in enumerate(own)}
             place += [at[link[side]] for link in linked]
-            start += len(words)
+            start += len(own)
         vectors.append(found[0][place])
         is_there.append(whole[place])
     both = is_there[0] & is_there[1]

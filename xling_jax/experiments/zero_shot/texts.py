@@ -178,8 +178,8 @@ class LabelledReader:
             return sides, made.links(number, SEEDS["parallel"]) if own.links else None
         with errors.in_field(f"{self.section}parallel.{language}"):
             first, second = corpora.read_parallel(own.first, own.second, (languages[0], language))
-            links = pretrained.read_links(own.links, len(first.sentences)) if own.links else None
-            for source in (own.first, own.second) if links else ():
+            sides = first.sentences, second.sentences
+            for source in (own.first, own.second) if own.links else ():
                 word_links.require_lines(source)
-        sides = first.sentences[:number], second.sentences[:number]
-        return sides, links[:number] if links else None
+            links = pretrained.read_links(own.links, sides)[:number] if own.links else None
+        return (sides[0][:number], sides[1][:number]), links
