@@ -112,7 +112,7 @@ def test_a_task_of_fewer_pairs_has_a_mean_of_its_own_and_is_not_averaged(tmp_pat
     verdicts = (tmp_path / "all" / "report" / "tables" / "claims.csv").read_text()
     assert "not asked for in every pair: row sep_emb/ner" in verdicts
     assert verdicts.count("not every task is tested in every language") == 5
-    assert "Not every task is tested in every target language" in notes_of(tmp_path / "all")
+    assert "only for rows whose Δ is over the same languages" in notes_of(tmp_path / "all")
     assert "not ended" not in verdicts
 
 
@@ -185,6 +185,22 @@ def test_a_delta_is_over_languages_that_both_rows_have(tmp_path: Path) -> None:
     delta = board.delta("sep_emb", "nli")
     assert board.mean("default", "nli") and board.mean("sep_emb", "nli") is None
     assert delta and delta.mean == pytest.approx((72.7 + 63.6 - 73.6 - 68.7) / 2)
+
+
+@pytest.mark.parametrize(("lacks", "is_averaged"), [(["ner"], False), (["nli", "ner"], True)])
+def test_differences_over_other_languages_are_not_averaged(
+    tmp_path: Path, lacks: Sequence[str], is_averaged: bool
+) -> None:
+    """Even if the row itself has all of its languages, and default alone lacks one."""
+    workdir = fake_run(tmp_path, ["default", "sep_emb"], ["nli", "ner"], ["en-fr", "en-zh"],
+                       waiting=[(f"en-zh/default/{task}", 0) for task in lacks])  # fmt: skip
+    cells = next(
+        line.cells for line in transfer.tables(board_of(workdir), [])[0].lines
+        if line.row == "sep_emb"
+    )  # fmt: skip
+    assert {"nli_mean", "nli_delta", "ner_mean", "ner_delta"} <= cells.keys()
+    assert (transfer.AVERAGE in cells) == is_averaged
+    assert ("Δ of all tasks is given only" in notes_of(workdir)) != is_averaged
 
 
 def test_languages_may_be_called_as_columns(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def texts(run: Run, board: Board) -> dict[str, list[str]]:
         best=scores.best_of(run),
         is_partial=any(board.scores(row, task, board.targets) and not board.mean(row, task)
                        for row in board.rows for task in board.tasks),
-        is_uneven=not board.are_comparable(board.tasks),
+        is_uneven=not all(map(board.is_even, board.rows)),
         seeds=len({each.seed for job in board.jobs for each in job.chosen}),
         below=_below(board),
         has_paper=any(board.printed(row, task) for row in board.rows for task in board.tasks),

@@ -125,8 +125,7 @@ def _summary(board: Board, said: Sequence[str]) -> Table:
     for row in board.rows:
         jobs = [job for task in board.tasks for job in board.of(row, task)]
         own = _averaged({task: _means(board, row, task) for task in board.tasks})
-        tested = [board.scores(row, task, board.targets).keys() for task in board.tasks]
-        if any(places != tested[0] for places in tested):
+        if not board.is_even(row):
             own.pop(AVERAGE, None)
         lines.append(_line(row, jobs, own))
         if paper := _averaged({task: board.printed(row, task) for task in board.tasks}):

@@ -157,13 +157,22 @@ class Board:
         found = self.scores(row, task, targets)
         return mean_of(list(found.values())) if 0 < len(found) == len(targets) else None
 
+    def compared(self, row: str, task: str) -> list[Place]:
+        """The target languages in which both a row and `DEFAULT` have a score."""
+        own, other = (self.scores(name, task, self.targets) for name in (row, DEFAULT))
+        return [place for place in own if place in other]
+
     def delta(self, row: str, task: str) -> Measure | None:
         """The mean above that of row `DEFAULT`, over target languages that both have."""
-        own, other = (self.scores(name, task, self.targets) for name in (row, DEFAULT))
-        shared = [place for place in own if place in other]
-        if not shared:
+        if not (shared := self.compared(row, task)):
             return None
-        return minus(*(mean_of([of[place] for place in shared]) for of in (own, other)))
+        both = (self.scores(name, task, shared).values() for name in (row, DEFAULT))
+        return minus(*(mean_of(list(scores)) for scores in both))
+
+    def is_even(self, row: str) -> bool:
+        """Whether a row's differences are over the same languages in every task, so that they can
+        be averaged."""
+        return len({tuple(self.compared(row, task)) for task in self.tasks}) <= 1
 
     def baselines(self, task: str, which: str) -> dict[Place, float]:
         """A baseline of every pair and language, as far as known, in percent."""
