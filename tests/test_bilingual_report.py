@@ -215,6 +215,25 @@ def test_notes_are_about_what_was_measured(tmp_path: Path, monkeypatch: pytest.M
     assert not {"Sentence retrieval", "After a map", "Word translation"} & set(starts)
 
 
+def test_notes_name_the_languages_in_which_a_task_was_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = {
+        "retrieval": 0.5, "retrieval_fr_2": 0.5, "retrieval_candidates_fr": 1000.0,
+        "words": 0.1, "words_ru_2": 0.1, "words_candidates_ru": 900.0,
+    }  # fmt: skip
+    monkeypatch.setitem(globals(), "metrics_of", lambda *_: found)
+    workdir = fake_run(tmp_path, ["default"], languages=("en", "fr", "ru"))
+    notes = bilingual._texts_of(Run(workdir))["Notes"]
+    sentences, words = (note for note in notes if "among" in note and "both directions" in note)
+    assert sentences.startswith("Sentence retrieval between en and fr: ")
+    assert words.startswith("Word translation between en and ru: ")
+    assert "among 1,000 sentences (chance: about 0.001); mean of both" in sentences
+    # A word may have several translations: chance does not follow from the number of words.
+    assert "forward among 900 words, backward among the words" in words and "chance" not in words
+    assert sentences.endswith("both directions and layer 2 alone.")
+
+
 def test_layers_are_told_from_candidates_and_cutoffs() -> None:
     one = Measure(0.5)
     names = ("retrieval_zh_2_0", "retrieval_zh_2_10", "words_zh_2_0", "retrieval_zh_2_0_p5")

@@ -128,15 +128,17 @@ def _texts_of(run: Run) -> dict[str, list[str]]:
     seeds, scale = sorted({seed for _, seed in run.planned}), run.config.get("scale")
     setting = (seeds and plural("seed", seeds), scale and f"scale {scale}",
                named and plural("language", named))  # fmt: skip
-    every = [of for row in rows for of in curves_by_layer(row.metrics).values()]
-    curves = [curve for by_task in every for curve in by_task.values()]
+    lines = over_layers(run)
+    curves = [curve for own in lines.values() for line in own for curve in line.curves.values()]
     measured = [name for row in rows for name in row.metrics]
     return page.said(
         __file__,
         rows,
         measured,
         measured=set(measured),
-        languages=named,
+        first=next(iter(named), ""),
+        others={task: [language for language, own in lines.items()
+                       if any(task in line.curves for line in own)] for task in TASKS},
         layers=sorted({int(layer) for curve in curves for layer in curve.steps}),
         among=partial(_among, run),
         cut=[f"{100 * share:.0f} % ({name})" for name, share in cut.items() if share],
@@ -157,7 +159,7 @@ def _by_language(run: Run, name: str) -> dict[str, list[float]]:
 
 def _among(run: Run, task: str, things: str) -> str:
     """Among how many texts of each other language, in words, with a range if rows differ; empty if
-    that is not stored."""
+    that is not stored. Words have no chance, since how many translations they have is not."""
     found = {name: {round(value) for value in values}
              for name, values in _by_language(run, f"{task}_candidates").items()}  # fmt: skip
     if not found:
@@ -166,7 +168,7 @@ def _among(run: Run, task: str, things: str) -> str:
     each = [f"{spread(numbers)} {things} of {name}" for name, numbers in found.items()]
     if len(set(map(frozenset, found.values()))) == 1:
         each = [f"{spread(next(iter(found.values())))} {things}"]
-    return f", among {listed(each)} (chance: about {1 / least:.2g})"
+    return f"among {listed(each)}" + f" (chance: about {1 / least:.2g})" * (task != "words")
 
 
 def _sources(run: Run) -> dict[str, Any]:
