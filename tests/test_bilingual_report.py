@@ -215,6 +215,13 @@ def test_notes_are_about_what_was_measured(tmp_path: Path, monkeypatch: pytest.M
     assert not {"Sentence retrieval", "After a map", "Word translation"} & set(starts)
 
 
+@pytest.mark.parametrize("row", ["default", "extra-anchors-online"])
+def test_anchors_are_of_the_text_before_words_are_replaced_online(tmp_path: Path, row: str) -> None:
+    notes = bilingual._texts_of(Run(fake_run(tmp_path, [row])))["Notes"]
+    (note,) = (note for note in notes if note.startswith("Anchors: "))
+    assert ("before its words are replaced" in note) == (row != "default")
+
+
 def test_notes_name_the_languages_in_which_a_task_was_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

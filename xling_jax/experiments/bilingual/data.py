@@ -61,7 +61,7 @@ class Data:
       switch: by language number, translations of the words that are replaced anew each time.
       dev: held-out text.
       items: translations to find.
-      found: how much the languages have in common, see `sharing.anchors`.
+      found: how much the languages have in common in `files`, see `sharing.anchors`.
     """
 
     vocabulary: LanguageVocabulary

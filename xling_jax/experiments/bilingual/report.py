@@ -129,23 +129,26 @@ def _texts_of(run: Run) -> dict[str, list[str]]:
     setting = (seeds and plural("seed", seeds), scale and f"scale {scale}",
                named and plural("language", named))  # fmt: skip
     lines = over_layers(run)
+    others = {task: [name for name, own in lines.items() if any(task in x.curves for x in own)]
+              for task in TASKS}  # fmt: skip
     curves = [curve for own in lines.values() for line in own for curve in line.curves.values()]
     measured = [name for row in rows for name in row.metrics]
+    every_row = [x.strip() for x in str(run.field("every_row") or "").split(";") if x.strip()]
     return page.said(
         __file__,
         rows,
         measured,
         measured=set(measured),
         first=next(iter(named), ""),
-        others={task: [language for language, own in lines.items()
-                       if any(task in line.curves for line in own)] for task in TASKS},
+        others=others,
         layers=sorted({int(layer) for curve in curves for layer in curve.steps}),
         among=partial(_among, run),
         cut=[f"{100 * share:.0f} % ({name})" for name, share in cut.items() if share],
         scored=scored,
         scale=scale,
         older=older,
-        every_row=[x.strip() for x in str(run.field("every_row") or "").split(";") if x.strip()],
+        every_row=every_row,
+        is_online="extra-anchors-online" in ";".join([*every_row, *(x.description for x in rows)]),
         setting=list(filter(None, setting)),
         **_sources(run),
     )
