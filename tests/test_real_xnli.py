@@ -3,6 +3,7 @@
 import dataclasses
 import io
 import itertools
+import json
 import shutil
 
 import jax
@@ -350,6 +351,16 @@ def test_the_claims_hold_on_the_papers_table():
     evidence = Evidence({row: RowEvidence(dict(zip(claims.ROLES, own, strict=True)))
                          for row, own in every.items()})  # fmt: skip
     assert {c.decide(evidence).outcome for c in claims.CLAIMS} == {HELD}
+
+
+@pytest.mark.parametrize(("tasks", "more"), [(["nli"], " Not fine-tuned yet."), ([], "")])
+def test_a_run_that_was_only_pretrained_says_so(tmp_path, tasks, more):
+    config = {"experiment": "real_xnli", "config": {"transfer": {"tasks": tasks}}}
+    (tmp_path / results.CONFIG).write_text(json.dumps(config))
+    ended = results.Replica("real_xnli", "0", "original", 0, 9, {"perplexity_dev": 9.0})
+    results.write_results(tmp_path / results.RESULTS, [ended])
+    expected = f"Ended: 1 of 1 rows done; 1 of 1 replicas have ended.{more}"
+    assert report.state(Run(tmp_path), report.board(tmp_path)) == expected
 
 
 def test_seeds_are_those_that_were_fine_tuned_and_the_paper_inverted_german(tmp_path):

@@ -50,7 +50,15 @@ def write(workdir: Path) -> str:
         "Training": [page.Figures(said["Training"], pretraining.training(run, gallery))],
         "What was run": page.settings(run, run.config.get("vocabulary")),
     }
-    return page.write(run, page.progress(run), sections, shown, verdicts)
+    return page.write(run, state(run, tuned), sections, shown, verdicts)
+
+
+def state(run: Run, tuned: Board) -> str:
+    """How far pretraining and, where it is asked for, fine-tuning are."""
+    text = page.progress(run)
+    if tuned.jobs:
+        return f"{text} Fine-tuning: {scores.settings_ended(tuned.jobs)} settings ended."
+    return text if run.field(TRANSFER, "tasks") == [] else f"{text} Not fine-tuned yet."
 
 
 def _is_compared(run: Run) -> bool:
