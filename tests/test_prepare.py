@@ -271,6 +271,26 @@ def test_errors_of_a_source_come_through(encoding, tmp_path, processes):
         prepare([str(tmp_path / "none.txt")], encoding, tmp_path, processes=processes)
 
 
+def test_a_source_that_changes_after_it_was_hashed_leaves_no_file(
+    encoding, source, tmp_path, monkeypatch
+):
+    chunks = sources.chunks
+
+    def late(*args):
+        with open(source, "a", encoding="utf-8") as file:
+            file.write("\na new line")
+        return chunks(*args)
+
+    monkeypatch.setattr(sources, "chunks", late)
+    with pytest.raises(ValueError, match="text.txt was changed while it was read: start again"):
+        prepare([source], encoding, tmp_path, chunk_bytes=5000)
+    monkeypatch.undo()
+    with open(source, "w", encoding="utf-8") as file:
+        file.write("\n".join(TEXT))
+    files = prepare([source], encoding, tmp_path, chunk_bytes=5000)
+    np.testing.assert_array_equal(files.as_array(), expected(encoding))
+
+
 def test_more_sentences_than_there_are_are_refused(encoding, source, tmp_path):
     with pytest.raises(ValueError, match="9999 sentences are wanted, but .*text.txt has .*: lower"):
         prepare([source], encoding, tmp_path, limit=9999)
@@ -314,7 +334,8 @@ def test_memory_does_not_grow_with_the_text(vocabulary, tmp_path):
     path.write_text(f"{line}\n" * (30 * 2**20 // len(f"{line}\n".encode())), "utf-8")
     chunks = sources.chunks(str(path), 2**20)
     assert len(chunks) in (30, 31)
-    job = Job(chunks[3], tmp_path / "00003.tokens.npy", Encoding("x", PLAIN, vocabulary), None)
+    shard_path, state = tmp_path / "00003.tokens.npy", sources.state(str(path))
+    job = Job(chunks[3], state, shard_path, Encoding("x", PLAIN, vocabulary), None)
     tracemalloc.start()
     try:
         read = sum(1 for _ in sources.lines(sources.Chunk(str(path))))

@@ -1,6 +1,7 @@
 """Files that are written completely or not at all, and JSON that is checked."""
 
 import contextlib
+import functools
 import hashlib
 import io
 import json
@@ -73,6 +74,22 @@ def sha256(path: Path) -> str:
     """The hash of a file's content."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def state(path: Path) -> tuple[int, int, int]:
+    """A file's size, time of modification and inode, of which one changes if its content does."""
+    found = path.stat()
+    return found.st_size, found.st_mtime_ns, found.st_ino
+
+
+def sha256_once(path: Path) -> str:
+    """As `sha256`, but a process reads a file only once for it, unless the file changes."""
+    return _sha256_of(path, state(path))
+
+
+@functools.cache
+def _sha256_of(path: Path, _: tuple[int, int, int]) -> str:
+    return sha256(path)
 
 
 def require_new(folder: Path, flag: str) -> None:

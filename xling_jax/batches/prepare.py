@@ -78,17 +78,19 @@ def _normalizer(language: str, normalization: Normalization) -> Normalizer:
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """A chunk that becomes the shard `path`, with `limit` sentences at most."""
+    """A chunk that becomes the shard `path`, with `limit` sentences at most. `state` is that of its
+    source (see `sources.state`) before this was hashed."""
 
     chunk: sources.Chunk
+    state: tuple[int, int, int] | None
     path: Path
     encoding: Encoding
     limit: int | None
 
 
 def make_shard(job: Job) -> Shard:
-    """Writes the shard of a job. Memory holds a batch of sentences, a line of text and the words
-    that are remembered."""
+    """Writes the shard of a job; ValueError if its source has changed since it was hashed. Memory
+    holds a batch of sentences, a line of text and the words that are remembered."""
     encoding = job.encoding
     sentences = itertools.islice(encoding.sentences(sources.lines(job.chunk)), job.limit)
     counts = {"sentences": 0, "words": 0, "unknown": 0}
@@ -104,6 +106,11 @@ def make_shard(job: Job) -> Shard:
             counts["unknown"] += int(np.count_nonzero(pieces == UNK))
             stream = pieces if encoding.ids is None else encoding.ids[pieces]
             yield np.insert(stream, np.cumsum(lengths), SEP)
+        if sources.state(job.chunk.source) != job.state:
+            raise ValueError(
+                f"{sources.name(job.chunk.source)} was changed while it was read: start again when "
+                "nothing writes into it any more"
+            )
 
     return token_files.write_shard(job.path, tokens(), encoding.dtype, digest, counts)
 
@@ -163,16 +170,21 @@ def prepare(
     Raises:
       FileNotFoundError: a source does not exist.
       ValueError: no text, fewer sentences than `limit`, a source that cannot be read (see
-        `corpora.sources`), or a worker process that was killed.
+        `corpora.sources`) or changes meanwhile, or a worker process that was killed.
     """
+    states = list(map(sources.state, given))
     key = _key(given, encoding, limit, chunk_bytes)
     own = Path(folder) / f"{re.sub('[^a-zA-Z0-9-]', '_', encoding.language)}-{key[:16]}"
     if run_processes.of_first(lambda: TokenFiles.open_unchanged(own) is not None):
         return TokenFiles.open(own)
-    chunks = [chunk for source in given for chunk in sources.chunks(source, chunk_bytes)]
+    chunks = [
+        (chunk, state)
+        for source, state in zip(given, states, strict=True)
+        for chunk in sources.chunks(source, chunk_bytes)
+    ]
     jobs = [
-        Job(chunk, own / f"{number:05}.tokens.npy", encoding, limit)
-        for number, chunk in enumerate(chunks)
+        Job(chunk, state, own / f"{number:05}.tokens.npy", encoding, limit)
+        for number, (chunk, state) in enumerate(chunks)
     ]
 
     def clean() -> None:

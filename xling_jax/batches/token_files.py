@@ -13,7 +13,7 @@ import numpy as np
 
 from xling_jax import records
 from xling_jax.batches import streams
-from xling_jax.files import beside, read_json, sha256, write_beside
+from xling_jax.files import beside, read_json, sha256, sha256_once, write_beside
 
 INDEX = "index.json"
 _OPEN = 64  # files mapped at a time
@@ -150,9 +150,7 @@ class TokenFiles:
         try:
             files = cls.open(folder)
             for shard in files.shards:
-                file = folder / shard.file
-                state = file.stat()
-                if _sha256_of(file, state.st_mtime_ns, state.st_ino) != shard.sha256:
+                if sha256_once(folder / shard.file) != shard.sha256:
                     return None
         except (OSError, ValueError):
             return None
@@ -213,10 +211,3 @@ def write_index(
 
 def _description(path: Path) -> Path:
     return path.with_name(path.name.removesuffix(".npy") + ".json")
-
-
-@functools.cache
-def _sha256_of(path: Path, changed: int, inode: int) -> str:
-    """A file's hash, cached until the file changes, since rows share files. changed: its time of
-    modification."""
-    return sha256(path)

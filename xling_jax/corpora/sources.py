@@ -17,6 +17,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from xling_jax import files
 from xling_jax.corpora import tfds
 
 COMPRESSED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
@@ -139,8 +140,16 @@ def fingerprint(source: Source) -> str:
         return hashlib.sha256(json.dumps(source.lines).encode()).hexdigest()
     if source.startswith(tfds.PREFIX):
         return hashlib.sha256(tfds.examples(source).identity.encode()).hexdigest()
-    with _open(source) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    with _open(source):  # whose errors name the source
+        return files.sha256_once(_path(source))
+
+
+def state(source: Source) -> tuple[int, int, int] | None:
+    """What changes if the content of a file does, see `files.state`; None for other sources, which
+    do not change."""
+    if isinstance(source, Lines) or source.startswith(tfds.PREFIX):
+        return None
+    return files.state(_path(source))
 
 
 def _path(source: str) -> pathlib.Path:
