@@ -160,6 +160,16 @@ def test_an_error_in_any_row_is_found_before_the_first_is_trained_and_binds_noth
     assert trained == ["default", "sep_emb"] and (tmp_path / "config.json").exists()
 
 
+@pytest.mark.parametrize("purpose", ["train", "dev"])
+def test_text_that_changed_since_it_was_hashed_is_refused_by_name(files, tmp_path, purpose):
+    made = Experiment(config("row=sep_emb,pair=en-fr-ru", **files), tmp_path / "run")
+    path = Path(files[f"corpora.fr.{purpose}"].partition("+")[0])
+    path.write_text(path.read_text("utf-8") + "abcd ijke\n", "utf-8")
+    with pytest.raises(ValueError, match=rf"{path} is not what it was when this run began: put"):
+        made.prepare()
+    assert not (tmp_path / "run" / "config.json").exists()
+
+
 def test_a_language_alone_among_three_is_not_compared_with_the_first():
     rows = {name: parse(name, f"only[{name}]", ("en", "fr", "ru")) for name in ("fr", "ru")}
     assert rows["ru"].languages == ("ru",)

@@ -8,13 +8,16 @@ import signal
 
 import numpy as np
 import pytest
+from ml_collections import ConfigDict
 from small_run import assert_same_run, command, config, interrupted, on_devices, results, run
 
 from xling_jax import devices, processes
 from xling_jax.experiments.fake_english import experiment
+from xling_jax.experiments.fake_english.data import read
 from xling_jax.experiments.fake_english.experiment import Experiment
 from xling_jax.experiments.fake_english.group import Group
 from xling_jax.experiments.fake_english.programs import replica_specs
+from xling_jax.runs import store
 from xling_jax.runs.results import RESULTS, read_results
 from xling_jax.runs.run import Measurement, Run
 from xling_jax.training.loop import Diverged
@@ -87,6 +90,40 @@ def test_a_run_that_finds_nothing_to_measure_says_so(tmp_path):
     run.stored = {"experiment": "e", "fingerprint": "f", "versions": {}}
     with pytest.raises(ValueError, match="no row has anything that can be measured: give"):
         run.measure([Measurement("a", "a|b", 0, lambda: dict)])
+
+
+def test_what_changed_before_it_was_read_gives_no_result(tmp_path):
+    path = tmp_path / "words.vec"
+    path.write_text("as hashed")
+
+    def measure():
+        path.write_text("as read")
+        return {"mu": 0.5}
+
+    run, entry = Run(tmp_path / "run", str), store.hashed(str(path), "en", "vectors", "vectors")
+    run.open(ConfigDict({"name": "similarity"}), [entry], {"a": "a|b"})
+    with pytest.raises(ValueError, match="words.vec is not what it was when this run began: put"):
+        run.measure([Measurement("a", "a|b", 0, lambda: measure)])
+    assert not (run.workdir / RESULTS).exists()
+    assert store.read(run.workdir)["texts"][0].keys() == {"source", "language", "field", "sha256"}
+
+
+def test_texts_that_change_while_they_are_prepared_bind_nothing(tmp_path):
+    path = tmp_path / "text"
+    path.write_text("as hashed")
+
+    def late(config):
+        manifest, prepare = read(config)
+
+        def changing(cache):
+            path.write_text("as read")
+            return prepare(cache)
+
+        return [*manifest, store.hashed(str(path), "en", "train", "train")], changing
+
+    with pytest.raises(ValueError, match="text is not what it was when this run began"):
+        Experiment(config("row=0,epochs=1", **{"devices.side_by_side": 1}), tmp_path / "run", late)
+    assert not (tmp_path / "run" / "config.json").exists()
 
 
 def test_asked_to_end_in_the_last_group_that_waits_a_run_has_ended(tmp_path):

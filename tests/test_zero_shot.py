@@ -543,6 +543,10 @@ def test_a_run_may_be_moved_but_not_be_another(trained, finished, tmp_path):
     shutil.copy(trained / "config.json", moved / "config.json")
     with pytest.raises(ValueError, match=r"en-far/rowdefault_seed0/far/model\.safetensors"):
         Experiment(config(moved, ",row=default"), workdir)
+    made = Experiment(config(moved, ",row=default"), tmp_path / "late")
+    shutil.copy(trained / weights.relative_to(moved), weights)
+    with pytest.raises(ValueError, match=f"{weights} is not what it was when this run began: put"):
+        made.run()
 
 
 def test_a_field_of_one_task_is_not_that_of_another(trained):

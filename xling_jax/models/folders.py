@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from xling_jax.files import sha256
+from xling_jax.files import sha256_once
 from xling_jax.models import stored
 from xling_jax.models.hugging_face import model as hugging_face
 from xling_jax.models.hugging_face import text, xlm_text
@@ -39,9 +39,10 @@ def of_language(folder: str | os.PathLike[str], language: str) -> Path:
 
 
 def manifest(folder: Path) -> list[dict[str, Any]]:
-    """A model's files and their hashes, for the description of a run; see `files`."""
+    """A model's files and their hashes, for the manifest of a run; see `files`."""
     return [
-        {"source": str(path), "language": "model", "sha256": sha256(path)} for path in files(folder)
+        {"source": str(path), "language": "model", "sha256": sha256_once(path), "path": str(path)}
+        for path in files(folder)
     ]
 
 

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from ml_collections import ConfigDict
 
 from xling_jax import devices, processes
+from xling_jax.corpora import sources
 from xling_jax.records import Identity
 from xling_jax.runs import results, store
 from xling_jax.training.interruption import Interrupted, Interruption
@@ -59,6 +60,7 @@ class Run:
         self._lock = store.lock(workdir)
         self.stored: dict[str, Any] = {}
         self._versions: Mapping[str, str | None] = {}  # of the libraries, now
+        self._files: set[tuple[str, str]] = set()  # paths of texts and models, with their hashes
         self._scalars: Path | None = None  # for TensorBoard
         self.was_interrupted = False  # in the last group, after which nothing is left to do
 
@@ -75,10 +77,21 @@ class Run:
         if "log" in config and config.log.tensorboard:
             self._scalars = self.workdir / "tensorboard"
         store.require_apart(texts)
+        self._files = {(each["path"], each["sha256"]) for each in texts if "path" in each}
         description = store.describe(config, texts, rows)
         begun = store.begun(self.workdir, description, needed)
         self.stored, self._versions = begun or description, description["versions"]
         return begun is not None
+
+    def require_unchanged(self) -> None:
+        """Raises ValueError if a text or a model has changed since it was hashed: what was read may
+        be another than `config.json` says. To be called when files have been read."""
+        for path, digest in self._files:
+            if sources.fingerprint(path) != digest:
+                raise ValueError(
+                    f"{path} is not what it was when this run began: put the old file back, or "
+                    "start in another --workdir"
+                )
 
     @property
     def identity(self) -> Identity:
@@ -270,4 +283,6 @@ class _Measured:
     def run(self, metrics: MetricsFile, interruption: Interruption) -> None:
         of = self._of
         replica = self._run.replica(of.row, of.description, of.seed, None)
-        self._run.store_result(replica, 0, RUNNING, self._measure())
+        found = self._measure()
+        self._run.require_unchanged()
+        self._run.store_result(replica, 0, RUNNING, found)

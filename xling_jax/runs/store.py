@@ -86,11 +86,13 @@ def hashed(source: str, language: str, field: str, where: str) -> dict[str, str]
     """A manifest's entry for a source, a file or a TFDS name, with a hash of its content.
 
     `field` is the field of the config that names the source, and `where` its whole name, for
-    errors. ValueError or FileNotFoundError if it cannot be read.
+    errors. The entry of a file has its `path`, which `Run.require_unchanged` reads again and
+    `config.json` does not keep. ValueError or FileNotFoundError if the source cannot be read.
     """
     with errors.in_field(where):
         digest = sources.fingerprint(source)
-    return {"source": source, "language": language, "field": field, "sha256": digest}
+    entry = {"source": source, "language": language, "field": field, "sha256": digest}
+    return entry if sources.state(source) is None else entry | {"path": source}
 
 
 def require_apart(manifest: Iterable[Mapping[str, Any]]) -> None:
@@ -324,7 +326,7 @@ def describe(
         "later_versions": [],
         "scale": config.get("scale", ""),
         "versions": versions,
-        "texts": list(texts),
+        "texts": [{key: x for key, x in entry.items() if key != "path"} for entry in texts],
         "rows": dict(rows),
         "config": values,
     }

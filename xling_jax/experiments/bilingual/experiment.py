@@ -57,6 +57,7 @@ class Experiment:
 
     def _require_same_text(self, row: Row, data: Data) -> None:
         """Raises ValueError if the text of a row is not what it was when the run began."""
+        self._run.require_unchanged()
         found = {"prepared": data.description(), "tables": data.tables.sha256}
         stored = self._run.stored
         before = {

@@ -82,6 +82,7 @@ class Experiment:
             for number, members in enumerate(groups)
             if members and members[0] in of
         ]
+        run.require_unchanged()
         run.stored["vocabulary"] = vocabulary
         run.stored["neighbours"] = hashes | programs.neighbours.hashes
         run.store()

@@ -163,7 +163,12 @@ def manifest(config: ConfigDict) -> list[dict[str, str]]:
     # Entries have no `field`, since those of stored runs lack it.
     with errors.in_field(f"{FIELD}.vectors"):
         return [
-            {"source": str(Path(path)), "language": "vectors", "sha256": sources.fingerprint(path)}
+            {
+                "source": str(Path(path)),
+                "language": "vectors",
+                "sha256": sources.fingerprint(path),
+                "path": path,
+            }
             for path in paths
         ]
 

@@ -184,6 +184,7 @@ class Experiment:
         models = self._read(job, seed) if is_tried else self._pretrained(job, seed)
         known = {} if is_tried else self._word_order(job, seed, models)
         task, read = texts.task(job.task, self._config), self._texts.read(job.task, job.pair)
+        self._run.require_unchanged()
         return Group(self._config, self._run, job, seed, chosen, task, read, models, known)
 
     def run(self) -> str:
