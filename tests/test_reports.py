@@ -281,6 +281,16 @@ def test_of_a_step_logged_twice_by_a_resumed_run_the_later_holds(tmp_path: Path)
     assert frame.curves(frame.tidy(records))["mu"] == frame.Curve([5], [0.3], [0.0])
 
 
+def test_seeds_that_log_at_other_steps_have_one_mean_loss(tmp_path: Path) -> None:
+    for seed, steps in ((1, range(30, 301, 30)), (3, range(100, 301, 100))):
+        for step in steps:
+            add_line(tmp_path, kind="train", row="0", seed=seed, step=step, loss=float(seed))
+    add_line(tmp_path, kind="train", row="1", seed=1, step=30, speed=1.0)
+    run = frame.Run(tmp_path)
+    steps = [100, 120, 150, 180, 200, 210, 240, 270, 300]
+    assert run.loss("0") == frame.Curve(steps, [2.0] * 9, [1.0] * 9) and run.loss("1") is None
+
+
 def test_a_diverged_seed_is_in_no_mean_and_is_counted(tmp_path: Path) -> None:
     ended = [replica("0", seed, {"mu": mu}, 9) for seed, mu in ((0, 0.2), (42, 0.6))]
     ended.append(replica("0", 43, {"mu": 0.99}, 4, diverged=4))

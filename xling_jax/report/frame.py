@@ -392,11 +392,27 @@ class Run:
             return frame.iloc[:0], (), None
         return frame[frame["step"] == common.max()], seeds, int(common.max())
 
-    def curves(
-        self, row: str, frame: pd.DataFrame | None = None, seed: int | None = None
-    ) -> dict[str, Curve]:
-        """A row's curves over training, without the seeds that diverged; of one seed if given."""
-        frame = self.evaluations if frame is None else frame
+    def _without_diverged(self, row: str, frame: pd.DataFrame) -> pd.DataFrame:
+        """The lines of a row, but for those of seeds that diverged."""
         lost = [r.seed for r in self.replicas if r.row == row and r.diverged_at is not None]
-        own = frame[(frame["row"] == row) & ~frame["seed"].isin(lost)]
+        return frame[(frame["row"] == row) & ~frame["seed"].isin(lost)]
+
+    def curves(self, row: str, seed: int | None = None) -> dict[str, Curve]:
+        """A row's curves over training, without the seeds that diverged; of one seed if given."""
+        own = self._without_diverged(row, self.evaluations)
         return curves(own if seed is None else own[own["seed"] == seed])
+
+    def loss(self, row: str) -> Curve | None:
+        """A row's training loss, without the seeds that diverged; None if there is none.
+
+        Seeds may log at different steps: each one's loss is interpolated, and the curve begins
+        where all have one.
+        """
+        own = self._without_diverged(row, self.training).query("name == 'loss'")
+        by_seed = own.pivot(index="step", columns="seed", values="value")
+        by_seed = by_seed.interpolate("index", limit_area="inside")
+        by_seed = by_seed[by_seed.notna().all(axis=1).cummax()]
+        if by_seed.empty:
+            return None
+        mean, sd = by_seed.mean(axis=1), by_seed.std(axis=1, ddof=0)
+        return Curve(mean.index.tolist(), mean.tolist(), sd.tolist())

@@ -282,9 +282,8 @@ def training(run: Run, gallery: Gallery) -> list[Card]:
             alt = f"Row {row}: scores and perplexities over training"
             cards += gallery.card(f"curves_row{row}", alt, figures.side_by_side, lines, shown,
                                   "training step", 1, _title(run, row), 1.0, limits)  # fmt: skip
-    every = {row: run.curves(row, run.training) for row in run.row_names}
-    lines = [Line(f"row {row}", number, {"loss": figures.thinned(own["loss"])})
-             for number, (row, own) in enumerate(every.items()) if "loss" in own]  # fmt: skip
+    lines = [Line(f"row {row}", number, {"loss": figures.thinned(loss)})
+             for number, row in enumerate(run.row_names) if (loss := run.loss(row))]  # fmt: skip
     alt, shown = "Training loss of every row", {"loss": "training loss"}
     return cards + gallery.curves("training_loss", alt, lines, shown, "training step")
 
