@@ -14,14 +14,14 @@ from matplotlib.figure import Figure
 from xling_jax.experiments.fake_english import figures as embeddings
 from xling_jax.experiments.fake_english import published, report
 from xling_jax.report import figures, frame
-from xling_jax.report.figures import Gallery, Line
+from xling_jax.report.figures import Entry, Gallery, Line, Score
 from xling_jax.runs import results
 
 
 @pytest.fixture(scope="module")
 def mixed(tmp_path_factory: pytest.TempPathFactory) -> frame.Run:
     """A run with a search in it, of which one value diverged, and an untrained row."""
-    names = ["0", "15", "18", "lr1e-4", "lr2e-3", "lr2e-2", "ep10"]
+    names = ["0", "15", "18", "30", "lr1e-4", "lr2e-3", "lr2e-2", "ep10"]
     folder = tmp_path_factory.mktemp("mixed")
     return frame.Run(
         fake_run(folder, names, (0, 42), diverged={"lr2e-2": (0, 42)}), published.ORDER
@@ -92,18 +92,28 @@ def test_bars_have_every_row_with_the_papers_value_and_none_as_zero(
     draw = figures.bars
     monkeypatch.setattr(figures, "bars", lambda *inputs: drawn.append(inputs))
     report.overview(mixed, Gallery(tmp_path))
-    shown, scores, *_ = drawn[0]
+    shown, scores, below, fit, _ = drawn[0]
+    assert below == "score (retrieval and translation: our layer 3, the paper's 8)"
     entries = {entry.label.split(":")[0]: entry for entry in shown}
     assert list(entries) == mixed.row_names
     assert entries["0"].paper["retrieval_deep"].mean == 0.97 and entries["lr1e-4"].paper == {}
+    # The paper's perplexity of row 30 cannot be compared with ours.
+    assert fit in entries["0"].paper and fit in entries["30"].ours
+    assert entries["30"].paper.keys() == entries["0"].paper.keys() - {fit}
     assert entries["0"].ours["mu"] == mixed.rows["0"].metrics["mu"]
     assert entries["lr2e-2"].ours == {} and "diverged" in entries["lr2e-2"].message
     left, right = draw(*drawn[0]).axes
     # Three bars for every row that has numbers, and none for the one that diverged.
     bars = [patch for patch in left.patches if 0 < patch.get_height() < 0.5]
-    assert len(bars) == len(scores) * 6
+    assert len(bars) == len(scores) * 7
     assert [tick.get_text().split(":")[0] for tick in left.get_yticklabels()] == list(entries)
     assert right.get_xscale() == "log"
+
+
+def test_the_papers_numbers_are_inside_the_axis() -> None:
+    entry = Entry("", {"fr": frame.Measure(0.35)}, {"fr": frame.Measure(0.798)})
+    (axes,) = figures.bars([entry], [Score("fr", "fr", "black")], "").axes
+    assert axes.get_xlim()[1] > 0.798
 
 
 def test_rows_of_different_length_are_overlaid_over_their_own_training(tmp_path: Path) -> None:

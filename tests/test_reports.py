@@ -309,7 +309,9 @@ def test_a_diverged_seed_is_in_no_mean_and_is_counted(tmp_path: Path) -> None:
 def test_a_running_row_is_shown_at_the_last_step_all_its_seeds_reached(tmp_path: Path) -> None:
     for seed, step, mu in ((0, 5, 0.1), (0, 10, 0.9), (42, 5, 0.3)):
         add_line(tmp_path, kind="evaluation", row="0", seed=seed, step=step, metrics={"mu": mu})
-    row = frame.Run(tmp_path).rows["0"]
+    run = frame.Run(tmp_path)
+    assert [line.seeds for line in report.whole_table(run).lines] == ["2 (in training)"]
+    row = run.rows["0"]
     assert (row.step, row.running) == (5, (0, 42)) and row.metrics["mu"].mean == pytest.approx(0.2)
 
 

@@ -328,11 +328,12 @@ def bars(
     """The rows one below the other, each with a bar for each of a few scores, whiskers of one
     standard deviation, and hollow diamonds for the paper's numbers.
 
-    `below` is the label of the axis and `top` its end, by default chosen for the bars. `beside`
+    `below` is the label of the axis and `top` its end, by default chosen for the numbers. `beside`
     names a perplexity that has a panel of its own.
     """
     if top is None:
-        top = _top(x.mean + (x.sd or 0.0) for entry in shown for x in entry.ours.values())
+        both = (x for entry in shown for of in (entry.ours, entry.paper) for x in of.values())
+        top = _top(x.mean + (x.sd or 0.0) for x in both)
     with house_style():
         figure = new_figure(8.6, 1.1 + 0.15 * bool(beside) + 0.4 * len(shown))
         ratios = (3, 1) if beside else (1,)

@@ -246,8 +246,10 @@ def seeds_in(number: int, planned: int) -> str:
 
 
 def row_line(run: Run, row: Row) -> Line:
-    """The line of a row of a run: its means, or why it has none, and how many seeds are in them."""
+    """The line of a row of a run: its means, or why it has none, and how many seeds are in them and
+    whether these are in training."""
     seeds = seeds_in(len(row.seeds), len(run.seeds_planned(row.name)))
+    seeds += " (in training)" * row.is_so_far
     message = ""
     if not row.metrics:
         message = diverged_at(row.diverged) if row.diverged else "not begun"

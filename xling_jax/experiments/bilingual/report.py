@@ -52,8 +52,7 @@ def result(run: Run, notes: Sequence[str]) -> Table:
     lines = []
     for row in run.rows.values():
         line = table.row_line(run, row)
-        more = also_diverged(len(row.diverged)) + " (in training)" * row.is_so_far
-        lines.append(replace(line, seeds=line.seeds + more))
+        lines.append(replace(line, seeds=line.seeds + also_diverged(len(row.diverged))))
     caption = "held-out perplexity, translations found, anchors"
     return Table("table1", "Rows", caption, columns, lines).those_present(notes)
 

@@ -210,13 +210,20 @@ def texts(
 
 def overview(run: Run, gallery: Gallery) -> list[Card]:
     """D&S Figure 1: the scores and a perplexity of every row."""
-    printed = {row: line.cells for row in run.row_names
-               if (line := published.find(run.experiment, row))}  # fmt: skip
+    printed = {
+        row: {name: x for name, x in line.cells.items()
+              if row not in published.REPLACED or name not in _FITS}
+        for row in run.row_names
+        if (line := published.find(run.experiment, row))
+    }  # fmt: skip
     known = {name for row in run.rows.values() for name in row.metrics}
     fit = next((name for name in _FITS if name in known), _FITS[0])
     shown = figures.entries(run, [*(score.name for score in _SCORES), fit], printed)
     layer = frame.deep_layer(known, run.layers)
-    below = "score" + (f" (retrieval and translation: layer {layer})" if layer else "")
+    where = f"layer {layer}"
+    if printed and layer != published.DEEP_LAYER:
+        where = f"our {where}, the paper's {published.DEEP_LAYER}"
+    below = "score" + (f" (retrieval and translation: {where})" if layer else "")
     inputs = shown, _SCORES, below, fit, 1.0
     alt = f"Every row: scores and {' '.join(reversed(fit.split('_')))}"
     return gallery.card("overview", alt, figures.bars, *inputs, wide=True) if shown else []

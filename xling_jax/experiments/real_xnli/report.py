@@ -17,7 +17,7 @@ from xling_jax.report import page, table
 from xling_jax.report.claims import Decided, Evidence, RowEvidence, Verdicts
 from xling_jax.report.figures import COLOURS, Card, Entry, Gallery, Score, bars, row_label
 from xling_jax.report.frame import Measure, Row, Run, decoded
-from xling_jax.report.prose import also_diverged, diverged_at
+from xling_jax.report.prose import also_diverged
 from xling_jax.report.table import ABSENT, Column, Line, Table
 from xling_jax.runs import results
 
@@ -125,13 +125,13 @@ def result(run: Run, tuned: Board) -> Table:
     columns += [Column(name, _accuracy(name), group="accuracy") for name in names]
     printed, lines = _printed(run), list[Line]()
     for name, row in run.rows.items():
-        cells = {**row.metrics, **_accuracies(tuned, name)}
-        message = "" if cells else diverged_at(row.diverged) if row.diverged else "not begun"
-        lost, job = _lost(tuned, row), _job(tuned, name)
-        good = {each.seed for each in job.chosen} if job and job.chosen else {*row.seeds}
-        seeds = table.seeds_in(len(good), len(run.seeds_planned(name))) + also_diverged(len(lost))
-        lines.append(Line(name, row.description, cells, seeds=seeds,
-                          message=message, diverged=lost))  # fmt: skip
+        own, lost, job = table.row_line(run, row), _lost(tuned, row), _job(tuned, name)
+        cells, seeds = {**row.metrics, **_accuracies(tuned, name)}, own.seeds
+        if job and job.chosen:
+            good = {each.seed for each in job.chosen}
+            seeds = table.seeds_in(len(good), len(run.seeds_planned(name)))
+        lines.append(replace(own, cells=cells, seeds=seeds + also_diverged(len(lost)),
+                             message="" if cells else own.message, diverged=lost))  # fmt: skip
         if line := printed.get(name):
             lines.append(replace(line, description=claims.SOURCE))
     if lines and (mbert := printed.get(claims.MBERT)):
@@ -155,6 +155,7 @@ def result(run: Run, tuned: Board) -> Table:
     stand = [f"{language} under {name}" for name, language in both if name in names]
     if stand and printed:
         notes.append(f"The paper's numbers stand where ours do: {', '.join(stand)}.")
+    notes += page.row_notes(list(run.rows.values()))
     return Table("table3", "Table 3", "Inference, zero-shot", columns, lines, notes)
 
 
