@@ -198,7 +198,7 @@ def test_measures_belong_to_the_run_and_seeds_to_the_folder(bilingual, tmp_path)
 
 
 def test_tables_have_every_measure_its_spread_and_what_seeds_lack(tmp_path):
-    names = {"translation": [0.4, 0.6], "cka": [0.3, 0.5], "words": [0.2]}
+    names = {"translation": [0.4, 0.6], "cka": [0.3, 0.5], "mapped": [0.3, 0.5], "words": [0.2]}
     ended = []
     for seed in (0, 1):
         own = {name: values[seed] for name, values in names.items() if seed < len(values)}
@@ -212,6 +212,8 @@ def test_tables_have_every_measure_its_spread_and_what_seeds_lack(tmp_path):
         assert float(line[f"{column}_sd"]) == pytest.approx(0.1), file
     page = (tmp_path / "report" / "report.html").read_text()
     assert "Row m: some of its 2 seeds lack a finite words_0, words_en-fr_0;" in page
+    assert "Translation: of the dictionary&#39;s words paired one to one" in page
+    assert page.count("Among half as many sentences each is found more easily.") == 1
     alone = [replace(x, metrics={"translation_0": 0.5, "translation_1": 0.6}) for x in ended]
     results.write_results(tmp_path / "results.json", alone)
     assert ".600" in report.write(tmp_path)  # at its best layer

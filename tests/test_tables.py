@@ -139,6 +139,13 @@ def test_a_mean_over_fewer_seeds_than_the_row_has_says_so(tmp_path: Path) -> Non
     assert said in notes
 
 
+def test_a_score_after_a_map_is_said_to_be_of_half_the_sentences(tmp_path: Path) -> None:
+    own = replica("0", 0, {"mapped_3": 0.5, "retrieval_candidates": 1e4})
+    results.write_results(tmp_path / "results.json", [own])
+    (table,) = report.tables(frame.Run(tmp_path, published.ORDER))
+    assert any("Among half as many sentences" in note for note in table.notes)
+
+
 @pytest.mark.parametrize("deep", [3, 8])
 def test_the_deeper_layer_is_found_by_its_metrics(tmp_path: Path, deep: int) -> None:
     metrics = {"retrieval_0": 0.1, f"retrieval_{deep}": 0.9, f"retrieval_{deep}_p5": 0.95}

@@ -95,6 +95,9 @@ EVALUATORS = {
     ),
     "mapped": Evaluator(
         "sentence retrieval after a map", SENTENCES, "after a map", "mapped", _FOUND,
+        note="After a map: sentence retrieval in the second half of the sentences, after an "
+        "orthogonal map learned on the first half. Among half as many sentences each is found more "
+        "easily.",
         languages=True, parts=_BOTH_WAYS,
     ),
     "centred": Evaluator(

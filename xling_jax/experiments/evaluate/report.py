@@ -177,13 +177,15 @@ def _layers(ranked: Sequence[Model], metric: str, title: str) -> Table:
 
 
 def _texts(run: Run, by: str, ranked: Sequence[Model]) -> dict[str, list[str]]:
+    measured = [name for model in ranked for name in model.numbers]
     return page.said(
         __file__,
         list(run.rows.values()),
-        measures={decoded(name).name for model in ranked for name in model.numbers},
+        measured,
+        measures={decoded(name).name for name in measured},
         layer_from=EVALUATORS[by].title if by else "",
         has_seeds=_has_seeds(run),
-        has_intervals=any(name.endswith("_low") for model in ranked for name in model.numbers),
+        has_intervals=any(name.endswith("_low") for name in measured),
         masked_every=f"{run.setting('perplexity', 'masked_every') or 0:.0f}",
         coverage=_coverage(ranked),
         cut=_shares(ranked, "retrieval_cut"),
