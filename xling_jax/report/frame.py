@@ -409,7 +409,7 @@ class Run:
         where all have one.
         """
         own = self._without_diverged(row, self.training).query("name == 'loss'")
-        by_seed = own.pivot(index="step", columns="seed", values="value")
+        by_seed = own.pivot_table("value", "step", "seed", aggfunc="last")
         by_seed = by_seed.interpolate("index", limit_area="inside")
         by_seed = by_seed[by_seed.notna().all(axis=1).cummax()]
         if by_seed.empty:
