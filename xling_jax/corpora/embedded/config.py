@@ -13,7 +13,7 @@ _LANGUAGE = schema.table("""
       enough for every meaning class and few enough for tables of all pairs of words
     topics  1..1000  number of topics
     topicality  0.0..10  nats by which words of one topic prefer each other; 0 turns topics off
-    paragraph  1.0..1000  mean number of consecutive sentences on one topic
+    paragraph  1.0..1000  mean number of sentences before a topic is drawn, perhaps the same one
     zipf_exponent  0.0..10  a word's frequency falls with its rank among the words of its kind as
       (rank + 2.7)^-zipf_exponent; 0 is flat
     names  0.01..0.95  share of the persons, places and groups spoken of that go by a proper name;

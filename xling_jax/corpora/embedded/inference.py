@@ -227,7 +227,8 @@ class Edits:
         return bool(found)
 
     def strengthen(self, root: Constituent, positive: bool) -> bool:
-        """Adds an adjunct, an adverb of manner or time, or an adjective."""
+        """Adds an adjunct, an adverb of manner or time, or an adjective, even one that the sentence
+        says of the noun already."""
         found: list[tuple[Constituent, Constituent]] = []
         row = root.concept.row
         if root.concept.category == "VERB":
@@ -251,7 +252,8 @@ class Edits:
         return bool(found)
 
     def oppose(self, root: Constituent, positive: bool) -> bool:
-        """Replaces the verb or adjective by its opposite, if all participants are definite."""
+        """Replaces the verb or adjective by its opposite, if all participants that are named are
+        definite; whom a passive does not name may be another, so some labels are wrong."""
         antonym = self.antonyms.get(root.concept.index)
         participants = (root.child(role) for role in ("obj", "obl:arg", "obl:agent"))
         if antonym is None or not all(_is_definite(p) for p in participants if p is not None):
