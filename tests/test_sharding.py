@@ -47,6 +47,18 @@ def test_the_replica_axis_is_chosen_and_can_be_limited(replicas, at_most, shape)
     assert tuple(mesh.shape.values()) == shape
 
 
+@pytest.mark.parametrize("error", [AssertionError, NotImplementedError])
+def test_devices_that_have_no_layout_are_taken_in_their_order(monkeypatch, error):
+    """As some chips of a TPU pod, and some shapes of whole ones."""
+
+    def no_layout(*_, **__):
+        raise error
+
+    monkeypatch.setattr(devices, "create_device_mesh", no_layout)
+    mesh = devices.make_mesh(2, jax.devices()[:6])
+    assert mesh.devices.tolist() == [jax.devices()[:3], jax.devices()[3:6]]
+
+
 def test_what_cannot_be_divided_is_refused_with_the_way_out():
     section = ConfigDict({"shard_parameters": True})
     with pytest.raises(ValueError, match=r"each of the 4 devices has other.*at_most=1"):

@@ -13,6 +13,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.experimental.mesh_utils import create_device_mesh
 from jax.sharding import AxisType, Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
@@ -157,15 +158,19 @@ def replica_axis(replicas: int, count: int, at_most: int = 0) -> int:
 
 
 def make_mesh(replicas: int, devices: Sequence[jax.Device] | None = None, at_most: int = 0) -> Mesh:
-    """A mesh ("replica", "data") over all devices, or the given ones; see `replica_axis`."""
+    """A mesh ("replica", "data") over all devices, or the given ones; see `replica_axis`.
+
+    On TPUs, neighbours in the mesh are neighbours in the machine, unless JAX knows no such order:
+    of some chips of a pod, or of some shapes.
+    """
     devices = list(jax.devices() if devices is None else devices)
     groups = replica_axis(replicas, len(devices), at_most)
-    return jax.make_mesh(
-        (groups, len(devices) // groups),
-        (REPLICA, DATA),
-        axis_types=(AxisType.Auto, AxisType.Auto),
-        devices=devices,
-    )
+    shape = groups, len(devices) // groups
+    try:
+        placed = create_device_mesh(shape, devices, allow_split_physical_axes=True)
+    except (AssertionError, NotImplementedError):
+        placed = np.array(devices).reshape(shape)
+    return Mesh(placed, (REPLICA, DATA), axis_types=(AxisType.Auto, AxisType.Auto))
 
 
 def own_shards(mesh: Mesh) -> frozenset[int]:
