@@ -112,12 +112,13 @@ def main() -> None:
 def print_setting(name: str, arguments: argparse.Namespace) -> None:
     """Runs a setting and prints a line for each row and seed."""
     folder = arguments.workdir / plain_name(name)
-    options = f"row={arguments.row},pair=en-near,seeds={arguments.seeds}"
+    options = f"pair=en-near,seeds={arguments.seeds}"
     fields = [f"--config.{field}={value}" for field, value in SETTINGS[name].items()]
-    run("bilingual", options, folder / "bilingual", fields)
+    run("bilingual", f"row={arguments.row},{options}", folder / "bilingual", fields)
     found = {}
     if not arguments.pretrain_only:
-        source = f"{options},task=all,from={folder / 'bilingual'}"
+        rows = "+".join(map(plain_name, arguments.row.split("+")))
+        source = f"row={rows},{options},task=all,from={folder / 'bilingual'}"
         run("zero_shot", source, folder / "zero_shot", [])
         found = {(row, seed): scores for row, seed, scores in results(folder / "zero_shot")}
     for row, seed, scores in results(folder / "bilingual"):
@@ -128,7 +129,7 @@ def print_setting(name: str, arguments: argparse.Namespace) -> None:
         shown += [f"{scores[metric]:.3f}" for metric in ("retrieval", "mapped", "cka", "words")]
         for task in PAPER:
             for (job, job_seed), own in found.items():
-                if job_seed != seed or job.split("/")[1:3] != [row, task]:
+                if job_seed != seed or job.split("/")[1:3] != [plain_name(row), task]:
                     continue
                 pair = (own[f"{TASKS[task].metric}_{language}"] for language in LANGUAGES)
                 shown += [f"{100 * value:.1f}" for value in pair]

@@ -32,7 +32,7 @@ Real data, in the formats of WikiAnn, CoNLL-U and XNLI:
 
 search=one on the embedded languages: 3 to 6 minutes a row on one of two CPU cores. In `near`, mean
 of accuracy, span F1 and LAS over three seeds: default 85.9, no_anchors 83.0, sep_emb 60.6, sep_l1_6
-55.8, which is 0, 2.9, 25.2 and 30.0 points below default (the paper's rows: 0, 1.5, 3.5 and 26.4;
+55.9, which is 0, 2.9, 25.2 and 30.0 points below default (the paper's rows: 0, 1.5, 3.5 and 26.4;
 docs/results.md has all of them; sep_emb loses 3.3 with the best of its three seeds). In `middle`,
 with seed 0, the same rows have 71.9, 70.1, 51.3 and 17.5.
 """

@@ -4,10 +4,11 @@
 #   launch/jobset.sh NAME --image IMAGE --pods N --volume CLAIM (--tpu TYPE:TOPOLOGY | --gpu N) \
 #       -- --config=configs/bilingual.py:pair=en-fr [FLAGS OF THE RUN]
 #
-# The image has the project installed (pip install ./xling_jax), and starts in its checkout, where
-# configs/ is. The volume, which many pods must be able to write (ReadWriteMany), is mounted at
-# /runs; the workdir is /runs/NAME. When a pod is lost, all start again and resume from the last
-# checkpoint. To resume a JobSet that has ended, delete it first: kubectl delete jobset NAME.
+# The image has the project installed for its accelerator (pip install "./xling_jax[tpu]", or [cuda])
+# and starts in its checkout, where configs/ is. The volume, which many pods must be able to write
+# (ReadWriteMany), is mounted at /runs; the workdir is /runs/NAME. When a pod is lost, all start
+# again and resume from the last checkpoint. To resume a JobSet that has ended, delete it first:
+# kubectl delete jobset NAME.
 #
 # Options:
 #   --image IMAGE        the containers' image

@@ -97,8 +97,8 @@ class Experiment:
                         f"runs.{job.pair}: {folder} holds no model. Train it with python -m "
                         f"xling_jax.main --config=configs/bilingual.py:row={job.row.models},"
                         f"pair={job.pair},seeds={seed} --workdir={job.run} and the fields of its "
-                        "text (in another folder, if that one has the row's results alone), or "
-                        "name another run"
+                        "text (in another folder, if that one has the row's results alone; a row "
+                        "that has no name needs its modifications), or name another run"
                     ) from error
 
     @property
