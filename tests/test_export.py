@@ -1,6 +1,7 @@
 """export: a language's model as a folder, with which transformers computes what we do."""
 
 import dataclasses
+import json
 import subprocess
 import sys
 import zlib
@@ -152,6 +153,9 @@ def test_special_tokens_of_a_languages_own_stand_around_its_sentences(folder, tm
     assert found.special_ids == (9, 10) and found.single_pieces() == shifted.single_pieces()
     (ids,) = found.encode(["the Ω"])
     assert ids.tolist() == shifted.encode(["the Ω"])[0].tolist() and ids[-1] == 8  # unknown
+    said = json.loads((tmp_path / "to" / "config.json").read_text())
+    names = ("pad_token_id", "pad_index", "unk_index", "bos_token_id", "eos_token_id", "mask_index")
+    assert [said[name] for name in names] == [7, 7, 8, 9, 10, 11]
 
 
 def test_byte_pairs_are_joined_in_the_order_of_sentencepiece(tmp_path):

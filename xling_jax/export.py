@@ -15,6 +15,7 @@ from xling_jax import errors, files
 from xling_jax.models import stored
 from xling_jax.models.hugging_face import model as hugging_face
 from xling_jax.models.hugging_face import tokenizer as hugging_face_tokenizer
+from xling_jax.vocabulary.pieces import SPECIAL_TOKENS
 
 MODEL = flags.DEFINE_string(
     "model", None, "The folder of a language's model, such as WORKDIR/models/rowdefault_seed0/en."
@@ -28,7 +29,8 @@ def export(folder: Path, to: Path) -> stored.StoredModel:
     files.require_new(to, "--to")
     model = stored.load(folder)
     hugging_face_tokenizer.require(model)
-    hugging_face.save(to, model.config, model.params)
+    special = model.ids[: len(SPECIAL_TOKENS)].tolist()
+    hugging_face.save(to, model.config, model.params, special)
     hugging_face_tokenizer.save(to, model)
     return model
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +11,7 @@ from pydantic import Field, TypeAdapter
 from xling_jax.files import read_json
 from xling_jax.models.bert import BertConfig, Size
 from xling_jax.records import Count, typed
-from xling_jax.vocabulary.pieces import CLS, MASK, PAD, SEP, UNK
+from xling_jax.vocabulary.pieces import SPECIAL_TOKENS
 
 CONFIG = "config.json"
 XLM_INTERMEDIATE = 4  # the intermediate size of an XLM, in hidden sizes
@@ -310,28 +310,31 @@ def architecture_for(config: BertConfig) -> Architecture:
     return architecture
 
 
-def fields(config: BertConfig) -> dict[str, Any]:
-    """The fields of `config.json` for a model of ours with the special tokens of
-    `vocabulary.pieces`."""
+def fields(
+    config: BertConfig, special: Sequence[int] = range(len(SPECIAL_TOKENS))
+) -> dict[str, Any]:
+    """The fields of `config.json` for a model of ours; `special` are the ids of `SPECIAL_TOKENS`,
+    in their order."""
     architecture = architecture_for(config)
+    pad, unknown, first, last, mask = special
     found = {
         "architectures": [architecture.name],
         "model_type": architecture.kinds[0],
         **architecture.fixed,
         **{name: getattr(config, ours) for ours, name in architecture.names.items()},
         architecture.attention_dropout: config.dropout,
-        "pad_token_id": PAD,
+        "pad_token_id": pad,
     }
     if architecture is XLM:
         found |= {
             "n_langs": config.token_types,
             "use_lang_emb": config.token_types > 1,
             "embed_init_std": config.initial_sd,
-            "bos_token_id": CLS,
-            "eos_token_id": SEP,
-            "pad_index": PAD,  # read by transformers 4 instead of pad_token_id
-            "unk_index": UNK,
-            "mask_index": MASK,
-            "mask_token_id": MASK,
+            "bos_token_id": first,
+            "eos_token_id": last,
+            "pad_index": pad,  # read by transformers 4 instead of pad_token_id
+            "unk_index": unknown,
+            "mask_index": mask,
+            "mask_token_id": mask,
         }
     return found

@@ -9,7 +9,7 @@ positions, which start after the padding's id.
 import dataclasses
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from xling_jax.models.bert import BertConfig
 from xling_jax.models.hugging_face import config as hf
 from xling_jax.models.hugging_face.config import Architecture, Described, Leaf
 from xling_jax.models.tensor_files import TensorFile
+from xling_jax.vocabulary.pieces import SPECIAL_TOKENS
 
 WEIGHTS, PICKLE = "model.safetensors", "pytorch_model.bin"
 
@@ -168,13 +169,20 @@ def require(folder: Path) -> Path:
     return path
 
 
-def save(folder: str | os.PathLike[str], config: BertConfig, params: Mapping[str, Any]) -> None:
-    """Writes a masked language model of plain params; `config.dtype` is not stored.
+def save(
+    folder: str | os.PathLike[str],
+    config: BertConfig,
+    params: Mapping[str, Any],
+    special: Sequence[int] = range(len(SPECIAL_TOKENS)),
+) -> None:
+    """Writes a masked language model of plain params; `config.dtype` is not stored. `special` are
+    the ids of `SPECIAL_TOKENS`, in their order.
 
     An XLM adds language embeddings only if it is given `langs`. So token type 0 is added to its
     positions, and if there are more types, its language embeddings are their differences from type
     0: without `langs` it computes what our model does with token type 0, with `langs` what ours
-    does with these token types. Without an attention mask it takes tokens of id 0 for padding.
+    does with these token types. Without an attention mask it leaves out the tokens of the
+    padding's id.
 
     Raises:
       ValueError: the params do not fit the config, or `transformers` has no such model.
@@ -195,7 +203,7 @@ def save(folder: str | os.PathLike[str], config: BertConfig, params: Mapping[str
         leaves[hf.POSITIONS] = leaves[hf.POSITIONS] + types[0]
         if len(types) > 1:
             leaves[hf.TOKEN_TYPES] = types - types[0]
-    write(Path(folder), tensors_of(architecture, leaves), hf.fields(config))
+    write(Path(folder), tensors_of(architecture, leaves), hf.fields(config, special))
 
 
 def tensors_of(
