@@ -15,6 +15,7 @@ from xling_jax.evaluators.text_encoder import TextEncoder
 from xling_jax.models import folders
 from xling_jax.models.bert import BertConfig
 from xling_jax.models.hugging_face import model as hugging_face
+from xling_jax.models.hugging_face import xlm_text
 from xling_jax.models.hugging_face.xlm_text import XlmModel, split
 
 CHINESE = ["他说：“3.5 %的猫，在U.S.A.。”", "我 爱 the dog's cat.", "Ａ１、（a）"]
@@ -61,9 +62,14 @@ def test_ids_are_those_of_transformers(is_plain, language, folder):
     assert (
         isinstance(model, XlmModel) and model.is_plain == is_plain and model.special_ids == (0, 1)
     )
-    for text, ids in zip(SENTENCES, model.encode(SENTENCES), strict=True):
-        expected = theirs.convert_tokens_to_ids(theirs._tokenize(text, lang=language))
-        assert ids.tolist() == expected, text
+    xlm_text.save(folder / "kept", model)
+    kept = pytest.importorskip("transformers").AutoTokenizer.from_pretrained(folder / "kept")
+    for text, expected in zip(SENTENCES, model.encode(SENTENCES), strict=True):
+        for tokenizer in (theirs, kept):
+            ids = tokenizer.convert_tokens_to_ids(tokenizer._tokenize(text, lang=language))
+            assert ids == expected.tolist(), text
+            ids = tokenizer.build_inputs_with_special_tokens(ids)
+            assert ids == [0, *expected.tolist(), 1]
 
 
 def test_chinese_is_segmented_and_not_cut_further(folder, monkeypatch):
