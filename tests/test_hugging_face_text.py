@@ -322,6 +322,7 @@ def test_a_tokenizer_that_is_not_the_models_is_refused_when_it_is_loaded(change,
         (roberta, "add_prefix_space", True, "pre_tokenizer.add_prefix_space=False"),
         (bert, "add_prefix_space", True, ""),  # which a BERT does not have
         (bert, "do_lower_case", None, ""),
+        (bert, "tokenizer_class", "BertTokenizer", ""),
     ],
 )
 def test_two_files_that_contradict_each_other_are_refused(kind, field, value, message, tmp_path):
@@ -332,6 +333,39 @@ def test_two_files_that_contradict_each_other_are_refused(kind, field, value, me
             HuggingFaceModel.load(tmp_path, "en")
     else:
         HuggingFaceModel.load(tmp_path, "en")
+
+
+@pytest.mark.parametrize(
+    ("kind", "part", "name", "value", "message"),
+    [
+        (bert, "normalizer", "lowercase", False, "do_lower_case is missing, so it is True"),
+        (bert, "normalizer", "strip_accents", False, "strip_accents is missing, so it is True"),
+        (bert, "normalizer", "handle_chinese_chars", False, "chars is missing, so it is True"),
+        (roberta, "pre_tokenizer", "add_prefix_space", True, "space is missing, so it is False"),
+    ],
+)
+def test_a_setting_that_is_missing_is_what_transformers_takes(
+    kind, part, name, value, message, tmp_path
+):
+    kind(tmp_path)
+    transformers = pytest.importorskip("transformers")
+    path = tmp_path / "tokenizer.json"
+    fields = json.loads(path.read_text("utf-8"))
+    fields[part][name] = value
+    path.write_text(json.dumps(fields), "utf-8")
+    text, theirs = "dog Thé中", []
+    for settings in (None, {}, {"tokenizer_class": "PreTrainedTokenizerFast"}):
+        if settings is not None:
+            (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings), "utf-8")
+        ids = transformers.AutoTokenizer.from_pretrained(tmp_path)(text)["input_ids"]
+        if settings:
+            model = HuggingFaceModel.load(tmp_path, "en")
+            assert ids == [model.special_ids[0], *model.encode([text])[0], model.special_ids[1]]
+            assert ids not in theirs
+        else:
+            theirs.append(ids)
+            with pytest.raises(ValueError, match=f"{message}, but .*{part}.{name}={value}"):
+                HuggingFaceModel.load(tmp_path, "en")
 
 
 def test_a_flipped_bit_gives_a_model_or_an_error_that_names_the_file(tmp_path):

@@ -134,31 +134,40 @@ class _File:
 
 
 _FILE, _OBJECT = TypeAdapter(_File), TypeAdapter(dict[str, Any])
-# Settings that `transformers` takes from `SETTINGS`, and where `TOKENIZER` has them too.
+# Settings that `transformers` takes from `SETTINGS`, where `TOKENIZER` has them too, and the value
+# of one that is missing (None: accents are stripped if text is put in lower case). Classes that
+# read `TOKENIZER` as it is have no such values.
 _SAID_TWICE = {
-    "do_lower_case": ("normalizer", "BertNormalizer", "lowercase"),
-    "strip_accents": ("normalizer", "BertNormalizer", "strip_accents"),
-    "tokenize_chinese_chars": ("normalizer", "BertNormalizer", "handle_chinese_chars"),
-    "add_prefix_space": ("pre_tokenizer", "ByteLevel", "add_prefix_space"),
+    "do_lower_case": ("normalizer", "BertNormalizer", "lowercase", True),
+    "strip_accents": ("normalizer", "BertNormalizer", "strip_accents", None),
+    "tokenize_chinese_chars": ("normalizer", "BertNormalizer", "handle_chinese_chars", True),
+    "add_prefix_space": ("pre_tokenizer", "ByteLevel", "add_prefix_space", False),
 }
+_AS_IT_IS = "PreTrainedTokenizerFast", "TokenizersBackend"
 
 
 def _require_agreement(path: Path, said: _File) -> None:
-    """ValueError if `tokenizer_config.json` contradicts a tokenizer's file."""
+    """ValueError if `tokenizer_config.json`, or what it leaves to the tokenizer's class,
+    contradicts a tokenizer's file."""
     second = path.with_name(SETTINGS)
     given = typed(_OBJECT, read_json(second), str(second), RESTORE) if second.exists() else {}
-    for field, (part, kind, name) in _SAID_TWICE.items():
+    has_defaults = given.get("tokenizer_class") not in _AS_IT_IS
+    for field, (part, kind, name, default) in _SAID_TWICE.items():
         own, value = getattr(said, part), given.get(field)
-        if value is None or not isinstance(own, dict) or own.get("type") != kind:
+        if not isinstance(own, dict) or own.get("type") != kind:
             continue
-        written = own.get(name)
-        if written is None:  # by default accents are stripped if text is put in lower case
-            written = own.get("lowercase")
-        if written != value:
+        lowercase, written = own.get("lowercase"), own.get(name)
+        stated = f"{field}={value}"
+        if value is None and has_defaults:
+            value = lowercase if default is None else default
+            stated = f"{field} is missing, so it is {value}"
+        if written is None:
+            written = lowercase
+        if value not in (None, written):
             raise ValueError(
-                f"{second}: {field}={value}, but {path.name} has {part}.{name}={written}: "
-                "save the tokenizer again, by AutoTokenizer.from_pretrained(FOLDER)"
-                ".save_pretrained(FOLDER) of transformers"
+                f"{second}: {stated}, but {path.name} has {part}.{name}={written}: set {field} as "
+                "the model needs it, then save the tokenizer again, by AutoTokenizer"
+                ".from_pretrained(FOLDER).save_pretrained(FOLDER) of transformers"
             )
 
 
