@@ -155,6 +155,8 @@ def test_a_parser_is_kept_beside_its_encoder(finished):
     head = safetensors.numpy.load_file(folder / "parser.safetensors")
     assert head["arc_scores/kernel"].shape == (9, 1, 8)
     assert "mlm" not in HuggingFaceModel.load(folder, "far").params
+    said = json.loads((folder / "config.json").read_text())  # not the pretraining's dropout
+    assert said["hidden_dropout_prob"] == said["attention_probs_dropout_prob"] == 0.1
 
 
 def test_the_last_epoch_may_be_tested_instead_and_a_resumed_run_does_so_too(trained, tmp_path):

@@ -226,7 +226,8 @@ class Group(group.Group[TaskProgram]):
             parts = [(encoder["layers"], row.base), (encoder.get(ADDED, {}), None)]
             every = [part[key] for part, base in parts for key in sorted(part, key=int)[:base]]
             layers = {str(number): layer for number, layer in enumerate(every)}
-            size = dataclasses.replace(model.config, layers=len(layers))
+            dropout = self._program.model.dropout
+            size = dataclasses.replace(model.config, layers=len(layers), dropout=dropout)
             fine_tuned.save(
                 folder / language,
                 dataclasses.replace(model, config=size),
