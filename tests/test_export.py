@@ -17,7 +17,7 @@ from xling_jax.corpora.normalize import Normalization
 from xling_jax.evaluators.text_encoder import TextEncoder
 from xling_jax.experiments.bilingual import group as bilingual
 from xling_jax.experiments.bilingual.rows import parse
-from xling_jax.models import partition, stored
+from xling_jax.models import folders, partition, stored
 from xling_jax.models.bert import BertConfig
 from xling_jax.models.heads import UNCHOSEN
 from xling_jax.models.hugging_face import tokenizer as hugging_face_tokenizer
@@ -124,10 +124,14 @@ def test_the_tokenizer_gives_the_ids_and_words_of_the_stored_model(
         to = tmp_path / model.language
         export.export(tmp_path / "models" / model.language, to)
         found = HuggingFaceModel.load(to, model.language)
-        texts = [*SENTENCES, "The dogs, and Zoë's cat!"]
+        texts = [*SENTENCES, "The dogs, and Zoë's “cat”!"]
         written = list(map(model.write, texts))
-        for ours, theirs in zip(model.encode(texts), found.encode(written), strict=True):
-            np.testing.assert_array_equal(ours, theirs)
+        assert list(map(found.write, texts)) == written
+        plain = found.tokenizer.encode_batch(written, add_special_tokens=False)
+        for ours, theirs, given in zip(
+            model.encode(texts), found.encode(texts), plain, strict=True
+        ):
+            assert ours.tolist() == theirs.tolist() == given.ids
         for ours, theirs in zip(
             model.encode_words(written), found.encode_words(written), strict=True
         ):
@@ -145,14 +149,17 @@ def test_special_tokens_of_a_languages_own_stand_around_its_sentences(folder, tm
         config=dataclasses.replace(model.config, vocabulary_size=60),
         params=randomized(dataclasses.replace(model.config, vocabulary_size=60)),
         ids=model.ids + 7,
+        normalization=Normalization(tokenize="none"),
         special_ids=(9, 10),
     )
     stored.save(folder, shifted)
     export.export(folder, tmp_path / "to")
     found = HuggingFaceModel.load(tmp_path / "to", "en")
     assert found.special_ids == (9, 10) and found.single_pieces() == shifted.single_pieces()
-    (ids,) = found.encode(["the Ω"])
-    assert ids.tolist() == shifted.encode(["the Ω"])[0].tolist() and ids[-1] == 8  # unknown
+    (ids,) = found.encode(["“the”, Ω"])
+    assert ids.tolist() == shifted.encode(["“the”, Ω"])[0].tolist() and ids[-1] == 8  # unknown
+    assert found.write("“the”, Ω") == shifted.write("“the”, Ω") == '"the," Ω'
+    assert folders.files(tmp_path / "to")[-1].name == "tokenizer_config.json"
     said = json.loads((tmp_path / "to" / "config.json").read_text())
     names = ("pad_token_id", "pad_index", "unk_index", "bos_token_id", "eos_token_id", "mask_index")
     assert [said[name] for name in names] == [7, 7, 8, 9, 10, 11]

@@ -24,7 +24,7 @@ def files(folder: Path) -> list[Path]:
     found = [folder / CONFIG, hugging_face.require(folder)]
     if xlm_text.is_in(folder):
         return found + xlm_text.files(folder)
-    return [*found, text.require(folder)]
+    return found + text.files(folder)
 
 
 def _require_no_run(folder: Path) -> None:

@@ -1,7 +1,8 @@
 """A model of `transformers` with its tokenizer, as a reader of text.
 
 Beside `config.json` and `model.safetensors` the folder holds `tokenizer.json`, which the package
-`tokenizers` reads. A `tokenizer_config.json` must not contradict it.
+`tokenizers` reads. A `tokenizer_config.json` must not contradict it. For a model of ours it also
+says, in a field that `transformers` ignores, how text is normalised.
 """
 
 import dataclasses
@@ -15,17 +16,25 @@ from typing import Any
 import numpy as np
 from pydantic import TypeAdapter
 
+from xling_jax.corpora.normalize import Normalization, Normalizer
 from xling_jax.files import read_json, require_regular
 from xling_jax.models.hugging_face import model as hugging_face
 from xling_jax.models.text_model import BLANK, NO_WORD, Encoded, TextModel, require_rows
 from xling_jax.records import Count, typed
 
 TOKENIZER, SETTINGS = "tokenizer.json", "tokenizer_config.json"
+NORMALIZATION = "xling_jax_normalization"  # the field of `SETTINGS` for a model of ours
 BYTE = "Ġ"  # a blank in pieces of bytes (Radford et al. 2019)
 END = "</w>"  # marks the end of a word in byte-pair encoding (Sennrich et al. 2016)
 MASKS = "[MASK]", "<mask>"
 PADS = "[PAD]", "<pad>"
 RESTORE = "restore the file, or save the tokenizer again"
+
+
+def files(folder: Path) -> list[Path]:
+    """The files that say how text is read; for errors see `require`."""
+    path = require(folder)
+    return [path] if _normalization(path) is None else [path, folder / SETTINGS]
 
 
 def require(folder: Path) -> Path:
@@ -51,11 +60,13 @@ class HuggingFaceModel(TextModel):
       unknown: the id of text that the vocabulary cannot write; None if it has all bytes.
       has_blanks: whether pieces are of bytes, as in RoBERTa, so that the blank before a word is
         part of its pieces. Words are then encoded with a blank, even the first of a sentence.
+      normalization: of the text that a model of ours was trained on; None for others.
     """
 
     tokenizer: Any
     unknown: int | None
     has_blanks: bool = False
+    normalization: Normalization | None = None
 
     @classmethod
     def load(cls, folder: Path, language: str) -> "HuggingFaceModel":
@@ -68,13 +79,18 @@ class HuggingFaceModel(TextModel):
         require_rows(path, tokenizer.get_vocab(), config.vocabulary_size)
         masks = (number for name in MASKS if (number := tokenizer.token_to_id(name)) is not None)
         return cls(
-            config, params, language, tokenizer, unknown, has_blanks,
+            config, params, language, tokenizer, unknown, has_blanks, _normalization(path),
             special_ids=special_ids, mask_id=next(masks, None),
         )  # fmt: skip
 
+    @functools.cached_property
+    def write(self) -> Normalizer:
+        return Normalizer(self.language, self.normalization)
+
     def encode(self, sentences: Sequence[str]) -> list[np.ndarray]:
-        """Text is encoded as it is, without `write`."""
-        found = self.tokenizer.encode_batch(list(sentences), add_special_tokens=False)
+        """Text is encoded as it is, without `write`, unless the model is one of ours."""
+        written = sentences if self.normalization is None else map(self.write, sentences)
+        found = self.tokenizer.encode_batch(list(written), add_special_tokens=False)
         return [np.array(each.ids, np.int32) for each in found]
 
     def encode_alone(self, words: Sequence[str]) -> list[np.ndarray]:
@@ -134,6 +150,7 @@ class _File:
 
 
 _FILE, _OBJECT = TypeAdapter(_File), TypeAdapter(dict[str, Any])
+_NORMALIZATION = TypeAdapter[Normalization | None](Normalization | None)
 # Settings that `transformers` takes from `SETTINGS`, where `TOKENIZER` has them too, and the value
 # of one that is missing (None: accents are stripped if text is put in lower case). Classes that
 # read `TOKENIZER` as it is have no such values.
@@ -146,11 +163,21 @@ _SAID_TWICE = {
 _AS_IT_IS = "PreTrainedTokenizerFast", "TokenizersBackend"
 
 
+def _settings(path: Path) -> dict[str, Any]:
+    """What `tokenizer_config.json` beside a tokenizer's file says."""
+    second = path.with_name(SETTINGS)
+    return typed(_OBJECT, read_json(second), str(second), RESTORE) if second.exists() else {}
+
+
+def _normalization(path: Path) -> Normalization | None:
+    where = f"{path.with_name(SETTINGS)}: {NORMALIZATION}"
+    return typed(_NORMALIZATION, _settings(path).get(NORMALIZATION), where, RESTORE)
+
+
 def _require_agreement(path: Path, said: _File) -> None:
     """ValueError if `tokenizer_config.json`, or what it leaves to the tokenizer's class,
     contradicts a tokenizer's file."""
-    second = path.with_name(SETTINGS)
-    given = typed(_OBJECT, read_json(second), str(second), RESTORE) if second.exists() else {}
+    second, given = path.with_name(SETTINGS), _settings(path)
     has_defaults = given.get("tokenizer_class") not in _AS_IT_IS
     for field, (part, kind, name, default) in _SAID_TWICE.items():
         own, value = getattr(said, part), given.get(field)

@@ -5,8 +5,11 @@ The package `tokenizers` has no Moses and no segmenter of Chinese. So the tokeni
 special ids. There are two exceptions. The name of a special token in a text becomes that token,
 while SentencePiece takes it for text. And if a unigram model finds two ways to cut a word equally
 likely, such as `aa aaa` and `aaa aa`, `tokenizers` and SentencePiece may choose differently.
+
+How text is normalised stands in `tokenizer_config.json`, and `HuggingFaceModel` normalises it so.
 """
 
+import dataclasses
 import importlib.util
 import json
 from collections.abc import Mapping
@@ -14,9 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from xling_jax.files import write_beside
-from xling_jax.models.hugging_face.text import SETTINGS, TOKENIZER
+from xling_jax.models.hugging_face.text import (
+    NORMALIZATION,
+    SETTINGS,
+    TOKENIZER,
+    HuggingFaceModel,
+)
 from xling_jax.models.stored import StoredModel
-from xling_jax.models.text_model import BLANK, TextModel
+from xling_jax.models.text_model import BLANK
 from xling_jax.vocabulary.pieces import SPECIAL_TOKENS, UNK, Pieces
 
 SPECIALS = len(SPECIAL_TOKENS)
@@ -50,7 +58,11 @@ def save(folder: Path, model: StoredModel, has_types: bool = False) -> None:
 
 
 def write(
-    folder: Path, tokenizer: Any, model: TextModel, others: Mapping[str, str], has_types: bool
+    folder: Path,
+    tokenizer: Any,
+    model: StoredModel | HuggingFaceModel,
+    others: Mapping[str, str],
+    has_types: bool,
 ) -> None:
     """Writes a tokenizer that puts a model's special ids around sentences and pairs of them.
     `others` are the names of further special tokens; for `has_types` see `save`."""
@@ -72,6 +84,8 @@ def write(
         "model_input_names": ["input_ids", *["token_type_ids"] * has_types, "attention_mask"],
         "clean_up_tokenization_spaces": False,
     }
+    if model.normalization is not None:
+        settings[NORMALIZATION] = dataclasses.asdict(model.normalization)
     write_beside(folder / TOKENIZER, tokenizer.to_str(pretty=True) + "\n")
     write_beside(folder / SETTINGS, json.dumps(settings, indent=2) + "\n")
 
