@@ -2,9 +2,11 @@
 
 The package `tokenizers` has no Moses and no segmenter of Chinese. So the tokenizer takes text that
 `StoredModel.write` has normalised; its ids are then those of `StoredModel.encode`, between the
-special ids. There are two exceptions. The name of a special token in a text becomes that token,
-while SentencePiece takes it for text. And if a unigram model finds two ways to cut a word equally
-likely, such as `aa aaa` and `aaa aa`, `tokenizers` and SentencePiece may choose differently.
+special ids. There are three exceptions. The name of a special token in a text becomes that token,
+while SentencePiece takes it for text. If a unigram model finds two ways to cut a word equally
+likely, such as `aa aaa` and `aaa aa`, `tokenizers` and SentencePiece may choose differently. And
+SentencePiece puts a blank before a text that begins with `▁` (U+2581), and drops any `▁` at a
+text's end; `tokenizers` does neither.
 
 How text is normalised stands in `tokenizer_config.json`, and `HuggingFaceModel` normalises it so.
 """
