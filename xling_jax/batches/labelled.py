@@ -73,9 +73,12 @@ def pair(
 ) -> Encoded:
     """Encodes two sentences in one row, with the label on its first place.
 
-    The longer one loses pieces from its end until both fit, with special ids before, between and
-    after them. has_types: whether the model marks the second by its token type. inverted: whether
-    the ids of both are reversed, so that each sentence's end comes first.
+    The longer one, or the first if they are equally long, loses a piece from its end until both
+    fit, with special ids before, between and after them. Of equally long ones XLM's tokenizer in
+    `transformers` cuts the second, and the others do so if the first was longer at the outset.
+
+    has_types: whether the model marks the second by its token type. inverted: whether the ids of
+    both are reversed, so that each sentence's end comes first.
     """
     sizes, room = [len(first), len(second)], longest - 3
     cut = max(0, sum(sizes) - room)
