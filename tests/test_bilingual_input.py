@@ -82,6 +82,11 @@ def test_the_text_that_another_domain_is_as_long_as_is_hashed(
         ({"corpora.fr.dictionary": ""}, r"corpora\.fr\.dictionary is empty: row extra"),
         ({"vocabulary.joint_size": 9000}, r"vocabulary\.joint_size: size=9000 is too large"),
         ({"batches.length": 64}, r"batches\.length=64: choose 3 to models\.positions=48"),
+        ({"models.token_types": 2}, r"models\.token_types=2: .* choose 1"),
+        (
+            {"training.start_from": "x", "training.start_alike": True},
+            r"training\.start_alike and training\.start_from: .* choose one",
+        ),
         (
             {"batches.begin": "line"},
             r"batches\.begin='line': give 'anywhere' or 'sentence'",

@@ -342,8 +342,8 @@ def test_mu_is_of_the_models_depth_whatever_layers_are_asked_for():
     some = evaluate(models, texts, names=("mu",), layers=(1, 0), dictionaries=known)
     assert value(some, "mu") == value(whole, "mu")
     assert set(some.metric) - {"retrieval_cut"} == {"mu"}
-    other = evaluate(models, texts, names=("mu",), layers=(0, 2), dictionaries=known)
-    assert "mu" not in set(other.metric)
+    with pytest.raises(ValueError, match=r"layers=\(0, 2\): mu is of layers 0 and 1: add them"):
+        evaluate(models, texts, names=("mu",), layers=(0, 2), dictionaries=known)
 
 
 def test_words_that_cannot_be_written_do_not_count():

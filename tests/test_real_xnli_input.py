@@ -144,3 +144,7 @@ def test_a_file_to_fine_tune_on_is_read_before_training(tmp_path):
         changes[f"transfer.texts.nli.{part}"] = str(pairs)
     with pytest.raises(ValueError, match=r"transfer\.texts\.nli\.en\.train: .*line 1: 'perhaps'"):
         Experiment(config("languages=en-de", **changes), tmp_path / "run")
+    pairs.write_text("A .\tB .\tneutral\nA .\tA .\tentailment\n")
+    changes["transfer.word_order"] = True
+    with pytest.raises(ValueError, match=r"transfer\.parallel\.de\.first is empty"):
+        Experiment(config("languages=en-de", **changes), tmp_path / "run")

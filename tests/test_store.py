@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import itertools
 import json
 import os
 import re
@@ -416,6 +417,18 @@ def test_another_text_is_refused_naming_it(tmp_path):
     with pytest.raises(ValueError, match="the content of a.txt"):
         other = [{**TEXTS[0], "sha256": "2" * 64}]
         store.begun(tmp_path, store.describe(config(), other, ROWS))
+
+
+def test_a_model_of_a_run_is_not_one_of_its_name_that_is_given_by_its_folder(tmp_path):
+    def of(field, folder):
+        entry = {"source": f"en-fr/{folder}/en/model.json", "language": "model", "field": field}
+        return store.describe(config(), [{**entry, "sha256": field}], ROWS)
+
+    ours, given = of("runs", "rowa_seed0"), of("pretrained", "a_seed0")
+    for place, (before, now) in enumerate(itertools.permutations([ours, given])):
+        with pytest.raises(ValueError, match="en-fr/a_seed0: the model of a run"):
+            begun(tmp_path / str(place), before, now)
+    assert begun(tmp_path / "other", ours, of("pretrained", "b_seed0"))
 
 
 @pytest.mark.parametrize(

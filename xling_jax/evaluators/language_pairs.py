@@ -369,6 +369,12 @@ def evaluate(
                 for layer, of_layer in zip(encoded.layers, counts, strict=True):
                     scores["alignment_f1", "-".join(pair), layer, ""] = compare_links(of_layer)
             del encoders
+    of_mu = registry.paper_layers(encoded.depth)
+    if "mu" in names and set(names) != set(NAMES) and not set(of_mu) <= set(encoded.layers):
+        raise ValueError(
+            f"layers={encoded.layers}: mu is of layers {of_mu[0]} and {of_mu[1]}: add them, or "
+            "leave mu out"
+        )
     for pair in itertools.combinations(encoded.sentences, 2):
         say(f"{'-'.join(pair)}: compared at {len(encoded.layers)} layers")
         scores |= _pair_scores(pair, encoded, known.get(pair), needed, say)

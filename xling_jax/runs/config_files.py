@@ -111,7 +111,7 @@ def require_fields(config: ConfigDict, flag: str, arguments: Sequence[str]) -> N
             if not part.isidentifier():
                 raise ValueError(
                     f"{argument}: {part} cannot be set here; write the description of a row "
-                    "itself after row=, as in row=inv-order"
+                    "itself after row=, as in row=inv-order, and the workdir of a pair after from="
                 )
             section = section[part]
 

@@ -182,11 +182,25 @@ def _differences(
     hashes: dict[tuple[str, ...], set[str]] = {}
     for entry in stored.get("texts", []):  # one file may be there twice, cut at different places
         hashes.setdefault(_text(entry), set()).add(entry["sha256"])
+    for (one, where), (other, elsewhere) in itertools.permutations([(stored, there), (new, here)]):
+        both = _models(one, "runs", "row") & _models(other, "pretrained")
+        lines += [
+            f"{name}: the model of a run {where}, one given by its folder {elsewhere}"
+            for name in sorted(both)
+        ]
     return lines + [
         f"the content of {entry['source']} ({entry['language'] or entry.get('field', '')})"
         for entry in new["texts"]
         if entry["sha256"] not in hashes.get(_text(entry), {entry["sha256"]})
     ]
+
+
+def _models(of: Mapping[str, Any], field: str, prefix: str = "") -> set[str]:
+    """The pretrained models that a described run has from what a field names, as PAIR/NAME_seedN;
+    their folders' names have a prefix."""
+    places = (entry["source"].split("/") for entry in of.get("texts", [])
+              if entry.get("field") == field and entry["language"] == "model")  # fmt: skip
+    return {f"{pair}/{name.removeprefix(prefix)}" for pair, name, *_ in places}
 
 
 def _text(entry: Mapping[str, Any]) -> tuple[str, ...]:

@@ -48,12 +48,14 @@ class Experiment:
             raise ValueError(f"row {large[0]}: overparam means nothing here; set models.* instead")
         self._transfer = transfer(config, workdir)
         every = [(plain_name(spec.row), spec.seed) for spec in self._cells]
+        reader = LabelledReader(self._transfer, SECTION)
         if self._transfer.tasks:
             with errors.in_field(SECTION):
-                jobs.jobs(self._of(every))
-        reader = LabelledReader(self._transfer, SECTION)
-        for task in self._transfer.tasks:
-            reader.manifest(task, self._languages)
+                planned = jobs.jobs(self._of(every))
+            for task in self._transfer.tasks:
+                reader.manifest(task, self._languages)
+            if self._transfer.word_order:
+                reader.parallel_manifest(planned[0])  # the same for every row and task
         self._pretraining = pretraining.Experiment(config, workdir, read, report.write)
 
     def _of(self, trained: list[tuple[str, int]]) -> ConfigDict:

@@ -172,7 +172,7 @@ class Group(group.Group[TaskProgram]):
                 if why := fine_tuned.why_without_tokenizer(model):
                     say(f"{language}: fine-tuned models are kept without their tokenizer: {why}")
         if cut := [f"{number:,} of {name}" for name, number in self._cut.items() if number]:
-            say(f"the model has {self._longest} places: pieces cut off: {', '.join(cut)}")
+            say(f"rows have {self._longest} places: pieces cut off: {', '.join(cut)}")
         for name, own in self._unknown.items():
             if own:
                 say(f"labels of {name} that are not learned, and always wrong: {', '.join(own)}")
