@@ -222,9 +222,13 @@ def test_tables_that_do_not_repeat_are_kept_or_refused(tmp_path, made_at_once):
 
 
 def test_processes_with_different_tables_are_refused(tmp_path, monkeypatch, made_at_once):
-    first = types.SimpleNamespace(of_first=lambda ask: {"parallel": "other"})
-    monkeypatch.setattr("xling_jax.experiments.fake_english.neighbours.processes", first)
-    with pytest.raises(ValueError, match="the processes have made different tables"):
+    def refuse(own, explain):
+        assert own.keys() == {"parallel"}
+        raise ValueError(explain({"parallel": "other"}))
+
+    here = types.SimpleNamespace(require_same=refuse)
+    monkeypatch.setattr("xling_jax.experiments.fake_english.neighbours.processes", here)
+    with pytest.raises(ValueError, match="have different tables of neighbours"):
         laboratory(tmp_path, "30")
 
 

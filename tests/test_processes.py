@@ -5,15 +5,28 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import jax
 import numpy as np
 import pytest
 from absl import flags
 from absl.testing import flagsaver
-from small_run import CONFIG, ROOT, assert_same_run, command, final_state, results, run
+from small_run import (
+    CONFIG,
+    ROOT,
+    assert_same_run,
+    command,
+    config_of,
+    final_state,
+    results,
+    run,
+)
 
 from xling_jax import processes as own
+from xling_jax.runs.run import Run
 from xling_jax.vocabulary import pieces
 
 CHANGES = {"devices.cpu": 2, "evaluators.curve": "(50,100)"}
@@ -250,6 +263,75 @@ def test_two_processes_pretrain_and_fine_tune_as_one_does(tmp_path):
         assert one.keys() == two.keys() and len(one) == (1 if folder else 2)
         for key, found in one.items():
             assert found["metrics"] == pytest.approx(two[key]["metrics"], rel=1e-3, abs=1e-3)
+
+
+class Service:
+    """The service of two processes, for two threads in their place."""
+
+    def __init__(self):
+        self.values, self.is_new = {}, threading.Condition()
+        self.barrier = threading.Barrier(2)
+
+    def key_value_set(self, key, value):
+        with self.is_new:
+            self.values[key] = value
+            self.is_new.notify_all()
+
+    def blocking_key_value_get(self, key, _):
+        with self.is_new:
+            assert self.is_new.wait_for(lambda: key in self.values, PATIENCE)
+            return self.values[key]
+
+    def wait_at_barrier(self, *_):
+        self.barrier.wait(PATIENCE)
+
+
+@pytest.fixture
+def by_two(monkeypatch):
+    """Calls a function with 0 and 1 as two processes would; returns what each returns or raises."""
+
+    class Place(threading.local):
+        index, count, meetings = 0, 2, 0
+
+    monkeypatch.setattr(own, "_Place", Place())
+
+    def call(work, index):
+        own._Place.index = index
+        try:
+            return work(index)
+        except ValueError as error:
+            return str(error)
+
+    def by_two(work):
+        service = Service()
+        monkeypatch.setattr(own, "_client", lambda: service)
+        with ThreadPoolExecutor(2) as pool:
+            return list(pool.map(partial(call, work), range(2)))
+
+    return by_two
+
+
+def test_processes_with_different_texts_or_configs_are_refused(by_two, tmp_path):
+    def opened(texts, **changes):
+        def work(index):
+            config = config_of(CONFIG, "row=0", changes if index else {})
+            entry = {"source": "a.txt", "language": "en", "sha256": texts[index]}
+            Run(tmp_path, str).open(config, [entry], {"0": "original"})
+
+        return by_two(work)
+
+    assert opened("11") == [None, None]
+    both = opened("12", **{"seeds": (1,), "training.learning_rate": 1.0})
+    assert both[0] == both[1]
+    assert "differ in seeds, training.learning_rate, the content of a.txt: give all" in both[0]
+
+
+def test_processes_with_different_vocabularies_are_refused(by_two, tmp_path):
+    texts = ["some words of a text"], ["other words of a text"]
+    found = by_two(lambda index: pieces.train(texts[0], 30, cache=tmp_path).sha256)
+    assert found[0] == found[1]
+    for said in by_two(lambda index: pieces.train(texts[index], 30, cache=tmp_path)):
+        assert "different vocabularies" in said
 
 
 def test_an_error_in_one_process_ends_all(tmp_path):

@@ -258,6 +258,20 @@ def by_all(work: Callable[[], None] | None) -> None:
         raise ValueError(next(filter(None, told)))
 
 
+def require_same(own: Any, explain: Callable[[Any], str]) -> None:
+    """Raises a ValueError in all processes if a value that JSON can hold is not the same in all;
+    `explain` makes its message from the value of the first process."""
+    if not are_several():
+        return
+    first = of_first(lambda: own)
+
+    def compare() -> None:
+        if json.dumps(own, sort_keys=True) != json.dumps(first, sort_keys=True):
+            raise ValueError(explain(first))
+
+    by_all(compare)
+
+
 def by_first(report: Callable[[], str]) -> str:
     """What a function returns in the first process; "" in the others, which wait for it, and raise
     a ValueError with its message if it fails."""

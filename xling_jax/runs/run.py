@@ -72,13 +72,14 @@ class Run:
         needed: Sequence[str] = (),
     ) -> bool:
         """Whether the experiment has begun in this workdir. `stored` becomes what it stored then,
-        or else its description. See `store.describe`, `store.begun` and `store.require_apart` for
-        arguments and errors."""
+        or else its description. See `store.describe`, `store.begun`, `store.require_apart` and
+        `store.require_same_in_all` for arguments and errors."""
         if "log" in config and config.log.tensorboard:
             self._scalars = self.workdir / "tensorboard"
+        description = store.describe(config, texts, rows)
+        store.require_same_in_all(description)
         store.require_apart(texts)
         self._files = {(each["path"], each["sha256"]) for each in texts if "path" in each}
-        description = store.describe(config, texts, rows)
         begun = store.begun(self.workdir, description, needed)
         self.stored, self._versions = begun or description, description["versions"]
         return begun is not None

@@ -346,6 +346,29 @@ def describe(
     }
 
 
+def require_same_in_all(description: Mapping[str, Any]) -> None:
+    """Raises ValueError in all processes of the run, naming what differs, unless all describe the
+    same experiment."""
+
+    def values(of: Mapping[str, Any]) -> dict[str, Any]:
+        found = flatten(of["config"]) | {
+            f"the version of {x}": y for x, y in of["versions"].items()
+        }
+        for entry in of["texts"]:
+            found.setdefault(f"the content of {entry['source']}", []).append(entry["sha256"])
+        return found
+
+    def explain(first: Mapping[str, Any]) -> str:
+        before, now = values(first), values(description)
+        names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+        return (
+            f"the processes of this run differ in {', '.join(names)}: give all machines the same "
+            "command, texts, models and packages"
+        )
+
+    processes.require_same(description, explain)
+
+
 def begun(
     workdir: Path, description: Mapping[str, Any], needed: Sequence[str] = ()
 ) -> dict[str, Any] | None:

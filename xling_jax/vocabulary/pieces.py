@@ -138,7 +138,8 @@ def train(
         text; "unigram" drops those.
 
     Raises:
-      ValueError: no text, or a `size` that the text does not allow.
+      ValueError: no text, a `size` that the text does not allow, or a model that differs among the
+        processes of a run.
     """
     if size <= len(SPECIAL_TOKENS):
         raise ValueError(
@@ -178,9 +179,17 @@ def train(
         for path in folder.glob(f"{key}-*.model"):
             model = path.read_bytes()
             if path.stem == f"{key}-{_short(model)}":
-                return Pieces(model)
-        model = _train(sentences, settings)
-        write_beside(folder / f"{key}-{_short(model)}.model", model)
+                break
+        else:
+            model = _train(sentences, settings)
+            write_beside(folder / f"{key}-{_short(model)}.model", model)
+    processes.require_same(
+        _short(model),
+        lambda _: (
+            "the processes of this run have different vocabularies of the same text: install "
+            "the same build of sentencepiece on all machines"
+        ),
+    )
     return Pieces(model)
 
 

@@ -51,11 +51,13 @@ class Neighbours:
         needed = {row.is_parallel for row in rows if row.needs_neighbours}
         self._tables = {which: _table(config, data, which, folder, stored) for which in needed}
         self.hashes = {NAMES[which]: _sha256(table) for which, table in self._tables.items()}
-        if processes.of_first(lambda: self.hashes) != self.hashes:
-            raise ValueError(
-                "the processes have made different tables of neighbours (other library versions or "
+        processes.require_same(
+            self.hashes,
+            lambda _: (
+                "the processes of this run have different tables of neighbours (other "
                 f"devices, or {FIELD}.skip_gram.threads above 1): make them with one process first"
-            )
+            ),
+        )
         self._qualities = {which: quality(data, table) for which, table in self._tables.items()}
         for found in self._qualities.values():
             say(", ".join(f"{name} {value:.3f}" for name, value in found.items()))
