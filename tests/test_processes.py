@@ -399,6 +399,22 @@ def test_addresses_reach_jax(start, host):
         start(processes="2", process=1, coordinator=f"{host}:8476")
 
 
+def test_sigterm_ends_a_process_that_has_joined(start, monkeypatch):
+    before = signal.getsignal(signal.SIGTERM)
+
+    def initialize(*_, **__):
+        signal.signal(signal.SIGTERM, lambda *_: None)  # as JAX does, out of Python's sight
+
+    monkeypatch.setattr(jax.distributed, "initialize", initialize)
+    monkeypatch.setattr(own._Place, "count", 1)
+    monkeypatch.setattr(own._Place, "index", 0)
+    try:
+        start(processes="2", process=1, coordinator="localhost:8476")
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def test_a_port_that_is_taken_is_refused(start):
     with socket.create_server(("", 0)) as other:
         port = other.getsockname()[1]

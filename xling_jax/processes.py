@@ -11,6 +11,7 @@ import ipaddress
 import json
 import os
 import re
+import signal
 import socket
 import sys
 import threading
@@ -100,6 +101,8 @@ def start() -> None:
                 cluster_detection_method="deactivate",
                 **patience,
             )
+    # JAX has begun to catch SIGTERM, and does nothing with it. Only `Interruption` should catch it.
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     _Place.index, _Place.count = jax.process_index(), jax.process_count()
 
 
