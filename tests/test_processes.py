@@ -26,7 +26,9 @@ from small_run import (
 )
 
 from xling_jax import processes as own
+from xling_jax.runs import results as results_file
 from xling_jax.runs.run import Run
+from xling_jax.training.step import RUNNING
 from xling_jax.vocabulary import pieces
 
 CHANGES = {"devices.cpu": 2, "evaluators.curve": "(50,100)"}
@@ -324,6 +326,24 @@ def test_processes_with_different_texts_or_configs_are_refused(by_two, tmp_path)
     both = opened("12", **{"seeds": (1,), "training.learning_rate": 1.0})
     assert both[0] == both[1]
     assert "differ in seeds, training.learning_rate, the content of a.txt: give all" in both[0]
+
+
+def test_only_the_first_process_reads_results(by_two, tmp_path, monkeypatch):
+    """A network file system may show the others an older folder for a while."""
+    read = results_file.read_results
+    monkeypatch.setattr(
+        results_file, "read_results", lambda path: read(path) if own.is_first() else []
+    )
+
+    def trained(index):
+        run = Run(tmp_path, lambda _: "a table")
+        run.stored = {"fingerprint": "1", "experiment": "fake_english"}
+        for seed in (0, 1):
+            replica = run.replica("0", "original", seed, None)
+            run.store_result(replica, 10, RUNNING, {"mu": 0.5})
+        return run.done(), run.train([])
+
+    assert by_two(trained) == [({("0", 0), ("0", 1)}, "a table"), ({("0", 0), ("0", 1)}, "")]
 
 
 def test_processes_with_different_vocabularies_are_refused(by_two, tmp_path):

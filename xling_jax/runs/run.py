@@ -197,8 +197,7 @@ class Run:
             diverged_at=None if has_ended else stopped_at,
             scored_at=(total if scored_at is None else scored_at) if has_ended else None,
         )
-        results.add_result(self._path, entry)
-        processes.wait("a stored result")
+        processes.by_first(lambda: str(results.add_result(self._path, entry)))
 
     def train(self, planned: Sequence[Planned], less_memory: str = "", advice: str = "") -> str:
         """Trains and stores the groups that lack results; writes the report, returns its tables.
@@ -236,9 +235,11 @@ class Run:
                         "from there"
                     )
         table = self.report()
-        found = results.read_results(self._path)
-        if not any(each.metrics for each in found):
-            if any(each.diverged_at is None for each in found):
+        found = processes.of_first(
+            lambda: [[bool(x.metrics), x.diverged_at] for x in results.read_results(self._path)]
+        )
+        if not any(has_metrics for has_metrics, _ in found):
+            if any(diverged_at is None for _, diverged_at in found):
                 raise ValueError(
                     "no row has anything that can be measured: give the texts and dictionaries "
                     "that its measures need, and another --workdir"
