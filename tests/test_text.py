@@ -285,6 +285,17 @@ def prepared(tmp_path_factory):
         def _split_generators(self, dl_manager):
             raise ConnectionError("no route to host\nand more")
 
+    class Raced(OneText):
+        """Another process begins to prepare it later and is ready earlier."""
+
+        others = 1
+
+        def _split_generators(self, dl_manager):
+            if Raced.others:
+                Raced.others = 0
+                Raced(data_dir=folder, file_format="array_record").download_and_prepare()
+            return super()._split_generators(dl_manager)
+
     OneText(data_dir=folder, file_format="array_record").download_and_prepare()
     TwoTexts(data_dir=folder, file_format="array_record").download_and_prepare()
     Wiki40b(data_dir=folder, file_format="array_record").download_and_prepare()
@@ -298,6 +309,12 @@ def test_tfds_gives_one_text_feature_of_every_example(prepared, monkeypatch):
     assert text.read("tfds:one_text:1.0.0:train#line", "de").sentences == read.sentences
     sliced = text.read("tfds:one_text:train[:10]", "de", split=Splitter("en", True))
     assert len(sliced.sentences) == 30 and sliced.sentences[1::3] == ["Größe;"] * 10
+
+
+def test_another_process_may_prepare_a_tfds_dataset_first(prepared, monkeypatch):
+    monkeypatch.setenv("TFDS_DATA_DIR", str(prepared))
+    found = text.read("tfds:raced", "de")
+    assert found.sentences == text.read("tfds:one_text", "de").sentences
 
 
 def test_the_markup_of_wiki40b_is_no_text(prepared, monkeypatch):

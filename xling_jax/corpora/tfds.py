@@ -105,9 +105,17 @@ def _prepare(source: str, name: str) -> Any:
 
     folder = os.environ.get("TFDS_DATA_DIR")
     place = folder or "~/tensorflow_datasets"
+    open_builder = functools.partial(
+        tfds.builder, name, data_dir=folder, file_format="array_record"
+    )
     try:
-        builder = tfds.builder(name, data_dir=folder, file_format="array_record")
-        builder.download_and_prepare()
+        builder = open_builder()
+        try:
+            builder.download_and_prepare()
+        except Exception:
+            builder = open_builder()
+            if not builder.data_path.exists():  # another process may have prepared it meanwhile
+                raise
     except tfds.core.DatasetNotFoundError as error:
         raise ValueError(
             f"{source}: TFDS knows no dataset {name!r}, and none is prepared in {place}: name a "
