@@ -312,6 +312,10 @@ def read_best(folder):
     return found.step, found.value
 
 
+def test_checkpoints_of_many_seeds_have_a_name_that_file_systems_allow(tmp_path):
+    group.checkpoints_of(tmp_path, [("default", seed) for seed in range(100)]).mkdir(parents=True)
+
+
 def test_the_best_checkpoint_is_kept_apart_from_the_latest(bilingual):
     workdir, _, metrics = bilingual
     folder = workdir / "checkpoints" / "rowdefault_seeds0" / "best" / "seed0"

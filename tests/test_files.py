@@ -48,5 +48,5 @@ def test_what_is_not_a_file_is_refused(tmp_path):
         files.read_json(tmp_path / "a.json")
     with open(tmp_path / "b.json", "wb") as file:
         file.truncate(files.LARGEST_JSON + 1)
-    with pytest.raises(ValueError, match="b.json is larger than 256 MiB"):
+    with pytest.raises(ValueError, match="b.json is larger than 4096 MiB"):
         files.read_json(tmp_path / "b.json")

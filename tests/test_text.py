@@ -152,6 +152,12 @@ def test_chunks_lose_no_line_wherever_they_would_cut(tmp_path, monkeypatch, size
             assert all(a.stop == b.start for a, b in zip(chunks, chunks[1:], strict=False))
 
 
+def test_no_more_is_read_than_is_wanted(tmp_path, monkeypatch):
+    monkeypatch.setattr(sources, "_BLOCK", 2)
+    source = write(tmp_path / "a.txt", b"one\n\ntwo\nthree\xff")
+    assert list(text.read(source, "en", limit=2).sentences) == ["one", "two"]
+
+
 def test_chunks_of_lines_in_memory(tmp_path):
     given = sources.Lines("here", tuple(WIDE))
     chunks = sources.chunks(given, 30)

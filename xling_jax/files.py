@@ -15,12 +15,21 @@ from typing import Any, BinaryIO
 
 from xling_jax import processes
 
-LARGEST_JSON = 1 << 28  # bytes; the largest vocabularies of transformers have a tenth of this
+_LONGEST_NAME = 255  # bytes, that file systems allow
+LARGEST_JSON = 1 << 32  # bytes; a checkpoint's record has all evaluations of all replicas
 
 
 def plain_name(text: str) -> str:
     """A name for a file: characters other than letters, digits, `_`, `.` and `-` become `_`."""
     return re.sub(r"[^\w.-]", "_", text)
+
+
+def short_name(name: str) -> str:
+    """The name itself or, if it is too long for a file, its beginning and a hash."""
+    if len(name.encode()) <= _LONGEST_NAME:
+        return name
+    digest = hashlib.sha256(name.encode()).hexdigest()
+    return f"{name.encode()[:150].decode(errors='ignore')}_{digest}"
 
 
 @contextlib.contextmanager

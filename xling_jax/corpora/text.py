@@ -51,19 +51,19 @@ def read(
       source: see `sources.Source`; a file has one sentence or verse per line.
       language: its name.
       split: cuts every line into sentences.
-      limit: how many sentences to keep, counted after the cut; by default all.
+      limit: how many sentences to read, counted after the cut; by default all.
 
     Raises:
       FileNotFoundError, ValueError: as `sources.lines`; or there is no text, or fewer sentences
         than `limit`.
     """
-    sentences = list(stream([source], split))
+    sentences = list(itertools.islice(stream([source], split), limit))
     if limit is not None and sentences and limit > len(sentences):
         raise ValueError(
             f"{limit} sentences are wanted, but {source} has {len(sentences)}: "
             "lower the number, take all with 0, or give more text"
         )
-    return Text(language, sentences[:limit], source)
+    return Text(language, sentences, source)
 
 
 def read_parallel(first: str, second: str, languages: tuple[str, str]) -> tuple[Text, Text]:

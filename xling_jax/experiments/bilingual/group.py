@@ -17,7 +17,7 @@ from xling_jax.evaluators.translations import Translations
 from xling_jax.experiments.bilingual.data import Data
 from xling_jax.experiments.bilingual.rows import TWIN, Row
 from xling_jax.experiments.bilingual.selection import Best, start_from
-from xling_jax.files import plain_name
+from xling_jax.files import plain_name, short_name
 from xling_jax.models import partition, stored
 from xling_jax.models.bert import BertConfig
 from xling_jax.models.heads import UNCHOSEN
@@ -42,7 +42,7 @@ from xling_jax.vocabulary.sharing import LanguageVocabulary
 def checkpoints_of(workdir: Path, members: Sequence[Member]) -> Path:
     """The folder of the checkpoints of a row's seeds that train side by side."""
     seeds = "-".join(str(seed) for _, seed in members)
-    return workdir / "checkpoints" / f"row{plain_name(members[0][0])}_seeds{seeds}"
+    return workdir / "checkpoints" / short_name(f"row{plain_name(members[0][0])}_seeds{seeds}")
 
 
 class Group(group.Group[StreamProgram]):

@@ -1,7 +1,6 @@
 """Some settings of a job, trained side by side, from the first step to the stored results."""
 
 import dataclasses
-import hashlib
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from itertools import compress
@@ -19,6 +18,7 @@ from xling_jax.experiments.zero_shot.fields import DEV
 from xling_jax.experiments.zero_shot.jobs import Choice, Job
 from xling_jax.experiments.zero_shot.pretrained import Pretrained
 from xling_jax.experiments.zero_shot.texts import Labelled
+from xling_jax.files import short_name
 from xling_jax.models import partition
 from xling_jax.models.hugging_face import fine_tuned
 from xling_jax.models.task_heads import HeadConfig
@@ -42,8 +42,6 @@ from xling_jax.training.input_pipeline import InputPipeline
 from xling_jax.training.loop import Schedule, Training
 from xling_jax.training.metrics import say
 from xling_jax.training.step import RUNNING, State
-
-_LONGEST_NAME = 255  # bytes, that file systems allow
 
 
 class Group(group.Group[TaskProgram]):
@@ -302,8 +300,4 @@ def checkpoints_of(workdir: Path, members: Sequence[tuple[str, int]]) -> Path:
     first, seed = members[0]
     job = first.rsplit("/", 3)[0].replace("/", "_")
     name = "_".join(row.split("/", 3)[3].replace("/", "-") for row, _ in members)
-    name = f"{job}_{name}_seed{seed}"
-    if len(name.encode()) > _LONGEST_NAME:
-        digest = hashlib.sha256(name.encode()).hexdigest()
-        name = f"{name.encode()[:150].decode(errors='ignore')}_{digest}"
-    return workdir / "checkpoints" / name
+    return workdir / "checkpoints" / short_name(f"{job}_{name}_seed{seed}")
