@@ -313,7 +313,12 @@ def read_best(folder):
 
 
 def test_checkpoints_of_many_seeds_have_a_name_that_file_systems_allow(tmp_path):
-    group.checkpoints_of(tmp_path, [("default", seed) for seed in range(100)]).mkdir(parents=True)
+    found = [
+        group.checkpoints_of(tmp_path, [("default", seed) for seed in range(first, 101)])
+        for first in (0, 1)
+    ]
+    assert found[0] != found[1]
+    found[0].mkdir(parents=True)
 
 
 def test_the_best_checkpoint_is_kept_apart_from_the_latest(bilingual):

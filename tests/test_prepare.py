@@ -335,7 +335,7 @@ def test_memory_does_not_grow_with_the_text(vocabulary, tmp_path):
     chunks = sources.chunks(str(path), 2**20)
     assert len(chunks) in (30, 31)
     shard_path, state = tmp_path / "00003.tokens.npy", sources.state(str(path))
-    job = Job(chunks[3], state, shard_path, Encoding("x", PLAIN, vocabulary), None)
+    job = Job(chunks[3], state, "", shard_path, Encoding("x", PLAIN, vocabulary), None)
     tracemalloc.start()
     try:
         read = sum(1 for _ in sources.lines(sources.Chunk(str(path))))

@@ -160,8 +160,8 @@ def replica_axis(replicas: int, count: int, at_most: int = 0) -> int:
 def make_mesh(replicas: int, devices: Sequence[jax.Device] | None = None, at_most: int = 0) -> Mesh:
     """A mesh ("replica", "data") over all devices, or the given ones; see `replica_axis`.
 
-    On TPUs, neighbours in the mesh are neighbours in the machine, unless JAX knows no such order:
-    of some chips of a pod, or of some shapes.
+    On TPUs JAX puts what is near in the mesh on chips that are near each other, where it can. Some
+    chips of a pod, and chips for some shapes, are taken as they come.
     """
     devices = list(jax.devices() if devices is None else devices)
     groups = replica_axis(replicas, len(devices), at_most)

@@ -86,7 +86,8 @@ def sha256(path: Path) -> str:
 
 
 def state(path: Path) -> tuple[int, int, int]:
-    """A file's size, time of modification and inode, of which one changes if its content does."""
+    """A file's size, time of modification and inode. If its content changes, one of them does too,
+    but for rare cases."""
     found = path.stat()
     return found.st_size, found.st_mtime_ns, found.st_ino
 

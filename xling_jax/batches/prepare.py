@@ -78,11 +78,12 @@ def _normalizer(language: str, normalization: Normalization) -> Normalizer:
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """A chunk that becomes the shard `path`, with `limit` sentences at most. `state` is that of its
-    source (see `sources.state`) before this was hashed."""
+    """A chunk that becomes the shard `path`, with `limit` sentences at most; with the state of its
+    source before it was hashed (see `sources.state`), and the hash."""
 
     chunk: sources.Chunk
     state: tuple[int, int, int] | None
+    sha256: str
     path: Path
     encoding: Encoding
     limit: int | None
@@ -106,9 +107,10 @@ def make_shard(job: Job) -> Shard:
             counts["unknown"] += int(np.count_nonzero(pieces == UNK))
             stream = pieces if encoding.ids is None else encoding.ids[pieces]
             yield np.insert(stream, np.cumsum(lengths), SEP)
-        if sources.state(job.chunk.source) != job.state:
+        source = job.chunk.source
+        if sources.state(source) != job.state and sources.fingerprint(source) != job.sha256:
             raise ValueError(
-                f"{sources.name(job.chunk.source)} was changed while it was read: start again when "
+                f"{sources.name(source)} was changed while it was read: start again when "
                 "nothing writes into it any more"
             )
 
@@ -172,19 +174,19 @@ def prepare(
       ValueError: no text, fewer sentences than `limit`, a source that cannot be read (see
         `corpora.sources`) or changes meanwhile, or a worker process that was killed.
     """
-    states = list(map(sources.state, given))
+    known = [(sources.state(source), sources.fingerprint(source)) for source in given]
     key = _key(given, encoding, limit, chunk_bytes)
     own = Path(folder) / f"{re.sub('[^a-zA-Z0-9-]', '_', encoding.language)}-{key[:16]}"
     if run_processes.of_first(lambda: TokenFiles.open_unchanged(own) is not None):
         return TokenFiles.open(own)
     chunks = [
-        (chunk, state)
-        for source, state in zip(given, states, strict=True)
+        (chunk, state, digest)
+        for source, (state, digest) in zip(given, known, strict=True)
         for chunk in sources.chunks(source, chunk_bytes)
     ]
     jobs = [
-        Job(chunk, state, own / f"{number:05}.tokens.npy", encoding, limit)
-        for number, (chunk, state) in enumerate(chunks)
+        Job(chunk, state, digest, own / f"{number:05}.tokens.npy", encoding, limit)
+        for number, (chunk, state, digest) in enumerate(chunks)
     ]
 
     def clean() -> None:

@@ -12,7 +12,7 @@ import dataclasses
 import itertools
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import cast
 
 import numpy as np
@@ -152,6 +152,16 @@ class _Reader:
 
 def _is_model(given: object) -> bool:
     return isinstance(given, str | os.PathLike | TextModel)
+
+
+def _require_layers_of_mu(names: Collection[str], layers: Collection[int], depth: int) -> None:
+    """Raises ValueError if mu is asked for by name, and not at the layers that it is made of."""
+    needed = registry.paper_layers(depth)
+    if "mu" in names and set(names) != set(NAMES) and not set(needed) <= set(layers):
+        raise ValueError(
+            f"layers={tuple(layers)}: mu is of layers {needed[0]} and {needed[1]}: add them, or "
+            "leave mu out"
+        )
 
 
 def _require(texts: Mapping[str, Sequence], names: Iterable[str], kind: type = str) -> None:
@@ -338,6 +348,7 @@ def evaluate(
         if not isinstance(model, Mapping) or any(map(_is_model, model.values())):
             raise ValueError("texts: give sentences that the model is to read")
         encoded = _of_states(cast(States, model), layers)
+        _require_layers_of_mu(names, encoded.layers, encoded.depth)
         _require({name: own[0] for name, own in encoded.sentences.items()}, names, np.ndarray)
     else:
         if isinstance(model, Mapping) and not all(map(_is_model, model.values())):
@@ -348,6 +359,7 @@ def evaluate(
         for language, sentences in texts.items():
             say(f"{language}: {len(sentences):,} sentences")
             encoder = TextEncoder(reader(language), layers)
+            _require_layers_of_mu(names, encoder.layers, encoder.model.config.layers)
             if cut := text_encoder.number_cut(encoder.model, sentences):
                 say(text_encoder.said_cut(encoder.model, cut, len(sentences)))
                 of_texts["retrieval_cut", language, "", ""] = Score(cut / len(sentences))
@@ -369,12 +381,6 @@ def evaluate(
                 for layer, of_layer in zip(encoded.layers, counts, strict=True):
                     scores["alignment_f1", "-".join(pair), layer, ""] = compare_links(of_layer)
             del encoders
-    of_mu = registry.paper_layers(encoded.depth)
-    if "mu" in names and set(names) != set(NAMES) and not set(of_mu) <= set(encoded.layers):
-        raise ValueError(
-            f"layers={encoded.layers}: mu is of layers {of_mu[0]} and {of_mu[1]}: add them, or "
-            "leave mu out"
-        )
     for pair in itertools.combinations(encoded.sentences, 2):
         say(f"{'-'.join(pair)}: compared at {len(encoded.layers)} layers")
         scores |= _pair_scores(pair, encoded, known.get(pair), needed, say)

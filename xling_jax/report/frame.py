@@ -405,13 +405,14 @@ class Run:
     def loss(self, row: str) -> Curve | None:
         """A row's training loss, without the seeds that diverged; None if there is none.
 
-        Seeds may log at different steps: each one's loss is interpolated, and the curve begins
-        where all have one.
+        Seeds may log at different steps: each one's loss is interpolated between its own. The curve
+        begins where as many seeds as ever have one, and goes on with those that have more.
         """
         own = self._without_diverged(row, self.training).query("name == 'loss'")
         by_seed = own.pivot_table("value", "step", "seed", aggfunc="last")
         by_seed = by_seed.interpolate("index", limit_area="inside")
-        by_seed = by_seed[by_seed.notna().all(axis=1).cummax()]
+        numbers = by_seed.count(axis=1)
+        by_seed = by_seed[(numbers == numbers.max()).cummax()]
         if by_seed.empty:
             return None
         mean, sd = by_seed.mean(axis=1), by_seed.std(axis=1, ddof=0)

@@ -246,8 +246,8 @@ def seeds_in(number: int, planned: int) -> str:
 
 
 def row_line(run: Run, row: Row) -> Line:
-    """The line of a row of a run: its means, or why it has none, and how many seeds are in them and
-    whether these are in training."""
+    """The line of a row of a run: its means, or why it has none, how many seeds are in them, and
+    whether these are still in training."""
     seeds = seeds_in(len(row.seeds), len(run.seeds_planned(row.name)))
     seeds += " (in training)" * row.is_so_far
     message = ""

@@ -108,9 +108,9 @@ def page() -> str:
     lines = [
         "# The fields of the configs",
         "",
-        "Set any of them but `scale` with `--config.FIELD=VALUE`. Where a path has a `*`, the "
-        "options after the config's colon make the names (languages, pairs, rows); the command "
-        "line adds none, and a row of your own is written after `row=`. `python -m xling_jax.main "
+        "Set any of them but `scale` and `runs` with `--config.FIELD=VALUE`. Where a path has a "
+        "`*`, the options after the config's colon make the names (languages, pairs, rows); the "
+        "command line adds none, and a row of your own is written after `row=`. `python -m xling_jax.main "
         "--config=configs/NAME.py --help` lists the fields of a config with their values.",
     ]
     known: dict[int, str] = {}

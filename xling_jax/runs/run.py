@@ -85,14 +85,19 @@ class Run:
         return begun is not None
 
     def require_unchanged(self) -> None:
-        """Raises ValueError if a text or a model has changed since it was hashed: what was read may
-        be another than `config.json` says. To be called when files have been read."""
-        for path, digest in self._files:
-            if sources.fingerprint(path) != digest:
-                raise ValueError(
-                    f"{path} is not what it was when this run began: put the old file back, or "
-                    "start in another --workdir"
-                )
+        """Raises ValueError in all processes if a text or a model has changed since it was hashed:
+        what was read may be another than `config.json` says. To be called when files have been
+        read."""
+
+        def compare() -> None:
+            for path, digest in self._files:
+                if sources.fingerprint(path) != digest:
+                    raise ValueError(
+                        f"{path} is not what it was when this run began: put the old file back, or "
+                        "start in another --workdir, with a copy of what still changes"
+                    )
+
+        processes.by_all(compare)
 
     @property
     def identity(self) -> Identity:

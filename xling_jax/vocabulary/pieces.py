@@ -138,8 +138,8 @@ def train(
         text; "unigram" drops those.
 
     Raises:
-      ValueError: no text, a `size` that the text does not allow, or a model that differs among the
-        processes of a run.
+      ValueError: no text, a `size` that the text does not allow, or with a `cache`, a model
+        that differs among the processes of a run.
     """
     if size <= len(SPECIAL_TOKENS):
         raise ValueError(
@@ -186,8 +186,8 @@ def train(
     processes.require_same(
         _short(model),
         lambda _: (
-            "the processes of this run have different vocabularies of the same text: install "
-            "the same build of sentencepiece on all machines"
+            "the processes of this run have different vocabularies: give all machines the same "
+            "text, and the same build of sentencepiece"
         ),
     )
     return Pieces(model)

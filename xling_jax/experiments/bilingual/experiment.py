@@ -93,6 +93,7 @@ class Experiment:
         self._require_same_text(row, data)
         group = Group(self._config, self._run, row, seeds, data)
         group.check()
+        self._run.require_unchanged()  # of what training starts from, too
         return group
 
     def run(self) -> str:

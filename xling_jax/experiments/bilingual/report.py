@@ -161,7 +161,8 @@ def _by_language(run: Run, name: str) -> dict[str, list[float]]:
 
 def _among(run: Run, task: str, things: str) -> str:
     """Among how many texts of each other language, in words, with a range if rows differ; empty if
-    that is not stored. Words have no chance, since how many translations they have is not."""
+    that is not stored. No chance is given for words, since the number of their translations
+    is not stored."""
     found = {name: {round(value) for value in values}
              for name, values in _by_language(run, f"{task}_candidates").items()}  # fmt: skip
     if not found:

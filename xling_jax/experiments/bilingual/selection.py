@@ -43,8 +43,8 @@ class Best:
         are_better = best.are_better(self._folders, perplexities, step, self._identity)
         for number in np.flatnonzero(are_better):
             folder, checkpoints = self._folders[number], self._checkpoints[number]
-            processes.of_first(partial(best.discard, folder))
-            checkpoints.drop_later(step - 1)  # of a run that was put back to an earlier checkpoint
+            processes.by_all(partial(best.discard, folder) if processes.is_first() else None)
+            checkpoints.drop_later(step - 1)  # of a run that was put back, and repeats this step
             near = devices.fetch(state) if near is None else near
             own = jax.tree.map(lambda x, n=number: x[n], near)
             checkpoints.save(step, own)

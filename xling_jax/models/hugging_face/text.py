@@ -32,7 +32,8 @@ RESTORE = "restore the file, or save the tokenizer again"
 
 
 def files(folder: Path) -> list[Path]:
-    """The files that say how text is read; for errors see `require`."""
+    """The files that say how text is read; for errors see `require`. ValueError also if
+    `tokenizer_config.json` is damaged."""
     path = require(folder)
     return [path] if _normalization(path) is None else [path, folder / SETTINGS]
 

@@ -8,7 +8,8 @@ likely, such as `aa aaa` and `aaa aa`, `tokenizers` and SentencePiece may choose
 SentencePiece puts a blank before a text that begins with `▁` (U+2581), and drops any `▁` at a
 text's end; `tokenizers` does neither.
 
-How text is normalised stands in `tokenizer_config.json`, and `HuggingFaceModel` normalises it so.
+How text is normalised stands in `tokenizer_config.json`, and `HuggingFaceModel` normalises it so,
+by the rules of the language that it is read for.
 """
 
 import dataclasses
