@@ -175,7 +175,7 @@ def prepare(
         `corpora.sources`) or changes meanwhile, or a worker process that was killed.
     """
     known = [(sources.state(source), sources.fingerprint(source)) for source in given]
-    key = _key(given, encoding, limit, chunk_bytes)
+    key = _key([digest for _, digest in known], encoding, limit, chunk_bytes)
     own = Path(folder) / f"{re.sub('[^a-zA-Z0-9-]', '_', encoding.language)}-{key[:16]}"
     if run_processes.of_first(lambda: TokenFiles.open_unchanged(own) is not None):
         return TokenFiles.open(own)
@@ -233,12 +233,10 @@ def _manifest(
     }
 
 
-def _key(
-    given: Sequence[sources.Source], encoding: Encoding, limit: int | None, chunk_bytes: int
-) -> str:
+def _key(digests: Sequence[str], encoding: Encoding, limit: int | None, chunk_bytes: int) -> str:
     decides = {
         "format": FORMAT,
-        "sources": [sources.fingerprint(source) for source in given],
+        "sources": list(digests),
         "language": encoding.language,
         "normalization": encoding.normalizer.identity,
         "split": encoding.split and encoding.split.identity,
