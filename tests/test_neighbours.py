@@ -104,6 +104,8 @@ def test_a_vec_file_gives_the_vectors_of_known_words(tmp_path):
     [
         (b"the 1 2\nof 1 x\n", "line 2: not a word and 2 numbers"),
         (b"the 1 2\nof 1\n", "line 2: not a word"),
+        (b"the 1 2 3 4\nof 1 2\n", "line 2: not a word and 4 numbers"),
+        (b"1 9\nthe 1 2 3 4\n", "line 2: not a word and 9 numbers"),
         (b"the 1 2\nna\xefve 1 2\n", "line 2: not valid UTF-8"),
         (b"the 1 nan\n", "line 1: not a word"),
         (b"the 1_0 2\n", "line 1: not a word"),
@@ -262,3 +264,6 @@ def test_vectors_can_come_from_files_whose_change_is_noticed(tmp_path):
     write_vectors(files[1], ["::" + name for name in names], 7)
     with pytest.raises(ValueError, match="the content of .*fake.vec"):
         laboratory(tmp_path / "run", "30", **vectors)
+    write_vectors(files[0], [name for name in names if "▁" not in name], 0)
+    with pytest.raises(ValueError, match="en.vec has no piece that begins a word, such as ▁"):
+        laboratory(tmp_path / "words", "30", **vectors)

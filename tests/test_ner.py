@@ -38,6 +38,7 @@ def test_tsv_and_columns_are_read(tmp_path):
         (b"a\tO\n\xff\tO\n", "line 2.*UTF-8"),
         ("a\tO\n\nNew York O\n", "line 3: 3 columns between blanks, and .* 2 columns between tabs"),
         ("a O\nNew York O\n", "line 2: 3 columns between blanks, and .* 2 columns between blanks"),
+        ("1\ta\tO\n2\tb\tO\n\n1\tc\tO\n", "a.tsv: the first column numbers the words: leave"),
         ("a\tx\tO\nb\tO\n", "line 2: 2 columns between tabs, and .* 3 columns between tabs"),
     ],
 )

@@ -95,7 +95,7 @@ def test_a_treebank_has_words(tmp_path, text):
     with pytest.raises(ValueError, match="a.conllu has no word"):
         read(path)
     path.write_text("1\t_\t_\tX\t_\t_\t0\troot\t_\t_\n2\t_\t_\tX\t_\t_\t1\tdep\t_\t_\n")
-    with pytest.raises(ValueError, match="a.conllu is published without its words"):
+    with pytest.raises(ValueError, match="a.conllu, sentence 1: all its words are _"):
         read(path)
     with pytest.raises(FileNotFoundError, match="none.conllu: no such file"):
         read(tmp_path / "none.conllu")

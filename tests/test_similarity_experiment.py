@@ -160,6 +160,17 @@ def test_vectors_trained_on_contexts_know_what_stands_beside_a_word():
         measures._static_vectors("en", ["unheard"], text, given, settings)
 
 
+def test_a_word_with_capitals_in_a_file_of_vectors_stands_for_the_lower_case_one(tmp_path):
+    path = tmp_path / "de.vec"
+    path.write_text("Haus 1 2\nNATO 3 4\nUnd 5 6\nund 7 8\n猫 9 9\n")
+    given = SimpleNamespace(vectors={"de": str(path)})
+    wanted = ["und", "haus", "猫", "nato", "fehlt"]
+    found = measures._static_vectors("de", wanted, [], given, ConfigDict())
+    assert {word: vector.tolist() for word, vector in found.items()} == {
+        "haus": [1, 2], "nato": [3, 4], "und": [7, 8], "猫": [9, 9],
+    }  # fmt: skip
+
+
 def test_a_text_of_the_first_languages_own_stands_for_all_purposes(trained, tmp_path):
     (tmp_path / "en").write_text("a b .\nc d .\n")
     (tmp_path / "again").write_text("b a .\nd c .\n")

@@ -30,6 +30,19 @@ def test_a_line_is_a_sentence_whatever_the_line_ends(tmp_path):
         assert (read.language, read.source) == ("en", source)
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_lone_carriage_return_among_other_line_ends_ends_no_line(tmp_path, end):
+    other = write(tmp_path / "b.txt", b"one\ntwo three\nfour\nfive")
+    source = write(tmp_path / "a.txt", end.join(["eins", "zwei\rdrei", "vier\r", "fünf"]).encode())
+    sides = text.read_parallel(source, other, ("de", "en"))
+    assert sides[0].sentences == ["eins", "zwei drei", "vier", "fünf"]
+    assert [x.start for x in sources.chunks(source, 8)] == [0, 13 + 2 * len(end)]
+    with open(source, "ab") as file:
+        file.write(b"\xff")
+    with pytest.raises(ValueError, match="a.txt, line 4: not valid UTF-8"):
+        text.read(source, "de")
+
+
 def test_the_hash_is_of_the_sentences_alone(tmp_path):
     plain = text.read(write(tmp_path / "a.txt", b"one\ntwo\n"), "en")
     blank = text.read(write(tmp_path / "b.txt", b"\xef\xbb\xbf one \n\n\ntwo"), "en")
@@ -88,6 +101,9 @@ PLAIN = "one\ntwo\n"
         (PLAIN.encode("utf-16-le"), "line 1: a NUL byte. It looks like UTF-16LE: .* utf-16le"),
         (PLAIN.encode("utf-16-be"), "line 1: a NUL byte. It looks like UTF-16BE"),
         ("好的\n是\n".encode("utf-16-le"), "It looks like UTF-16LE"),
+        (gzip.compress(b"one"), "a .gz file: unpack it, or let its name end with .gz"),
+        (lzma.compress(b"one"), "a .xz file: unpack it, or let its name end with .xz"),
+        (b"PK\3\4\0\0", "It looks like a .zip file: unpack it$"),
         ("好的\n是\n".encode("utf-16"), "It looks like UTF-16:"),
         (PLAIN.encode("utf-32"), "It looks like UTF-32:"),
         (PLAIN.encode("utf-32-le"), "It looks like UTF-32LE"),

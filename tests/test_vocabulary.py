@@ -167,28 +167,6 @@ def test_no_text_and_no_size_are_refused():
             pieces.train(TEXT, size)
 
 
-def test_a_sample_is_drawn_evenly_and_keeps_the_order():
-    lines = [f"{i:03}" for i in range(200)]
-    counts = dict.fromkeys(lines, 0)
-    for seed in range(600):
-        drawn = pieces.sample(iter(lines), 20, seed)
-        assert len(drawn) == len(set(drawn)) == 20 and drawn == sorted(drawn)
-        for line in drawn:
-            counts[line] += 1
-    parts = [sum(counts[line] for line in lines[k : k + 20]) for k in range(0, 200, 20)]
-    # Each is 1,200 in the mean, with a standard deviation of 31.
-    assert max(abs(part - 1200) for part in parts) < 130
-    assert 25 < min(counts.values()) and max(counts.values()) < 100
-
-
-def test_a_sample_goes_by_its_seed_and_takes_all_of_a_short_text():
-    lines = [str(i) for i in range(1000)]
-    assert pieces.sample(lines, 10, 1) == pieces.sample(iter(lines), 10, 1)
-    assert pieces.sample(lines, 10, 1) != pieces.sample(lines, 10, 2)
-    assert pieces.sample(lines, 1000) == pieces.sample(lines) == lines
-    assert pieces.sample([], 5) == [] and len(pieces.sample(lines, 1, 3)) == 1
-
-
 def test_shifted_languages_share_pieces_but_no_ids(trained):
     shifted = ShiftedVocabulary(("en", "fake", "faker"), (trained,) * 3, is_fake=True)
     assert (shifted.shift, shifted.size, len(shifted.names())) == (200, 600, 600)

@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -77,6 +77,25 @@ def write_beside(path: Path, content: str | bytes) -> Path:
     with beside(path) as file:
         file.write(content.encode() if isinstance(content, str) else content)
     return path
+
+
+def kept(folder: Path, key: str, suffix: str, make: Callable[[], bytes]) -> bytes:
+    """What `make` returns; taken from the folder if it was kept there before under this key. A
+    file's name holds a hash of its content, so a damaged one is noticed and made anew."""
+
+    def named(content: bytes) -> Path:
+        return folder / f"{key}-{short_hash(content)}{suffix}"
+
+    for path in folder.glob(f"{key}-*{suffix}"):
+        if path == named(content := path.read_bytes()):
+            return content
+    write_beside(named(content := make()), content)
+    return content
+
+
+def short_hash(content: bytes) -> str:
+    """Half of the SHA-256, which is enough to tell files apart."""
+    return hashlib.sha256(content).hexdigest()[:32]
 
 
 def sha256(path: Path) -> str:

@@ -107,12 +107,7 @@ def make_shard(job: Job) -> Shard:
             counts["unknown"] += int(np.count_nonzero(pieces == UNK))
             stream = pieces if encoding.ids is None else encoding.ids[pieces]
             yield np.insert(stream, np.cumsum(lengths), SEP)
-        source = job.chunk.source
-        if sources.state(source) != job.state and sources.fingerprint(source) != job.sha256:
-            raise ValueError(
-                f"{sources.name(source)} was changed while it was read: start again when "
-                "nothing writes into it any more"
-            )
+        sources.require_unchanged(job.chunk.source, job.state, job.sha256)
 
     return token_files.write_shard(job.path, tokens(), encoding.dtype, digest, counts)
 

@@ -26,9 +26,10 @@ _UNPACKING_ERRORS = (EOFError, OSError, lzma.LZMAError, zlib.error)
 
 _BLOCK = 2**18  # bytes read at once
 _SEARCHED = 2**13  # bytes read at once to find the end of a line
+_HEAD = 2**16  # bytes from which what a file is like can be told
 _EXAMPLES = 1000  # examples read at once
 _WEIGHED = 100  # about so many examples give an estimate of the length of all
-_LINE_END = re.compile(rb"[\r\n]")
+_NEW_END, _OLD_END = re.compile(rb"\n"), re.compile(rb"[\r\n]")
 _BYTE_ORDER_MARK = "\ufeff"
 _NUL = "a NUL byte"
 _WIDE_MARKS = {  # UTF-32 first: its mark begins with that of UTF-16
@@ -36,6 +37,14 @@ _WIDE_MARKS = {  # UTF-32 first: its mark begins with that of UTF-16
     codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
+}
+
+_PACKED_MARKS = {
+    b"\x1f\x8b": ".gz",
+    b"BZh": ".bz2",
+    b"\xfd7zXZ\0": ".xz",
+    b"\x28\xb5\x2f\xfd": ".zst",
+    b"PK\x03\x04": ".zip",
 }
 
 
@@ -93,16 +102,19 @@ def chunks(source: Source, bytes_a_chunk: int) -> list[Chunk]:
     if path.suffix.lower() in COMPRESSED:
         return [Chunk(source)]
     divided, start, size = [], 0, path.stat().st_size
+    end = _line_end(source)
     with _open(source) as file:
         while start < size:
-            stop = _next_line(file, start + bytes_a_chunk) if size - start > bytes_a_chunk else size
+            is_last = size - start <= bytes_a_chunk
+            stop = size if is_last else _next_line(file, start + bytes_a_chunk, end)
             divided.append(Chunk(source, start, stop))
             start = stop
     return divided
 
 
 def lines(chunk: Chunk) -> Iterator[str]:
-    r"""The lines of a chunk, as they are, without their ends (\n, \r\n or \r).
+    r"""The lines of a chunk, as they are, without their ends: \n or \r\n, and \r in a file that
+    begins without \n.
 
     If a file or its chunk ends with a line end, an empty line follows. A byte-order mark at a
     file's beginning is left out. Memory holds a block and a line of a file, or some TFDS examples.
@@ -152,6 +164,16 @@ def state(source: Source) -> tuple[int, int, int] | None:
     return files.state(_path(source))
 
 
+def require_unchanged(source: Source, before: tuple[int, int, int] | None, digest: str) -> None:
+    """Raises ValueError if a source that was read is not the one that had this `state` and this
+    `fingerprint` before."""
+    if state(source) != before and fingerprint(source) != digest:
+        raise ValueError(
+            f"{name(source)} was changed while it was read: start again when nothing writes into "
+            "it any more"
+        )
+
+
 def _path(source: str) -> pathlib.Path:
     try:
         path = pathlib.Path(source).expanduser()
@@ -188,12 +210,20 @@ def _open(source: str, unpack: bool = False) -> Iterator[Any]:
         yield file
 
 
-def _next_line(file: io.BufferedReader, place: int) -> int:
+def _line_end(source: str) -> re.Pattern[bytes]:
+    r"""What ends the lines of a file. A lone \r does so only where no \n does."""
+    with _open(source, unpack=True) as file, contextlib.suppress(*_UNPACKING_ERRORS):
+        head = file.read(_HEAD)
+        return _OLD_END if b"\r" in head and b"\n" not in head else _NEW_END
+    return _NEW_END
+
+
+def _next_line(file: io.BufferedReader, place: int, line_end: re.Pattern[bytes]) -> int:
     """The beginning of the first line that begins at `place` or later; the file's end if none."""
     position = place - 1
     file.seek(position)
     while block := file.read(_SEARCHED):
-        if match := _LINE_END.search(block):
+        if match := line_end.search(block):
             end = position + match.end()
             if match[0] == b"\r":
                 file.seek(end)
@@ -204,7 +234,8 @@ def _next_line(file: io.BufferedReader, place: int) -> int:
 
 
 def _file_lines(source: str, start: int, stop: int | None) -> Iterator[str]:
-    decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder("utf-8")(), translate=True)
+    is_old, utf8 = _line_end(source) is _OLD_END, codecs.getincrementaldecoder("utf-8")()
+    decoder = io.IncrementalNewlineDecoder(utf8, translate=True) if is_old else utf8
     position = start
     pending: list[str] = []  # parts of an unfinished line, joined only once, however long it is
     for block in _blocks(source, start, stop):
@@ -222,16 +253,19 @@ def _file_lines(source: str, start: int, stop: int | None) -> Iterator[str]:
         first, *others = decoded.split("\n")
         pending.append(first)
         for line in others:
-            yield "".join(pending)
+            yield "".join(pending).rstrip("\r")
             pending = [line]
-    yield "".join(pending)
+    yield "".join(pending).rstrip("\r")
 
 
 def _not_utf8(source: str, place: int, problem: str) -> ValueError:
     """The error for a byte, which says what encoding the file seems to have."""
     head = next(_blocks(source, 0, _SEARCHED))
     seems = _wide_encoding(head)
-    if problem == _NUL and not seems:
+    if ending := next((name for mark, name in _PACKED_MARKS.items() if head.startswith(mark)), ""):
+        way_out = f"It looks like a {ending} file: unpack it"
+        way_out += f", or let its name end with {ending}" * (ending in COMPRESSED)
+    elif problem == _NUL and not seems:
         way_out = "The file is damaged, or no text: remove such bytes"
     else:
         said = f"It looks like {seems.upper()}: convert" if seems else "Convert"
@@ -275,8 +309,10 @@ def _blocks(source: str, start: int, stop: int | None) -> Iterator[bytes]:
 
 def _line_number(source: str, place: int) -> int:
     """The number of the line, counted from 1, that a byte of the (unpacked) file is in."""
-    ends, last = 0, b""
+    is_old, ends, last = _line_end(source) is _OLD_END, 0, b""
     for block in _blocks(source, 0, place):
-        ends += block.count(b"\n") + block.count(b"\r") - (last + block).count(b"\r\n")
-        last = block[-1:]
+        ends += block.count(b"\n")
+        if is_old:
+            ends += block.count(b"\r") - (last + block).count(b"\r\n")
+            last = block[-1:]
     return ends + 1

@@ -80,6 +80,11 @@ def read(path: str | os.PathLike[str]) -> list[Tagged]:
         tags.append(columns[-1])
     if not sentences:
         raise ValueError(f"{path} has no tagged words")
+    if all(x == str(k) for tagged in sentences for k, x in enumerate(tagged.words, 1)):
+        raise ValueError(
+            f"{path}: the first column numbers the words: leave only words and tags, for example "
+            "columns 2 and 3"
+        )
     return _without_language(sentences, path)
 
 

@@ -83,11 +83,12 @@ def parse(
         sentence = []
     if not found:
         raise ValueError(f"{path} has no word: give a treebank in CoNLL-U")
-    if all(word == _NOTHING for tree in found for word in tree.words):
-        raise ValueError(
-            f"{path} is published without its words, each is _: put them back with the treebank's "
-            "own script"
-        )
+    for number, tree in enumerate(found, 1):
+        if len(tree.words) > 1 and set(tree.words) == {_NOTHING}:
+            raise ValueError(
+                f"{path}, sentence {number}: all its words are _, since the treebank is published "
+                "without them: put them back with its own script"
+            )
     return found
 
 

@@ -3,21 +3,18 @@
 import functools
 import hashlib
 import io
-import itertools
 import json
-import math
 import os
 import pathlib
-import random
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
 import sentencepiece
 
 from xling_jax import processes
-from xling_jax.files import write_beside
+from xling_jax.files import kept, short_hash, write_beside
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 PAD, UNK, CLS, SEP, MASK = range(len(SPECIAL_TOKENS))
@@ -97,26 +94,6 @@ class Pieces:
             raise ValueError(f"{path}: {error}") from error
 
 
-def sample(lines: Iterable[str], number: int = 2_000_000, seed: int = 0) -> list[str]:
-    """Draws `number` lines, or all if there are fewer, each with the same chance, in their order.
-
-    One pass, which holds only the lines drawn so far: algorithm L of Li 1994 (Reservoir-Sampling
-    Algorithms of Time Complexity O(n(1 + log(N/n))), §4). The seed decides the draw.
-    """
-    # Only of random() does Python promise that it gives the same numbers in every version.
-    draw = random.Random(seed).random
-    numbered = enumerate(lines)
-    drawn = list(itertools.islice(numbered, number))
-    largest = math.nextafter(1, 0)
-    while True:
-        largest *= math.exp(math.log(1 - draw()) / number)
-        skipped = math.floor(math.log(1 - draw()) / math.log1p(-largest))
-        line = next(itertools.islice(numbered, min(skipped, 2**62), None), None)
-        if line is None:
-            return [line for _, line in sorted(drawn)]
-        drawn[math.floor(draw() * number)] = line
-
-
 def train(
     sentences: Sequence[str],
     size: int,
@@ -171,20 +148,12 @@ def train(
     if cache is None:
         return Pieces(_train(sentences, settings))
 
-    # The file name holds the hash of the content, so a damaged file is noticed and written anew.
-    folder = pathlib.Path(cache)
     decides = [sentencepiece.__version__, settings, list(sentences)]
-    key = _short(json.dumps(decides).encode())
+    key = short_hash(json.dumps(decides).encode())
     with processes.first_before_others():
-        for path in folder.glob(f"{key}-*.model"):
-            model = path.read_bytes()
-            if path.stem == f"{key}-{_short(model)}":
-                break
-        else:
-            model = _train(sentences, settings)
-            write_beside(folder / f"{key}-{_short(model)}.model", model)
+        model = kept(pathlib.Path(cache), key, ".model", lambda: _train(sentences, settings))
     processes.require_same(
-        _short(model),
+        short_hash(model),
         lambda _: (
             "the processes of this run have different vocabularies: give all machines the same "
             "text, and the same build of sentencepiece"
@@ -227,7 +196,3 @@ def _explain(message: str, sentences: Sequence[str], size: int) -> str:
             f"special tokens need {smallest[1]} pieces. Set the size to {smallest[1]} or more"
         )
     return f"size={size}: SentencePiece could not train on {text}: {message}"
-
-
-def _short(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()[:32]

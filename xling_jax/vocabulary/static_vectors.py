@@ -134,7 +134,8 @@ def read(path: str | Path, ids: dict[str, int], most: int | None = None) -> Vect
         dimension = dimension or len(parts) - 1
         # Words may hold blanks of their own; the numbers are the last ones.
         word = " ".join(parts[: len(parts) - dimension])
-        vector = _numbers(parts[len(parts) - dimension :]) if word and dimension else None
+        is_whole = len(parts) > dimension > 0 and word
+        vector = _numbers(parts[len(parts) - dimension :]) if is_whole else None
         if vector is None:
             raise sources.wrong(
                 path, number, f"not a word and {dimension or 'its'} numbers: {line[:60]!r}"

@@ -32,8 +32,9 @@ from xling_jax.experiments.bilingual.switching import switch_once
 from xling_jax.runs.texts import Manifest, Texts
 from xling_jax.training.input_pipeline import InputPipeline, StreamingPipeline
 from xling_jax.training.metrics import say
-from xling_jax.vocabulary import pieces, sharing
+from xling_jax.vocabulary import pieces, samples, sharing
 from xling_jax.vocabulary.pieces import UNK, Pieces
+from xling_jax.vocabulary.samples import Sample
 from xling_jax.vocabulary.sharing import LanguageVocabulary
 
 # The share of [UNK] above which a text is refused. Text in another script has about half, since the
@@ -210,9 +211,12 @@ class Preparer:
     @functools.cache  # noqa: B019
     def _require_direction(self, language: str, purpose: str, is_other: bool) -> None:
         if (found := self._dictionary(language, purpose)) is not None:
-            sides = self._sample(self._texts.languages[0], False), self._sample(language, is_other)
+            first, other = (
+                self._sample(self._texts.languages[0], False),
+                self._sample(language, is_other),
+            )
             with errors.in_field(self._texts.field(language, purpose)):
-                found.require_direction(*sides)
+                found.require_direction(first.sentences, other.sentences)
 
     @functools.cache  # noqa: B019
     def _parallel(self, language: str) -> tuple[list[str], list[str]] | None:
@@ -220,11 +224,16 @@ class Preparer:
         return self._texts.parallel(language, "test", self._config.corpora.test_sentences)
 
     @functools.cache  # noqa: B019
-    def _sample(self, language: str, is_other: bool) -> list[str]:
-        lines = self._texts.stream(language, "train", is_other)
-        taken = itertools.islice(lines, self._limit(language, "train", is_other))
-        drawn = pieces.sample(taken, self._config.vocabulary.sentences)
-        return list(filter(None, map(self._texts.normalizer(language), drawn)))
+    def _sample(self, language: str, is_other: bool) -> Sample:
+        """Training sentences of a language."""
+        return samples.of_text(
+            self._texts.sources(language, "train", is_other),
+            self._texts.split(language),
+            self._texts.normalizer(language),
+            self._limit(language, "train", is_other),
+            self._config.vocabulary.sentences,
+            self._workdir / "samples",
+        )
 
     @property
     def _other_is_as_long(self) -> bool:
@@ -237,7 +246,7 @@ class Preparer:
         if self._texts.embedded:
             return None
         if is_other and purpose == "train" and self._other_is_as_long:
-            return sum(1 for _ in self._texts.stream(language, purpose)) or None
+            return self._sample(language, False).total or None
         return self._config.corpora[f"{purpose}_sentences"] or None
 
     def _vocabulary(self, row: Row) -> LanguageVocabulary:
@@ -250,11 +259,11 @@ class Preparer:
                 )
 
         texts = map(row.text_of, row.languages)
-        samples = [self._sample(text, self._is_other(row, text)) for text in texts]
-        if row.sharing == "joint" and len(samples) > 1:
-            made = [train("joint_size", list(itertools.chain(*samples)))]
+        drawn = [self._sample(text, self._is_other(row, text)).sentences for text in texts]
+        if row.sharing == "joint" and len(drawn) > 1:
+            made = [train("joint_size", list(itertools.chain(*drawn)))]
         else:
-            made = [train("own_size", lines) for lines in samples]
+            made = [train("own_size", lines) for lines in drawn]
         return sharing.make(row.sharing, row.languages, made)
 
     def _files(

@@ -17,6 +17,7 @@ from xling_jax.batches.setting import Modifications
 from xling_jax.corpora import sources
 from xling_jax.experiments.fake_english.data import Data
 from xling_jax.files import require_regular, write_beside
+from xling_jax.models.text_model import BLANK
 from xling_jax.training.metrics import say
 from xling_jax.vocabulary import neighbours, static_vectors
 from xling_jax.vocabulary.static_vectors import Vectors
@@ -124,10 +125,7 @@ def _vectors(config: ConfigDict, data: Data, is_parallel: bool) -> list[Vectors]
     # Natural languages may have pieces in common.
     own = [{piece: names[piece] for piece in vocabulary.ordinary(k)} for k in range(languages)]
     if section.vectors:
-        return [
-            static_vectors.read(path, {name: piece for piece, name in pieces.items()})
-            for path, pieces in zip(section.vectors, own, strict=True)
-        ]
+        return [_read(path, pieces) for path, pieces in zip(section.vectors, own, strict=True)]
     chosen = np.arange(len(store)) if is_parallel else own_parts(len(store), languages)
     settings = section.skip_gram.to_dict()
     say(f"training {settings['dimension']}-dimensional vectors of {vocabulary.size:,} pieces")
@@ -154,6 +152,21 @@ def _vectors(config: ConfigDict, data: Data, is_parallel: bool) -> list[Vectors]
     for language in range(languages):  # daemons do not delay the end of the program
         threading.Thread(target=train, args=(language,), daemon=True).start()
     return [result.result() for result in results]
+
+
+def _read(path: str, names: Mapping[int, str]) -> Vectors:
+    """The vectors of a `.vec` file for pieces of these names; ValueError also if its words are no
+    pieces: then none begins with the mark of a blank, and those that look like a piece inside words
+    are other words."""
+    found = static_vectors.read(path, {name: piece for piece, name in names.items()})
+    starts = [name for name in names.values() if BLANK in name]
+    if not any(BLANK in names[int(piece)] for piece in found.words):
+        raise ValueError(
+            f"{path} has no piece that begins a word, such as {', '.join(starts[-3:])}: give "
+            "vectors of pieces, not of words, trained on text that vocabulary/*.model of the "
+            "workdir has cut"
+        )
+    return found
 
 
 def manifest(config: ConfigDict) -> list[dict[str, str]]:

@@ -24,7 +24,7 @@ from xling_jax.experiments.fake_english.data import (
 from xling_jax.models.bert import BertConfig
 from xling_jax.runs.texts import Texts
 from xling_jax.training.loop import Replica
-from xling_jax.vocabulary import pieces
+from xling_jax.vocabulary import pieces, samples
 from xling_jax.vocabulary.pieces import UNK, Pieces
 from xling_jax.vocabulary.sharing import ShiftedVocabulary
 
@@ -90,7 +90,7 @@ def prepare(config: ConfigDict, texts: Texts, cache: Path) -> Data:
     ids: dict[str, list[list[np.ndarray]]] = {purpose: [] for purpose in PURPOSES}
     for name in languages:
         written = {purpose: sentences(config, texts, name, purpose) for purpose in PURPOSES}
-        drawn = pieces.sample(written["train"], section.sentences)
+        drawn = samples.draw(written["train"], section.sentences)
         if name in to_check:
             with errors.in_field(texts.field(name, "words")):
                 to_check[name].require_direction(first, drawn)

@@ -85,9 +85,11 @@ def _static_vectors(
     models that write the text alike share them. ValueError, naming the field, if no word has
     one."""
     if (source := texts.vectors[language]) != CONTEXTS:
+        written_as = [write(word) for write in (str.upper, str.capitalize, str) for word in wanted]
         with errors.in_field(f"texts.{language}.vectors"):
-            found = static_vectors.read(source, {word: n for n, word in enumerate(wanted)}, STATIC)
-        return {wanted[n]: vector for n, vector in zip(found.words, found.vectors, strict=True)}
+            found = static_vectors.read(source, {x: n for n, x in enumerate(written_as)}, STATIC)
+        by_case = sorted(zip(found.words.tolist(), found.vectors, strict=True), key=lambda x: x[0])
+        return {wanted[n % len(wanted)]: vector for n, vector in by_case}  # lower case last
     text = hashlib.sha256("\n".join(written).encode()).hexdigest()
     if text not in texts.trained:
         size = f"{settings.dimension}-dimensional vectors of words in {len(written):,} sentences"
