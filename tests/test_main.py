@@ -12,6 +12,8 @@ import subprocess
 import sys
 import threading
 
+import jax
+import jax.numpy as jnp
 import pytest
 from absl import flags
 from absl.testing import flagsaver
@@ -19,6 +21,7 @@ from small_run import CONFIG, ROOT, assert_same_run, command, config, interrupte
 
 from xling_jax import devices, errors, main
 from xling_jax.experiments.fake_english.experiment import Experiment
+from xling_jax.runs import fields
 
 
 @pytest.fixture(scope="module")
@@ -345,6 +348,24 @@ def test_errors_of_the_system_and_of_libraries_get_a_way_out(error, message):
     with pytest.raises(type(error)) as raised:
         raise error
     assert re.fullmatch(f"{message}.*", errors.explain(raised.value))
+
+
+def test_a_run_is_computed_in_32_bits_whatever_the_environment_asks_for(monkeypatch, called):
+    class Experiment:
+        def __init__(self, config, workdir):
+            pass
+
+        def run(self):
+            return jnp.arange(2.0).dtype
+
+    monkeypatch.setattr(fields, "experiment", lambda name: Experiment)
+    jax.config.update("jax_enable_x64", True)
+    try:
+        status, printed, said = called([GOOD])
+    finally:
+        jax.config.update("jax_enable_x64", False)
+    assert status == 0 and printed.startswith("float32\n")
+    assert "JAX_ENABLE_X64 has no effect" in said
 
 
 def test_ctrl_c_is_told_without_a_traceback(monkeypatch, capsys):

@@ -108,3 +108,15 @@ def test_a_compiled_caller_is_not_asked_for_values():
         jax.jit(function)(**{own: bad for own in sides})
     with pytest.raises(ValueError, match="^keys"):
         jax.jit(retrieval.top_k)(GOOD, GOOD[:0])
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_results_do_not_depend_on_jax_enable_x64(name):
+    function, sides = FUNCTIONS[name]
+    points = {side: GOOD for side in sides}
+    expected = function(**points)
+    with jax.enable_x64():
+        found = function(**points)
+    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        assert one.dtype == other.dtype
+        np.testing.assert_array_equal(one, other)

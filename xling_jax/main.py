@@ -56,11 +56,17 @@ def run() -> int:
     fields.check(config)
     workdir = Path(WORKDIR.value or Path("runs") / config.workdir).expanduser()
 
+    import jax
+
     from xling_jax import devices
     from xling_jax.training.interruption import Interrupted
+    from xling_jax.training.metrics import say
 
     devices.set_cpu_devices(config.devices.cpu)
     processes.start()
+    if jax.config.read("jax_enable_x64"):
+        jax.config.update("jax_enable_x64", False)
+        say("JAX_ENABLE_X64 has no effect here: everything is computed in 32 bits or fewer")
     kind = fields.experiment(config.name)
     if PREPARE.value and not hasattr(kind, "prepare"):
         raise ValueError(f"--prepare: {config.name} reads its texts when it runs")

@@ -42,9 +42,8 @@ class Moments:
     @classmethod
     def nothing(cls, d: int, e: int) -> "Moments":
         """The moments of no pairs, for points of d and e dimensions."""
-        scale, zeros = jnp.float32(SMALLEST), jnp.zeros
-        shapes = (d,), (e,), (d, d), (e, e), (d, e)
-        return cls(zeros(()), scale, scale, *map(zeros, shapes))
+        scale, shapes = jnp.float32(SMALLEST), ((d,), (e,), (d, d), (e, e), (d, e))
+        return cls(jnp.float32(0), scale, scale, *(jnp.zeros(x, jnp.float32) for x in shapes))
 
     def add(self, other: "Moments") -> "Moments":
         """The moments of both sets of pairs together (Chan et al. 1979); adding many keeps
@@ -100,7 +99,7 @@ class Moments:
 def moments(x: jax.Array, y: jax.Array) -> Moments:
     """The moments of the pairs of rows of x [n, d] and y [n, e], in one block."""
     x, y = points(counterparts=True, x=x, y=y)
-    return _moments(x, y, jnp.ones(len(x)))
+    return _moments(x, y, jnp.ones(len(x), jnp.float32))
 
 
 @jax.jit

@@ -91,7 +91,7 @@ def highest(scores: Grouped, k: int) -> tuple[jax.Array, jax.Array]:
     key_BxR = jnp.broadcast_to(number * width + jnp.arange(score_BxR.shape[1]), score_BxR.shape)
     best_BxK, place_BxK = jax.lax.top_k(jnp.concatenate([chosen_BxC, score_BxR], axis=1), k)
     key_BxC = jnp.concatenate([key_BxKxW.reshape(chosen_BxC.shape), key_BxR], axis=1)
-    return best_BxK, jnp.take_along_axis(key_BxC, place_BxK, axis=1)
+    return best_BxK, jnp.take_along_axis(key_BxC, place_BxK, axis=1).astype(jnp.int32)
 
 
 def grouped_similarities(x_BxD: jax.Array, keys: Grouped) -> Grouped:

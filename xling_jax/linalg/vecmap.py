@@ -165,7 +165,7 @@ def induce(
     # confirm itself. A pair's random bits are the product of two random odd words, a hundredth of
     # the work of drawing a word for each pair.
     chance_2xN, chance_2xM = (
-        jax.random.bits(jax.random.fold_in(key, side), (2, size)) | 1
+        jax.random.bits(jax.random.fold_in(key, side), (2, size), jnp.uint32) | 1
         for side, size in enumerate((n, m))
     )
     left_out = ((1 - jnp.float32(keep)) * 2.0**32).astype(jnp.uint32)
@@ -202,8 +202,8 @@ def induce(
         # The maximum instead of the first of the nearest: for a slice, XLA would sort whole rows.
         return rows, (highest(scores, 1)[1].squeeze(1), near_BxK.max(1))
 
-    nothing = [(jnp.full(x.shape, -jnp.inf), jnp.zeros(x.shape, jnp.int32)) for x in penalty]
-    blocks = (*in_blocks((x_NxD, chance_2xN.T), block), jnp.arange(0, n, block))
+    nothing = [(jnp.full_like(x, -jnp.inf), jnp.zeros(x.shape, jnp.int32)) for x in penalty]
+    blocks = (*in_blocks((x_NxD, chance_2xN.T), block), jnp.arange(0, n, block, jnp.int32))
     backward, (forward, cosine) = jax.lax.scan(compare, nothing, blocks)
     backward_M = ungrouped(Grouped(*(row for _, row in backward)))
     forward_N, cosine_N = (x.reshape(-1)[:n] for x in (forward, cosine))
@@ -211,7 +211,8 @@ def induce(
         [
             jnp.stack([jnp.arange(n), forward_N], axis=1),
             jnp.stack([backward_M, jnp.arange(m)], axis=1),
-        ]
+        ],
+        dtype=jnp.int32,
     )
     return pairs_Px2, (cosine_N.mean() + near_MxK.max(1).mean()) / 2
 
@@ -220,7 +221,7 @@ def _highest(scores: jax.Array) -> tuple[jax.Array, jax.Array]:
     """The maximum along the first axis and its first place, faster on a CPU than an argmax."""
     last = len(scores) - 1
     best = scores.max(0)
-    place = jnp.arange(last + 1).reshape(-1, *[1] * best.ndim)
+    place = jnp.arange(last + 1, dtype=jnp.int32).reshape(-1, *[1] * best.ndim)
     return best, jnp.where(scores == best, place, last).min(0)
 
 
