@@ -306,6 +306,17 @@ def test_a_diverged_seed_is_in_no_mean_and_is_counted(tmp_path: Path) -> None:
     assert any("seed 43 at step 4" in note for note in table.notes)
 
 
+def test_the_results_are_read_as_a_frame_without_seeds_that_diverged(tmp_path: Path) -> None:
+    scored = dataclasses.replace(replica("0", 0, {"retrieval_near_8": 0.5}, 9), scored_at=6)
+    others = replica("3", 0, {"mu": 0.25}, 9), replica("0", 43, {"mu": 0.99}, 4, diverged=4)
+    results.write_results(tmp_path / "results.json", [scored, *others])
+    columns = ["row", "seed", "step", "metric", "language", "layer", "value"]
+    assert frame.Run(tmp_path).results[columns].values.tolist() == [
+        ["0", 0, 6, "retrieval", "near", 8, 0.5],
+        ["3", 0, 9, "mu", "", "", 0.25],
+    ]
+
+
 def test_a_running_row_is_shown_at_the_last_step_all_its_seeds_reached(tmp_path: Path) -> None:
     for seed, step, mu in ((0, 5, 0.1), (0, 10, 0.9), (42, 5, 0.3)):
         add_line(tmp_path, kind="evaluation", row="0", seed=seed, step=step, metrics={"mu": mu})

@@ -348,6 +348,15 @@ class Run:
         """What was logged of training: the loss, the speed."""
         return tidy(self.metrics.training)
 
+    @cached_property
+    def results(self) -> pd.DataFrame:
+        """The metrics of `results.json`, without those of seeds that diverged."""
+        good = (r for r in self.replicas if r.diverged_at is None)
+        return tidy(
+            Record(r.row, r.seed, r.step if r.scored_at is None else r.scored_at, None, r.metrics)
+            for r in good
+        )
+
     def seeds_planned(self, row: str) -> set[int]:
         """The seeds of a row in `planned`."""
         return {seed for name, seed in self.planned if name == row}
@@ -372,7 +381,7 @@ class Run:
         logged = {record.seed for record in self.records.get(name, ())}
         running = tuple(sorted(logged - {r.seed for r in ended}))
         if good:
-            frame = tidy(Record(name, r.seed, r.step, None, r.metrics) for r in good)
+            frame = self.results[self.results["row"] == name]
             seeds, step = tuple(r.seed for r in good), max(r.step for r in good)
         else:
             frame, seeds, step = self._so_far(name, running)

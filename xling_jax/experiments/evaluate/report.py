@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from xling_jax.evaluators.registry import EVALUATORS, OF_ENCODERS
 from xling_jax.files import write_beside
@@ -332,11 +331,7 @@ def _trees(gallery: Gallery, ranked: Sequence[Model], run: Run) -> list[Card]:
 
 def _write_all(run: Run) -> None:
     """Every number of every row and seed, a line each: `tables/scores.csv`."""
-    lines = [
-        (replica.row, replica.seed, *decoded(name), f"{value:.6g}")
-        for replica in run.replicas
-        for name, value in replica.metrics.items()
-    ]
+    frame = run.results.rename(columns={"language": "languages"})
     columns = ["row", "seed", "metric", "languages", "layer", "part", "value"]
-    text = pd.DataFrame(lines, columns=columns).to_csv(index=False, lineterminator="\n")
+    text = frame.to_csv(columns=columns, index=False, float_format="%.6g", lineterminator="\n")
     write_beside(run.workdir / "report" / "tables" / "scores.csv", text)
