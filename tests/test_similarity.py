@@ -21,7 +21,7 @@ from xling_jax.linalg import cka
 from xling_jax.models import heads, stored
 from xling_jax.models.bert import Bert, BertConfig
 from xling_jax.vocabulary import pieces as vocabulary
-from xling_jax.vocabulary.pieces import CLS, SEP
+from xling_jax.vocabulary.pieces import CLS, MASK, SEP
 
 WORDS = "the dog cat bird sees likes hears a small big old and sleeps runs".split()
 
@@ -70,6 +70,18 @@ def test_sentences_are_the_means_of_their_pieces_whatever_the_batches(monkeypatc
     for number in (0, 7, 39, 41):
         expected = states_of(one, sentences[number])[0].mean(axis=1)
         np.testing.assert_allclose(found[:, number], expected, atol=2e-5)
+
+
+def test_a_string_is_no_list_of_sentences():
+    one = TextEncoder(dataclasses.replace(model(), mask_id=MASK))
+    for name, call in (
+        ("texts", lambda: one.sentences("a dog")),
+        ("texts", lambda: one.masked_losses("a dog", 7, 1)),
+        ("written", lambda: one.words("a dog", ["dog"])),
+        ("words", lambda: one.words(["a dog"], "dog")),
+    ):
+        with pytest.raises(ValueError, match=f"^{name}='.*dog': give a list"):
+            call()
 
 
 def test_layers_can_be_chosen():

@@ -77,6 +77,12 @@ def _room(model: TextModel) -> int:
     return model.config.positions - SPECIAL
 
 
+def _require_list(name: str, given: Sequence[str]) -> None:
+    """ValueError for a string, which is a sequence of its letters."""
+    if isinstance(given, str):
+        raise ValueError(f"{name}={given!r}: give a list")
+
+
 def number_cut(model: TextModel, texts: Sequence[str]) -> int:
     """How many texts have more pieces than a model has places for."""
     return sum(len(pieces) > _room(model) for pieces in model.encode(texts))
@@ -136,6 +142,7 @@ class TextEncoder:
         Special tokens do not count (W&C §5.1.3). A sentence without a piece is zero; what is longer
         than the model is cut.
         """
+        _require_list("texts", texts)
         return self.means(self.model.encode(texts))
 
     def means(self, ids: Sequence[np.ndarray]) -> np.ndarray:
@@ -171,6 +178,7 @@ class TextEncoder:
         """
         if not self.has_head:
             raise ValueError("the model cannot tell what is masked: it has no head, or no [MASK]")
+        _require_list("texts", texts)
         losses, counts = np.zeros(len(texts)), np.zeros(len(texts), np.int64)
         ids, is_text = self.model.encode(texts), is_candidate(np.array(self._params["mlm"]["bias"]))
         is_text[list(self.model.textless)] = False
@@ -225,6 +233,8 @@ class TextEncoder:
           float32 [L, W, D], zero for a word that does not occur, and int64 [W], the numbers of
           occurrences.
         """
+        _require_list("written", written)
+        _require_list("words", words)
         encoded = self.model.encode_words(written)
         every = [ids for ids, _ in encoded]
         known, number = {word: n for n, word in enumerate(words)}, len(words)
