@@ -108,6 +108,12 @@ def test_pairs_in_memory_weigh_as_often_as_they_come():
     assert found.entries == {"the": (("le", 2.0), ("la", 1.0)), "dog": (("chien", 1.0),)}
 
 
+@pytest.mark.parametrize("pairs", [[], ["ab"], [("dog", "Hund", 1.0)], [("dog", None)]])
+def test_pairs_are_of_two_words(pairs):
+    with pytest.raises(ValueError, match="give (a word and its translation|words)"):
+        dictionaries.from_pairs(pairs, "en", "de")
+
+
 def test_several_dictionaries_have_one_source_and_different_targets():
     def one(source, target):
         return dictionaries.from_pairs([("a", "b")], source, target)

@@ -9,14 +9,20 @@ from test_similarity import WORDS, model, states_of, text
 from xling_jax import evaluate
 from xling_jax.corpora.dictionaries import from_pairs
 from xling_jax.corpora.word_links import GoldLinks
-from xling_jax.evaluators import word_alignment
+from xling_jax.evaluators import language_pairs, word_alignment
 from xling_jax.evaluators.dictionary_induction import Pairs
 from xling_jax.evaluators.intervals import compare_words
 from xling_jax.models import heads, stored
 from xling_jax.models.bert import Bert
+from xling_jax.models.hugging_face.text import HuggingFaceModel
 from xling_jax.vocabulary.pieces import CLS, MASK, SEP
 
 NUMBER = 40
+
+
+def reader(language, seed=0):
+    """`model` as one of this language."""
+    return dataclasses.replace(model(seed), language=language)
 
 
 def values(scores, **wanted):
@@ -150,7 +156,7 @@ def test_vectors_of_different_widths_have_cka_alone():
 
 
 def test_models_give_what_their_states_give():
-    one, other = model(), dataclasses.replace(model(seed=1), language="de")
+    one, other = model(), reader("de", 1)
     texts = {"en": text(30), "de": text(30, seed=4)}
     scores = evaluate({"en": one, "de": other}, texts, dictionaries={("en", "de"): PAIRS})
     states = {
@@ -169,7 +175,7 @@ PAIRS = [("dog", "cat"), ("dog", "bird"), ("old", "small"), ("cat", "dog"), ("ru
 
 
 def test_words_are_encoded_alone_and_found_by_csls():
-    one, other = model(), model(seed=1)
+    one, other = model(), reader("de", 1)
     texts = {"en": text(5), "de": text(5)}
     names = ("words", "translation", "retrieval", "mu")
     scores = evaluate({"en": one, "de": other}, texts, names=names,
@@ -204,9 +210,17 @@ def test_words_are_encoded_alone_and_found_by_csls():
     assert value(scores, "mu") == pytest.approx(np.mean(of_mu))
 
 
+def test_a_dictionary_may_be_a_mapping():
+    known, texts = {"dog": "cat", "old": "runs"}, {"en": text(5), "de": text(5)}
+    given = known, list(known.items())
+    one, other = (evaluate(reader, texts, names=("words",), dictionaries={("en", "de"): words})
+                  for words in given)  # fmt: skip
+    assert one.equals(other) and value(one, "words", part="words") == 2
+
+
 def test_a_dictionary_of_the_other_direction_or_in_a_file_gives_the_same(tmp_path):
     """Words are what they are, in either case: neither side is put into small letters."""
-    models, texts = {"en": model(), "de": model(seed=1)}, {"en": text(5), "de": text(5)}
+    models, texts = {"en": model(), "de": reader("de", 1)}, {"en": text(5), "de": text(5)}
     pairs = [*PAIRS, ("Old", "runs"), ("bird", "Dog")]
     both = {("en", "de"): pairs, ("de", "en"): [(b, a) for a, b in pairs]}
     given = [{of: words} for of, words in both.items()]
@@ -247,8 +261,9 @@ def plain_losses(one, sentence):
 def test_pseudo_perplexity_masks_one_piece_at_a_time():
     one = dataclasses.replace(model(), mask_id=MASK)
     texts = {"en": text(6), "de": text(6, seed=4)}
+    models = {language: dataclasses.replace(one, language=language) for language in texts}
     names = ("pseudo_perplexity",)
-    scores = evaluate(one, texts, names=names, masked_every=64, passes=64)
+    scores = evaluate(models, texts, names=names, masked_every=64, passes=64)
     of_language = []
     for language, lines in texts.items():
         losses = [loss for line in lines for loss in plain_losses(one, line)]
@@ -256,25 +271,24 @@ def test_pseudo_perplexity_masks_one_piece_at_a_time():
         found = value(scores, "pseudo_perplexity", language)
         assert found == pytest.approx(of_language[-1], rel=1e-4)
     assert value(scores, "pseudo_perplexity", "") == pytest.approx(np.sqrt(np.prod(of_language)))
-    few = evaluate(one, texts, names=names)
+    few = evaluate(models, texts, names=names)
     (row,) = values(few, metric="pseudo_perplexity", languages="en").itertuples()
     assert row.value == pytest.approx(of_language[0], rel=0.3) and row.low < row.value < row.high
-    without = evaluate(model(), texts, names=names)  # it has no [MASK]
+    without = evaluate(reader, texts, names=names)  # it has no [MASK]
     assert set(without.metric) == {"retrieval_cut"}
 
 
 def test_words_are_linked_that_are_each_others_nearest():
-    one = model()
     lines = [line for line in text(60) if 1 < len(line.split()) < 12][:8]
     gold = [GoldLinks([(n, n) for n in range(len(line.split()))]) for line in lines]
     turned = [" ".join(reversed(line.split())) for line in lines]
     links = {("en", "de"): gold}
-    same = evaluate(one, {"en": lines, "de": lines}, names=("alignment_f1",), links=links)
-    scores = evaluate(one, {"en": lines, "de": turned}, names=("alignment_f1",), links=links)
+    same = evaluate(reader, {"en": lines, "de": lines}, names=("alignment_f1",), links=links)
+    scores = evaluate(reader, {"en": lines, "de": turned}, names=("alignment_f1",), links=links)
     assert value(same, "alignment_f1", layer=2) > 0.95 > value(scores, "alignment_f1", layer=2)
     possible = [GoldLinks([], links.sure) for links in gold]
     found = evaluate(
-        one, {"en": lines, "de": lines}, names=("alignment_f1",), links={("en", "de"): possible}
+        reader, {"en": lines, "de": lines}, names=("alignment_f1",), links={("en", "de"): possible}
     )
     assert value(found, "alignment_f1", layer=2) == 0  # nothing has to be found, and F1 needs some
 
@@ -285,13 +299,13 @@ def test_what_is_longer_than_the_model_is_said_and_has_no_links():
     gold = {("en", "de"): [GoldLinks([(n, n) for n in range(len(words))])]}
     texts = {"en": [long, "dog"], "de": [long, "dog"]}
     names = ("retrieval", "alignment_f1")
-    scores = evaluate(model(), texts, names=names, links=gold, say=said.append)
+    scores = evaluate(reader, texts, names=names, links=gold, say=said.append)
     assert value(scores, "retrieval_cut", "en") == 0.5
     assert f"cut to the {places} places of the model of en: 1 of 2 sentences" in said
     assert value(scores, "alignment_f1", layer=0) < 0.9
-    short = evaluate(model(), {"en": ["dog", "cat"], "de": ["dog", "cat"]}, names=names)
+    short = evaluate(reader, {"en": ["dog", "cat"], "de": ["dog", "cat"]}, names=("retrieval",))
     assert "retrieval_cut" not in set(short.metric)
-    without = evaluate(model(), texts, names=("alignment_f1",), links=gold)
+    without = evaluate(reader, texts, names=("alignment_f1",), links=gold)
     assert value(without, "retrieval_cut", "en") == 0.5
 
 
@@ -299,7 +313,7 @@ def test_sentences_that_repeat_others_are_counted_and_the_first_is_found():
     lines, said = [*text(30)[:20], *text(30)[:10]], []
     assert len(set(lines)) == 20
     names = ("retrieval", "csls")
-    scores = evaluate(model(), {"en": lines, "de": text(30)}, names=names, say=said.append)
+    scores = evaluate(reader, {"en": lines, "de": text(30)}, names=names, say=said.append)
     assert value(scores, "retrieval_repeated", "en") == pytest.approx(10 / 30)
     assert "en: 10 sentences repeat others" in said
     states = {name: np.repeat(own, 3, axis=1) for name, own in vectors(noise=0).items()}
@@ -313,7 +327,7 @@ def test_words_of_a_dictionary_are_written_as_behind_another_word(monkeypatch):
         kind, "encode_alone", lambda self, words: asked.extend(words) or self.encode(words)
     )
     texts = {"en": text(5), "de": text(5)}
-    evaluate(model(), texts, names=("words",), dictionaries={("en", "de"): PAIRS})
+    evaluate(reader, texts, names=("words",), dictionaries={("en", "de"): PAIRS})
     assert set(asked) == {word for pair in PAIRS for word in pair}
 
 
@@ -324,20 +338,30 @@ def test_gold_links_count_as_och_and_ney_have_it():
 
 def test_folders_are_read_one_language_at_a_time(tmp_path):
     for number, name in enumerate(("en", "de")):
-        own = dataclasses.replace(model(seed=number), language=name)
-        stored.save(tmp_path / "row0" / name, own)
+        stored.save(tmp_path / "row0" / name, reader(name, number))
     said = []
     texts = {"en": text(5), "de": text(5)}
     scores = evaluate(tmp_path / "row0" / "{language}", texts, say=said.append)
-    expected = evaluate({"en": model(0), "de": model(1)}, texts)
+    expected = evaluate({"en": model(0), "de": reader("de", 1)}, texts)
     assert value(scores, "retrieval", layer=2) == value(expected, "retrieval", layer=2)
     assert value(scores, "pseudo_perplexity", "en") > 1  # the folder says what masks
     assert said[0] == "en: 5 sentences"
 
 
+def test_of_loaded_models_only_those_of_transformers_read_every_language():
+    one = model()
+    theirs = HuggingFaceModel(one.config, one.params, "en", tokenizer=None, unknown=None)
+    assert language_pairs._Reader(theirs)("de").language == "de"
+    ours = dataclasses.replace(theirs, normalization=one.normalization)
+    for given in (one, ours, lambda language: one):
+        assert language_pairs._Reader(given)("en").language == "en"
+        with pytest.raises(ValueError, match="reads en is given for de: give a folder, or a model"):
+            language_pairs._Reader(given)("de")
+
+
 def test_mu_is_of_the_models_depth_whatever_layers_are_asked_for():
     texts = {"en": text(5), "de": text(5)}
-    models, known = {"en": model(), "de": model(seed=1)}, {("de", "en"): PAIRS}
+    models, known = {"en": model(), "de": reader("de", 1)}, {("de", "en"): PAIRS}
     whole = evaluate(models, texts, dictionaries=known)
     some = evaluate(models, texts, names=("mu",), layers=(1, 0), dictionaries=known)
     assert value(some, "mu") == value(whole, "mu")
@@ -347,7 +371,7 @@ def test_mu_is_of_the_models_depth_whatever_layers_are_asked_for():
 
 
 def test_words_that_cannot_be_written_do_not_count():
-    models = {"en": model(), "de": model(seed=1)}
+    models = {"en": model(), "de": reader("de", 1)}
     texts = {"en": text(5), "de": text(5)}
     pairs = [*PAIRS, ("old", "old")]
     more = [("собака", "狗"), *pairs, ("dog", "狗")]
@@ -367,7 +391,7 @@ def test_words_that_cannot_be_written_do_not_count():
 
 
 def test_there_is_no_mean_where_no_word_of_a_pair_can_be_written():
-    models = {"en": model(), "de": model(seed=1), "fr": model(seed=2)}
+    models = {"en": model(), "de": reader("de", 1), "fr": reader("fr", 2)}
     texts = {name: text(5, seed=n) for n, name in enumerate(models)}
     known = {("en", "de"): PAIRS, ("en", "fr"): PAIRS}
     whole = evaluate(models, texts, names=("words", "mu", "cka"), dictionaries=known)
@@ -387,7 +411,7 @@ def test_links_may_be_given_in_either_direction():
     gold = [GoldLinks([(n, size - 1 - n) for n in range(size // 2)]) for size in sizes]
     back = [GoldLinks([(b, a) for a, b in links.sure]) for links in gold]
     scores = [
-        evaluate(model(), {"en": lines, "de": turned}, names=("alignment_f1",), links=links)
+        evaluate(reader, {"en": lines, "de": turned}, names=("alignment_f1",), links=links)
         for links in ({("en", "de"): gold}, {("de", "en"): back})
     ]
     assert scores[0].equals(scores[1]) and value(scores[0], "alignment_f1", layer=2) > 0.2
@@ -398,6 +422,9 @@ def test_two_sentences_have_no_interval_of_cka_and_nothing_after_a_map():
     scores = evaluate(states)
     assert not (scores.metric == "mapped").any()
     assert scores[scores.metric == "cka"].low.isna().all()
+
+
+BOTH = {"en": WORDS, "de": WORDS}
 
 
 @pytest.mark.parametrize(
@@ -434,6 +461,20 @@ def test_two_sentences_have_no_interval_of_cka_and_nothing_after_a_map():
             "give a GoldLinks",
         ),
         ({}, None, {}, "as many layers"),
+        (
+            {"en": [[[1.0], [1.0, 2.0]]], "de": np.zeros((1, 2, 2))},
+            None,
+            {},
+            r"states of en: give numbers \[layers, n, d\], as a NumPy array",
+        ),
+        (vectors(), None, {"names": ("cka", "words")}, "names: words needs dictionaries"),
+        (vectors(), None, {"names": ("pseudo_perplexity",)}, "pseudo_perplexity needs texts"),
+        (vectors(), None, {"dictionaries": {("en", "de"): PAIRS}}, "links: give texts too"),
+        (vectors(), None, {"links": {("en", "de"): [GoldLinks([])]}}, "links: give texts too"),
+        (vectors(), None, {"passes": 0}, "passes=0"),
+        ("model", BOTH, {"masked_every": 0}, "masked_every=0"),
+        ("model", BOTH, {"names": ("alignment_f1",)}, "alignment_f1 needs links"),
+        (model(), BOTH, {}, "model: one that reads en is given for de"),
         ({"en": np.zeros((2, 3, 4))}, {"en": WORDS, "de": WORDS}, {}, "texts: leave them out"),
         ("model", {"en": WORDS, "de": [*WORDS[1:], None]}, {}, "sentence 14 of de is None"),
         ({"en": model()}, {"en": WORDS, "de": WORDS}, {}, "there is none for de"),
@@ -456,6 +497,15 @@ def test_two_sentences_have_no_interval_of_cka_and_nothing_after_a_map():
             {"links": {("en", "de"): [GoldLinks([])] * 99}},
             "they are of 99 sentences",
         ),
+        *(
+            ("model", BOTH, {"dictionaries": {("en", "de"): words}}, rf"\('en', 'de'\): {message}")
+            for words, message in (
+                (["du", "ab"], "'du': give a word and its translation"),
+                ([("dog", "Hund", 1.0)], r"\('dog', 'Hund', 1.0\): give a word"),
+                ({"dog": ["Hund"]}, r"\('dog', \['Hund'\]\): give a word"),
+                ([], "there are no pairs"),
+            )
+        ),
         ("/nowhere", {"en": WORDS, "de": WORDS}, {}, "/nowhere"),
         ("model", {"en": "a.txt", "de": "b.txt"}, {}, "texts: en is 'a.txt': give a list"),
         ("model", {"en": WORDS, "de": WORDS}, {"names": "words"}, "names='words': give a list"),
@@ -477,6 +527,6 @@ def test_two_sentences_have_no_interval_of_cka_and_nothing_after_a_map():
     ],
 )
 def test_what_does_not_fit_together_is_refused(given, texts, options, message):
-    given = model() if given == "model" else given
+    given = reader if given == "model" else given
     with pytest.raises((ValueError, FileNotFoundError), match=message):
         evaluate(given, texts, **options)

@@ -26,6 +26,16 @@ FUNCTIONS = {
 SIDES = [(name, side) for name, (_, sides) in FUNCTIONS.items() for side in sides]
 
 
+class Tensor:
+    """One that NumPy cannot read: PyTorch raises such errors for bfloat16 and for gradients."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def __array__(self, *_, **__):
+        raise self.error
+
+
 def spoilt(value):
     x = GOOD.astype(np.float64)
     x[7, 2] = value
@@ -45,6 +55,8 @@ BAD = {
     "ragged": ([[1.0], [1.0, 2.0]], "give a matrix"),
     "digits": ([["1", "2"]], "give a matrix"),
     "nothing": (None, "give a matrix"),
+    "bfloat16": (Tensor(TypeError("ScalarType")), r"give a matrix.*ScalarType.*\.float\(\)"),
+    "gradients": (Tensor(RuntimeError("grad")), r"give a matrix.*grad.*\.detach\(\)"),
 }
 
 

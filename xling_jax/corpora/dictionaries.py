@@ -110,8 +110,19 @@ def read(
 def from_pairs(
     pairs: Iterable[tuple[str, str]], source_language: str, target_language: str
 ) -> Dictionary:
-    """Makes a dictionary of pairs in memory; a pair's weight is how often it occurs."""
-    triples = ((clean(word), clean(translation), 1.0) for word, translation in pairs)
+    """Makes a dictionary of pairs in memory; a pair's weight is how often it occurs. ValueError if
+    there are none, or one is not a tuple or list of two strings."""
+    triples = []
+    for pair in pairs:
+        match pair:
+            case [str(word), str(translation)]:
+                triples.append((clean(word), clean(translation), 1.0))
+            case _:
+                raise ValueError(
+                    f"{pair!r}: give a word and its translation, such as ('dog', 'Hund')"
+                )
+    if not triples:
+        raise ValueError("there are no pairs: give words and their translations")
     return _dictionary(triples, source_language, target_language)
 
 

@@ -17,7 +17,6 @@ from typing import cast
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
 from xling_jax import errors
 from xling_jax.corpora import dictionaries as dictionary_files
@@ -35,19 +34,25 @@ from xling_jax.evaluators.intervals import (
 )
 from xling_jax.evaluators.text_encoder import TextEncoder
 from xling_jax.evaluators.word_alignment import link_counts
+from xling_jax.linalg.points import as_array, require_count
 from xling_jax.models import folders
+from xling_jax.models.hugging_face.text import HuggingFaceModel
 from xling_jax.models.text_model import TextModel
 
 MASKED_EVERY = 7  # one piece in so many, about the share that BERT is trained with
 COLUMNS = ("metric", "languages", "layer", "part", "value", "low", "high")
 NAMES = registry.OF_ENCODERS
 BY_DICTIONARY = ("words", "translation", "mu")
+NEEDED = dict.fromkeys(BY_DICTIONARY, "dictionaries") | {
+    "alignment_f1": "links",
+    "pseudo_perplexity": "texts",
+}
 
 Pair = tuple[str, str]
 Model = str | os.PathLike[str] | TextModel
 Models = Model | Mapping[str, Model] | Callable[[str], TextModel]
 States = Mapping[str, np.ndarray]
-Words = Dictionary | str | os.PathLike[str] | Iterable[tuple[str, str]]
+Words = Dictionary | str | os.PathLike[str] | Mapping[str, str] | Iterable[tuple[str, str]]
 
 
 # Metric, languages, layer and part, as in `report.frame.Metric`.
@@ -55,10 +60,8 @@ Key = tuple[str, str, int | str, str]
 Scores = dict[Key, Score]
 
 
-def _finite(language: str, layers: Sequence[int], states_LxNxD: ArrayLike) -> np.ndarray:
-    """The vectors in float32; ValueError if one is a NaN or infinite."""
-    with np.errstate(over="ignore"):  # what overflows is refused below
-        states_LxNxD = np.asarray(states_LxNxD, np.float32)
+def _finite(language: str, layers: Sequence[int], states_LxNxD: np.ndarray) -> np.ndarray:
+    """The vectors; ValueError if one is a NaN or infinite."""
     is_bad = ~np.isfinite(states_LxNxD).all(axis=(1, 2))
     if is_bad.any():
         raise ValueError(
@@ -138,16 +141,23 @@ class _Reader:
             if language not in given:
                 raise ValueError(f"model: there is none for {language}, which has a text")
             given = given[language]
-        if isinstance(given, TextModel):
-            return given
-        if language not in self._last:
-            self._last = {}  # before the next one is read
-            self._last[language] = (
-                given(language)
-                if callable(given)
-                else folders.load(folders.of_language(given, language), language)
+        if not isinstance(given, TextModel):
+            if language not in self._last:
+                self._last = {}  # before the next one is read
+                self._last[language] = (
+                    given(language)
+                    if callable(given)
+                    else folders.load(folders.of_language(given, language), language)
+                )
+            given = self._last[language]
+        if isinstance(given, HuggingFaceModel) and given.normalization is None:
+            return dataclasses.replace(given, language=language)  # it reads all of them alike
+        if given.language != language:
+            raise ValueError(
+                f"model: one that reads {given.language} is given for {language}: give a folder, "
+                "or a model for each language"
             )
-        return self._last[language]
+        return given
 
 
 def _is_model(given: object) -> bool:
@@ -190,7 +200,11 @@ def _require(texts: Mapping[str, Sequence], names: Iterable[str], kind: type = s
 
 
 def _of_states(states: States, layers: Sequence[int] | None) -> _Encoded:
-    shapes = {language: np.shape(own) for language, own in states.items()}
+    form = "numbers [layers, n, d]"
+    with np.errstate(over="ignore"):  # what overflows is refused below
+        given = {name: as_array(f"states of {name}", own, form, np.float32)
+                 for name, own in states.items()}  # fmt: skip
+    shapes = {language: own.shape for language, own in given.items()}
     depths = {shape[0] if len(shape) == 3 else 0 for shape in shapes.values()}
     if len(depths) > 1 or not min(depths, default=0):
         raise ValueError(f"states {shapes}: give [layers, n, d] of each language, as many layers")
@@ -198,7 +212,7 @@ def _of_states(states: States, layers: Sequence[int] | None) -> _Encoded:
     layers = tuple(range(depth) if layers is None else layers)
     if len(layers) != depth:
         raise ValueError(f"layers={layers}, and there are states of {depth}: name each of them")
-    own = {name: _finite(name, layers, each) for name, each in states.items()}
+    own = {name: _finite(name, layers, each) for name, each in given.items()}
     return _Encoded(layers, max(layers), own)
 
 
@@ -222,7 +236,9 @@ def _dictionaries(given: Mapping[Pair, Words], languages: Sequence[str]) -> dict
         if isinstance(words, str | os.PathLike):
             words = dictionary_files.read(words, *pair)
         elif not isinstance(words, Dictionary):
-            words = dictionary_files.from_pairs(list(words), *pair)
+            words = words.items() if isinstance(words, Mapping) else words
+            with errors.in_field(f"dictionaries of {pair}"):
+                words = dictionary_files.from_pairs(words, *pair)
         if (words.source_language, words.target_language) != tuple(pair):
             raise ValueError(
                 f"dictionaries of {pair}: it translates {words.source_language} into "
@@ -308,8 +324,8 @@ def evaluate(
       names: the metrics, of those in `evaluators.registry`; by default all that it has of encoders.
       layers: default all, 0 being the embeddings.
       dictionaries: words of the first language of a pair with their translations into the second: a
-        file, as `corpora.dictionaries.read` takes it, a `Dictionary`, or pairs of words. Words are
-        encoded one by one.
+        file, as `corpora.dictionaries.read` takes it, a `Dictionary`, or a mapping or pairs of
+        words. Words are encoded one by one.
       links: gold links between the words of a pair's first sentences.
       masked_every, passes: of pseudo-perplexity, see `TextEncoder.masked_losses`.
       say: is told what is being done.
@@ -333,12 +349,20 @@ def evaluate(
       * value, low and high, the limits of the interval, NaN where there is none.
 
     Raises:
-      ValueError, FileNotFoundError: a model cannot be read, or texts, dictionaries or links do not
-        fit together.
+      ValueError, FileNotFoundError: a model cannot be read, texts, dictionaries or links do not fit
+        together, or a metric that is asked for by name lacks what it needs.
     """
     if isinstance(names, str):
         raise ValueError(f"names={names!r}: give a list of names")
     names = tuple(names)
+    require_count("masked_every", masked_every)
+    require_count("passes", passes)
+    if texts is None and (dictionaries or links):
+        raise ValueError("dictionaries, links: give texts too, and a model that reads them")
+    given = {"texts": texts, "dictionaries": dictionaries, "links": links}
+    for name in names if set(names) != set(NAMES) else ():
+        if name in NEEDED and not given[NEEDED[name]]:
+            raise ValueError(f"names: {name} needs {NEEDED[name]}: give some, or leave it out")
     needed = {*names, *(("retrieval", "translation") if "mu" in names else ())}
     scores: Scores = {}
     of_texts: Scores = {}

@@ -18,6 +18,18 @@ def magnitude(x: jax.Array, axis: int | None = None) -> jax.Array:
     return jnp.ldexp(jnp.float32(1), jnp.clip(exponent - 1, -126, 127))
 
 
+def as_array(name: str, given: object, form: str, dtype: type | None = None) -> np.ndarray:
+    """An argument as NumPy has it; ValueError, which says what `form` to give, if NumPy cannot read
+    it."""
+    try:
+        return np.asarray(given, dtype)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ValueError(
+            f"{name}: give {form}, as a NumPy array ({error}). It is made of a PyTorch tensor by "
+            "tensor.detach().cpu().float().numpy()"
+        ) from error
+
+
 def points(
     *, one_space: bool = False, counterparts: bool = False, **sides: jax.typing.ArrayLike
 ) -> list[jax.Array]:
@@ -37,15 +49,13 @@ def points(
     """
     found = []
     for name, side in sides.items():
-        try:
-            given = side if isinstance(side, jax.Array) else np.asarray(side)
-        except ValueError as error:
-            raise ValueError(f"{name}: give a matrix [n, d] of real numbers ({error})") from error
+        form = "a matrix [n, d] of real numbers"
+        given = side if isinstance(side, jax.Array) else as_array(name, side, form)
         is_real = any(jnp.issubdtype(given.dtype, kind) for kind in (jnp.floating, jnp.integer))
         if not is_real or given.ndim != 2 or not given.size:
             raise ValueError(
-                f"{name} {given.shape} of {given.dtype}: give a matrix [n, d] of real numbers, "
-                "with at least one row and one column"
+                f"{name} {given.shape} of {given.dtype}: give {form}, with at least one row and "
+                "one column"
             )
         with np.errstate(over="ignore"):  # what overflows is infinite, and refused below
             found.append(jnp.asarray(given, jnp.float32))
