@@ -154,7 +154,7 @@ def test_special_tokens_of_a_languages_own_stand_around_its_sentences(folder, tm
     )
     stored.save(folder, shifted)
     export.export(folder, tmp_path / "to")
-    found = HuggingFaceModel.load(tmp_path / "to", "en")
+    found = folders.load(str(tmp_path / "to"), "en")
     assert found.special_ids == (9, 10) and found.single_pieces() == shifted.single_pieces()
     (ids,) = found.encode(["“the”, Ω"])
     assert ids.tolist() == shifted.encode(["“the”, Ω"])[0].tolist() and ids[-1] == 8  # unknown
@@ -209,7 +209,7 @@ def test_nothing_is_overwritten(folder, tmp_path, name):
     (to / name).write_text("mine")
     for place in (to, to / name):
         with pytest.raises(ValueError, match="--to=.*already exists; name a new folder"):
-            export.export(folder, place)
+            export.export(str(folder), str(place))
     assert [path.read_text() for path in to.iterdir()] == ["mine"]
 
 

@@ -85,7 +85,7 @@ def test_a_gathered_run_trains_what_it_lacks_and_nothing_else(tmp_path):
 
 def test_what_has_not_ended_stays_planned_and_begins_anew(tmp_path):
     run = fake_run(tmp_path / "run", ("0", "1", "3"), (0, 42), {"0": 1.0, "1": 0.5, "3": 0.0})
-    gather([run], tmp_path / "copy")
+    gather([str(run)], str(tmp_path / "copy"))
     mine, theirs = Run(tmp_path / "copy"), Run(run)
     assert mine.planned == theirs.planned and mine.rows == theirs.rows
     ended = [["0", 0]], [["0", 42]]

@@ -56,7 +56,7 @@ def shown(tmp_path, monkeypatch):
 
 
 def test_curves_are_shown_while_a_run_goes_on(shown, tmp_path):
-    assert notebook.run(["--config=x"], tmp_path, SHOWN) == "the table\n"
+    assert notebook.run(["--config=x"], str(tmp_path), SHOWN) == "the table\n"
     lines = [output.data for output in shown if isinstance(output, notebook.HTML)]
     assert lines[0] == "<code>starting</code>" and lines[-1] == "<code>step 5 of 10 &lt;</code>"
     (picture,) = (output for output in shown if isinstance(output, notebook.Image))
@@ -87,11 +87,12 @@ def test_rows_are_drawn_over_training(tmp_path):
     assert notebook.training(tmp_path / "nowhere") == []
 
 
-def test_a_report_stands_in_a_frame_of_its_own(tmp_path):
+def test_a_report_stands_in_a_frame_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
     workdir = fake_run(tmp_path / "run", ["0"], (0,))
     with pytest.raises(FileNotFoundError, match="report.html: no such file; run the experiment"):
         notebook.report(workdir)
     report.write(workdir)
     text = (workdir / "report" / "report.html").read_text("utf-8")
-    (framed,) = re.findall(r'srcdoc="([^"]*)"', notebook.report(workdir).data)
+    (framed,) = re.findall(r'srcdoc="([^"]*)"', notebook.report("~/run").data)
     assert html.unescape(framed).replace(notebook._WITHIN, "</head>") == text

@@ -7,6 +7,7 @@ its ids for text that is already normalised (see `models.hugging_face.tokenizer`
 folder for each language, so this writes the model of one language.
 """
 
+import os
 from pathlib import Path
 
 from absl import app, flags
@@ -23,9 +24,10 @@ MODEL = flags.DEFINE_string(
 TO = flags.DEFINE_string("to", None, "The folder that is written.")
 
 
-def export(folder: Path, to: Path) -> stored.StoredModel:
+def export(folder: str | os.PathLike[str], to: str | os.PathLike[str]) -> stored.StoredModel:
     """Reads a stored model and writes its weights and its tokenizer; returns the model. ValueError
     also if `transformers` has no such model or tokenizer, or if `to` is not a new folder."""
+    to = Path(to).expanduser()
     files.require_new(to, "--to")
     model = stored.load(folder)
     hugging_face_tokenizer.require(model)
@@ -37,7 +39,7 @@ def export(folder: Path, to: Path) -> stored.StoredModel:
 
 def main(_: list[str]) -> None:
     """Exports what the flags say."""
-    folder, to = (Path(flag.value or "").expanduser() for flag in (MODEL, TO))
+    folder, to = (flag.value or "" for flag in (MODEL, TO))
     model = export(folder, to)
     print(
         f"{to}: a model of {model.language} for transformers. Its tokenizer takes text that is "

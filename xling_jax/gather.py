@@ -14,6 +14,7 @@ import argparse
 import collections
 import dataclasses
 import json
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -25,7 +26,7 @@ from xling_jax.runs.run import Member
 from xling_jax.training.metrics import say
 
 
-def gather(runs: Sequence[Path], workdir: Path) -> str:
+def gather(runs: Sequence[str | os.PathLike[str]], workdir: str | os.PathLike[str]) -> str:
     """Makes the folder and its reports; returns the tables.
 
     Files of models and arrays are linked if the file system has links. ValueError or
@@ -33,10 +34,12 @@ def gather(runs: Sequence[Path], workdir: Path) -> str:
     not of one experiment, two have different results for a row and seed, or results or curves are
     damaged.
     """
+    workdir = Path(workdir).expanduser()
     files.require_new(workdir, "--workdir")
-    every = [_Merged(runs, workdir)]
+    folders = list(dict.fromkeys(Path(run).expanduser() for run in runs))
+    every = [_Merged(folders, workdir)]
     kept = (store.CONFIG, store.RESULTS)
-    tuned = [run / TRANSFER for run in runs if any((run / TRANSFER / x).exists() for x in kept)]
+    tuned = [run / TRANSFER for run in folders if any((run / TRANSFER / x).exists() for x in kept)]
     if tuned:
         every.insert(0, _Merged(tuned, workdir / TRANSFER))
     lock = store.lock(workdir)
@@ -154,9 +157,8 @@ def main() -> None:
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="the folder of a run")
     parser.add_argument("--workdir", required=True, type=Path, help="the folder that is made")
     given = parser.parse_args()
-    workdir = given.workdir.expanduser()
-    tables = gather(list(dict.fromkeys(run.expanduser() for run in given.runs)), workdir)
-    print(f"{tables}\n\nReport: {workdir / 'report' / 'report.html'}")
+    tables = gather(given.runs, given.workdir)
+    print(f"{tables}\n\nReport: {given.workdir / 'report' / 'report.html'}")
 
 
 if __name__ == "__main__":

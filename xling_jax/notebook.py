@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import subprocess
 import sys
 import tempfile
@@ -31,7 +32,7 @@ _WITHIN = (
 )
 
 
-def run(arguments: Sequence[str], workdir: Path, shown: Mapping[str, str]) -> str:
+def run(arguments: Sequence[str], workdir: str | os.PathLike[str], shown: Mapping[str, str]) -> str:
     """Runs an experiment to its end and returns the table that it prints. Meanwhile its last
     progress line and its curves are shown below the cell.
 
@@ -71,7 +72,7 @@ def _text(path: Path) -> str:
 class _View:
     """The output below a cell while an experiment runs, updated as it goes on."""
 
-    def __init__(self, workdir: Path, said: Path, shown: Mapping[str, str]):
+    def __init__(self, workdir: str | os.PathLike[str], said: Path, shown: Mapping[str, str]):
         self._workdir, self._said, self._shown = workdir, said, shown
         self._line, self._curves = DisplayHandle(), DisplayHandle()
         self._last, self._drawn = "", list[Line]()
@@ -93,8 +94,9 @@ def _as_code(text: str) -> HTML:
     return HTML(f"<code>{escape(text)}</code>")
 
 
-def training(workdir: Path) -> list[Line]:
+def training(workdir: str | os.PathLike[str]) -> list[Line]:
     """The curves of all rows of a run, ended or not; none while there is no workdir."""
+    workdir = Path(workdir).expanduser()
     return figures.over_training(Run(workdir), "row {}") if workdir.is_dir() else []
 
 
@@ -108,9 +110,9 @@ def picture(figure: Figure) -> Image:
     return Image(content.getvalue())
 
 
-def report(workdir: Path) -> HTML:
+def report(workdir: str | os.PathLike[str]) -> HTML:
     """The report of a run as the output of a cell, in a frame, so that it keeps its style."""
-    page = workdir / "report" / "report.html"
+    page = Path(workdir).expanduser() / "report" / "report.html"
     if not page.exists():
         raise FileNotFoundError(f"{page}: no such file; run the experiment of {workdir} first")
     text = page.read_text("utf-8").replace("</head>", _WITHIN, 1)

@@ -46,9 +46,10 @@ def manifest(folder: Path) -> list[dict[str, Any]]:
     ]
 
 
-def load(folder: Path, language: str) -> TextModel:
+def load(folder: str | os.PathLike[str], language: str) -> TextModel:
     """The model in a folder as a reader of a language; ValueError if it is damaged, or of another
     language."""
+    folder = Path(folder).expanduser()
     if (folder / CONFIG).exists():
         _require_no_run(folder)
         kind = XlmModel if xlm_text.is_in(folder) else HuggingFaceModel

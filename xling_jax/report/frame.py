@@ -7,6 +7,7 @@ A frame has a line for each number: `row`, `seed`, `step`, `epoch`, the stored `
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -275,7 +276,7 @@ class Run:
       row_names: every row that was planned or seen.
     """
 
-    def __init__(self, workdir: Path, order: Sequence[str] = ()):
+    def __init__(self, workdir: str | os.PathLike[str], order: Sequence[str] = ()):
         """Reads everything that tables and curves need.
 
         Rows of `order` come first: by default those of the config's set `all`, then those of its
@@ -284,7 +285,7 @@ class Run:
         Raises:
           ValueError: there is no such folder, or a stored file cannot be read; it is named.
         """
-        self.workdir = workdir = Path(workdir)
+        self.workdir = workdir = Path(workdir).expanduser()
         if not workdir.is_dir():
             raise ValueError(f"workdir {workdir} is not a folder; give the --workdir of a run")
         self.config: Mapping[str, Any] = results.read_config(workdir / results.CONFIG)
