@@ -163,7 +163,7 @@ def get_config(argument: str | None = None) -> ConfigDict:
             for name, part in fields.parts(languages):
                 texts[task].setdefault(name, {})[part] = source
     of_pair: dict[str, dict] = {}
-    if not is_embedded and len(pairs) > 1:
+    if not is_embedded:
         for languages in pairs.values():
             of_pair["_".join(languages)] = {
                 task: {

@@ -127,6 +127,10 @@ OWN = "texts_of_pair.en_fr.{}.en.train"
         (("pair=en-fr", {}), ("pair=en-fr+en-de", {})),
         (("pair=en-de", {}), ("pair=en-fr+en-de", {OWN.format("ner"): "x"})),
         (
+            ("pair=en-fr", {OWN.format("ner"): "x"}),
+            ("pair=en-zh", {"texts_of_pair.en_zh.ner.en.train": "y"}),
+        ),
+        (
             ("pair=en-fr+en-de,task=ner", {}),
             ("pair=en-fr+en-de,task=nli", {OWN.format("nli"): "x"}),
         ),

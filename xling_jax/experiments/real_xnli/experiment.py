@@ -29,7 +29,7 @@ def transfer(config: ConfigDict, workdir: Path) -> ConfigDict:
         "name": "zero_shot",
         "workdir": report.TRANSFER,
         "runs": {"-".join(config.corpora.languages): str(workdir)},
-        **{name: {} for name in ("rows", "sets", "pretrained")},
+        **{name: {} for name in ("rows", "sets", "pretrained", "texts_of_pair")},
         **{name: values[name] for name in WHOLE},
     }
     return ConfigDict(own | values[SECTION])

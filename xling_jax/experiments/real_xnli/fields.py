@@ -9,7 +9,7 @@ from xling_jax.tasks import PAPER
 
 # Fields of zero_shot that the whole config has, and those that the experiment sets.
 WHOLE = ("devices", "log", "profile")
-SET = ("name", "workdir", "row", "rows", "sets", "seeds", "runs", "pretrained")
+SET = ("name", "workdir", "row", "rows", "sets", "seeds", "runs", "pretrained", "texts_of_pair")
 FIELDS = fields.read(
     __file__,
     language=LanguageConfig.fields(),
