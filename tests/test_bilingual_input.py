@@ -80,7 +80,9 @@ def test_the_text_that_another_domain_is_as_long_as_is_hashed(
             r"corpora\.fr\.test and corpora\.fr\.test_first: give both",
         ),
         ({"corpora.fr.dictionary": ""}, r"corpora\.fr\.dictionary is empty: row extra"),
-        ({"vocabulary.joint_size": 9000}, r"vocabulary\.joint_size: size=9000 is too large"),
+        ({"corpora.en.dictionary": "x"}, r"corpora\.en\.dictionary: .* give it for fr, ru"),
+        ({"corpora.en.test_dictionary": "x"}, r"en\.test_dictionary: .* give it for fr, ru"),
+        ({"vocabulary.joint_size": 9000}, r"joint_size, .*, corpora\.ru\.train: size=9000 is too"),
         ({"batches.length": 64}, r"batches\.length=64: choose 3 to models\.positions=48"),
         ({"models.token_types": 2}, r"models\.token_types=2: .* choose 1"),
         (
@@ -111,8 +113,30 @@ def test_training_text_of_the_first_language_is_no_side_of_a_test(files, tmp_pat
 
 def test_text_that_the_vocabulary_cannot_write_is_refused(files, tmp_path):
     files["corpora.fr.dev"] = write(tmp_path, "other.dev", ["狗猫人水 水人猫狗"] * 60)
-    with pytest.raises(ValueError, match=r"corpora\.fr\.dev: \d+ % of its pieces are \[UNK\]"):
+    with pytest.raises(ValueError, match=r"fr\.dev: \d+ % of its pieces are \[UNK\].* or more tr"):
         run(tmp_path / "run", "row=default,pair=en-fr-ru", 8, **files)
+
+
+@pytest.mark.parametrize(
+    ("row", "purpose", "message"),
+    [
+        ("sep_emb", "train", r"own_size, corpora\.ru\.train: size=60 is too large"),
+        ("default", "train", r"ru\.train, corpora\.train_.*: \d+ tokens are no window of 31"),
+        ("wiki_cc", "other", r"ru\.other: 2 sentences, .*ru\.train has 480: .*train_sentences=2,"),
+    ],
+)
+def test_a_language_with_too_little_text_is_named(files, tmp_path, row, purpose, message):
+    files |= {f"corpora.{name}.other": files[f"corpora.{name}.train"] for name in ("fr", "ru")}
+    files[f"corpora.ru.{purpose}"] = write(tmp_path, "few", ["абвг", "дежз"])
+    with pytest.raises(ValueError, match=message):
+        Experiment(config(f"row={row},pair=en-fr-ru", **files), tmp_path / "run").prepare()
+
+
+def test_a_dictionary_without_a_word_of_the_text_is_named(files, tmp_path):
+    files["corpora.ru.dictionary"] = write(tmp_path, "zh", ["abcd\t狗", "efgh\t猫"])
+    made = Experiment(config("row=extra_anchors,pair=en-fr-ru", **files), tmp_path / "run")
+    with pytest.raises(ValueError, match=r"^corpora\.ru\.dictionary: no word of ru .*; give"):
+        made.prepare()
 
 
 def test_no_file_is_read_for_an_embedded_language(files, tmp_path):
@@ -144,9 +168,9 @@ def test_a_dictionary_in_the_wrong_direction_is_refused(files, tmp_path, purpose
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"vocabulary.own_size": 10**5}, r"vocabulary\.own_size: size=100000 is too large"),
+        ({"vocabulary.own_size": 10**5}, r"own_size, corpora\.en\.train: size=100000 is too large"),
         ({"batches.sequences": 1, "batches.accumulate": 2}, "batches.accumulate=2"),
-        ({"corpora.dev_sentences": 1}, r"corpora\.en\.dev: .* no window of 31"),
+        ({"corpora.dev_sentences": 1}, r"en\.dev, .*: \d+ tokens are no window of 31"),
         ({"training.start_from": "gone"}, "there is no best.json"),
     ],
 )  # fmt: skip

@@ -141,8 +141,3 @@ def test_sequences_that_devices_cannot_share_are_refused_with_the_way_out(accumu
 def test_a_step_cannot_be_worked_through_in_more_pieces_than_it_has_sequences():
     with pytest.raises(ValueError, match="batches.accumulate=9"):
         StreamLayout.choose(2, 8, 16, 1, 9)
-
-
-def test_a_text_shorter_than_a_window_is_refused():
-    with pytest.raises(ValueError, match="a language has only 7 tokens"):
-        StreamSampler((100, 7), (0.5, 0.5), StreamLayout(2, 8, 16), 0, 5)

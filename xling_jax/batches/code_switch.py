@@ -100,8 +100,9 @@ class PieceDictionary:
         entries = {word: _entry(found) for word, found in groups.items() if any(found)}
         if not entries:
             raise ValueError(
-                f"dictionaries: no word of {source} is left. {phrases} pairs translate something "
-                f"other than one word by `starts`, and the vocabulary lacks characters of {unknown}"
+                f"no word of {source} is left: {phrases} pairs translate something other than one "
+                f"word, and the vocabulary lacks characters of {unknown}; give a dictionary whose "
+                "words occur in the text"
             )
         return cls(starts, entries)
 

@@ -167,14 +167,6 @@ class StreamSampler:
     beginnings: Sequence[np.ndarray] | None = None
     _counts: dict[int, np.ndarray] = dataclasses.field(init=False, default_factory=dict)
 
-    def __post_init__(self):
-        short = [size for size in self.sizes if size < self.layout.window]
-        if short:
-            raise ValueError(
-                f"batches.length={self.layout.length}: a language has only {short[0]} tokens; "
-                "lower it or give more text"
-            )
-
     def windows(self, language: int) -> int:
         """Windows per pass over a language."""
         return -(-self.sizes[language] // self.layout.window)

@@ -76,22 +76,12 @@ class StreamPerplexity:
         begins_with_sentence: bool = False,
     ):
         """Plans the windows, moved as in training if they begin with a sentence
-        (`nearest_beginning`), and puts the text on the devices.
-
-        Raises:
-          ValueError: a language has not enough held-out text for a window.
-        """
+        (`nearest_beginning`), and puts the text on the devices."""
         layout = program.layout
         self._program, self._languages = program, languages
         self._text = devices.place(dev, mesh, devices.SHARED)
         shards = mesh.shape[devices.DATA]
         windows = np.array([size // layout.window for size in dev.sizes])
-        for name, size in zip(languages, dev.sizes, strict=True):
-            if size < layout.window:
-                raise ValueError(
-                    f"corpora.{name}.dev: {size} tokens are no window of {layout.window}; give "
-                    "more held-out text, or lower batches.length"
-                )
         rows = min(layout.microbatch, -(-int(windows.max()) // shards))
         self._steps = -(-windows // (rows * shards))
         start = np.full((len(languages), int(self._steps.max()) * shards * rows), -1, np.int32)

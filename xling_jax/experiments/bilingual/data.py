@@ -48,7 +48,8 @@ def _require_known(field: str, unknown: float) -> None:
     if unknown > MOST_UNKNOWN:
         raise ValueError(
             f"{field}: {100 * unknown:.0f} % of its pieces are [UNK], since the vocabulary, which "
-            "is trained on the training text, lacks their characters: give text in the same script"
+            "is trained on the training text, lacks their characters: give text in the same "
+            "script, or more training text"
         )
 
 
@@ -88,7 +89,7 @@ class Data:
         self, config: ConfigDict, seeds: Sequence[int], shards: int
     ) -> list[StreamSampler]:
         """For each seed, what decides the windows of each step, which `shards` devices share;
-        ValueError if they cannot share the sequences, or a language has too little text."""
+        ValueError if they cannot share the sequences."""
         batches, epoch = config.batches, config.training.steps_per_epoch
         shape = batches.parts, batches.sequences, batches.length
         layout = StreamLayout.choose(*shape, shards, batches.accumulate)
@@ -129,11 +130,13 @@ class Preparer:
     `Texts` raises."""
 
     def __init__(self, config: ConfigDict, workdir: Path):
-        """Raises ValueError if only one side of a parallel text is given, or only some languages
-        are embedded ones."""
+        """Raises ValueError if only one side of a parallel text is given, only some languages are
+        embedded ones, or a dictionary is for the first language."""
         self._config, self._workdir = config, workdir
         self._texts = Texts.of_corpora(config.corpora)
         self._texts.require_both_sides("test")
+        for purpose in ("dictionary", "test_dictionary"):
+            self._texts.dictionary(self._texts.languages[0], purpose)
 
     def manifest(self, rows: Sequence[Row]) -> Manifest:
         """Every source of the rows' texts, with a hash of its content, and of the rules that cut
@@ -225,15 +228,24 @@ class Preparer:
 
     @functools.cache  # noqa: B019
     def _sample(self, language: str, is_other: bool) -> Sample:
-        """Training sentences of a language."""
-        return samples.of_text(
+        """Training sentences of a language; ValueError if the other domain must have as many as the
+        usual text, and has fewer."""
+        limit = self._limit(language, "train", is_other)
+        found = samples.of_text(
             self._texts.sources(language, "train", is_other),
             self._texts.split(language),
             self._texts.normalizer(language),
-            self._limit(language, "train", is_other),
+            limit,
             self._config.vocabulary.sentences,
             self._workdir / "samples",
         )
+        if is_other and self._other_is_as_long and 0 < found.total < (limit or 0):
+            raise ValueError(
+                f"{self._texts.field(language, 'train', is_other)}: {found.total} sentences, and "
+                f"{self._texts.field(language, 'train')} has {limit}: give as many, or set "
+                f"corpora.train_sentences={found.total}, which holds for all languages"
+            )
+        return found
 
     @property
     def _other_is_as_long(self) -> bool:
@@ -252,18 +264,19 @@ class Preparer:
     def _vocabulary(self, row: Row) -> LanguageVocabulary:
         section, folder = self._config.vocabulary, self._workdir / "vocabulary"
 
-        def train(field: str, sentences: list[str]) -> Pieces:
-            with errors.in_field(f"vocabulary.{field}"):
+        def train(size: str, texts: str, sentences: list[str]) -> Pieces:
+            with errors.in_field(f"vocabulary.{size}, {texts}"):
                 return pieces.train(
-                    sentences, section[field], cache=folder, model_type=section.model_type
+                    sentences, section[size], cache=folder, model_type=section.model_type
                 )
 
-        texts = map(row.text_of, row.languages)
-        drawn = [self._sample(text, self._is_other(row, text)).sentences for text in texts]
+        given = [(text, self._is_other(row, text)) for text in map(row.text_of, row.languages)]
+        drawn = [self._sample(*each).sentences for each in given]
+        fields = [self._texts.field(text, "train", is_other) for text, is_other in given]
         if row.sharing == "joint" and len(drawn) > 1:
-            made = [train("joint_size", list(itertools.chain(*drawn)))]
+            made = [train("joint_size", ", ".join(fields), list(itertools.chain(*drawn)))]
         else:
-            made = [train("own_size", lines) for lines in drawn]
+            made = [train("own_size", *each) for each in zip(fields, drawn, strict=True)]
         return sharing.make(row.sharing, row.languages, made)
 
     def _files(
@@ -283,6 +296,11 @@ class Preparer:
                 processes=self._config.corpora.processes,
                 say=say,
             )
+            if made.total < (window := self._config.batches.length - 1):
+                raise ValueError(
+                    f"{made.total} tokens are no window of {window}: give more text, or lower "
+                    "batches.length"
+                )
         _require_known(field, made.manifest["unknown"])
         return made
 
@@ -306,11 +324,14 @@ class Preparer:
             name: (lambda words, k=k: vocabulary.encode(k, list(words)))
             for k, name in enumerate(row.languages)
         }
-        return {
-            k: PieceDictionary.build(own, encode, code_switch.word_starts(vocabulary.names(k)))
-            for k, own in enumerate([given, *([found.reverse()] for found in given)])
-            if own
-        }
+        fields = [self._texts.field(name, "dictionary") for name in row.languages[1:]]
+        others = [([own.reverse()], field) for own, field in zip(given, fields, strict=True)]
+        found = {}
+        for k, (own, named) in enumerate([(given, ", ".join(fields)), *others]):
+            starts = code_switch.word_starts(vocabulary.names(k))
+            with errors.in_field(named):
+                found[k] = PieceDictionary.build(own, encode, starts)
+        return found
 
     def _items(self, row: Row, vocabulary: LanguageVocabulary) -> Iterator[Translated]:
         """For each other language, the sentences and words whose translations are to be found."""
