@@ -241,6 +241,27 @@ def test_notes_name_the_languages_in_which_a_task_was_measured(
     assert sentences.endswith("both directions and layer 2 alone.")
 
 
+def test_chance_is_a_mean_over_languages_as_the_score_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = {f"retrieval_{name}_2": 0.5 for name in ("fr", "ru")} | {
+        "retrieval_candidates_fr": 1000.0, "retrieval_candidates_ru": 200.0,
+    }  # fmt: skip
+    monkeypatch.setitem(globals(), "metrics_of", lambda *_: found)
+    workdir = fake_run(tmp_path, ["default"], languages=("en", "fr", "ru"))
+    notes = "\n".join(bilingual._texts_of(Run(workdir))["Notes"])
+    assert "1,000 sentences of fr and 200 sentences of ru (chance: about 0.003)" in notes
+
+
+def test_a_twin_does_not_hide_that_texts_are_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = {"perplexity_dev_en": 5.0, "perplexity_dev_twin": 5.0}
+    monkeypatch.setitem(globals(), "metrics_of", lambda *_: found)
+    (text,) = bilingual._texts_of(Run(fake_run(tmp_path, ["sep-emb;twin"])))["Texts"]
+    assert text.startswith("Texts made by the program: 40,000 sentences of each language")
+
+
 def test_layers_are_told_from_candidates_and_cutoffs() -> None:
     one = Measure(0.5)
     names = ("retrieval_zh_2_0", "retrieval_zh_2_10", "words_zh_2_0", "retrieval_zh_2_0_p5")

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from xling_jax.corpora.sources import SYNTHETIC
@@ -167,11 +168,11 @@ def _among(run: Run, task: str, things: str) -> str:
              for name, values in _by_language(run, f"{task}_candidates").items()}  # fmt: skip
     if not found:
         return ""
-    least = min(map(min, found.values()))
+    chance = fmean(1 / min(numbers) for numbers in found.values())
     each = [f"{spread(numbers)} {things} of {name}" for name, numbers in found.items()]
     if len(set(map(frozenset, found.values()))) == 1:
         each = [f"{spread(next(iter(found.values())))} {things}"]
-    return f"among {listed(each)}" + f" (chance: about {1 / least:.2g})" * (task != "words")
+    return f"among {listed(each)}" + f" (chance: about {chance:.2g})" * (task != "words")
 
 
 def _sources(run: Run) -> dict[str, Any]:
@@ -185,7 +186,7 @@ def _sources(run: Run) -> dict[str, Any]:
                      if isinstance(text.get(what), int)]  # fmt: skip
             shown = f"{name} ({', '.join(sizes)})" if sizes else name
             by_language.setdefault(str(text.get("language", "")), []).append(shown)
-    own = [run.field("corpora", name, "train") for name in languages(run)]
+    own = [run.field("corpora", name, "train") for name in run.names("corpora", "languages")]
     parts = ("train", "dev", "test")
     return {
         "trained": [f"{name}: {', '.join(found)}" for name, found in by_language.items()],
