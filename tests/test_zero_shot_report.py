@@ -8,9 +8,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import fake_zero_shot
 import numpy as np
 import pytest
-from fake_zero_shot import EPOCHS, PAIRS, ROWS, STEPS, TASKS, changed, fake_run
+from fake_zero_shot import (
+    EPOCHS,
+    PAIRS,
+    ROWS,
+    STEPS,
+    TASKS,
+    changed,
+    fake_run,
+    metrics_of,
+    printed,
+)
 
 from xling_jax.experiments.zero_shot import notes
 from xling_jax.experiments.zero_shot import report as transfer
@@ -259,6 +270,19 @@ def test_notes_follow_the_config(tmp_path: Path) -> None:
     text = notes_of(fake_run(tmp_path, ["default"], ["parsing"], ["en-near"], more=more))
     assert "relations with subtypes, punctuation is not counted" in text
     assert "Examples tested on: Parsing 1,000 of en and 1,000 of near." in text
+
+
+def test_the_notes_have_the_sizes_of_all_texts_of_a_language(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def metrics(pair: str, *_: object) -> dict[str, float]:
+        return metrics_of(pair, "default", "ner", printed) | {
+            "examples_en": {"en-fr": 10_000.0, "en-zh": 3453.0}[pair]
+        }
+
+    monkeypatch.setattr(fake_zero_shot, "metrics_of", metrics)
+    text = notes_of(fake_run(tmp_path, ["default"], ["ner"], ["en-fr", "en-zh"]))
+    assert "on: NER 3,453–10,000 of en, 1,000 of fr and 1,000 of zh." in text
 
 
 def test_the_notes_say_that_the_last_epoch_is_tested(tmp_path: Path) -> None:

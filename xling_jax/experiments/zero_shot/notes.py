@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
 
 from xling_jax.experiments.zero_shot import scores
 from xling_jax.experiments.zero_shot.scores import Board, Place
 from xling_jax.report.frame import Run
-from xling_jax.report.prose import listed, plural, spread, written
+from xling_jax.report.prose import grouped, listed, plural, spread, written
 from xling_jax.tasks import TASKS
 
 
@@ -26,7 +26,8 @@ def texts(run: Run, board: Board) -> dict[str, list[str]]:
         __file__,
         counted=[f"{TASKS[task].title}: {TASKS[task].described(run.field(task) or {})}."
                  for task in board.tasks],
-        sizes=[f"{title} {listed(own)}" for title, own in _most(board, "examples_", "of {}")],
+        sizes=[f"{title} {listed(own)}"
+               for title, own in _counts(board, "examples_", spread, "of {}")],
         most=max((tried[job.name] for job in board.jobs), default=1),
         best=scores.best_of(run),
         is_partial=any(board.scores(row, task, board.targets) and not board.mean(row, task)
@@ -36,8 +37,8 @@ def texts(run: Run, board: Board) -> dict[str, list[str]]:
         below=_below(board),
         has_paper=any(board.printed(row, task) for row in board.rows for task in board.tasks),
         characters=_characters(board),
-        cut=dict(_most(board, "cut_", "({})")),
-        unknown=dict(_most(board, "unknown_", "({})")),
+        cut=dict(_counts(board, "cut_", lambda numbers: f"{max(numbers):,}", "({})")),
+        unknown=dict(_counts(board, "unknown_", spread, "({})")),
         epochs=list(filter(None, (_epochs(run, board, task) for task in board.tasks))),
         last=[TASKS[task].title for task in board.tasks
               if run.field("settings", task, "select") == "last"],
@@ -54,17 +55,21 @@ def _epochs(run: Run, board: Board, task: str) -> str:
     return f"{TASKS[task].title} {spread(found)}{of}" if found else ""
 
 
-def _most(board: Board, start: str, name: str) -> list[tuple[str, list[str]]]:
-    """For each task that has any, the greatest values of the metrics `start` + LANGUAGE among the
-    chosen settings, each followed by the language in the form of `name`."""
+def _counts(
+    board: Board, start: str, shown: Callable[[list[int]], str], name: str
+) -> list[tuple[str, list[str]]]:
+    """For each task that has any, the metrics `start` + LANGUAGE of the chosen settings, without
+    zeros: those of a language as `shown` writes them, then the language in the form of `name`."""
     every = []
     for task in board.tasks:
-        found: dict[str, float] = {}
-        for metrics in (replica.metrics for job in board.of_task(task) for replica in job.chosen):
-            for own in (own for own in metrics if own.startswith(start)):
-                found[own] = max(metrics[own], found.get(own, 0.0))
-        texts = [f"{value:,.0f} {name.format(own.removeprefix(start))}"
-                 for own, value in found.items() if value]  # fmt: skip
+        chosen = [replica.metrics for job in board.of_task(task) for replica in job.chosen]
+        found = grouped(
+            (own.removeprefix(start), round(value))
+            for metrics in chosen
+            for own, value in metrics.items()
+            if own.startswith(start) and value
+        )
+        texts = [f"{shown(numbers)} {name.format(language)}" for language, numbers in found.items()]
         every.append((TASKS[task].title, texts))
     return [(title, texts) for title, texts in every if texts]
 
