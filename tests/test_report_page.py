@@ -14,7 +14,9 @@ from snapshot import Page
 
 from xling_jax.experiments.fake_english import report as page
 from xling_jax.report import figures
-from xling_jax.report.page import FOLDED
+from xling_jax.report.frame import Run
+from xling_jax.report.page import FOLDED, write
+from xling_jax.report.table import Line, Table
 from xling_jax.runs import results
 
 
@@ -85,6 +87,14 @@ def test_the_table_of_many_running_replicas_is_folded(
     text = page_of(tmp_path)
     assert (f"<details><summary>The {seeds} replicas in training" in text) == folded
     assert text.count("<td>1</td>") >= seeds - 1
+
+
+def test_a_papers_line_names_its_row_unless_the_line_above_does(tmp_path: Path) -> None:
+    names = [("0", "ours"), ("0", "the paper"), ("mBERT", "the paper"), ("mBERT", "others")]
+    table = Table("t", "T", "", [], [Line(row, "", source=source) for row, source in names])
+    write(Run(tmp_path), "", {"Results": [table]}, [])
+    text = Page((tmp_path / "report" / "report.html").read_text()).text
+    assert "| 0 |\n| | the paper\n| mBERT | the paper\n| | others\n" in text
 
 
 def test_an_empty_workdir_gives_a_page_and_none_an_error(tmp_path: Path) -> None:

@@ -150,13 +150,11 @@ class Line:
         described = "" if self.description == self.row else self.description
         return self.row, described if self.ours else self.source
 
-    @property
-    def kinds(self) -> list[tuple[str, str]]:
-        """The names with their CSS classes, for the page, where a paper's line stands beneath ours
-        and does not repeat its names."""
-        if not self.ours:
-            return [("name", ""), ("name", self.source)]
+    def kinds(self, is_first: bool) -> list[tuple[str, str]]:
+        """The names with their CSS classes, for the page, where a line that is not ours names its
+        row only if it `is_first` of it."""
         row, description = (name.replace(";", "; ") for name in self.names)
+        row = row if self.ours or is_first else ""
         return [(kind_of(row), row), ("name", description)]
 
 
