@@ -14,9 +14,20 @@ import pytest
 from fake_run import fake_metrics, fake_run, replica
 
 from xling_jax.experiments.fake_english import published, report
-from xling_jax.report import frame
+from xling_jax.report import claims, frame
 from xling_jax.report.prose import listed
-from xling_jax.report.table import WIDTH, Table, score, to_csv, to_latex, to_markdown, to_terminal
+from xling_jax.report.table import (
+    ABSENT,
+    WIDTH,
+    Line,
+    Table,
+    score,
+    share,
+    to_csv,
+    to_latex,
+    to_markdown,
+    to_terminal,
+)
 from xling_jax.runs import results
 
 pytestmark = pytest.mark.usefixtures("without_pictures")
@@ -165,6 +176,10 @@ def test_scores_look_as_in_the_paper(value: float, text: str) -> None:
     assert score(value) == text
 
 
+def test_a_score_that_is_rounded_to_zero_has_no_sign() -> None:
+    assert (share(-0.0004), claims.score(-0.0004)) == (".000", ".00")
+
+
 def test_the_terminal_tables_fit_and_have_the_papers_line_beneath_ours(tmp_path: Path) -> None:
     metrics = {name.replace("_8", "_3"): 1.0 for name in published.METRICS} | {"mu": 1.0}
     metrics |= {"perplexity_train": 12_345.0, "perplexity_dev": 7e7, "retrieval_candidates": 1e4}
@@ -215,6 +230,13 @@ def test_the_whole_in_one_file_has_each_row_once_and_every_printed_line(
     assert kinds == {"results.csv"} | {
         f"{n}.{kind}" for n in names for kind in ("md", "csv", "tex")
     }
+
+
+def test_what_a_line_lacks_is_empty_in_csv() -> None:
+    lines = [Line("0", "", seeds="4/5", candidates="1000"), Line("0", "", {}, "", ABSENT, ABSENT)]
+    ours, paper = csv.DictReader(io.StringIO(to_csv(Table("", "", "", [], lines))))
+    assert (ours["seeds"], ours["candidates"]) == ("4/5", "1000")
+    assert paper["seeds"] == paper["candidates"] == ""
 
 
 def latex_columns(line: str) -> int:

@@ -41,14 +41,14 @@ layer: Format = "L{:.0f}".format  # L8
 percent: Format = "{:.1f}".format  # 73.6
 
 
-def share(value: float, digits: str = ".3f") -> str:
-    """A score with three digits after the point: .712, 1.000, -.050."""
-    return re.sub(r"^(-?)0\.", r"\1.", format(value, digits))
+def share(value: float, digits: int = 3) -> str:
+    """A score with three digits after the point: .712, 1.000, -.050; never -.000."""
+    return re.sub(r"^(-?)0\.", r"\1.", f"{value:z.{digits}f}")
 
 
 def score(value: float) -> str:
     """A score as the papers print it: .70, 1.00, -.05; never -.00."""
-    return share(value, "z.2f")
+    return share(value, 2)
 
 
 def difference(value: float) -> str:
@@ -352,10 +352,8 @@ def to_csv(table: Table) -> str:
             if has_spread:
                 spread = None if found is None or found.sd is None else f"{found.sd:.6g}"
                 row[f"{name}_{table.spread}"] = spread
-        if "candidates" in table.ends:
-            row["candidates"] = "" if line.candidates == ABSENT else line.candidates
+        row |= {name: getattr(line, name).removeprefix(ABSENT) for name in table.ends}
         if has_seeds:
-            row["seeds"] = line.seeds
             row["diverged"] = " ".join(f"{s}@{step}" for s, step in sorted(line.diverged.items()))
         if line.more:
             row["best"] = " ".join(sorted(line.best))
