@@ -116,6 +116,16 @@ def test_the_papers_numbers_are_inside_the_axis() -> None:
     assert axes.get_xlim()[1] > 0.798
 
 
+@pytest.mark.parametrize(("name", "said"), [("fr", ["fr", "the paper's"]), ("xx", ["xx"])])
+def test_the_paper_is_in_the_legend_of_figures_that_have_its_numbers(
+    name: str, said: list[str]
+) -> None:
+    value = frame.Measure(0.5)
+    entry = Entry("", {"fr": value, "xx": value}, {"fr": value})
+    (legend,) = figures.bars([entry], [Score(name, name, "black")], "").legends
+    assert [text.get_text() for text in legend.get_texts()] == said
+
+
 def test_rows_of_different_length_are_overlaid_over_their_own_training(tmp_path: Path) -> None:
     run = frame.Run(fake_run(tmp_path, ["1", "ep10", "17-250", "18"], [0]), published.ORDER)
     found = report.compared_rows(run)

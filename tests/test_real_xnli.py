@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
+from fake_zero_shot import fake_run
 from real_xnli_run import config, run
 from small_run import ROOT, config_of, on_devices
 
@@ -351,6 +352,22 @@ def test_the_claims_hold_on_the_papers_table():
     evidence = Evidence({row: RowEvidence(dict(zip(claims.ROLES, own, strict=True)))
                          for row, own in every.items()})  # fmt: skip
     assert {c.decide(evidence).outcome for c in claims.CLAIMS} == {HELD}
+
+
+def test_many_languages_have_several_figures(tmp_path, monkeypatch):
+    names = ["en", "x1", "x2", "x3", "x4"]
+    config = {"experiment": "real_xnli", "config": {"corpora": {"languages": names}}}
+    (tmp_path / results.CONFIG).write_text(json.dumps(config))
+    ended = results.Replica("real_xnli", "0", "original", 0, 9, {})
+    results.write_results(tmp_path / results.RESULTS, [ended])
+    fake_run(tmp_path / report.TRANSFER, ["0"], ["nli"], ["-".join(names)])
+    drawn = []
+    monkeypatch.setattr(figures, "can_draw", lambda: True)
+    monkeypatch.setattr(
+        figures, "bars", lambda _, scores, *__: drawn.append([x.title for x in scores])
+    )
+    report._bars(Run(tmp_path), report.board(tmp_path), figures.Gallery(tmp_path))
+    assert drawn == [names[:4], names[4:]]
 
 
 @pytest.mark.parametrize(("tasks", "more"), [(["nli"], " Not fine-tuned yet."), ([], "")])

@@ -44,6 +44,7 @@ _LABEL, _LABEL_LINES = 32, 3
 _LEGEND = 28  # characters in a line of the legend
 _WIDTHS = {1: 4.2, 2: 7.4, 3: 8.6}  # inches, by the number of panels side by side
 _BAR = 0.25
+_MOST = 4  # bars of a row that have room
 _RECORD = "drawn.json"
 # Names may hold "$", which matplotlib would read as mathematics.
 _STYLE: dict[str, Any] = {
@@ -397,7 +398,8 @@ def _legend(figure: Figure, shown: Sequence[Entry], scores: Sequence[Score], bes
     if beside:
         label = beside.split("_")[0]
         handles.append(Line2D([], [], marker="o", ls="", color=COLOURS[2], ms=4, label=label))
-    if any(entry.paper for entry in shown):
+    names = {beside, *(score.name for score in scores)}
+    if any(names & entry.paper.keys() for entry in shown):
         handles.append(
             Line2D([], [], marker="D", ls="", ms=4, mfc="white", mec="black", label="the paper's")
         )
@@ -474,6 +476,22 @@ class Gallery:
         files = tuple(path.name for path in paths.values())
         return [Card(alt, f"data:{mime};base64,{data}", files, wide)]
 
+    def bars(
+        self, name: str, alt: str, shown: Sequence[Entry], scores: Mapping[str, str], below: str,
+        top: float | None = None,
+    ) -> list[Card]:  # fmt: skip
+        """Cards with `bars` for the rows that have any of the scores, which are given with their
+        titles; many scores have several figures: NAME, NAME_2, …"""
+        cards, titled = list[Card](), list(scores.items())
+        for start in range(0, len(titled), _MOST):
+            pairs = zip(titled[start : start + _MOST], COLOURS, strict=False)
+            kinds = [Score(*each, colour) for each, colour in pairs]
+            rows = [entry for entry in shown if any(kind.name in entry.ours for kind in kinds)]
+            if rows:
+                part = _part(name, start // _MOST)
+                cards += self.card(part, alt, bars, rows, kinds, below, "", top, wide=True)
+        return cards
+
     def curves(
         self, name: str, alt: str, lines: Sequence[Line], shown: Mapping[str, str], below: str
     ) -> list[Card]:
@@ -482,6 +500,11 @@ class Gallery:
         shown = {metric: title for metric, title in shown.items() if metric in present}
         wide = len(shown) > 1
         return self.card(name, alt, side_by_side, lines, shown, below, wide=wide) if shown else []
+
+
+def _part(name: str, number: int) -> str:
+    """The name of a part of a figure, by the part's number from 0: NAME, NAME_2, …"""
+    return f"{name}_{number + 1}" if number else name
 
 
 def _stamp(source: bytes, paths: Iterable[Path]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from xling_jax.experiments.zero_shot.scores import BASELINES, Board, Job
 from xling_jax.files import plain_name, write_beside
 from xling_jax.report import page, table
 from xling_jax.report.claims import Decided, Evidence, RowEvidence, Verdicts
-from xling_jax.report.figures import COLOURS, Card, Entry, Gallery, Score, bars, row_label
+from xling_jax.report.figures import Card, Entry, Gallery, row_label
 from xling_jax.report.frame import Measure, Row, Run, decoded
 from xling_jax.report.prose import also_diverged
 from xling_jax.report.table import ABSENT, Column, Line, Table
@@ -104,16 +103,12 @@ def _printed(run: Run) -> dict[str, Line]:
 
 def _bars(run: Run, tuned: Board, gallery: Gallery) -> list[Card]:
     """The accuracy of every row in every language, and the paper's."""
-    kinds = [Score(_accuracy(name), name, colour)
-             for name, colour in zip(languages(run), cycle(COLOURS), strict=False)]  # fmt: skip
-    printed, entries = _printed(run), []
-    for row in run.row_names:
-        if ours := _accuracies(tuned, row):
-            paper = printed[row].cells if row in printed else {}
-            entries.append(Entry(row_label(run.rows[row]), ours, paper))
-    inputs = entries, kinds, "accuracy of inference", "", 1.0
-    alt = "Every row: accuracy of inference"
-    return gallery.card("accuracy", alt, bars, *inputs, wide=True) if entries else []
+    paper = {name: line.cells for name, line in _printed(run).items()}
+    entries = [Entry(row_label(row), _accuracies(tuned, name), paper.get(name, {}))
+               for name, row in run.rows.items()]  # fmt: skip
+    scores = {_accuracy(name): name for name in languages(run)}
+    below = "accuracy of inference"
+    return gallery.bars("accuracy", f"Every row: {below}", entries, scores, below, 1.0)
 
 
 def result(run: Run, tuned: Board) -> Table:

@@ -15,7 +15,7 @@ from xling_jax.experiments.zero_shot.notes import label
 from xling_jax.experiments.zero_shot.scores import DELTA, DEV, MEAN, Board, Job, Place
 from xling_jax.report import page, table
 from xling_jax.report.claims import Verdicts
-from xling_jax.report.figures import COLOURS, Card, Entry, Gallery, Line, Score, bars
+from xling_jax.report.figures import Card, Entry, Gallery, Line
 from xling_jax.report.frame import Measure, Run, curve_of, curves, mean_of
 from xling_jax.report.prose import also_diverged, cut, diverged_at
 from xling_jax.report.table import ABSENT, Column, Table, difference, percent
@@ -24,7 +24,6 @@ from xling_jax.tasks import TASKS
 SUMMARY = "table1"
 AVERAGE = "average"  # of all tasks' differences
 _LABEL = 26
-_MOST = 4  # bars of a row that have room
 _KEPT = re.compile(r"([^;]+);first\[(\d+)\](;map)?")
 
 
@@ -185,34 +184,20 @@ def _settings(run: Run, board: Board) -> list[Any]:
     return parts or [page.NO_METRICS]
 
 
-def blocks(board: Board) -> list[list[Place]]:
-    """The target languages, in a part for each figure."""
-    places = board.targets
-    return [places[start : start + _MOST] for start in range(0, len(places), _MOST)]
-
-
 def _bars(board: Board, gallery: Gallery) -> list[Card]:
     """For every task, the scores of all rows that have any, and the paper's in the same languages,
     as shares."""
-    cards = []
+    cards, names = list[Card](), {place: label(place, board.targets) for place in board.targets}
     for task in board.tasks:
-        title, measure = TASKS[task].title, TASKS[task].measure
-        for number, places in enumerate(blocks(board)):
-            names = [label(place, board.targets) for place in places]
-            kinds = [Score(name, name, colour)
-                      for name, colour in zip(names, COLOURS, strict=False)]  # fmt: skip
-            entries = []
-            for row in board.rows:
-                own = board.scores(row, task, places)
-                ours = {label(at, board.targets): x.times(0.01) for at, x in own.items()}
-                paper = {name: x.times(0.01) for name, x in board.printed(row, task).items()
-                         if name in ours}  # fmt: skip
-                if ours:
-                    entries.append(Entry(cut(row, _LABEL), ours, paper))
-            if entries:
-                name = f"rows_{task}" + (f"_{number + 1}" if number else "")
-                alt = f"Every row: {title}"
-                cards += gallery.card(name, alt, bars, entries, kinds, measure, wide=True)
+        entries = []
+        for row in board.rows:
+            own = board.scores(row, task, board.targets)
+            ours = {names[at]: x.times(0.01) for at, x in own.items()}
+            paper = {name: x.times(0.01) for name, x in board.printed(row, task).items()
+                     if name in ours}  # fmt: skip
+            entries.append(Entry(cut(row, _LABEL), ours, paper))
+        alt, scores = f"Every row: {TASKS[task].title}", {name: name for name in names.values()}
+        cards += gallery.bars(f"rows_{task}", alt, entries, scores, TASKS[task].measure)
     return cards
 
 
