@@ -17,6 +17,7 @@ from xling_jax.experiments.similarity import claims as similarity_claims
 from xling_jax.experiments.similarity import report as similarity
 from xling_jax.experiments.similarity import rows
 from xling_jax.experiments.similarity.rows import KINDS, MONOLINGUAL, OTHER_SEED, Pair
+from xling_jax.report import figures
 from xling_jax.report.claims import HELD, NOT_HELD, NOT_RUN, UNDECIDED, Decided
 from xling_jax.report.figures import COLOURS
 from xling_jax.report.frame import Run, measured
@@ -247,6 +248,20 @@ def test_the_heat_table_has_a_cell_for_every_number(going: Path) -> None:
         for panel, number in ((above, 5), (below, 1)):
             mask = np.ma.getmaskarray(panel.collections[0].get_array()).reshape(number, -1)
             assert mask.tolist() == [empty] * number
+
+
+def test_rows_with_long_names_are_told_apart_in_figures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[set[str]] = []
+    monkeypatch.setattr(figures, "bars", lambda rows, *_: drawn.append({x.label for x in rows}))
+    names = [f"en|a_model_of_a_name_this_long_{n} @fr" for n in range(2)]
+    found = pairs_of(fake_run(tmp_path, names))
+    kinds = rows.by_kind(found, LANGUAGES)
+    similarity._words(found, kinds, figures.Gallery(tmp_path))
+    *_, below = similarity.heat(similarity.blocks(kinds)).axes
+    columns = {text.get_text() for text in below.get_xticklabels()}
+    assert len(columns) == len(drawn[0]) == 2
 
 
 def test_languages_have_one_colour_in_all_panels(going: Path) -> None:

@@ -262,6 +262,19 @@ def test_curves_run_over_epochs_whatever_the_batches(ended: Path) -> None:
     assert curve.mean[-1] == pytest.approx(0.803) and curve.sd[-1] == pytest.approx(0.005)
 
 
+def test_rows_with_long_names_are_told_apart_in_figures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[set[str]] = []
+    monkeypatch.setattr(figures, "bars", lambda rows, *_: drawn.append({x.label for x in rows}))
+    rows = [f"sep-emb_shared-special_sep_layers_0..{n}_" for n in (1, 3)]
+    workdir = fake_run(tmp_path, rows, ["ner"], ["en-fr"])
+    board = board_of(workdir)
+    transfer._bars(board, figures.Gallery(tmp_path))
+    lines = transfer.over_epochs(transfer.by_epoch(Run(workdir)), board, "en-fr", "ner")
+    assert [line.label for line in lines] == rows and len(drawn[0]) == 2
+
+
 def test_scores_that_are_not_above_the_majority_are_named(tmp_path: Path) -> None:
     workdir = fake_run(tmp_path, ["default", "sep_emb"], ["nli", "parsing"], ["en-ru"],
                        scores=changed({("sep_emb", "nli"): 33.0}))  # fmt: skip

@@ -304,13 +304,15 @@ def entries(
 def row_label(row: Row) -> str:
     """A row's name and description on a few short lines, and the step if it is still in
     training."""
-    lines = textwrap.wrap(
-        with_description(row.name, row.description), _LABEL, break_on_hyphens=False
-    )
+    text = wrapped(with_description(row.name, row.description))
+    return text + (f"\nso far: step {row.step:,}" if row.metrics and row.is_so_far else "")
+
+
+def wrapped(text: str) -> str:
+    """A text on a few short lines."""
+    lines = textwrap.wrap(text, _LABEL, break_on_hyphens=False)
     if len(lines) > _LABEL_LINES:
         lines = [*lines[: _LABEL_LINES - 1], lines[_LABEL_LINES - 1][: _LABEL - 1] + "…"]
-    if row.metrics and row.is_so_far:
-        lines.append(f"so far: step {row.step:,}")
     return "\n".join(lines)
 
 

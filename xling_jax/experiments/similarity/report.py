@@ -16,14 +16,13 @@ from xling_jax.report import figures, page, table
 from xling_jax.report.claims import Verdicts
 from xling_jax.report.figures import Card, Entry, Gallery, Line, Score
 from xling_jax.report.frame import Measure, Run, curve_of
-from xling_jax.report.prose import cut, plural
+from xling_jax.report.prose import plural
 from xling_jax.report.table import Column, Table, share
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 OTHERS = "other rows"
-_LABEL = 26
 _CELL, _CELL_HEIGHT = 0.56, 0.3  # inches
 _TURNED = 8  # labels with more characters are turned
 _SCORES = (
@@ -190,12 +189,12 @@ def heat(shown: Mapping[str, Sequence[Cells]]) -> Figure:
     """W&C Figure 7: layers and their mean over pairs of models, a block for each kind of pair."""
     every = [cells for own in shown.values() for cells in own]
     layers = _layers(values for _, values in every)
-    longest = max(len(cut(label, _LABEL)) for label, _ in every)
+    longest = max(len(part) for label, _ in every for part in figures.wrapped(label).split("\n"))
     turned: dict[str, Any] = (
-        {"rotation": 35, "ha": "right", "rotation_mode": "anchor"} if longest > _TURNED else {}
+        {"rotation": 60, "ha": "right", "rotation_mode": "anchor"} if longest > _TURNED else {}
     )
     with figures.house_style():
-        height = 1.1 + _CELL_HEIGHT * len(layers) + 0.05 * longest * bool(turned)
+        height = 1.1 + _CELL_HEIGHT * len(layers) + 0.06 * longest * bool(turned)
         figure = figures.new_figure(
             max(4.2, 0.9 + _CELL * (len(every) + 0.25 * len(shown))), height
         )
@@ -206,7 +205,7 @@ def heat(shown: Mapping[str, Sequence[Cells]]) -> Figure:
         )  # fmt: skip
         for (kind, own), column in zip(shown.items(), grid.T, strict=True):
             column[0].set_title(kind, fontweight="bold")
-            labels = [cut(label, _LABEL) for label, _ in own]
+            labels = [figures.wrapped(label) for label, _ in own]
             for axes, names in zip(column, (layers, ["mean"]), strict=True):
                 values = np.array([[found.get(n, np.nan) for _, found in own] for n in names])
                 values = values.reshape(len(names), len(own))
@@ -256,7 +255,7 @@ def _words(
     found: Sequence[Pair], kinds: Mapping[str, Sequence[Pair]], gallery: Gallery
 ) -> list[Card]:
     scores = [score.name for score in _SCORES]
-    entries = [Entry(cut(pair.row, _LABEL), own) for pair in found
+    entries = [Entry(figures.wrapped(pair.row), own) for pair in found
                if (own := _some(pair, scores))]  # fmt: skip
     alt, cards = "Translation of words that are one piece", list[Card]()
     if entries:

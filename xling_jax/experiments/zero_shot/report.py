@@ -15,15 +15,14 @@ from xling_jax.experiments.zero_shot.notes import label
 from xling_jax.experiments.zero_shot.scores import DELTA, DEV, MEAN, Board, Job, Place
 from xling_jax.report import page, table
 from xling_jax.report.claims import Verdicts
-from xling_jax.report.figures import Card, Entry, Gallery, Line
+from xling_jax.report.figures import Card, Entry, Gallery, Line, wrapped
 from xling_jax.report.frame import Measure, Run, curve_of, curves, mean_of
-from xling_jax.report.prose import also_diverged, cut, diverged_at
+from xling_jax.report.prose import also_diverged, diverged_at
 from xling_jax.report.table import ABSENT, Column, Table, difference, percent
 from xling_jax.tasks import TASKS
 
 SUMMARY = "table1"
 AVERAGE = "average"  # of all tasks' differences
-_LABEL = 26
 _KEPT = re.compile(r"([^;]+);first\[(\d+)\](;map)?")
 
 
@@ -195,7 +194,7 @@ def _bars(board: Board, gallery: Gallery) -> list[Card]:
             ours = {names[at]: x.times(0.01) for at, x in own.items()}
             paper = {name: x.times(0.01) for name, x in board.printed(row, task).items()
                      if name in ours}  # fmt: skip
-            entries.append(Entry(cut(row, _LABEL), ours, paper))
+            entries.append(Entry(wrapped(row), ours, paper))
         alt, scores = f"Every row: {TASKS[task].title}", {name: name for name in names.values()}
         cards += gallery.bars(f"rows_{task}", alt, entries, scores, TASKS[task].measure)
     return cards
@@ -242,7 +241,7 @@ def over_epochs(frame: pd.DataFrame, board: Board, pair: str, task: str) -> list
         every = curves(frame[frame["row"] == f"{pair}/{row}/{task}"])
         own = {name.removeprefix(start): x for name, x in every.items() if name.startswith(start)}
         if own:
-            found.append(Line(cut(row, _LABEL), number, own))
+            found.append(Line(row, number, own))
     return found
 
 
