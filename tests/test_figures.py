@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from xling_jax.experiments.fake_english import published, report
 from xling_jax.report import figures, frame
 from xling_jax.report.figures import Entry, Gallery, Line, Score
 from xling_jax.runs import results
+
+CURVE = frame.Curve([0, 1], [0.03, 0.06], [0.0, 0.01])
 
 
 @pytest.fixture(scope="module")
@@ -157,15 +160,37 @@ def test_a_search_is_drawn_from_three_values_on(mixed: frame.Run, tmp_path: Path
 
 
 def test_small_scores_have_their_own_axis_and_long_names_stay_apart() -> None:
-    curve = frame.Curve([0, 1], [0.03, 0.06], [0.0, 0.01])
     lines = [
-        Line(name, 7, {"retrieval": curve, "perplexity_dev_en": curve})
+        Line(name, 7, {"retrieval": CURVE, "perplexity_dev_en": CURVE})
         for name in ("default-anchors;sep[layers/0..2/attention]" + end for end in "ab")
     ]
     figure = figures.side_by_side(lines, {"retrieval": "", "perplexity_dev_en": ""}, "layer")
     above, below = figure.axes
     assert above.get_ylim()[1] == pytest.approx(0.102) and below.get_yscale() == "log"
     assert len(figure.legends[0].get_texts()) == 2
+
+
+def look_of(lines: Sequence[Line]) -> set[tuple[Any, Any]]:
+    """The colours and dashes of lines that share a panel."""
+    (axes,) = figures.side_by_side(lines, {"score": ""}, "step").axes
+    return {(line.get_color(), line.get_linestyle()) for line in axes.lines}
+
+
+def test_the_curves_of_a_row_look_different_for_every_metric() -> None:
+    numbers = report._CURVES.values()
+    assert len(look_of([Line(str(n), n, {"score": CURVE}) for n in numbers])) == len(numbers)
+
+
+def test_more_lines_than_can_be_told_apart_have_several_figures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [Line(str(number), number, {"score": CURVE}) for number in range(30)]
+    drawn: list[list[Line]] = []
+    with monkeypatch.context() as context:
+        context.setattr(figures, "side_by_side", lambda own, *_: drawn.append(own))
+        Gallery(tmp_path).curves("pairs", "", lines, {"score": ""}, "layer")
+    assert list(json.loads((tmp_path / "drawn.json").read_text())) == ["pairs", "pairs_2"]
+    assert sum(drawn, []) == lines and all(len(look_of(own)) == len(own) for own in drawn)
 
 
 def test_a_figure_is_drawn_again_only_for_other_numbers_or_lost_files(tmp_path: Path) -> None:

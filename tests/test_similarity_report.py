@@ -278,6 +278,17 @@ def test_languages_have_one_colour_in_all_panels(going: Path) -> None:
     assert {kind for line in shown if line.label == "en–fr" for kind in line.curves} == set(KINDS)
 
 
+def test_many_pairs_have_lines_of_their_own(tmp_path: Path) -> None:
+    languages = ["en", *(f"x{n}" for n in range(14))]
+    names = [f"monolingual_{language}" for language in languages[1:]]
+    kinds = rows.by_kind(pairs_of(fake_run(tmp_path, names, languages=languages)), languages)
+    shown = similarity.lines(kinds, {"": ("sentences", ""), ", no map": ("unmapped", "")})
+    assert len({line.number for line in shown}) == len(shown) == 28
+    for mapped, unmapped in zip(shown[:14], shown[14:], strict=True):
+        assert mapped.number % len(COLOURS) == unmapped.number % len(COLOURS)
+        assert mapped.number // figures.STYLES == unmapped.number // figures.STYLES
+
+
 @pytest.mark.parametrize(
     ("only", "figures"),
     [("cka", {"cka"}), ("unmapped", {"sentences"}), ("words", {"words"}),

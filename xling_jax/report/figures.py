@@ -27,7 +27,7 @@ import numpy as np
 
 from xling_jax.files import plain_name, write_beside
 from xling_jax.report.frame import Curve, Measure, Row, Run, decoded, named_deep
-from xling_jax.report.prose import diverged_at, with_description
+from xling_jax.report.prose import diverged_at, grouped, with_description
 from xling_jax.report.table import ABSENT, score
 
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 # Okabe & Ito's colours, which stay apart for colour-blind readers.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+_DASHES = ("-", "--", ":", "-.")
+STYLES = len(_DASHES) * len(COLOURS)  # of lines
 SHARED = "#888888"
 GRID = "#e5e5e5"
 DPI = 130
@@ -241,7 +243,7 @@ def _panel(
     for line in found:
         steps, means, sds = map(np.array, line.curves[name])
         turn, place = divmod(line.number, len(COLOURS))
-        axes.plot(steps, means, ("-", "--", ":", "-.")[turn % 4], color=COLOURS[place], lw=1.4,
+        axes.plot(steps, means, _DASHES[turn % len(_DASHES)], color=COLOURS[place], lw=1.4,
                   label=line.label, marker="o" if len(means) < 25 else None, ms=2.5)  # fmt: skip
         if sds.any():
             axes.fill_between(steps, means - sds, means + sds, color=COLOURS[place], alpha=0.18,
@@ -497,11 +499,16 @@ class Gallery:
     def curves(
         self, name: str, alt: str, lines: Sequence[Line], shown: Mapping[str, str], below: str
     ) -> list[Card]:
-        """A card with lines `side_by_side`, for those of the metrics that any line has."""
-        present = {metric for line in lines for metric in line.curves}
-        shown = {metric: title for metric, title in shown.items() if metric in present}
-        wide = len(shown) > 1
-        return self.card(name, alt, side_by_side, lines, shown, below, wide=wide) if shown else []
+        """Cards with lines `side_by_side`, for those of the metrics that any line has; more lines
+        than there are colours and dashes have several figures: NAME, NAME_2, …"""
+        cards = list[Card]()
+        for number, own in grouped((line.number // STYLES, line) for line in lines).items():
+            present = {metric for line in own for metric in line.curves}
+            panels = {metric: title for metric, title in shown.items() if metric in present}
+            if panels:
+                part, wide = _part(name, number), len(panels) > 1
+                cards += self.card(part, alt, side_by_side, own, panels, below, wide=wide)
+        return cards
 
 
 def _part(name: str, number: int) -> str:

@@ -47,7 +47,7 @@ _PRINTED = [
 _CURVES = {
     "mu": 3,
     **{
-        f"{name}_{layer}": dashes + number % 3 + 12 * (number // 3)
+        f"{name}_{layer}": dashes + number + 9 * (name not in _PRINTED)
         for number, name in enumerate(_MEASURED)
         for layer, dashes in ((frame.DEEP, 0), ("0", 6))
     },

@@ -231,7 +231,7 @@ def lines(
         of one pair share a colour.
     """
     labels = list(dict.fromkeys(pair.label for own in kinds.values() for pair in own))
-    found = []
+    colours, found = len(figures.COLOURS), []
     for number, (said, (start, end)) in enumerate(measures.items()):
         for place, label in enumerate(labels):
             curves = {
@@ -241,8 +241,9 @@ def lines(
                 if pair.label == label and (values := pair.layers(start, end))
             }
             if curves:
-                colour = place % len(figures.COLOURS) + number * len(figures.COLOURS)
-                found.append(Line(f"{label}{said}", colour, curves))
+                turn, colour = divmod(place, colours)
+                style = colour + colours * (turn * len(measures) + number)
+                found.append(Line(f"{label}{said}", style, curves))
     return found
 
 
