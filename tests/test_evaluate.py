@@ -104,6 +104,13 @@ def test_three_languages_have_maps_a_tree_and_every_number_in_a_file(bilingual, 
     assert (tmp_path / "results.json").read_text() == before
 
 
+def test_every_column_of_panels_names_the_languages_beneath_it():
+    layers = {layer: [[float("nan"), 0.5], [0.5, float("nan")]] for layer in range(13)}
+    panels = report.heat("model", ["en", "fr"], layers).axes[:13]
+    named = [axes.xaxis.get_tick_params()["labelbottom"] for axes in panels]
+    assert named == [False] * 8 + [True] * 5
+
+
 def test_embedded_languages_have_dictionaries_in_any_order(bilingual, tmp_path):
     model = f"{bilingual[0]}/models/rowdefault_seed{{seed}}/{{language}}"
     options = f"model={model},languages=near-en,run={bilingual[0]}"

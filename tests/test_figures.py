@@ -159,6 +159,12 @@ def test_a_search_is_drawn_from_three_values_on(mixed: frame.Run, tmp_path: Path
     assert "seeds diverged" in above.get_legend_handles_labels()[1]
 
 
+def test_the_value_that_the_paper_chose_is_inside_the_axis(tmp_path: Path) -> None:
+    run = frame.Run(fake_run(tmp_path, ["ep10", "ep20", "ep50"], [0]), published.ORDER)
+    figure = embeddings.over_values("epochs", published.trials(run)["epochs"])
+    assert all(axes.get_xlim()[1] > published.CHOSEN["epochs"] for axes in figure.axes)
+
+
 def test_small_scores_have_their_own_axis_and_long_names_stay_apart() -> None:
     lines = [
         Line(name, 7, {"retrieval": CURVE, "perplexity_dev_en": CURVE})

@@ -275,6 +275,8 @@ def heat(
             axes.set_title(f"L{layer}")
         for axes in panels[len(by_layer) :]:
             axes.axis("off")
+        for axes in panels[len(by_layer) - across : len(by_layer)]:
+            axes.tick_params(labelbottom=True)
         figure.suptitle(title, x=0.02, ha="left", fontsize="medium")
         return figure
 

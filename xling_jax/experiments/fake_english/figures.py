@@ -222,15 +222,15 @@ def over_values(name: str, trials: Sequence[Trial]) -> Figure:
         found.append(Line(label, number, {metric.split("_")[0]: curve_of(known)}))
     panels = {"perplexity": "perplexity", "mu": "mu"}
     figure = side_by_side(found, panels, _NAMES[name], columns=1, top=1.0)
-    values = [trial.value for trial in trials]
+    values, paper = [trial.value for trial in trials], published.CHOSEN[name]
     lost = [trial.value for trial in trials if trial.row.diverged]
     above = figure.axes[0]
     for axes in figure.axes:
         axes.set_xscale("log")
-        axes.set_xlim(min(values) / 1.3, max(values) * 1.3)
+        axes.set_xlim(min(*values, paper) / 1.3, max(*values, paper) * 1.3)
         axes.xaxis.set_minor_locator(NullLocator())
         axes.set_xticks(values, [_written(value) for value in values], fontsize=7.5, rotation=45)
-        chosen = axes.axvline(published.CHOSEN[name], color="#777777", lw=1, ls=":", zorder=0)
+        chosen = axes.axvline(paper, color="#777777", lw=1, ls=":", zorder=0)
     chosen.set_label(f"{published.SOURCE} chose")
     marks = [chosen]
     if lost:  # a cross at the upper edge for every value at which a seed diverged
