@@ -16,10 +16,10 @@ after 40 epochs, in 3 to 6 minutes on two cores, .56), row 1 .14 (.30), row 4 .7
 reading=code (.68), row 8 .08 (.12), row 3 .01 (.01), row 30 .93 (.74).
 
 Row 30's neighbours come from vectors trained as fastText 0.9.1 trains them by default, in 300
-dimensions (vocabulary.neighbours.skip_gram), but with fewer than its 2,000,000 buckets for n-grams:
-the pieces of a language have some 15,000 n-grams, and each bucket costs 1,200 bytes. At
-scale=laptop sample is 1e-3: with so few pieces each is a large share of the text, and fastText's
-1e-4 leaves a third of it.
+dimensions (vocabulary.neighbours.skip_gram), but for two fields. sample is 1e-3: with so few pieces
+each is a large share of the text, and fastText's 1e-4 leaves too little of it
+(docs/small_models.md). There are fewer than its 2,000,000 buckets for n-grams: the pieces of a
+language have some 15,000 n-grams, and each bucket costs 1,200 bytes.
 
 scale=paper: BERT-small as published. Any text:
 
@@ -106,7 +106,7 @@ def paper() -> ConfigDict:
                     "number": 1,
                     "seed": 0,
                     "vectors": (),
-                    "skip_gram": dataclasses.asdict(SkipGram()),
+                    "skip_gram": dataclasses.asdict(SkipGram(sample=1e-3)),
                 },
             },
             "batches": {
@@ -160,7 +160,7 @@ def laptop() -> ConfigDict:
     config.corpora.update(train_sentences=8000, dev_sentences=1000)
     config.corpora.synthetic.update(word_types=600, zipf_exponent=0.5)
     config.vocabulary.update(size=640, model_type="unigram")
-    config.vocabulary.neighbours.skip_gram.update(sample=1e-3, buckets=20_000)
+    config.vocabulary.neighbours.skip_gram.buckets = 20_000
     config.batches.row_lengths = (40,)
     config.models.layers = 4
     config.overparam.update(

@@ -147,7 +147,7 @@ def test_pairs_and_tasks_are_added_as_rows_are(tmp_path, first, second):
             known = config_files.flatten(grown["config"])
             for each in (before, now):
                 for name, value in config_files.flatten(each["config"]).items():
-                    if any(is_used(row, name) for row in each["rows"]) and "." in name:
+                    if any(is_used(row, "", name) for row in each["rows"]) and "." in name:
                         assert known.get(name, "") == value, name
             own = grown["config"], grown["texts"], grown["rows"]
             assert grown["fingerprint"] == store.fingerprint(*own)
@@ -242,6 +242,25 @@ def test_rows_seeds_and_their_texts_are_added(tmp_path):
     assert found["texts"] == TEXTS + more and found["groups"] == [[["0", 0]]]
     assert found["fingerprint"] != first["fingerprint"]
     assert found["config"]["seeds"] == [0, 1] and found["config"]["row"] == "8"
+
+
+@pytest.mark.parametrize("name", ["fake_english", "real_xnli"])
+def test_how_neighbours_are_found_binds_only_rows_that_need_them(tmp_path, name):
+    def described(sample, **rows):
+        made = config(name=name)
+        made.vocabulary = {"neighbours": {"skip_gram": {"sample": sample}}}
+        return store.describe(made, TEXTS, rows)
+
+    def sample(run):
+        return run["config"]["vocabulary"]["neighbours"]["skip_gram"]["sample"]
+
+    without, needed = described(1e-4, a="original"), described(1e-3, b="lang-pos;knn-replace")
+    assert sample(begun(tmp_path, without, needed)) == 1e-3
+    for runs in ((without, needed), (needed, without)):
+        assert sample(store.merged(dict(zip("xy", runs, strict=True)))) == 1e-3
+    other = described(1e-4, c="knn-replace-as-published")
+    with pytest.raises(ValueError, match="neighbours.skip_gram.sample: 0.001 in x, 0.0001 in y"):
+        store.merged({"x": needed, "y": other})
 
 
 def train(workdir):

@@ -30,7 +30,7 @@ from xling_jax.corpora.splitting import Splitter
 from xling_jax.vocabulary.pieces import SEP, UNK, Pieces
 
 CHUNK_BYTES = 2**24
-FORMAT = 1  # of the files; if it changes, all are made anew
+FORMAT = 2  # of the files and of how lines are read; if it changes, all are made anew
 _BATCH = 1000  # sentences encoded at once
 _MOST_WORDS, _LONGEST_WORD = 2**17, 32  # remembered: words (about 30 MB), characters of each
 _SAY_SECONDS = 30

@@ -111,16 +111,13 @@ def from_pairs(
     pairs: Iterable[tuple[str, str]], source_language: str, target_language: str
 ) -> Dictionary:
     """Makes a dictionary of pairs in memory; a pair's weight is how often it occurs. ValueError if
-    there are none, or one is not a tuple or list of two strings."""
+    there are none, or one does not hold two strings."""
     triples = []
     for pair in pairs:
-        match pair:
-            case [str(word), str(translation)]:
-                triples.append((clean(word), clean(translation), 1.0))
-            case _:
-                raise ValueError(
-                    f"{pair!r}: give a word and its translation, such as ('dog', 'Hund')"
-                )
+        both = [] if isinstance(pair, str) else [x for x in pair if isinstance(x, str)]
+        if len(both) != 2 or len(pair) != 2:
+            raise ValueError(f"{pair!r}: give a word and its translation, such as ('dog', 'Hund')")
+        triples.append((clean(both[0]), clean(both[1]), 1.0))
     if not triples:
         raise ValueError("there are no pairs: give words and their translations")
     return _dictionary(triples, source_language, target_language)

@@ -25,7 +25,7 @@ def as_array(name: str, given: object, form: str, dtype: type | None = None) -> 
         return np.asarray(given, dtype)
     except (TypeError, ValueError, RuntimeError) as error:
         raise ValueError(
-            f"{name}: give {form}, as a NumPy array ({error}). It is made of a PyTorch tensor by "
+            f"{name}: give {form}, as a NumPy array ({error}). Of a PyTorch tensor give "
             "tensor.detach().cpu().float().numpy()"
         ) from error
 

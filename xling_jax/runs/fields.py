@@ -57,11 +57,11 @@ def report(name: object) -> Callable[[Path], str]:
     return _of_experiment(name, "report").write
 
 
-def is_used(name: object, row: str, field: str) -> bool:
+def is_used(name: object, row: str, description: str, field: str) -> bool:
     """Whether a field, given by its whole name, affects a row of the experiment: every field does,
     unless the experiment's module `fields` says otherwise."""
     own = getattr(_of_experiment(name, "fields"), "is_used", None)
-    return own is None or own(row, field)
+    return own is None or own(row, description, field)
 
 
 def row_of(name: object, row: str) -> str:

@@ -149,7 +149,8 @@ def lock(workdir: Path) -> Lock | None:
 
 def _is_used(by: Mapping[str, Any], experiment: str, field: str) -> bool:
     """Whether a field affects some row of a described run, or the run has no rows."""
-    return not by["rows"] or any(fields.is_used(experiment, row, field) for row in by["rows"])
+    rows = by["rows"].items()
+    return not rows or any(fields.is_used(experiment, name, text, field) for name, text in rows)
 
 
 def _differences(

@@ -83,12 +83,12 @@ def parse(
         sentence = []
     if not found:
         raise ValueError(f"{path} has no word: give a treebank in CoNLL-U")
-    for number, tree in enumerate(found, 1):
-        if len(tree.words) > 1 and set(tree.words) == {_NOTHING}:
-            raise ValueError(
-                f"{path}, sentence {number}: all its words are _, since the treebank is published "
-                "without them: put them back with its own script"
-            )
+    masked = [number for number, tree in enumerate(found, 1) if set(tree.words) == {_NOTHING}]
+    if len(masked) == len(found) or any(len(found[number - 1].words) > 1 for number in masked):
+        raise ValueError(
+            f"{path}, sentence {masked[0]}: all its words are _, since the treebank is published "
+            "without them: put them back with its own script"
+        )
     return found
 
 

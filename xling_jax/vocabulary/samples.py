@@ -14,6 +14,8 @@ from xling_jax.corpora.normalize import Normalizer
 from xling_jax.corpora.splitting import Splitter
 from xling_jax.files import kept, short_hash
 
+FORMAT = 1  # of the files and of how sentences are read; if it changes, all are drawn anew
+
 
 @dataclasses.dataclass(frozen=True)
 class Sample:
@@ -56,7 +58,7 @@ def of_text(
         return "\n".join([str(next(total)), *written]).encode()
 
     digests = [digest for _, _, digest in known]
-    decides = [digests, split and split.identity, normalizer.identity, limit, number]
+    decides = [FORMAT, digests, split and split.identity, normalizer.identity, limit, number]
     with processes.first_before_others():
         content = kept(folder, short_hash(json.dumps(decides).encode()), ".txt", drawn)
     total, *lines = content.decode().split("\n")

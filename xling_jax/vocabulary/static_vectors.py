@@ -156,8 +156,7 @@ def read(path: str | Path, ids: dict[str, int], most: int | None = None) -> Vect
         )
     if not found:
         raise ValueError(
-            f"{path}: none of the {len(ids):,} wanted words is in it, such as "
-            f"{', '.join(list(ids)[-3:])}"
+            f"{path}: none of the wanted words is in it, such as {', '.join(list(ids)[-3:])}"
         )
     return Vectors(np.array(list(found), np.int32), np.stack(list(found.values())))
 

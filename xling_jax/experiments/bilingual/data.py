@@ -175,6 +175,9 @@ class Preparer:
                 with processes.first_before_others():
                     train[k] = switch_once(train[k], words, seeds, *chances, folder)
             switch = {}
+        for purpose, every in (("train", train), ("dev", dev)):
+            for name, made in zip(row.languages, every, strict=True):
+                self._require_window(row, name, purpose, made)
         counts = [_counted(each, vocabulary.size) for each in train]
         held_out = [each.as_array() for each in dev]
         trained = list(map(np.flatnonzero, counts))
@@ -296,13 +299,17 @@ class Preparer:
                 processes=self._config.corpora.processes,
                 say=say,
             )
-            if made.total < (window := self._config.batches.length - 1):
-                raise ValueError(
-                    f"{made.total} tokens are no window of {window}: give more text, or lower "
-                    "batches.length"
-                )
         _require_known(field, made.manifest["unknown"])
         return made
+
+    def _require_window(self, row: Row, language: str, purpose: str, made: TokenFiles) -> None:
+        """Raises ValueError if a text is shorter than the windows."""
+        if made.total < (window := self._config.batches.length - 1):
+            text = row.text_of(language)
+            raise ValueError(
+                f"{self._texts.field(text, purpose, self._is_other(row, text))}: {made.total} "
+                f"tokens are no window of {window}: give more text, or lower batches.length"
+            )
 
     def _replacements(self, row: Row) -> list[Dictionary]:
         """The dictionaries from the first language to each other one; ValueError if one is not

@@ -81,16 +81,14 @@ class Experiment:
     def _require_what_measures_need(self) -> None:
         """Raises ValueError for a measure that is asked for by name if no pair has what it
         needs."""
-        names, given = set(self._config.measures), self._texts
-        for needed, field, known in (
-            (language_pairs.BY_DICTIONARY, "dictionaries", given.dictionaries),
-            (("alignment_f1",), "links", given.links),
-        ):
-            lacking = [name for name in needed if name in names]
-            if lacking and not known and names != set(language_pairs.NAMES):
+        names = set(self._config.measures)
+        given = {"dictionaries": self._texts.dictionaries, "links": self._texts.links}
+        asked = names if names != set(language_pairs.NAMES) else set()
+        for name, field in language_pairs.NEEDED.items():
+            if name in asked and not given.get(field, True):
                 pair = "_".join(self._config.languages[:2])
                 raise ValueError(
-                    f"measures: {lacking[0]} needs {field} of two languages: give a file, as with "
+                    f"measures: {name} needs {field} of two languages: give a file, as with "
                     f"--config.{field}.{pair}=FILE, or leave it out"
                 )
 

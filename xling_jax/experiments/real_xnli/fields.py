@@ -2,6 +2,7 @@
 
 from xling_jax.corpora.embedded.config import LanguageConfig, SecondConfig
 from xling_jax.evaluators import registry
+from xling_jax.experiments.fake_english.fields import is_used as is_used
 from xling_jax.experiments.zero_shot.fields import FIELDS as ZERO_SHOT
 from xling_jax.runs import fields
 from xling_jax.schema import choice, several

@@ -81,9 +81,9 @@ def _static_vectors(
     texts: LanguageTexts,
     settings: ConfigDict,
 ) -> dict[str, np.ndarray]:
-    """The vectors of those words that have one, from a `.vec` file or trained on the written text;
-    models that write the text alike share them. ValueError, naming the field, if no word has
-    one."""
+    """The vectors of those words that have one, from a `.vec` file, in which a word may also have
+    capitals, or trained on the written text; models that write the text alike share them.
+    ValueError, naming the field, if no word has one."""
     if (source := texts.vectors[language]) != CONTEXTS:
         written_as = [write(word) for write in (str.upper, str.capitalize, str) for word in wanted]
         with errors.in_field(f"texts.{language}.vectors"):

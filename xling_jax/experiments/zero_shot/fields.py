@@ -35,7 +35,7 @@ def parts(languages: Sequence[str]) -> list[tuple[str, str]]:
     return [(first, part) for part in PARTS] + [(language, "test") for language in others]
 
 
-def is_used(job: str, field: str) -> bool:
+def is_used(job: str, description: str, field: str) -> bool:
     """Whether a job uses a field, given by its whole name: one of the job's own task and languages,
     or one that is of no task or language."""
     pair, _, task = divided(job)
@@ -46,7 +46,9 @@ def is_used(job: str, field: str) -> bool:
         case ["texts", of, language, part]:
             return of == task and (language, part) in parts(languages)
         case ["texts_of_pair", of, *rest]:
-            return of == "_".join(languages) and is_used(job, ".".join(["texts", *rest]))
+            return of == "_".join(languages) and is_used(
+                job, description, ".".join(["texts", *rest])
+            )
         case ["parallel", language, _]:
             return language in languages[1:]
         case [section, *_] if section in TASKS:
