@@ -7,8 +7,9 @@ Of every eight chapters of the parallel New Testament, the first is for testing 
 held out. Both are left out of the training text of every translation, by their ids there, even if a
 translation numbers verses in another way, such as Romans 16:25-27 at 14:24-26. Writes
 LANGUAGE.train.txt and LANGUAGE.dev.txt from all translations, LANGUAGE.test.txt from the parallel
-one, and LANGUAGE.dictionary.txt, the pairs of words that both occur at least ten times in the
-training text as models read it; prints the hash of each.
+one, and pairs of words that both occur at least ten times in the training text as models read it:
+LANGUAGE.dictionary.txt, which are those of MUSE's test dictionary, and LANGUAGE.words.txt, with
+those of its training dictionary too. Prints the hash of each.
 """
 
 import argparse
@@ -23,7 +24,7 @@ FOLDERS = {
     "several verses, GEN 2:16-17, in LANGUAGE.NAME.ids.txt",
     "parallel": "of the same verses of the New Testament in every language, line by line, "
     "LANGUAGE.nt.txt, with their ids in ids.nt.txt",
-    "dictionaries": "of MUSE's, FIRST-LANGUAGE.5000-6500.txt",
+    "dictionaries": "of MUSE's, FIRST-LANGUAGE.0-5000.txt and FIRST-LANGUAGE.5000-6500.txt",
     "to": "to write into",
 }
 
@@ -72,12 +73,16 @@ def main() -> None:
             raise SystemExit(f"{arguments.bibles} has no {language}.NAME.ids.txt")
         words[language] = frequent(texts["train"], language)
         if language != first:
-            dictionary = arguments.dictionaries / f"{first}-{language}.5000-6500.txt"
-            lines = dictionary.read_text("utf-8").splitlines()
             known = [words[first], words[language]]
-            texts["dictionary"] = [
-                line for line in lines if all(map(set.__contains__, known, line.split()))
-            ]
+            texts["words"] = []
+            for part in ("0-5000", "5000-6500"):
+                path = arguments.dictionaries / f"{first}-{language}.{part}.txt"
+                texts["dictionary"] = [
+                    line
+                    for line in path.read_text("utf-8").splitlines()
+                    if all(map(set.__contains__, known, line.split()))
+                ]
+                texts["words"] += texts["dictionary"]
         for part, lines in texts.items():
             path = arguments.to / f"{language}.{part}.txt"
             path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
