@@ -31,7 +31,7 @@ from xling_jax.report.claims import (
     metric,
     surplus,
 )
-from xling_jax.report.frame import Run, decoded, measured
+from xling_jax.report.frame import Run, decoded, mean_of, measured, minus
 from xling_jax.runs import results
 
 BY_NAME = {claim.id: claim for claim in CLAIMS}
@@ -234,6 +234,21 @@ def test_rows_of_different_seeds_have_the_errors_of_both(
     gain = surplus("gain", first, second, "0")
     for check in (Check(first, ">", second), Check(gain, ">", 0.0)):
         assert Claim("", "", "", "", (check,)).decide(known).outcome == UNDECIDED
+
+
+def test_means_over_different_seeds_are_compared_by_those_that_both_have() -> None:
+    def row(shift: float, *spreads: float) -> RowEvidence:
+        of_pair = {seed: 0.5 + shift + spread for seed, spread in enumerate(spreads)}
+        return RowEvidence({"mu": mean_of([measured(of_pair), measured({0: 0.3 + shift})])})
+
+    spreads = 0.1, -0.1, 0.0
+    alike = Evidence({"0": row(0.01, *spreads), "3": row(0.0, *spreads)})
+    opposite = Evidence({"0": row(0.03, *spreads), "3": row(0.0, *spreads[1::-1], 0.0)})
+    check = Check(metric("mu", "0"), ">", metric("mu", "3"))
+    decided = [Claim("", "", "", "", (check,)).decide(known) for known in (alike, opposite)]
+    assert [each.outcome for each in decided] == [HELD, UNDECIDED]
+    gain = minus(*(alike.metric(name, "mu") for name in "03")).times(2)
+    assert gain.mean == pytest.approx(0.02) and gain.squared_error == pytest.approx(0, abs=1e-12)
 
 
 def test_diverged_seeds_are_left_out_and_named(tmp_path: Path) -> None:

@@ -370,6 +370,19 @@ def test_many_languages_have_several_figures(tmp_path, monkeypatch):
     assert drawn == [names[:4], names[4:]]
 
 
+def test_a_row_is_judged_when_all_of_its_seeds_are_fine_tuned(tmp_path):
+    config = {"experiment": "real_xnli", "config": {"corpora": {"languages": ["en", "de", "hi"]}}}
+    (tmp_path / results.CONFIG).write_text(json.dumps(config))
+    pretrained = [results.Replica("real_xnli", row, "", seed, 9) for row in "03" for seed in (0, 1)]
+    results.write_results(tmp_path / results.RESULTS, pretrained)
+    for seeds, is_told in (((0,), True), ((0, 1), False)):
+        fake_run(tmp_path / report.TRANSFER, ["0", "3"], ["nli"], ["en-de-hi"], seeds)
+        every = report.decide(Run(tmp_path), report.board(tmp_path))
+        found = {each.claim.id: each.numbers for each in every}
+        numbers = found["inverting-harms-the-inverted-language"]
+        assert (numbers == "not fine-tuned (1 of 2 seeds are): rows 3, 0") == is_told
+
+
 @pytest.mark.parametrize(("tasks", "more"), [(["nli"], " Not fine-tuned yet."), ([], "")])
 def test_a_run_that_was_only_pretrained_says_so(tmp_path, tasks, more):
     config = {"experiment": "real_xnli", "config": {"transfer": {"tasks": tasks}}}

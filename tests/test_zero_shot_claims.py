@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -38,6 +39,8 @@ AGAINST: Mapping[str, Mapping[tuple[str, str], float]] = {
     "sharing-matters-most": {("sep_l1_6", "parsing"): 52.0},
     "distant-languages-transfer-less": {("default", "parsing"): 50.0},
 }
+
+KEPT, LACKING = ("config.json", "results.json"), "no_anchors/parsing"
 
 
 def decide(workdir: Path) -> dict[str, Decided]:
@@ -105,6 +108,18 @@ def test_claims_on_each_task_are_decided_on_those_that_were_run(tmp_path: Path) 
     assert missing.outcome == NOT_RUN
     assert missing.numbers == "not in this run: tasks nli and parsing"
     assert found["distant-languages-transfer-less"].outcome == NOT_RUN
+
+
+def test_a_row_without_one_of_the_tasks_says_so(tmp_path: Path) -> None:
+    fake_run(tmp_path)
+    described, ended = (json.loads((tmp_path / name).read_text()) for name in KEPT)
+    described["groups"] = [x for x in described["groups"] if LACKING not in x[0][0]]
+    described["rows"] = {job: x for job, x in described["rows"].items() if LACKING not in job}
+    (tmp_path / KEPT[0]).write_text(json.dumps(described))
+    (tmp_path / KEPT[1]).write_text(json.dumps([x for x in ended if LACKING not in x["row"]]))
+    (tmp_path / "metrics.jsonl").unlink()
+    found = decide(tmp_path)["anchors-are-not-needed"]
+    assert found.numbers == "not asked for on every task: row no_anchors"
 
 
 def test_a_task_is_judged_in_the_languages_that_it_is_tested_in(tmp_path: Path) -> None:

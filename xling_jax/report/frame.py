@@ -129,22 +129,22 @@ class Measure:
         or if a seed's value is not finite.
       number: how many seeds, if that is known.
       by_seed: the seeds' values, as far as they are known.
-      combined_error: the standard error of a combination of means over different seeds, which has
-        no values by seed.
+      parts: of a sum of means over different seeds, which has no values by seed, a sum for each
+        set of seeds.
     """
 
     mean: float
     sd: float | None = None
     number: int | None = None
     by_seed: Mapping[int, float] = field(default_factory=dict)
-    combined_error: float | None = None
+    parts: tuple[Measure, ...] = ()
 
     @property
     def squared_error(self) -> float:
         """The square of the mean's standard error: 0 for one seed, or a number without an sd;
         infinite if a seed's value is not finite, unless all have the same value."""
-        if self.combined_error is not None:
-            return self.combined_error**2
+        if self.parts:
+            return sum(part.squared_error for part in self.parts)
         if self.sd is None:
             values = list(self.by_seed.values())
             return math.inf if any(value != values[0] for value in values[1:]) else 0.0
@@ -159,8 +159,8 @@ class Measure:
         """The measure times a factor."""
         by_seed = {seed: factor * value for seed, value in self.by_seed.items()}
         sd = None if self.sd is None else abs(factor) * self.sd
-        error = None if self.combined_error is None else abs(factor) * self.combined_error
-        return Measure(factor * self.mean, sd, self.number, by_seed, error)
+        parts = tuple(part.times(factor) for part in self.parts)
+        return Measure(factor * self.mean, sd, self.number, by_seed, parts)
 
 
 def measured(by_seed: Mapping[int, float], mean: float | None = None) -> Measure:
@@ -172,18 +172,16 @@ def measured(by_seed: Mapping[int, float], mean: float | None = None) -> Measure
 
 
 def _weighted(weights: Sequence[float], measures: Sequence[Measure]) -> Measure:
-    """A weighted sum: seed by seed, if all have the same seeds, or else of the means alone."""
-    mean = sum(weight * each.mean for weight, each in zip(weights, measures, strict=True))
-    seeds, *others = (set(each.by_seed) for each in measures)
-    if not seeds or any(other != seeds for other in others):
-        both = zip(weights, measures, strict=True)
-        squared = sum(weight**2 * each.squared_error for weight, each in both)
-        return Measure(mean, combined_error=math.sqrt(squared))
-    by_seed = {
-        seed: sum(w * each.by_seed[seed] for w, each in zip(weights, measures, strict=True))
-        for seed in sorted(seeds)
-    }
-    return measured(by_seed, mean)
+    """A weighted sum: seed by seed of those that have the same seeds, which are its `parts` if
+    there are several."""
+    weighted = [each.times(weight) for weight, each in zip(weights, measures, strict=True)]
+    mean, parts = sum(each.mean for each in weighted), list[Measure]()
+    alike = grouped((frozenset(x.by_seed), x) for each in weighted for x in each.parts or (each,))
+    for seeds, own in alike.items():
+        by_seed = {seed: sum(each.by_seed[seed] for each in own) for seed in sorted(seeds)}
+        parts += [measured(by_seed, sum(each.mean for each in own))] if by_seed else own
+    is_one = len(parts) == 1 and parts[0].by_seed
+    return replace(parts[0], mean=mean) if is_one else Measure(mean, parts=tuple(parts))
 
 
 def mean_of(measures: Sequence[Measure]) -> Measure:

@@ -96,6 +96,11 @@ class Group(group.Group[StreamProgram]):
             start_from(folder, *own, self._program.model.heads, state.params)
         )
 
+    def _stream_perplexity(self) -> StreamPerplexity:
+        begins_with_sentence = self._config.batches.begin == SENTENCE
+        text, languages = self._data.dev, self._row.languages
+        return StreamPerplexity(self._program, self._mesh, text, languages, begins_with_sentence)
+
     def check(self) -> None:
         """Tries what training begins with; ValueError or FileNotFoundError names a field that
         cannot be used, with the way out."""
@@ -188,13 +193,7 @@ class Group(group.Group[StreamProgram]):
 
     def _evaluator(self) -> Evaluate:
         section, items = self._config.evaluators, self._data.items
-        self._perplexity = StreamPerplexity(
-            self._program,
-            self._mesh,
-            self._data.dev,
-            self._row.languages,
-            self._config.batches.begin == SENTENCE,
-        )
+        self._perplexity = self._stream_perplexity()
         self._translations: Translations | None = None
         if items:
             self._translations = Translations(

@@ -186,7 +186,11 @@ def decide(run: Run, tuned: Board) -> list[Decided]:
     for row in run.row_names:
         accuracies = _accuracies(tuned, row)
         job, lost = _job(tuned, row), _lost(tuned, run.rows[row])
-        if job and job.has_ended and accuracies and set(map(_accuracy, names)) <= set(accuracies):
+        planned = run.seeds_planned(row) - lost.keys()
+        ended = planned & {replica.seed for replica in job.ended} if job else set()
+        if ended and ended < planned:
+            unusable[row] = f"not fine-tuned ({len(ended)} of {len(planned)} seeds are)"
+        elif job and job.has_ended and set(map(_accuracy, names)) <= set(accuracies):
             roles = zip(claims.ROLES, names, strict=False)
             metrics = {role: accuracies[_accuracy(name)] for role, name in roles}
             found[row] = RowEvidence(metrics, diverged=tuple(sorted(lost)))

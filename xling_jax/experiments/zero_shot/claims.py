@@ -91,6 +91,8 @@ def of_run(board: Board) -> Evidence:
         elif lacking:
             has_ended = not any(why.startswith("not ended") for why in lacking)
             unusable[row] = lacking[0] if has_ended else "not ended on every task"
+        elif parts:
+            unusable[row] = "not asked for on every task"
     return Evidence(found, unusable)
 
 
