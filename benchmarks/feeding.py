@@ -24,17 +24,16 @@ from xling_jax.batches.streams import StreamLayout, StreamSampler
 from xling_jax.batches.token_files import Shard, TokenFiles, write_tokens
 from xling_jax.training.input_pipeline import StreamingPipeline
 
-FILES = 8  # of a language
 SIZE = SIZES["wu-conneau"]
 SENTENCES = 17_178  # of each language (D&S §2.1)
 
 
-def token_files(folder: Path, tokens: int, seed: int) -> TokenFiles:
-    """Writes random tokens of a language as token files."""
+def token_files(folder: Path, tokens: int, number: int, seed: int) -> TokenFiles:
+    """Writes random tokens of a language as so many token files."""
     random, dtype, shards = np.random.default_rng(seed), np.dtype("<u4"), []
-    for number in range(FILES):
-        path = folder / f"{seed}-{number}.npy"
-        count = tokens // FILES
+    for place in range(number):
+        path = folder / f"{seed}-{place}.npy"
+        count = tokens // number
         write_tokens(path, [random.integers(5, SIZE.model.vocabulary_size, count)], dtype)
         shard = Shard(
             file=path.name,
@@ -74,6 +73,9 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--tokens", type=int, default=100_000_000, help="of each of two languages")
+    parser.add_argument(
+        "--files", type=int, default=600, help="of each language; prepared text has one for 16 MB"
+    )
     parser.add_argument("--steps", type=int, default=200, help="of a turn")
     parser.add_argument("--repeats", type=int, default=5)
     arguments = parser.parse_args()
@@ -82,7 +84,9 @@ def main() -> None:
     total = arguments.steps * (arguments.repeats + 1)
     rates = []
     with tempfile.TemporaryDirectory() as folder:
-        files = [token_files(Path(folder), arguments.tokens, seed) for seed in (0, 1)]
+        files = [
+            token_files(Path(folder), arguments.tokens, arguments.files, seed) for seed in (0, 1)
+        ]
         sampler = StreamSampler(tuple(x.total for x in files), (0.5, 0.5), layout, 0, total)
 
         def read(language: int, start: int, step: int) -> np.ndarray:

@@ -12,7 +12,7 @@ from xling_jax.batches.prepare import CHUNK_BYTES, Encoding, prepare
 from xling_jax.corpora import text
 from xling_jax.corpora.normalize import Normalization, Normalizer
 from xling_jax.corpora.splitting import Splitter
-from xling_jax.vocabulary import pieces
+from xling_jax.vocabulary import pieces, samples
 
 _UNIT = 1 if sys.platform == "darwin" else 1024  # bytes, in which the peak of memory is given
 
@@ -28,7 +28,7 @@ def main() -> None:
         source = folder / "text.txt"
         size = _repeat(Path(arguments.text), arguments.megabytes * 1_000_000, source)
         normalizer = Normalizer(arguments.language, normalization)
-        sample = pieces.sample(text.stream([arguments.text]), arguments.sample)
+        sample = samples.draw(text.stream([arguments.text]), arguments.sample)
         vocabulary = pieces.train([normalizer(line) for line in sample], arguments.vocabulary)
         encoding = Encoding(
             arguments.language,

@@ -1,7 +1,9 @@
 """The benchmarks count what they say, and docs/scaling.md has what they print."""
 
+import ast
 import importlib
 from pathlib import Path
+from types import ModuleType
 
 import jax
 import jax.numpy as jnp
@@ -30,7 +32,12 @@ def test_a_benchmark_finds_what_it_imports(benchmark_module, path):
     if path.stem == "torch_worker":
         pytest.importorskip("torch")
         pytest.importorskip("transformers")
-    assert benchmark_module(path.stem).__doc__
+    module = benchmark_module(path.stem)
+    assert module.__doc__
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            of = getattr(module, node.value.id, None)
+            assert not isinstance(of, ModuleType) or hasattr(of, node.attr), ast.unparse(node)
 
 
 def page_on_scaling():

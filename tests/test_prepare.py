@@ -9,6 +9,7 @@ import random
 import subprocess
 import sys
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -178,6 +179,19 @@ def test_a_read_crosses_files_and_the_end(encoding, tmp_path, monkeypatch):
     np.testing.assert_array_equal(files.read(files.total * 7 + 3, 9), stream[3:12])
     copy = pickle.loads(pickle.dumps(files))
     np.testing.assert_array_equal(copy.as_array(), stream)
+
+
+def test_threads_may_read_more_files_than_are_open_at_a_time(
+    encoding, source, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(token_files, "_OPEN", 1)
+    files = prepare([source], encoding, tmp_path, chunk_bytes=300)
+    assert len(files.shards) > 20
+    stream = files.as_array()
+    starts = np.random.default_rng(0).integers(0, files.total - 9, 20_000).tolist()
+    with ThreadPoolExecutor(8) as pool:
+        for start, part in zip(starts, pool.map(lambda x: files.read(x, 9), starts), strict=True):
+            np.testing.assert_array_equal(part, stream[start : start + 9])
 
 
 @pytest.mark.parametrize(

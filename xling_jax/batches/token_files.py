@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import hashlib
+import io
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +17,7 @@ from xling_jax.batches import streams
 from xling_jax.files import beside, read_json, sha256, sha256_once, write_beside
 
 INDEX = "index.json"
-_OPEN = 64  # files mapped at a time
+_OPEN = 64  # files of a stream that are open at a time
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,7 +125,8 @@ class TokenFiles:
         self.sentences = sum(shard.sentences for shard in self.shards)
         self._ends = np.cumsum([shard.tokens for shard in self.shards])
         self.total = int(self._ends[-1])
-        self._mapped = functools.lru_cache(maxsize=_OPEN)(self._map)
+        self._opened = functools.lru_cache(maxsize=_OPEN)(self._open)
+        self._header = functools.cache(self._read_header)
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str]) -> Self:
@@ -169,7 +171,7 @@ class TokenFiles:
             number = int(np.searchsorted(self._ends, place, side="right"))
             shard = self.shards[number]
             first = place - (int(self._ends[number]) - shard.tokens)
-            part = self._mapped(shard.file)[first : first + length - done]
+            part = self._part(shard, first, min(length - done, shard.tokens - first))
             tokens[done : done + len(part)] = part
             done += len(part)
         return tokens
@@ -177,20 +179,52 @@ class TokenFiles:
     @functools.cached_property
     def sentence_starts(self) -> np.ndarray:
         """The place of each sentence's first token, int64 [sentences]."""
-        return streams.sentence_starts(self._mapped(shard.file) for shard in self.shards)
+        return streams.sentence_starts(map(self._mapped, self.shards))
 
     def as_array(self) -> np.ndarray:
         """The whole stream: int32 [total]."""
         return self.read(0, self.total)
 
-    def _map(self, name: str) -> np.ndarray:
-        path = self.folder / name
+    def _part(self, shard: Shard, first: int, most: int) -> np.ndarray:
+        """At least one and at most so many tokens of a file, from its token `first` on. Windows
+        begin anywhere, so each may be in another of very many files: one is opened for it, at most,
+        and nothing else is done twice."""
         try:
-            return np.load(path, mmap_mode="r", allow_pickle=False)
+            dtype, offset = self._header(shard.file)
+            place, size = offset + first * dtype.itemsize, most * dtype.itemsize
+            file = self._opened(shard.file)  # a name, so that no other thread closes it meanwhile
+            content = os.pread(file.fileno(), size, place)
+            if not content:
+                raise ValueError("it is too short")
+            return np.frombuffer(content, dtype)
         except (OSError, ValueError) as error:
-            raise ValueError(
-                f"{path} cannot be read ({error}): delete it and prepare the text again"
-            ) from error
+            raise self._unreadable(shard, error) from error
+
+    def _mapped(self, shard: Shard) -> np.ndarray:
+        try:
+            return np.load(self.folder / shard.file, mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError) as error:
+            raise self._unreadable(shard, error) from error
+
+    def _open(self, name: str) -> io.FileIO:
+        return open(self.folder / name, "rb", buffering=0)
+
+    def _read_header(self, name: str) -> tuple[np.dtype[Any], int]:
+        """The type of a file's tokens, and the place of the first one in bytes. NumPy's own reader
+        parses Python, for which CPython 3.11 may raise a SystemError in one of several threads."""
+        with open(self.folder / name, "rb") as file:
+            start = file.read(10)  # magic, version 1.0 and the length of the header
+            header = file.read(int.from_bytes(start[8:], "little"))
+        for dtype in map(np.dtype, ("<u2", "<u4")):
+            if start.startswith(b"\x93NUMPY\1\0") and repr(dtype.str).encode() in header:
+                return dtype, len(start) + len(header)
+        raise ValueError("it is no file of tokens")
+
+    def _unreadable(self, shard: Shard, error: Exception) -> ValueError:
+        return ValueError(
+            f"{self.folder / shard.file} cannot be read ({error}): delete it and prepare the text "
+            "again"
+        )
 
 
 def write_index(
