@@ -121,7 +121,7 @@ def test_text_that_the_vocabulary_cannot_write_is_refused(files, tmp_path):
     ("row", "purpose", "message"),
     [
         ("sep_emb", "train", r"own_size, corpora\.ru\.train: size=60 is too large"),
-        ("default", "train", r"ru\.train: \d+ tokens are no window of 31"),
+        ("default", "train", r"ru\.train, corpora\.train_.*: \d+ tokens are no window of 31"),
         ("wiki_cc", "other", r"ru\.other: 2 sentences, .*ru\.train has 480: .*train_sentences=2,"),
     ],
 )
@@ -170,7 +170,7 @@ def test_a_dictionary_in_the_wrong_direction_is_refused(files, tmp_path, purpose
     [
         ({"vocabulary.own_size": 10**5}, r"own_size, corpora\.en\.train: size=100000 is too large"),
         ({"batches.sequences": 1, "batches.accumulate": 2}, "batches.accumulate=2"),
-        ({"corpora.dev_sentences": 1}, r"en\.dev: \d+ tokens are no window of 31"),
+        ({"corpora.dev_sentences": 1}, r"en\.dev, corpora\.dev_.*: \d+ tokens are no window of 31"),
         ({"training.start_from": "gone"}, "there is no best.json"),
     ],
 )  # fmt: skip

@@ -3,6 +3,7 @@
 import pathlib
 import unicodedata
 
+import numpy as np
 import pytest
 
 from xling_jax.corpora import dictionaries
@@ -105,10 +106,13 @@ def test_capitals_are_added_where_there_are_none(tmp_path):
 def test_pairs_in_memory_weigh_as_often_as_they_come():
     pairs = [("the", "le"), ("the", " la "), ("dog", "chien"), ("the", "le")]
     found = dictionaries.from_pairs(iter(pairs), "en", "fr")
+    assert dictionaries.from_pairs(np.array(pairs), "en", "fr") == found
     assert found.entries == {"the": (("le", 2.0), ("la", 1.0)), "dog": (("chien", 1.0),)}
 
 
-@pytest.mark.parametrize("pairs", [[], ["ab"], [("dog", "Hund", 1.0)], [("dog", None)]])
+@pytest.mark.parametrize(
+    "pairs", [[], ["ab"], [("dog", "Hund", 1.0)], [("dog", None)], [5], [{"dog", "Hund"}]]
+)
 def test_pairs_are_of_two_words(pairs):
     with pytest.raises(ValueError, match="give (a word and its translation|words)"):
         dictionaries.from_pairs(pairs, "en", "de")

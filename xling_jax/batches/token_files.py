@@ -187,8 +187,8 @@ class TokenFiles:
 
     def _part(self, shard: Shard, first: int, most: int) -> np.ndarray:
         """At least one and at most so many tokens of a file, from its token `first` on. Windows
-        begin anywhere, so each may be in another of very many files: one is opened for it, at most,
-        and nothing else is done twice."""
+        begin anywhere, so each may be in another of very many files: all that is done for it anew
+        is to open that one, if it is not open, and to read."""
         try:
             dtype, offset = self._header(shard.file)
             place, size = offset + first * dtype.itemsize, most * dtype.itemsize

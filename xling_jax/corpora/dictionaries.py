@@ -4,6 +4,8 @@ import dataclasses
 import os
 from collections.abc import Callable, Iterable, Iterator
 
+import numpy as np
+
 from xling_jax import numerals
 from xling_jax.corpora import sources
 from xling_jax.corpora.text import clean
@@ -114,10 +116,13 @@ def from_pairs(
     there are none, or one does not hold two strings."""
     triples = []
     for pair in pairs:
-        both = [] if isinstance(pair, str) else [x for x in pair if isinstance(x, str)]
-        if len(both) != 2 or len(pair) != 2:
-            raise ValueError(f"{pair!r}: give a word and its translation, such as ('dog', 'Hund')")
-        triples.append((clean(both[0]), clean(both[1]), 1.0))
+        match list(pair) if isinstance(pair, tuple | list | np.ndarray) else pair:
+            case [str(word), str(translation)]:
+                triples.append((clean(word), clean(translation), 1.0))
+            case _:
+                raise ValueError(
+                    f"{pair!r}: give a word and its translation, such as ('dog', 'Hund')"
+                )
     if not triples:
         raise ValueError("there are no pairs: give words and their translations")
     return _dictionary(triples, source_language, target_language)

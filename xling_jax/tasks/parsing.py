@@ -83,10 +83,11 @@ def parse(
         sentence = []
     if not found:
         raise ValueError(f"{path} has no word: give a treebank in CoNLL-U")
-    masked = [number for number, tree in enumerate(found, 1) if set(tree.words) == {_NOTHING}]
-    if len(masked) == len(found) or any(len(found[number - 1].words) > 1 for number in masked):
+    masked = {n: len(x.words) for n, x in enumerate(found, 1) if set(x.words) == {_NOTHING}}
+    longest = max(masked, key=lambda number: masked[number], default=0)
+    if longest and (masked[longest] > 1 or len(masked) == len(found)):  # a single _ may be a word
         raise ValueError(
-            f"{path}, sentence {masked[0]}: all its words are _, since the treebank is published "
+            f"{path}, sentence {longest}: all its words are _, since the treebank is published "
             "without them: put them back with its own script"
         )
     return found

@@ -306,9 +306,10 @@ class Preparer:
         """Raises ValueError if a text is shorter than the windows."""
         if made.total < (window := self._config.batches.length - 1):
             text = row.text_of(language)
+            field = self._texts.field(text, purpose, self._is_other(row, text))
             raise ValueError(
-                f"{self._texts.field(text, purpose, self._is_other(row, text))}: {made.total} "
-                f"tokens are no window of {window}: give more text, or lower batches.length"
+                f"{field}, corpora.{purpose}_sentences: {made.total} tokens are no window of "
+                f"{window}: give more text, or lower batches.length"
             )
 
     def _replacements(self, row: Row) -> list[Dictionary]:
