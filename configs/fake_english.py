@@ -35,7 +35,7 @@ depending on the machine; 4 rows with five seeds took 4 and a half minutes on on
 (--config.devices.side_by_side=20), where row 0 has a mu of .65 (the paper's, on another text: .70),
 row 1 .13 (.30), row 8 .05 (.12), row 3 .01 (.01), means over five seeds. With reading=code and seed
 0 row 2 has .58 (.66), row 4 .66 (.68), row 5 .15 (.20), row 6 .30 (.30), row 7 .64 (.68), row 8 .13
-(.12), row 21 .18 (.25) and row 30 .73 (.74); row 4 by the paper's text has .53.
+(.12), row 21 .18 (.25), row 21b .01 (.07) and row 30 .73 (.74); row 4 by the paper's text has .53.
 """
 
 import dataclasses

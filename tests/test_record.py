@@ -128,7 +128,7 @@ OF_EXPERIMENT = {
     "zero_shot": (of_zero_shot, 10 * 3 + 9),
     "similarity": (of_similarity, 8 * 3 + 6 * 5),
     "real_xnli": (of_real_xnli, 4 * 3),
-    "fake_english": (of_fake_english, 17 * 8),
+    "fake_english": (of_fake_english, 18 * 8),
 }
 
 
@@ -159,7 +159,7 @@ def test_a_kept_curve_is_that_of_the_results():
     lines = printed("fake_english-new-testament", 1)
     curves = Run(RECORD / "fake_english-new-testament").evaluations.query("layer == part == ''")
     by_epoch = curves.pivot_table(index=["row", "epoch"], columns="metric", values="value")
-    assert len(by_epoch) == 15 * 8 + 2
+    assert len(by_epoch) == 16 * 8 + 2
     for (row, epoch), found in by_epoch.iterrows():
         if epoch not in (0, 95):  # 0: of untrained models
             cell = f"{shown(Measure(found['mu']), 2)}, {found['perplexity_dev']:.0f}"
