@@ -8,7 +8,6 @@ replicas. Most of its figures are then unchanged, and a `Gallery` does not draw 
 from __future__ import annotations
 
 import base64
-import hashlib
 import inspect
 import io
 import json
@@ -25,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from xling_jax.files import plain_name, write_beside
+from xling_jax.files import plain_name, short_hash, write_beside
 from xling_jax.report.frame import Curve, Measure, Row, Run, decoded, named_deep
 from xling_jax.report.prose import diverged_at, grouped, with_description
 from xling_jax.report.table import ABSENT, score
@@ -423,17 +422,12 @@ class Card(NamedTuple):
     wide: bool
 
 
-def digest(content: bytes) -> str:
-    """A hash of a content."""
-    return hashlib.sha256(content).hexdigest()[:32]
-
-
 @cache
 def _programs(module: str) -> str:
     """A hash of everything that a figure depends on besides its numbers."""
     sources = b"".join(Path(each).read_bytes() for each in (__file__, module))
     versions = " ".join(map(version, ("matplotlib", "numpy", "pillow")))
-    return digest(sources + versions.encode())
+    return short_hash(sources + versions.encode())
 
 
 class Gallery:
@@ -518,4 +512,4 @@ def _part(name: str, number: int) -> str:
 
 def _stamp(source: bytes, paths: Iterable[Path]) -> str:
     """A hash of a figure's files and of all that they were drawn from."""
-    return digest(source + b"".join(path.read_bytes() for path in paths if path.exists()))
+    return short_hash(source + b"".join(path.read_bytes() for path in paths if path.exists()))

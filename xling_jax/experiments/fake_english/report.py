@@ -17,7 +17,7 @@ from xling_jax.evaluators.registry import EVALUATORS, PIECES, SENTENCES, TOKENS,
 from xling_jax.experiments.fake_english import claims, published
 from xling_jax.experiments.fake_english import figures as embeddings
 from xling_jax.experiments.fake_english.published import Layout
-from xling_jax.files import write_beside
+from xling_jax.files import short_hash, write_beside
 from xling_jax.report import figures, frame, page, prose, table
 from xling_jax.report.claims import Verdicts
 from xling_jax.report.figures import Card, Gallery, Line, Score
@@ -321,7 +321,7 @@ def _stored(
             # A scatter of thousands of points and an image are smaller as png.
             cards += gallery.card(
                 f"{name}_row{row}", alt, draw, path, run.identity, title, languages,
-                key=[figures.digest(path.read_bytes()), title, languages], kind="png",
+                key=[short_hash(path.read_bytes()), title, languages], kind="png",
             )  # fmt: skip
         except ValueError as error:
             errors.append(str(error))
