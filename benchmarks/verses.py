@@ -49,6 +49,12 @@ def frequent(lines: list[str], language: str) -> set[str]:
     return {word for word, count in counts.items() if count >= 10}
 
 
+def pairs_of(dictionary: Path, known: list[set[str]]) -> list[str]:
+    """The lines of a dictionary whose words are both known, each in its language."""
+    lines = dictionary.read_text("utf-8").splitlines()
+    return [line for line in lines if all(map(set.__contains__, known, line.split()))]
+
+
 def main() -> None:
     """Writes the texts of each language, and its dictionary."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -74,15 +80,11 @@ def main() -> None:
         words[language] = frequent(texts["train"], language)
         if language != first:
             known = [words[first], words[language]]
-            texts["words"] = []
-            for part in ("0-5000", "5000-6500"):
-                path = arguments.dictionaries / f"{first}-{language}.{part}.txt"
-                texts["dictionary"] = [
-                    line
-                    for line in path.read_text("utf-8").splitlines()
-                    if all(map(set.__contains__, known, line.split()))
-                ]
-                texts["words"] += texts["dictionary"]
+            learned, tested_words = (
+                pairs_of(arguments.dictionaries / f"{first}-{language}.{part}.txt", known)
+                for part in ("0-5000", "5000-6500")
+            )
+            texts |= {"dictionary": tested_words, "words": learned + tested_words}
         for part, lines in texts.items():
             path = arguments.to / f"{language}.{part}.txt"
             path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
