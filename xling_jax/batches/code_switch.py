@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import numpy as np
 
 from xling_jax.corpora.dictionaries import Dictionary, common_source
-from xling_jax.vocabulary.pieces import SPECIAL_TOKENS, UNK
+from xling_jax.vocabulary.pieces import BLANK, SPECIAL_TOKENS, UNK
 
 CODE_SWITCH = 13  # tells these random numbers from others of the same seed
 DRAWN_TOGETHER = 512  # consecutive places whose random numbers are drawn in one call
@@ -30,16 +30,16 @@ Entry = tuple[tuple[bytes, ...], tuple[float, ...]]
 def word_starts(names: Sequence[str]) -> np.ndarray:
     """Which ids begin a word, bool [V], judged by the pieces' names.
 
-    Pieces that start with "▁" begin a word, and so do punctuation marks and symbols, so that "dog"
-    is found in "dog."; hyphens and apostrophes inside a word do not. A word after an opening mark,
-    as in "(dog", is found only in tokenised text, and words of languages without blanks only in
-    segmented text.
+    Pieces that start with `BLANK` begin a word, and so do punctuation marks and symbols, so that
+    "dog" is found in "dog."; hyphens and apostrophes inside a word do not. A word after an opening
+    mark, as in "(dog", is found only in tokenised text, and words of languages without blanks only
+    in segmented text.
     """
 
     def is_mark(name: str) -> bool:
         return name not in JOINERS and all(unicodedata.category(x)[0] in "PS" for x in name)
 
-    return np.array([name.startswith("▁") or is_mark(name) for name in names], bool)
+    return np.array([name.startswith(BLANK) or is_mark(name) for name in names], bool)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,7 +68,7 @@ class PieceDictionary:
         Args:
           dictionaries: from one source language, each into a different target language.
           encode: for each language, a function from words to ids of the joint vocabulary, with the
-            leading "▁" (`Pieces.encode`, followed by any mapping of the ids).
+            leading `BLANK` (`Pieces.encode`, followed by any mapping of the ids).
           starts: bool [V], which ids begin a word, see `word_starts`.
 
         Raises:

@@ -27,7 +27,7 @@ from xling_jax.batches.token_files import Shard, TokenFiles
 from xling_jax.corpora import sources, text
 from xling_jax.corpora.normalize import Normalization, Normalizer
 from xling_jax.corpora.splitting import Splitter
-from xling_jax.vocabulary.pieces import SEP, UNK, Pieces
+from xling_jax.vocabulary.pieces import BLANK, SEP, UNK, Pieces
 
 CHUNK_BYTES = 2**24
 FORMAT = 2  # of the files and of how lines are read; if it changes, all are made anew
@@ -119,7 +119,7 @@ def _encode(
     `Pieces.encode`; where the result is the same, known words are looked up in `known` instead."""
     # The pool has a process for every core.
     encode = functools.partial(pieces.encode, threads=1)
-    if not pieces.cuts_words_alone or any("▁" in sentence for sentence in sentences):
+    if not pieces.cuts_words_alone or any(BLANK in sentence for sentence in sentences):
         encoded = encode(sentences)
         return np.concatenate(encoded), list(map(len, encoded))
     if len(known) > _MOST_WORDS:

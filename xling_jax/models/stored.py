@@ -25,9 +25,9 @@ from xling_jax.corpora.normalize import Normalization, Normalizer
 from xling_jax.files import link_beside, read_json, require_regular, sha256, write_beside
 from xling_jax.models import heads, tensor_files
 from xling_jax.models.bert import BertConfig
-from xling_jax.models.text_model import BLANK, NO_WORD, Encoded, TextModel, require_rows
+from xling_jax.models.text_model import NO_WORD, Encoded, TextModel, require_rows
 from xling_jax.records import Count
-from xling_jax.vocabulary.pieces import CLS, MASK, SEP, SPECIAL_TOKENS, Pieces
+from xling_jax.vocabulary.pieces import BLANK, CLS, MASK, SEP, SPECIAL_TOKENS, Pieces
 
 CONFIG, WEIGHTS, PIECES, IDS = "model.json", "model.safetensors", "pieces.model", "ids.npy"
 FORMAT = 4

@@ -15,7 +15,6 @@ from xling_jax.models.heads import UNCHOSEN, initial_params, is_candidate
 from xling_jax.vocabulary.pieces import CLS, SEP
 
 NO_WORD = -1
-BLANK = "▁"  # marks the beginning of a word in SentencePiece
 Encoded = tuple[np.ndarray, np.ndarray]
 
 

@@ -18,6 +18,7 @@ from xling_jax.files import kept, short_hash, write_beside
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 PAD, UNK, CLS, SEP, MASK = range(len(SPECIAL_TOKENS))
+BLANK = "▁"  # in the name of a piece; at its start it marks the beginning of a word
 
 _RESERVED = "\u2585"  # the character that SentencePiece reserves for unknown text
 _SPECIAL_NAME = re.compile("|".join(re.escape(name) for name in SPECIAL_TOKENS))
@@ -28,8 +29,8 @@ ModelType = Literal["bpe", "unigram"]
 class Pieces:
     """A SentencePiece vocabulary whose ids 0 to 4 are `SPECIAL_TOKENS`.
 
-    size: number of pieces, special tokens included. names: the piece of every id; "▁" at the start
-    of a piece stands for a blank. sha256: of the serialized model.
+    size: number of pieces, special tokens included. names: the piece of every id, with `BLANK` for
+    a blank. sha256: of the serialized model.
     """
 
     def __init__(self, model: bytes):
@@ -66,9 +67,9 @@ class Pieces:
 
         This holds for byte pairs as `train` makes them. A unigram model weighs a sentence as a
         whole: if two ways to cut a word are about equally likely, the words before may decide. A
-        "▁" in the text is treated as a blank.
+        `BLANK` in the text is treated as a blank.
         """
-        crosses_blank = any("▁" in name[1:] for name in self.names)
+        crosses_blank = any(BLANK in name[1:] for name in self.names)
         whole, first, second = (ids.tolist() for ids in self.encode(["a b", "a", "b"]))
         return self.is_bpe and not crosses_blank and whole == first + second
 

@@ -14,6 +14,7 @@ from xling_jax.records import Identity
 from xling_jax.report.figures import COLOURS, SHARED, Line, house_style, new_figure, side_by_side
 from xling_jax.report.frame import curve_of
 from xling_jax.runs.results import Arrays, read_arrays
+from xling_jax.vocabulary.pieces import BLANK
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,7 +53,7 @@ def word_sample(arrays: Arrays, number: int = 30) -> list[tuple[int, ...]]:
     order = np.arange(len(names))
     if arrays.token_counts is not None:
         order = np.argsort(-arrays.token_counts.astype(np.int64), kind="stable")
-    marked = any(name.startswith("▁") for name in names)
+    marked = any(name.startswith(BLANK) for name in names)
     others: dict[str, list[int]] = {}
     for n, (name, language) in enumerate(zip(names, arrays.token_languages.tolist(), strict=True)):
         mark = "::" * language
@@ -60,7 +61,7 @@ def word_sample(arrays: Arrays, number: int = 30) -> list[tuple[int, ...]]:
             others.setdefault(name.removeprefix(mark), []).append(n)
     words: dict[int, list[int]] = {}
     for n in map(int, order):
-        word = names[n].removeprefix("▁")
+        word = names[n].removeprefix(BLANK)
         whole = names[n] != word if marked else not word.startswith("##")
         if arrays.token_languages[n] >= 0 and whole and len(word) > 2 and word.isalpha():
             words.setdefault(int(arrays.token_languages[n]), []).append(n)
@@ -123,7 +124,7 @@ def _words(axes: Axes, arrays: Arrays, colours: Mapping[int, str]) -> None:
     axes.scatter(places[:, 0], places[:, 1], s=11, c=point, lw=0, zorder=2)
     _component_axes(axes, shares)
     axes.margins(0.08)
-    labels = [(place[n], str(arrays.token_names[n]).removeprefix("▁")) for n, *_ in sample]
+    labels = [(place[n], str(arrays.token_names[n]).removeprefix(BLANK)) for n, *_ in sample]
     _label(axes, labels, places)
 
 

@@ -17,9 +17,9 @@ from xling_jax.batches.setting import Modifications
 from xling_jax.corpora import sources
 from xling_jax.experiments.fake_english.data import Data
 from xling_jax.files import require_regular, write_beside
-from xling_jax.models.text_model import BLANK
 from xling_jax.training.metrics import say
 from xling_jax.vocabulary import neighbours, static_vectors
+from xling_jax.vocabulary.pieces import BLANK
 from xling_jax.vocabulary.static_vectors import Vectors
 
 FREQUENT = 50  # occurrences from which a piece's vector is expected to be good

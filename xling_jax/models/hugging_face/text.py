@@ -19,8 +19,9 @@ from pydantic import TypeAdapter
 from xling_jax.corpora.normalize import Normalization, Normalizer
 from xling_jax.files import read_json, require_regular
 from xling_jax.models.hugging_face import model as hugging_face
-from xling_jax.models.text_model import BLANK, NO_WORD, Encoded, TextModel, require_rows
+from xling_jax.models.text_model import NO_WORD, Encoded, TextModel, require_rows
 from xling_jax.records import Count, typed
+from xling_jax.vocabulary.pieces import BLANK
 
 TOKENIZER, SETTINGS = "tokenizer.json", "tokenizer_config.json"
 NORMALIZATION = "xling_jax_normalization"  # the field of `SETTINGS` for a model of ours

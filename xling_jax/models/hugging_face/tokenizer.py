@@ -27,8 +27,7 @@ from xling_jax.models.hugging_face.text import (
     HuggingFaceModel,
 )
 from xling_jax.models.stored import StoredModel
-from xling_jax.models.text_model import BLANK
-from xling_jax.vocabulary.pieces import SPECIAL_TOKENS, UNK, Pieces
+from xling_jax.vocabulary.pieces import BLANK, SPECIAL_TOKENS, UNK, Pieces
 
 SPECIALS = len(SPECIAL_TOKENS)
 
