@@ -45,7 +45,8 @@ class Data:
     Attributes:
       piece_range: the pieces that random replacements are drawn from.
       train: language after language.
-      is_parallel: whether sentence i, and piece p, mean the same in every language.
+      is_parallel: whether sentence i means the same in every language.
+      translations: ids of pieces that mean the same in every language, `[N, languages]`.
       described: a line about each text.
       evaluator: makes the evaluator of a model size on a mesh, at some layers.
       keep: writes into a workdir what is kept of a replica, from its model, plain parameters and
@@ -56,6 +57,7 @@ class Data:
     piece_range: PieceRange
     train: TokenStore
     is_parallel: bool
+    translations: np.ndarray
     described: Sequence[str]
     evaluator: Callable[[BertConfig, Mesh, Sequence[int]], Evaluator]
     keep: Callable[[Path, Replica, BertConfig, Params, np.ndarray], None]
@@ -121,7 +123,8 @@ def _prepare(config: ConfigDict, texts: Sequence[corpora.Text], cache: Path) -> 
         for name, text, kept in zip(USUAL, texts, (train, dev), strict=True)
     ]
     keep = partial(_keep, vocabulary, train, config.batches.max_length)
-    return Data(vocabulary, piece_range, train, True, described, evaluator, keep)
+    translations = np.stack([vocabulary.ordinary(k) for k in range(len(languages))], axis=1)
+    return Data(vocabulary, piece_range, train, True, translations, described, evaluator, keep)
 
 
 def fit_sample(train: Sequence[np.ndarray], dev: Sequence[np.ndarray]) -> list[np.ndarray]:

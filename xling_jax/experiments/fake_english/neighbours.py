@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import itertools
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future
@@ -22,7 +23,6 @@ from xling_jax.vocabulary import neighbours, static_vectors
 from xling_jax.vocabulary.pieces import BLANK
 from xling_jax.vocabulary.static_vectors import Vectors
 
-FREQUENT = 50  # occurrences from which a piece's vector is expected to be good
 FIELD = "vocabulary.neighbours"
 NAMES = {True: "parallel", False: "no-parallel"}
 
@@ -189,21 +189,27 @@ def manifest(config: ConfigDict) -> list[dict[str, str]]:
 
 
 def quality(data: Data, table: np.ndarray) -> dict[str, float]:
-    """The share of occurring pieces that have neighbours, and of nearest neighbours that are right.
-
-    Only parallel texts tell which is right: the same piece in the neighbour's language. `_frequent`
-    is over pieces that occur at least `FREQUENT` times. A share over no pieces is left out.
-    """
-    vocabulary = data.vocabulary
-    ids = np.arange(vocabulary.size)
-    is_ordinary = ids % vocabulary.shift >= SPECIALS
+    """The share of occurring pieces that have neighbours and, of pieces whose translations are
+    known, the share of nearest neighbours that are right: over all pairs of languages and, if there
+    are several, in each, both directions. A share over no pieces is left out."""
+    vocabulary, translations_NxL = data.vocabulary, data.translations
+    languages = vocabulary.languages
+    is_ordinary = np.arange(vocabulary.size) % vocabulary.shift >= SPECIALS
     has_one = table[:, 0] != neighbours.NO_PIECE
-    nearest = table.reshape(len(table), len(vocabulary.languages) - 1, -1)[:, :, 0]
-    is_right = nearest % vocabulary.shift == ids[:, None] % vocabulary.shift
+    nearest = table.reshape(len(table), len(languages) - 1, -1)[:, :, 0]
+
+    def are_right(own: int, other: int) -> np.ndarray:
+        known_Nx2 = translations_NxL[:, [own, other]]
+        known_Nx2 = known_Nx2[has_one[known_Nx2[:, 0]]]
+        return nearest[known_Nx2[:, 0], other - (other > own)] == known_Nx2[:, 1]
+
+    is_right = {
+        f"_{languages[x]}-{languages[y]}": np.concatenate([are_right(x, y), are_right(y, x)])
+        for x, y in itertools.combinations(range(len(languages)), 2)
+    }
     counts = np.bincount(data.train.tokens, minlength=vocabulary.size)
-    shares = {"neighbours_known": has_one[is_ordinary & (counts > 0)]}
-    if data.is_parallel:
-        shares["neighbours_right"] = is_right[is_ordinary & has_one]
-        is_frequent = is_ordinary & has_one & (counts >= FREQUENT)
-        shares["neighbours_right_frequent"] = is_right[is_frequent]
-    return {name: float(values.mean()) for name, values in shares.items() if len(values)}
+    shares = {"_known": has_one[is_ordinary & (counts > 0)]}
+    shares["_right"] = np.concatenate(list(is_right.values()))
+    if len(is_right) > 1:
+        shares |= {f"_right{pair}": values for pair, values in is_right.items()}
+    return {f"neighbours{name}": float(each.mean()) for name, each in shares.items() if len(each)}
