@@ -68,7 +68,7 @@ _TRIED: dict[str, dict[str, float]] = {
         **_HALF,
         "models.hidden": 128,
         "models.intermediate": 512,
-        "training.learning_rate": 0.001,  # with twice that nothing is learnt
+        "training.learning_rate": 0.001,  # with twice that nothing is learned
     },
     "half, windows of 16": {**_HALF, **windows(16, 18)},
     "half, windows of 32": {**_HALF, **windows(32, 9)},
