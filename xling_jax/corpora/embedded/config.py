@@ -42,7 +42,7 @@ _LANGUAGE = schema.table("""
     questions  0.0..0.95  probability that a sentence is a question
     pronouns  0.0..0.95  probability that a subject, object or complement is a pronoun
     capitals  0..1  1 to capitalise names and the first word of a sentence, else 0
-    seed  seed  of the language (words, preferences, habits), not of its sentences
+    seed  seed  seed of the language (words, preferences, habits), not of its sentences
 """)
 _SECOND = schema.table("""
     anchors  share  share of the dictionary words that are the same in both languages, names before
@@ -50,10 +50,10 @@ _SECOND = schema.table("""
       and leaves the remaining words as they are
     script  latin|cyrillic  with cyrillic every word but the anchors, which then do not inflect, is
       written letter for letter in Cyrillic, so that the languages share no other piece
-    order  svo|sov|vso  of subject, verb and object; pronouns that ask stand first in their clause
-      in any order
-    adpositions  before|after  where they stand relative to their noun
-    adjectives  before|after  where they stand relative to their noun
+    order  svo|sov|vso  order of subject, verb and object; interrogative pronouns stand first in
+      their clause whatever the order
+    adpositions  before|after  where adpositions stand relative to their noun
+    adjectives  before|after  where adjectives stand relative to their noun
     modifiers  before|after  before: adjuncts, agents and adverbs of manner and time stand right
       before their verb, and phrases and relative clauses before the noun that they modify; after:
       they follow it, unless the order moves them; the relative pronoun is at the end of its clause
@@ -63,12 +63,12 @@ _SECOND = schema.table("""
     morphology  english|isolating|rich  isolating: the dictionary form is the only one; rich: other
       suffixes than English, cases of nouns and pronouns, and agreement of verbs; only an SVO
       language of English morphology has English inversion and "do"
-    articles  flag  whether there are any
+    articles  flag  whether the language has articles
     domain  share  how far its own text is in topics and word frequencies from the first language's:
       0 is the same; at 1 the rarest topic is as frequent as the first language's most frequent one,
       and so on, and the frequencies of words of the same kind and meaning class are dealt out anew;
       between, both are mixed; translations are not affected
-    seed  seed  of its words and suffixes, of which words are anchors, and of its domain
+    seed  seed  seed of its words and suffixes, of which words are anchors, and of its domain
 """)
 
 
