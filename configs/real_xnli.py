@@ -19,8 +19,8 @@ Real text, a sentence a line or a TFDS name (by default Wikipedia's), and XNLI's
         --config.transfer.texts.nli.de.test=de.test.tsv \\
         --config.transfer.texts.nli.hi.test=hi.test.tsv
 
-Translations to find tell how multilingual the pretrained models are: corpora.LANGUAGE.test, files
-whose lines say the same in every language, and corpora.LANGUAGE.words, dictionaries from the first
+Translations show how multilingual the pretrained models are: corpora.LANGUAGE.test, files whose
+lines say the same in every language, and corpora.LANGUAGE.words, dictionaries from the first
 language to each other one. For the embedded languages both are made; for real ones each is
 optional, and without both only perplexity is measured.
 
