@@ -21,6 +21,7 @@ from xling_jax.batches.packing import Plan
 from xling_jax.batches.setting import make, parse
 from xling_jax.evaluators.text_encoder import TextEncoder
 from xling_jax.experiments.fake_english.neighbours import quality
+from xling_jax.experiments.fake_english.programs import Programs
 from xling_jax.experiments.real_xnli import claims, report
 from xling_jax.experiments.real_xnli.data import (
     export,
@@ -350,16 +351,16 @@ def test_a_run_that_is_asked_to_end_after_pretraining_goes_on_with_fine_tuning(
 
 
 @pytest.mark.slow
-def test_what_is_measured_does_not_depend_on_the_number_of_devices(prepared):
+def test_what_is_measured_does_not_depend_on_the_number_of_devices(prepared, tmp_path):
     made, data = prepared
     model = BertConfig(**{**made.models.to_dict(), "vocabulary_size": data.vocabulary.size})
     params = stack([partition.split([heads.initial_params(model, 0)])])
     setting = setting_of("original", data.vocabulary, made.batches.max_length)
-    found = []
+    programs, found = Programs(made, data, (), tmp_path, {}), []
     for number in (1, 8):
         mesh = devices.make_mesh(1, jax.devices()[:number])
         places = [devices.place(x, mesh, devices.A_REPLICA) for x in (params, stack([setting]))]
-        (metrics,), _ = data.evaluator(model, mesh, (0, 1))(*places)
+        (metrics,), _ = programs.evaluator(model, mesh)(*places)
         found.append(metrics)
     assert found[0].keys() == found[1].keys()
     for name, value in found[0].items():

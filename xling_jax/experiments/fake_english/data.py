@@ -8,7 +8,6 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax.sharding import Mesh
 from ml_collections import ConfigDict
 
 from xling_jax import errors
@@ -18,7 +17,7 @@ from xling_jax.batches.store import TokenStore
 from xling_jax.corpora import text as corpora
 from xling_jax.corpora.normalize import Normalization
 from xling_jax.corpora.sources import SYNTHETIC
-from xling_jax.evaluators.multilinguality import EncodedTexts, Multilinguality
+from xling_jax.evaluators.multilinguality import EncodedTexts
 from xling_jax.models import stored
 from xling_jax.models.bert import BertConfig
 from xling_jax.runs import results, store
@@ -33,9 +32,6 @@ AS_IT_IS = Normalization(punctuation=False, tokenize="none")
 USUAL = {"train": 17_178, "dev": 10_000}  # sentences of the paper's texts (D&S Table 7)
 
 Params = Mapping[str, Any]
-# Takes the parameters and settings of R replicas; returns each one's metrics, and the vectors to
-# keep of each, [R, …].
-Evaluator = Callable[[Any, Any], tuple[list[dict[str, float]], np.ndarray]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,9 +44,9 @@ class Data:
       is_parallel: whether sentence i means the same in every language.
       translations: ids of pieces that mean the same in every language, `[N, languages]`.
       described: a line about each text.
-      evaluator: makes the evaluator of a model size on a mesh, at some layers.
+      evaluated: what models are evaluated on.
       keep: writes into a workdir what is kept of a replica, from its model, plain parameters and
-        its evaluator's vectors.
+        the vectors that its evaluation returned.
     """
 
     vocabulary: ShiftedVocabulary
@@ -59,18 +55,13 @@ class Data:
     is_parallel: bool
     translations: np.ndarray
     described: Sequence[str]
-    evaluator: Callable[[BertConfig, Mesh, Sequence[int]], Evaluator]
+    evaluated: EncodedTexts
     keep: Callable[[Path, Replica, BertConfig, Params, np.ndarray], None]
 
 
 # The manifest of an experiment's texts, and a function that trains the vocabularies, which it keeps
 # in a folder, and encodes the texts.
 Source = tuple[list[dict[str, Any]], Callable[[Path], Data]]
-
-
-def batch_options(config: ConfigDict) -> dict[str, Any]:
-    """The layout of the evaluators' batches, which is that of training."""
-    return {x: config.batches[x] for x in ("sentences", "row_lengths", "attend_padding")}
 
 
 def read(config: ConfigDict) -> Source:
@@ -109,14 +100,6 @@ def _prepare(config: ConfigDict, texts: Sequence[corpora.Text], cache: Path) -> 
     fit = stored(fit_sample(*ids))
     single = stored([np.array([piece], np.int32) for piece in range(own.size)], first=0)
     evaluated = EncodedTexts(languages, {"train": fit, "dev": dev}, sentences=dev, words=single)
-    piece_range, options = PieceRange(len(languages), own.size), batch_options(config)
-
-    def evaluator(model: BertConfig, mesh: Mesh, layers: Sequence[int]) -> Evaluator:
-        names = config.evaluators.names
-        return Multilinguality(
-            model, evaluated, piece_range, mesh, names=names, layers=layers, **options
-        )
-
     described = [
         f"{name} text: {text.source}, {len(text.sentences):,} sentences, "
         f"{kept.lengths.mean():.1f} places each, {kept.truncated // len(languages)} cut"
@@ -124,7 +107,8 @@ def _prepare(config: ConfigDict, texts: Sequence[corpora.Text], cache: Path) -> 
     ]
     keep = partial(_keep, vocabulary, train, config.batches.max_length)
     translations = np.stack([vocabulary.ordinary(k) for k in range(len(languages))], axis=1)
-    return Data(vocabulary, piece_range, train, True, translations, described, evaluator, keep)
+    piece_range = PieceRange(len(languages), own.size)
+    return Data(vocabulary, piece_range, train, True, translations, described, evaluated, keep)
 
 
 def fit_sample(train: Sequence[np.ndarray], dev: Sequence[np.ndarray]) -> list[np.ndarray]:

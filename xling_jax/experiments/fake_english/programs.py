@@ -15,8 +15,9 @@ from ml_collections import ConfigDict
 from xling_jax import devices
 from xling_jax.batches import packing, setting
 from xling_jax.batches.packing import Sampler
+from xling_jax.evaluators.multilinguality import Multilinguality
 from xling_jax.evaluators.registry import paper_layers, require_layers
-from xling_jax.experiments.fake_english.data import Data, Evaluator
+from xling_jax.experiments.fake_english.data import Data
 from xling_jax.experiments.fake_english.neighbours import Neighbours
 from xling_jax.models.bert import BertConfig
 from xling_jax.runs import config_files
@@ -195,8 +196,20 @@ class Programs:
         )
 
     @functools.cache  # noqa: B019
-    def evaluator(self, model: BertConfig, mesh: Mesh) -> Evaluator:
-        return self._data.evaluator(model, mesh, self._layers(model))
+    def evaluator(self, model: BertConfig, mesh: Mesh) -> Multilinguality:
+        """The evaluator of a model size; its batches are laid out as those of training."""
+        batches, data = self._config.batches, self._data
+        return Multilinguality(
+            model,
+            data.evaluated,
+            data.piece_range,
+            mesh,
+            names=self._config.evaluators.names,
+            layers=self._layers(model),
+            sentences=batches.sentences,
+            row_lengths=batches.row_lengths,
+            attend_padding=batches.attend_padding,
+        )
 
     def at_most(self, specs: Sequence[ReplicaSpec]) -> int:
         """How many of the specs, all of one kind, fit in memory side by side; 1 even if one may not

@@ -6,21 +6,13 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from jax.sharding import Mesh
 from ml_collections import ConfigDict
 
 from xling_jax import errors
 from xling_jax.batches.corruption import PieceRange
 from xling_jax.batches.store import TokenStore
-from xling_jax.evaluators.multilinguality import EncodedTexts, Multilinguality
-from xling_jax.experiments.fake_english.data import (
-    Data,
-    Evaluator,
-    Params,
-    Source,
-    batch_options,
-    export,
-)
+from xling_jax.evaluators.multilinguality import EncodedTexts
+from xling_jax.experiments.fake_english.data import Data, Params, Source, export
 from xling_jax.models.bert import BertConfig
 from xling_jax.runs.texts import Texts
 from xling_jax.training.loop import Replica
@@ -127,14 +119,6 @@ def prepare(config: ConfigDict, texts: Texts, cache: Path) -> Data:
     test, words = parallel(to_find["test"]), parallel(to_find["words"])
     translations = whole_pieces(vocabulary, to_find["words"])
     evaluated = EncodedTexts(languages, {"dev": dev}, test, words, is_apart=True)
-    piece_range, options = PieceRange(len(languages), vocabulary.shift), batch_options(config)
-
-    def evaluator(model: BertConfig, mesh: Mesh, layers: Sequence[int]) -> Evaluator:
-        names = config.evaluators.names
-        return Multilinguality(
-            model, evaluated, piece_range, mesh, names=names, layers=layers, **options
-        )
-
     max_length = config.batches.max_length
 
     def keep(workdir: Path, replica: Replica, model: BertConfig, params: Params, _: object) -> None:
@@ -153,4 +137,5 @@ def prepare(config: ConfigDict, texts: Texts, cache: Path) -> Data:
         described.append(
             f"{len(said):,} {kind} in every language to find (corpora.LANGUAGE.{field})"
         )
-    return Data(vocabulary, piece_range, train, False, translations, described, evaluator, keep)
+    piece_range = PieceRange(len(languages), vocabulary.shift)
+    return Data(vocabulary, piece_range, train, False, translations, described, evaluated, keep)
