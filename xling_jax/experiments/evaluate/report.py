@@ -15,13 +15,13 @@ from xling_jax.files import write_beside
 from xling_jax.report import figures, page, table
 from xling_jax.report.figures import Card, Gallery, Line
 from xling_jax.report.frame import (
-    Curve,
     Measure,
     Metric,
     Row,
     Run,
     by_language,
     by_layer,
+    curve_of,
     decoded,
     minus,
 )
@@ -214,18 +214,12 @@ def _shares(models: Sequence[Model], metric: str) -> list[str]:
     return found
 
 
-def _curve(model: Model, metric: str, pair: str = "") -> Curve | None:
-    found = by_layer(model.numbers, metric, pair)
-    values = list(found.values())
-    curve = Curve(list(found), [x.mean for x in values], [x.sd or 0.0 for x in values])
-    return curve if found else None
-
-
 def _lines(models: Sequence[tuple[str, Model, str]]) -> list[Line]:
     """A line for each (label, model, pair)."""
     found = []
     for number, (label, model, pair) in enumerate(models):
-        curves = {name: curve for name in _CURVES if (curve := _curve(model, name, pair))}
+        curves = {name: curve_of(values) for name in _CURVES
+                  if (values := by_layer(model.numbers, name, pair))}  # fmt: skip
         if curves:
             found.append(Line(label, number, curves))
     return found
