@@ -10,7 +10,6 @@ from xling_jax.linalg.procrustes import AffineMap
 
 N, D = 30, 4
 GOOD = np.random.default_rng(0).normal(size=(N, D)).astype(np.float32)
-PAIRS = np.stack([np.arange(10), np.arange(10)], axis=1)
 FUNCTIONS = {
     "csls": (csls.top_k, ("queries", "keys", "sources")),
     "cosine": (retrieval.top_k, ("queries", "keys")),

@@ -377,22 +377,6 @@ def test_the_claims_hold_on_the_papers_table():
     assert {c.decide(evidence).outcome for c in claims.CLAIMS} == {HELD}
 
 
-def test_many_languages_have_several_figures(tmp_path, monkeypatch):
-    names = ["en", "x1", "x2", "x3", "x4"]
-    config = {"experiment": "real_xnli", "config": {"corpora": {"languages": names}}}
-    (tmp_path / results.CONFIG).write_text(json.dumps(config))
-    ended = results.Replica("real_xnli", "0", "original", 0, 9, {})
-    results.write_results(tmp_path / results.RESULTS, [ended])
-    fake_run(tmp_path / report.TRANSFER, ["0"], ["nli"], ["-".join(names)])
-    drawn = []
-    monkeypatch.setattr(figures, "can_draw", lambda: True)
-    monkeypatch.setattr(
-        figures, "bars", lambda _, scores, *__: drawn.append([x.title for x in scores])
-    )
-    report._bars(Run(tmp_path), report.board(tmp_path), figures.Gallery(tmp_path))
-    assert drawn == [names[:4], names[4:]]
-
-
 def test_a_row_is_judged_when_all_of_its_seeds_are_fine_tuned(tmp_path):
     config = {"experiment": "real_xnli", "config": {"corpora": {"languages": ["en", "de", "hi"]}}}
     (tmp_path / results.CONFIG).write_text(json.dumps(config))

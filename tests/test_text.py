@@ -115,10 +115,6 @@ def test_other_encodings_are_told_and_named(tmp_path, data, message):
         text.read(write(tmp_path / "a.txt", data), "zh")
 
 
-def read_english(source):
-    return text.read(source, "en")
-
-
 def test_what_is_no_regular_file_is_refused_without_waiting(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     os.symlink("loop", tmp_path / "loop")
