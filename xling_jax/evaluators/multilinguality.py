@@ -18,8 +18,8 @@ from xling_jax.evaluators import registry
 from xling_jax.evaluators.comparison import COMPARISONS, Parallel, by_layer, count_links, f1
 from xling_jax.evaluators.perplexity import perplexities
 from xling_jax.evaluators.representations import (
+    PLAN_SPECS,
     Encoder,
-    EvaluationPlan,
     by_replica,
     encode_parallel,
     placed_plan,
@@ -117,8 +117,7 @@ class Multilinguality:
                 self._together[kind] = [every] if is_alike else [[k] for k in every]
                 for group in self._together[kind]:
                     add(parallel, lengths_KxN[group[0]], np.arange(lengths_KxN.shape[1]))
-        specs = [devices.A_REPLICA] * 2
-        specs += [devices.SHARED, EvaluationPlan.specs()] * len(self._encoders)  # type: ignore[list-item]
+        specs = [*[devices.A_REPLICA] * 2, *[devices.SHARED, PLAN_SPECS] * len(self._encoders)]
         spread = devices.per_replica(
             self._multilinguality, mesh, specs, devices.A_REPLICA, one_by_one=True
         )

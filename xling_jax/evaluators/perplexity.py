@@ -15,11 +15,12 @@ from xling_jax import devices
 from xling_jax.batches import hashing
 from xling_jax.batches.assembly import assemble
 from xling_jax.batches.corruption import MASKING_RATE, PieceRange, corrupt
+from xling_jax.batches.packing import Plan
 from xling_jax.batches.setting import Setting
 from xling_jax.batches.store import TokenStore
 from xling_jax.batches.streams import beginnings, nearest_beginning, sentence_starts
 from xling_jax.batches.windows import StreamStore
-from xling_jax.evaluators.representations import Encoder, EvaluationPlan
+from xling_jax.evaluators.representations import Encoder, accumulate, step_of
 from xling_jax.models import partition
 from xling_jax.training.step import masked_language_loss
 from xling_jax.training.stream_step import StreamProgram, masked_loss
@@ -33,7 +34,7 @@ def perplexities(
     params,
     setting: Setting,
     store: TokenStore,
-    plan: EvaluationPlan,
+    plan: Plan,
     pieces: PieceRange,
 ) -> dict[str, jax.Array]:
     """Perplexity over all sentences of the plan; the same places are masked at every call.
@@ -44,7 +45,7 @@ def perplexities(
     """
 
     def one(i):
-        step = plan.step(i)
+        step = step_of(plan, i)
         batch = assemble(store, step, setting)
         sentence_P = step.sentence[jnp.maximum(step.owner, 0)]
         token_P = hashing.token_hash(jnp.uint32(SEED), 0, sentence_P, batch.places)
@@ -54,7 +55,7 @@ def perplexities(
         loss, count = jax.lax.psum(found, encoder.axis)
         return jnp.stack([loss, count, loss / jnp.maximum(count, 1.0), (count > 0) * 1.0])
 
-    loss, count, means, batches = plan.accumulate(one, jnp.zeros(4))
+    loss, count, means, batches = accumulate(plan, one, jnp.zeros(4))
     return {"": jnp.exp(loss / count), "_batch_mean": jnp.exp(means / batches)}
 
 

@@ -17,58 +17,32 @@ from xling_jax.batches.store import TokenStore
 from xling_jax.models.bert import Bert, BertConfig
 
 ORDERS = 4  # tells these random numbers from others of the same seed
+PLAN_SPECS = Plan(devices.SHARED, devices.SHARED, devices.A_SHARD)  # how a plan lies on the mesh
 
 
-@jax.tree_util.register_dataclass
-@dataclasses.dataclass(frozen=True)
-class EvaluationPlan:
-    """A `packing.Plan` as one shard sees it: its fields are [K, B], [K, B] and [K, 1, P]."""
-
-    sentence: jax.Array
-    start: jax.Array
-    owner: jax.Array
-
-    @classmethod
-    def specs(cls) -> "EvaluationPlan":
-        """How a global plan lies on the mesh."""
-        return cls(devices.SHARED, devices.SHARED, devices.A_SHARD)  # type: ignore[arg-type]
-
-    @classmethod
-    def placed(cls, plan: Plan, mesh) -> "EvaluationPlan":
-        """The plan on the mesh."""
-        specs = cls.specs()
-        names = (field.name for field in dataclasses.fields(cls))
-        return cls(*(devices.place(getattr(plan, n), mesh, getattr(specs, n)) for n in names))
-
-    def step(self, i: jax.Array, first_sentence: jax.Array | int = 0) -> Plan:
-        """Step i, its sentences counted from `first_sentence` of the store."""
-        sentence = jnp.where(self.sentence[i] < 0, -1, self.sentence[i] + first_sentence)
-        return Plan(sentence, self.start[i], self.owner[i, 0])
-
-    def accumulate(self, function: Callable, initial):
-        """The sum over this shard's steps of `function(i)`, a tree like `initial`."""
-
-        def body(i, total):
-            return jax.tree.map(jnp.add, total, function(i))
-
-        return jax.lax.fori_loop(0, self.sentence.shape[0], body, initial)
+def step_of(plan: Plan, i: jax.Array, first_sentence: jax.Array | int = 0) -> Plan:
+    """Step i of a plan as one shard sees it, its sentences counted from `first_sentence` of the
+    store."""
+    sentence = jnp.where(plan.sentence[i] < 0, -1, plan.sentence[i] + first_sentence)
+    return Plan(sentence, plan.start[i], plan.owner[i, 0])
 
 
-def placed_plan(lengths: np.ndarray, sentences: np.ndarray, layout: Layout, mesh) -> EvaluationPlan:
+def accumulate(plan: Plan, function: Callable, initial):
+    """The sum over a plan's steps of `function(i)`, a tree like `initial`."""
+
+    def body(i, total):
+        return jax.tree.map(jnp.add, total, function(i))
+
+    return jax.lax.fori_loop(0, plan.sentence.shape[0], body, initial)
+
+
+def placed_plan(lengths: np.ndarray, sentences: np.ndarray, layout: Layout, mesh) -> Plan:
     """The plan, on the mesh, of batches of the given sentences (int [n]) of a store that has these
     lengths."""
     orders = (
         np.random.default_rng([ORDERS, a]).permutation(sentences) for a in range(packing.ATTEMPTS)
     )
-    return EvaluationPlan.placed(packing.planned(orders, lengths, layout), mesh)
-
-
-def placed_text(
-    text: TokenStore, sentences: np.ndarray, layout: Layout, mesh
-) -> tuple[TokenStore, EvaluationPlan]:
-    """A text on the devices, and the plan of batches of the given ones of its sentences."""
-    store = devices.place(text, mesh, devices.SHARED)
-    return store, placed_plan(text.lengths, sentences, layout, mesh)
+    return devices.place(packing.planned(orders, lengths, layout), mesh, PLAN_SPECS)
 
 
 def by_replica(metrics: Mapping[str, np.ndarray]) -> list[dict[str, float]]:
@@ -129,7 +103,7 @@ def encode_parallel(
     params,
     setting: Setting,
     store: TokenStore,
-    plan: EvaluationPlan,
+    plan: Plan,
     n: int,
     languages: Sequence[int],
     layers: Sequence[int],
@@ -151,7 +125,7 @@ def encode_parallel(
     def one(i):
         batches, states, vectors = [], [], []
         for language in languages:
-            shifted, step = plan.step(i, language * n), plan.step(i)
+            shifted, step = step_of(plan, i, language * n), step_of(plan, i)
             batch = assemble(store, shifted, setting)
             batches.append(batch)
             states.append(encoder.states(params, batch, batch.tokens, layers))
@@ -161,4 +135,4 @@ def encode_parallel(
 
     shapes = jax.eval_shape(one, jnp.int32(0))
     zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
-    return jax.tree.map(lambda x: jax.lax.psum(x, encoder.axis), plan.accumulate(one, zeros))
+    return jax.tree.map(lambda x: jax.lax.psum(x, encoder.axis), accumulate(plan, one, zeros))

@@ -29,11 +29,13 @@ from xling_jax.evaluators.comparison import (
     word_precision,
 )
 from xling_jax.evaluators.representations import (
+    PLAN_SPECS,
     Encoder,
-    EvaluationPlan,
+    accumulate,
     by_replica,
-    placed_text,
+    placed_plan,
     sentence_means,
+    step_of,
 )
 from xling_jax.models import partition
 from xling_jax.models.bert import BertConfig
@@ -135,14 +137,14 @@ class Translations:
                     divisor=math.lcm(packing.ROW_DIVISOR, shards),
                 )
                 self._encoders.append(Encoder(model, layout.shard_rows))
-                self._inputs += placed_text(text, order, layout, mesh)
+                self._inputs.append(devices.place(text, mesh, devices.SHARED))
+                self._inputs.append(placed_plan(text.lengths, order, layout, mesh))
             task = "words" if item.gold else "retrieval"
             self.counts[f"{task}_candidates_{item.language}"] = float(len(item.texts[1]))
             if not item.gold:
                 self.counts[f"{task}_cut_{item.language}"] = max(cut)
         self._gold = [_gold_tables(item) if item.gold else None for item in items]
-        specs = [devices.SHARED, EvaluationPlan.specs()] * len(self._encoders)
-        specs = [devices.A_REPLICA, *specs]
+        specs = [devices.A_REPLICA, *[devices.SHARED, PLAN_SPECS] * len(self._encoders)]
         self._evaluate = jax.jit(
             devices.per_replica(self._translations, mesh, specs, devices.A_REPLICA, one_by_one=True)
         )
@@ -152,13 +154,13 @@ class Translations:
         number, setting = store.languages.shape[0], plain_setting(1)
 
         def one(i):
-            step = plan.step(i)
+            step = step_of(plan, i)
             batch = assemble(store, step, setting)
             states = encoder.states(plain, batch, batch.tokens, self._layers)
             return jnp.stack([sentence_means(state, batch, step, number) for state in states])
 
         shape = (len(self._layers), number, encoder.model.hidden)
-        return jax.lax.psum(plan.accumulate(one, jnp.zeros(shape)), encoder.axis)
+        return jax.lax.psum(accumulate(plan, one, jnp.zeros(shape)), encoder.axis)
 
     def _translations(self, params, *inputs) -> Mapping[str, jax.Array]:
         """Metrics of one replica."""
