@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from xling_jax.batches.assembly import SPECIALS
 from xling_jax.models.bert import BertConfig
+from xling_jax.vocabulary.pieces import SPECIALS
 
 BASE = {"hidden": 768, "intermediate": 3072, "heads": 12}
 TOKENS = 500_000  # of the text, at least

@@ -10,6 +10,7 @@ import pytest
 
 from xling_jax.batches import assembly, corruption, hashing, packing, setting
 from xling_jax.batches.store import TokenStore
+from xling_jax.vocabulary.pieces import SPECIALS
 
 LANGUAGES = ("en", "fake")
 SHIFT = 100
@@ -215,7 +216,7 @@ def test_sentences_longer_than_the_model_are_cut_and_counted():
 def corrupted(description, step=0, rate=corruption.MASKING_RATE):
     """A large batch and its corruption."""
     random = np.random.default_rng(0)
-    text = [random.integers(assembly.SPECIALS, SHIFT, 40) for _ in range(1000)]
+    text = [random.integers(SPECIALS, SHIFT, 40) for _ in range(1000)]
     tokens = store(text)
     order = np.arange(len(tokens))
     layout = packing.choose_layout(tokens.lengths, [order], len(order), (48,))
@@ -267,7 +268,7 @@ def test_the_shares_masked_kept_and_replaced(description):
 def counterparts():
     """Every ordinary piece's counterpart in the other language."""
     ids = np.arange(2 * SHIFT)
-    table = np.where(ids % SHIFT < assembly.SPECIALS, -1, (ids + SHIFT) % (2 * SHIFT))
+    table = np.where(ids % SHIFT < SPECIALS, -1, (ids + SHIFT) % (2 * SHIFT))
     return table[:, None].astype(np.int32)
 
 
@@ -298,7 +299,7 @@ def test_random_pieces_come_from_both_languages_and_are_never_special():
     chosen = selected(result)
     new = result.tokens[chosen]
     replaced = new[(new != 4) & (new != batch.tokens[chosen])]
-    assert (replaced % SHIFT >= assembly.SPECIALS).all()
+    assert (replaced % SHIFT >= SPECIALS).all()
     assert abs((replaced >= SHIFT).mean() - 0.5) < 0.1
     assert len(np.unique(replaced)) > 150
 

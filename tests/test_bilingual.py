@@ -11,7 +11,6 @@ from bilingual_run import config, run
 
 from xling_jax import records
 from xling_jax.batches import code_switch
-from xling_jax.batches.assembly import SPECIALS
 from xling_jax.batches.streams import beginnings, sentence_starts
 from xling_jax.experiments.bilingual import group
 from xling_jax.experiments.bilingual.data import Preparer
@@ -29,6 +28,7 @@ from xling_jax.runs.store import models_of
 from xling_jax.runs.texts import Texts
 from xling_jax.training.checkpoints import read_parameters
 from xling_jax.training.step import RUNNING, State
+from xling_jax.vocabulary.pieces import SPECIALS
 
 pytestmark = pytest.mark.usefixtures("without_pictures")
 

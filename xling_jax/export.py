@@ -16,7 +16,7 @@ from xling_jax import errors, files
 from xling_jax.models import stored
 from xling_jax.models.hugging_face import model as hugging_face
 from xling_jax.models.hugging_face import tokenizer as hugging_face_tokenizer
-from xling_jax.vocabulary.pieces import SPECIAL_TOKENS
+from xling_jax.vocabulary.pieces import SPECIALS
 
 MODEL = flags.DEFINE_string(
     "model", None, "The folder of a language's model, such as WORKDIR/models/rowdefault_seed0/en."
@@ -31,7 +31,7 @@ def export(folder: str | os.PathLike[str], to: str | os.PathLike[str]) -> stored
     files.require_new(to, "--to")
     model = stored.load(folder)
     hugging_face_tokenizer.require(model)
-    special = model.ids[: len(SPECIAL_TOKENS)].tolist()
+    special = model.ids[:SPECIALS].tolist()
     hugging_face.save(to, model.config, model.params, special)
     hugging_face_tokenizer.save(to, model)
     return model

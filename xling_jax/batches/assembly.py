@@ -9,9 +9,7 @@ import jax.numpy as jnp
 from xling_jax.batches.packing import Plan
 from xling_jax.batches.setting import Setting
 from xling_jax.batches.store import TokenStore
-from xling_jax.vocabulary.pieces import CLS, MASK, PAD, SEP, SPECIAL_TOKENS
-
-SPECIALS = len(SPECIAL_TOKENS)
+from xling_jax.vocabulary.pieces import CLS, MASK, PAD, SEP, SPECIALS
 
 
 @jax.tree_util.register_dataclass

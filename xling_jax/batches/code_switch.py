@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import numpy as np
 
 from xling_jax.corpora.dictionaries import Dictionary, common_source
-from xling_jax.vocabulary.pieces import BLANK, SPECIAL_TOKENS, UNK
+from xling_jax.vocabulary.pieces import BLANK, SPECIALS, UNK
 
 CODE_SWITCH = 13  # tells these random numbers from others of the same seed
 DRAWN_TOGETHER = 512  # consecutive places whose random numbers are drawn in one call
@@ -79,7 +79,7 @@ class PieceDictionary:
         if missing := {source, *(x.target_language for x in dictionaries)}.difference(encode):
             raise ValueError(f"encode has no encoding for {', '.join(sorted(missing))}")
         starts = np.array(starts, bool)
-        starts[: len(SPECIAL_TOKENS)] = False
+        starts[:SPECIALS] = False
         groups: dict[bytes, list[list[tuple[bytes, float]]]] = {}
         phrases = unknown = 0
         for dictionary in dictionaries:
@@ -245,7 +245,7 @@ def _draw(
     """The first place of every word, and all replacements chosen, before `most` limits them."""
     chance, which = _uniform(start, len(tokens), seed_parts).T
     begins = dictionary.starts[tokens]
-    borders = np.flatnonzero(begins | (tokens < len(SPECIAL_TOKENS)))
+    borders = np.flatnonzero(begins | (tokens < SPECIALS))
     is_word = begins[borders]
     words, ends = borders[is_word], np.append(borders, len(tokens))[1:][is_word]
 

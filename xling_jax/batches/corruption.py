@@ -9,7 +9,8 @@ import jax
 import jax.numpy as jnp
 
 from xling_jax.batches import hashing
-from xling_jax.batches.assembly import SPECIALS, Batch
+from xling_jax.batches.assembly import Batch
+from xling_jax.vocabulary.pieces import SPECIALS
 
 SELECT, ACT, DRAW = range(3)  # the uses of random bits
 MASKING_RATE = 0.15  # share of pieces selected in both papers; perplexity is measured with it too

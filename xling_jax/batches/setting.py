@@ -30,7 +30,7 @@ MODIFICATIONS = {
     "learning-rate": "learning-rate[X]: trained with the peak X instead of the config's",
 }
 NEED_ARGUMENT, MAY_HAVE_ARGUMENT = ("epochs", "learning-rate"), ("inv-order",)
-MARGINALS = (0.8, 0.1, 0.1, 0.0)  # (mask, keep, random, neighbour) of Devlin et al. 2019
+MARGINALS = (0.8, 0.1, 0.1, 0.0)  # (mask, keep, random, neighbour): Devlin et al. 2019; W&C §3.1
 RANDOM = 2  # the place of the random share
 KNN = {
     "knn-replace": (0.5, 0.1, 0.1, 0.3),  # D&S §4

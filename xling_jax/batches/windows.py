@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from xling_jax.batches.assembly import SPECIALS, Batch
-from xling_jax.vocabulary.pieces import CLS, MASK
+from xling_jax.batches.assembly import Batch
+from xling_jax.vocabulary.pieces import CLS, MASK, SPECIALS
 from xling_jax.vocabulary.sharing import LanguageVocabulary
 
 ANYWHERE, INSIDE = "anywhere", "inside"  # random pieces come from all languages, or the token's own

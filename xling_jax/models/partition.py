@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import traverse_util
 
-from xling_jax.vocabulary.sharing import SPECIALS
+from xling_jax.vocabulary.pieces import SPECIALS
 
 Params = dict[str, Any]
 

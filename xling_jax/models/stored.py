@@ -27,7 +27,7 @@ from xling_jax.models import heads, tensor_files
 from xling_jax.models.bert import BertConfig
 from xling_jax.models.text_model import NO_WORD, Encoded, TextModel, require_rows
 from xling_jax.records import Count
-from xling_jax.vocabulary.pieces import BLANK, CLS, MASK, SEP, SPECIAL_TOKENS, Pieces
+from xling_jax.vocabulary.pieces import BLANK, CLS, MASK, SEP, SPECIALS, Pieces
 
 CONFIG, WEIGHTS, PIECES, IDS = "model.json", "model.safetensors", "pieces.model", "ids.npy"
 FORMAT = 4
@@ -83,7 +83,7 @@ class StoredModel(TextModel):
 
     @functools.cached_property
     def textless(self) -> set[int]:
-        return set(self.ids[: len(SPECIAL_TOKENS)].tolist())
+        return set(self.ids[:SPECIALS].tolist())
 
 
 def save(

@@ -14,6 +14,7 @@ from xling_jax import devices
 from xling_jax.batches import hashing
 from xling_jax.batches.corruption import MASKING_RATE, corrupt
 from xling_jax.batches.packing import Rows
+from xling_jax.batches.setting import MARGINALS
 from xling_jax.batches.streams import StreamLayout
 from xling_jax.batches.windows import PieceTables, StreamStore, stream_batch
 from xling_jax.models import heads, partition
@@ -24,7 +25,6 @@ from xling_jax.training import optimizer, sharding
 from xling_jax.training.optimizer import OptimizerConfig
 from xling_jax.training.step import Candidates, State, StepMetrics, masked_language_loss, taken
 
-MARGINALS = (0.8, 0.1, 0.1, 0.0)  # mask, keep, random, neighbour (W&C §3.1)
 SHARED_SOFTMAX, LANGUAGE_SOFTMAX = "shared", "language"
 
 

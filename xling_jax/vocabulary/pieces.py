@@ -17,7 +17,8 @@ from xling_jax import processes
 from xling_jax.files import kept, short_hash, write_beside
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-PAD, UNK, CLS, SEP, MASK = range(len(SPECIAL_TOKENS))
+SPECIALS = len(SPECIAL_TOKENS)  # the first id of an ordinary piece
+PAD, UNK, CLS, SEP, MASK = range(SPECIALS)
 BLANK = "▁"  # in the name of a piece; at its start it marks the beginning of a word
 
 _RESERVED = "\u2585"  # the character that SentencePiece reserves for unknown text
@@ -42,9 +43,9 @@ class Pieces:
         except RuntimeError as error:
             raise ValueError(f"not a SentencePiece model: {error}") from error
         self.names: list[str] = [self._processor.id_to_piece(i) for i in range(self.size)]
-        if tuple(self.names[: len(SPECIAL_TOKENS)]) != SPECIAL_TOKENS:
+        if tuple(self.names[:SPECIALS]) != SPECIAL_TOKENS:
             raise ValueError(
-                f"the SentencePiece model begins with {self.names[: len(SPECIAL_TOKENS)]}, not "
+                f"the SentencePiece model begins with {self.names[:SPECIALS]}, not "
                 f"with {list(SPECIAL_TOKENS)}: train it with xling_jax.vocabulary.pieces.train"
             )
         self.sha256 = hashlib.sha256(model).hexdigest()
@@ -58,7 +59,7 @@ class Pieces:
     @functools.cached_property
     def is_bpe(self) -> bool:
         """Whether these are byte pairs, whose scores count down from 0, and no unigram model."""
-        own = self.scores[len(SPECIAL_TOKENS) :]
+        own = self.scores[SPECIALS:]
         return own == [-float(number) for number in range(len(own))]
 
     @functools.cached_property
@@ -119,9 +120,9 @@ def train(
       ValueError: no text, a `size` that the text does not allow, or with a `cache`, a model
         that differs among the processes of a run.
     """
-    if size <= len(SPECIAL_TOKENS):
+    if size <= SPECIALS:
         raise ValueError(
-            f"size={size}: the special tokens alone are {len(SPECIAL_TOKENS)}, and every character "
+            f"size={size}: the special tokens alone are {SPECIALS}, and every character "
             "of the text needs a piece too"
         )
     settings = {
@@ -193,7 +194,7 @@ def _explain(message: str, sentences: Sequence[str], size: int) -> str:
         )
     if smallest := re.search(r"smaller than required_chars\. \d+ vs (\d+)", message):
         return (
-            f"size={size} is too small for {text}: its characters and the {len(SPECIAL_TOKENS)} "
+            f"size={size} is too small for {text}: its characters and the {SPECIALS} "
             f"special tokens need {smallest[1]} pieces. Set the size to {smallest[1]} or more"
         )
     return f"size={size}: SentencePiece could not train on {text}: {message}"

@@ -11,9 +11,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from xling_jax.vocabulary.pieces import SPECIAL_TOKENS, Pieces
+from xling_jax.vocabulary.pieces import SPECIALS, Pieces
 
-SPECIALS = len(SPECIAL_TOKENS)
 WAYS = ("joint", "union", "prefixed", "separate")
 
 

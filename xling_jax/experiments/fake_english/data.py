@@ -11,7 +11,6 @@ import numpy as np
 from ml_collections import ConfigDict
 
 from xling_jax import errors
-from xling_jax.batches.assembly import SPECIALS
 from xling_jax.batches.corruption import PieceRange
 from xling_jax.batches.store import TokenStore
 from xling_jax.corpora import text as corpora
@@ -24,7 +23,7 @@ from xling_jax.runs import results, store
 from xling_jax.runs.texts import Embedded, Texts
 from xling_jax.training.loop import Replica
 from xling_jax.vocabulary import pieces
-from xling_jax.vocabulary.pieces import CLS, SEP
+from xling_jax.vocabulary.pieces import CLS, SEP, SPECIALS
 from xling_jax.vocabulary.sharing import ShiftedVocabulary
 
 TABLES = "positions", "token_types"  # with lang-pos, each language has its own part of these

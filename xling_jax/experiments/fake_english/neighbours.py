@@ -12,7 +12,6 @@ import numpy as np
 from ml_collections import ConfigDict
 
 from xling_jax import errors, processes
-from xling_jax.batches.assembly import SPECIALS
 from xling_jax.batches.packing import own_parts
 from xling_jax.batches.setting import Modifications
 from xling_jax.corpora import sources
@@ -20,7 +19,7 @@ from xling_jax.experiments.fake_english.data import Data
 from xling_jax.files import require_regular, write_beside
 from xling_jax.training.metrics import say
 from xling_jax.vocabulary import neighbours, static_vectors
-from xling_jax.vocabulary.pieces import BLANK
+from xling_jax.vocabulary.pieces import BLANK, SPECIALS
 from xling_jax.vocabulary.static_vectors import Vectors
 
 FIELD = "vocabulary.neighbours"

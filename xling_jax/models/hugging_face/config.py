@@ -11,7 +11,7 @@ from pydantic import Field, TypeAdapter
 from xling_jax.files import read_json
 from xling_jax.models.bert import BertConfig, Size
 from xling_jax.records import Count, typed
-from xling_jax.vocabulary.pieces import SPECIAL_TOKENS
+from xling_jax.vocabulary.pieces import SPECIALS
 
 CONFIG = "config.json"
 XLM_INTERMEDIATE = 4  # the intermediate size of an XLM, in hidden sizes
@@ -310,9 +310,7 @@ def architecture_for(config: BertConfig) -> Architecture:
     return architecture
 
 
-def fields(
-    config: BertConfig, special: Sequence[int] = range(len(SPECIAL_TOKENS))
-) -> dict[str, Any]:
+def fields(config: BertConfig, special: Sequence[int] = range(SPECIALS)) -> dict[str, Any]:
     """The fields of `config.json` for a model of ours; `special` are the ids of `SPECIAL_TOKENS`,
     in their order."""
     architecture = architecture_for(config)

@@ -25,7 +25,7 @@ from xling_jax.models.bert import BertConfig
 from xling_jax.models.hugging_face import config as hf
 from xling_jax.models.hugging_face.config import Architecture, Described, Leaf
 from xling_jax.models.tensor_files import TensorFile
-from xling_jax.vocabulary.pieces import SPECIAL_TOKENS
+from xling_jax.vocabulary.pieces import SPECIALS
 
 WEIGHTS, PICKLE = "model.safetensors", "pytorch_model.bin"
 
@@ -173,7 +173,7 @@ def save(
     folder: str | os.PathLike[str],
     config: BertConfig,
     params: Mapping[str, Any],
-    special: Sequence[int] = range(len(SPECIAL_TOKENS)),
+    special: Sequence[int] = range(SPECIALS),
 ) -> None:
     """Writes a masked language model of plain params; `config.dtype` is not stored. `special` are
     the ids of `SPECIAL_TOKENS`, in their order.

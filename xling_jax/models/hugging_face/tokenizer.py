@@ -27,9 +27,7 @@ from xling_jax.models.hugging_face.text import (
     HuggingFaceModel,
 )
 from xling_jax.models.stored import StoredModel
-from xling_jax.vocabulary.pieces import BLANK, SPECIAL_TOKENS, UNK, Pieces
-
-SPECIALS = len(SPECIAL_TOKENS)
+from xling_jax.vocabulary.pieces import BLANK, SPECIALS, UNK, Pieces
 
 
 def require(model: StoredModel) -> None:
