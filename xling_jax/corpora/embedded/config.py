@@ -8,7 +8,7 @@ from xling_jax import schema
 # The values and the meaning of each knob. Strengths are at most 10: far above that, the weights of
 # some words become 0, so that they are never used. A probability is that of a construction wherever
 # it is possible, for a word with average habits; it is below 1, so that sentences end.
-_LANGUAGE = schema.table("""
+LANGUAGE_FIELDS = schema.table("""
     word_types  200..10000  dictionary words, function words and names included, before inflection;
       enough for every meaning class and few enough for tables of all pairs of words
     topics  1..1000  number of topics
@@ -44,7 +44,7 @@ _LANGUAGE = schema.table("""
     capitals  0..1  1 to capitalise names and the first word of a sentence, else 0
     seed  seed  seed of the language (words, preferences, habits), not of its sentences
 """)
-_SECOND = schema.table("""
+SECOND_FIELDS = schema.table("""
     anchors  share  share of the dictionary words that are the same in both languages, names before
       all others; punctuation, which is always the same, does not count; a larger share adds anchors
       and leaves the remaining words as they are
@@ -104,11 +104,7 @@ class LanguageConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        schema.check(dataclasses.asdict(self), _LANGUAGE)
-
-    @staticmethod
-    def fields() -> schema.Section:
-        return _LANGUAGE
+        schema.check(dataclasses.asdict(self), LANGUAGE_FIELDS)
 
 
 # Few words of unequal frequency, in short sentences, which models of width 64 learn in minutes. Two
@@ -136,11 +132,7 @@ class SecondConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        schema.check(dataclasses.asdict(self), _SECOND)
-
-    @staticmethod
-    def fields() -> schema.Section:
-        return _SECOND
+        schema.check(dataclasses.asdict(self), SECOND_FIELDS)
 
 
 # The embedded languages by the names that configs use. To add one, make an entry here, and put it
