@@ -44,21 +44,39 @@ def config(**changes):
     return made
 
 
+def described(texts=TEXTS, rows=ROWS, **changes):
+    return store.describe(config(**changes), texts, rows)
+
+
+def train(workdir):
+    """What a run of the stored experiment leaves behind."""
+    identity = Identity.of(json.loads((workdir / "config.json").read_text()))
+    ended = results.Replica("e", "0", "", 0, 1, {"mu": 0.5}, fingerprint=identity.fingerprint)
+    results.write_results(workdir / "results.json", [ended])
+    MetricsFile(workdir / "metrics.jsonl", identity).write(
+        kind="train", row="0", seed=0, step=1, loss=1.0
+    )
+
+
+def begun(workdir, before, now):
+    """What `now` finds where `before` has trained."""
+    store.write(workdir, before)
+    train(workdir)
+    return store.begun(workdir, now)
+
+
 def test_the_same_experiment_finds_what_it_stored(tmp_path):
-    first = store.describe(config(), TEXTS, ROWS) | {"groups": [[["0", 0]]]}
+    first = described() | {"groups": [[["0", 0]]]}
     assert store.begun(tmp_path, first) is None
     store.write(tmp_path, first)
     train(tmp_path)
-    again = store.begun(tmp_path, store.describe(config(), TEXTS, ROWS) | {"groups": []})
+    again = store.begun(tmp_path, described() | {"groups": []})
     assert again == json.loads((tmp_path / "config.json").read_text())
     assert again["groups"] == [[["0", 0]]] and again["versions"]["jax"]
 
 
 def test_versions_that_a_run_goes_on_with_stand_beside_those_it_began_with(tmp_path):
-    first, later = (
-        store.describe(config(), TEXTS, ROWS) | {"versions": {"jax": version}}
-        for version in ("1", "2")
-    )
+    first, later = (described() | {"versions": {"jax": version}} for version in ("1", "2"))
     store.write(tmp_path, first)
     train(tmp_path)
     for new, expected in ((first, []), (later, [{"jax": "2"}]), (later, [{"jax": "2"}])):
@@ -81,7 +99,7 @@ def test_versions_that_a_run_goes_on_with_stand_beside_those_it_began_with(tmp_p
 def test_a_field_that_older_configs_lack_has_the_value_that_they_stand_for(
     tmp_path, name, then, other
 ):
-    old = store.describe(config(), TEXTS, ROWS)
+    old = described()
     store.write(tmp_path, old)
     train(tmp_path)
     new = []
@@ -103,13 +121,6 @@ def zero_shot(options, **changes):
     with made.ignore_type():
         made.update_from_flattened_dict(changes)
     return store.describe(made, [], {job.name: job.row.description for job in jobs(made)})
-
-
-def begun(workdir, before, now):
-    """What `now` finds where `before` has trained."""
-    store.write(workdir, before)
-    train(workdir)
-    return store.begun(workdir, now)
 
 
 NER = {"texts.ner.en.train": "a.conll", "settings.ner.epochs": 2}
@@ -195,10 +206,8 @@ def test_a_row_is_the_same_in_every_pair(tmp_path):
 
 
 def test_fields_without_effect_on_the_numbers_may_change(tmp_path):
-    store.write(tmp_path, store.describe(config(), TEXTS, ROWS))
-    train(tmp_path)
     changes = {"training.steps_per_call": 99, "training.save_every": 7, "devices.cpu": 2}
-    found = store.begun(tmp_path, store.describe(config(**changes), TEXTS, ROWS))
+    found = begun(tmp_path, described(), described(**changes))
     assert found and found["config"]["training"]["steps_per_call"] == 99  # as it is run now
 
 
@@ -220,11 +229,9 @@ def test_what_is_measured_may_change_until_something_was(tmp_path):
 
 
 def test_another_config_is_refused_naming_what_differs(tmp_path):
-    store.write(tmp_path, store.describe(config(), TEXTS, ROWS))
-    train(tmp_path)
-    changed, rows = config(**{"training.epochs": 3, "row": "8"}), {"8": "lang-pos", "0": "mine"}
+    now = described(rows={"8": "lang-pos", "0": "mine"}, **{"training.epochs": 3, "row": "8"})
     with pytest.raises(ValueError) as error:
-        store.begun(tmp_path, store.describe(changed, TEXTS, rows))
+        begun(tmp_path, described(), now)
     message = str(error.value)
     assert "training.epochs: 2 there, 3 now" in message
     assert "row 0: original there, mine now" in message and "row 8" not in message
@@ -232,12 +239,9 @@ def test_another_config_is_refused_naming_what_differs(tmp_path):
 
 
 def test_rows_seeds_and_their_texts_are_added(tmp_path):
-    first = store.describe(config(), TEXTS, ROWS)
-    store.write(tmp_path, first | {"groups": [[["0", 0]]]})
-    train(tmp_path)
+    first = described() | {"groups": [[["0", 0]]]}
     more = [{"source": "b.txt", "language": "fr", "sha256": "2" * 64}]
-    wider = config(row="8", seeds=(0, 1))
-    found = store.begun(tmp_path, store.describe(wider, more, {"8": "lang-pos"}))
+    found = begun(tmp_path, first, described(more, {"8": "lang-pos"}, row="8", seeds=(0, 1)))
     assert found["rows"] == {"0": "original", "8": "lang-pos"}
     assert found["texts"] == TEXTS + more and found["groups"] == [[["0", 0]]]
     assert found["fingerprint"] != first["fingerprint"]
@@ -246,7 +250,7 @@ def test_rows_seeds_and_their_texts_are_added(tmp_path):
 
 @pytest.mark.parametrize("name", ["fake_english", "real_xnli"])
 def test_how_neighbours_are_found_binds_only_rows_that_need_them(tmp_path, name):
-    def described(sample, **rows):
+    def sampled(sample, **rows):
         made = config(name=name)
         made.vocabulary = {"neighbours": {"skip_gram": {"sample": sample}}}
         return store.describe(made, TEXTS, rows)
@@ -254,23 +258,13 @@ def test_how_neighbours_are_found_binds_only_rows_that_need_them(tmp_path, name)
     def sample(run):
         return run["config"]["vocabulary"]["neighbours"]["skip_gram"]["sample"]
 
-    without, needed = described(1e-4, a="original"), described(1e-3, b="lang-pos;knn-replace")
+    without, needed = sampled(1e-4, a="original"), sampled(1e-3, b="lang-pos;knn-replace")
     assert sample(begun(tmp_path, without, needed)) == 1e-3
     for runs in ((without, needed), (needed, without)):
         assert sample(store.merged(dict(zip("xy", runs, strict=True)))) == 1e-3
-    other = described(1e-4, c="knn-replace-as-published")
+    other = sampled(1e-4, c="knn-replace-as-published")
     with pytest.raises(ValueError, match="neighbours.skip_gram.sample: 0.001 in x, 0.0001 in y"):
         store.merged({"x": needed, "y": other})
-
-
-def train(workdir):
-    """What a run of the stored experiment leaves behind."""
-    identity = Identity.of(json.loads((workdir / "config.json").read_text()))
-    ended = results.Replica("e", "0", "", 0, 1, {"mu": 0.5}, fingerprint=identity.fingerprint)
-    results.write_results(workdir / "results.json", [ended])
-    MetricsFile(workdir / "metrics.jsonl", identity).write(
-        kind="train", row="0", seed=0, step=1, loss=1.0
-    )
 
 
 def contents(workdir):
@@ -325,7 +319,7 @@ DAMAGES = [
 @pytest.mark.parametrize("name", ["config.json", "results.json", "metrics.jsonl"])
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_what_is_damaged_is_refused_or_harmless_and_stays_as_it_is(tmp_path, name, damage):
-    new = store.describe(config(), TEXTS, ROWS)
+    new = described()
     store.write(tmp_path, new)
     train(tmp_path)
     whole = (
@@ -349,9 +343,9 @@ def test_what_is_damaged_is_refused_or_harmless_and_stays_as_it_is(tmp_path, nam
 
 def test_old_results_are_not_those_of_a_new_config(tmp_path):
     """Another run's config.json in the place of the right one is no way in."""
-    store.write(tmp_path, store.describe(config(), TEXTS, ROWS))
+    store.write(tmp_path, described())
     train(tmp_path)
-    new = store.describe(config(**{"training.epochs": 3}), TEXTS, ROWS)
+    new = described(**{"training.epochs": 3})
     (tmp_path / "config.json").unlink()
     with pytest.raises(ValueError, match=r"config\.json is not there, and .*results\.json is of"):
         store.begun(tmp_path, new)
@@ -361,7 +355,7 @@ def test_old_results_are_not_those_of_a_new_config(tmp_path):
 
 
 def test_results_of_an_older_version_are_believed_beside_their_config(tmp_path):
-    new = store.describe(config(), TEXTS, ROWS)
+    new = described()
     store.write(tmp_path, new)
     (tmp_path / "results.json").write_text(
         '[{"experiment": "e", "row": "0", "description": "", "seed": 0, "step": 1, "metrics": {}}]'
@@ -376,18 +370,16 @@ def test_results_of_an_older_version_are_believed_beside_their_config(tmp_path):
 
 
 def test_a_grown_table_believes_what_it_stored_before(tmp_path):
-    store.write(tmp_path, store.describe(config(), TEXTS, ROWS))
-    train(tmp_path)
-    wider = store.begun(tmp_path, store.describe(config(), TEXTS, {"8": "lang-pos"}))
+    wider = begun(tmp_path, described(), described(rows={"8": "lang-pos"}))
     store.write(tmp_path, wider)
-    again = store.begun(tmp_path, store.describe(config(), TEXTS, {"8": "lang-pos"}))
+    again = store.begun(tmp_path, described(rows={"8": "lang-pos"}))
     assert again["fingerprint"] == wider["fingerprint"] not in wider["earlier_fingerprints"]
-    assert store.begun(tmp_path, store.describe(config(), TEXTS, ROWS)) == again
+    assert store.begun(tmp_path, described()) == again
 
 
 def test_a_run_that_trained_nothing_binds_nobody(tmp_path):
-    store.write(tmp_path, store.describe(config(), TEXTS, ROWS))
-    other = store.describe(config(**{"training.epochs": 3}), TEXTS, ROWS)
+    store.write(tmp_path, described())
+    other = described(**{"training.epochs": 3})
     (tmp_path / "checkpoints" / "group0" / "5.orbax-checkpoint-tmp").mkdir(parents=True)
     assert store.begun(tmp_path, other) is None
     (tmp_path / "checkpoints" / "group0" / "5").mkdir()
@@ -428,24 +420,20 @@ def test_a_file_system_without_locks_is_said(tmp_path, monkeypatch, capsys):
 
 
 def test_rows_added_to_a_workdir_have_folders_of_their_own(tmp_path):
-    store.write(tmp_path, store.describe(config(), TEXTS, {"a/b": "x"}))
-    train(tmp_path)
     with pytest.raises(ValueError, match="would have the same folder, a_b"):
-        store.begun(tmp_path, store.describe(config(), TEXTS, {"a?b": "y"}))
+        begun(tmp_path, described(rows={"a/b": "x"}), described(rows={"a?b": "y"}))
 
 
 def test_another_text_is_refused_naming_it(tmp_path):
-    store.write(tmp_path, store.describe(config(), TEXTS, ROWS))
-    train(tmp_path)
+    other = [{**TEXTS[0], "sha256": "2" * 64}]
     with pytest.raises(ValueError, match="the content of a.txt"):
-        other = [{**TEXTS[0], "sha256": "2" * 64}]
-        store.begun(tmp_path, store.describe(config(), other, ROWS))
+        begun(tmp_path, described(), described(other))
 
 
 def test_a_model_of_a_run_is_not_one_of_its_name_that_is_given_by_its_folder(tmp_path):
     def of(field, folder):
         entry = {"source": f"en-fr/{folder}/en/model.json", "language": "model", "field": field}
-        return store.describe(config(), [{**entry, "sha256": field}], ROWS)
+        return described([{**entry, "sha256": field}])
 
     ours, given = of("runs", "rowa_seed0"), of("pretrained", "a_seed0")
     for place, (before, now) in enumerate(itertools.permutations([ours, given])):
@@ -486,9 +474,7 @@ def test_what_is_learned_from_in_the_first_language_is_not_the_first_side_of_a_t
 
 def test_a_file_may_serve_twice_cut_at_different_places(tmp_path):
     texts = [TEXTS[0], {**TEXTS[0], "sha256": "2" * 64}]
-    store.write(tmp_path, store.describe(config(), texts, ROWS))
-    train(tmp_path)
-    assert store.begun(tmp_path, store.describe(config(), texts, ROWS))
+    assert begun(tmp_path, described(texts), described(texts))
 
 
 def test_errors_are_named_by_their_field():
