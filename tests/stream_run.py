@@ -4,19 +4,16 @@ import dataclasses
 import functools
 
 import jax
-import jax.numpy as jnp
 import numpy as np
+import replicas_run
 
 from xling_jax import devices
 from xling_jax.batches.streams import StreamLayout, StreamSampler, probabilities
 from xling_jax.batches.windows import PieceTables, StreamStore
 from xling_jax.models import partition
 from xling_jax.models.bert import BertConfig
-from xling_jax.training import loop
 from xling_jax.training.input_pipeline import InputPipeline
 from xling_jax.training.optimizer import OptimizerConfig
-from xling_jax.training.sharding import state_specs
-from xling_jax.training.step import train_steps
 from xling_jax.training.stream_step import StreamProgram, StreamSetting, Vocabularies
 from xling_jax.vocabulary.pieces import SEP
 from xling_jax.vocabulary.sharing import LanguageVocabulary
@@ -93,16 +90,5 @@ def run(samplers, one, steps=12, initial=None, pipeline=None, text=None, data=1,
     pipeline = pipeline or InputPipeline(samplers)
     first = initial or [one.initial_state(s.seed) for s in samplers]
     settings = [StreamSetting.of(s.seed, 1e-2) for s in samplers]
-    state = devices.place(loop.stack(first), mesh, state_specs(one))
-    settings = devices.place(loop.stack(settings), mesh, devices.A_REPLICA)
-    text = devices.place(text or store(), mesh, devices.SHARED)
-    function, collected, states = train_steps(one, mesh), [], []
-    for start in range(0, steps, call):
-        arguments = [
-            devices.place(x.astype(np.int32), mesh, spec)
-            for x, spec in zip(pipeline.steps(start, start + call), one.plan_specs, strict=True)
-        ]
-        state, metrics = function(state, settings, text, jnp.int32(call), *arguments)
-        states.append(jax.device_get(state))
-        collected.append(jax.device_get(metrics))
-    return states, jax.tree.map(lambda *x: np.concatenate(x, 1), *collected)
+    text = text or store()
+    return replicas_run.run(one, mesh, first, settings, text, pipeline.steps, steps, call)

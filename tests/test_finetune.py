@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import replicas_run
 
 from xling_jax import devices
 from xling_jax.batches import labelled, tasks
@@ -26,9 +27,8 @@ from xling_jax.tasks.finetune import (
     word_states,
 )
 from xling_jax.training import loop
+from xling_jax.training.input_pipeline import InputPipeline
 from xling_jax.training.optimizer import OptimizerConfig
-from xling_jax.training.sharding import state_specs
-from xling_jax.training.step import train_steps
 
 MODEL = BertConfig(
     vocabulary_size=30, layers=2, hidden=32, intermediate=64, heads=2, positions=16, token_types=1
@@ -72,21 +72,10 @@ def train(one, data=1, steps=24, *, rates=((2e-3, 5e-3),), call=4):
     mesh = devices.make_mesh(len(rates), jax.devices()[:data])
     sampler = TaskSampler(some, BATCH, mesh.shape[devices.DATA], 0, epochs=40)
     store = TaskStore(some, divide(plain, one.frozen)[1])
-    states = loop.stack([one.state_of(plain, 0)] * len(rates))
-    state = devices.place(states, mesh, state_specs(one))
-    settings = loop.stack([TaskSetting.of(0, *x) for x in rates])
-    settings = devices.place(settings, mesh, devices.A_REPLICA)
-    store = devices.place(store, mesh, devices.SHARED)
-    function, collected = train_steps(one, mesh), []
-    for start in range(0, steps, call):
-        plan = sampler.plan(start, start + call)
-        fields = [
-            devices.place(np.stack([x] * len(rates)), mesh, spec)
-            for x, spec in zip(vars(plan).values(), one.plan_specs, strict=True)
-        ]
-        state, metrics = function(state, settings, store, jnp.int32(call), *fields)
-        collected.append(jax.device_get(metrics))
-    return jax.device_get(state), jax.tree.map(lambda *x: np.concatenate(x, 1), *collected)
+    states, settings = [one.state_of(plain, 0)] * len(rates), [TaskSetting.of(0, *x) for x in rates]
+    plan = InputPipeline([sampler] * len(rates)).steps
+    found, metrics = replicas_run.run(one, mesh, states, settings, store, plan, steps, call)
+    return found[-1], metrics
 
 
 @functools.lru_cache

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+import replicas_run
 
 from xling_jax import devices
 from xling_jax.batches import packing, setting
@@ -25,7 +26,6 @@ from xling_jax.training.checkpoints import Checkpoints, read
 from xling_jax.training.input_pipeline import SentencePipeline
 from xling_jax.training.metrics import MetricsFile
 from xling_jax.training.optimizer import OptimizerConfig, adam, is_decayed
-from xling_jax.training.sharding import state_specs
 from xling_jax.training.step import RUNNING, Program, State, train_steps
 from xling_jax.vocabulary import neighbours
 
@@ -91,27 +91,16 @@ def train(descriptions, mesh, steps=12, seeds=(0,), model=MODEL, shards=1, **cha
         replica(d, s, mesh.shape[devices.DATA]) for d, s in zip(descriptions, seeds, strict=True)
     ]
     one = program(replicas, model=model, shards=shards, **changes)
-    state = devices.place(
-        loop.stack([one.initial_state(r.seed) for r in replicas]), mesh, state_specs(one)
-    )
-    settings = devices.place(loop.stack([r.setting for r in replicas]), mesh, devices.A_REPLICA)
-    store = devices.place(text(), mesh, devices.SHARED)
-    run, collected = train_steps(one, mesh), []
+    states, settings = zip(*((one.initial_state(r.seed), r.setting) for r in replicas), strict=True)
     epoch = replicas[0].sampler.steps_per_epoch
-    for start in range(0, steps, epoch):
-        plans = [r.sampler.plan(start // epoch) for r in replicas]
-        count = min(epoch, steps - start)
-        arguments = [
-            devices.place(np.stack([getattr(p, name) for p in plans]), mesh, spec)
-            for name, spec in [
-                ("sentence", devices.A_REPLICA),
-                ("start", devices.A_REPLICA),
-                ("owner", devices.A_REPLICA_AND_SHARD),
-            ]
-        ]
-        state, metrics = run(state, settings, store, jnp.int32(count), *arguments)
-        collected.append(jax.tree.map(lambda x, n=count: np.asarray(x)[:, :n], metrics))
-    return jax.device_get(state), jax.tree.map(lambda *x: np.concatenate(x, 1), *collected)
+
+    def plan(start, _):
+        """The whole epoch, so that one compilation serves its last updates too."""
+        plans = [vars(r.sampler.plan(start // epoch)).values() for r in replicas]
+        return [np.stack(fields) for fields in zip(*plans, strict=True)]
+
+    found, metrics = replicas_run.run(one, mesh, states, settings, text(), plan, steps, epoch)
+    return found[-1], metrics
 
 
 def mesh_of(replicas, data):
