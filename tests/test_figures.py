@@ -15,7 +15,8 @@ from matplotlib.figure import Figure
 from xling_jax.experiments.fake_english import figures as embeddings
 from xling_jax.experiments.fake_english import published, report
 from xling_jax.report import figures, frame
-from xling_jax.report.figures import Entry, Gallery, Line, Score
+from xling_jax.report.figures import Entry, Line, Score
+from xling_jax.report.gallery import Gallery
 from xling_jax.runs import results
 
 CURVE = frame.Curve([0, 1], [0.03, 0.06], [0.0, 0.01])

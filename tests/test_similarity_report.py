@@ -21,6 +21,7 @@ from xling_jax.report import figures
 from xling_jax.report.claims import HELD, NOT_HELD, NOT_RUN, UNDECIDED, Decided
 from xling_jax.report.figures import COLOURS
 from xling_jax.report.frame import Run, measured
+from xling_jax.report.gallery import Gallery
 from xling_jax.runs import results
 
 LANGUAGES = ("en", "fr", "zh")
@@ -258,7 +259,7 @@ def test_rows_with_long_names_are_told_apart_in_figures(
     names = [f"en|a_model_of_a_name_this_long_{n} @fr" for n in range(2)]
     found = pairs_of(fake_run(tmp_path, names))
     kinds = rows.by_kind(found, LANGUAGES)
-    similarity._words(found, kinds, figures.Gallery(tmp_path))
+    similarity._words(found, kinds, Gallery(tmp_path))
     *_, below = similarity.heat(similarity.blocks(kinds)).axes
     columns = {text.get_text() for text in below.get_xticklabels()}
     assert len(columns) == len(drawn[0]) == 2

@@ -29,6 +29,7 @@ from xling_jax.experiments.zero_shot.scores import SOURCE, Board, read
 from xling_jax.gather import gather
 from xling_jax.report import figures
 from xling_jax.report.frame import Run
+from xling_jax.report.gallery import Gallery
 from xling_jax.runs import results
 
 
@@ -250,7 +251,7 @@ def test_many_languages_have_several_figures(
     )
     names = [f"x{n}" for n in range(number)]
     board = board_of(fake_run(tmp_path, ["default"], ["ner"], ["-".join(["en", *names])]))
-    transfer._bars(board, figures.Gallery(tmp_path))
+    transfer._bars(board, Gallery(tmp_path))
     assert max(map(len, drawn)) <= 4 and sum(drawn, []) == names
 
 
@@ -270,7 +271,7 @@ def test_rows_with_long_names_are_told_apart_in_figures(
     rows = [f"sep-emb_shared-special_sep_layers_0..{n}_" for n in (1, 3)]
     workdir = fake_run(tmp_path, rows, ["ner"], ["en-fr"])
     board = board_of(workdir)
-    transfer._bars(board, figures.Gallery(tmp_path))
+    transfer._bars(board, Gallery(tmp_path))
     lines = transfer.over_epochs(transfer.by_epoch(Run(workdir)), board, "en-fr", "ner")
     assert [line.label for line in lines] == rows and len(drawn[0]) == 2
 

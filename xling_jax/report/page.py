@@ -18,6 +18,7 @@ from xling_jax.files import write_beside
 from xling_jax.report import figures, table
 from xling_jax.report.claims import Verdicts
 from xling_jax.report.frame import Measure, Row, Run, explained
+from xling_jax.report.gallery import Card
 from xling_jax.report.prose import grouped, plural, written
 from xling_jax.report.table import ABSENT, Table, kind_of
 from xling_jax.runs.results import Record
@@ -45,7 +46,7 @@ class Figures:
     """Cards with figures, under an explanation."""
 
     explanation: Sequence[str]
-    cards: Sequence[figures.Card]
+    cards: Sequence[Card]
     kind: ClassVar = "figures"
 
     def __bool__(self) -> bool:

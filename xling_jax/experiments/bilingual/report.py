@@ -12,8 +12,9 @@ from typing import Any
 from xling_jax.corpora.sources import SYNTHETIC
 from xling_jax.evaluators.registry import DICTIONARY, EVALUATORS, SENTENCES, names
 from xling_jax.report import figures, frame, page, table
-from xling_jax.report.figures import Card, Gallery, Line, Score
+from xling_jax.report.figures import Line, Score
 from xling_jax.report.frame import Curve, Measure, Run, by_language
+from xling_jax.report.gallery import Card, Gallery
 from xling_jax.report.prose import also_diverged, grouped, listed, plural, spread
 from xling_jax.report.table import Column, Table
 

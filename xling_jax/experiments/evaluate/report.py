@@ -13,7 +13,7 @@ import numpy as np
 from xling_jax.evaluators.registry import EVALUATORS, OF_ENCODERS
 from xling_jax.files import write_beside
 from xling_jax.report import figures, page, table
-from xling_jax.report.figures import Card, Gallery, Line
+from xling_jax.report.figures import Line
 from xling_jax.report.frame import (
     Measure,
     Metric,
@@ -25,6 +25,7 @@ from xling_jax.report.frame import (
     decoded,
     minus,
 )
+from xling_jax.report.gallery import Card, Gallery
 from xling_jax.report.table import Column, Table, share
 
 if TYPE_CHECKING:

@@ -20,8 +20,9 @@ from xling_jax.experiments.fake_english.published import Layout
 from xling_jax.files import short_hash, write_beside
 from xling_jax.report import figures, frame, page, prose, table
 from xling_jax.report.claims import Verdicts
-from xling_jax.report.figures import Card, Gallery, Line, Score
+from xling_jax.report.figures import Line, Score
 from xling_jax.report.frame import Curve, Run
+from xling_jax.report.gallery import Card, Gallery
 from xling_jax.report.table import ABSENT, Column, Table
 from xling_jax.runs.results import array_files
 

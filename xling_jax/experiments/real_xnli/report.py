@@ -14,8 +14,9 @@ from xling_jax.experiments.zero_shot.scores import BASELINES, Board, Job
 from xling_jax.files import plain_name, write_beside
 from xling_jax.report import page, table
 from xling_jax.report.claims import Decided, Evidence, RowEvidence, Verdicts
-from xling_jax.report.figures import Card, Entry, Gallery, row_label
+from xling_jax.report.figures import Entry, row_label
 from xling_jax.report.frame import Measure, Row, Run, decoded
+from xling_jax.report.gallery import Card, Gallery
 from xling_jax.report.prose import also_diverged
 from xling_jax.report.table import ABSENT, Column, Line, Table
 from xling_jax.runs import results

@@ -14,8 +14,9 @@ from xling_jax.experiments.similarity import claims, rows
 from xling_jax.experiments.similarity.rows import Pair
 from xling_jax.report import figures, page, table
 from xling_jax.report.claims import Verdicts
-from xling_jax.report.figures import Card, Entry, Gallery, Line, Score
+from xling_jax.report.figures import Entry, Line, Score
 from xling_jax.report.frame import Measure, Run, curve_of
+from xling_jax.report.gallery import Card, Gallery
 from xling_jax.report.prose import plural
 from xling_jax.report.table import Column, Table, share
 

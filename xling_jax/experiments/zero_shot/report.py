@@ -15,8 +15,9 @@ from xling_jax.experiments.zero_shot.notes import label
 from xling_jax.experiments.zero_shot.scores import DELTA, DEV, MEAN, Board, Job, Place
 from xling_jax.report import page, table
 from xling_jax.report.claims import Verdicts
-from xling_jax.report.figures import Card, Entry, Gallery, Line, wrapped
+from xling_jax.report.figures import Entry, Line, wrapped
 from xling_jax.report.frame import Measure, Run, curve_of, curves, mean_of
+from xling_jax.report.gallery import Card, Gallery
 from xling_jax.report.prose import also_diverged, diverged_at
 from xling_jax.report.table import ABSENT, Column, Table, difference, percent
 from xling_jax.tasks import TASKS
