@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from weights import randomized
 
 from xling_jax.batches import hashing, packing
 from xling_jax.models import bert, heads
@@ -26,14 +27,7 @@ CONFIG = BertConfig(vocabulary_size=50, layers=2, hidden=24, intermediate=40, he
 @pytest.fixture(scope="module")
 def params():
     """Parameters far from the initial ones, so that every part counts."""
-    random = np.random.default_rng(0)
-    shapes = heads.param_shapes(CONFIG)
-
-    def draw(path, leaf):
-        mean = 1.0 if path[-1].key == "scale" else 0.0
-        return jnp.asarray(mean + 0.2 * random.normal(size=leaf.shape), jnp.float32)
-
-    return jax.tree.map_with_path(draw, shapes)
+    return randomized(CONFIG, spread=0.2)
 
 
 @functools.partial(jax.jit, static_argnames=("config", "rows", "layers"))

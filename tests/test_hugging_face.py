@@ -15,13 +15,13 @@ from weights import (
     change_tensors,
     difference,
     logits_alone,
-    padded,
     randomize_theirs,
     randomized,
     require_equal,
     saved_again,
     serialized,
     some_sentences,
+    their_logits,
 )
 
 from xling_jax.batches import packing
@@ -60,17 +60,6 @@ def logits_packed(config: BertConfig, params, sentences) -> np.ndarray:
     logits = np.asarray(heads.masked_language_logits(config, params, hidden))
     order = np.lexsort((place, sentence))
     return logits[order[owner[order] >= 0]]
-
-
-def their_logits(model, sentences) -> np.ndarray:
-    """What transformers computes for all tokens."""
-    torch = pytest.importorskip("torch")
-    tokens, positions, types, mask = (torch.tensor(x, dtype=torch.long) for x in padded(sentences))
-    with torch.no_grad():
-        logits = model.eval()(
-            input_ids=tokens, position_ids=positions, token_type_ids=types, attention_mask=mask
-        ).logits
-    return logits[mask > 0].numpy()
 
 
 def require_same_logits(config: BertConfig, params, model) -> None:

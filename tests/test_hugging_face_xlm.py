@@ -12,11 +12,11 @@ from weights import (
     change_tensors,
     difference,
     logits_alone,
-    padded,
     randomize_theirs,
     randomized,
     saved_again,
     some_sentences,
+    their_logits,
 )
 
 from xling_jax.models import heads
@@ -57,17 +57,6 @@ def transformers_xlm(folder, config: BertConfig, **fields):
     return model
 
 
-def their_logits(model, sentences, with_languages: bool) -> np.ndarray:
-    torch = pytest.importorskip("torch")
-    tokens, positions, types, mask = (torch.tensor(x, dtype=torch.long) for x in padded(sentences))
-    with torch.no_grad():
-        logits = model.eval()(
-            input_ids=tokens, position_ids=positions, attention_mask=mask,
-            langs=types if with_languages else None,
-        ).logits  # fmt: skip
-    return logits[mask > 0].numpy()
-
-
 def same(config, params, sentences, theirs) -> bool:
     return difference(logits_alone(config, params, sentences), theirs) < TOLERANCE
 
@@ -80,7 +69,7 @@ def test_we_read_the_folder_of_transformers_and_compute_its_logits(config, tmp_p
     sentences = some_sentences(config)
     if config.token_types == 1:
         sentences = in_language(sentences, 0)
-    theirs = their_logits(model, sentences, with_languages=True)
+    theirs = their_logits(model, sentences, types="langs")
     assert same(config, params, sentences, theirs)
     # The test would see a mistake in any of the inputs.
     exchanged = [(ids, 1 - language) for ids, language in sentences]
@@ -93,7 +82,7 @@ def test_sinusoidal_positions_and_languages_without_embeddings_are_read(fields, 
     config, params = hugging_face.load(tmp_path, "xx")  # all languages are read alike
     assert config == ONE
     sentences = in_language(some_sentences(ONE), 0)
-    assert same(ONE, params, sentences, their_logits(model, sentences, with_languages=True))
+    assert same(ONE, params, sentences, their_logits(model, sentences, types="langs"))
 
 
 @TYPES
@@ -108,11 +97,11 @@ def test_transformers_reads_our_folder_and_computes_our_logits(config, tmp_path)
     assert type(model).__name__ == "XLMWithLMHeadModel" and not any(report.values()), report
     sentences = some_sentences(config)
     of_first = in_language(sentences, 0)
-    theirs = their_logits(model, of_first, with_languages=False)
+    theirs = their_logits(model, of_first, types="")
     assert same(config, params, of_first, theirs)
     for language in range(config.token_types):
         others = in_language(sentences, language)
-        theirs = their_logits(model, others, with_languages=True)
+        theirs = their_logits(model, others, types="langs")
         assert same(config, params, others, theirs)
 
 

@@ -15,14 +15,14 @@ from xling_jax.models.hugging_face import model as hugging_face
 OFFSET, TOLERANCE = 128, 1e-4
 
 
-def randomized(config: BertConfig, seed: int = 0):
+def randomized(config: BertConfig, seed: int = 0, spread: float = 0.15):
     """Parameters among which none is zero or one, so that no mix-up goes unseen."""
     random = np.random.default_rng(seed)
     shapes = heads.param_shapes(config)
 
     def draw(path, leaf):
         mean = 1.0 if path[-1].key == "scale" else 0.0
-        return jnp.asarray(mean + 0.15 * random.normal(size=leaf.shape), jnp.float32)
+        return jnp.asarray(mean + spread * random.normal(size=leaf.shape), jnp.float32)
 
     return jax.tree.map_with_path(draw, shapes)
 
@@ -79,6 +79,18 @@ def logits_alone(config: BertConfig, params, sentences) -> np.ndarray:
         return heads.masked_language_logits(config, params, hidden.reshape(-1, config.hidden))
 
     return np.asarray(logits(params))[mask.reshape(-1) > 0]
+
+
+def their_logits(model, sentences, types: str = "token_type_ids") -> np.ndarray:
+    """What transformers computes for all tokens; `types` names its argument for the languages, if
+    they are given."""
+    torch = pytest.importorskip("torch")
+    names = "input_ids", "position_ids", types, "attention_mask"
+    given = {x: torch.tensor(values, dtype=torch.long)
+             for x, values in zip(names, padded(sentences), strict=True) if x}  # fmt: skip
+    with torch.no_grad():
+        logits = model.eval()(**given).logits
+    return logits[given["attention_mask"] > 0].numpy()
 
 
 def difference(ours: np.ndarray, theirs: np.ndarray) -> float:
