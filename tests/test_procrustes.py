@@ -1,9 +1,12 @@
-"""alignment.procrustes and alignment.normalization: rotations found, lengths and means set."""
+"""Rotations found, lengths and means set, decompositions that fail."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.lax.linalg import SvdAlgorithm
 
+from xling_jax.linalg import decomposition
 from xling_jax.linalg.normalization import iterative_normalize, unit_center_unit
 from xling_jax.linalg.procrustes import orthogonal_map
 from xling_jax.linalg.retrieval import unit_length
@@ -85,3 +88,20 @@ def test_zero_rows_stay_finite():
         assert jnp.isfinite(normalize(x)).all()
         for value in (0.0, 0.1, 1e30):
             assert (normalize(jnp.full((30, 8), value)) == 0).all()
+
+
+@pytest.mark.parametrize("shape", [(7, 7), (9, 5), (5, 9)])
+def test_qr_iteration_takes_the_place_of_a_decomposition_that_does_not_converge(monkeypatch, shape):
+    x, asked = points(0, *shape), []
+    plain, by = decomposition.svd(x), decomposition._svd
+
+    def failing(x, algorithm=SvdAlgorithm.DEFAULT):
+        asked.append(algorithm)
+        lost = 1 if algorithm is SvdAlgorithm.QR else jnp.nan
+        return jax.tree.map(lambda part: part * lost, by(x, algorithm))
+
+    monkeypatch.setattr(decomposition, "_svd", failing)
+    left, singular, right = decomposition._sure(x)
+    assert asked == [SvdAlgorithm.DEFAULT, SvdAlgorithm.QR]
+    np.testing.assert_allclose((left * singular) @ right, x, atol=1e-5)
+    np.testing.assert_allclose(singular, plain[1], rtol=1e-5)

@@ -5,6 +5,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
+from xling_jax.linalg.decomposition import svd
 from xling_jax.linalg.normalization import iterative_normalize
 from xling_jax.linalg.points import magnitude, points, require_count
 
@@ -24,7 +25,7 @@ def _orthogonal_map(source_NxD: jax.Array, target_NxD: jax.Array) -> jax.Array:
     # Scaling the points does not change the best W.
     source_NxD, target_NxD = source_NxD / magnitude(source_NxD), target_NxD / magnitude(target_NxD)
     covariance_DxD = jnp.matmul(source_NxD.T, target_NxD, precision=jax.lax.Precision.HIGHEST)
-    left_DxD, _, right_DxD = jnp.linalg.svd(covariance_DxD)
+    left_DxD, _, right_DxD = svd(covariance_DxD)
     return jnp.matmul(left_DxD, right_DxD, precision=jax.lax.Precision.HIGHEST)
 
 

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from xling_jax.linalg.csls import NEIGHBOURS
+from xling_jax.linalg.decomposition import svd
 from xling_jax.linalg.normalization import unit_center_unit
 from xling_jax.linalg.points import points, require_count
 from xling_jax.linalg.procrustes import orthogonal_map
@@ -114,7 +115,7 @@ def first_pairs(source_NxD: jax.Array, target_NxD: jax.Array) -> jax.Array:
     """
 
     def profiles(x_NxD):
-        left_NxR, singular_R, _ = jnp.linalg.svd(x_NxD, full_matrices=False)
+        left_NxR, singular_R, _ = svd(x_NxD)
         root_NxN = similarities(left_NxR * singular_R, left_NxR)  # the root of X X^T
         return unit_center_unit(jnp.sort(root_NxN, axis=1))
 
@@ -238,7 +239,7 @@ def reweighted_map(source_NxD, target_MxD, pairs_Px2) -> tuple[jax.Array, jax.Ar
         x_PxD, y_PxD = source_NxD[pairs_Px2[:, 0]], target_MxD[pairs_Px2[:, 1]]
         (whiten_x, colour_x), (whiten_y, colour_y) = _whitening(x_PxD), _whitening(y_PxD)
         covariance_DxD = (x_PxD @ whiten_x).T @ (y_PxD @ whiten_y)
-        left_DxD, correlation_D, right_DxD = jnp.linalg.svd(covariance_DxD)
+        left_DxD, correlation_D, right_DxD = svd(covariance_DxD)
 
         def to_common(whiten, rotation, colour):
             return (whiten @ rotation * jnp.sqrt(correlation_D)) @ (rotation.T @ colour @ rotation)
@@ -251,7 +252,7 @@ def reweighted_map(source_NxD, target_MxD, pairs_Px2) -> tuple[jax.Array, jax.Ar
 
 def _whitening(x_PxD: jax.Array) -> tuple[jax.Array, jax.Array]:
     """(X^T X)^(-1/2) and (X^T X)^(1/2), both [d, d], without directions that X does not span."""
-    _, singular_R, right_RxD = jnp.linalg.svd(x_PxD, full_matrices=False)
+    _, singular_R, right_RxD = svd(x_PxD)
     is_there = singular_R > SMALLEST_SINGULAR * singular_R[0]
     power_R = jnp.where(is_there, singular_R, 0.0)
     inverse_R = jnp.where(is_there, 1 / jnp.where(is_there, singular_R, 1.0), 0.0)
