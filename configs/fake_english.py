@@ -105,6 +105,7 @@ def paper() -> ConfigDict:
                 "neighbours": {
                     "number": 1,
                     "seed": 0,
+                    "tries": 1,
                     "vectors": (),
                     "skip_gram": dataclasses.asdict(SkipGram(sample=1e-3)),
                 },

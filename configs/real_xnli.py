@@ -88,6 +88,7 @@ def paper(languages: tuple[str, ...]) -> ConfigDict:
                 "neighbours": {
                     "number": 5,
                     "seed": 0,
+                    "tries": 1,
                     "vectors": (),
                     # 600 MB a language; 20,000 pieces have 100,000 n-grams
                     "skip_gram": dataclasses.asdict(SkipGram(buckets=500_000)),

@@ -172,7 +172,7 @@ def made_at_once(monkeypatch):
     """Tables that are made at once, each another one."""
     numbers = itertools.count(5)
 
-    def find(vectors, size, number, seed):
+    def find(vectors, size, number, seed, tries):
         return np.full((size, number), next(numbers), np.int32)
 
     monkeypatch.setattr(neighbours, "find", find)

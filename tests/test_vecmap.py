@@ -61,6 +61,23 @@ def test_the_first_dictionary_is_better_than_chance_and_self_learning_is_better_
     assert share_found(*map_unsupervised(source, target), gold) > max(0.9, at_first)
 
 
+def test_the_best_of_several_tries_is_taken(monkeypatch):
+    source, target, gold = two_views(0)
+    wrong = np.stack([np.arange(N), np.roll(gold, 1)], axis=1)
+    right = np.stack([np.arange(N), gold], axis=1)
+    tries = iter([(wrong, 0.3), (right, 0.5), (wrong, 0.4), (wrong, 0.3)])
+    keys = []
+
+    def learn(source, target, first, key):
+        keys.append(jax.random.key_data(key).tolist())
+        return next(tries)
+
+    monkeypatch.setattr(vecmap, "_self_learn", learn)
+    assert share_found(*map_unsupervised(source, target, tries=3), gold) > 0.95
+    assert share_found(*map_unsupervised(source, target), gold) < 0.05
+    assert len(set(map(tuple, keys[:3]))) == 3 and keys[3] == keys[0]
+
+
 def test_the_map_of_the_frequent_words_fits_the_rare_ones():
     source, target, gold = two_views(2, shuffled=400)
     assert share_found(*map_unsupervised(source, target, cutoff=400), gold) > 0.95
@@ -210,6 +227,8 @@ def test_input_that_means_nothing_is_refused():
         map_unsupervised(source, target[:, :40])
     with pytest.raises(ValueError, match="cutoff=5"):
         map_unsupervised(source, target, cutoff=5)
+    with pytest.raises(ValueError, match="tries=0"):
+        map_unsupervised(source, target, tries=0)
     spoilt = source.copy()
     spoilt[7, 3] = np.nan
     with pytest.raises(ValueError, match="source: row 7 holds a NaN"):

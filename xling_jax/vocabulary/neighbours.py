@@ -19,7 +19,9 @@ def nothing(size: int, width: int = 1) -> np.ndarray:
     return np.full((size, width), NO_PIECE, np.int32)
 
 
-def find(vectors: Sequence[Vectors], size: int, number: int, seed: int) -> np.ndarray:
+def find(
+    vectors: Sequence[Vectors], size: int, number: int, seed: int, tries: int = 1
+) -> np.ndarray:
     """The nearest pieces of every other language, by unsupervised VecMap (Artetxe et al. 2018).
 
     Every language is mapped into one space with the first, as in D&S A.3. A map between two others
@@ -31,6 +33,7 @@ def find(vectors: Sequence[Vectors], size: int, number: int, seed: int) -> np.nd
       size: of the joint vocabulary.
       number: neighbours in each other language.
       seed: of VecMap's random choices.
+      tries: how often it is run, see `vecmap.map_unsupervised`.
 
     Returns:
       int32 [size, number * (languages - 1)]: ids, language by language, the nearest first; -1
@@ -64,7 +67,8 @@ def find(vectors: Sequence[Vectors], size: int, number: int, seed: int) -> np.nd
 
     each = [jnp.asarray(own.vectors) for own in vectors]
     for other in range(1, languages):
-        compare(0, other, vecmap.map_unsupervised(each[0], each[other], seed))
+        mapped = vecmap.map_unsupervised(each[0], each[other], seed, tries=tries)
+        compare(0, other, mapped)
     for one, other in itertools.combinations(range(1, languages), 2):
         forward, backward = by_way_of_first(one, other), by_way_of_first(other, one)
         pairs_Px2 = jnp.concatenate([forward, backward[:, ::-1]])

@@ -100,7 +100,9 @@ def _table(
     with errors.in_field(FIELD):
         vectors = _vectors(config, data, is_parallel)
         say("mapping the vectors of the languages into one space, without a dictionary")
-        table = neighbours.find(vectors, data.vocabulary.size, section.number, section.seed)
+        table = neighbours.find(
+            vectors, data.vocabulary.size, section.number, section.seed, section.tries
+        )
     if wanted and _sha256(table) != wanted:
         raise ValueError(
             f"{path} is missing or damaged, and the table made now is not the one that this run "
