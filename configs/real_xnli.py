@@ -144,7 +144,8 @@ def laptop(languages: tuple[str, ...]) -> ConfigDict:
     # With so few pieces each is a large share of the text, and fastText's 1e-4 leaves little of it.
     config.vocabulary.neighbours.skip_gram.update(sample=1e-3, buckets=50_000)
     if are_embedded(languages):
-        # Their words have no parts that mean something. The rest brings `middle` near the others.
+        # Their words have no parts that mean something (max_n). With the other fields pieces of
+        # `middle` find their translations too.
         config.vocabulary.neighbours.skip_gram.update(max_n=0, sample=3e-3, negative=15)
         config.vocabulary.neighbours.tries = 8
         config.corpora.update(train_sentences=8000, dev_sentences=500, split_sentences=False)

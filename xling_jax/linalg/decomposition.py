@@ -15,14 +15,16 @@ def svd(x_NxD: jax.Array) -> Svd:
 
     On CPUs LAPACK's divide and conquer, which XLA uses, now and then does not converge, also for
     matrices that are well conditioned; then QR iteration, several times as slow, takes its place.
+    All is NaN if the matrix holds a NaN or an infinity.
     """
     return jax.lax.platform_dependent(x_NxD, cpu=_sure, default=_svd)
 
 
 def _sure(x_NxD: jax.Array) -> Svd:
     found = _svd(x_NxD)
-    by_qr = partial(_svd, x_NxD, SvdAlgorithm.QR)
-    return jax.lax.cond(jnp.isfinite(found[1]).all(), lambda: found, by_qr)
+    # Of a matrix that is not finite, QR iteration would find nothing either, and take its time.
+    has_failed = jnp.isfinite(x_NxD).all() & ~jnp.isfinite(found[1]).all()
+    return jax.lax.cond(has_failed, partial(_svd, x_NxD, SvdAlgorithm.QR), lambda: found)
 
 
 def _svd(x_NxD: jax.Array, algorithm: SvdAlgorithm = SvdAlgorithm.DEFAULT) -> Svd:

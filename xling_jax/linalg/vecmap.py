@@ -59,7 +59,7 @@ def map_unsupervised(
       cutoff: how many words of each language may enter the dictionary, at least 20. Time grows
         with its square; memory is that for the 4,000 words of the first dictionary.
       tries: how often the dictionary is learned, each time with other similarities left out; the
-        one with the highest mean cosine of nearest neighbours is taken.
+        one is taken whose learning reached the highest mean cosine of nearest neighbours.
 
     Returns:
       float32 [n, d] and [m, d]: the vectors, normalised and mapped into the common space, to be

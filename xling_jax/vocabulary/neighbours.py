@@ -25,7 +25,7 @@ def find(
     """The nearest pieces of every other language, by unsupervised VecMap (Artetxe et al. 2018).
 
     Every language is mapped into one space with the first, as in D&S A.3. A map between two others
-    is learned from the pieces whose nearest piece of the first language has them as its nearest.
+    is learned from pairs of a piece and the one nearest to its nearest piece of the first language.
     Nearness is measured by CSLS; D&S do not say by what.
 
     Args:

@@ -106,8 +106,8 @@ def _table(
     if wanted and _sha256(table) != wanted:
         raise ValueError(
             f"{path} is missing or damaged, and the table made now is not the one that this run "
-            "began with (other library versions or another device): put the file back, or choose "
-            "another --workdir"
+            "began with (other versions of the program or its libraries, or another device): put "
+            "the file back, or choose another --workdir"
         )
     file = io.BytesIO()
     np.save(file, table)
@@ -190,7 +190,7 @@ def manifest(config: ConfigDict) -> list[dict[str, str]]:
 
 
 def quality(data: Data, table: np.ndarray) -> dict[str, float]:
-    """The share of occurring pieces that have neighbours and, of pieces whose translations are
+    """The share of occurring pieces that have neighbours and, of those whose translations are
     known, the share of nearest neighbours that are right: over all pairs of languages and, if there
     are several, in each, both directions. A share over no pieces is left out."""
     vocabulary, translations_NxL = data.vocabulary, data.translations
