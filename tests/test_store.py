@@ -266,6 +266,13 @@ def test_how_neighbours_are_found_binds_only_rows_that_need_them(tmp_path, name)
     with pytest.raises(ValueError, match="neighbours.skip_gram.sample: 0.001 in x, 0.0001 in y"):
         store.merged({"x": needed, "y": other})
 
+    def of_every_row(run):
+        return store.fingerprint_of_every_row(name, run["config"])
+
+    assert of_every_row(without) == of_every_row(needed)  # so both can be fine-tuned in one folder
+    longer = needed["config"] | {"training": {"epochs": 1000}}
+    assert of_every_row(without) != store.fingerprint_of_every_row(name, longer)
+
 
 def contents(workdir):
     return {path.name: path.read_bytes() for path in workdir.iterdir() if path.is_file()}

@@ -79,7 +79,17 @@ def fingerprint(
     config: Mapping[str, Any], texts: Sequence[Mapping[str, Any]], rows: Mapping[str, str]
 ) -> str:
     """A hash of what decides the results: the fields with effect, the texts, the chosen rows."""
-    content = [_with_effect(config), [text["sha256"] for text in texts], dict(rows)]
+    return _digest([_with_effect(config), [text["sha256"] for text in texts], dict(rows)])
+
+
+def fingerprint_of_every_row(experiment: str, config: Mapping[str, Any]) -> str:
+    """A hash of those fields with effect that affect the results of every row."""
+    common = {name: value for name, value in _with_effect(config).items()
+              if fields.is_used(experiment, "", "", name)}  # fmt: skip
+    return _digest([common, [], {}])
+
+
+def _digest(content: Any) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
 

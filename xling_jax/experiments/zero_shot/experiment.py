@@ -67,12 +67,13 @@ class Experiment:
         self._orders: dict[tuple[str, str, int], dict[str, float]] = {}
 
     def _pretrainings(self) -> Iterator[dict[str, Any]]:
-        """Fingerprints of the configs of the pretraining runs, wherever these lie."""
+        """Fingerprints of the configs of the pretraining runs, wherever these lie, without what
+        only some rows use: their models are hashed."""
         for pair, run in self._config.runs.items():
             where = Path(run).expanduser() / results.CONFIG
-            found = results.read_config(where).get("config") if run else None
-            if isinstance(found, dict):
-                digest = store.fingerprint(found, (), {})
+            found = results.read_config(where) if run else {}
+            if isinstance(config := found.get("config"), dict):
+                digest = store.fingerprint_of_every_row(found["experiment"], config)
                 yield {"source": pair, "language": "", "field": "runs", "sha256": digest}
 
     def _models(self, job: Job) -> Iterator[dict[str, Any]]:
