@@ -25,10 +25,10 @@ language to each other one. For the embedded languages both are made; for real o
 optional, and without both only perplexity is measured.
 
 scale=laptop on the embedded languages, `--config.devices.cpu=1`, on one of two CPU cores: 3 to 8
-minutes a row and 1 to 2 more for its fine-tuning. Accuracy in English, `near` and `middle`, in
-percent, means over three seeds: row 0 70, 63 and 49, row 3 71, 37 and 47, row 8 71, 35 and 35, row
-30 71, 64 and 49 (the paper's English, German and Hindi: 75, 57 and 45; 75, 41 and 46; 74, 37 and
-38; 74, 61 and 54).
+minutes a row and 1 to 2 more for its fine-tuning, and once 3 or more for row 30's neighbours.
+Accuracy in English, `near` and `middle`, in percent, means over five seeds: row 0 70, 63 and 50,
+row 3 71, 37 and 44, row 8 71, 36 and 36, row 30 71, 65 and 57 (the paper's English, German and
+Hindi: 75, 57 and 45; 75, 41 and 46; 74, 37 and 38; 74, 61 and 54).
 """
 
 import dataclasses
