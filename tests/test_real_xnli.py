@@ -20,7 +20,7 @@ from xling_jax.batches.assembly import assemble
 from xling_jax.batches.packing import Plan
 from xling_jax.batches.setting import make, parse
 from xling_jax.evaluators.text_encoder import TextEncoder
-from xling_jax.experiments.fake_english.neighbours import quality
+from xling_jax.experiments.fake_english.neighbours import quality, whole_pieces
 from xling_jax.experiments.fake_english.programs import Programs
 from xling_jax.experiments.real_xnli import claims, report
 from xling_jax.experiments.real_xnli.data import (
@@ -174,7 +174,7 @@ def test_neighbours_are_right_if_a_dictionary_has_them(tmp_path):
     made = config(**{"vocabulary.size": 250})
     _, prepare = read(made)
     data = prepare(tmp_path)
-    names, known = data.vocabulary.names(), data.translations
+    names, known = data.vocabulary.names(), whole_pieces(data.evaluated.words, 3)
     words = words_to_find(Texts.of_corpora(made.corpora), data.vocabulary.pieces)
     assert 20 < len(known) < len(words)
     assert {tuple(names[piece].removeprefix(BLANK) for piece in row) for row in known} < set(words)

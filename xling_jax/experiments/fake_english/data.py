@@ -41,7 +41,6 @@ class Data:
       piece_range: the pieces that random replacements are drawn from.
       train: language after language.
       is_parallel: whether sentence i means the same in every language.
-      translations: ids of pieces that mean the same in every language, `[N, languages]`.
       described: a line about each text.
       evaluated: what models are evaluated on.
       keep: writes into a workdir what is kept of a replica, from its model, plain parameters and
@@ -52,7 +51,6 @@ class Data:
     piece_range: PieceRange
     train: TokenStore
     is_parallel: bool
-    translations: np.ndarray
     described: Sequence[str]
     evaluated: EncodedTexts
     keep: Callable[[Path, Replica, BertConfig, Params, np.ndarray], None]
@@ -105,9 +103,8 @@ def _prepare(config: ConfigDict, texts: Sequence[corpora.Text], cache: Path) -> 
         for name, text, kept in zip(USUAL, texts, (train, dev), strict=True)
     ]
     keep = partial(_keep, vocabulary, train, config.batches.max_length)
-    translations = np.stack([vocabulary.ordinary(k) for k in range(len(languages))], axis=1)
     piece_range = PieceRange(len(languages), own.size)
-    return Data(vocabulary, piece_range, train, True, translations, described, evaluated, keep)
+    return Data(vocabulary, piece_range, train, True, described, evaluated, keep)
 
 
 def fit_sample(train: Sequence[np.ndarray], dev: Sequence[np.ndarray]) -> list[np.ndarray]:

@@ -14,6 +14,7 @@ from ml_collections import ConfigDict
 from xling_jax import errors, processes
 from xling_jax.batches.packing import own_parts
 from xling_jax.batches.setting import Modifications
+from xling_jax.batches.store import TokenStore
 from xling_jax.corpora import sources
 from xling_jax.experiments.fake_english.data import Data
 from xling_jax.files import require_regular, write_beside
@@ -189,12 +190,23 @@ def manifest(config: ConfigDict) -> list[dict[str, str]]:
         ]
 
 
+def whole_pieces(words: TokenStore | None, languages: int) -> np.ndarray:
+    """The pieces of those words that are one piece in every language, `[N, languages]`; `words` are
+    n of each language, as in `EncodedTexts`."""
+    if words is None:
+        return np.zeros((0, languages), np.int32)
+    starts_LxN, counts_LxN = (
+        x.reshape(languages, -1) for x in (words.offsets[:-1], np.diff(words.offsets))
+    )
+    return words.tokens[starts_LxN[:, (counts_LxN == 1).all(axis=0)]].T
+
+
 def quality(data: Data, table: np.ndarray) -> dict[str, float]:
     """The share of occurring pieces that have neighbours and, of those whose translations are
     known, the share of nearest neighbours that are right: over all pairs of languages and, if there
     are several, in each, both directions. A share over no pieces is left out."""
-    vocabulary, translations_NxL = data.vocabulary, data.translations
-    languages = vocabulary.languages
+    vocabulary, languages = data.vocabulary, data.vocabulary.languages
+    translations_NxL = whole_pieces(data.evaluated.words, len(languages))
     is_ordinary = np.arange(vocabulary.size) % vocabulary.shift >= SPECIALS
     has_one = table[:, 0] != neighbours.NO_PIECE
     nearest = table.reshape(len(table), len(languages) - 1, -1)[:, :, 0]

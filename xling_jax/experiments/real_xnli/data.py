@@ -73,14 +73,6 @@ def words_to_find(texts: Texts, vocabularies: Sequence[Pieces]) -> list[tuple[st
     return found
 
 
-def whole_pieces(vocabulary: ShiftedVocabulary, words: Sequence[Sequence[str]]) -> np.ndarray:
-    """The ids of those words that are one piece in every language, `[N, languages]`."""
-    sides = zip(vocabulary.pieces, zip(*words, strict=True), strict=True) if words else ()
-    ids = [vocabulary.shifted(own.encode(side), k) for k, (own, side) in enumerate(sides)]
-    whole = [np.concatenate(word) for word in zip(*ids, strict=True) if set(map(len, word)) == {1}]
-    return np.array(whole, np.int32).reshape(-1, len(vocabulary.languages))
-
-
 def prepare(config: ConfigDict, texts: Texts, cache: Path) -> Data:
     """Trains the vocabularies and encodes the texts."""
     section, languages = config.vocabulary, texts.languages
@@ -117,7 +109,6 @@ def prepare(config: ConfigDict, texts: Texts, cache: Path) -> Data:
         return stored([own.encode(side) for own, side in sides]) if lines else None
 
     test, words = parallel(to_find["test"]), parallel(to_find["words"])
-    translations = whole_pieces(vocabulary, to_find["words"])
     evaluated = EncodedTexts(languages, {"dev": dev}, test, words, is_apart=True)
     max_length = config.batches.max_length
 
@@ -138,4 +129,4 @@ def prepare(config: ConfigDict, texts: Texts, cache: Path) -> Data:
             f"{len(said):,} {kind} in every language to find (corpora.LANGUAGE.{field})"
         )
     piece_range = PieceRange(len(languages), vocabulary.shift)
-    return Data(vocabulary, piece_range, train, False, translations, described, evaluated, keep)
+    return Data(vocabulary, piece_range, train, False, described, evaluated, keep)
