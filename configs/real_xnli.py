@@ -71,6 +71,7 @@ def paper(languages: tuple[str, ...]) -> ConfigDict:
         "split_clauses": False,
         "punctuation": False,
         "tokenize": "none",
+        "processes": 1,
     }
     config_files.require_free("corpora", languages, corpora)
     for name in languages:

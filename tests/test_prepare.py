@@ -17,6 +17,7 @@ import pytest
 from xling_jax.batches import prepare as preparation
 from xling_jax.batches import token_files
 from xling_jax.batches.prepare import Encoding, Job, make_shard, prepare
+from xling_jax.batches.store import TokenStore
 from xling_jax.batches.token_files import TokenFiles
 from xling_jax.corpora import sources, text
 from xling_jax.corpora.normalize import Normalization
@@ -144,10 +145,21 @@ def test_what_decides_the_content_decides_the_folder(encoding, source, tmp_path)
         dataclasses.replace(encoding, pieces=pieces.train([x for x in TEXT if x], 149)),
     ]
     made = [prepare([source], choice, tmp_path) for choice in choices]
-    made += [prepare([source], encoding, tmp_path, limit=3)]
+    made += [prepare([source], encoding, tmp_path, limit=limit) for limit in (3, 9999)]
     made += [prepare([source], encoding, tmp_path, chunk_bytes=9000)]
     made += [prepare([source, source], encoding, tmp_path)]
-    assert len({files.folder for files in made}) == len({files.key for files in made}) == 10
+    assert len({files.folder for files in made}) == len({files.key for files in made}) == 11
+
+
+@pytest.mark.parametrize("max_length", [4, 9, 99])
+def test_a_token_store_has_the_sentences_of_token_files(encoding, source, tmp_path, max_length):
+    files = [prepare([source], encoding, tmp_path, limit=limit) for limit in (None, 7)]
+    found = TokenStore.from_files(files, max_length)
+    ids = encoding.pieces.encode(list(encoding.sentences(TEXT)))
+    expected = TokenStore.from_languages([ids, ids[:7]], max_length)
+    for name, value in vars(expected).items():
+        np.testing.assert_array_equal(getattr(found, name), value, err_msg=name)
+    assert len(found) == len(ids) + 7 and (found.truncated > 7) == (max_length < 99)
 
 
 def test_compressed_text_and_text_in_memory_give_the_same_stream(encoding, source, tmp_path):
@@ -303,11 +315,6 @@ def test_a_source_that_changes_after_it_was_hashed_leaves_no_file(
         file.write("\n".join(TEXT))
     files = prepare([source], encoding, tmp_path, chunk_bytes=5000)
     np.testing.assert_array_equal(files.as_array(), expected(encoding))
-
-
-def test_more_sentences_than_there_are_are_refused(encoding, source, tmp_path):
-    with pytest.raises(ValueError, match="9999 sentences are wanted, but .*text.txt has .*: lower"):
-        prepare([source], encoding, tmp_path, limit=9999)
 
 
 class Ending(Encoding):

@@ -26,7 +26,6 @@ from xling_jax.experiments.real_xnli import claims, report
 from xling_jax.experiments.real_xnli.data import (
     export,
     read,
-    sentences,
     sentences_to_find,
     words_to_find,
 )
@@ -218,7 +217,8 @@ def test_an_exported_model_computes_what_the_pretrained_one_does(prepared, tmp_p
     store = jax.tree.map(jnp.asarray, data.train)
     for number, name in enumerate(vocabulary.languages):
         own = stored.load(tmp_path / "models" / "rowx_seed0" / name)
-        written = sentences(made, texts, name, "train")  # as they were encoded
+        every = texts.sample(name, made.corpora.train_sentences, tmp_path, limit=None)
+        written = every.sentences  # as they were encoded
         first = int(np.flatnonzero(data.train.languages == number)[3])
         length = int(data.train.lengths[first])
         plan = Plan(jnp.array([first]), jnp.array([0]), jnp.zeros(length, jnp.int32))

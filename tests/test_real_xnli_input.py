@@ -6,13 +6,20 @@ import numpy as np
 import pytest
 from real_xnli_run import config
 
-from xling_jax.experiments.real_xnli.data import prepare, sentences_to_find, words_to_find
+from xling_jax.batches import prepare as preparation
+from xling_jax.experiments.real_xnli.data import (
+    prepare,
+    read,
+    sentences_to_find,
+    words_to_find,
+)
 from xling_jax.experiments.real_xnli.experiment import Experiment, transfer
 from xling_jax.experiments.real_xnli.fields import WHOLE
 from xling_jax.experiments.zero_shot import experiment as fine_tuning
 from xling_jax.runs import config_files, fields
 from xling_jax.runs.texts import Texts
-from xling_jax.vocabulary.pieces import UNK
+from xling_jax.vocabulary import samples
+from xling_jax.vocabulary.pieces import SPECIALS, UNK
 
 
 @pytest.mark.parametrize(
@@ -104,6 +111,47 @@ def test_a_dictionary_in_the_wrong_direction_is_refused(files, tmp_path):
     made = config("languages=en-de-fr", **files)
     with pytest.raises(ValueError, match=r"corpora\.de\.words: 10 of its words .* 0 in"):
         prepare(made, Texts.of_corpora(made.corpora), tmp_path)
+
+
+@pytest.fixture
+def two_languages(tmp_path):
+    """The fields of texts of ten and twenty sentences."""
+    fields = {"corpora.train_sentences": 15, "corpora.dev_sentences": 12, "vocabulary.size": 24}
+    for name, letters, number in (("en", "abcdefg", 10), ("de", "hijklmn", 20)):
+        lines = [f"{a}{b} {b}{c}" for a in letters for b in letters for c in letters]
+        for part, own in (("train", lines[:number]), ("dev", lines[-number:])):
+            (tmp_path / f"{name}.{part}").write_text("\n".join(own))
+            fields[f"corpora.{name}.{part}"] = str(tmp_path / f"{name}.{part}")
+    return fields
+
+
+def test_a_text_has_at_most_as_many_sentences_as_are_wanted(two_languages, tmp_path):
+    made = config("languages=en-de,tasks=none", **two_languages)
+    _, prepare = read(made)
+    data = prepare(tmp_path)
+    assert np.bincount(data.train.languages).tolist() == [10, 15]
+    assert np.bincount(data.evaluated.texts["dev"].languages).tolist() == [10, 12]
+    names = np.array(data.vocabulary.names())
+    first, second = (data.train.sentence(number) for number in (0, 10))
+    assert "".join(names[first]) == "▁aa▁aa" and "".join(names[second]) == "▁hh▁hh"
+    assert (first < 24).all() and (second >= 24 + SPECIALS).all()
+
+
+def test_text_that_was_prepared_is_not_encoded_again(two_languages, tmp_path, monkeypatch):
+    made = config("languages=en-de,tasks=none", **two_languages)
+    one = read(made)[1](tmp_path)
+    for name in ("make_shard", "_encode"):
+        monkeypatch.delattr(preparation, name)
+    monkeypatch.delattr(samples, "draw")
+    two = read(made)[1](tmp_path)
+    np.testing.assert_array_equal(one.train.tokens, two.train.tokens)
+
+
+def test_text_in_another_script_is_refused(two_languages, tmp_path):
+    with open(two_languages["corpora.de.dev"], "w") as file:
+        file.write("狗猫人水 水人猫狗\n")
+    with pytest.raises(ValueError, match=r"corpora\.de\.dev: \d+ % of its pieces are \[UNK\]"):
+        Experiment(config("languages=en-de,tasks=none", **two_languages), tmp_path / "run")
 
 
 def test_fine_tuning_is_run_as_the_whole_config_says(tmp_path):

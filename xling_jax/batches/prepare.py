@@ -159,15 +159,15 @@ def prepare(
       given: the text, one source after the other.
       encoding: how it becomes tokens.
       folder: where prepared texts are kept.
-      limit: keep the first `limit` sentences (counted as `encoding` cuts them).
+      limit: keep the first `limit` sentences at most (counted as `encoding` cuts them).
       processes: how many work at once for each process of the run.
       chunk_bytes: how much text goes into one file. A compressed source becomes a single file.
       say: is called with a line of progress now and then.
 
     Raises:
       FileNotFoundError: a source does not exist.
-      ValueError: no text, fewer sentences than `limit`, a source that cannot be read (see
-        `corpora.sources`) or changes meanwhile, or a worker process that was killed.
+      ValueError: no text, a source that cannot be read (see `corpora.sources`) or changes
+        meanwhile, or a worker process that was killed.
     """
     known = [(sources.state(source), sources.fingerprint(source)) for source in given]
     key = _key([digest for _, digest in known], encoding, limit, chunk_bytes)
@@ -192,7 +192,7 @@ def prepare(
         shards = _limited(jobs, limit, processes, say)
         for job in jobs[len(shards) :]:
             token_files.remove_shard(job.path)
-        manifest = _manifest([sources.name(x) for x in given], encoding.language, shards, limit)
+        manifest = _manifest([sources.name(x) for x in given], encoding.language, shards)
         counts = f"{manifest['sentences']:,} sentences, {manifest['tokens']:,} tokens"
         if (unknown := 100 * manifest["unknown"]) >= 0.1:
             counts += f" ({unknown:.1f} % of the pieces are [UNK])"
@@ -206,18 +206,11 @@ def prepare(
     return TokenFiles.open(own)
 
 
-def _manifest(
-    names: Sequence[str], language: str, shards: Sequence[Shard], limit: int | None
-) -> dict[str, Any]:
+def _manifest(names: Sequence[str], language: str, shards: Sequence[Shard]) -> dict[str, Any]:
     sentences = sum(shard.sentences for shard in shards)
     tokens = sum(shard.tokens for shard in shards)
     if not sentences:
         raise ValueError(f"{' + '.join(names)} has no text: it is empty or holds only blank lines")
-    if limit is not None and sentences < limit:
-        raise ValueError(
-            f"{limit} sentences are wanted, but {' + '.join(names)} has {sentences}: "
-            "lower the number, take all with 0, or give more text"
-        )
     return {
         "language": language,
         "sources": list(names),

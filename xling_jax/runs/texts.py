@@ -8,12 +8,15 @@ names.
 import functools
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import numpy as np
 from ml_collections import ConfigDict
 
 from xling_jax import errors
+from xling_jax.batches.prepare import Encoding, prepare
+from xling_jax.batches.token_files import TokenFiles
 from xling_jax.corpora import dictionaries, splitting, tfds
 from xling_jax.corpora import text as corpora
 from xling_jax.corpora.dictionaries import Dictionary
@@ -23,6 +26,9 @@ from xling_jax.corpora.normalize import Normalization, Normalizer, code_of
 from xling_jax.corpora.sources import SYNTHETIC, Lines, Source
 from xling_jax.runs import results, store
 from xling_jax.training.metrics import say
+from xling_jax.vocabulary import samples
+from xling_jax.vocabulary.pieces import Pieces
+from xling_jax.vocabulary.samples import Sample
 
 Manifest = list[dict[str, str]]
 
@@ -30,6 +36,19 @@ Manifest = list[dict[str, str]]
 SEEDS = {"train": 1, "contexts": 1, "dev": 2, "test": 3, "tested": 3, "learned": 4}
 APART = 1000  # distance of two languages' seeds, so that their texts are no translations
 TESTED = 4  # every fourth pair of a dictionary is kept for testing
+# The share of [UNK] above which a text is refused. Text in another script has about half, since the
+# marks where words begin are known.
+MOST_UNKNOWN = 0.2
+
+
+def require_known(field: str, unknown: float) -> None:
+    """Raises ValueError, naming a text's field, if too large a share of its pieces is [UNK]."""
+    if unknown > MOST_UNKNOWN:
+        raise ValueError(
+            f"{field}: {100 * unknown:.0f} % of its pieces are [UNK], since the vocabulary, which "
+            "is trained on the training text, lacks their characters: give text in the same "
+            "script, or more training text"
+        )
 
 
 class Embedded:
@@ -223,10 +242,58 @@ class Texts:
             raise ValueError(f"{self.field(language, field)} is empty: give a file or a TFDS name")
         return tuple(found)
 
-    def stream(self, language: str, purpose: str, is_other_domain: bool = False) -> Iterator[str]:
-        """The sentences of a text (see `sources`), cut as the section says."""
-        given = self.sources(language, purpose, is_other_domain)
-        return corpora.stream(given, self.split(language))
+    def limit(self, purpose: str) -> int | None:
+        """How many sentences of a text to take; None for all, as of embedded languages, whose texts
+        are made of the right size."""
+        return None if self.embedded else self._section[f"{purpose}_sentences"] or None
+
+    def sample(
+        self,
+        language: str,
+        number: int,
+        workdir: Path,
+        *,
+        limit: int | None,
+        is_other_domain: bool = False,
+    ) -> Sample:
+        """At most `number` of the first `limit` sentences of a training text (see `sources`), cut
+        and normalised as the section says, and kept below `samples/` of the workdir."""
+        with errors.in_field(self.field(language, "train", is_other_domain)):
+            return samples.of_text(
+                self.sources(language, "train", is_other_domain),
+                self.split(language),
+                self.normalizer(language),
+                limit,
+                number,
+                workdir / "samples",
+            )
+
+    def token_files(
+        self,
+        language: str,
+        purpose: str,
+        pieces: Pieces,
+        ids: np.ndarray,
+        workdir: Path,
+        *,
+        limit: int | None,
+        is_other_domain: bool = False,
+    ) -> TokenFiles:
+        """The first `limit` sentences of a text (see `sources`), cut and normalised as the section
+        says, as the ids of their pieces, below `tokens/` of the workdir. ValueError also if the
+        vocabulary does not suit the text."""
+        field = self.field(language, purpose, is_other_domain)
+        with errors.in_field(f"{field}, {self._name}.{purpose}_sentences"):
+            made = prepare(
+                self.sources(language, purpose, is_other_domain),
+                Encoding(language, self.normalization, pieces, self.split(language), ids),
+                workdir / "tokens",
+                limit=limit,
+                processes=self._section.processes,
+                say=say,
+            )
+        require_known(field, made.manifest["unknown"])
+        return made
 
     def parallel(
         self, language: str, purpose: str, number: int

@@ -14,7 +14,6 @@ from ml_collections import ConfigDict
 from xling_jax import devices, errors, processes
 from xling_jax.batches import code_switch
 from xling_jax.batches.code_switch import PieceDictionary, switch_window
-from xling_jax.batches.prepare import Encoding, prepare
 from xling_jax.batches.streams import (
     SENTENCE,
     StreamLayout,
@@ -29,28 +28,15 @@ from xling_jax.corpora.normalize import Normalization
 from xling_jax.evaluators.translations import Translated
 from xling_jax.experiments.bilingual.rows import ONCE, Row
 from xling_jax.experiments.bilingual.switching import switch_once
-from xling_jax.runs.texts import Manifest, Texts
+from xling_jax.runs.texts import Manifest, Texts, require_known
 from xling_jax.training.input_pipeline import InputPipeline, StreamingPipeline
 from xling_jax.training.metrics import say
-from xling_jax.vocabulary import pieces, samples, sharing
+from xling_jax.vocabulary import pieces, sharing
 from xling_jax.vocabulary.pieces import UNK, Pieces
 from xling_jax.vocabulary.samples import Sample
 from xling_jax.vocabulary.sharing import LanguageVocabulary
 
-# The share of [UNK] above which a text is refused. Text in another script has about half, since the
-# marks where words begin are known.
-MOST_UNKNOWN = 0.2
 _BLOCK = 2**22  # tokens counted at once
-
-
-def _require_known(field: str, unknown: float) -> None:
-    """Raises ValueError, naming a text's field, if too large a share of its pieces is [UNK]."""
-    if unknown > MOST_UNKNOWN:
-        raise ValueError(
-            f"{field}: {100 * unknown:.0f} % of its pieces are [UNK], since the vocabulary, which "
-            "is trained on the training text, lacks their characters: give text in the same "
-            "script, or more training text"
-        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -234,13 +220,9 @@ class Preparer:
         """Training sentences of a language; ValueError if the other domain must have as many as the
         usual text, and has fewer."""
         limit = self._limit(language, "train", is_other)
-        found = samples.of_text(
-            self._texts.sources(language, "train", is_other),
-            self._texts.split(language),
-            self._texts.normalizer(language),
-            limit,
-            self._config.vocabulary.sentences,
-            self._workdir / "samples",
+        number = self._config.vocabulary.sentences
+        found = self._texts.sample(
+            language, number, self._workdir, limit=limit, is_other_domain=is_other
         )
         if is_other and self._other_is_as_long and 0 < found.total < (limit or 0):
             raise ValueError(
@@ -258,11 +240,9 @@ class Preparer:
     @functools.cache  # noqa: B019
     def _limit(self, language: str, purpose: str, is_other: bool) -> int | None:
         """How many sentences of a text to take, None for all."""
-        if self._texts.embedded:
-            return None
         if is_other and purpose == "train" and self._other_is_as_long:
             return self._sample(language, False).total or None
-        return self._config.corpora[f"{purpose}_sentences"] or None
+        return self._texts.limit(purpose)
 
     def _vocabulary(self, row: Row) -> LanguageVocabulary:
         section, folder = self._config.vocabulary, self._workdir / "vocabulary"
@@ -287,19 +267,22 @@ class Preparer:
     ) -> TokenFiles:
         text = row.text_of(row.languages[number])
         is_other = self._is_other(row, text)
-        given = self._texts.sources(text, purpose, is_other)
-        own = vocabulary.pieces[number], self._texts.split(text), vocabulary.ids[number]
-        field = self._texts.field(text, purpose, is_other)
-        with errors.in_field(f"{field}, corpora.{purpose}_sentences"):
-            made = prepare(
-                given,
-                Encoding(text, self._texts.normalization, *own),
-                self._workdir / "tokens",
-                limit=self._limit(text, purpose, is_other),
-                processes=self._config.corpora.processes,
-                say=say,
+        limit = self._limit(text, purpose, is_other)
+        made = self._texts.token_files(
+            text,
+            purpose,
+            vocabulary.pieces[number],
+            vocabulary.ids[number],
+            self._workdir,
+            limit=limit,
+            is_other_domain=is_other,
+        )
+        if made.sentences < (limit or 0):
+            raise ValueError(
+                f"{self._texts.field(text, purpose, is_other)}, corpora.{purpose}_sentences: "
+                f"{limit} sentences are wanted, but there are {made.sentences}: lower the number, "
+                "take all with 0, or give more text"
             )
-        _require_known(field, made.manifest["unknown"])
         return made
 
     def _require_window(self, row: Row, language: str, purpose: str, made: TokenFiles) -> None:
@@ -355,7 +338,7 @@ class Preparer:
                 )
                 for purpose, ids in (("test_first", first), ("test", second)):
                     tokens = np.concatenate(ids) if ids else np.zeros(1)
-                    _require_known(self._texts.field(text, purpose), (tokens == UNK).mean())
+                    require_known(self._texts.field(text, purpose), (tokens == UNK).mean())
                 yield Translated(name, (0, number), (first, second))
             if (found := self._dictionary(text, "test_dictionary")) is not None:
                 yield _words(vocabulary, number, found)

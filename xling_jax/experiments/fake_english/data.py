@@ -56,8 +56,8 @@ class Data:
     keep: Callable[[Path, Replica, BertConfig, Params, np.ndarray], None]
 
 
-# The manifest of an experiment's texts, and a function that trains the vocabularies, which it keeps
-# in a folder, and encodes the texts.
+# The manifest of an experiment's texts, and a function that trains the vocabularies and encodes the
+# texts, and keeps what it makes in a workdir.
 Source = tuple[list[dict[str, Any]], Callable[[Path], Data]]
 
 
@@ -77,13 +77,14 @@ def read(config: ConfigDict) -> Source:
     return corpora.manifest(texts), partial(_prepare, config, texts)
 
 
-def _prepare(config: ConfigDict, texts: Sequence[corpora.Text], cache: Path) -> Data:
+def _prepare(config: ConfigDict, texts: Sequence[corpora.Text], workdir: Path) -> Data:
     """Trains the vocabulary and encodes both texts; the other languages have the same ids,
     shifted."""
     section, languages = config.vocabulary, tuple(config.corpora.languages)
     with errors.in_field("vocabulary.size, vocabulary.model_type"):
+        folder = workdir / "vocabulary"
         own = pieces.train(
-            texts[0].sentences, section.size, cache=cache, model_type=section.model_type
+            texts[0].sentences, section.size, cache=folder, model_type=section.model_type
         )
     vocabulary = ShiftedVocabulary(languages, (own,) * len(languages), is_fake=True)
 

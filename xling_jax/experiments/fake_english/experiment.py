@@ -46,7 +46,7 @@ class Experiment:
             {spec.row: spec.description for spec in wanted},
             ("vocabulary", "neighbours", "groups", "steps"),
         )
-        data = prepare(workdir / "vocabulary")
+        data = prepare(workdir)
         vocabulary = {
             "size": data.vocabulary.size,
             "languages": list(data.vocabulary.languages),

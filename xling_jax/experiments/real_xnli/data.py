@@ -1,6 +1,5 @@
 """The texts of natural languages, each with a vocabulary of its own, as ids."""
 
-import itertools
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -16,7 +15,7 @@ from xling_jax.experiments.fake_english.data import Data, Params, Source, export
 from xling_jax.models.bert import BertConfig
 from xling_jax.runs.texts import Texts
 from xling_jax.training.loop import Replica
-from xling_jax.vocabulary import pieces, samples
+from xling_jax.vocabulary import pieces
 from xling_jax.vocabulary.pieces import UNK, Pieces
 from xling_jax.vocabulary.sharing import ShiftedVocabulary
 
@@ -30,18 +29,6 @@ def read(config: ConfigDict) -> Source:
     purposes = PURPOSES + TO_FIND
     manifest = [each for name in texts.languages for each in texts.manifest(name, purposes)]
     return manifest, partial(prepare, config, texts)
-
-
-def sentences(config: ConfigDict, texts: Texts, language: str, purpose: str) -> list[str]:
-    """The first sentences of a text, as many as the config says, normalised; ValueError, naming the
-    field, if there are none."""
-    normalize = texts.normalizer(language)
-    limit = 0 if texts.embedded else config.corpora[f"{purpose}_sentences"]
-    with errors.in_field(texts.field(language, purpose)):
-        found = filter(None, map(normalize, texts.stream(language, purpose)))
-        if not (taken := list(itertools.islice(found, limit or None))):
-            raise ValueError("the text is empty")
-    return taken
 
 
 def sentences_to_find(config: ConfigDict, texts: Texts) -> list[tuple[str, ...]]:
@@ -73,44 +60,49 @@ def words_to_find(texts: Texts, vocabularies: Sequence[Pieces]) -> list[tuple[st
     return found
 
 
-def prepare(config: ConfigDict, texts: Texts, cache: Path) -> Data:
-    """Trains the vocabularies and encodes the texts."""
+def prepare(config: ConfigDict, texts: Texts, workdir: Path) -> Data:
+    """Trains the vocabularies and encodes the texts; what is made of them is kept in the
+    workdir."""
     section, languages = config.vocabulary, texts.languages
     every = []
     to_check = {each.target_language: each for each in texts.dictionaries("words") or []}
     first: list[str] = []  # a sample of the first language
-    ids: dict[str, list[list[np.ndarray]]] = {purpose: [] for purpose in PURPOSES}
     for name in languages:
-        written = {purpose: sentences(config, texts, name, purpose) for purpose in PURPOSES}
-        drawn = samples.draw(written["train"], section.sentences)
+        drawn = texts.sample(name, section.sentences, workdir, limit=texts.limit("train")).sentences
         if name in to_check:
             with errors.in_field(texts.field(name, "words")):
                 to_check[name].require_direction(first, drawn)
         elif to_check:
             first = drawn
         with errors.in_field(f"vocabulary.size, corpora.{name}"):
+            folder = workdir / "vocabulary"
             every.append(
-                pieces.train(drawn, section.size, cache=cache, model_type=section.model_type)
+                pieces.train(drawn, section.size, cache=folder, model_type=section.model_type)
             )
-        for purpose, lines in written.items():
-            ids[purpose].append(every[-1].encode(lines))
     vocabulary = ShiftedVocabulary(languages, tuple(every))
+    max_length = config.batches.max_length
 
     # Special tokens in the text stay the first language's; the setting shifts them.
-    def stored(ids: Sequence[Sequence[np.ndarray]]) -> TokenStore:
-        shifted = [vocabulary.shifted(own, number) for number, own in enumerate(ids)]
-        return TokenStore.from_languages(shifted, config.batches.max_length)
+    def stored(purpose: str) -> TokenStore:
+        files = []
+        for number, (name, own) in enumerate(zip(languages, every, strict=True)):
+            (ids,) = vocabulary.shifted([np.arange(own.size)], number)
+            limit = texts.limit(purpose)
+            files.append(texts.token_files(name, purpose, own, ids, workdir, limit=limit))
+        return TokenStore.from_files(files, max_length)
 
-    dev, train = (stored(ids[purpose]) for purpose in PURPOSES)
+    dev, train = map(stored, PURPOSES)
     to_find = {"test": sentences_to_find(config, texts), "words": words_to_find(texts, every)}
 
     def parallel(lines: list[tuple[str, ...]]) -> TokenStore | None:
+        if not lines:
+            return None
         sides = zip(every, zip(*lines, strict=True), strict=True)
-        return stored([own.encode(side) for own, side in sides]) if lines else None
+        ids = [vocabulary.shifted(own.encode(side), k) for k, (own, side) in enumerate(sides)]
+        return TokenStore.from_languages(ids, max_length)
 
     test, words = parallel(to_find["test"]), parallel(to_find["words"])
     evaluated = EncodedTexts(languages, {"dev": dev}, test, words, is_apart=True)
-    max_length = config.batches.max_length
 
     def keep(workdir: Path, replica: Replica, model: BertConfig, params: Params, _: object) -> None:
         export(workdir, replica, model, params, vocabulary, texts.normalization, max_length)
