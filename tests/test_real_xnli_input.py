@@ -147,10 +147,18 @@ def test_text_that_was_prepared_is_not_encoded_again(two_languages, tmp_path, mo
     np.testing.assert_array_equal(one.train.tokens, two.train.tokens)
 
 
-def test_text_in_another_script_is_refused(two_languages, tmp_path):
-    with open(two_languages["corpora.de.dev"], "w") as file:
-        file.write("狗猫人水 水人猫狗\n")
-    with pytest.raises(ValueError, match=r"corpora\.de\.dev: \d+ % of its pieces are \[UNK\]"):
+@pytest.mark.parametrize(
+    ("part", "text", "message"),
+    [
+        ("dev", "狗猫人水 水人猫狗\n", r"\d+ % of its pieces are \[UNK\]"),
+        ("dev", "\n", r".*de\.dev has no text: it is empty"),
+        ("train", "\n", r".*de\.train has no text: it is empty"),
+    ],
+)
+def test_text_that_cannot_be_used_is_refused(two_languages, tmp_path, part, text, message):
+    with open(two_languages[f"corpora.de.{part}"], "w") as file:
+        file.write(text)
+    with pytest.raises(ValueError, match=rf"^corpora\.de\.{part}: {message}"):
         Experiment(config("languages=en-de,tasks=none", **two_languages), tmp_path / "run")
 
 

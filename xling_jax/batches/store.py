@@ -1,7 +1,7 @@
 """The token ids of a corpus."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import jax
 import numpy as np
@@ -35,27 +35,24 @@ class TokenStore:
     @classmethod
     def from_languages(cls, ids: Sequence[Sequence[np.ndarray]], max_length: int) -> "TokenStore":
         """The store of ids[language][sentence], int arrays of ids of the joint vocabulary; see
-        `from_streams`."""
+        `_of`."""
         lengths = [np.array([len(sentence) for sentence in own], np.int64) for own in ids]
-        flat = [np.concatenate([np.zeros(0, np.int32), *own]) for own in ids]
-        return cls.from_streams(list(zip(flat, lengths, strict=True)), max_length)
+        empty = np.zeros(0, np.int32)
+        return cls._of(lengths, lambda k: np.concatenate([empty, *ids[k]]), max_length)
 
     @classmethod
     def from_files(cls, files: Sequence[TokenFiles], max_length: int) -> "TokenStore":
-        """The store of each language's token files; see `from_streams`."""
-
-        def stream(own: TokenFiles) -> tuple[np.ndarray, np.ndarray]:
-            ends = np.append(own.sentence_starts[1:], own.total) - 1  # of [SEP]
-            return np.delete(own.as_array(), ends), np.diff(ends, prepend=-1) - 1
-
-        return cls.from_streams(list(map(stream, files)), max_length)
+        """The store of each language's token files; see `_of`."""
+        ends = [np.append(own.sentence_starts[1:], own.total) - 1 for own in files]  # of [SEP]
+        lengths = [np.diff(own, prepend=-1) - 1 for own in ends]
+        return cls._of(lengths, lambda k: np.delete(files[k].as_array(), ends[k]), max_length)
 
     @classmethod
-    def from_streams(
-        cls, streams: Sequence[tuple[np.ndarray, np.ndarray]], max_length: int
+    def _of(
+        cls, lengths: Sequence[np.ndarray], read: Callable[[int], np.ndarray], max_length: int
     ) -> "TokenStore":
-        """The store of each language's sentences, one after the other, int [tokens], and how many
-        tokens each has, int [sentences].
+        """The store of sentences of these lengths, int [sentences], in each language; `read` reads
+        all of a language's, one after the other, int [tokens].
 
         Sentences are cut to `max_length` places, [CLS] and [SEP] included (D&S Table 9: 128).
 
@@ -65,11 +62,11 @@ class TokenStore:
         keep = max_length - SPECIAL_PLACES
         if keep < 1:
             raise ValueError(f"batches.max_length={max_length}: [CLS], [SEP] and a piece need 3")
-        whole = np.concatenate([own for _, own in streams])
-        if not len(whole):
+        sizes = [len(own) for own in lengths]
+        if not sum(sizes):
             raise ValueError("a token store needs at least one sentence: the text is empty")
-        lengths = np.minimum(whole, keep)
-        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        whole = np.concatenate(lengths)
+        offsets = np.append(0, np.cumsum(np.minimum(whole, keep)))
         if not offsets[-1]:
             raise ValueError(
                 "no sentence has a piece: the vocabulary writes nothing of this text; give text in "
@@ -80,13 +77,15 @@ class TokenStore:
                 f"the text has {offsets[-1]:,} tokens, but {MOST_TOKENS:,} is the most: take "
                 "fewer sentences with corpora.train_sentences"
             )
-        parts = (_cut(tokens, own, keep) for tokens, own in streams)
+        tokens, done = np.empty(offsets[-1], np.int32), 0
+        for number, own in enumerate(lengths):  # so that there is no second copy of all tokens
+            part = _cut(read(number), own, keep)
+            tokens[done : done + len(part)] = part
+            done += len(part)
         return cls(
-            tokens=np.concatenate([part.astype(np.int32, copy=False) for part in parts]),
+            tokens=tokens,
             offsets=offsets.astype(np.int32),
-            languages=np.repeat(np.arange(len(streams)), [len(own) for _, own in streams]).astype(
-                np.int32
-            ),
+            languages=np.repeat(np.arange(len(sizes)), sizes).astype(np.int32),
             truncated=int((whole > keep).sum()),
         )
 

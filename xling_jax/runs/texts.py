@@ -17,7 +17,7 @@ from ml_collections import ConfigDict
 from xling_jax import errors
 from xling_jax.batches.prepare import Encoding, prepare
 from xling_jax.batches.token_files import TokenFiles
-from xling_jax.corpora import dictionaries, splitting, tfds
+from xling_jax.corpora import dictionaries, sources, splitting, tfds
 from xling_jax.corpora import text as corpora
 from xling_jax.corpora.dictionaries import Dictionary
 from xling_jax.corpora.embedded.config import LanguageConfig, SecondConfig
@@ -257,16 +257,15 @@ class Texts:
         is_other_domain: bool = False,
     ) -> Sample:
         """At most `number` of the first `limit` sentences of a training text (see `sources`), cut
-        and normalised as the section says, and kept below `samples/` of the workdir."""
+        as the section says, then normalised, and kept below `samples/` of the workdir."""
+        given = self.sources(language, "train", is_other_domain)
+        split, normalizer = self.split(language), self.normalizer(language)
         with errors.in_field(self.field(language, "train", is_other_domain)):
-            return samples.of_text(
-                self.sources(language, "train", is_other_domain),
-                self.split(language),
-                self.normalizer(language),
-                limit,
-                number,
-                workdir / "samples",
-            )
+            found = samples.of_text(given, split, normalizer, limit, number, workdir / "samples")
+            if not found.sentences:
+                named = " + ".join(map(sources.name, given))
+                raise ValueError(f"{named} has no text: it is empty or holds only blank lines")
+        return found
 
     def token_files(
         self,
@@ -283,7 +282,7 @@ class Texts:
         says, as the ids of their pieces, below `tokens/` of the workdir. ValueError also if the
         vocabulary does not suit the text."""
         field = self.field(language, purpose, is_other_domain)
-        with errors.in_field(f"{field}, {self._name}.{purpose}_sentences"):
+        with errors.in_field(field):
             made = prepare(
                 self.sources(language, purpose, is_other_domain),
                 Encoding(language, self.normalization, pieces, self.split(language), ids),

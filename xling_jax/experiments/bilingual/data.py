@@ -280,8 +280,8 @@ class Preparer:
         if made.sentences < (limit or 0):
             raise ValueError(
                 f"{self._texts.field(text, purpose, is_other)}, corpora.{purpose}_sentences: "
-                f"{limit} sentences are wanted, but there are {made.sentences}: lower the number, "
-                "take all with 0, or give more text"
+                f"{limit} sentences are wanted, but {' + '.join(made.manifest['sources'])} has "
+                f"{made.sentences}: lower the number, take all with 0, or give more text"
             )
         return made
 

@@ -104,8 +104,8 @@ def prepare(config: ConfigDict, texts: Texts, workdir: Path) -> Data:
     test, words = parallel(to_find["test"]), parallel(to_find["words"])
     evaluated = EncodedTexts(languages, {"dev": dev}, test, words, is_apart=True)
 
-    def keep(workdir: Path, replica: Replica, model: BertConfig, params: Params, _: object) -> None:
-        export(workdir, replica, model, params, vocabulary, texts.normalization, max_length)
+    def keep(folder: Path, replica: Replica, model: BertConfig, params: Params, _: object) -> None:
+        export(folder, replica, model, params, vocabulary, texts.normalization, max_length)
 
     described = []
     for number, name in enumerate(languages):
