@@ -33,9 +33,10 @@ into sentences (sentencex; the paper took NLTK's Punkt), and with
 On the New Testament in Basic English each seed of a row takes 33 to 90 minutes on one CPU core,
 depending on the machine; 4 rows with five seeds took 4 and a half minutes on one H200
 (--config.devices.side_by_side=20), where row 0 has a mu of .65 (the paper's, on another text: .70),
-row 1 .13 (.30), row 8 .05 (.12), row 3 .01 (.01), means over five seeds. With reading=code and seed
-0 row 2 has .58 (.66), row 4 .66 (.68), row 5 .15 (.20), row 6 .30 (.30), row 7 .64 (.68), row 8 .13
-(.12), row 21 .18 (.25), row 21b .01 (.07) and row 30 .73 (.74); row 4 by the paper's text has .53.
+row 1 .13 (.30), row 8 .05 (.12), row 3 .01 (.01), means over five seeds. With reading=code row
+0 has .66 and row 8 .05 (.12), means over three seeds, and with seed 0 row 2 .58 (.66), row 4 .66
+(.68), row 5 .15 (.20), row 6 .30 (.30), row 7 .64 (.68), row 21 .18 (.25), row 21b .01 (.07) and
+row 30 .73 (.74); row 4 by the paper's text has .53.
 """
 
 import dataclasses
