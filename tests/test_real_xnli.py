@@ -23,12 +23,7 @@ from xling_jax.evaluators.text_encoder import TextEncoder
 from xling_jax.experiments.fake_english.neighbours import quality, whole_pieces
 from xling_jax.experiments.fake_english.programs import Programs
 from xling_jax.experiments.real_xnli import claims, report
-from xling_jax.experiments.real_xnli.data import (
-    export,
-    read,
-    sentences_to_find,
-    words_to_find,
-)
+from xling_jax.experiments.real_xnli.data import export, read, sentences_to_find, words_to_find
 from xling_jax.experiments.real_xnli.experiment import Experiment, transfer
 from xling_jax.experiments.zero_shot import experiment as fine_tuning
 from xling_jax.experiments.zero_shot import group

@@ -7,12 +7,7 @@ import pytest
 from real_xnli_run import config
 
 from xling_jax.batches import prepare as preparation
-from xling_jax.experiments.real_xnli.data import (
-    prepare,
-    read,
-    sentences_to_find,
-    words_to_find,
-)
+from xling_jax.experiments.real_xnli.data import prepare, read, sentences_to_find, words_to_find
 from xling_jax.experiments.real_xnli.experiment import Experiment, transfer
 from xling_jax.experiments.real_xnli.fields import WHOLE
 from xling_jax.experiments.zero_shot import experiment as fine_tuning

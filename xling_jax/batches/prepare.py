@@ -210,7 +210,7 @@ def _manifest(names: Sequence[str], language: str, shards: Sequence[Shard]) -> d
     sentences = sum(shard.sentences for shard in shards)
     tokens = sum(shard.tokens for shard in shards)
     if not sentences:
-        raise ValueError(f"{' + '.join(names)} has no text: it is empty or holds only blank lines")
+        raise text.no_text(" + ".join(names))
     return {
         "language": language,
         "sources": list(names),

@@ -21,6 +21,19 @@ _JOINER = "\u034f"  # U+034F, the combining grapheme joiner
 Split = Callable[[str], Iterable[str]]  # a line to its sentences, see `corpora.splitting`
 
 
+def no_text(source: str) -> ValueError:
+    """The error of a text without a sentence."""
+    return ValueError(f"{source} has no text: it is empty or holds only blank lines")
+
+
+def too_few(wanted: int, source: str, number: int) -> ValueError:
+    """The error of a text with fewer sentences than are wanted."""
+    return ValueError(
+        f"{wanted} sentences are wanted, but {source} has {number}: lower the number, take all "
+        "with 0, or give more text"
+    )
+
+
 @dataclasses.dataclass(frozen=True)
 class Text:
     """The sentences of one language, and where they came from.
@@ -34,7 +47,7 @@ class Text:
 
     def __post_init__(self) -> None:
         if not self.sentences:
-            raise ValueError(f"{self.source} has no text: it is empty or holds only blank lines")
+            raise no_text(self.source)
 
     @property
     def sha256(self) -> str:
@@ -59,10 +72,7 @@ def read(
     """
     sentences = list(itertools.islice(stream([source], split), limit))
     if limit is not None and sentences and limit > len(sentences):
-        raise ValueError(
-            f"{limit} sentences are wanted, but {source} has {len(sentences)}: "
-            "lower the number, take all with 0, or give more text"
-        )
+        raise too_few(limit, source, len(sentences))
     return Text(language, sentences, source)
 
 

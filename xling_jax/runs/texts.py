@@ -263,8 +263,7 @@ class Texts:
         with errors.in_field(self.field(language, "train", is_other_domain)):
             found = samples.of_text(given, split, normalizer, limit, number, workdir / "samples")
             if not found.sentences:
-                named = " + ".join(map(sources.name, given))
-                raise ValueError(f"{named} has no text: it is empty or holds only blank lines")
+                raise corpora.no_text(" + ".join(map(sources.name, given)))
         return found
 
     def token_files(

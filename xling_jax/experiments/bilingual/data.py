@@ -25,6 +25,7 @@ from xling_jax.batches.token_files import TokenFiles
 from xling_jax.batches.windows import PieceTables, StreamStore
 from xling_jax.corpora.dictionaries import Dictionary
 from xling_jax.corpora.normalize import Normalization
+from xling_jax.corpora.text import too_few
 from xling_jax.evaluators.translations import Translated
 from xling_jax.experiments.bilingual.rows import ONCE, Row
 from xling_jax.experiments.bilingual.switching import switch_once
@@ -277,12 +278,10 @@ class Preparer:
             limit=limit,
             is_other_domain=is_other,
         )
-        if made.sentences < (limit or 0):
-            raise ValueError(
-                f"{self._texts.field(text, purpose, is_other)}, corpora.{purpose}_sentences: "
-                f"{limit} sentences are wanted, but {' + '.join(made.manifest['sources'])} has "
-                f"{made.sentences}: lower the number, take all with 0, or give more text"
-            )
+        if limit and made.sentences < limit:
+            field = self._texts.field(text, purpose, is_other)
+            with errors.in_field(f"{field}, corpora.{purpose}_sentences"):
+                raise too_few(limit, " + ".join(made.manifest["sources"]), made.sentences)
         return made
 
     def _require_window(self, row: Row, language: str, purpose: str, made: TokenFiles) -> None:
