@@ -20,9 +20,9 @@ pass (`--config.perplexity.passes=7`: all are masked once).
 
 Options: model (folders joined by +, where {language} stands for the language that a model reads and
 {seed} for a seed; by default that of row 0 of `run`), languages (joined by -), run (the workdir
-whose embedded languages, or held-out text, are read where `texts` names no files; if no model is
-named, by default that of the first command), row (names of `rows` joined by +; or `all`, the models
-and the first one with random weights; or `models` alone), seeds (joined by +).
+whose embedded languages, or Fake-English's held-out text, are read where `texts` names no files; if
+no model is named, by default that of the first command), row (names of `rows` joined by +; or
+`all`, the models and the first one with random weights; or `models` alone), seeds (joined by +).
 
 The default takes half a minute on two CPU cores: of row 0 of Fake-English after 40 epochs .766 of
 the sentences are found at layer 3 of 4 (random weights: .009), and mu of words is .50. A model of

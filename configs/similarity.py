@@ -28,8 +28,8 @@ Every text is optional: a measure without its text is left out (and without cont
 translation by embeddings, if most words of the smaller vocabulary are in the other one too). Static
 vectors may be trained on `contexts` instead, by fastText's skip-gram
 (`--config.texts.LANGUAGE.vectors=contexts`, and the fields of `skip_gram`), as those of embedded
-languages are; words that occur fewer than min_count times are then not translated by embeddings
-either. Other models are compared by putting their folders in the place of the config's, as in
+languages are; words that occur fewer than min_count times are then not translated at all. Other
+models are compared by putting their folders in the place of the config's, as in
 `--config.models.fr=OTHER/models/rowfr_seed{seed}/fr`: models trained here, or a BERT, RoBERTa,
 XLM-R or XLM of `transformers` (an XLM with language embeddings needs the languages' names in its
 lang2id). The row `other_seed` needs a second model of the first language

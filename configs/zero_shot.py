@@ -15,13 +15,14 @@ fine-tuned on; several pairs joined by +), from (the workdir of each pair's pret
 a run: any BERT, RoBERTa, XLM-R or XLM of `transformers` or a model of ours; {language} stands for
 the language that a model reads, {seed} for a seed), row (an entry of `rows`, several joined by +,
 `all` of Table 1, or `aligned`: as in §5.1.2 the first layers of monolingual models with a map
-between them, or of the bilingual one, under four new layers), search (`one` setting for each task;
-`paper`, the paper's search; or `dufter`, the setting of D&S), seeds (of pretraining and of
-fine-tuning, joined by +). Fields of note: settings.TASK.select (best: the epoch that is best on the
-first language is tested; last: the last one), keep_models (write each fine-tuned model that is
-scored, in the format of `transformers`, below `models/` of the workdir; by default True but for
-search=paper), word_order (True: D&S Table 4, how alike the languages' word order is, beside the
-scores, and the correlation of the two).
+between them, or of the bilingual one, under four new layers), search (`one` setting for each task,
+for models of scale=laptop; `paper`, the paper's search; or `dufter`, the setting of D&S and, with
+`models=` on real text, the default), seeds (of pretraining and of fine-tuning, joined by +). Fields
+of note: settings.TASK.select (best: the epoch that is best on the first language is tested; last:
+the last one), keep_models (write each fine-tuned model that is scored, in the format of
+`transformers`, below `models/` of the workdir; by default True but for search=paper), word_order
+(True: D&S Table 4, how alike the languages' word order is, beside the scores, and the correlation
+of the two).
 
 Real data, in the formats of WikiAnn, CoNLL-U and XNLI:
 
@@ -121,7 +122,7 @@ def get_config(argument: str | None = None) -> ConfigDict:
             "from": "",
             "models": "",
             "row": "all",
-            "search": "one",
+            "search": "",
             "seeds": "0",
         },
     )
@@ -132,12 +133,19 @@ def get_config(argument: str | None = None) -> ConfigDict:
     runs = [run for run in runs if run]
     if runs and len(runs) != len(pairs):
         raise ValueError(f"from={options['from']}: give a workdir for each of {', '.join(pairs)}")
+    given = encoders.named(options["models"], TAKEN) if options["models"] else {}
+    is_embedded, *mixed = {are_embedded(languages) for languages in pairs.values()}
+    if mixed:
+        raise ValueError(
+            f"pair={options['pair']}: embedded languages and others have no text in common; run "
+            "them apart"
+        )
     searches = {"one": one, "paper": paper, "dufter": dufter}
+    search = options["search"] or ("dufter" if given and not is_embedded else "one")
     asked = options["task"].split("+")
     chosen = tuple(task for name in asked for task in (PAPER if name == "all" else (name,)))
     known = tuple(dict.fromkeys([*PAPER, *chosen]))
-    settings = config_files.choose("search", options["search"], searches)(known)
-    given = encoders.named(options["models"], TAKEN) if options["models"] else {}
+    settings = config_files.choose("search", search, searches)(known)
     rows = {name: name for name in given or ROWS}
     sets = {"all": tuple(rows)}
     for layer in () if given else range(LAYERS + 1):
@@ -148,12 +156,6 @@ def get_config(argument: str | None = None) -> ConfigDict:
         sets["aligned"] = tuple(name for name in rows if name not in ROWS)
     parallel: dict[str, dict] = {}
     texts: dict[str, dict] = {task: {} for task in known}
-    is_embedded, *mixed = {are_embedded(languages) for languages in pairs.values()}
-    if mixed:
-        raise ValueError(
-            f"pair={options['pair']}: embedded languages and others have no text in common; run "
-            "them apart"
-        )
     for languages in pairs.values():
         config_files.require_free("texts", languages, ("dev", "train"))
         source = "synthetic" if is_embedded else ""
@@ -189,7 +191,7 @@ def get_config(argument: str | None = None) -> ConfigDict:
             "sentences": {"train": 8000, "dev": 500, "test": 1000, "parallel": 10_000},
             "parallel": parallel,
             "word_order": False,
-            "keep_models": options["search"] != "paper",
+            "keep_models": search != "paper",
             "settings": settings,
             **{name: dataclasses.asdict(task()) for name, task in TASKS.items() if task.options},
             "models": {
@@ -214,12 +216,12 @@ def get_config(argument: str | None = None) -> ConfigDict:
     )
     if is_embedded and not given:
         config.nli.most_words = 16  # most pairs of so many words fit in 24 places
-    if options["search"] == "one":
+    if search == "one":
         config.models.update(arcs=100, relations=50)
-    if options["search"] == "dufter":
+    if search == "dufter":
         config.models.train_own = True
         config.training.clip = 1.0
     row = "+".join(given) if given and options["row"] == "all" else options["row"]
-    name = "-".join(["zero_shot", options["pair"], options["task"], row, options["search"]])
+    name = "-".join(["zero_shot", options["pair"], options["task"], row, search])
     config.workdir = re.sub(r"[^\w+.-]", "_", name)
     return config

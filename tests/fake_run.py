@@ -40,7 +40,8 @@ def fake_metrics(row: str, seed: int, share: float) -> dict[str, float]:
             metrics[name] = float(np.clip(0.8 * end * late + random.normal(0, 0.02), 0, 1))
     four = [metrics[f"{n}_{k}"] for n in ("retrieval", "translation") for k in (0, 3) if paper]
     metrics["mu"] = float(np.mean(four)) if four else 0.5 * float(risen)
-    return {**metrics, "retrieval_3_p5": min(1.0, 1.2 * metrics["mu"]), "retrieval_candidates": 2e3}
+    return {**metrics, "retrieval_3_p5": min(1.0, 1.2 * metrics["mu"]), "retrieval_candidates": 2e3,
+            "retrieval_cut": 0.0125}  # fmt: skip
 
 
 def how_much_worse(row: str) -> float:

@@ -39,11 +39,12 @@ def test_an_option_given_twice_is_refused():
     [
         *((value, "two languages or more") for value in ("", "-", "en", "en-", "en--fr")),
         *((f"en-{name}", "can be called") for name in ("a b", "a.b", "a/b", "2", "../x", "get")),
+        *((f"en-{name}", "behind the last _") for name in ("de_1", "de_deep", "de_low", "de_p5")),
         ("en-fr-en", "'en' is named twice"),
     ],
 )
 def test_languages_have_names_that_a_config_can_have(value, message):
-    assert config_files.languages("pair", "en-pt_BR-日本") == ("en", "pt_BR", "日本")
+    assert config_files.languages("pair", "en-pt_BR-日本-de1") == ("en", "pt_BR", "日本", "de1")
     with pytest.raises(ValueError, match=f"pair='{value}'.*{message}"):
         config_files.languages("pair", value)
 

@@ -48,6 +48,8 @@ def test_a_weight_may_follow_words_with_a_blank_if_it_does_in_every_line(tmp_pat
     assert read(tmp_path, "the le\t2\nthe la\t3\n").entries == {"the": (("le", 2.0), ("la", 3.0))}
     found = read(tmp_path, "twenty four\t24\ndog\tchien\n")
     assert found.entries == {"twenty four": (("24", 1.0),), "dog": (("chien", 1.0),)}
+    with pytest.raises(ValueError, match="en-fr.txt, line 1: no weight, 'the le'"):
+        read(tmp_path, "the le\nthe la\ncat chat\ndog chien\t3\n")
 
 
 def test_text_is_composed_and_without_a_byte_order_mark(tmp_path):

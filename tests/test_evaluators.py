@@ -1,5 +1,6 @@
 """evaluators: the D&S metrics against a plain computation, one sentence at a time, in numpy."""
 
+import dataclasses
 import functools
 import itertools
 
@@ -34,6 +35,7 @@ MODEL = BertConfig(
 LAYERS = (0, 1, 2)
 NAMES = registry.names(registry.SENTENCES, registry.PIECES, registry.TOKENS)
 ROWS = ("original", "lang-pos;shift-special", "inv-order")
+CUT = 2  # sentences that are said to be cut
 PAIRS = list(itertools.combinations(range(3), 2))
 
 
@@ -80,6 +82,7 @@ def evaluated(replicas=1, data=1, languages=2, layers=LAYERS, names=NAMES):
     """The metrics of the rows, each computed with `replicas` side by side on a mesh."""
     pieces = [np.array([piece]) for piece in range(SHIFT)]
     train, dev = (store(sentences(name), languages) for name in ("train", "dev"))
+    dev = dataclasses.replace(dev, truncated=CUT)
     own = LANGUAGES[:languages]
     texts = EncodedTexts(own, {"train": train, "dev": dev}, dev, store(pieces, languages))
     mesh = devices.make_mesh(replicas, jax.devices()[: replicas * data])
@@ -280,6 +283,7 @@ def test_mu_is_the_mean_of_retrieval_and_translation_at_the_papers_layers():
         parts = [metrics[f"{t}_{n}"] for t in ("retrieval", "translation") for n in (0, 1)]
         assert metrics["mu"] == pytest.approx(np.mean(parts), abs=1e-6)
         assert metrics["retrieval_candidates"] == len(sentences("dev"))
+        assert metrics["retrieval_cut"] == CUT / (2 * len(sentences("dev")))
 
 
 @pytest.mark.parametrize(("replicas", "data"), [(1, 8), pytest.param(3, 2, marks=pytest.mark.slow)])

@@ -78,6 +78,20 @@ def test_entities_of_a_segmenters_words_count_and_those_of_characters_beside_the
     assert known["majority"] == pytest.approx(0.5)  # B-PER for every word: 1 of 3 found, 1 of 1
 
 
+def test_words_in_other_scripts_stay_apart_in_chinese_text():
+    tags = "O B-PER I-PER O B-PER O O".split()
+    item = ner.segmented(Tagged("由 Tim Burton 与 Madonna 2008 12".split(), tags))
+    assert item.words == item.gold.words  # not TimBurton, nor Madonna200812
+    letters = ner.segmented(Tagged(list("由Tim与"), ["O", "B-PER", "I-PER", "I-PER", "O"]))
+    assert letters.words == ["由", "Tim", "与"]  # PAN-X has letters apart
+
+
+def test_chinese_words_of_a_file_are_not_segmented_again(tmp_path):
+    (tmp_path / "zh.tsv").write_text("中国\tB-GPE\n共产党\tO\n\n北\tO\n京\tO\n")
+    read = NamedEntities().read(str(tmp_path / "zh.tsv"), "zh")
+    assert [item.words for item in read] == [["中国", "共产党"], ["北", "京"]]
+
+
 def test_a_file_with_blanks_in_its_words_keeps_them():
     item = ner.segmented(Tagged(["北 京", "市"], ["B-LOC", "I-LOC"]))
     assert item.words == ["北 京", "市"] and item.sizes == [1, 1]

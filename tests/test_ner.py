@@ -35,6 +35,8 @@ def test_tsv_and_columns_are_read(tmp_path):
         ("a\tPER\n", r"line 1: 'a\\tPER' is not"),
         ("\n\n", "has no tagged words|blank lines"),
         ("fr:a\tO\nfr:\tO\n", "'fr:' stands before all words, and once before nothing"),
+        ("fr:a\tO\nfr:b\tO\nen:c\tO\n", "before most words, but not 'fr:' before 'en:c'"),
+        ("en:a\tO\nen:b\tO\n\nc\tO\n", "before most words, but not 'en:' before 'c'"),
         (b"a\tO\n\xff\tO\n", "line 2.*UTF-8"),
         ("a\tO\n\nNew York O\n", "line 3: 3 columns between blanks, and .* 2 columns between tabs"),
         ("a O\nNew York O\n", "line 2: 3 columns between blanks, and .* 2 columns between blanks"),

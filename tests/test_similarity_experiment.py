@@ -86,9 +86,12 @@ def test_every_row_has_every_measure_at_every_layer(finished):
         for layer in range(3):
             assert 0 <= found[f"context_{layer}_p1"] <= found[f"context_{layer}_p10"] <= 1
         assert found["words_covered"] <= found["words_words"] and found["words_first"] > 5
-        assert 0 <= found["static_p1"] <= found["static_p10"] <= 1
+        for name in ("static", "context_static"):
+            assert 0 <= found[f"{name}_p1"] <= found[f"{name}_p10"] <= 1
+        assert found["context_static_covered"] == found["context_0_covered"]
         assert found["static_covered"] == found["words_covered"] <= found["words_words"]
         assert -1 <= found.get("pearson", 0) <= 1
+        assert 0 < found["retrieval_cut"] < 1
 
 
 def test_a_random_encoder_has_the_pieces_of_the_trained_one(trained):

@@ -49,11 +49,12 @@ def metrics_of(row: str) -> dict[str, float]:
         for k, more in ((1, 0.0), (5, 0.1), (10, 0.15)):
             found[f"context_{n}_p{k}"] = 0.3 + 0.05 * n + more
         found |= {f"context_{n}_words": 1500.0, f"context_{n}_covered": 1400.0}
-    for name, value in (("words", 0.5), ("static", 0.49)):
+    for name, value in (("words", 0.5), ("static", 0.49), ("context_static", 0.6)):
         found |= {f"{name}_p1": value, f"{name}_p5": value + 0.1, f"{name}_p10": value + 0.15}
         found |= {f"{name}_forward_p1": value, f"{name}_backward_p1": value}
         found |= {f"{name}_words": 1500.0, f"{name}_covered": 800.0, f"{name}_learned": 4000.0}
-    return {**found, "words_first": 9000.0, "words_second": 8000.0, "pearson": 0.95}
+    found |= {"words_first": 9000.0, "words_second": 8000.0, "pearson": 0.95}
+    return found | ({"retrieval_cut": 0.004} if row == "monolingual_zh" else {})
 
 
 def names_of(languages: Sequence[str]) -> list[str]:
@@ -279,6 +280,15 @@ def test_languages_have_one_colour_in_all_panels(going: Path) -> None:
     assert {kind for line in shown if line.label == "en–fr" for kind in line.curves} == set(KINDS)
 
 
+def test_a_measure_without_layers_is_a_flat_line(going: Path) -> None:
+    kinds = {MONOLINGUAL: rows.by_kind(pairs_of(going), LANGUAGES)[MONOLINGUAL][1:]}
+    shown = similarity.lines(kinds, {"": ("context", "p1"), ", static": ("context_static", "p1")})
+    curves = {line.label: line.curves[MONOLINGUAL] for line in shown}
+    assert list(curves) == ["en–fr", "en–zh", "en–fr, static", "en–zh, static"]
+    assert list(curves["en–fr, static"].mean) == [0.6] * (DEPTH + 1)
+    assert curves["en–fr, static"].steps == curves["en–fr"].steps
+
+
 def test_many_pairs_have_lines_of_their_own(tmp_path: Path) -> None:
     languages = ["en", *(f"x{n}" for n in range(14))]
     names = [f"monolingual_{language}" for language in languages[1:]]
@@ -322,12 +332,15 @@ NEEDED = {
     "more-alike-than-random": ("random_fr", {"cka": 0.95}, "cka"),
     "lower-layers-are-alike": ("monolingual_fr", RISING, "cka_"),
     "higher-layers-translate-words": ("monolingual_fr", {"context_4_p1": 0.1}, "context"),
+    "context-underperforms-static-vectors": (
+        "monolingual_fr", {"context_static_p1": 0.5}, "context_static",
+    ),
     "similarity-tells-retrieval": ("monolingual_fr", {"pearson": 0.9}, "pearson"),
     "gap-shrinks-with-distance": ("bilingual_zh", {"cka": 0.95}, "cka"),
     "maps-align": ("monolingual_zh", {f"unmapped_{n}": 0.35 for n in range(5)}, "unmapped"),
     "lower-layers-retrieve": ("monolingual_zh", {"sentences_3": 0.9}, "sentences"),
     "embeddings-match-static-vectors": ("monolingual_fr", {"static_p1": 0.53}, "static"),
-}
+}  # fmt: skip
 
 
 def test_numbers_as_the_paper_describes_them_support_every_claim(ended: Path) -> None:

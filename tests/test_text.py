@@ -30,6 +30,12 @@ def test_a_line_is_a_sentence_whatever_the_line_ends(tmp_path):
         assert (read.language, read.source) == ("en", source)
 
 
+def test_a_lone_carriage_return_in_a_very_long_first_line_ends_no_line(tmp_path):
+    long = "a " * 2**18
+    source = write(tmp_path / "a.txt", f"b\r{long}\nc\n".encode())
+    assert [len(x) for x in text.read(source, "en").sentences] == [len(f"b {long}".strip()), 1]
+
+
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_a_lone_carriage_return_among_other_line_ends_ends_no_line(tmp_path, end):
     other = write(tmp_path / "b.txt", b"one\ntwo three\nfour\nfive")

@@ -164,6 +164,20 @@ def test_the_best_settings_by_the_first_languages_examples_are_averaged(
     assert ("the best of at most 3 settings" if best == 1 else f"the best {best} of") in text
 
 
+def test_of_equal_settings_the_first_by_name_counts_whatever_the_order(tmp_path: Path) -> None:
+    workdir = fake_run(tmp_path, ["default"], ["nli"], ["en-fr"], extras=(0.0, 5.0),
+                       more={"best": 1})  # fmt: skip
+    path = workdir / "results.json"
+    both = [replace(each, metrics={**each.metrics, "accuracy_dev": 0.9})
+            for each in results.read_results(path)]  # fmt: skip
+    chosen = set()
+    for own in (both, both[::-1]):
+        results.write_results(path, own)
+        (job,) = board_of(workdir).jobs
+        chosen.add(job.chosen[0].row)
+    assert chosen == {min(each.row for each in both)}
+
+
 def test_the_test_languages_do_not_choose(tmp_path: Path) -> None:
     workdir = fake_run(tmp_path, ["default"], ["nli"], ["en-fr"], extras=(0.0, 5.0),
                        more={"best": 1})  # fmt: skip

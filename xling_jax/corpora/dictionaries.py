@@ -86,7 +86,8 @@ def read(
       * word, tab, translation (MUSE, PanLex, XLing-Eval), where both may be phrases with blanks;
       * the same, followed by a tab and a weight, such as PanLex's translation quality;
       * word, blanks, translation (MUSE);
-      * word, blanks, translation, tab, weight; if most lines have this form, all must.
+      * word, blanks, translation, tab, weight; if one line has this form and one has no tab, or
+        most lines have this form, all must have it.
 
     A pair without a weight has weight 1; the weights of repeated pairs are summed. Blank lines are
     skipped; text is put into Unicode NFC. `lowercase` applies to the words, not to translations:
@@ -98,7 +99,9 @@ def read(
     lines = [(number, line) for number, line in sources.numbered(path) if line.strip()]
     if not lines:
         raise ValueError(f"{path} has no pairs: it is empty or holds only blank lines")
-    blanks_then_weight = 2 * sum(_is_blanks_then_weight(line) for _, line in lines) > len(lines)
+    weighted = sum(_is_blanks_then_weight(line) for _, line in lines)
+    has_blanks = any("\t" not in line for _, line in lines)
+    blanks_then_weight = 2 * weighted > len(lines) or bool(weighted and has_blanks)
     triples = []
     for number, line in lines:
         try:
@@ -181,7 +184,11 @@ def _parse(line: str, blanks_then_weight: bool) -> tuple[str, str, float]:
     if not all(columns):
         raise ValueError(f"an empty column, {line!r}; give a word and its translation")
     if blanks_then_weight and len(columns) == 2:
-        raise ValueError(f"no weight, {line!r}; most lines of this file have one behind a tab")
+        raise ValueError(
+            f"no weight, {line!r}; other lines of this file have two words with a blank between, "
+            "and a weight behind a tab: give every line a weight, or put a tab between each word "
+            "and its translation"
+        )
     weight = 1.0
     if len(columns) == 3:
         try:

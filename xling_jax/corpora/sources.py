@@ -214,7 +214,10 @@ def _line_end(source: str) -> re.Pattern[bytes]:
     r"""What ends the lines of a file. A lone \r does so only where no \n does."""
     with _open(source, unpack=True) as file, contextlib.suppress(*_UNPACKING_ERRORS):
         head = file.read(_HEAD)
-        return _OLD_END if b"\r" in head and b"\n" not in head else _NEW_END
+        if b"\r" in head:
+            while head and b"\n" not in head:
+                head = file.read(_BLOCK)
+            return _NEW_END if head else _OLD_END
     return _NEW_END
 
 

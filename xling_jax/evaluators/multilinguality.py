@@ -203,15 +203,18 @@ class Multilinguality:
 
         Returns:
           The metrics of each replica: means over all pairs of languages and, of more than two
-          languages, the numbers of each pair, such as `retrieval_en-fake_8`. And the layer-0
-          vectors of all words, [R, K, V, D] ([R, 0] if there are no words).
+          languages, the numbers of each pair, such as `retrieval_en-fake_8`; `retrieval_cut`, the
+          share of sentences that were cut, unless it is 0. And the layer-0 vectors of all words,
+          [R, K, V, D] ([R, 0] if there are no words).
         """
         metrics, vectors = devices.fetch(self._evaluate(params, settings, *self._inputs))
         texts = self._texts
         for name in texts.texts if texts.is_apart else ():
             own = [np.log(metrics[f"perplexity_{name}_{x}"]) for x in sorted(texts.languages)]
             metrics[f"perplexity_{name}"] = np.exp(np.mean(own, axis=0))
-        known = {}
+        known = dict[str, float]()
         if texts.sentences is not None:
             known["retrieval_candidates"] = len(texts.sentences) // len(texts.languages)
+            if texts.sentences.truncated:
+                known["retrieval_cut"] = texts.sentences.truncated / len(texts.sentences)
         return [own | known for own in by_replica(metrics)], vectors

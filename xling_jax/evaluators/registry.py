@@ -130,6 +130,10 @@ EVALUATORS = {
     "static": Evaluator(
         "translation by static vectors", layers=False, parts=(*_INDUCED, *_COUNTS)
     ),
+    "context_static": Evaluator(
+        "translation of the words in context by static vectors",
+        layers=False, parts=(*_INDUCED, *_COUNTS),
+    ),
     "pearson": Evaluator("correlation over layers of CKA and retrieval", layers=False),
     # Of training.
     "loss": Evaluator("training loss", unit="loss", more_is_better=False, layers=False),

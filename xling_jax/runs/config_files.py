@@ -5,6 +5,7 @@ import importlib.machinery
 import importlib.util
 import json
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,10 +15,13 @@ from typing import Any, TypeVar
 from ml_collections import ConfigDict
 
 from xling_jax import numerals
+from xling_jax.evaluators.registry import EVALUATORS
 from xling_jax.files import plain_name
 
 T = TypeVar("T")
 _NAME_ONE = "name a config file, such as configs/fake_english.py"
+_PARTS = sorted({part for each in EVALUATORS.values() if each.languages for part in each.parts})
+_LIKE_A_PART = re.compile(rf"_(\d+|deep|{'|'.join(_PARTS)})$")  # of a metric's name
 _RENAMED = {"transfer": "zero_shot"}  # older names of config files
 
 
@@ -191,10 +195,13 @@ def languages(option: str, value: str) -> tuple[str, ...]:
     if len(names) < 2 or "" in names:
         raise ValueError(f"{option}={value!r}: name two languages or more, joined by one - each")
     for name in names:
-        if not name.isidentifier() or hasattr(ConfigDict, name):
+        is_method = hasattr(ConfigDict, name)
+        if not name.isidentifier() or is_method or _LIKE_A_PART.search(name):
             raise ValueError(
                 f"{option}={value!r}: no language can be called {name!r}; take letters, digits "
-                "and _, and not get, items, keys and the like, which are methods of configs"
+                "and _, but behind the last _ no number and no word such as low or forward, which "
+                "end names of metrics, and not get, items, keys and the like, which are methods of "
+                "configs"
             )
         if names.count(name) > 1:
             raise ValueError(f"{option}={value!r}: {name!r} is named twice")

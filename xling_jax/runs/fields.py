@@ -110,9 +110,10 @@ def page() -> str:
         "",
         "Set any of them but `scale` and `runs` with `--config.FIELD=VALUE`. Where a path has a "
         "`*`, the options after the config's colon make the names (languages, pairs, rows); the "
-        "command line adds none, and a row of your own is written after `row=`. `python -m "
-        "xling_jax.main --config=configs/NAME.py --help` lists the fields of a config with their "
-        "values.",
+        "command line adds none, and a row of your own is written after `row=`. A tuple takes the "
+        "place of the whole default, and its names have quotes: "
+        "`--config.evaluators.names=\"('retrieval', 'cka')\"`. `python -m xling_jax.main "
+        "--config=configs/NAME.py --help` lists the fields of a config with their values.",
     ]
     known: dict[int, str] = {}
     for name in EXPERIMENTS:

@@ -1,10 +1,12 @@
 """Named entities as BIO tags (W&C §3.2).
 
-Chinese files may have characters instead of words. The model then reads the words of a segmenter,
-with tags made from the characters' tags, and entities are counted in these words, as in the paper.
-Predictions are also given back to the characters, in which entities are counted separately.
+Chinese files may have characters instead of words, which is told by how few of their words have
+several. The model then reads the words of a segmenter, with tags made from the characters' tags,
+and entities are counted in these words, as in the paper. Predictions are also given back to the
+characters, in which entities are counted separately.
 """
 
+import collections
 import dataclasses
 import itertools
 import os
@@ -21,10 +23,12 @@ from xling_jax.tasks.task import Predictions, Scores, WordTask, numbered
 
 SEED = 0  # of the tags drawn for the chance baseline
 OUTSIDE = "O"
+FEW = 10  # of words of characters, fewer than one in so many has several
 _BLANKS = re.compile(" +")  # a word may hold others, or be one, such as U+00A0
 _TAG = re.compile(r"O|[BI]-\S+")
 _LANGUAGE = re.compile(r"[a-z]{2,6}(?:-[a-z]+)*:")  # WikiAnn puts it before a word
 _DOCUMENT = "-DOCSTART-"
+_CHINESE = re.compile("[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")  # a character
 
 
 class Tagged(NamedTuple):
@@ -48,10 +52,11 @@ def read(path: str | os.PathLike[str]) -> list[Tagged]:
     A line has columns between tabs (PAN-X, WikiAnn) or blanks (CoNLL 2002 and 2003): the first is
     the word, the last its tag. Tags become BIO, also those of CoNLL 2003, in which `I` begins a
     span and `B` only separates neighbours. A language before the word, such as WikiAnn's
-    `fr:Paris`, is removed if all words of the file have the same.
+    `fr:Paris`, is removed.
 
     ValueError, naming the line if it is about one: the file is not UTF-8 or has no sentence; a line
-    has no word, no BIO tag, or other columns than the first; or a language stands before no word.
+    has no word, no BIO tag, or other columns than the first; or a language stands before most
+    words, but not the same before all, or before no word.
     """
     sentences: list[Tagged] = []
     words: list[str] = []
@@ -89,13 +94,21 @@ def read(path: str | os.PathLike[str]) -> list[Tagged]:
 
 
 def _without_language(sentences: list[Tagged], path: str | os.PathLike[str]) -> list[Tagged]:
-    """The sentences without the name of a language, if it stands before all their words."""
-    match = _LANGUAGE.match(sentences[0].words[0])
-    if not match or not all(w.startswith(match[0]) for s in sentences for w in s.words):
+    """The sentences without the name of a language, if it stands before most of their words; for
+    errors see `read`."""
+    words = [word for s in sentences for word in s.words]
+    named = collections.Counter(match[0] for word in words if (match := _LANGUAGE.match(word)))
+    if 2 * named.total() <= len(words):
         return sentences
-    start = len(match[0])
-    if any(len(word) == start for s in sentences for word in s.words):
-        raise ValueError(f"{path}: {match[0]!r} stands before all words, and once before nothing")
+    name = named.most_common(1)[0][0]
+    if others := [word for word in words if not word.startswith(name)]:
+        raise ValueError(
+            f"{path}: the name of a language stands before most words, but not {name!r} before "
+            f"{others[0]!r}: give words of one language, with its name before all or before none"
+        )
+    if name in words:
+        raise ValueError(f"{path}: {name!r} stands before all words, and once before nothing")
+    start = len(name)
     return [Tagged([word[start:] for word in s.words], s.tags) for s in sentences]
 
 
@@ -172,12 +185,28 @@ def whole(sentence: Tagged) -> TaggedWords:
     return TaggedWords(sentence, sentence.words, [1] * len(sentence.words))
 
 
+def _has_characters(sentences: Sequence[Tagged]) -> bool:
+    """Whether the Chinese words of a file are characters: few of them have several."""
+    sizes = [len(_CHINESE.findall(word)) for own in sentences for word in own.words]
+    return sum(size > 1 for size in sizes) * FEW < sum(size > 0 for size in sizes)
+
+
+def _written(words: Sequence[str]) -> str:
+    """Chinese text of these words: blanks stand between words in other scripts."""
+    parts = [*words[:1]]
+    for one, other in itertools.pairwise(words):
+        is_apart = len(one) + len(other) > 2 and not _CHINESE.search(one[-1] + other[0])
+        parts += [" " * is_apart, other]
+    return "".join(parts)
+
+
 def segmented(sentence: Tagged) -> TaggedWords:
     """The sentence, its characters joined to words by a segmenter; a word ends where both a word of
-    the segmenter and one of the file end."""
+    the segmenter and one of the file end. The segmenter reads `Tim` and `Burton` with a blank
+    between them, and `T`, `i` and `m`, as PAN-X has them, without."""
     text = "".join(sentence.words)
-    found = normalize.segment_chinese(text)
-    if "".join(found) != text:  # the segmenter has dropped blanks
+    found = normalize.segment_chinese(_written(sentence.words))
+    if "".join(found) != text:  # a word of the file is a blank, which the segmenter has dropped
         return whole(sentence)
     ends = np.cumsum([len(unit) for unit in sentence.words])
     is_end = np.isin(ends, np.cumsum([len(word) for word in found]))
@@ -214,13 +243,14 @@ class NamedEntities(WordTask[TaggedWords]):
     metric, measure = "f1", "span F1"
     note = (
         "F1 of spans; an entity counts if its first and last word and its type are right, after "
-        "tags that begin or go on wrongly are repaired as in the paper (§3.2); Chinese words are a "
-        "segmenter's"
+        "tags that begin or go on wrongly are repaired as in the paper (§3.2); Chinese characters "
+        "are joined to a segmenter's words"
     )
 
     def read(self, path: str, language: str) -> list[TaggedWords]:
-        is_segmented = normalize.rules_for(language) == normalize.CHINESE
-        return list(map(segmented if is_segmented else whole, read(path)))
+        found = read(path)
+        is_chinese = normalize.rules_for(language) == normalize.CHINESE
+        return list(map(segmented if is_chinese and _has_characters(found) else whole, found))
 
     def gold(self, language: Language, derivation: Constituent) -> TaggedWords:
         return whole(Tagged(*language.tagged(derivation)))

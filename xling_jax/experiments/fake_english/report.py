@@ -195,6 +195,10 @@ def texts(
         paper=published,
         has_best=any(line.best for line in lines),
         has_train=any("perplexity_train" in line.cells for line in lines if line.ours),
+        cut=max(
+            (x.mean for row in run.rows.values() if (x := row.metrics.get("retrieval_cut"))),
+            default=0,
+        ),
         scale=run.config.get("scale", "paper"),
         changed=changed if is_the_papers else [],
         is_papers_text=first.get("sentences") == published.TRAINING_SENTENCES and not is_made,

@@ -82,6 +82,7 @@ _OVER_LAYERS = {
     "lower": OverLayers("mean {} of the lower half", lambda values: fmean(_halves(values)[0])),
     "upper": OverLayers("mean {} of the upper half", lambda values: fmean(_halves(values)[1])),
     "mean": OverLayers("mean {}", lambda values: fmean(values.values()), has_halves=False),
+    "top": OverLayers("highest {}", lambda values: max(values.values()), has_halves=False),
     "highest": OverLayers("layer with the highest {}", best, _LAYER),
     "middle": OverLayers("middle layer", lambda values: max(values) / 2, _LAYER),
 }
@@ -91,6 +92,7 @@ QUANTITIES: Mapping[str, Callable[..., Quantity]] = {
     "correlation": _stored("pearson", "correlation"),
     "embeddings": _stored("words_p1", "P@1 of embeddings"),
     "static": _stored("static_p1", "P@1 of static vectors"),
+    "static_in_context": _stored("context_static_p1", "P@1 of static vectors"),
     **{name: each.of for name, each in _OVER_LAYERS.items()},
 }
 

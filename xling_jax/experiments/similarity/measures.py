@@ -7,7 +7,7 @@ capitalised piece where there is no other, stands for the lower-case one.
 import collections
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import jax.numpy as jnp
 import numpy as np
@@ -32,9 +32,12 @@ Counts = collections.Counter[str]
 
 
 def _sentences(encoders: Sequence[TextEncoder], texts: LanguageTexts) -> dict[str, float]:
-    """Retrieval of tested sentences, as they are and after a map learned on others."""
+    """Retrieval of tested sentences, as they are and after a map learned on others; and the share
+    that is cut, on the side where more are, unless it is 0."""
     assert texts.tested is not None
-    metrics: dict[str, float] = {}
+    sides = zip(encoders, zip(*texts.tested, strict=True), strict=True)
+    cut = max(text_encoder.number_cut(encoder.model, side) for encoder, side in sides)
+    metrics = {"retrieval_cut": cut / len(texts.tested)} if cut else dict[str, float]()
     for name, learned in ((UNMAPPED, None), (SENTENCES, texts.learned)):
         if name == SENTENCES and not learned:
             continue
@@ -107,7 +110,7 @@ def _static_vectors(
     if chosen := {word: x for word in wanted if (x := texts.trained[text].get(word)) is not None}:
         return chosen
     raise ValueError(
-        f"texts.{language}.contexts: no word that is one piece occurs {settings.min_count} times: "
+        f"texts.{language}.contexts: no word to translate occurs {settings.min_count} times: "
         f"give more text, lower skip_gram.min_count, or leave texts.{language}.vectors empty"
     )
 
@@ -125,37 +128,61 @@ def _by_embeddings(
     If there are static vectors, only words that have one count, and `static_p1`, … is translation
     of the same words by these vectors. For errors see `_translate`.
     """
-    words = [list(own) for own in static or pieces]
+    words = _with_vectors(pieces, static)
     rows = [
-        np.asarray(model.params["embeddings"]["tokens"])[[own[word] for word in some]]
+        np.asarray(model.params["embeddings"]["tokens"])[np.array([own[x] for x in some], int)]
         for model, own, some in zip(models, pieces, words, strict=True)
     ]
     metrics = _translate("words", words, rows, train, test)
     metrics |= {"words_first": float(len(words[0])), "words_second": float(len(words[1]))}
     if static:
-        vectors = [np.stack([*own.values()]) for own in static]
-        metrics |= _translate("static", words, vectors, train, test)
+        metrics |= _translate("static", words, _vectors(words, static), train, test)
     return metrics
+
+
+def _with_vectors(
+    words: Sequence[Iterable[str]], static: Sequence[Mapping[str, np.ndarray]]
+) -> list[list[str]]:
+    """Those words of each language that have a static vector; all if there are no vectors."""
+    if not static:
+        return [list(own) for own in words]
+    return [[x for x in own if x in some] for own, some in zip(words, static, strict=True)]
+
+
+def _vectors(
+    words: Sequence[Sequence[str]], static: Sequence[Mapping[str, np.ndarray]]
+) -> list[np.ndarray]:
+    """The static vectors of each language's words, [n, d]."""
+    return [np.stack([some[x] for x in own]) for own, some in zip(words, static, strict=True)]
+
+
+def _frequent(side: int, known: Counts, most: int, dictionaries: Sequence[Dictionary]) -> list[str]:
+    """The words of a language that are translated by their states in context: of those that occur,
+    the `most` most frequent ones, and those of the dictionaries."""
+    chosen = dict.fromkeys(word for word, _ in known.most_common(most))
+    for dictionary in dictionaries:
+        for word, translations in dictionary.entries.items():
+            chosen |= dict.fromkeys([word] if side == 0 else [t for t, _ in translations])
+    return [word for word in chosen if word in known]
 
 
 def _in_context(
     encoders: Sequence[TextEncoder],
     written: Sequence[Sequence[str]],
-    known: Sequence[Counts],
-    most: int,
+    chosen: Sequence[Sequence[str]],
+    static: Sequence[Mapping[str, np.ndarray]],
     train: Dictionary,
     test: Dictionary,
 ) -> dict[str, float]:
-    """Translates words by the means of their states in the written text, `context_L_p1`, … for each
-    layer L (W&C §5.1.1): the `most` most frequent ones, and those of the dictionaries."""
+    """Translates the chosen words by the means of their states in the written text,
+    `context_L_p1`, … for each layer L (W&C §5.1.1).
+
+    If there are static vectors, only words that have one count, and `context_static_p1`, … is
+    translation of the same words by these vectors. For errors see `_translate`.
+    """
     words, states = [], []
-    for side, encoder in enumerate(encoders):
-        chosen = dict.fromkeys(word for word, _ in known[side].most_common(most))
-        for dictionary in (train, test):
-            for word, translations in dictionary.entries.items():
-                chosen |= dict.fromkeys([word] if side == 0 else [t for t, _ in translations])
-        own = [word for word in chosen if word in known[side]]
-        vectors, number = encoder.words(written[side], own)
+    for encoder, text, own in zip(encoders, written, _with_vectors(chosen, static), strict=True):
+        vectors, number = encoder.words(text, own)
         there = number > 0
         words.append([word for word, is_there in zip(own, there, strict=True) if is_there])
         states.append(vectors[:, there])
@@ -163,6 +190,8 @@ def _in_context(
     for n, layer in enumerate(encoders[0].layers):
         of_layer = [found[n] for found in states]
         metrics |= _translate(f"context_{layer}", words, of_layer, train, test)
+    if static:
+        metrics |= _translate("context_static", words, _vectors(words, static), train, test)
     return metrics
 
 
@@ -180,16 +209,19 @@ def _words(
     assert texts.train is not None and texts.test is not None
     write, translate = ((lambda text, m=model: m.write(text).lower()) for model in models)
     train, test = (each.map(write, translate) for each in (texts.train, texts.test))
-    written, known = list[list[str]](), None
+    written, known, chosen = [list[str](), []], None, [list[str](), []]
     if texts.contexts:
         sides = zip(models, texts.contexts, strict=True)
         written = [list(map(model.write, side)) for model, side in sides]
         known = [Counts(x for text in side for x in text.lower().split()) for side in written]
+        most = config.words.most
+        chosen = [_frequent(side, own, most, (train, test)) for side, own in enumerate(known)]
         say(f"words in {len(written[0]):,} and {len(written[1]):,} sentences")
     pieces = [single_pieces(m, known[k] if known else None) for k, m in enumerate(models)]
+    wanted = [[*dict.fromkeys([*own, *some])] for own, some in zip(pieces, chosen, strict=True)]
     static = [
-        _static_vectors(language, list(own), text, texts, config.skip_gram)
-        for language, own, text in zip(texts.vectors, pieces, written or ([], []), strict=False)
+        _static_vectors(language, own, text, texts, config.skip_gram)
+        for language, own, text in zip(texts.vectors, wanted, written, strict=False)
     ]
     metrics: dict[str, float] = {}
     left_out = "word translation by embeddings left out"
@@ -205,7 +237,7 @@ def _words(
             say(f"{left_out}: {error}")
     if known:
         try:
-            metrics |= _in_context(encoders, written, known, config.words.most, train, test)
+            metrics |= _in_context(encoders, written, chosen, static, train, test)
         except ValueError as error:
             say(f"word translation in context left out: {error}")
     return metrics
@@ -243,8 +275,9 @@ def compare(
     Returns:
       `cka_L` for each layer L and `cka`, their mean, on the parallel sentences of `learned`, or of
       `tested` where there are none; `sentences_L` and `unmapped_L`, retrieval of the tested
-      sentences with a map and without; `words_p1`, `static_p1` and `context_L_p1`, word
-      translation; `pearson`, the correlation over layers of CKA and `sentences_L`, where both vary.
+      sentences with a map and without; `words_p1`, `static_p1`, `context_L_p1` and
+      `context_static_p1`, word translation; `pearson`, the correlation over layers of CKA and
+      `sentences_L`, where both vary; `retrieval_cut`, see `_sentences`.
     """
     layers = layers_of(models, config)
     encoders = [TextEncoder(model, own) for model, own in zip(models, layers, strict=True)]

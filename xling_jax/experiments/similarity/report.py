@@ -15,7 +15,7 @@ from xling_jax.experiments.similarity.rows import Pair
 from xling_jax.report import figures, page, table
 from xling_jax.report.claims import Verdicts
 from xling_jax.report.figures import Entry, Line, Score
-from xling_jax.report.frame import Measure, Run, curve_of
+from xling_jax.report.frame import Measure, Run, curve_of, decoded
 from xling_jax.report.gallery import Card, Gallery
 from xling_jax.report.prose import plural
 from xling_jax.report.table import Column, Table, share
@@ -82,6 +82,12 @@ def _texts(run: Run, found: Sequence[Pair]) -> dict[str, list[str]]:
         kinds={pair.kind for pair in found},
         has_other_seed=any(pair.row == rows.OTHER_SEED for pair in found),
         measures={name.split("_")[0] for pair in found for name in pair.metrics},
+        has_static_in_context=any("context_static_p1" in pair.metrics for pair in found),
+        cut=[
+            f"{100 * cut.mean:.3g} % ({pair.row})"
+            for pair in found
+            if (cut := pair.metrics.get("retrieval_cut"))
+        ],
         empty=[pair.row for pair in found if pair.has_ended and not pair.metrics],
     )
 
@@ -104,7 +110,16 @@ def summary(run: Run, found: Sequence[Pair]) -> Table:
 
 
 def _summarised(pair: Pair) -> dict[str, Measure]:
-    values = _some(pair, ("cka", "cka_0", "words_p1", "words_covered", "static_p1", "pearson"))
+    stored = (
+        "cka",
+        "cka_0",
+        "words_p1",
+        "words_covered",
+        "static_p1",
+        "context_static_p1",
+        "pearson",
+    )
+    values = _some(pair, stored)
     if layers := pair.layers("cka"):
         values["cka_last"] = layers[max(layers)]
     for name, end in (("sentences", ""), ("unmapped", ""), ("context", "p1")):
@@ -138,6 +153,14 @@ def layer_tables(run: Run, found: Sequence[Pair]) -> list[Table]:
 
 def _some(pair: Pair, names: Iterable[str]) -> dict[str, Measure]:
     return {name: pair.metrics[name] for name in names if name in pair.metrics}
+
+
+def _over_layers(pair: Pair, start: str, end: str) -> dict[int, Measure]:
+    """A measure at every layer; one that has no layers is the same at all of them."""
+    if value := pair.metrics.get(f"{start}_{end}"):
+        every = {layer for name in pair.metrics if isinstance(layer := decoded(name).layer, int)}
+        return dict.fromkeys(sorted(every), value)
+    return pair.layers(start, end)
 
 
 def _by_layer(pair: Pair, start: str, end: str = "") -> dict[str, Measure]:
@@ -239,7 +262,7 @@ def lines(
                 kind or OTHERS: curve_of(values)
                 for kind, own in kinds.items()
                 for pair in own
-                if pair.label == label and (values := pair.layers(start, end))
+                if pair.label == label and (values := _over_layers(pair, start, end))
             }
             if curves:
                 turn, colour = divmod(place, colours)
@@ -263,4 +286,5 @@ def _words(
     if entries:
         cards += gallery.card("words", alt, figures.bars, entries, _SCORES, "P@1", wide=True)
     alt = "Translation of words in context by layer"
-    return cards + _curves(gallery, "words_by_layer", alt, lines(kinds, {"": ("context", "p1")}))
+    measures = {"": ("context", "p1"), ", static": ("context_static", "p1")}
+    return cards + _curves(gallery, "words_by_layer", alt, lines(kinds, measures))

@@ -205,9 +205,10 @@ def read(run: Run) -> Board:
 
 
 def _chosen(ended: Sequence[Replica], dev: str, best: int) -> list[Replica]:
-    """For each seed, the `best` settings by their scores on the examples to choose by."""
+    """For each seed, the `best` settings by their scores on the examples to choose by; of equal
+    ones those that come first by name, in whatever order they ended."""
     good = [r for r in ended if r.diverged_at is None and dev in r.metrics]
-    good.sort(key=lambda replica: (replica.seed, -replica.metrics[dev]))
+    good.sort(key=lambda replica: (replica.seed, -replica.metrics[dev], replica.row))
     by_seed = groupby(good, key=lambda replica: replica.seed)
     return [replica for _, own in by_seed for replica in islice(own, best)]
 

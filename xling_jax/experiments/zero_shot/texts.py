@@ -12,7 +12,7 @@ from xling_jax.corpora import text as corpora
 from xling_jax.corpora import word_links
 from xling_jax.corpora.sources import SYNTHETIC
 from xling_jax.experiments.zero_shot import fields, pretrained
-from xling_jax.experiments.zero_shot.jobs import Job
+from xling_jax.experiments.zero_shot.jobs import Job, choices
 from xling_jax.experiments.zero_shot.pretrained import Parallel
 from xling_jax.linalg.word_aligner import Links
 from xling_jax.runs import config_files, store
@@ -59,16 +59,30 @@ class LabelledReader:
     def manifest(self, name: str, languages: tuple[str, ...]) -> list[dict[str, Any]]:
         """The files of a task, with hashes; reads their examples too, so that errors come early."""
         found, every = [], dict[tuple[str, str], list[Any]]()
+        digests = dict[str, str]()  # by the first language's parts
         for language, part in fields.parts(languages):
             field, path = self._file(name, languages, language, part)
             if not path:
+                way_out = "choose another task"
+                if field.startswith("texts_of_pair."):
+                    way_out = f"leave all of {field.removesuffix(f'.{part}')} empty"
                 raise ValueError(
                     f"{self.section}{field} is empty: give a file with --config.{self.section}"
-                    f"{field}=FILE, or choose another task"
+                    f"{field}=FILE, or {way_out}"
                 )
             if path != SYNTHETIC:
                 found.append(self._entry(field, path, language))
                 every[language, part] = self._part(name, "-".join(languages), language, part)
+                if language == languages[0]:
+                    digests[part] = found[-1]["sha256"]
+        has_choice = self._config.settings[name].select == "best"
+        has_choice = has_choice or len(choices(self._config, name)) > 1
+        if has_choice and digests.get(fields.DEV, "") == digests.get("test"):
+            field, path = self._file(name, languages, languages[0], "test")
+            raise ValueError(
+                f"{self.section}{field}: {path} is also the text that epochs or settings are "
+                f"chosen by ({fields.DEV}): give another"
+            )
         self._require_labels(name, languages, every)
         return found
 
@@ -76,10 +90,10 @@ class LabelledReader:
         self, name: str, languages: tuple[str, ...], language: str, part: str
     ) -> tuple[str, str]:
         """The field that names the examples of a part, and its value: that of the pair, if it has
-        one of its own."""
+        examples of the language of its own."""
         pair, rest = "_".join(languages), f"{name}.{language}.{part}"
         own = self._config.texts_of_pair.get(pair)
-        if own and own[name][language][part]:
+        if own and any(own[name][language].values()):
             return f"texts_of_pair.{pair}.{rest}", own[name][language][part]
         return f"texts.{rest}", self._config.texts[name][language][part]
 
