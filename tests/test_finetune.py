@@ -27,7 +27,7 @@ from xling_jax.tasks.finetune import (
     word_states,
 )
 from xling_jax.training import loop
-from xling_jax.training.input_pipeline import InputPipeline
+from xling_jax.training.input_pipeline import TaskPipeline
 from xling_jax.training.optimizer import OptimizerConfig
 
 MODEL = BertConfig(
@@ -73,7 +73,7 @@ def train(one, data=1, steps=24, *, rates=((2e-3, 5e-3),), call=4):
     sampler = TaskSampler(some, BATCH, mesh.shape[devices.DATA], 0, epochs=40)
     store = TaskStore(some, divide(plain, one.frozen)[1])
     states, settings = [one.state_of(plain, 0)] * len(rates), [TaskSetting.of(0, *x) for x in rates]
-    plan = InputPipeline([sampler] * len(rates)).steps
+    plan = TaskPipeline(sampler, len(rates)).steps
     found, metrics = replicas_run.run(one, mesh, states, settings, store, plan, steps, call)
     return found[-1], metrics
 
@@ -194,7 +194,8 @@ def test_states_of_words_do_not_depend_on_other_examples_or_filling():
         some = Examples.of([encoded[n] for n in numbers], [labels[CLASSIFIER][n] for n in numbers],
                            shape)  # fmt: skip
         chosen = np.arange(len(numbers))[None]
-        layout = tasks.layout_of(chosen, some, 1)
+        sizes = tasks.needed(chosen, some, 1)[0].tolist()
+        layout = tasks.TaskLayout(1, len(numbers), *sizes, some.tokens.shape[1])
         plan = tasks.plan(chosen, some, layout)
         plan = dataclasses.replace(plan, **{k: v[0, 0] for k, v in vars(plan).items()})
         batch = tasks.gather(jax.tree.map(jnp.asarray, some), plan)

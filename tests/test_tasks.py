@@ -10,6 +10,7 @@ import pytest
 from xling_jax.batches import labelled, tasks
 from xling_jax.batches.labelled import Examples
 from xling_jax.batches.tasks import TaskPlan, TaskSampler
+from xling_jax.training.input_pipeline import TaskPipeline
 
 FRAME = (2, 3)
 LONGEST = 10
@@ -120,7 +121,7 @@ def test_an_epoch_takes_every_example_once_with_all_its_rows(shards):
 def test_rows_of_a_step_share_packed_rows_without_touching():
     some = Examples.of(*examples(40)[1:])
     sampler = TaskSampler(some, batch=8, shards=2, seed=0, epochs=3)
-    layout, places = sampler.layout, []
+    layout, places = sampler.layouts[-1], []
     assert layout.packed < layout.rows
     for epoch in range(3):
         plan = sampler.plan(epoch * sampler.steps_per_epoch, (epoch + 1) * sampler.steps_per_epoch)
@@ -144,7 +145,7 @@ def test_shards_get_about_as_much():
     used = (plan.owner >= 0).sum(axis=2)
     assert (used.max(axis=1) - used.min(axis=1)).max() <= 2 * LONGEST
     one = TaskSampler(some, batch=32, shards=1, seed=0, epochs=1)
-    assert 4 * sampler.layout.packed <= one.layout.packed + 4
+    assert 4 * sampler.layouts[-1].packed <= one.layouts[-1].packed + 4
     np.testing.assert_array_equal(np.sort(plan.example.reshape(2, -1)), np.sort(one.epoch(0)))
 
 
@@ -186,4 +187,28 @@ def test_examples_are_filled_up_to_a_shape():
 def test_a_batch_that_shards_cannot_share_is_refused():
     some = Examples.of(*examples()[1:])
     with pytest.raises(ValueError, match="6 examples cannot be divided among 4 devices: choose 8"):
-        tasks.layout_of(np.arange(6)[None], some, shards=4)
+        tasks.needed(np.arange(6)[None], some, shards=4)
+
+
+def test_where_few_steps_have_long_examples_the_others_have_a_smaller_shape():
+    def example(rows):
+        places = [(row, 1) for row in range(rows)]
+        return labelled.Encoded([np.arange(8)] * rows, [np.zeros(8, int)] * rows, places)
+
+    encoded = [example(1)] * 99 + [example(20)]
+    known = [np.zeros((len(each.places), 1), np.int32) for each in encoded]
+    some = Examples.of(encoded, known)
+    sampler = TaskSampler(some, batch=5, shards=1, seed=0, epochs=2)
+    sizes = [(each.rows, each.packed, each.width) for each in sampler.layouts]
+    assert sizes == [(5, 5, 1), (24, 24, 20)]
+    large = [step for step in range(40) if 99 in sampler.epoch(step // 20)[step % 20]]
+    shapes = [sampler.layout_of(step, step + 1) for step in range(40)]
+    assert [step for step in range(40) if shapes[step] is sampler.layouts[1]] == large
+    pipeline = TaskPipeline(sampler, 2)
+    assert [pipeline.layout_of(step) for step in range(40)] == shapes
+    for step in (large[0], next(step for step in range(20) if step not in large)):
+        fields = pipeline.steps(step, step + 1)
+        sizes = [(2, 1, *shape) for shape in shapes[step].step_shapes()]
+        assert [field.shape for field in fields] == sizes
+    alike = TaskSampler(Examples.of(encoded[:99], known[:99]), 5, 1, seed=0, epochs=2)
+    assert len(alike.layouts) == 1

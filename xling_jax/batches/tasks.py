@@ -12,6 +12,7 @@ from xling_jax.batches import packing
 from xling_jax.batches.labelled import NONE, Examples
 
 EXAMPLES = 21  # tells these random numbers from others of the same seed
+WORTH = 0.8  # of all places, what two shapes of steps may take at most, to be worth compiling both
 
 
 jax.tree_util.register_dataclass(Examples)  # not in `labelled`, which imports no JAX
@@ -53,8 +54,8 @@ def gather(store: Examples, plan: "TaskPlan") -> TaskBatch:
     row_P = jnp.maximum(plan.row, 0)[owner_P]
     position_P = jnp.where(is_token_P, jnp.arange(owner_P.size) - plan.start[owner_P], 0)
     example_B = jnp.maximum(plan.example, 0)
-    places_BxW = store.places[example_B]
-    is_word_BxW = (places_BxW >= 0) & (plan.example >= 0)[:, None]
+    places_BxW, width = plan.places, plan.places.shape[-1]
+    is_word_BxW = places_BxW >= 0
     first_BxW = plan.start[jnp.where(is_word_BxW, plan.base[:, None] + places_BxW // length, 0)]
     return TaskBatch(
         tokens=jnp.where(is_token_P, store.tokens[row_P, position_P], 0),
@@ -66,7 +67,7 @@ def gather(store: Examples, plan: "TaskPlan") -> TaskBatch:
         places=store.parts[row_P] * length + position_P,
         words=jnp.where(is_word_BxW, first_BxW + places_BxW % length, 0),
         is_word=is_word_BxW,
-        labels=jnp.where(is_word_BxW[..., None], store.labels[example_B], NONE),
+        labels=jnp.where(is_word_BxW[..., None], store.labels[example_B, :width], NONE),
     )
 
 
@@ -74,10 +75,11 @@ def gather(store: Examples, plan: "TaskPlan") -> TaskBatch:
 @dataclasses.dataclass(frozen=True)
 class TaskPlan:
     """Which examples and rows stand where, in K steps: all int32. A shard has B examples, with N
-    rows in P places.
+    rows in P places, and at most W labelled items in an example.
 
     Attributes:
       example: [K, shards, B], index in `Examples`; NONE for padding.
+      places: [K, shards, B, W], as in `Examples`.
       base: [K, shards, B], the number of the example's first row among the shard's N.
       row: [K, shards, N], index of the row in `Examples`; NONE for padding.
       slot: [K, shards, N], the number of the row's example in the whole batch; NONE for padding.
@@ -86,6 +88,7 @@ class TaskPlan:
     """
 
     example: Any
+    places: Any
     base: Any
     row: Any
     slot: Any
@@ -99,28 +102,31 @@ class TaskLayout:
 
     shards: parts of a batch computed separately, one per device. examples: per shard. rows: the
     most that a shard's examples have. packed: rows of `length` places that these are packed into.
+    width: the most labelled items of an example.
     """
 
     shards: int
     examples: int
     rows: int
     packed: int
+    width: int
     length: int
 
     def step_shapes(self) -> list[tuple[int, ...]]:
         """The shapes of a `TaskPlan`'s fields for one step."""
-        sizes = [self.examples] * 2 + [self.rows] * 3 + [self.packed * self.length]
-        return [(self.shards, size) for size in sizes]
+        sizes = [self.examples] + [self.rows] * 3 + [self.packed * self.length]
+        first = [(self.shards, self.examples), (self.shards, self.examples, self.width)]
+        return first + [(self.shards, size) for size in sizes]
 
 
-def layout_of(batches_KxB: np.ndarray, examples: Examples, shards: int) -> TaskLayout:
-    """The smallest layout with room for each of these batches; for the arguments see `plan`.
-    ValueError: the shards cannot share a batch evenly."""
-    *_, row_GxN, _, lengths_GxN = _deal(batches_KxB, examples, shards)
-    length = examples.tokens.shape[1]
-    packed, _ = packing.pack(lengths_GxN, length)
-    each = batches_KxB.shape[1] // shards
-    return TaskLayout(shards, each, row_GxN.shape[1], int(packed.max(initial=0)) + 1, length)
+def needed(batches_KxB: np.ndarray, examples: Examples, shards: int) -> np.ndarray:
+    """`rows`, `packed` and `width` of the smallest layout with room for each batch, [K, 3]; for the
+    arguments see `plan`. ValueError: the shards cannot share a batch evenly."""
+    example_GxB, _, row_GxN, _, lengths_GxN = _deal(batches_KxB, examples, shards)
+    packed_GxN, _ = packing.pack(lengths_GxN, examples.tokens.shape[1])
+    width_GxB = np.where(example_GxB >= 0, (examples.places >= 0).sum(axis=1)[example_GxB], 0)
+    of_group = (row_GxN >= 0).sum(axis=1), packed_GxN.max(axis=1, initial=0) + 1, width_GxB.max(1)
+    return np.stack(of_group, axis=1).reshape(-1, shards, 3).max(axis=1)
 
 
 def plan(batches_KxB: np.ndarray, examples: Examples, layout: TaskLayout) -> TaskPlan:
@@ -130,9 +136,11 @@ def plan(batches_KxB: np.ndarray, examples: Examples, layout: TaskLayout) -> Tas
     Args:
       batches_KxB: indices of examples, padded with NONE.
       examples: what these are indices of.
-      layout: must have room for all of them, see `layout_of`.
+      layout: must have room for all of them, see `needed`.
     """
-    *dealt, lengths_GxN = _deal(batches_KxB, examples, layout.shards, layout.rows)
+    example_GxB, *dealt, lengths_GxN = _deal(batches_KxB, examples, layout.shards, layout.rows)
+    is_there = (example_GxB >= 0)[..., None]
+    places_GxBxW = np.where(is_there, examples.places[example_GxB, : layout.width], NONE)
     packed_GxN, begin_GxN = packing.pack(lengths_GxN, layout.length)
     start_GxN = np.where(lengths_GxN > 0, packed_GxN * layout.length + begin_GxN, 0)
     owner_GxP = np.full((len(start_GxN), layout.packed * layout.length), NONE)
@@ -140,9 +148,9 @@ def plan(batches_KxB: np.ndarray, examples: Examples, layout: TaskLayout) -> Tas
     sizes = lengths_GxN[group, number]
     place = np.repeat(start_GxN[group, number], sizes) + _within(sizes)
     owner_GxP[np.repeat(group, sizes), place] = np.repeat(number, sizes)
-    shape = (len(batches_KxB), layout.shards, -1)
-    fields = (*dealt, start_GxN, owner_GxP)
-    return TaskPlan(*(field.reshape(shape).astype(np.int32) for field in fields))
+    shape = (len(batches_KxB), layout.shards)
+    fields = (example_GxB, places_GxBxW, *dealt, start_GxN, owner_GxP)
+    return TaskPlan(*(x.reshape(*shape, *x.shape[1:]).astype(np.int32) for x in fields))
 
 
 def _within(sizes: np.ndarray) -> np.ndarray:
@@ -225,14 +233,38 @@ class TaskSampler:
         return found.reshape(-1, self.batch)
 
     @functools.cached_property
-    def layout(self) -> TaskLayout:
-        """The shape of a step, with room for every step of all epochs."""
-        epochs = range(self.epochs)
-        every = [layout_of(self.epoch(n), self.examples, self.shards) for n in epochs]
-        rows, packed = max(x.rows for x in every), max(x.packed for x in every)
-        return dataclasses.replace(every[0], rows=rows, packed=packed)
+    def _needed(self) -> np.ndarray:
+        """What each step of all epochs needs, see `needed`, [steps, 3]."""
+        epochs = [self.epoch(number) for number in range(self.epochs)]
+        return np.concatenate([needed(each, self.examples, self.shards) for each in epochs])
+
+    @functools.cached_property
+    def layouts(self) -> tuple[TaskLayout, ...]:
+        """The shapes of steps. The last has room for every step of all epochs. Where few steps have
+        long examples, one with room for most steps stands before it."""
+        packed_S = self._needed[:, 1]
+
+        def layout(steps: np.ndarray) -> TaskLayout:
+            rows, packed, width = self._needed[steps].max(axis=0).tolist()
+            each, length = self.batch // self.shards, self.examples.tokens.shape[1]
+            return TaskLayout(self.shards, each, rows, packed, width, length)
+
+        largest = layout(np.arange(len(packed_S)))
+        tried, steps = np.unique(packed_S, return_counts=True)
+        steps = np.cumsum(steps)
+        taken = tried * steps + largest.packed * (len(packed_S) - steps)
+        are_small = packed_S <= tried[taken.argmin()]
+        if taken.min() > WORTH * largest.packed * len(packed_S):
+            return (largest,)
+        return layout(are_small), largest
+
+    def layout_of(self, start: int, stop: int) -> TaskLayout:
+        """The smallest of `layouts` with room for each of updates start..stop-1."""
+        most = self._needed[start:stop, 1].max()
+        return next(each for each in self.layouts if each.packed >= most)
 
     def plan(self, start: int, stop: int) -> TaskPlan:
         """The plan of updates start..stop-1, of one epoch."""
         number, first = divmod(start, self.steps_per_epoch)
-        return plan(self.epoch(number)[first : first + stop - start], self.examples, self.layout)
+        batches = self.epoch(number)[first : first + stop - start]
+        return plan(batches, self.examples, self.layout_of(start, stop))

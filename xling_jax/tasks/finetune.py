@@ -75,7 +75,7 @@ class TaskProgram:
 
     masking_rate: ClassVar[float] = 0.0
     # How the fields of a `TaskPlan` lie on the mesh.
-    plan_specs: ClassVar[tuple[P, ...]] = (devices.A_REPLICA_AND_SHARD,) * 6
+    plan_specs: ClassVar[tuple[P, ...]] = (devices.A_REPLICA_AND_SHARD,) * 7
 
     def initial_state(self, seed: int) -> State:
         return self.state_of(heads.initial_params(self.model, seed), seed)
@@ -191,7 +191,7 @@ def _compiled(program: TaskProgram, mesh: Mesh):
             found = (task_heads.without_filling(found[0], batch.is_word), found[1])
         return tuple(field[None, None] for field in found)
 
-    inputs = [devices.A_REPLICA, devices.SHARED, devices.SHARED] + [devices.A_SHARD] * 6
+    inputs = [devices.A_REPLICA, devices.SHARED, devices.SHARED] + [devices.A_SHARD] * 7
     return jax.jit(devices.per_replica(predict, mesh, inputs, devices.A_REPLICA_AND_SHARD))
 
 
@@ -216,7 +216,7 @@ class Predictor:
             is_small = len(numbers) <= FEW * shards
             each = min(FEW if is_small else EXAMPLES, max(1, PAIRS // width**2))
             rows = each * most
-            layout = TaskLayout(shards, each, rows=rows, packed=rows, length=length)
+            layout = TaskLayout(shards, each, rows=rows, packed=rows, width=width, length=length)
             for first in range(0, len(numbers), size := each * shards):
                 own = numbers[first : first + size]
                 filled = [encoded[number] for number in own + own[:1] * (size - len(own))]

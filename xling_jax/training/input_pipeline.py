@@ -14,6 +14,7 @@ import numpy as np
 
 from xling_jax.batches.packing import Plan, Sampler, lay_out
 from xling_jax.batches.streams import StreamSampler
+from xling_jax.batches.tasks import TaskSampler
 
 THREADS, BUFFERED = 4, 32  # reading threads, and steps read ahead
 
@@ -30,9 +31,14 @@ def _fields(plans: Sequence[Any]) -> list[np.ndarray]:
 class InputPipeline:
     """Plans of the steps by samplers, one per replica; the text lies on the device."""
 
-    def __init__(self, samplers: Sequence[Any]):
-        self.layout, self._samplers = samplers[0].layout, samplers
+    def __init__(self, samplers: Sequence[Any], layouts: Sequence[Any] = ()):
+        """`layouts` are the shapes of steps, from the smallest; by default the samplers' one."""
+        self.layouts, self._samplers = layouts or (samplers[0].layout,), samplers
         self._distinct = {id(sampler): sampler for sampler in samplers}
+
+    def layout_of(self, step: int) -> Any:
+        """The shape of a step, one of `layouts`; `steps` gives only steps of one shape."""
+        return self.layouts[-1]
 
     def steps(self, start: int, stop: int) -> list[np.ndarray]:
         """The fields of the plan of updates start..stop-1 of one epoch, [R, stop - start, …]."""
@@ -44,6 +50,16 @@ class InputPipeline:
         return _fields([plans[id(sampler)] for sampler in self._samplers])
 
     def close(self) -> None: ...
+
+
+class TaskPipeline(InputPipeline):
+    """Plans of fine-tuning by a sampler that all replicas share. Steps have different shapes."""
+
+    def __init__(self, sampler: TaskSampler, replicas: int):
+        super().__init__([sampler] * replicas, sampler.layouts)
+
+    def layout_of(self, step: int) -> Any:
+        return self._samplers[0].layout_of(step, step + 1)
 
 
 class SentencePipeline(InputPipeline):
@@ -90,8 +106,7 @@ class StreamingPipeline(InputPipeline):
         """`read` gives a window's tokens. Only the windows of `shards`, those of this process's
         devices, are read; others are left zero. `total` is the number of updates of the whole
         training."""
-        super().__init__(samplers)
-        self.layout = dataclasses.replace(self.layout, is_fed=True)
+        super().__init__(samplers, [dataclasses.replace(samplers[0].layout, is_fed=True)])
         self._shards, self._read, self._total = shards, read, total
         self._next, self._ahead = -1, iter(())
 
@@ -100,7 +115,7 @@ class StreamingPipeline(InputPipeline):
 
         def fed(sampler: StreamSampler) -> Any:
             plan = sampler.plan(step, step + 1)
-            tokens = np.zeros((*plan.windows.shape, self.layout.window), np.int32)
+            tokens = np.zeros((*plan.windows.shape, self.layouts[0].window), np.int32)
             for place in np.ndindex(plan.windows.shape):
                 if place[1] not in self._shards:
                     continue

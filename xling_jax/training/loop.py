@@ -5,6 +5,7 @@ import dataclasses
 import functools
 import time
 from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from xling_jax.training.input_pipeline import InputPipeline
 from xling_jax.training.interruption import Interrupted, Interruption
 from xling_jax.training.metrics import MetricsFile, Progress, duration, say
 from xling_jax.training.sharding import AnyProgram
-from xling_jax.training.step import RUNNING, State, StepCompiler
+from xling_jax.training.step import RUNNING, State, StepCompiler, StepMetrics
 from xling_jax.training.utilisation import matrix_rate, needed_flops
 
 TRACED_CALL = 2  # the first call after the step has been compiled and run once
@@ -233,28 +234,32 @@ class Training:
         return self.evaluations[-1].metrics
 
     @functools.cached_property
-    def _compiled(self):
-        compiled = self._compiler(
-            self._program,
-            self._mesh,
-            self._pipeline.layout,
-            self._plan_steps,
-            len(self._replicas),
-            self._replicas[0].setting,
-        )
-        limit = self._memory_limit
-        if limit is not None and compiled.bytes_needed > limit:
+    def _compiled(self) -> dict[Any, Callable]:
+        """The compiled call for each shape of steps, the largest first."""
+        every = {
+            layout: self._compiler(
+                self._program,
+                self._mesh,
+                layout,
+                self._plan_steps,
+                len(self._replicas),
+                self._replicas[0].setting,
+            )
+            for layout in self._pipeline.layouts[::-1]
+        }
+        limit, needed = self._memory_limit, max(each.bytes_needed for each in every.values())
+        if limit is not None and needed > limit:
             say(
-                f"a step needs {compiled.bytes_needed / 2**20:,.0f} MiB a device, and "
+                f"a step needs {needed / 2**20:,.0f} MiB a device, and "
                 f"{limit / 2**20:,.0f} are there: this may run out of memory. "
                 + devices.less_memory(
                     "take smaller batches (batches.accumulate does that where the config has it)"
                 )
             )
-        return compiled.function
+        return {layout: each.function for layout, each in every.items()}
 
     def _arguments(self, start: int, stop: int) -> list:
-        """The plan of updates start..stop-1, padded to the length of a call."""
+        """The plan of updates start..stop-1, all of one shape, padded to the length of a call."""
         empty = self._plan_steps - (stop - start)
 
         def padded(x, spec):
@@ -264,19 +269,32 @@ class Training:
         fields = self._pipeline.steps(start, stop)
         return [padded(x, spec) for x, spec in zip(fields, self._program.plan_specs, strict=True)]
 
+    def _update(self, stop: int) -> StepMetrics:
+        """Makes updates until `stop`; returns the metrics of each, [R, updates]."""
+        found, start, pipeline = [], self._step, self._pipeline
+        shapes = groupby(range(start, stop), key=pipeline.layout_of)
+        for layout, steps in shapes:
+            end = start + len(list(steps))
+            self.state, metrics = self._compiled[layout](
+                self.state,
+                self.settings,
+                self._store,
+                jnp.int32(end - start),
+                *self._arguments(start, end),
+            )
+            found.append((metrics, end - start))
+            start = end
+        every = [jax.tree.map(lambda x, n=n: x[:, :n], devices.fetch(own)) for own, n in found]
+        return jax.tree.map(lambda *parts: np.concatenate(parts, axis=1), *every)
+
     def _call(self, progress: Progress) -> None:
-        start = self._step
-        compiled = self._compiled
+        _ = self._compiled  # takes no part of the time
         began = time.perf_counter()
-        stop = self._schedule.next_stop(start)
+        stop = self._schedule.next_stop(self._step)
         self._calls += 1
         is_traced = self._profile is not None and self._calls == TRACED_CALL
         with jax.profiler.trace(str(self._profile)) if is_traced else contextlib.nullcontext():
-            arguments = self._arguments(start, stop)
-            self.state, metrics = compiled(
-                self.state, self.settings, self._store, jnp.int32(stop - start), *arguments
-            )
-            metrics = jax.tree.map(lambda x: x[:, : stop - start], devices.fetch(metrics))
+            metrics = self._update(stop)
         if is_traced:
             say(f"a trace of this call is in {self._profile}")
         seconds = time.perf_counter() - began

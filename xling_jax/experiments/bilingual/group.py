@@ -76,7 +76,7 @@ class Group(group.Group[StreamProgram]):
         self._program = StreamProgram(
             BertConfig(vocabulary_size=data.vocabulary.size, **config.models),
             optimizer(training, total),
-            self._pipeline.layout,
+            self._pipeline.layouts[0],
             Vocabularies(len(row.languages), data.vocabulary.way == "separate", row.softmax),
             row.partition,
             shards=sharding.shards_of(config.devices, self._mesh),

@@ -38,7 +38,7 @@ from xling_jax.tasks.finetune import (
 )
 from xling_jax.tasks.task import Task, WordTask
 from xling_jax.training import sharding
-from xling_jax.training.input_pipeline import InputPipeline
+from xling_jax.training.input_pipeline import TaskPipeline
 from xling_jax.training.loop import Schedule, Training
 from xling_jax.training.metrics import say
 from xling_jax.training.step import RUNNING, State
@@ -96,7 +96,7 @@ class Group(group.Group[TaskProgram]):
         examples = Examples.of(encoded, task.targets(texts.train, self._labels))
         shards = self._mesh.shape[devices.DATA]
         self._sampler = TaskSampler(examples, batch, shards, seed, section.epochs, section.examples)
-        self._pipeline = InputPipeline([self._sampler] * len(replicas))
+        self._pipeline = TaskPipeline(self._sampler, len(replicas))
         per_epoch = self._sampler.steps_per_epoch
         total = section.epochs * per_epoch
         self._schedule = Schedule(
