@@ -2,7 +2,9 @@
 
 import dataclasses
 import functools
+import json
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -27,7 +29,9 @@ from xling_jax.tasks.finetune import (
     word_states,
 )
 from xling_jax.training import loop
+from xling_jax.training.checkpoints import Checkpoints
 from xling_jax.training.input_pipeline import TaskPipeline
+from xling_jax.training.metrics import MetricsFile
 from xling_jax.training.optimizer import OptimizerConfig
 
 MODEL = BertConfig(
@@ -87,6 +91,41 @@ def predictions(one, state, encoded, plain, data=1):
     mesh = devices.make_mesh(1, jax.devices()[:data])
     predictor = Predictor(one, mesh, encoded, divide(plain, one.frozen)[1])
     return predictor(devices.place(state.params, mesh, devices.A_REPLICA))[0]
+
+
+def test_steps_of_two_shapes_compute_what_one_shape_does(tmp_path):
+    encoded, labels = sentences()
+    words = [np.array([5 + n % 25]) for n in range(60)]
+    encoded.append(labelled.sentence(words, (2, 3), 12))
+    some = Examples.of(encoded, [*labels[PARSER], np.array([(n, n % LABELS) for n in range(60)])])
+    one, plain = program(PARSER), heads.initial_params(MODEL, 0)
+    found = []
+    for shapes in (2, 1):
+        sampler = TaskSampler(some, BATCH, 1, 0, epochs=2)
+        assert len(sampler.layouts) == 2
+        sampler.__dict__["layouts"] = sampler.layouts[-shapes:]
+        each, folder = sampler.steps_per_epoch, tmp_path / str(shapes)
+        folder.mkdir()
+        checkpoints = Checkpoints(folder / "checkpoints")
+        state = loop.Training(
+            one,
+            devices.make_mesh(1, jax.devices()[:1]),
+            [loop.Replica("row", "row", 0, TaskSetting.of(0, 2e-3, 5e-3))],
+            TaskStore(some, {}),
+            TaskPipeline(sampler, 1),
+            loop.Schedule(2 * each, each, (2 * each,), each, call=4),
+            checkpoints,
+            MetricsFile(folder / "metrics.jsonl"),
+            lambda *_: [{}],
+            initial_state=functools.partial(one.state_of, plain),
+        ).run()
+        checkpoints.close()
+        lines = map(json.loads, (folder / "metrics.jsonl").read_text().splitlines())
+        losses = [(line["step"], line["loss"]) for line in lines if line["kind"] == "train"]
+        found.append((jax.device_get(state.params), losses))
+    (params, losses), (expected, others) = found
+    np.testing.assert_allclose(losses, others, rtol=1e-5)
+    chex.assert_trees_all_close(params, expected, atol=1e-4)
 
 
 @pytest.mark.parametrize("kind", [CLASSIFIER, PARSER])

@@ -169,7 +169,7 @@ def test_tokens_fed_from_the_host_train_as_resident_ones_do(compare):
         return text.tokens[first + (start + np.arange(one.layout.window)) % size]
 
     pipeline = StreamingPipeline([one], read, 12, {0, 1})
-    fed, _ = run([one], program(pipeline.layout, (*SEP_EMB, "layers/0")), pipeline=pipeline)
+    fed, _ = run([one], program(pipeline.layouts[0], (*SEP_EMB, "layers/0")), pipeline=pipeline)
     compare(fed[-1], resident[-1])
     pipeline = StreamingPipeline([one], read, 12, {0, 1})
     later = pipeline.steps(6, 9)
@@ -201,8 +201,6 @@ def test_a_run_cut_in_two_gives_the_same_bits():
     half = jax.tree.map(lambda leaf: leaf[0], states[1])
 
     class Later:
-        layout = one.layout
-
         def steps(self, start, stop):
             from xling_jax.training.input_pipeline import InputPipeline
 

@@ -205,7 +205,6 @@ def test_where_few_steps_have_long_examples_the_others_have_a_smaller_shape():
     shapes = [sampler.layout_of(step, step + 1) for step in range(40)]
     assert [step for step in range(40) if shapes[step] is sampler.layouts[1]] == large
     pipeline = TaskPipeline(sampler, 2)
-    assert [pipeline.layout_of(step) for step in range(40)] == shapes
     for step in (large[0], next(step for step in range(20) if step not in large)):
         fields = pipeline.steps(step, step + 1)
         sizes = [(2, 1, *shape) for shape in shapes[step].step_shapes()]

@@ -166,8 +166,8 @@ def _deal(
     The longest example of a batch goes to the first shard, the next to the second, and so on, back
     and forth.
 
-    Returns the first four fields of a `TaskPlan`, with an axis G for K and shards, and the places
-    that each row takes, [G, N], 0 for padding.
+    Returns `example`, `base`, `row` and `slot` of a `TaskPlan`, with an axis G for K and shards,
+    and the places that each row takes, [G, N], 0 for padding.
     """
     size = batches_KxB.shape[1]
     if size % shards:
@@ -240,8 +240,9 @@ class TaskSampler:
 
     @functools.cached_property
     def layouts(self) -> tuple[TaskLayout, ...]:
-        """The shapes of steps. The last has room for every step of all epochs. Where few steps have
-        long examples, one with room for most steps stands before it."""
+        """The shapes of steps. The last has room for every step of all epochs. Before it stands a
+        smaller one for the steps that fit into it, if both leave a part of the places that is worth
+        compiling them; its size is the one that leaves most."""
         packed_S = self._needed[:, 1]
 
         def layout(steps: np.ndarray) -> TaskLayout:

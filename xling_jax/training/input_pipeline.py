@@ -37,7 +37,8 @@ class InputPipeline:
         self._distinct = {id(sampler): sampler for sampler in samplers}
 
     def layout_of(self, step: int) -> Any:
-        """The shape of a step, one of `layouts`; `steps` gives only steps of one shape."""
+        """The shape of a step, one of `layouts`; `steps` gives all in the smallest that has room
+        for each of them."""
         return self.layouts[-1]
 
     def steps(self, start: int, stop: int) -> list[np.ndarray]:
@@ -53,7 +54,7 @@ class InputPipeline:
 
 
 class TaskPipeline(InputPipeline):
-    """Plans of fine-tuning by a sampler that all replicas share. Steps have different shapes."""
+    """Plans of fine-tuning by a sampler that all replicas share. Steps may have two shapes."""
 
     def __init__(self, sampler: TaskSampler, replicas: int):
         super().__init__([sampler] * replicas, sampler.layouts)

@@ -88,7 +88,7 @@ def stack(trees: Sequence):
 
 
 class Training:
-    """Trains a group of replicas in one compiled program."""
+    """Trains a group of replicas in one compiled program for each shape of steps."""
 
     def __init__(
         self,
@@ -259,7 +259,7 @@ class Training:
         return {layout: each.function for layout, each in every.items()}
 
     def _arguments(self, start: int, stop: int) -> list:
-        """The plan of updates start..stop-1, all of one shape, padded to the length of a call."""
+        """The plan of updates start..stop-1, which have one shape, padded to a call's length."""
         empty = self._plan_steps - (stop - start)
 
         def padded(x, spec):
