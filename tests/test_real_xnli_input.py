@@ -196,6 +196,10 @@ def test_a_file_to_fine_tune_on_is_read_before_training(tmp_path):
     with pytest.raises(ValueError, match=r"transfer\.texts\.nli\.en\.train: .*line 1: 'perhaps'"):
         Experiment(config("languages=en-de", **changes), tmp_path / "run")
     pairs.write_text("A .\tB .\tneutral\nA .\tA .\tentailment\n")
+    with pytest.raises(ValueError, match=r"transfer\.texts\.nli\.en\.test: .* chosen by \(dev\)"):
+        Experiment(config("languages=en-de", **changes), tmp_path / "run")
+    (dev := tmp_path / "dev.tsv").write_text("B .\tA .\tneutral\nB .\tB .\tentailment\n")
+    changes["transfer.texts.nli.en.dev"] = str(dev)
     changes["transfer.word_order"] = True
     with pytest.raises(ValueError, match=r"transfer\.parallel\.de\.first is empty"):
         Experiment(config("languages=en-de", **changes), tmp_path / "run")
