@@ -114,9 +114,9 @@ class TaskLayout:
 
     def step_shapes(self) -> list[tuple[int, ...]]:
         """The shapes of a `TaskPlan`'s fields for one step."""
-        sizes = [self.examples] + [self.rows] * 3 + [self.packed * self.length]
-        first = [(self.shards, self.examples), (self.shards, self.examples, self.width)]
-        return first + [(self.shards, size) for size in sizes]
+        of_examples, of_rows = (self.examples,), (self.rows,)
+        shapes = [of_examples, (self.examples, self.width), of_examples, *[of_rows] * 3]
+        return [(self.shards, *shape) for shape in [*shapes, (self.packed * self.length,)]]
 
 
 def needed(batches_KxB: np.ndarray, examples: Examples, shards: int) -> np.ndarray:
@@ -233,10 +233,14 @@ class TaskSampler:
         return found.reshape(-1, self.batch)
 
     @functools.cached_property
+    def _every(self) -> list[np.ndarray]:
+        """The batches of all epochs, see `epoch`."""
+        return [self.epoch(number) for number in range(self.epochs)]
+
+    @functools.cached_property
     def _needed(self) -> np.ndarray:
         """What each step of all epochs needs, see `needed`, [steps, 3]."""
-        epochs = [self.epoch(number) for number in range(self.epochs)]
-        return np.concatenate([needed(each, self.examples, self.shards) for each in epochs])
+        return np.concatenate([needed(each, self.examples, self.shards) for each in self._every])
 
     @functools.cached_property
     def layouts(self) -> tuple[TaskLayout, ...]:
@@ -267,5 +271,5 @@ class TaskSampler:
     def plan(self, start: int, stop: int) -> TaskPlan:
         """The plan of updates start..stop-1, of one epoch."""
         number, first = divmod(start, self.steps_per_epoch)
-        batches = self.epoch(number)[first : first + stop - start]
+        batches = self._every[number][first : first + stop - start]
         return plan(batches, self.examples, self.layout_of(start, stop))

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 # Kinds of things whose vectors are compared, and text, for metrics that compare nothing.
 SENTENCES, PIECES, TOKENS, DICTIONARY = "sentences", "pieces", "tokens", "dictionary"
 TEXT = "text"
+DEEP = "deep"  # in names of metrics, in place of the number of the deeper layer
 CUTOFFS = (1, 5, 10)  # numbers of nearest ones among which a translation is looked for
 _LIMITS = ("low", "high")  # of an interval
 _BOTH_WAYS = ("forward", "backward", *(f"p{k}" for k in CUTOFFS[1:]), *_LIMITS)

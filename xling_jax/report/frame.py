@@ -19,14 +19,13 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import pandas as pd
 
-from xling_jax.evaluators.registry import EVALUATORS, Evaluator, paper_layers
+from xling_jax.evaluators.registry import DEEP, EVALUATORS, Evaluator, paper_layers
 from xling_jax.records import Identity
 from xling_jax.report.prose import grouped
 from xling_jax.runs import results
 from xling_jax.runs.results import Record
 
 T = TypeVar("T")
-DEEP = "deep"  # in names of metrics, in place of the number of the deeper layer
 
 
 class Metric(NamedTuple):

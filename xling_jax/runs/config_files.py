@@ -15,13 +15,13 @@ from typing import Any, TypeVar
 from ml_collections import ConfigDict
 
 from xling_jax import numerals
-from xling_jax.evaluators.registry import EVALUATORS
+from xling_jax.evaluators.registry import DEEP, EVALUATORS
 from xling_jax.files import plain_name
 
 T = TypeVar("T")
 _NAME_ONE = "name a config file, such as configs/fake_english.py"
 _PARTS = sorted({part for each in EVALUATORS.values() if each.languages for part in each.parts})
-_LIKE_A_PART = re.compile(rf"_(\d+|deep|{'|'.join(_PARTS)})$")  # of a metric's name
+_LIKE_A_PART = re.compile(rf"_(\d+|{DEEP}|{'|'.join(_PARTS)})$")  # of a metric's name
 _RENAMED = {"transfer": "zero_shot"}  # older names of config files
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from xling_jax.corpora.sources import SYNTHETIC
-from xling_jax.evaluators.registry import EVALUATORS, PIECES, SENTENCES, TOKENS, names
+from xling_jax.evaluators.registry import DEEP, EVALUATORS, PIECES, SENTENCES, TOKENS, names
 from xling_jax.experiments.fake_english import claims, published
 from xling_jax.experiments.fake_english import figures as embeddings
 from xling_jax.experiments.fake_english.published import Layout
@@ -33,8 +33,8 @@ FEWEST_TRIALS = 3
 _SEARCH = published.LAYOUTS[-1]
 _OTHERS, _WHOLE = Layout("Other rows"), Layout("Results")
 _SCORES = (
-    Score(f"retrieval_{frame.DEEP}", "retrieval", figures.COLOURS[0]),
-    Score(f"translation_{frame.DEEP}", "translation", figures.COLOURS[5]),
+    Score(f"retrieval_{DEEP}", "retrieval", figures.COLOURS[0]),
+    Score(f"translation_{DEEP}", "translation", figures.COLOURS[5]),
     Score("mu", "mu", "#333333"),
 )
 _MEASURED = names(SENTENCES, PIECES, TOKENS)  # at layers
@@ -50,7 +50,7 @@ _CURVES = {
     **{
         f"{name}_{layer}": dashes + number + 9 * (name not in _PRINTED)
         for number, name in enumerate(_MEASURED)
-        for layer, dashes in ((frame.DEEP, 0), ("0", 6))
+        for layer, dashes in ((DEEP, 0), ("0", 6))
     },
 }
 _FITS = published.CRITERIA
@@ -159,7 +159,7 @@ def _columns(run: Run, lines: Sequence[table.Line]) -> list[Column]:
     deep = f"layer {' or '.join(map(str, layers))}" if layers else "deeper layer"
     deep += f" of {run.layers:.0f}" if layers and run.layers else ""
     columns = [Column("mu", "mu")]
-    for group, layer in (("layer 0", "0"), (deep, frame.DEEP)):
+    for group, layer in (("layer 0", "0"), (deep, DEEP)):
         columns += [
             Column.of(f"{name}_{layer}", group, *EVALUATORS[name].paper, show=table.score)
             for name in dict.fromkeys([*_PRINTED, *_MEASURED])
@@ -270,8 +270,8 @@ def training(run: Run, gallery: Gallery) -> list[Card]:
     deep = frame.deep_layer(run.evaluations["name"], run.layers)
     shown = {
         "mu": "mu",
-        f"retrieval_{frame.DEEP}": f"retrieval, layer {deep}",
-        f"translation_{frame.DEEP}": f"translation, layer {deep}",
+        f"retrieval_{DEEP}": f"retrieval, layer {deep}",
+        f"translation_{DEEP}": f"translation, layer {deep}",
         **{name: EVALUATORS[name].title for name in _FITS},
     }
     lines = compared_rows(run)
@@ -302,7 +302,7 @@ def training(run: Run, gallery: Gallery) -> list[Card]:
 
 def _label(name: str, deep: int | None) -> str:
     metric = frame.decoded(name)
-    where = {0: ", layer 0", frame.DEEP: f", layer {deep}"}.get(metric.layer, "")
+    where = {0: ", layer 0", DEEP: f", layer {deep}"}.get(metric.layer, "")
     return metric.name.removesuffix("_f1") + where
 
 
