@@ -2,9 +2,11 @@
 
 python benchmarks/cpu_step.py
 python benchmarks/cpu_step.py --kind streams --against CHECKOUT
+python benchmarks/cpu_step.py --kind real-text --dtypes float32 bfloat16_products
 
 Prints the times of the parts of a step of half a batch on one core, from XLA's profile. With
---against, the step on all cores takes turns with that of another checkout of this project.
+several dtypes, or with --against, whole steps on all cores take turns: those of each dtype, and
+those of another checkout of this project in the first dtype.
 """
 
 import argparse
@@ -17,6 +19,7 @@ import re
 import sys
 import tempfile
 from pathlib import Path
+from typing import get_args
 
 import sizes
 from memory_traffic import computations
@@ -24,8 +27,9 @@ from sizes import SIZES, Size
 from training_turns import PLAN
 from turns import HERE, LARGE_PAGES, Worker, rounds, say, spread
 
-from xling_jax.models.bert import BertConfig
+from xling_jax.models.bert import BertConfig, NumberTypes
 
+DTYPES = get_args(NumberTypes)
 KINDS = {
     "sentences": SIZES["bert-small"],
     # configs/bilingual.py at scale=laptop
@@ -35,6 +39,16 @@ KINDS = {
         parts=4,
         batch=48,
         cpu_batch=48,
+    ),
+    # The same on English and French (docs/results.md)
+    "real-text": Size(
+        BertConfig(
+            8000, layers=8, hidden=128, intermediate=512, heads=4, positions=64, token_types=1
+        ),
+        length=24,
+        parts=8,
+        batch=128,
+        cpu_batch=128,
     ),
 }
 LOOPS = "while", "call", "conditional"  # operations that contain others
@@ -63,6 +77,7 @@ def parse() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--kind", choices=KINDS, default="sentences")
+    parser.add_argument("--dtypes", nargs="+", choices=DTYPES, default=["float32"])
     parser.add_argument("--against", type=Path, help="another checkout")
     parser.add_argument("--cpu-devices", type=int, default=0, help="of the turns; 0: as in a run")
     parser.add_argument("--repeats", type=int, default=7, help="turns of each")
@@ -70,12 +85,12 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def start(kind: str, folder: Path, name: str, checkout: Path, **own) -> Worker:
-    """A worker that trains with the code of a checkout."""
+def start(kind: str, dtype: str, folder: Path, name: str, checkout: Path, **own) -> Worker:
+    """A worker that trains in a dtype with the code of a checkout."""
     size = KINDS[kind]
     options = {
         "text": str(folder / "text.npz"),
-        "model": dataclasses.asdict(size.model),
+        "model": dataclasses.asdict(dataclasses.replace(size.model, dtype=dtype)),
         "batch": size.cpu_batch,
         "parts": size.parts,
         "length": size.length,
@@ -112,7 +127,7 @@ def parts(trace: Path, steps: int) -> dict[str, float]:
     return dict(taken.most_common())
 
 
-def profile(kind: str, folder: Path, seconds: float) -> str:
+def profile(kind: str, dtype: str, folder: Path, seconds: float) -> str:
     """The parts of a step of half a batch on one core, as Markdown."""
     cores = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(cores)})
@@ -120,7 +135,7 @@ def profile(kind: str, folder: Path, seconds: float) -> str:
     trace.mkdir()
     size = KINDS[kind]
     half = {"batch": size.cpu_batch // 2, "cpu_devices": 1}
-    worker = start(kind, folder, "profile", HERE.parent, trace=str(trace), **half)
+    worker = start(kind, dtype, folder, "profile", HERE.parent, trace=str(trace), **half)
     found = worker.turn(seconds)
     worker.close()
     os.sched_setaffinity(0, cores)
@@ -132,23 +147,29 @@ def profile(kind: str, folder: Path, seconds: float) -> str:
     return "\n".join([*lines, f"| all | {total:.1f} | |", "", f"The step took {measured:.1f} ms."])
 
 
-def against(arguments: argparse.Namespace, folder: Path) -> str:
-    """The steps of this and another checkout, in turns, as Markdown."""
+def turns(arguments: argparse.Namespace, folder: Path) -> str:
+    """The steps of all dtypes, and of another checkout, in turns, as Markdown."""
+    kind, devices = arguments.kind, arguments.cpu_devices
+    first = arguments.dtypes[0]
+    given = [(dtype, dtype, HERE.parent) for dtype in arguments.dtypes]
+    if arguments.against:
+        given.append((f"{first}, {arguments.against}", first, arguments.against))
     workers = {
-        name: start(arguments.kind, folder, name, checkout, cpu_devices=arguments.cpu_devices)
-        for name, checkout in (("this", HERE.parent), ("other", arguments.against))
+        line: start(kind, dtype, folder, f"worker{number}", checkout, cpu_devices=devices)
+        for number, (line, dtype, checkout) in enumerate(given)
     }
     results = rounds(workers, arguments.repeats, arguments.seconds, say)
     for worker in workers.values():
         worker.close()
+    lines = [f"| {kind} | step, ms | times as fast as {first} |", "|---|---|---|"]
     times = {
-        name: [1e3 * each["seconds"] / each["steps"] for each in found]
-        for name, found in results.items()
+        line: [1e3 * each["seconds"] / each["steps"] for each in found]
+        for line, found in results.items()
     }
-    ratios = [b / a for a, b in zip(times["this"], times["other"], strict=True)]
-    lines = ["| | step, ms |", "|---|---|"]
-    lines += [f"| {name} | {spread(found, '.1f')} |" for name, found in times.items()]
-    return "\n".join([*lines, "", f"This one is {spread(ratios, '.2f')} times as fast."])
+    for line, found in times.items():
+        ratios = [b / a for a, b in zip(found, times[first], strict=True)]
+        lines.append(f"| {line} | {spread(found, '.1f')} | {spread(ratios, '.2f')} |")
+    return "\n".join(lines)
 
 
 def main() -> None:
@@ -157,10 +178,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         sizes.write(KINDS[arguments.kind], folder / "text.npz")
-        if arguments.against:
-            print(against(arguments, folder))
+        if arguments.against or len(arguments.dtypes) > 1:
+            print(turns(arguments, folder))
         else:
-            print(profile(arguments.kind, folder, arguments.seconds))
+            (dtype,) = arguments.dtypes
+            print(profile(arguments.kind, dtype, folder, arguments.seconds))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """The machine's own rate: large matrix products in JAX, on all cores, or on an accelerator."""
 
+import functools
 import statistics
 import time
 
@@ -7,22 +8,25 @@ import jax
 import jax.numpy as jnp
 from turns import Referee
 
+from xling_jax.models.bert import BertConfig
+
 SHAPES = ((1024, 1024, 1024), (2048, 2048, 2048), (3072, 3072, 3072), (8192, 512, 2048))
 # An accelerator needs larger products, several in a row, or it waits for the next call.
 LARGE_SHAPES = ((4096, 4096, 4096), (8192, 8192, 8192), (16384, 8192, 8192))
 IN_A_ROW = 8
 
 
-def rates(seconds: float, dtype: str) -> dict[str, float]:
-    """FLOP/s of each shape, the median of as many products as its share of the seconds allows."""
+def rates(seconds: float, model: BertConfig) -> dict[str, float]:
+    """FLOP/s of each shape, in the model's number types, the median of as many products as its
+    share of the seconds allows."""
     is_cpu = jax.default_backend() == "cpu"
     shapes, count = (SHAPES, 1) if is_cpu else (LARGE_SHAPES, IN_A_ROW)
     found = {}
-    product = jax.jit(jnp.matmul)
+    product = jax.jit(functools.partial(jnp.matmul, preferred_element_type=model.states_dtype))
     for n, k, m in shapes:
         first_key, second_key = jax.random.split(jax.random.key(0))
-        a_NxK = jax.random.normal(first_key, (n, k), dtype)
-        b_KxM = jax.random.normal(second_key, (k, m), dtype)
+        a_NxK = jax.random.normal(first_key, (n, k), model.factors_dtype)
+        b_KxM = jax.random.normal(second_key, (k, m), model.factors_dtype)
         product(a_NxK, b_KxM).block_until_ready()
         took: list[float] = []
         while sum(took) < seconds / len(shapes) or len(took) < 3:
@@ -36,10 +40,10 @@ def rates(seconds: float, dtype: str) -> dict[str, float]:
 def main() -> None:
     """Measures the rates in every turn."""
     referee = Referee()
-    dtype = referee.options["dtype"]
-    result = {"rates": rates(0.0, dtype)}
+    model = BertConfig(**referee.options["model"])
+    result = {"rates": rates(0.0, model)}
     while True:
-        result = {"rates": rates(referee.report(result), dtype)}
+        result = {"rates": rates(referee.report(result), model)}
 
 
 if __name__ == "__main__":

@@ -109,7 +109,6 @@ def main() -> None:
         options = {
             "text": str(text),
             "model": dataclasses.asdict(model),
-            "dtype": model.dtype,
             "batch": arguments.sentences,
             "parts": 1,
             "learning_rate": LEARNING_RATE,

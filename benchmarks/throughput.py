@@ -17,16 +17,16 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import sizes
 from flops import flops_of
 from sizes import SIZES
 from turns import HERE, LARGE_PAGES, Worker, rounds, say, speed, spread
 
-from xling_jax.models.bert import BertConfig
+from xling_jax.models.bert import BertConfig, NumberTypes
 
-DTYPES = ("float32", "bfloat16")
+DTYPES = get_args(NumberTypes)
 LEARNING_RATE = 1e-4
 OURS, MACHINE, HUGGING_FACE = "xling_jax", "matrix products", "Hugging Face"
 # Contestants share a device; each takes what it needs of its memory.
@@ -97,7 +97,6 @@ def contestants(
         options = {
             "text": str(text),
             "model": dataclasses.asdict(dataclasses.replace(size.model, dtype=dtype)),
-            "dtype": dtype,
             "length": size.length,
             "parts": size.parts,
             "batch": batch,

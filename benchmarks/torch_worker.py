@@ -69,7 +69,7 @@ class Trainer:
     """A model with its optimiser and schedule (D&S §2.1)."""
 
     def __init__(self, options: dict, device: torch.device):
-        """Takes the options model, dtype, learning_rate and parts, and, for how it is computed,
+        """Takes the options model, learning_rate and parts, and, for how it is computed,
         attention, mask, fused, compile and dynamic."""
         size = options["model"]
         config = transformers.BertConfig(
@@ -103,7 +103,7 @@ class Trainer:
         if options["compile"]:
             self._model = torch.compile(self._model, dynamic=options["dynamic"])
         self._passes_mask, self._parts = options["mask"], options["parts"]
-        is_mixed = options["dtype"] == "bfloat16"
+        is_mixed = size["dtype"] != "float32"
         self._mixed = torch.autocast(device.type, torch.bfloat16, enabled=is_mixed)
 
     def step(self, ids: torch.Tensor, labels: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:

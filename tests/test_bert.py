@@ -154,11 +154,14 @@ def test_chosen_layers_are_those_of_all(params):
     require_close(lain.states(lower, layers=(1,)), [every[1]], 1e-6)
 
 
-def test_bfloat16_is_close_and_logits_are_float32(params):
-    config = dataclasses.replace(CONFIG, dtype="bfloat16")
+@pytest.mark.parametrize(
+    ("dtype", "of_states"), [("bfloat16", "bfloat16"), ("bfloat16_products", "float32")]
+)
+def test_bfloat16_is_close_and_logits_are_float32(params, dtype, of_states):
+    config = dataclasses.replace(CONFIG, dtype=dtype)
     lain = packed(some_sentences())
     states = lain.states(params, config)
-    assert {state.dtype for state in states} == {jnp.dtype("bfloat16")}
+    assert {state.dtype for state in states} == {jnp.dtype(of_states)}
     wanted = lain.states(params)
     for layer in range(CONFIG.layers + 1):
         error = states[layer].astype(np.float32) - wanted[layer]

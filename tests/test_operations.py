@@ -37,7 +37,10 @@ def assert_same(function, expected, *arguments, tolerance=2e-6):
         np.testing.assert_allclose(found, wanted, rtol=0, atol=tolerance * np.abs(wanted).max())
 
 
-@pytest.mark.parametrize(("inner", "outer"), [(8, 24), (24, 8), (8, 8)])
+SIDES = pytest.mark.parametrize(("inner", "outer"), [(8, 24), (24, 8), (8, 8), (7, 24)])
+
+
+@SIDES
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 2e-6), ("bfloat16", 2e-2)])
 def test_a_product(inner, outer, dtype, tolerance):
     x, kernel = drawn(50, inner, dtype=dtype), drawn(inner, outer, dtype=dtype)
@@ -45,13 +48,33 @@ def test_a_product(inner, outer, dtype, tolerance):
     def plain(x, kernel):
         return jnp.einsum("ni,io->no", x, kernel, preferred_element_type=jnp.float32)
 
-    assert_same(lambda x, w: product(x, w, jnp.float32), plain, x, kernel, tolerance=tolerance)
-    assert_same(product, jnp.matmul, x, kernel, tolerance=tolerance)
+    for result, expected in (("float32", plain), (dtype, jnp.matmul)):
+        ours = functools.partial(product, factors=dtype, dtype=result)
+        assert_same(ours, expected, x, kernel, tolerance=tolerance)
 
 
-def test_a_product_of_several_replicas():
-    x, kernel = drawn(3, 50, 24), drawn(3, 24, 8)
-    assert_same(jax.vmap(product), jax.vmap(jnp.matmul), x, kernel)
+@SIDES
+def test_a_product_of_rounded_numbers(inner, outer):
+    """Of numbers that bfloat16 holds it is exactly that of float32; others are rounded first."""
+    x, kernel = (jnp.round(4 * drawn(*shape)) for shape in ((50, inner), (inner, outer)))
+    ours = functools.partial(product, factors="bfloat16", dtype="float32")
+
+    def plain(x, kernel):
+        return jnp.matmul(*(a.astype("bfloat16").astype("float32") for a in (x, kernel)))
+
+    np.testing.assert_array_equal(ours(x, kernel), x @ kernel)
+    x, kernel = x / 3, kernel / 3
+    np.testing.assert_allclose(ours(x, kernel), plain(x, kernel), rtol=1e-5, atol=1e-5)
+    assert np.abs(ours(x, kernel) - x @ kernel).max() > 1e-3
+    assert_same(ours, jnp.matmul, x, kernel, tolerance=1e-2)
+
+
+@pytest.mark.parametrize(("factors", "tolerance"), [("float32", 2e-6), ("bfloat16", 1e-2)])
+def test_a_product_of_several_replicas(factors, tolerance):
+    ours = jax.vmap(functools.partial(product, factors=factors, dtype="float32"))
+    for inner, outer in ((24, 8), (8, 24)):
+        x, kernel = drawn(3, 50, inner), drawn(3, inner, outer)
+        assert_same(ours, jax.vmap(jnp.matmul), x, kernel, tolerance=tolerance)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])

@@ -166,12 +166,12 @@ def test_a_step_masks_at_its_programs_rate():
     assert (usual != more).all()
 
 
-def test_bfloat16_follows_float32():
+@pytest.mark.parametrize("dtype", ["bfloat16", "bfloat16_products"])
+def test_bfloat16_follows_float32(dtype):
     _, single = train(("original",), mesh_of(1, 1))
-    _, half = train(
-        ("original",), mesh_of(1, 1), model=dataclasses.replace(MODEL, dtype="bfloat16")
-    )
+    _, half = train(("original",), mesh_of(1, 1), model=dataclasses.replace(MODEL, dtype=dtype))
     np.testing.assert_allclose(half.loss, single.loss, rtol=0.02)
+    assert (half.loss != single.loss).any()
 
 
 def test_a_diverged_replica_is_frozen_and_takes_no_other_along():

@@ -9,7 +9,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import chex
 import flax.linen as nn
@@ -34,10 +34,17 @@ Size = Annotated[int, Field(ge=1, le=2**31 - 1)]
 SCORES_AT_ONCE = 2**24
 
 
+NumberTypes = Literal["float32", "bfloat16", "bfloat16_products"]
+
+
 @with_config({"extra": "forbid"})  # when it is read from a file
 @dataclasses.dataclass(frozen=True)
 class BertConfig:
-    """The size and constants of a BERT; the defaults are BERT-small (D&S §2.1, Table 9)."""
+    """The size and constants of a BERT; the defaults are BERT-small (D&S §2.1, Table 9).
+
+    Parameters are float32 whatever `dtype` is. "bfloat16_products" computes in float32, but dense
+    layers and logits multiply numbers that are rounded to bfloat16.
+    """
 
     vocabulary_size: Size
     layers: Size = 12
@@ -49,7 +56,7 @@ class BertConfig:
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.1
     norm_epsilon: Annotated[float, Field(ge=1e-38, lt=1)] = 1e-12
     initial_sd: Annotated[float, Field(ge=0, lt=100)] = 0.02
-    dtype: Literal["float32", "bfloat16"] = "float32"  # parameters are always float32
+    dtype: NumberTypes = "float32"
     head: Literal["bert", "linear"] = "bert"  # linear: token embeddings and a bias alone (W&C)
     remat: bool = False  # compute each layer again in the backward pass, to save memory
 
@@ -60,17 +67,28 @@ class BertConfig:
                 "choose a multiple"
             )
         # The types are checked only when a config is read from a file.
-        if self.dtype not in ("float32", "bfloat16"):
-            raise ValueError(f"models.dtype={self.dtype!r}: choose 'float32' or 'bfloat16'")
+        if self.dtype not in get_args(NumberTypes):
+            choices = " or ".join(map(repr, get_args(NumberTypes)))
+            raise ValueError(f"models.dtype={self.dtype!r}: choose {choices}")
         if not 0 <= self.dropout < 1:
             raise ValueError(f"models.dropout={self.dropout}: choose a value in [0, 1)")
 
+    @property
+    def states_dtype(self) -> jnp.dtype:
+        """Of states and of the results of dense layers."""
+        return jnp.dtype("bfloat16" if self.dtype == "bfloat16" else "float32")
+
+    @property
+    def factors_dtype(self) -> jnp.dtype:
+        """Of what dense layers and logits multiply."""
+        return jnp.dtype("float32" if self.dtype == "float32" else "bfloat16")
+
     def dense(self, features: int, name: str) -> nn.Dense:
-        dtype = jnp.dtype(self.dtype)
-        return nn.Dense(features, dtype=dtype, name=name, dot_general=flax_dot_general)
+        dot_general = partial(flax_dot_general, self.factors_dtype)
+        return nn.Dense(features, dtype=self.states_dtype, name=name, dot_general=dot_general)
 
     def norm(self, name: str) -> LayerNorm:
-        return LayerNorm(self.norm_epsilon, jnp.dtype(self.dtype), name=name)
+        return LayerNorm(self.norm_epsilon, self.states_dtype, name=name)
 
 
 def gelu(x: jax.Array) -> jax.Array:
@@ -289,7 +307,7 @@ class Bert(nn.Module):
             highest are not computed.
 
         Returns:
-          A list of [N, T, D] (or flat [M, D]) in the config's dtype.
+          A list of [N, T, D] (or flat [M, D]) in the config's `states_dtype`.
         """
         chex.assert_equal_shape([tokens, positions, token_types])
         config = self.config

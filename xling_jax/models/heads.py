@@ -47,15 +47,14 @@ def _head(config: BertConfig, params, hidden_PxD: jax.Array) -> tuple[jax.Array,
     return cast(tuple[jax.Array, jax.Array], found)
 
 
-def _logits(x_PxD: jax.Array, table_NxD: jax.Array, bias_N: jax.Array) -> jax.Array:
-    table_NxD = table_NxD.astype(x_PxD.dtype)
-    return product(x_PxD, table_NxD.T, jnp.float32) + bias_N
+def _logits(config: BertConfig, x_PxD, table_NxD: jax.Array, bias_N: jax.Array) -> jax.Array:
+    return product(x_PxD, table_NxD.T, config.factors_dtype, jnp.float32) + bias_N
 
 
 def masked_language_logits(config: BertConfig, params, hidden_PxD: jax.Array) -> jax.Array:
     """Logits [P, V], float32, at P places; `params` is a whole model's tree."""
     x_PxD, bias_V = _head(config, params, hidden_PxD)
-    return _logits(x_PxD, params["embeddings"]["tokens"], bias_V)
+    return _logits(config, x_PxD, params["embeddings"]["tokens"], bias_V)
 
 
 def cross_entropy(
@@ -87,7 +86,7 @@ def cross_entropy(
 
     def one(block):
         first, table_BxD, bias_B = block
-        logits_PxB = _logits(x_PxD, table_BxD, bias_B)
+        logits_PxB = _logits(config, x_PxD, table_BxD, bias_B)
         place_P = target_P - first
         is_here_P = (place_P >= 0) & (place_P < width)
         found_Px1 = jnp.take_along_axis(logits_PxB, jnp.where(is_here_P, place_P, 0)[:, None], 1)

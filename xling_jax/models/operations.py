@@ -1,6 +1,7 @@
 """The matrix product and the layer norm of the encoder, with gradients written by hand, because
 those that JAX derives are slower on CPUs. Some steps differ between CPUs and other platforms."""
 
+import math
 from functools import partial
 
 import flax.linen as nn
@@ -8,10 +9,11 @@ import jax
 import jax.numpy as jnp
 
 
-@partial(jax.custom_vjp, nondiff_argnums=(2,))
-def product(x_NxI: jax.Array, kernel_IxO: jax.Array, dtype=None) -> jax.Array:
-    """x @ kernel, [N, O], accumulated and returned in `dtype` (None: the arguments' dtype)."""
-    return _contract(x_NxI, kernel_IxO, 1, 0, dtype)
+@partial(jax.custom_vjp, nondiff_argnums=(2, 3))
+def product(x_NxI: jax.Array, kernel_IxO: jax.Array, factors, dtype) -> jax.Array:
+    """x @ kernel, [N, O], of matrices rounded to `factors`, added up and returned in `dtype`.
+    Gradients are products of `factors` as well, and have the dtypes of x and kernel."""
+    return _contract(x_NxI.astype(factors), kernel_IxO.astype(factors), 1, 0, dtype)
 
 
 def _contract(x: jax.Array, y: jax.Array, of_x: int, of_y: int, dtype) -> jax.Array:
@@ -19,34 +21,49 @@ def _contract(x: jax.Array, y: jax.Array, of_x: int, of_y: int, dtype) -> jax.Ar
     return jax.lax.dot_general(x, y, (((of_x,), (of_y,)), ((), ())), preferred_element_type=dtype)
 
 
-def _product_forward(x_NxI, kernel_IxO, dtype):
-    return product(x_NxI, kernel_IxO, dtype), (x_NxI, kernel_IxO)
+def _product_forward(x_NxI, kernel_IxO, factors, dtype):
+    return product(x_NxI, kernel_IxO, factors, dtype), (x_NxI, kernel_IxO)
 
 
-def _product_backward(dtype, saved, gradient_NxO):
+def _product_backward(factors, dtype, saved, gradient_NxO):
     x_NxI, kernel_IxO = saved
-    of_x_NxI = _contract(gradient_NxO, kernel_IxO, 1, 1, x_NxI.dtype)
-    plain = partial(_contract, of_x=0, of_y=0, dtype=kernel_IxO.dtype)
+    rounded = [matrix.astype(factors) for matrix in (x_NxI, kernel_IxO, gradient_NxO)]
+    of_x_NxI = _contract(rounded[2], rounded[1], 1, 1, x_NxI.dtype)
     of_kernel_IxO = jax.lax.platform_dependent(
-        x_NxI, gradient_NxO, cpu=partial(_short_side_first, plain), default=plain
+        *(rounded[0], rounded[2]),
+        cpu=_on_a_cpu,
+        default=partial(_contract, of_x=0, of_y=0, dtype=jnp.float32),
     )
-    return of_x_NxI, of_kernel_IxO
+    return of_x_NxI, of_kernel_IxO.astype(kernel_IxO.dtype)
 
 
-def _short_side_first(contract, x_NxI: jax.Array, y_NxO: jax.Array) -> jax.Array:
-    """x.T @ y, [I, O], computed with the narrower matrix first, which takes half the time on a CPU.
-    The barrier keeps XLA from swapping them back."""
-    if x_NxI.shape[1] <= y_NxO.shape[1]:
-        return jax.lax.optimization_barrier(contract(x_NxI, y_NxO))
-    return jax.lax.optimization_barrier(contract(y_NxO, x_NxI)).T
+def _on_a_cpu(x_NxI: jax.Array, y_NxO: jax.Array) -> jax.Array:
+    """x.T @ y, [I, O], in float32, with the narrower matrix first, which takes half the time on a
+    CPU. The barrier keeps XLA from swapping them back."""
+    if y_NxO.shape[1] < x_NxI.shape[1]:
+        return _on_a_cpu(y_NxO, x_NxI).T
+    if x_NxI.dtype == jnp.bfloat16:
+        product_IxO = _contract(_turned(x_NxI), y_NxO, 1, 0, jnp.float32)
+    else:
+        product_IxO = _contract(x_NxI, y_NxO, 0, 0, jnp.float32)
+    return jax.lax.optimization_barrier(product_IxO)
+
+
+def _turned(x_NxI: jax.Array) -> jax.Array:
+    """x.T, [I, N], in a form that XLA does not make part of a product that it is a factor of:
+    CPUs have instructions for products of bfloat16 that XLA uses only if the first matrix is not
+    read against its layout."""
+    n, i = x_NxI.shape
+    together = math.gcd(i, 2)
+    return x_NxI.reshape(n, i // together, together).transpose(1, 2, 0).reshape(i, n)
 
 
 product.defvjp(_product_forward, _product_backward)
 
 
-def flax_dot_general(x: jax.Array, kernel: jax.Array, dimensions, precision=None) -> jax.Array:
-    """`product` with the signature that `nn.Dense` wants."""
-    return product(x, kernel)
+def flax_dot_general(factors, x: jax.Array, kernel: jax.Array, dimensions, precision=None):
+    """`product`, which begins with the arguments that `nn.Dense` gives if `factors` is bound."""
+    return product(x, kernel, factors, x.dtype)
 
 
 def transposed(x: jax.Array) -> jax.Array:

@@ -179,7 +179,7 @@ class Training:
             return
         to_come = sum(mark > self._step for mark in schedule.evaluations)
         progress = Progress(self._step, schedule.total, to_come)
-        rate = matrix_rate(self._mesh, self._program.model.dtype)
+        rate = matrix_rate(self._mesh, self._program.model)
         say(f"large matrix products: {rate / 1e9:,.0f} GFLOP/s on {self._mesh.size} devices")
         while self._step < schedule.total:
             self._call(progress)
@@ -304,7 +304,7 @@ class Training:
         model = self._program.model
         # Attention is left out: in short sentences it is little.
         needed = needed_flops(model, speed, 0.0, speed * self._program.masking_rate)
-        share = needed / matrix_rate(self._mesh, model.dtype)
+        share = needed / matrix_rate(self._mesh, model)
         for number, replica in enumerate(self._replicas):
             self._metrics.write(
                 kind="train",

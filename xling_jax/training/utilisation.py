@@ -36,18 +36,18 @@ def needed_flops(model: BertConfig, tokens: float, squares: float, predicted: fl
     return PASSES * PRODUCT * (model.layers * (tokens * dense + attention) + head)
 
 
-def matrix_rate(mesh: Mesh, dtype: str) -> float:
-    """FLOP/s of large matrix products on all devices of a mesh at once. Measured on this process's
-    devices, the first time only."""
+def matrix_rate(mesh: Mesh, model: BertConfig) -> float:
+    """FLOP/s of large matrix products, in the model's number types, on all devices of a mesh at
+    once. Measured on this process's devices, the first time only."""
     own = tuple(mesh.local_devices)
-    return _rate(own, dtype) * mesh.size / len(own)
+    return _rate(own, model.factors_dtype, model.states_dtype) * mesh.size / len(own)
 
 
 @functools.cache
-def _rate(devices: tuple[jax.Device, ...], dtype: str) -> float:
+def _rate(devices: tuple[jax.Device, ...], factors: jnp.dtype, result: jnp.dtype) -> float:
     side = SIDE if devices[0].platform == "cpu" else LARGE_SIDE
-    product = jax.jit(jnp.matmul)
-    given = [jax.device_put(jnp.ones((side, side), dtype), device) for device in devices]
+    product = jax.jit(functools.partial(jnp.matmul, preferred_element_type=result))
+    given = [jax.device_put(jnp.ones((side, side), factors), device) for device in devices]
     took = []
     for _ in range(1 + REPEATS):  # the first one compiles
         began = time.perf_counter()
