@@ -24,9 +24,9 @@ from flops import flops_of
 from sizes import SIZES
 from turns import HERE, LARGE_PAGES, Worker, rounds, say, speed, spread
 
-from xling_jax.models.bert import BertConfig, NumberTypes
+from xling_jax.models.bert import BertConfig, NumberType
 
-DTYPES = get_args(NumberTypes)
+DTYPES = get_args(NumberType)
 LEARNING_RATE = 1e-4
 OURS, MACHINE, HUGGING_FACE = "xling_jax", "matrix products", "Hugging Face"
 # Contestants share a device; each takes what it needs of its memory.
@@ -43,7 +43,7 @@ def parse() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--models", nargs="+", choices=SIZES, default=list(SIZES))
-    parser.add_argument("--dtypes", nargs="+", choices=DTYPES, default=list(DTYPES))
+    parser.add_argument("--dtypes", nargs="+", choices=DTYPES, default=["float32", "bfloat16"])
     parser.add_argument("--replicas", type=int, nargs="+", default=[1], help="seeds in one program")
     parser.add_argument("--batch", type=int, help="sentences or windows a step of a replica")
     parser.add_argument("--repeats", type=int, default=5, help="turns of each contestant")

@@ -103,7 +103,9 @@ class Trainer:
         if options["compile"]:
             self._model = torch.compile(self._model, dynamic=options["dynamic"])
         self._passes_mask, self._parts = options["mask"], options["parts"]
-        is_mixed = size["dtype"] != "float32"
+        if size["dtype"] == "bfloat16_products":
+            torch.set_float32_matmul_precision("medium")
+        is_mixed = size["dtype"] == "bfloat16"
         self._mixed = torch.autocast(device.type, torch.bfloat16, enabled=is_mixed)
 
     def step(self, ids: torch.Tensor, labels: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:

@@ -202,7 +202,6 @@ def get_config(argument: str | None = None) -> ConfigDict:
                 "arcs": 500,
                 "relations": 100,
                 "parser_dropout": 0.33,
-                "dtype": "float32",
                 "remat": False,
             },
             "training": {

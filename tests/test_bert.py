@@ -165,11 +165,14 @@ def test_bfloat16_is_close_and_logits_are_float32(params, dtype, of_states):
     wanted = lain.states(params)
     for layer in range(CONFIG.layers + 1):
         error = states[layer].astype(np.float32) - wanted[layer]
+        assert layer == 0 or error.any()
         assert np.sqrt(np.mean(error**2)) < 0.02 * np.sqrt(np.mean(wanted[layer] ** 2))
     logits = heads.masked_language_logits(config, params, jnp.asarray(states[-1]))
     exact = heads.masked_language_logits(CONFIG, params, jnp.asarray(wanted[-1]))
     assert logits.dtype == jnp.float32 and logits.shape == exact.shape
     assert np.abs(logits - exact).mean() < 0.05 * np.abs(exact).mean()
+    of_same_states = heads.masked_language_logits(config, params, jnp.asarray(wanted[-1]))
+    assert (of_same_states != exact).any()
     shapes = heads.param_shapes(config)
     assert {str(leaf.dtype) for leaf in jax.tree.leaves(shapes)} == {"float32"}
 

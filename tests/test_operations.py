@@ -55,18 +55,25 @@ def test_a_product(inner, outer, dtype, tolerance):
 
 @SIDES
 def test_a_product_of_rounded_numbers(inner, outer):
-    """Of numbers that bfloat16 holds it is exactly that of float32; others are rounded first."""
-    x, kernel = (jnp.round(4 * drawn(*shape)) for shape in ((50, inner), (inner, outer)))
+    """Whole numbers, which bfloat16 holds, give what float32 gives. Thirds are rounded first, in
+    the product and in both gradients."""
+    whole = [jnp.round(4 * drawn(*shape)) for shape in ((50, inner), (inner, outer), (50, outer))]
+
+    def all_of(of, x, kernel, gradient):
+        value, pull = jax.vjp(of, x, kernel)
+        return value, *pull(gradient)
+
     ours = functools.partial(product, factors="bfloat16", dtype="float32")
-
-    def plain(x, kernel):
-        return jnp.matmul(*(a.astype("bfloat16").astype("float32") for a in (x, kernel)))
-
-    np.testing.assert_array_equal(ours(x, kernel), x @ kernel)
-    x, kernel = x / 3, kernel / 3
-    np.testing.assert_allclose(ours(x, kernel), plain(x, kernel), rtol=1e-5, atol=1e-5)
-    assert np.abs(ours(x, kernel) - x @ kernel).max() > 1e-3
-    assert_same(ours, jnp.matmul, x, kernel, tolerance=1e-2)
+    for found, exact in zip(all_of(ours, *whole), all_of(jnp.matmul, *whole), strict=True):
+        np.testing.assert_array_equal(found, exact)
+    thirds = [each / 3 for each in whole]
+    rounded = [each.astype("bfloat16").astype("float32") for each in thirds]
+    for found, expected, exact in zip(
+        *(all_of(ours, *thirds), all_of(jnp.matmul, *rounded), all_of(jnp.matmul, *thirds)),
+        strict=True,
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+        assert np.abs(found - exact).max() > 1e-3
 
 
 @pytest.mark.parametrize(("factors", "tolerance"), [("float32", 2e-6), ("bfloat16", 1e-2)])

@@ -34,7 +34,7 @@ Size = Annotated[int, Field(ge=1, le=2**31 - 1)]
 SCORES_AT_ONCE = 2**24
 
 
-NumberTypes = Literal["float32", "bfloat16", "bfloat16_products"]
+NumberType = Literal["float32", "bfloat16", "bfloat16_products"]
 
 
 @with_config({"extra": "forbid"})  # when it is read from a file
@@ -56,7 +56,7 @@ class BertConfig:
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.1
     norm_epsilon: Annotated[float, Field(ge=1e-38, lt=1)] = 1e-12
     initial_sd: Annotated[float, Field(ge=0, lt=100)] = 0.02
-    dtype: NumberTypes = "float32"
+    dtype: NumberType = "float32"
     head: Literal["bert", "linear"] = "bert"  # linear: token embeddings and a bias alone (W&C)
     remat: bool = False  # compute each layer again in the backward pass, to save memory
 
@@ -67,20 +67,20 @@ class BertConfig:
                 "choose a multiple"
             )
         # The types are checked only when a config is read from a file.
-        if self.dtype not in get_args(NumberTypes):
-            choices = " or ".join(map(repr, get_args(NumberTypes)))
+        if self.dtype not in get_args(NumberType):
+            choices = " or ".join(map(repr, get_args(NumberType)))
             raise ValueError(f"models.dtype={self.dtype!r}: choose {choices}")
         if not 0 <= self.dropout < 1:
             raise ValueError(f"models.dropout={self.dropout}: choose a value in [0, 1)")
 
     @property
     def states_dtype(self) -> jnp.dtype:
-        """Of states and of the results of dense layers."""
+        """The number type of hidden states and of the results of dense layers."""
         return jnp.dtype("bfloat16" if self.dtype == "bfloat16" else "float32")
 
     @property
     def factors_dtype(self) -> jnp.dtype:
-        """Of what dense layers and logits multiply."""
+        """The number type of the factors that dense layers and logits multiply."""
         return jnp.dtype("float32" if self.dtype == "float32" else "bfloat16")
 
     def dense(self, features: int, name: str) -> nn.Dense:

@@ -27,32 +27,34 @@ def _product_forward(x_NxI, kernel_IxO, factors, dtype):
 
 def _product_backward(factors, dtype, saved, gradient_NxO):
     x_NxI, kernel_IxO = saved
-    rounded = [matrix.astype(factors) for matrix in (x_NxI, kernel_IxO, gradient_NxO)]
-    of_x_NxI = _contract(rounded[2], rounded[1], 1, 1, x_NxI.dtype)
+    x, kernel, gradient = (each.astype(factors) for each in (x_NxI, kernel_IxO, gradient_NxO))
+    of_x_NxI = _contract(gradient, kernel, 1, 1, x_NxI.dtype)
     of_kernel_IxO = jax.lax.platform_dependent(
-        *(rounded[0], rounded[2]),
-        cpu=_on_a_cpu,
-        default=partial(_contract, of_x=0, of_y=0, dtype=jnp.float32),
+        x,
+        gradient,
+        cpu=partial(_kernel_gradient_on_cpu, dtype=kernel_IxO.dtype),
+        default=partial(_contract, of_x=0, of_y=0, dtype=kernel_IxO.dtype),
     )
-    return of_x_NxI, of_kernel_IxO.astype(kernel_IxO.dtype)
+    return of_x_NxI, of_kernel_IxO
 
 
-def _on_a_cpu(x_NxI: jax.Array, y_NxO: jax.Array) -> jax.Array:
-    """x.T @ y, [I, O], in float32, with the narrower matrix first, which takes half the time on a
-    CPU. The barrier keeps XLA from swapping them back."""
+def _kernel_gradient_on_cpu(x_NxI: jax.Array, y_NxO: jax.Array, dtype) -> jax.Array:
+    """x.T @ y, [I, O], with the narrower matrix first, which takes half the time in float32. The
+    barrier keeps XLA from swapping them back."""
     if y_NxO.shape[1] < x_NxI.shape[1]:
-        return _on_a_cpu(y_NxO, x_NxI).T
+        return _kernel_gradient_on_cpu(y_NxO, x_NxI, dtype).T
     if x_NxI.dtype == jnp.bfloat16:
         product_IxO = _contract(_turned(x_NxI), y_NxO, 1, 0, jnp.float32)
     else:
         product_IxO = _contract(x_NxI, y_NxO, 0, 0, jnp.float32)
-    return jax.lax.optimization_barrier(product_IxO)
+    return jax.lax.optimization_barrier(product_IxO).astype(dtype)
 
 
 def _turned(x_NxI: jax.Array) -> jax.Array:
-    """x.T, [I, N], in a form that XLA does not make part of a product that it is a factor of:
-    CPUs have instructions for products of bfloat16 that XLA uses only if the first matrix is not
-    read against its layout."""
+    """x.T, [I, N], as a factor of a product on a CPU. XLA uses a CPU's instructions for bfloat16
+    only if the first factor is not read against its layout, and it makes a plain transposition part
+    of the product, even behind the barrier of `transposed` if the program has other products. Pairs
+    of columns (there are none if I is odd) hide it."""
     n, i = x_NxI.shape
     together = math.gcd(i, 2)
     return x_NxI.reshape(n, i // together, together).transpose(1, 2, 0).reshape(i, n)
@@ -61,8 +63,10 @@ def _turned(x_NxI: jax.Array) -> jax.Array:
 product.defvjp(_product_forward, _product_backward)
 
 
-def flax_dot_general(factors, x: jax.Array, kernel: jax.Array, dimensions, precision=None):
-    """`product`, which begins with the arguments that `nn.Dense` gives if `factors` is bound."""
+def flax_dot_general(
+    factors, x: jax.Array, kernel: jax.Array, dimensions, precision=None
+) -> jax.Array:
+    """With `factors` bound, `product` in the form in which `nn.Dense` calls `lax.dot_general`."""
     return product(x, kernel, factors, x.dtype)
 
 

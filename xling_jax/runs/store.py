@@ -43,7 +43,6 @@ TESTED_APART = {
 # The values of fields that older configs lack, by the last two parts of their names.
 UNNAMED = {
     "every_row": "",
-    "models.dtype": "float32",
     "neighbours.tries": 1,
     "nli.most_words": 0,
     "second.modifiers": "after",

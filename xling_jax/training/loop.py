@@ -180,7 +180,8 @@ class Training:
         to_come = sum(mark > self._step for mark in schedule.evaluations)
         progress = Progress(self._step, schedule.total, to_come)
         rate = matrix_rate(self._mesh, self._program.model)
-        say(f"large matrix products: {rate / 1e9:,.0f} GFLOP/s on {self._mesh.size} devices")
+        kind, number = self._program.model.factors_dtype, self._mesh.size
+        say(f"large matrix products ({kind}): {rate / 1e9:,.0f} GFLOP/s on {number} devices")
         while self._step < schedule.total:
             self._call(progress)
             self._require_alive()

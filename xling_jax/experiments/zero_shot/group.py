@@ -107,9 +107,8 @@ class Group(group.Group[TaskProgram]):
             call=min(config.training.steps_per_call, per_epoch),
         )
         warmup = round(section.warmup * total)
-        own = {name: sizes[name] for name in ("dropout", "dtype", "remat")}
         self._program = TaskProgram(
-            dataclasses.replace(pretrained.config, **own),
+            dataclasses.replace(pretrained.config, dropout=sizes.dropout, remat=sizes.remat),
             HeadConfig(
                 task.head,
                 len(self._labels),

@@ -75,7 +75,9 @@ def of_folders(paths: Mapping[str, Path]) -> Pretrained:
             dataclasses.replace(x.config, vocabulary_size=1) for x in (model, *models.values())
         ]
         if sizes[0] != sizes[-1]:
-            raise ValueError(f"{folder} is a model of another size than the first one")
+            raise ValueError(
+                f"{folder} is a model of another size or number type than the first one"
+            )
         own = traverse_util.flatten_dict(dict(model.params), sep="/")
         for known in leaves:  # what is equal is kept once
             same = [path for path in own.keys() & known if np.array_equal(own[path], known[path])]
