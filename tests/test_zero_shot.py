@@ -3,7 +3,9 @@
 import dataclasses
 import json
 import shutil
+from types import SimpleNamespace
 
+import jax
 import numpy as np
 import pytest
 import safetensors.numpy
@@ -470,6 +472,19 @@ def test_bad_input_is_named_with_the_way_out(trained, tmp_path, options, changes
 def test_descriptions_that_mean_nothing_are_refused(description, message):
     with pytest.raises(ValueError, match=message):
         jobs.parse("mine", description)
+
+
+def test_batches_that_processes_cannot_share_are_refused_before_anything_is_read(monkeypatch):
+    made = config("nowhere", tasks=("nli",))
+    made.settings.nli.batches, made.settings.nli.rates = (16,), ((1e-4, 1e-4),)
+    of_three = [SimpleNamespace(process_index=number // 2) for number in range(6)]
+    monkeypatch.setattr(jax, "devices", lambda: of_three)
+    with pytest.raises(ValueError, match=r"settings.nli.batches: 3 processes .* of 16; choose 18"):
+        jobs.jobs(made)
+    made.settings.nli.batches = (18,)
+    assert jobs.jobs(made)
+    assert jobs.sharing_of("nli", 18, 1, 0) == of_three
+    assert jobs.sharing_of("nli", 15, 1, 0) == of_three[::2]  # one of each process
 
 
 def test_another_setting_is_refused_in_the_same_workdir(trained, finished):

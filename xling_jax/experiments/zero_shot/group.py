@@ -15,7 +15,7 @@ from xling_jax import devices, processes
 from xling_jax.batches.labelled import Examples
 from xling_jax.batches.tasks import TaskSampler
 from xling_jax.experiments.zero_shot.fields import DEV
-from xling_jax.experiments.zero_shot.jobs import Choice, Job
+from xling_jax.experiments.zero_shot.jobs import Choice, Job, sharing_of
 from xling_jax.experiments.zero_shot.pretrained import Pretrained
 from xling_jax.experiments.zero_shot.texts import Labelled
 from xling_jax.files import short_name
@@ -83,7 +83,7 @@ class Group(group.Group[TaskProgram]):
             )
             for choice in chosen
         ]
-        among = _sharing(job.task, batch, len(chosen), config.devices.replica_axis_at_most)
+        among = sharing_of(job.task, batch, len(chosen), config.devices.replica_axis_at_most)
         folder = checkpoints_of(run.workdir, [(replica.row, seed) for replica in replicas])
         super().__init__(config, run, replicas, folder, among)
         # Where the models of each replica are kept.
@@ -276,23 +276,6 @@ class Group(group.Group[TaskProgram]):
                 shutil.rmtree(folder, ignore_errors=True)
                 say(f"{replica.name}: the model that was tested is not kept: it diverged, or "
                     "nothing was kept at its best epoch")  # fmt: skip
-
-
-def _sharing(task: str, batch: int, replicas: int, at_most: int) -> list[jax.Device]:
-    """The most devices, equally many of each process, that can share a batch of each replica
-    evenly; for `at_most` see `devices.replica_axis_at_most`. ValueError if not even one of each
-    process can."""
-    own: dict[int, list[jax.Device]] = {}
-    for device in jax.devices():
-        own.setdefault(device.process_index, []).append(device)
-    for each in range(min(map(len, own.values())), 0, -1):
-        number = each * len(own)
-        if batch % (number // devices.replica_axis(replicas, number, at_most)) == 0:
-            return [device for some in own.values() for device in some[:each]]
-    raise ValueError(
-        f"settings.{task}.batches: {len(own)} processes cannot share batches of {batch}; choose "
-        f"{-(-batch // len(own)) * len(own)}, or another number of processes"
-    )
 
 
 def checkpoints_of(workdir: Path, members: Sequence[tuple[str, int]]) -> Path:

@@ -4,9 +4,10 @@ import dataclasses
 import itertools
 from pathlib import Path
 
+import jax
 from ml_collections import ConfigDict
 
-from xling_jax import descriptions, errors, numerals
+from xling_jax import descriptions, devices, errors, numerals
 from xling_jax.models.folders import of_language
 from xling_jax.runs import config_files, fields
 from xling_jax.runs.store import models_of
@@ -126,6 +127,9 @@ def jobs(config: ConfigDict) -> list[Job]:
                 f"tasks: settings.{task} is missing from the config: ask for the task by an "
                 f"option, as configs/zero_shot.py:task=all+{task}, or leave it out"
             )
+        section = config.settings[task]
+        for batch in section.batches:
+            sharing_of(task, batch, len(section.rates), config.devices.replica_axis_at_most)
     rows = config_files.chosen_rows(config, parse)
     for row in rows:
         if row.base is not None and config.models.train_own:
@@ -149,3 +153,20 @@ def choices(config: ConfigDict, task: str) -> list[Choice]:
     """The settings that are tried for a task, those of one batch size together."""
     section = config.settings[task]
     return [Choice(batch, *rates) for batch in section.batches for rates in section.rates]
+
+
+def sharing_of(task: str, batch: int, replicas: int, at_most: int) -> list[jax.Device]:
+    """The most devices, equally many of each process, that can share a batch of each replica
+    evenly; for `at_most` see `devices.replica_axis_at_most`. ValueError if not even one of each
+    process can."""
+    own: dict[int, list[jax.Device]] = {}
+    for device in jax.devices():
+        own.setdefault(device.process_index, []).append(device)
+    for each in range(min(map(len, own.values())), 0, -1):
+        number = each * len(own)
+        if batch % (number // devices.replica_axis(replicas, number, at_most)) == 0:
+            return [device for some in own.values() for device in some[:each]]
+    raise ValueError(
+        f"settings.{task}.batches: {len(own)} processes cannot share batches of {batch}; choose "
+        f"{-(-batch // len(own)) * len(own)}, or another number of processes"
+    )
