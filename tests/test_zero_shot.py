@@ -476,15 +476,18 @@ def test_descriptions_that_mean_nothing_are_refused(description, message):
 
 def test_batches_that_processes_cannot_share_are_refused_before_anything_is_read(monkeypatch):
     made = config("nowhere", tasks=("nli",))
-    made.settings.nli.batches, made.settings.nli.rates = (16,), ((1e-4, 1e-4),)
-    of_three = [SimpleNamespace(process_index=number // 2) for number in range(6)]
-    monkeypatch.setattr(jax, "devices", lambda: of_three)
-    with pytest.raises(ValueError, match=r"settings.nli.batches: 3 processes .* of 16; choose 18"):
-        jobs.jobs(made)
+    six_devices = [SimpleNamespace(process_index=number // 2) for number in range(6)]
+    monkeypatch.setattr(jax, "devices", lambda: six_devices)
+    assert jobs.sharing_of("nli", 18, 1, 0) == six_devices
+    assert jobs.sharing_of("nli", 15, 1, 0) == six_devices[::2]  # one of each process
+    made.settings.nli.batches, made.settings.nli.rates = (16,), ((1e-4, 1e-4),) * 3
+    jobs.require_sharing(made)  # each process has a setting of its own
+    for changes in ({"side_by_side": 1}, {"side_by_side": 0, "replica_axis_at_most": 1}):
+        made.devices.update(changes)
+        with pytest.raises(ValueError, match=r"nli.batches: 3 processes .* of 16; choose 18"):
+            jobs.require_sharing(made)
     made.settings.nli.batches = (18,)
-    assert jobs.jobs(made)
-    assert jobs.sharing_of("nli", 18, 1, 0) == of_three
-    assert jobs.sharing_of("nli", 15, 1, 0) == of_three[::2]  # one of each process
+    jobs.require_sharing(made)
 
 
 def test_another_setting_is_refused_in_the_same_workdir(trained, finished):

@@ -39,8 +39,8 @@ def _product_backward(factors, dtype, saved, gradient_NxO):
 
 
 def _kernel_gradient_on_cpu(x_NxI: jax.Array, y_NxO: jax.Array, dtype) -> jax.Array:
-    """x.T @ y, [I, O], with the narrower matrix first, which takes half the time in float32. The
-    barrier keeps XLA from swapping them back."""
+    """x.T @ y, [I, O], with the narrower matrix first, which takes half the time in float32,
+    and in bfloat16 saves transposing the wider one. The barrier keeps XLA from swapping them."""
     if y_NxO.shape[1] < x_NxI.shape[1]:
         return _kernel_gradient_on_cpu(y_NxO, x_NxI, dtype).T
     if x_NxI.dtype == jnp.bfloat16:
@@ -54,7 +54,7 @@ def _turned(x_NxI: jax.Array) -> jax.Array:
     """x.T, [I, N], as a factor of a product on a CPU. XLA uses a CPU's instructions for bfloat16
     only if the first factor is not read against its layout, and it makes a plain transposition part
     of the product, even behind the barrier of `transposed` if the program has other products. Pairs
-    of columns (there are none if I is odd) hide it."""
+    of columns hide it; if I is odd there are none, and the product is slower."""
     n, i = x_NxI.shape
     together = math.gcd(i, 2)
     return x_NxI.reshape(n, i // together, together).transpose(1, 2, 0).reshape(i, n)

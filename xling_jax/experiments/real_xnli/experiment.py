@@ -83,10 +83,13 @@ class Experiment:
     def run(self) -> str:
         """Trains and tests what is missing, writes the report and returns its tables; raises what
         `Run.train` raises."""
+        folder = self._workdir / report.TRANSFER
+        if not processes.of_first(folder.exists):
+            with errors.in_field(SECTION):
+                jobs.require_sharing(self._transfer)  # pretraining may take long
         table = self._pretraining.run()
         if not self._transfer.tasks:
             return table
-        folder = self._workdir / report.TRANSFER
         before: pretraining.Experiment | fine_tuning.Experiment = self._pretraining
         for trained in self._by_seeds():
             if before.was_interrupted:

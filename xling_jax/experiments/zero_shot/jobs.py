@@ -127,9 +127,6 @@ def jobs(config: ConfigDict) -> list[Job]:
                 f"tasks: settings.{task} is missing from the config: ask for the task by an "
                 f"option, as configs/zero_shot.py:task=all+{task}, or leave it out"
             )
-        section = config.settings[task]
-        for batch in section.batches:
-            sharing_of(task, batch, len(section.rates), config.devices.replica_axis_at_most)
     rows = config_files.chosen_rows(config, parse)
     for row in rows:
         if row.base is not None and config.models.train_own:
@@ -153,6 +150,17 @@ def choices(config: ConfigDict, task: str) -> list[Choice]:
     """The settings that are tried for a task, those of one batch size together."""
     section = config.settings[task]
     return [Choice(batch, *rates) for batch in section.batches for rates in section.rates]
+
+
+def require_sharing(config: ConfigDict) -> None:
+    """ValueError if a batch of a task cannot be shared by the processes, see `sharing_of`, even if
+    as many of its settings train side by side as may."""
+    of = config.devices
+    for task in config.tasks:
+        section = config.settings[task]
+        replicas = min(len(section.rates), of.side_by_side or len(section.rates))
+        for batch in section.batches:
+            sharing_of(task, batch, replicas, of.replica_axis_at_most)
 
 
 def sharing_of(task: str, batch: int, replicas: int, at_most: int) -> list[jax.Device]:

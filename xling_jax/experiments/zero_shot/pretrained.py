@@ -65,7 +65,7 @@ class Pretrained:
 
 def of_folders(paths: Mapping[str, Path]) -> Pretrained:
     """Reads the models of languages, of which the first is fine-tuned on; FileNotFoundError or
-    ValueError if one cannot be read, or they are of different sizes."""
+    ValueError if one cannot be read, or they are of different sizes or number types."""
     models: dict[str, TextModel] = {}
     leaves: list[dict[str, np.ndarray]] = []
     for language, folder in paths.items():
