@@ -29,12 +29,10 @@ from xling_jax.models.dropout import (
 from xling_jax.models.operations import LayerNorm, flax_dot_general, transposed
 
 Size = Annotated[int, Field(ge=1, le=2**31 - 1)]
+NumberType = Literal["float32", "bfloat16", "bfloat16_products"]
 # The most attention scores that are kept for the backward pass: 64 MiB in float32. If there are
 # more, some rows are done at a time, and their scores are computed again in the backward pass.
 SCORES_AT_ONCE = 2**24
-
-
-NumberType = Literal["float32", "bfloat16", "bfloat16_products"]
 
 
 @with_config({"extra": "forbid"})  # when it is read from a file
