@@ -86,7 +86,7 @@ manifest=$(
 apiVersion: jobset.x-k8s.io/v1alpha2
 kind: JobSet
 metadata:
-  name: $name
+  name: $(yaml "$name")
 spec:
   failurePolicy:
     maxRestarts: $restarts

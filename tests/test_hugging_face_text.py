@@ -389,6 +389,27 @@ def test_a_flipped_bit_gives_a_model_or_an_error_that_names_the_file(tmp_path):
     assert 10 < refused < 30
 
 
+@pytest.mark.parametrize("names", [[], ["[CLS]"], ["[CLS]", "[SEP]"]])
+def test_special_tokens_that_are_not_described_are_told_with_the_file(names, tmp_path):
+    bert(tmp_path)
+    path = tmp_path / "tokenizer.json"
+    fields = json.loads(path.read_text("utf-8"))
+    ids = {"[CLS]": 2, "[SEP]": 3}
+    places = [{"SpecialToken": {"id": name, "type_id": 0}} for name in ids]
+    places.insert(1, {"Sequence": {"id": "A", "type_id": 0}})
+    described = {name: {"id": name, "ids": [ids[name]], "tokens": [name]} for name in names}
+    fields["post_processor"] = {
+        "type": "TemplateProcessing", "single": places, "pair": places,
+        "special_tokens": described,
+    }  # fmt: skip
+    path.write_text(json.dumps(fields), "utf-8")
+    if len(names) == 2:
+        assert HuggingFaceModel.load(tmp_path, "en").special_ids == (2, 3)
+    else:
+        with pytest.raises(ValueError, match="tokenizer.json cannot be read: .*restore the file"):
+            HuggingFaceModel.load(tmp_path, "en")
+
+
 @pytest.mark.parametrize("unknown", [99, -1, None, 1.5])
 def test_a_unigram_model_needs_a_piece_for_what_it_cannot_write(unknown, tmp_path):
     xlm_roberta(tmp_path)

@@ -220,13 +220,14 @@ def test_a_slurm_job_is_put_back_unless_a_task_failed(launch, tmp_path, statuses
 
 def test_kubernetes_gets_a_jobset(launch):
     yaml = pytest.importorskip("yaml")
-    given = ["team", "--image", "repo/xling:1", "--pods", "4", "--volume", "runs"]
+    given = ["true", "--image", "repo/xling:1", "--pods", "4", "--volume", "runs"]
     done, calls = launch(
         "jobset.sh", *given, "--tpu", "tpu-v5-lite-podslice:4x4", "--namespace", "lab", "--", *RUN
     )
     ((name, *arguments, manifest),) = calls
     assert [name, *arguments] == ["kubectl", "create", "--namespace=lab", "-f", "-"]
     made = yaml.safe_load(manifest)
+    assert made["metadata"] == {"name": "true"}
     job = made["spec"]["replicatedJobs"][0]["template"]["spec"]
     assert (made["kind"], job["completions"], job["completionMode"]) == ("JobSet", 4, "Indexed")
     pod = job["template"]["spec"]
@@ -235,8 +236,8 @@ def test_kubernetes_gets_a_jobset(launch):
     assert container["resources"]["limits"] == {"google.com/tpu": "4"}
     assert container["args"] == [
         *RUN,
-        "--workdir=/runs/team",
-        "--coordinator=team-machines-0-0.team:8476",
+        "--workdir=/runs/true",
+        "--coordinator=true-machines-0-0.true:8476",
         "--processes=4",
         "--process=$(JOB_COMPLETION_INDEX)",
     ]

@@ -78,6 +78,15 @@ def test_sentences_are_read_again_in_every_pass_and_never_held():
     )
 
 
+def test_a_sentence_is_read_to_its_end():
+    """Also behind the 10,000 words that gensim reads of one."""
+    long = np.concatenate(text() * 10)
+    parts = np.split(long, range(10_000, len(long), 10_000))
+    assert len(parts) > 2
+    whole, cut = (static_vectors.train(SETTINGS, given, WORDS, 1) for given in ([long], parts))
+    np.testing.assert_array_equal(whole.vectors, cut.vectors)
+
+
 def test_words_come_by_frequency_and_rare_ones_are_left_out():
     found = static_vectors.train(SETTINGS, text(), WORDS, 1)
     counts = np.bincount(np.concatenate(text()))

@@ -417,6 +417,17 @@ def test_a_second_process_is_refused_until_the_first_has_ended_or_was_killed(tmp
     assert not (tmp_path / lock.NAME).exists()
 
 
+def test_a_lock_leaves_that_of_a_folder_in_the_place_of_its_own(tmp_path):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    held = store.lock(folder)
+    folder.rename(tmp_path / "moved")
+    folder.mkdir()
+    (folder / lock.NAME).touch()
+    del held
+    assert (folder / lock.NAME).exists()
+
+
 def test_a_file_system_without_locks_is_said(tmp_path, monkeypatch, capsys):
     def refuse(*_):
         raise OSError(errno.ENOLCK, "No locks available")

@@ -3,11 +3,13 @@
 import bz2
 import gzip
 import hashlib
+import io
 import lzma
 import os
 import pathlib
 import subprocess
 import sys
+import tarfile
 import unicodedata
 
 import numpy as np
@@ -100,6 +102,14 @@ def test_what_cannot_be_read_is_named(tmp_path):
 PLAIN = "one\ntwo\n"
 
 
+def tar(content: bytes) -> bytes:
+    archive, member = io.BytesIO(), tarfile.TarInfo("a.txt")
+    member.size = len(content)
+    with tarfile.open(fileobj=archive, mode="w") as file:
+        file.addfile(member, io.BytesIO(content))
+    return archive.getvalue()
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [
@@ -114,6 +124,8 @@ PLAIN = "one\ntwo\n"
         (PLAIN.encode("utf-32"), "It looks like UTF-32:"),
         (PLAIN.encode("utf-32-le"), "It looks like UTF-32LE"),
         (b"some more text\nand a\0 byte of none\n", "line 2: a NUL byte. The file is damaged"),
+        (b"some more text\n\0\nand more\n", "line 2: a NUL byte. The file is damaged"),
+        (tar(b"one"), "It looks like a .tar file: unpack it, and name one of its files"),
     ],
 )
 def test_other_encodings_are_told_and_named(tmp_path, data, message):
@@ -160,7 +172,7 @@ def test_chunks_lose_no_line_wherever_they_would_cut(tmp_path, monkeypatch, size
     for block in (2, 5, 2**13):  # characters and line ends fall across blocks too
         monkeypatch.setattr(sources, "_SEARCHED", block)
         monkeypatch.setattr(sources, "_BLOCK", block)
-        for last in ("", end):
+        for last in ("", end, "\n"):
             source = write(tmp_path / "a.txt", (end.join(WIDE) + last).encode())
             chunks = sources.chunks(source, size)
             read = [line for chunk in chunks for line in sources.lines(chunk)]
@@ -209,6 +221,22 @@ def test_compressed_files_are_read_as_what_they_hold(tmp_path, ending, pack):
     write(tmp_path / f"a.txt{ending}", pack(b"one\n\ncaf\xe9"))
     with pytest.raises(ValueError, match=f"a.txt{ending}, line 3: not valid UTF-8"):
         text.read(source, "ja")
+
+
+@pytest.mark.parametrize(
+    ("ending", "pack"), [(".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress)]
+)
+def test_nothing_behind_a_compressed_stream_is_lost(tmp_path, monkeypatch, ending, pack):
+    monkeypatch.setattr(sources, "_BLOCK", 40)  # a stream ends within a block, and at its end
+    for count in range(1, 20):
+        first, second = pack(b"one\n" * count), pack(b"two\n" * 500)
+        damaged = bytes([second[0] ^ 1, *second[1:]])
+        source = write(tmp_path / f"a.txt{ending}", first + second + b"\0" * 100)
+        assert [*sources.lines(sources.Chunk(source))] == ["one"] * count + ["two"] * 500 + [""]
+        for wrong in (first + damaged, first + b"two", first + second[:3], first + second[:-1]):
+            write(tmp_path / f"a.txt{ending}", wrong)
+            with pytest.raises(ValueError, match="line [0-9]+: cannot be unpacked from here on"):
+                [*sources.lines(sources.Chunk(source))]
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])

@@ -29,7 +29,7 @@ class Lock:
             file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
             try:
                 self.is_sure = _lock_if_possible(file, path)
-                is_in_place = os.path.exists(path) and os.path.samestat(os.fstat(file), path.stat())
+                is_in_place = _is_in_place(file, path)
             except (OSError, ValueError):
                 os.close(file)
                 raise
@@ -65,8 +65,13 @@ def _lock_if_possible(file: int, path: Path) -> bool:
     return True
 
 
+def _is_in_place(file: int, path: Path) -> bool:
+    """Whether the path still names this open file."""
+    return os.path.exists(path) and os.path.samestat(os.fstat(file), path.stat())
+
+
 def _release(file: int, path: Path, process: int) -> None:
-    if os.getpid() == process:
+    if os.getpid() == process and _is_in_place(file, path):
         path.unlink(missing_ok=True)
     os.close(file)
 

@@ -20,7 +20,6 @@ from typing import Any
 from xling_jax import files
 from xling_jax.corpora import tfds
 
-COMPRESSED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 SYNTHETIC = "synthetic"  # what a config calls the embedded languages' texts
 _UNPACKING_ERRORS = (EOFError, OSError, lzma.LZMAError, zlib.error)
 
@@ -45,6 +44,50 @@ _PACKED_MARKS = {
     b"\xfd7zXZ\0": ".xz",
     b"\x28\xb5\x2f\xfd": ".zst",
     b"PK\x03\x04": ".zip",
+}
+_TAR_MARK, _TAR_PLACE = b"ustar", 257
+
+
+class _Streams(io.RawIOBase):
+    """What the streams of a compressed file hold, one after the other. Unlike `bz2.open` and
+    `lzma.open`, it refuses what is no stream behind the first one, instead of ending there."""
+
+    def __init__(self, path: pathlib.Path, kind: Callable[[], Any]):
+        self._file, self._kind, self._stream = path.open("rb"), kind, kind()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        unpacked = b""
+        while not unpacked:
+            packed = b""
+            if self._stream.eof:
+                packed = self._stream.unused_data.lstrip(b"\0")
+                while not packed:
+                    if not (block := self._file.read(_BLOCK)):
+                        return 0
+                    packed = block.lstrip(b"\0")
+                self._stream = self._kind()
+            elif self._stream.needs_input and not (packed := self._file.read(_BLOCK)):
+                raise EOFError("it ends within a stream")
+            unpacked = self._stream.decompress(packed, len(buffer))
+        buffer[: len(unpacked)] = unpacked
+        return len(unpacked)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def _streams(kind: Callable[[], Any]) -> Callable[[pathlib.Path], io.BufferedReader]:
+    return lambda path: io.BufferedReader(_Streams(path, kind), _BLOCK)
+
+
+COMPRESSED: dict[str, Callable[..., Any]] = {
+    ".gz": gzip.open,
+    ".bz2": _streams(bz2.BZ2Decompressor),
+    ".xz": _streams(lzma.LZMADecompressor),
 }
 
 
@@ -114,7 +157,7 @@ def chunks(source: Source, bytes_a_chunk: int) -> list[Chunk]:
 
 def lines(chunk: Chunk) -> Iterator[str]:
     r"""The lines of a chunk, as they are, without their ends: \n or \r\n, and \r in a file that
-    begins without \n.
+    has no \n, except perhaps as its last character.
 
     If a file or its chunk ends with a line end, an empty line follows. A byte-order mark at a
     file's beginning is left out. Memory holds a block and a line of a file, or some TFDS examples.
@@ -211,13 +254,14 @@ def _open(source: str, unpack: bool = False) -> Iterator[Any]:
 
 
 def _line_end(source: str) -> re.Pattern[bytes]:
-    r"""What ends the lines of a file. A lone \r does so only where no \n does."""
+    r"""What ends the lines of a file. A lone \r does so only where no \n has text behind it."""
     with _open(source, unpack=True) as file, contextlib.suppress(*_UNPACKING_ERRORS):
-        head = file.read(_HEAD)
-        if b"\r" in head:
-            while head and b"\n" not in head:
-                head = file.read(_BLOCK)
-            return _NEW_END if head else _OLD_END
+        block = file.read(_HEAD)
+        if b"\r" in block:
+            while block and b"\n" not in block:
+                block = file.read(_BLOCK)
+            behind = block.partition(b"\n")[2] or file.read(1)
+            return _NEW_END if behind else _OLD_END
     return _NEW_END
 
 
@@ -268,6 +312,8 @@ def _not_utf8(source: str, place: int, problem: str) -> ValueError:
     if ending := next((name for mark, name in _PACKED_MARKS.items() if head.startswith(mark)), ""):
         way_out = f"It looks like a {ending} file: unpack it"
         way_out += f", or let its name end with {ending}" * (ending in COMPRESSED)
+    elif head[_TAR_PLACE:].startswith(_TAR_MARK):
+        way_out = "It looks like a .tar file: unpack it, and name one of its files"
     elif problem == _NUL and not seems:
         way_out = "The file is damaged, or no text: remove such bytes"
     else:
@@ -282,8 +328,12 @@ def _wide_encoding(head: bytes) -> str:
     if marked := next((name for mark, name in _WIDE_MARKS.items() if head.startswith(mark)), ""):
         return marked
     zeros = head.count(0)
-    if 4 * zeros < len(head) and b"\n\0" not in head and b"\0\n" not in head:
-        return ""
+    if 4 * zeros < len(head):
+        with contextlib.suppress(UnicodeDecodeError):
+            codecs.getincrementaldecoder("utf-8")().decode(head)
+            return ""
+        if b"\n\0" not in head and b"\0\n" not in head:
+            return ""
     width = 32 if 2 * zeros > len(head) else 16
     return f"utf-{width}{'le' if head[1::2].count(0) >= head[::2].count(0) else 'be'}"
 
@@ -291,7 +341,8 @@ def _wide_encoding(head: bytes) -> str:
 def _blocks(source: str, start: int, stop: int | None) -> Iterator[bytes]:
     """The unpacked bytes of a file from `start` to `stop` in blocks, and an empty block at last."""
     with _open(source, unpack=True) as file:
-        file.seek(start)
+        if start:  # not in a compressed file, which is one chunk
+            file.seek(start)
         while True:
             size = _BLOCK if stop is None else min(_BLOCK, stop - start)
             try:

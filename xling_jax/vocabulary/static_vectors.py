@@ -12,6 +12,7 @@ import numpy as np
 from xling_jax import numerals
 from xling_jax.corpora import sources
 
+_LONGEST = 10_000  # gensim ignores the words of a sentence behind these
 CONTEXTS = "contexts"  # given instead of a file to train vectors on the text with the words
 
 
@@ -28,14 +29,16 @@ class Vectors:
 
 @dataclasses.dataclass(frozen=True)
 class _Written:
-    """Sentences as lists of words, which every pass makes anew."""
+    """Sentences as lists of words, which every pass makes anew. Longer ones than gensim reads to
+    the end come in parts."""
 
     sentences: Iterable[np.ndarray]
     names: Mapping[int, str]
 
     def __iter__(self) -> Iterator[list[str]]:
         for sentence in self.sentences:
-            yield [self.names[word] for word in sentence.tolist()]
+            for start in range(0, len(sentence), _LONGEST):
+                yield [self.names[n] for n in sentence[start : start + _LONGEST].tolist()]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -5,11 +5,12 @@ Beside `config.json` and `model.safetensors` the folder holds `tokenizer.json`, 
 says, in a field that `transformers` ignores, how text is normalised.
 """
 
+import contextlib
 import dataclasses
 import functools
 import importlib.util
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -200,6 +201,18 @@ def _require_agreement(path: Path, said: _File) -> None:
             )
 
 
+@contextlib.contextmanager
+def _errors_of_the_package(path: Path) -> Iterator[None]:
+    """ValueError for what `tokenizers` raises: exceptions of no precise kind, and where its code
+    breaks off a `PanicException`, which is no `Exception`."""
+    try:
+        yield
+    except BaseException as error:
+        if isinstance(error, Exception) or type(error).__name__ == "PanicException":
+            raise ValueError(f"{path} cannot be read: {error}; {RESTORE}") from error
+        raise
+
+
 def _tokenizer(path: Path) -> tuple[Any, int | None, bool]:
     """The tokenizer in a file, its id of text that its vocabulary cannot write, if any, and whether
     its pieces are of bytes."""
@@ -207,10 +220,9 @@ def _tokenizer(path: Path) -> tuple[Any, int | None, bool]:
 
     said = typed(_FILE, read_json(path), str(path), RESTORE)
     _require_agreement(path, said)
-    try:
+    with _errors_of_the_package(path):
         tokenizer = tokenizers.Tokenizer.from_file(str(path))
-    except Exception as error:  # the package raises nothing more precise
-        raise ValueError(f"{path} cannot be read: {error}") from error
+        tokenizer.encode("Some words, 好")  # some damage does not show before
     tokenizer.no_padding()
     tokenizer.no_truncation()
     model, vocabulary = said.model, tokenizer.get_vocab()
