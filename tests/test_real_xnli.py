@@ -1,5 +1,6 @@
 """D&S §5: languages with a vocabulary each are pretrained, exported, fine-tuned and compared."""
 
+import contextlib
 import dataclasses
 import io
 import itertools
@@ -38,7 +39,7 @@ from xling_jax.report.table import to_csv
 from xling_jax.runs import results, store
 from xling_jax.runs.texts import Embedded, Texts
 from xling_jax.training.interruption import Interrupted
-from xling_jax.training.loop import Replica, stack
+from xling_jax.training.loop import Diverged, Replica, stack
 from xling_jax.vocabulary import neighbours
 from xling_jax.vocabulary.pieces import BLANK
 
@@ -343,6 +344,35 @@ def test_a_run_that_is_asked_to_end_after_pretraining_goes_on_with_fine_tuning(
     with pytest.raises(Interrupted, match="before fine-tuning; the same command goes on"):
         experiment.run()
     assert not (tmp_path / "run" / "transfer").exists()
+
+
+@pytest.mark.parametrize("diverging", ["0", "03"])
+def test_rows_that_diverge_do_not_keep_others_from_being_fine_tuned(
+    finished, tmp_path, monkeypatch, diverging
+):
+    workdir, _ = finished
+    shutil.copytree(workdir, tmp_path / "run", ignore=shutil.ignore_patterns("transfer"))
+    with on_devices(2):
+        experiment = Experiment(config(), tmp_path / "run")
+    monkeypatch.setattr(experiment._pretraining, "run", lambda: "")
+    monkeypatch.setattr(experiment, "_by_seeds", lambda: [[("0", 0)], [("3", 1)]])
+    begun = []
+
+    class FineTuning:
+        was_interrupted = False
+
+        def __init__(self, config, *_):
+            begun.append(config.row)
+
+        def run(self):
+            if begun[-1] in diverging:
+                raise Diverged("every replica diverged")
+
+    monkeypatch.setattr(fine_tuning, "Experiment", FineTuning)
+    has_nothing = diverging == "03"
+    with pytest.raises(Diverged) if has_nothing else contextlib.nullcontext():
+        experiment.run()
+    assert begun == ["0", "3"]
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import shutil
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import jax
@@ -496,6 +497,9 @@ def test_another_setting_is_refused_in_the_same_workdir(trained, finished):
         run(trained, workdir, ",row=default,task=all", **{"sentences.train": 61})
 
 
+TEXT = r"the content of en-far/far.txt \(far\)"
+
+
 def test_a_run_may_be_moved_but_not_be_another(trained, finished, tmp_path):
     workdir, table, _ = finished
     moved = tmp_path / "moved"
@@ -515,6 +519,14 @@ def test_a_run_may_be_moved_but_not_be_another(trained, finished, tmp_path):
     shutil.copy(trained / weights.relative_to(moved), weights)
     with pytest.raises(ValueError, match=f"{weights} is not what it was when this run began: put"):
         made.run()
+    again = tmp_path / "again"
+    shutil.copytree(workdir, again)
+    for digest, refused in [("1", nullcontext()), ("2", pytest.raises(ValueError, match=TEXT))]:
+        text = {"source": "far.txt", "language": "far", "field": "train", "sha256": digest}
+        stored_config = json.loads((trained / "config.json").read_text()) | {"texts": [text]}
+        (moved / "config.json").write_text(json.dumps(records.sealed(stored_config)))
+        with refused:
+            assert run(moved, again, ",row=default,task=all")[0] == table
 
 
 def test_a_field_of_one_task_is_not_that_of_another(trained):

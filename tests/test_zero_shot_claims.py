@@ -138,8 +138,18 @@ def test_a_task_is_judged_in_the_languages_that_it_is_tested_in(tmp_path: Path) 
 
 def test_a_language_of_two_pairs_counts_twice_in_the_mean_as_in_the_table(tmp_path: Path) -> None:
     board = read(Run(fake_run(tmp_path, ["default"], ["ner"], ["en-fr", "en-fr-ru"])))
-    own = claims.of_run(board).rows["default/ner"].metrics[MEAN]
-    assert own == board.mean("default", "ner")
+    own = claims.of_run(board).rows["default/ner"].metrics
+    assert own[claims.OVERALL] == board.mean("default", "ner")
+
+
+def test_a_language_called_mean_is_judged_by_its_own_scores(tmp_path: Path) -> None:
+    folder = fake_run(
+        tmp_path, ["default"], ["ner"], ["en-mean", "en-fr"],
+        scores=lambda row, task, language: {"mean": 60.0, "fr": 80.0}.get(language, 90.0),
+    )  # fmt: skip
+    own = claims.of_run(read(Run(folder))).rows["default/ner"].metrics
+    assert own["mean"].mean == pytest.approx(60)
+    assert own[claims.OVERALL].mean == pytest.approx(70)
 
 
 @pytest.mark.parametrize(

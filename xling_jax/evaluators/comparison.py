@@ -92,9 +92,14 @@ def map_learned_on_half(pair: Parallel) -> Parallel:
     return map_learned_on(pair, len(pair.first_NxD) // 2)
 
 
+def can_learn_on_half(pairs: int) -> bool:
+    """Whether each half has two pairs: a single one would always be found."""
+    return pairs > 3
+
+
 def mapped(pair: Parallel) -> Numbers:
-    """P@1 of the second half after a map learned on the first; {} for a single sentence."""
-    is_enough = len(pair.first_NxD) > 1
+    """P@1 of the second half after a map learned on the first; {} if that means nothing."""
+    is_enough = can_learn_on_half(len(pair.first_NxD))
     return {"": retrieval(map_learned_on_half(pair))[""]} if is_enough else {}
 
 

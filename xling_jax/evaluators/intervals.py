@@ -19,6 +19,7 @@ from xling_jax.evaluators.comparison import (
     Numbers,
     Parallel,
     Ranks,
+    can_learn_on_half,
     centred_ranks,
     csls_ranks,
     map_learned_on_half,
@@ -136,8 +137,9 @@ def compare_sentences(
     if sides[0].shape == sides[1].shape:
         ranked = names | ({"retrieval"} if "mrr" in names else set())
         others = names & set(registry.names(registry.SENTENCES)) - RANKS.keys() - {"mrr", "cka"}
-        # After a map half of the sentences is searched: a single one would always be found.
-        asked = tuple(name for name in RANKS if name in ranked and (name != "mapped" or number > 3))
+        if not can_learn_on_half(number):
+            ranked -= {"mapped"}
+        asked = tuple(name for name in RANKS if name in ranked)
         of_ranks, numbers = _compared(asked, tuple(sorted(others)), jnp.stack(sides))
         for name, ranks in of_ranks.items():
             found |= _ranked(name, ranks, name == "retrieval" and "mrr" in names)

@@ -145,7 +145,7 @@ def _vectors(config: ConfigDict, data: Data, is_parallel: bool) -> list[Vectors]
 
     def train(language: int) -> None:
         try:  # the languages' seeds differ: Fake-English has the text of English
-            seed = section.seed + language + 1
+            seed = (section.seed + language + 1) % 2**32
             found = static_vectors.train(settings, Text(language), own[language], seed)
             results[language].set_result(found)
         except BaseException as error:

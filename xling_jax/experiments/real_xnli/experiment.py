@@ -17,6 +17,7 @@ from xling_jax.files import plain_name
 from xling_jax.runs import fields
 from xling_jax.runs.store import models_of
 from xling_jax.training.interruption import Interrupted
+from xling_jax.training.loop import Diverged
 from xling_jax.training.metrics import say
 
 SECTION = "transfer"  # of the config: most fields of configs/zero_shot.py
@@ -91,10 +92,18 @@ class Experiment:
         if not self._transfer.tasks:
             return table
         before: pretraining.Experiment | fine_tuning.Experiment = self._pretraining
+        diverged: Diverged | None = None
         for trained in self._by_seeds():
             if before.was_interrupted:
                 raise Interrupted("interrupted before fine-tuning; the same command goes on")
             say("fine-tuning what was pretrained")
-            before = fine_tuning.Experiment(self._of(trained), folder, SECTION)
-            before.run()
-        return processes.by_first(lambda: report.write(self._workdir))
+            before, diverged = fine_tuning.Experiment(self._of(trained), folder, SECTION), None
+            try:
+                before.run()
+            except Diverged as error:  # everything that was fine-tuned so far
+                say(str(error))
+                diverged = error
+        written = processes.by_first(lambda: report.write(self._workdir))
+        if diverged:
+            raise diverged
+        return written

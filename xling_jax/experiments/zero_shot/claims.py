@@ -14,7 +14,7 @@ from itertools import pairwise, product
 
 from xling_jax.experiments.similarity.claims import BY_DISTANCE, FROM
 from xling_jax.experiments.zero_shot import scores
-from xling_jax.experiments.zero_shot.scores import MEAN, Board, Place
+from xling_jax.experiments.zero_shot.scores import Board, Place
 from xling_jax.report import claims
 from xling_jax.report.claims import Decided, Evidence, Filled, Quantity, RowEvidence
 from xling_jax.report.frame import Measure, mean_of
@@ -23,13 +23,14 @@ from xling_jax.report.table import difference, percent
 from xling_jax.tasks import PAPER
 
 AVERAGE = "average"
+OVERALL = ""  # in the place of a language
 
 
 def _in(language: str) -> str:
-    return "" if language == MEAN else f" in {language}"
+    return "" if language == OVERALL else f" in {language}"
 
 
-def score(row: str, language: str = MEAN) -> Quantity:
+def score(row: str, language: str = OVERALL) -> Quantity:
     """The score on ROW/TASK, the mean over target languages or that of one."""
     return claims.metric(language, row, f"score{_in(language)}", percent)
 
@@ -45,13 +46,13 @@ def above(row: str, language: str) -> Quantity:
     return claims.metric(f"above_{language}", row, name, difference)
 
 
-def gain(row: str, since: str, language: str = MEAN) -> Quantity:
+def gain(row: str, since: str, language: str = OVERALL) -> Quantity:
     """How much the score on ROW/TASK is above that of another row."""
     both = score(row, language), score(f"{since}/{row.rpartition('/')[2]}", language)
     return claims.surplus(f"gain{_in(language)} over {since}", *both, row, difference)
 
 
-def cost(row: str, language: str = MEAN) -> Quantity:
+def cost(row: str, language: str = OVERALL) -> Quantity:
     """How much the score of row `DEFAULT` is above that on ROW/TASK."""
     both = score(f"{scores.DEFAULT}/{row.rpartition('/')[2]}", language), score(row, language)
     return claims.surplus(f"cost{_in(language)}", *both, row, percent)
@@ -87,7 +88,7 @@ def of_run(board: Board) -> Evidence:
         lacking = [why for task in tasks if (why := unusable.get(f"{row}/{task}"))]
         if parts and len(parts) == len(tasks):
             lost = {seed for part in parts for seed in part.diverged}
-            metrics = {AVERAGE: mean_of([part.metrics[MEAN] for part in parts])}
+            metrics = {AVERAGE: mean_of([part.metrics[OVERALL] for part in parts])}
             found[row] = RowEvidence(metrics, diverged=tuple(sorted(lost)))
         elif lacking:
             has_ended = not any(why.startswith("not ended") for why in lacking)
@@ -108,7 +109,7 @@ def _by_language(board: Board, task: str, found: Mapping[Place, Measure]) -> dic
             better[language] = max(known, better.get(language, 0.0))
     over = {f"above_{language}": value.plus(-better[language])
             for language, value in means.items() if language in better}  # fmt: skip
-    return {**means, **over, MEAN: mean_of(list(found.values()))}
+    return {**means, **over, OVERALL: mean_of(list(found.values()))}
 
 
 def decide(board: Board) -> list[Decided]:
