@@ -23,7 +23,7 @@ sep_emb .34 and .24 (its seeds find .23, .14 and .65 of the sentences). On `en` 
 same three rows find .19 and .30, .18 and .26, .07 and .10 (seed 0). The paper's rows cost 0, 1.1
 and 4.5 points of XNLI. Real text is cut at clauses too, and read in 8,000 updates of 128 windows of
 24, 17 to 20 minutes a row on two cores; on English and French Bibles models of this size find
-almost nothing without anchors, and models of 128 in another setting .12 of the verses
+almost nothing without anchors, and models of 128 in another setting .10 of the verses
 (docs/results.md).
 
 These numbers depend on the setting, which was searched for (docs/small_models.md): windows begin
