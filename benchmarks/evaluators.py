@@ -95,7 +95,7 @@ def measure(group: Group, data, config, repeats: int) -> None:
             program.model,
             mesh,
             [item for item in data.items if bool(item.gold) == is_words],
-            names=registry.names(of),
+            names=config.evaluators.names,
             layers=range(layers),
             max_length=config.batches.length,
             sentences=config.evaluators.sentences,
@@ -116,11 +116,12 @@ def measure(group: Group, data, config, repeats: int) -> None:
     sentences, words = translations(registry.SENTENCES), translations(registry.DICTIONARY)
     often, seldom = len(schedule.evaluations), len(group._curve)
     entries = [
-        ("held-out perplexity", lambda: perplexity(params, settings), often),
+        ("held-out perplexity", lambda: perplexity(params), often),
         ("translations of sentences", lambda: sentences(params), seldom),
         *(
             (f"of them: {registry.EVALUATORS[name].title}", by_layer(name), seldom)
             for name in registry.names(registry.SENTENCES)
+            if name in config.evaluators.names
         ),
         ("translations of words", lambda: words(params), seldom),
     ]

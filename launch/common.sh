@@ -53,4 +53,12 @@ need_lines() {
   done
 }
 
+# Ends if the flags of a run, all words but the first, name a workdir; the first says which it has.
+need_no_workdir() {
+  local flag
+  for flag in "${@:2}"; do
+    [[ $flag != --workdir* && $flag != -workdir* ]] || die "$flag: leave it out; the workdir is $1"
+  done
+}
+
 need_lines "$@" # the arguments of the launcher that sources this

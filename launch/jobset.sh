@@ -50,11 +50,12 @@ while (($#)); do
   esac
 done
 for needed in image pods volume; do [[ -n ${!needed} ]] || die "give --$needed"; done
-[[ $pods =~ ^[1-9][0-9]*$ && $chips =~ ^[1-9][0-9]*$ && $restarts =~ ^[0-9]+$ ]] ||
+[[ $pods =~ ^[1-9][0-9]*$ && $chips =~ ^[1-9][0-9]*$ && $restarts =~ ^(0|[1-9][0-9]*)$ ]] ||
   die "--pods, --chips and --restarts: give numbers"
 [[ -n $tpu || -n $gpu ]] || die "give --tpu or --gpu"
 [[ -z $tpu || -z $gpu ]] || die "give --tpu or --gpu, not both"
 (($#)) || die "give the flags of the run after --, at least --config=…"
+need_no_workdir "/runs/$name" "$@"
 
 # A word as a string of YAML.
 yaml() {

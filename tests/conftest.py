@@ -1,23 +1,30 @@
-"""What every test shares: eight CPU devices, so that sharding can be tested anywhere; programs that
-LLVM does not optimise, since tests compile far longer than they compute, with XLA's older kernels
-unless slow tests are chosen; one cache of compiled programs, in pytest's own cache folder, since
-many tests train the same small models; and less patience in VecMap, enough for the tests' easy
-vectors (commands that tests start keep the paper's)."""
+"""What every test shares: eight CPU devices, so that sharding can be tested anywhere, and no
+accelerator; programs that LLVM does not optimise, since tests compile far longer than they compute,
+with XLA's older kernels unless slow tests are chosen; one cache of compiled programs, in pytest's
+own cache folder, since many tests train the same small models; less patience in VecMap, enough for
+the tests' easy vectors (commands that tests start keep the paper's); and the command itself, called
+in the tests' process."""
 
 import os
 import subprocess
 import sys
+import threading
+
+os.environ.setdefault("JAX_PLATFORMS", "cpu")  # before JAX is imported
 
 import jax
 import pytest
+from absl.testing import flagsaver
+from small_run import on_devices
 
-from xling_jax import devices
+from xling_jax import devices, errors, main
 from xling_jax.linalg import vecmap
 from xling_jax.report import figures
 
 devices.set_cpu_devices(8)
 vecmap.PATIENCE = 10
 os.environ.setdefault("MPLBACKEND", "Agg")
+os.environ.pop(errors.TRACEBACK, None)  # errors take one line
 LONGEST = (  # files, those that train most first
     "test_bilingual",
     "test_main",
@@ -61,8 +68,7 @@ def _older_kernels() -> str:
     and `-m slow` runs without it."""
     flag = "--xla_cpu_use_fusion_emitters=false"
     start = [sys.executable, "-c", "import jax; jax.devices()"]
-    environment = {**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": flag}
-    tried = subprocess.run(start, env=environment, capture_output=True)
+    tried = subprocess.run(start, env={**os.environ, "XLA_FLAGS": flag}, capture_output=True)
     return "" if tried.returncode else flag
 
 
@@ -72,6 +78,42 @@ def without_pictures():
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(figures, "can_draw", lambda: False)
         yield
+
+
+@pytest.fixture
+def own_hooks(monkeypatch):
+    """Gives Python its hooks back, which the command keeps where it ends a program."""
+    for hook in ((sys, "unraisablehook"), (threading, "excepthook")):
+        monkeypatch.setattr(*hook, getattr(*hook))
+
+
+@pytest.fixture
+def called(own_hooks, monkeypatch, capfd):
+    """The command in this process, on one device: its status, output and errors."""
+    monkeypatch.setattr(devices, "set_cpu_devices", lambda _: None)  # this process has used them
+
+    def call(arguments):
+        monkeypatch.setattr(sys, "argv", ["main.py", *arguments])
+        capfd.readouterr()
+        with on_devices(1), flagsaver.flagsaver(), pytest.raises(SystemExit) as end:
+            sys.exit(main.main())
+        return end.value.code or 0, *capfd.readouterr()
+
+    return call
+
+
+@pytest.fixture
+def said(tmp_path, called):
+    """What the command says of bad arguments; nothing else is printed, and nothing written."""
+
+    def run(arguments):
+        workdir = tmp_path / "run"
+        status, printed, line = called([f"--workdir={workdir}", *arguments])
+        assert status in (1, 2) and not workdir.exists(), arguments
+        assert not printed and line.startswith("error: ") and line.count("\n") == 1, line
+        return line
+
+    return run
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

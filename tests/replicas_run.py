@@ -10,6 +10,12 @@ from xling_jax.training.sharding import state_specs
 from xling_jax.training.step import train_steps
 
 
+def longest(old, new):
+    """The largest change of a parameter, which for Adam is about the learning rate."""
+    changes = jax.tree.map(lambda a, b: np.abs(a - b).max(), old, new)
+    return max(jax.tree.leaves(changes))
+
+
 def run(one, mesh, states, settings, text, plan, steps, call):
     """Makes `steps` updates, at most `call` at a time; returns the states after each call and the
     metrics of every step. `plan` takes the first update of a call and the first after it, and gives

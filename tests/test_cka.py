@@ -28,6 +28,14 @@ def test_it_equals_the_formula_in_float64(n):
     assert float(cka.linear_cka(x, y)) == pytest.approx(exact(x, y), rel=1e-5)
 
 
+def test_samples_have_the_cka_of_their_items():
+    x, y = pair(60)
+    drawn = np.random.default_rng(1).integers(60, size=(5, 60))
+    counts = np.stack([np.bincount(each, minlength=60) for each in drawn])
+    found = cka.resampled_cka(x, y, jnp.asarray(counts, jnp.float32))
+    np.testing.assert_allclose(found, [exact(x[each], y[each]) for each in drawn], rtol=1e-4)
+
+
 def test_orthogonal_maps_shifts_and_scaling_change_nothing():
     x, y = pair()
     rotation = np.linalg.qr(np.random.default_rng(1).normal(size=(24, 24)))[0].astype(np.float32)

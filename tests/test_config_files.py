@@ -40,6 +40,7 @@ def test_an_option_given_twice_is_refused():
         *((value, "two languages or more") for value in ("", "-", "en", "en-", "en--fr")),
         *((f"en-{name}", "can be called") for name in ("a b", "a.b", "a/b", "2", "../x", "get")),
         *((f"en-{name}", "behind the last _") for name in ("de_1", "de_deep", "de_low", "de_p5")),
+        *((f"en-{name}", "before the first _") for name in ("cut", "candidates", "repeated_x")),
         ("en-fr-en", "'en' is named twice"),
     ],
 )

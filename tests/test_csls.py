@@ -89,13 +89,6 @@ def test_no_matrix_of_all_pairs_is_made():
     assert memory.temp_size_in_bytes < n * n  # a quarter of one float32 matrix
 
 
-def test_what_does_not_fit_is_refused():
-    queries, keys = points(0, 6), points(1, 9)
+def test_sources_of_another_space_are_refused():
     with pytest.raises(ValueError, match="as many columns"):
-        top_k(queries, points(1, 9, d=11))
-    with pytest.raises(ValueError, match="as many columns"):
-        top_k(queries, keys, sources=points(1, 9, d=11))
-    with pytest.raises(ValueError, match="k=10: choose 1 to 9"):
-        top_k(queries, keys, k=10)
-    with pytest.raises(ValueError, match="neighbours=0"):
-        top_k(queries, keys, neighbours=0)
+        top_k(points(0, 6), points(1, 9), sources=points(1, 9, d=11))

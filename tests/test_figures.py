@@ -196,7 +196,7 @@ def test_more_lines_than_can_be_told_apart_have_several_figures(
     with monkeypatch.context() as context:
         context.setattr(figures, "side_by_side", lambda own, *_: drawn.append(own))
         Gallery(tmp_path).curves("pairs", "", lines, {"score": ""}, "layer")
-    assert list(json.loads((tmp_path / "drawn.json").read_text())) == ["pairs", "pairs_2"]
+    assert list(json.loads((tmp_path / "drawn.json").read_text())) == ["pairs", "pairs-2"]
     assert sum(drawn, []) == lines and all(len(look_of(own)) == len(own) for own in drawn)
 
 

@@ -1,6 +1,7 @@
 """fake_english: which replicas share a program, and what fits in memory."""
 
 import contextlib
+import dataclasses
 import io
 import json
 import re
@@ -9,7 +10,17 @@ import signal
 import numpy as np
 import pytest
 from ml_collections import ConfigDict
-from small_run import assert_same_run, command, config, interrupted, on_devices, results, run
+from small_run import (
+    ROOT,
+    assert_same_run,
+    command,
+    config,
+    config_of,
+    interrupted,
+    on_devices,
+    results,
+    run,
+)
 
 from xling_jax import devices, processes
 from xling_jax.experiments.fake_english import experiment
@@ -17,7 +28,7 @@ from xling_jax.experiments.fake_english.data import read
 from xling_jax.experiments.fake_english.experiment import Experiment
 from xling_jax.experiments.fake_english.group import Group
 from xling_jax.experiments.fake_english.programs import replica_specs
-from xling_jax.runs import store
+from xling_jax.runs import group, store
 from xling_jax.runs.results import RESULTS, read_results
 from xling_jax.runs.run import Measurement, Run
 from xling_jax.training.loop import Diverged
@@ -50,6 +61,16 @@ def test_epochs_that_are_none_are_refused_before_anything_is_written(tmp_path):
         with pytest.raises(ValueError, match=rf"row='{re.escape(row)}': epochs: .* choose from 1"):
             Experiment(config(f"row={row}"), tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("scale", ["laptop", "paper"])
+@pytest.mark.parametrize("name", ["fake_english", "bilingual", "real_xnli"])
+def test_the_optimiser_is_what_the_config_says(name, scale):
+    training = config_of(ROOT / "configs" / f"{name}.py", f"scale={scale}", {}).training
+    made = dataclasses.asdict(group.optimizer(training, 10))
+    known = made.keys() & training.keys()
+    assert {"warmup_steps", "weight_decay"} <= known
+    assert {field: made[field] for field in known} == {field: training[field] for field in known}
 
 
 def test_replicas_of_one_kind_share_programs(tmp_path):

@@ -12,28 +12,35 @@ import pytest
 
 LAUNCH = Path(__file__).parent.parent / "launch"
 RUN = ["--config=configs/bilingual.py:pair=en-fr", "--config.texts.x=a b;'c'"]
+ENVIRONMENT = {  # as outside of a job, and without the GPUs of this machine
+    **{name: value for name, value in os.environ.items()
+       if not name.startswith(("SLURM_", "SRUN_", "CUDA_VISIBLE_DEVICES"))},
+    "JAX_PLATFORMS": "cpu",
+}  # fmt: skip
 STUB = f"""#!{sys.executable}
-import json, os, sys
+import json, os, sys, tarfile
 said = "" if sys.stdin is None or sys.stdin.isatty() else sys.stdin.read()
 with open(os.environ["RECORD"], "a") as file:
     file.write(json.dumps([os.path.basename(sys.argv[0]), *sys.argv[1:], said]) + "\\n")
 if "describe" in sys.argv:
     calls = open(os.environ["RECORD"]).read().count("describe")
     print("ACTIVE" if calls > 1 else os.environ.get("STATE", "WAITING_FOR_RESOURCES"))
+if sys.argv[4:5] == ["scp"] and ":" in sys.argv[5]:
+    with tarfile.open(sys.argv[6] + sys.argv[5].split(":")[1], "x:gz") as file:
+        file.addfile(tarfile.TarInfo("pod/table.csv"))
 """
 
 
 @pytest.fixture
 def launch(tmp_path):
-    """Runs a launcher where the commands of the cloud only record what they were given."""
+    """Runs a launcher where other commands record what they were given, and scp brings a table."""
     record, folder = tmp_path / "calls", tmp_path / "bin"
     folder.mkdir()
-    for name in ("gcloud", "sbatch", "kubectl"):
+    for name in ("gcloud", "git", "sbatch", "kubectl"):
         (folder / name).write_text(STUB)
         (folder / name).chmod(0o755)
-    environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "RECORD": str(record)}
+    environment = ENVIRONMENT | {"PATH": f"{folder}:{os.environ['PATH']}", "RECORD": str(record)}
     environment |= {"POLL_SECONDS": "0"}
-    environment.pop("CUDA_VISIBLE_DEVICES", None)
 
     def run(script, *arguments, **more):
         done = subprocess.run(
@@ -73,19 +80,31 @@ WHERE = ["--zone=us-east5-b", "--project=lab"]
 MACHINE = ["compute", "tpus", "tpu-vm"]
 
 
-def test_a_tpu_pod_is_made_installed_run_read_and_deleted(launch):
-    done, calls = launch("tpu_vm.sh", "create", "pod", *TPU, "--type", "v5litepod-16", "--spot")
-    assert calls == [
+def tpu_vm(launch, action, *more):
+    """What a step calls, which must succeed."""
+    done, calls = launch("tpu_vm.sh", action, "pod", *TPU, *more)
+    assert done.returncode == 0, done.stderr
+    return calls
+
+
+def test_a_tpu_pod_is_made_installed_run_read_and_deleted(launch, tmp_path):
+    assert tpu_vm(launch, "create", "--type", "v5litepod-16", "--spot") == [
         ["gcloud", *MACHINE, "create", "pod", "--version=v2-alpha-tpuv5-lite",
          "--accelerator-type=v5litepod-16", *WHERE, "--spot", ""]
     ]  # fmt: skip
-    done, calls = launch("tpu_vm.sh", "install", "pod", *TPU, "--share", "10.0.0.2:/runs")
-    assert [call[4] for call in calls] == ["scp", "ssh", "ssh"]
-    assert all("--worker=all" in call for call in calls)
-    assert "pip install" in calls[1][-2] and "mount -t nfs 10.0.0.2:/runs ~/runs" in calls[2][-2]
-    done, calls = launch("tpu_vm.sh", "run", "pod", *TPU, "--", *RUN)
-    (call,) = calls
-    assert call[4:6] == ["ssh", "pod"] and "--worker=all" in call
+    git, copy, installed, mounted = tpu_vm(launch, "install", "--share", "10.0.0.2:/runs")
+    archive = copy[5]
+    assert git == ["git", "-C", f"{LAUNCH}/..", "archive", "--format=tar.gz", "--prefix=xling_jax/",
+                   f"--output={archive}", "HEAD", ""]  # fmt: skip
+    assert copy == ["gcloud", *MACHINE, "scp", archive, "pod:xling_jax.tar.gz", *WHERE,
+                    "--worker=all", ""]  # fmt: skip
+    assert not Path(archive).parent.exists()
+    everywhere = [*MACHINE, "ssh", "pod", *WHERE, "--worker=all"]
+    assert installed[1:-2] == mounted[1:-2] == everywhere
+    assert "pip install" in installed[-2]
+    assert "mount -t nfs 10.0.0.2:/runs ~/runs" in mounted[-2]
+    (call,) = tpu_vm(launch, "run", "--", *RUN)
+    assert call[1:-2] == everywhere
     command = call[-2].removeprefix("--command=")
     assert command.endswith("< /dev/null & }")  # so that the connection may end
     shown = command.replace("{ nohup ~/venv/bin/python", "printf '%s\\n'").split(">>")[0]
@@ -100,50 +119,66 @@ def test_a_tpu_pod_is_made_installed_run_read_and_deleted(launch):
         "--processes=auto",
         "--workdir=/home/me/runs/pod",
     ]
-    done, calls = launch("tpu_vm.sh", "logs", "pod", *TPU)
-    assert "tail -n 50 -F ~/pod.log" in calls[0][-2] and "--worker=0" in calls[0]
-    done, calls = launch("tpu_vm.sh", "fetch", "pod", *TPU, "--to", "out")
-    assert [call[4] for call in calls] == ["ssh", "scp"] and "pod:pod.tar.gz" in calls[1]
-    done, calls = launch("tpu_vm.sh", "delete", "pod", *TPU)
-    assert calls == [["gcloud", *MACHINE, "delete", "pod", *WHERE, "--quiet", ""]]
+    assert tpu_vm(launch, "logs") == [
+        ["gcloud", *MACHINE, "ssh", "pod", *WHERE, "--worker=0",
+         "--command=tail -n 50 -F ~/pod.log", ""]
+    ]  # fmt: skip
+    packed, copy = tpu_vm(launch, "fetch", "--to", "out/here")
+    assert packed[1:-2] == [*MACHINE, "ssh", "pod", *WHERE, "--worker=0"]
+    assert "tar czf pod.tar.gz --exclude=checkpoints -C ~/runs pod" in packed[-2]
+    assert copy == ["gcloud", *MACHINE, "scp", "pod:pod.tar.gz", "out/here/", *WHERE, "--worker=0",
+                    ""]  # fmt: skip
+    assert (tmp_path / "out/here/pod/table.csv").is_file()
+    assert tpu_vm(launch, "delete") == [
+        ["gcloud", *MACHINE, "delete", "pod", *WHERE, "--quiet", ""]
+    ]
 
 
 def test_queued_machines_are_waited_for(launch):
-    asked = ["create", "pod", *TPU, "--type", "v5litepod-16", "--queued"]
+    queued = ["gcloud", "compute", "tpus", "queued-resources"]
+    asked = ["create", "pod", *TPU, "--type", "v6e-16", "--runtime", "v2-alpha-tpuv6e", "--spot",
+             "--queued"]  # fmt: skip
     done, calls = launch("tpu_vm.sh", *asked)
     assert done.returncode == 0 and "WAITING_FOR_RESOURCES" in done.stderr
-    assert [call[3:5] for call in calls] == [
-        ["queued-resources", "create"],
-        ["queued-resources", "describe"],
-        ["queued-resources", "describe"],
-    ]
+    described = [*queued, "describe", "pod", *WHERE, "--format=value(state.state)", ""]
+    assert calls == [
+        [*queued, "create", "pod", "--node-id=pod", "--runtime-version=v2-alpha-tpuv6e",
+         "--accelerator-type=v6e-16", *WHERE, "--spot", ""],
+        described,
+        described,
+    ]  # fmt: skip
     done, calls = launch("tpu_vm.sh", *asked, STATE="FAILED")
     assert done.returncode == 2 and "the queued resource is FAILED" in done.stderr
-    done, calls = launch("tpu_vm.sh", "delete", "pod", *TPU, "--queued")
-    assert calls[0][3:5] == ["queued-resources", "delete"] and "--force" in calls[0]
+    assert tpu_vm(launch, "delete", "--queued") == [
+        [*queued, "delete", "pod", *WHERE, "--force", "--quiet", ""]
+    ]
 
 
 def test_slurm_gets_a_job_for_each_value_of_a_sweep(launch, tmp_path):
-    flags = ["--config=configs/fake_english.py:scale=paper", f"--workdir={tmp_path}/shared/run"]
+    flags = ["--config=configs/fake_english.py:scale=paper", "--workdir=~/shared/run"]
     done, calls = launch(
-        "slurm.sh", "--nodes", "2", "--gpus", "4", "--sweep", "row=0,inv-order[fake]",
-        "--at-once", "1", "--sbatch", "--partition=gpu", "--setup", ": $UNSET", "--", *flags,
-        RUN[1],
+        "slurm.sh", "--nodes", "2", "--gpus", "4", "--time", "1:00:00",
+        "--sweep", "row=0,inv-order[fake]", "--at-once", "1", "--sbatch", "--partition=gpu",
+        "--setup", ": $UNSET", "--", *flags, RUN[1],
     )  # fmt: skip
-    ((name, *arguments, script),) = calls
-    assert name == "sbatch" and {
+    ((*called, script),) = calls
+    assert done.returncode == 0 and called == [
+        "sbatch",
+        "--job-name=xling_jax",
         "--nodes=2",
         "--ntasks-per-node=4",
         "--gpus-per-node=4",
+        "--time=1:00:00",
+        "--requeue",
+        "--open-mode=append",
+        "--signal=TERM@120",
         "--array=0-1%1",
         "--partition=gpu",
-        "--requeue",
-        "--signal=TERM@120",
-    } <= set(arguments)
+    ]
     for task, (value, folder) in enumerate(
         [("0", "run-0"), ("inv-order[fake]", "run-inv-order_fake_")]
     ):
-        ran = batch(tmp_path, script, [0], SLURM_ARRAY_TASK_ID=str(task))
+        ran = batch(tmp_path, script, [0], SLURM_ARRAY_TASK_ID=str(task), HOME=str(tmp_path))
         assert ran == [
             ["python", "-m", "xling_jax.main",
              f"--config=configs/fake_english.py:scale=paper,row={value}",
@@ -190,7 +225,7 @@ def batch(tmp_path, script, statuses, **environment):
     record = tmp_path / "on_node"
     for path in (record, tmp_path / "on_node.begun"):
         path.unlink(missing_ok=True)
-    environment = {**os.environ, "RECORD": str(record), "SLURM_JOB_ID": "7", **environment,
+    environment = {**ENVIRONMENT, "RECORD": str(record), "SLURM_JOB_ID": "7", **environment,
                    "STATUSES": " ".join(map(str, statuses)),
                    "PATH": f"{folder}:{os.environ['PATH']}"}  # fmt: skip
     job = tmp_path / "job.sh"
@@ -218,22 +253,42 @@ def test_a_slurm_job_is_put_back_unless_a_task_failed(launch, tmp_path, statuses
     assert not any(workdir.parent.iterdir())
 
 
-def test_kubernetes_gets_a_jobset(launch):
+JOBSET = ["jobset.sh", "n", "--image", "i", "--pods", "2", "--volume", "v"]
+ACCELERATOR, TOPOLOGY = (f"cloud.google.com/gke-tpu-{name}" for name in ("accelerator", "topology"))
+
+
+@pytest.mark.parametrize(
+    ("options", "where", "restarts", "limits", "selector"),
+    [
+        (["--tpu", "tpu-v5-lite-podslice:4x4", "--namespace", "lab"], ["--namespace=lab"], 20,
+         {"google.com/tpu": "4"}, {ACCELERATOR: "tpu-v5-lite-podslice", TOPOLOGY: "4x4"}),
+        (["--tpu", "tpu-v6e-slice:2x4", "--chips", "8", "--restarts", "3"], [], 3,
+         {"google.com/tpu": "8"}, {ACCELERATOR: "tpu-v6e-slice", TOPOLOGY: "2x4"}),
+        (["--gpu", "8"], [], 20, {"nvidia.com/gpu": "8"}, None),
+    ],
+)  # fmt: skip
+def test_kubernetes_gets_a_jobset(launch, options, where, restarts, limits, selector):
     yaml = pytest.importorskip("yaml")
-    given = ["true", "--image", "repo/xling:1", "--pods", "4", "--volume", "runs"]
     done, calls = launch(
-        "jobset.sh", *given, "--tpu", "tpu-v5-lite-podslice:4x4", "--namespace", "lab", "--", *RUN
-    )
-    ((name, *arguments, manifest),) = calls
-    assert [name, *arguments] == ["kubectl", "create", "--namespace=lab", "-f", "-"]
+        "jobset.sh", "true", "--image", "repo/xling:1", "--pods", "4", "--volume", "claim",
+        *options, "--", *RUN,
+    )  # fmt: skip
+    ((*called, manifest),) = calls
+    assert done.returncode == 0 and called == ["kubectl", "create", *where, "-f", "-"]
     made = yaml.safe_load(manifest)
-    assert made["metadata"] == {"name": "true"}
-    job = made["spec"]["replicatedJobs"][0]["template"]["spec"]
-    assert (made["kind"], job["completions"], job["completionMode"]) == ("JobSet", 4, "Indexed")
+    assert made["kind"] == "JobSet" and made["metadata"] == {"name": "true"}
+    assert made["spec"]["failurePolicy"] == {"maxRestarts": restarts}
+    (machines,) = made["spec"]["replicatedJobs"]
+    job = machines["template"]["spec"]
+    assert (job["parallelism"], job["completions"], job["completionMode"]) == (4, 4, "Indexed")
     pod = job["template"]["spec"]
-    assert pod["nodeSelector"]["cloud.google.com/gke-tpu-topology"] == "4x4"
-    (container,) = pod["containers"]
-    assert container["resources"]["limits"] == {"google.com/tpu": "4"}
+    assert pod.get("nodeSelector") == selector
+    (volume,), (container,) = pod["volumes"], pod["containers"]
+    assert volume["persistentVolumeClaim"] == {"claimName": "claim"}
+    assert container["volumeMounts"] == [{"name": volume["name"], "mountPath": "/runs"}]
+    assert container["image"] == "repo/xling:1"
+    assert container["resources"] == {"limits": limits}
+    assert container["command"] == ["python", "-m", "xling_jax.main"]
     assert container["args"] == [
         *RUN,
         "--workdir=/runs/true",
@@ -241,10 +296,6 @@ def test_kubernetes_gets_a_jobset(launch):
         "--processes=4",
         "--process=$(JOB_COMPLETION_INDEX)",
     ]
-    done, calls = launch("jobset.sh", *given, "--gpu", "8", "--", *RUN)
-    pod = yaml.safe_load(calls[0][-1])["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]
-    assert pod["spec"]["containers"][0]["resources"]["limits"] == {"nvidia.com/gpu": "8"}
-    assert "nodeSelector" not in pod["spec"]
 
 
 @pytest.mark.parametrize(
@@ -256,10 +307,9 @@ def test_kubernetes_gets_a_jobset(launch):
         ["tpu_vm.sh", "install", "pod", *TPU, "--dry-run"],
         ["tpu_vm.sh", "run", "pod", *TPU, "--dry-run", "--", *RUN],
         ["tpu_vm.sh", "fetch", "pod", *TPU, "--dry-run", "--to", "out"],
-        ["jobset.sh", "n", "--image", "i", "--pods", "2", "--volume", "v", "--gpu", "1",
-         "--dry-run", "--", *RUN],
+        [*JOBSET, "--gpu", "1", "--dry-run", "--", *RUN],
     ],
-)  # fmt: skip
+)
 def test_a_dry_run_says_what_it_would_do_and_does_nothing(launch, tmp_path, line):
     done, calls = launch(*line)
     assert done.returncode == 0 and not calls, done.stderr
@@ -272,20 +322,35 @@ def test_a_dry_run_says_what_it_would_do_and_does_nothing(launch, tmp_path, line
     [
         (["local.sh", "--", *RUN], "say how many"),
         (["local.sh", "2", *RUN], "write -- between"),
+        (["local.sh", "2", "--"], "give the flags of the run"),
         (["local.sh", "99999999999", "--", *RUN], "say how many (1 to 999)"),
         (["slurm.sh", "--", "--config=c.py"], "give --workdir"),
         (["slurm.sh", "--sweep", "row", "--", *RUN, "--workdir=/x"], "write NAME=A,B"),
         (["slurm.sh", "--node", "2", "--", *RUN], "unknown option --node"),
+        (["slurm.sh", "--nodes", "x", "--", *RUN, "--workdir=/x"], "and --at-once: give numbers"),
+        (["slurm.sh", "--gpus", "0", "--", *RUN, "--workdir=/x"], "and --at-once: give numbers"),
         (["tpu_vm.sh", "create", "pod", "--type", "v5litepod-8"], "give --zone"),
         (["tpu_vm.sh", "create", "pod", *TPU], "give --type"),
         (["tpu_vm.sh", "run", "pod", *TPU], "after --, at least --config"),
         (["tpu_vm.sh", "create", "Pod", *TPU], "a machine's name has"),
         (["tpu_vm.sh", "start", "pod", *TPU], "start: choose create"),
         (["tpu_vm.sh", "create", "pod", "--zone"], "--zone: give a value"),
-        (["jobset.sh", "n", "--image", "i", "--pods", "2", "--gpu", "1", "--", *RUN], "--volume"),
+        (["tpu_vm.sh", "create", "pod", "--kind", "v5litepod-8", *TPU], "unknown option --kind"),
+        (["tpu_vm.sh", "fetch", "pod", *TPU], "give --to"),
+        (["jobset.sh", "N", *JOBSET[2:], "--gpu", "1", "--", *RUN], "give a name first"),
+        ([*JOBSET[:-2], "--gpu", "1", "--", *RUN], "give --volume"),
+        ([*JOBSET, "--pods", "x", "--gpu", "1", "--", *RUN], "--pods, --chips and"),
+        ([*JOBSET, "--", *RUN], "give --tpu or --gpu\n"),
+        ([*JOBSET, "--tpu", "a:1x1", "--gpu", "1", "--", *RUN], "give --tpu or --gpu, not both"),
+        ([*JOBSET, "--tpu", "a", "--", *RUN], "--tpu a: write TYPE:TOPOLOGY"),
+        ([*JOBSET, "--gpu", "1", "--"], "give the flags of the run after --"),
         (
-            ["jobset.sh", "n", "--image", "i", "--pods", "2", "--volume", "v", "--", *RUN],
-            "--tpu or",
+            [*JOBSET, "--gpu", "1", "--", *RUN, "--workdir=/x"],
+            "leave it out; the workdir is /runs/n",
+        ),
+        (
+            ["tpu_vm.sh", "run", "pod", *TPU, "--", *RUN, "--workdir", "x"],
+            "workdir is runs/pod at home",
         ),
     ],
 )
@@ -294,7 +359,6 @@ def test_what_is_missing_or_unknown_is_named(launch, line, message):
     assert done.returncode == 2 and message in done.stderr and not calls
 
 
-JOBSET = ["jobset.sh", "n", "--image", "i", "--pods", "2", "--volume", "v", "--gpu", "1"]
 SLURM = ["slurm.sh", "--dry-run", "--", *RUN, "--workdir=/x"]
 
 
@@ -308,7 +372,7 @@ SLURM = ["slurm.sh", "--dry-run", "--", *RUN, "--workdir=/x"]
         SLURM,
         ["slurm.sh", "--setup"],
         ["tpu_vm.sh", "run", "pod", *TPU, "--dry-run", "--", *RUN],
-        [*JOBSET, "--dry-run", "--", *RUN],
+        [*JOBSET, "--gpu", "1", "--dry-run", "--", *RUN],
         [*JOBSET, "--namespace"],
     ],
 )
@@ -320,9 +384,9 @@ def test_control_characters_are_refused_before_anything_is_printed(launch, line,
 
 
 def test_a_jobset_of_no_utf_8_is_refused(launch):
-    done, calls = launch(*JOBSET, "--dry-run", "--", *RUN, b"\xff")
+    done, calls = launch(*JOBSET, "--gpu", "1", "--dry-run", "--", *RUN, b"\xff")
     assert done.returncode == 2 and "in UTF-8" in done.stderr and not done.stdout and not calls
-    done, _ = launch(*JOBSET, "--dry-run", "--", *RUN, "é☃")
+    done, _ = launch(*JOBSET, "--gpu", "1", "--dry-run", "--", *RUN, "é☃")
     assert done.returncode == 0 and "é☃" in done.stdout
 
 
@@ -417,7 +481,7 @@ def test_a_signal_reaches_all_processes_on_one_host(tmp_path, python, number):
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
-        env={**os.environ, "PYTHON": python},
+        env={**ENVIRONMENT, "PYTHON": python},
         cwd=tmp_path,
         preexec_fn=heeded,
     ) as process:

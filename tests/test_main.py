@@ -10,18 +10,26 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 
 import jax
 import jax.numpy as jnp
 import pytest
 from absl import flags
-from absl.testing import flagsaver
-from small_run import CONFIG, ROOT, assert_same_run, command, config, interrupted, on_devices, run
+from small_run import (
+    CONFIG,
+    ROOT,
+    assert_same_run,
+    command,
+    config,
+    config_of,
+    interrupted,
+    on_devices,
+    run,
+)
 
-from xling_jax import devices, errors, main
+from xling_jax import devices, errors
 from xling_jax.experiments.fake_english.experiment import Experiment
-from xling_jax.runs import fields
+from xling_jax.runs import config_files, fields
 
 
 @pytest.fixture(scope="module")
@@ -215,28 +223,35 @@ CONFIGS = {
     ),
 }
 GOOD = f"--config={CONFIG}"
+FOLDER = f"--config={ROOT}/configs"
 LINES = [
     ([], "--config=None: name a config file"),
     (["--config"], "Missing value for flag --config"),
     (["--config="], "--config= is empty: name a config file"),
-    (
-        [f"--config={ROOT}/configs/fake_englsh.py"],
-        r"no such file; is it .*/configs/fake_english.py\?",
-    ),
-    (
-        [f"--config={ROOT}/configs/transfer.py:task=ner"],
-        "no such file; it is called .*/configs/zero_shot.py now",
-    ),
+    ([f"{FOLDER}/fake_englsh.py"], r"no such file; is it .*/configs/fake_english.py\?"),
+    ([f"{FOLDER}/transfer.py:task=ner"], "no such file; it is called .*/configs/zero_shot.py now"),
     (["--config=no/such/thing"], "--config=no/such/thing: no such file; name a config file"),
     (["--config=/dev/null"], "--config=/dev/null: not a regular file"),
-    ([f"--config={ROOT / 'configs'}"], "a folder; name a file in it: .*bilingual.py"),
+    ([FOLDER], "a folder; name a file in it: .*bilingual.py"),
+    ([f"--config={ROOT}/README.md"], r"/README.md, line \d+: "),
     (["--config=" + "x" * 5000], "File name too long: give shorter names"),
     ([f"{GOOD}:scale=huge"], "scale='huge' is unknown: choose from laptop, paper"),
     ([f"{GOOD}:row=0,seed=1"], "fake_english.py: unknown option 'seed=1'"),
     ([f"{GOOD}:seeds=a"], r"seeds='a': write whole numbers joined by \+, such as 0\+42"),
     ([f"{GOOD}:seeds=0++1"], "seeds='0[+][+]1': write whole numbers"),
+    ([f"{GOOD}:seeds=4294967296"], r"seeds=\(4294967296,\): .* from 0 to 4,294,967,295"),
     ([f"{GOOD}:epochs=²"], "epochs='²': write one whole number"),
+    ([f"{GOOD}:epochs=1e3"], "epochs='1e3': write one whole number"),
+    ([f"{GOOD}:epochs=0"], "training.epochs=0: give a whole number from 1 to"),
     ([f"{GOOD}:row=0,row=3"], "option 'row=3' of the config: row is given twice"),
+    ([f"{FOLDER}/bilingual.py:pair=near-far"], "near-far: the .* languages are en, near, middle"),
+    ([f"{FOLDER}/bilingual.py:pair=en-near-fr"], "en-near-fr: .*, far, of which en comes first"),
+    ([f"{FOLDER}/zero_shot.py:task=ccg"], r"tasks=\('ccg',\): .*: 'nli', 'ner', 'parsing' or"),
+    ([f"{FOLDER}/zero_shot.py:task=ner+ner"], r"tasks=\('ner', 'ner'\): .*, each once"),
+    ([f"{FOLDER}/zero_shot.py:search=all"], "search='all' is unknown: choose from one, paper, d"),
+    ([f"{FOLDER}/zero_shot.py:pair=en-near+en-fr"], r"pair=en-near\+en-fr: .*; run them apart"),
+    ([f"{FOLDER}/real_xnli.py:languages=en"], "languages='en': name two languages or more"),
+    ([f"{FOLDER}/real_xnli.py:tasks=pos"], "tasks='pos' is unknown: choose from nli, none"),
     (
         [GOOD, "--config.training.epoch=3"],
         r"--config.training.epoch: .* --config.training.epochs\?",
@@ -248,6 +263,7 @@ LINES = [
     ([GOOD, "--config..=3"], "--config..: the config has no such field"),
     ([GOOD, "--config.training.epochs"], "Missing value for flag --config.training.epochs"),
     ([GOOD, "--config.training.epochs=a"], "--config.training.epochs=a: .*; write a whole number"),
+    ([GOOD, "--config.training.epochs=1.5"], "epochs=1.5: .*; write a whole number"),
     ([GOOD, "--config.training=3"], "--config.training=3: .*; set its fields one by one"),
     ([GOOD, "--config.profile=a"], "--config.profile=a: .*; write True or False"),
     ([GOOD, "--workdir="], "--workdir=: name a folder"),
@@ -256,44 +272,6 @@ LINES = [
     ([GOOD, "--process=-5"], "--process=-5: -5 is not a non-negative integer"),
     ([GOOD, "--prepare"], "--prepare: fake_english reads its texts when it runs"),
 ]
-
-
-def keep_hooks(monkeypatch):
-    """The command leaves them as it needs them where it ends a program."""
-    for hook in ((sys, "unraisablehook"), (threading, "excepthook")):
-        monkeypatch.setattr(*hook, getattr(*hook))
-
-
-@pytest.fixture
-def called(monkeypatch, capfd):
-    """The command in this process, on one device: its status, output and errors."""
-
-    def call(arguments):
-        keep_hooks(monkeypatch)
-        monkeypatch.setattr(sys, "argv", ["main.py", *arguments])
-        monkeypatch.setattr(
-            devices, "set_cpu_devices", lambda _: None
-        )  # this process has used them
-        capfd.readouterr()
-        with on_devices(1), flagsaver.flagsaver(), pytest.raises(SystemExit) as end:
-            main.main()
-        return end.value.code, *capfd.readouterr()
-
-    return call
-
-
-@pytest.fixture
-def said(tmp_path, called):
-    """What the command says of bad arguments; nothing else is printed, and nothing written."""
-
-    def run(arguments):
-        workdir = tmp_path / "run"
-        status, printed, line = called([f"--workdir={workdir}", *arguments])
-        assert status in (1, 2) and not workdir.exists()
-        assert not printed and line.startswith("error: ") and line.count("\n") == 1, line
-        return line
-
-    return run
 
 
 @pytest.mark.parametrize(("arguments", "message"), LINES)
@@ -320,6 +298,37 @@ def test_a_config_that_is_no_text_takes_one_line(said, tmp_path, name, content):
     else:
         path.symlink_to(content)
     assert name in said([f"--config={path}"])
+
+
+def test_help_lists_the_flags(called):
+    status, printed, said = called(["--help"])
+    listed = re.findall(r"^--(\S+)$", printed, re.MULTILINE)
+    assert sorted(listed) == ["config", "coordinator", "prepare", "process", "processes", "workdir"]
+    assert status == 0 and not said
+
+
+@pytest.mark.parametrize("name", fields.EXPERIMENTS)
+def test_help_lists_the_options_of_a_config_and_each_field_once(called, name):
+    file = ROOT / "configs" / f"{name}.py"
+    status, printed, said = called([f"--config={file}", "--config.devices.cpu=3", "--help"])
+    about, _, each = printed.partition("The fields of this config:")
+    assert re.search(r"^Options: \w+ \(", about, re.MULTILINE)
+    listed = re.findall(r"^--config\.([^=]+)=", each, re.MULTILINE)
+    assert listed == list(config_files.flatten(config_of(file, "", {}).to_dict()))
+    assert "\n--config.devices.cpu=3\n" in each
+    assert status == 0 and not said
+
+
+def test_output_that_nobody_reads_takes_one_line():
+    unread, output = os.pipe()
+    os.close(unread)
+    ended = subprocess.run(
+        [sys.executable, "-m", "xling_jax.main", "--help"], stdout=output, stderr=subprocess.PIPE,
+        text=True, cwd=ROOT, env={**os.environ, "PYTHONUNBUFFERED": ""},
+    )  # fmt: skip
+    os.close(output)
+    assert ended.returncode == 1
+    assert re.fullmatch("error: .*: nobody reads the output any more; .*\n", ended.stderr)
 
 
 DISK = 'RESOURCE_EXHAUSTED: Failed writing: "/runs/x": No space left on device [os_error_code=28]'
@@ -368,8 +377,7 @@ def test_a_run_is_computed_in_32_bits_whatever_the_environment_asks_for(monkeypa
     assert "JAX_ENABLE_X64 has no effect" in said
 
 
-def test_ctrl_c_is_told_without_a_traceback(monkeypatch, capsys):
-    keep_hooks(monkeypatch)
+def test_ctrl_c_is_told_without_a_traceback(own_hooks, capsys):
     with pytest.raises(SystemExit) as end, errors.in_one_line():
         raise KeyboardInterrupt
     assert end.value.code == 130

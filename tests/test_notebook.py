@@ -6,6 +6,7 @@ import sys
 
 import pytest
 from fake_run import fake_run
+from small_run import CONFIG
 
 from xling_jax import notebook
 from xling_jax.experiments.fake_english import report
@@ -74,7 +75,7 @@ def test_an_interrupted_cell_asks_its_run_to_end(shown, tmp_path, monkeypatch):
 
 
 def test_what_a_run_that_fails_said_last_is_shown(tmp_path):
-    arguments = ["--config=configs/fake_english.py:row=0", "--config.training.epochs=0"]
+    arguments = [f"--config={CONFIG}:row=0", "--config.training.epochs=0"]
     with pytest.raises(RuntimeError, match=r"status 1. It said:\n.*training.epochs=0"):
         notebook.run(arguments, tmp_path, {})
 

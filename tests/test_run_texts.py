@@ -1,10 +1,14 @@
 """runs.texts: a text is found by its language and purpose, wherever it is from."""
 
+import hashlib
+
 import pytest
 from ml_collections import ConfigDict
+from small_run import ROOT
 from test_bilingual import config
 
-from xling_jax.runs.texts import Texts
+from xling_jax.runs.config_files import load_config
+from xling_jax.runs.texts import Embedded, Texts
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +64,9 @@ def test_what_is_wrong_is_named_by_its_field(tmp_path):
     texts._section.fr.train = "synthetic"
     with pytest.raises(ValueError, match="some languages are embedded ones and some are not"):
         Texts.of_corpora(texts._section)
+    section = config("pair=en-near", **{"corpora.en.second.inverted": True}).corpora
+    with pytest.raises(ValueError, match="en.second.inverted=True: en is no second language"):
+        Texts.of_corpora(section)
 
 
 def test_a_language_without_rules_of_its_own_is_said_once(embedded, capsys):
@@ -83,6 +90,21 @@ def test_embedded_texts_differ_by_purpose_and_domain(embedded):
     assert [len(lines) for lines in texts] == [400, 60, 400, 60]
     assert len(set(map(tuple, texts))) == 3 and texts[3] == texts[1]  # held out is the same
     assert embedded.sources("en", "train", True) == embedded.sources("en", "train")
+
+
+@pytest.mark.parametrize(
+    ("language", "digest"),
+    [
+        ("en", "2daeb06ec4a58e4f"),
+        ("near", "00fafa23078e3b18"),
+        ("middle", "e234fa34bbe8f4bf"),
+        ("far", "2306200505f83c37"),
+    ],
+)
+def test_embedded_text_is_that_of_the_recorded_results(language, digest):
+    corpora = load_config(str(ROOT / "configs/bilingual.py"), "pair=en-near-middle-far").corpora
+    made = Embedded(corpora).text(language, "train", 500).lines
+    assert hashlib.sha256("\n".join(made).encode()).hexdigest()[:16] == digest
 
 
 def test_embedded_dictionaries_have_every_word_once(embedded):

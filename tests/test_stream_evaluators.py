@@ -10,12 +10,15 @@ import stream_run
 from stream_run import SEP_EMB, program, sampler, store
 
 from xling_jax import devices
-from xling_jax.evaluators import registry
+from xling_jax.batches import hashing
+from xling_jax.evaluators import perplexity, registry
 from xling_jax.evaluators.comparison import word_precision
 from xling_jax.evaluators.perplexity import StreamPerplexity
 from xling_jax.evaluators.translations import Translated, Translations
-from xling_jax.models import partition
+from xling_jax.models import heads, partition
+from xling_jax.models.bert import Bert
 from xling_jax.training import loop
+from xling_jax.vocabulary.pieces import CLS, MASK
 
 NAMES = registry.names(registry.SENTENCES, registry.DICTIONARY)
 PARTITION = (*SEP_EMB, "layers/0")
@@ -94,6 +97,41 @@ def test_replicas_are_measured_as_each_is_alone(measure):
 
 def test_perplexity_is_of_the_same_places_whatever_share_is_masked_in_training():
     assert perplexities((0,), masking_rate=0.4) == perplexities((0,))
+
+
+def test_perplexity_is_of_the_masked_pieces_of_adjacent_windows():
+    (found,), layout, text = perplexities((0,)), sampler().layout, store()
+    whole = jax.tree.map(lambda x: x[0], states((0,)))
+    places = np.arange(layout.length)
+
+    @jax.jit
+    def loss_and_count(plain, start, window_T, language):
+        row_T = jnp.concatenate([jnp.array([CLS]), window_T])
+        token_T = hashing.token_hash(jnp.uint32(perplexity.SEED), 0, start, places)
+        is_masked_T = (hashing.combine(token_T, 0) < round(0.15 * 2**32)) & (row_T > MASK)
+        given_1xT, zeros_1xT = (
+            jnp.where(is_masked_T, MASK, row_T)[None],
+            jnp.zeros_like(row_T)[None],
+        )
+        config = program(layout).model
+        *_, ((state_TxD,)) = Bert(config).apply(
+            {"params": plain}, given_1xT, places[None], None, zeros_1xT
+        )
+        logits_TxV = heads.masked_language_logits(config, plain, state_TxD)
+        is_own_V = jnp.arange(logits_TxV.shape[1]) < jnp.array(stream_run.SIZES)[language]
+        chance_TxV = jax.nn.log_softmax(jnp.where(is_own_V, logits_TxV, -jnp.inf))
+        return -(chance_TxV[places, row_T] * is_masked_T).sum(), is_masked_T.sum()
+
+    for language, tokens in enumerate(np.split(text.tokens, np.cumsum(text.sizes)[:-1])):
+        plain = partition.select(whole, language)
+        sums = [
+            loss_and_count(plain, start, tokens[start : start + layout.window], language)
+            for start in range(0, len(tokens) - layout.window + 1, layout.window)
+        ]
+        loss, count = np.sum(sums, axis=0)
+        assert count > 30
+        expected = pytest.approx(np.exp(loss / count), rel=1e-4)
+        assert found[f"perplexity_dev_{'ab'[language]}"] == expected
 
 
 def test_perplexity_of_a_model_that_knows_nothing_is_the_number_of_pieces():

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import replicas_run
 import stream_run
 from stream_run import OPTIMIZER, SEP_EMB, SIZES, program, run, sampler, store
 
@@ -34,6 +35,19 @@ def test_the_loss_falls():
     _, metrics = run([one], program(one.layout, SEP_EMB), steps=150, call=6)
     assert metrics.loss[0, 0] == pytest.approx(np.log(np.mean(SIZES)), rel=0.1)
     assert metrics.loss[0, -3:].mean() < metrics.loss[0, 0] - 0.25
+
+
+def test_steps_are_as_long_as_the_schedule_says():
+    one = sampler()
+    tested = program(one.layout, SEP_EMB)
+    first = tested.initial_state(0)
+    states, metrics = run([one], tested, steps=4, initial=[first], call=1)
+    rates = 1e-2 * np.arange(4) / OPTIMIZER.warmup_steps
+    np.testing.assert_allclose(metrics.learning_rate[0], rates, rtol=1e-6)
+    passed = [jax.tree.map(lambda x: x[None], first.params), *(x.params for x in states)]
+    for rate, old, new in zip(rates, passed, passed[1:], strict=False):
+        for part in ("shared", "language"):
+            assert replicas_run.longest(old[part], new[part]) == pytest.approx(rate, rel=0.1)
 
 
 def test_a_language_that_a_step_lacks_keeps_every_bit():

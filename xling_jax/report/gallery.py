@@ -97,7 +97,7 @@ class Gallery:
         top: float | None = None,
     ) -> list[Card]:  # fmt: skip
         """Cards with `figures.bars` for the rows that have any of the scores, which are given with
-        their titles; many scores have several figures: NAME, NAME_2, …"""
+        their titles; many scores have several figures: NAME, NAME-2, …"""
         cards, titled = list[Card](), list(scores.items())
         for start in range(0, len(titled), _MOST):
             pairs = zip(titled[start : start + _MOST], COLOURS, strict=False)
@@ -112,7 +112,7 @@ class Gallery:
         self, name: str, alt: str, lines: Sequence[Line], shown: Mapping[str, str], below: str
     ) -> list[Card]:
         """Cards with lines `figures.side_by_side`, for those of the metrics that any line has; more
-        lines than there are colours and dashes have several figures: NAME, NAME_2, …"""
+        lines than there are colours and dashes have several figures: NAME, NAME-2, …"""
         cards = list[Card]()
         for number, own in grouped((line.number // STYLES, line) for line in lines).items():
             present = {metric for line in own for metric in line.curves}
@@ -124,8 +124,8 @@ class Gallery:
 
 
 def _part(name: str, number: int) -> str:
-    """The name of a part of a figure, by the part's number from 0: NAME, NAME_2, …"""
-    return f"{name}_{number + 1}" if number else name
+    """The name of a part of a figure, by the part's number from 0: NAME, NAME-2, …"""
+    return f"{name}-{number + 1}" if number else name  # names of models may end in _2
 
 
 def _stamp(source: bytes, paths: Iterable[Path]) -> str:

@@ -20,8 +20,12 @@ from xling_jax.files import plain_name
 
 T = TypeVar("T")
 _NAME_ONE = "name a config file, such as configs/fake_english.py"
-_PARTS = sorted({part for each in EVALUATORS.values() if each.languages for part in each.parts})
-_LIKE_A_PART = re.compile(rf"_(\d+|{DEEP}|{'|'.join(_PARTS)})$")  # of a metric's name
+_BY_LANGUAGE = {name: each for name, each in EVALUATORS.items() if each.languages}
+_PARTS = sorted({part for each in _BY_LANGUAGE.values() for part in each.parts})
+_MORE = sorted({other.removeprefix(f"{name}_") for name in _BY_LANGUAGE for other in EVALUATORS
+                if other.startswith(f"{name}_")})  # fmt: skip
+# What stands behind a language in a metric's name, or might be another metric in its place.
+_MISREAD = re.compile(rf"_(\d+|{DEEP}|{'|'.join(_PARTS)})$|^({'|'.join(_MORE)})(_|$)")
 _RENAMED = {"transfer": "zero_shot"}  # older names of config files
 
 
@@ -196,12 +200,12 @@ def languages(option: str, value: str) -> tuple[str, ...]:
         raise ValueError(f"{option}={value!r}: name two languages or more, joined by one - each")
     for name in names:
         is_method = hasattr(ConfigDict, name)
-        if not name.isidentifier() or is_method or _LIKE_A_PART.search(name):
+        if not name.isidentifier() or is_method or _MISREAD.search(name):
             raise ValueError(
                 f"{option}={value!r}: no language can be called {name!r}; take letters, digits "
                 "and _, but behind the last _ no number and no word such as low or forward, which "
-                "end names of metrics, and not get, items, keys and the like, which are methods of "
-                "configs"
+                f"end names of metrics; before the first _ none of {', '.join(_MORE)}, which are "
+                "in them too; and not get, items, keys and the like, which are methods of configs"
             )
         if names.count(name) > 1:
             raise ValueError(f"{option}={value!r}: {name!r} is named twice")

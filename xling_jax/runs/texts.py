@@ -135,6 +135,13 @@ class Texts:
         if a file is given that would not be read."""
         if not _are_made(section):
             return cls(section, "corpora", section.languages)
+        first = section.languages[0]
+        for field, value in section.get(first, {}).get("second", {}).items():
+            if value != getattr(SecondConfig(), field):
+                raise ValueError(
+                    f"corpora.{first}.second.{field}={value}: {first} is no second language; "
+                    "corpora.synthetic describes it"
+                )
         for name in section.languages:
             for field, source in section[name].items():
                 if isinstance(source, str) and source not in ("", SYNTHETIC):
