@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import test_maps
 from bilingual_run import UNMEASURED
 from bilingual_run import config as train_config
 from bilingual_run import run as train
@@ -16,9 +17,10 @@ from ml_collections import ConfigDict
 from small_run import ROOT, config_of, on_devices
 
 from xling_jax import records
+from xling_jax.corpora import dictionaries
 from xling_jax.experiments.similarity import measures, pairs
 from xling_jax.experiments.similarity.experiment import Experiment
-from xling_jax.experiments.similarity.texts import TextReader
+from xling_jax.experiments.similarity.texts import LanguageTexts, TextReader
 from xling_jax.models import stored
 from xling_jax.runs import encoders, results, texts
 from xling_jax.vocabulary.static_vectors import CONTEXTS, SkipGram
@@ -92,6 +94,29 @@ def test_every_row_has_every_measure_at_every_layer(finished):
         assert found["static_covered"] == found["words_covered"] <= found["words_words"]
         assert -1 <= found.get("pearson", 0) <= 1
         assert 0 < found["retrieval_cut"] < 1
+
+
+def test_a_rotation_of_a_model_is_found_in_the_layer_that_is_rotated():
+    first, turned = test_maps.models()
+    words = dictionaries.from_pairs([(word, word) for word in test_maps.WORDS], "en", "xx")
+    lines = test_maps.texts()
+    same = list(zip(lines, lines, strict=True))
+    given = LanguageTexts(same[:200], same[200:], (lines, lines), words, words, {}, {})
+    own = ConfigDict({"layers": (), "words": {"most": 100}, "skip_gram": {}})
+
+    found = measures.compare((first, turned), given, True, own)
+    assert found["cka_0"] == pytest.approx(1, abs=1e-4)
+    assert found["sentences_0"] == found["context_0_p1"] == found["words_p1"] == 1
+    assert found["unmapped_0"] < 0.5
+    for name in ("cka_2", "sentences_2", "context_2_p1"):
+        assert found[name] < 0.9
+    pairs = ([found[f"{name}_{layer}"] for layer in range(3)] for name in ("cka", "sentences"))
+    assert found["pearson"] == pytest.approx(np.corrcoef(*pairs)[0, 1], abs=1e-4)
+
+    embeddings = dict(turned.params["embeddings"])
+    embeddings["tokens"] = np.ones_like(embeddings["tokens"])
+    alike = dataclasses.replace(turned, params=turned.params | {"embeddings": embeddings})
+    assert measures.compare((first, alike), given, True, own)["words_p1"] < 0.5
 
 
 def test_a_random_encoder_has_the_pieces_of_the_trained_one(trained):
