@@ -1,6 +1,7 @@
 """Parameters and moments divided among devices: what is divided, and what that saves."""
 
 import dataclasses
+import os
 
 import jax
 import numpy as np
@@ -45,6 +46,15 @@ def test_the_largest_dimension_that_the_shards_divide_is_divided():
 def test_the_replica_axis_is_chosen_and_can_be_limited(replicas, at_most, shape):
     mesh = devices.make_mesh(replicas, jax.devices()[:8], at_most)
     assert tuple(mesh.shape.values()) == shape
+
+
+@pytest.mark.parametrize(("cores", "count"), [(1, 1), (3, 2), (7, 4), (8, 8), (96, 8)])
+def test_a_cpu_has_a_power_of_two_of_devices(monkeypatch, cores, count):
+    chosen = {}
+    monkeypatch.setattr(jax.config, "update", chosen.__setitem__)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cores)), raising=False)
+    devices.set_cpu_devices(0)
+    assert chosen == {"jax_num_cpu_devices": count}
 
 
 @pytest.mark.parametrize("error", [AssertionError, NotImplementedError])
