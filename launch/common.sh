@@ -53,7 +53,7 @@ need_lines() {
   done
 }
 
-# Ends if the flags of a run, all words but the first, name a workdir; the first says which it has.
+# Ends if the flags of a run, all words but the first, name a workdir; the first says where it is.
 need_no_workdir() {
   local flag
   for flag in "${@:2}"; do

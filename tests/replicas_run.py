@@ -10,7 +10,7 @@ from xling_jax.training.sharding import state_specs
 from xling_jax.training.step import train_steps
 
 
-def longest(old, new):
+def largest_change(old, new):
     """The largest change of a parameter, which for Adam is about the learning rate."""
     changes = jax.tree.map(lambda a, b: np.abs(a - b).max(), old, new)
     return max(jax.tree.leaves(changes))

@@ -30,7 +30,9 @@ def test_links_lead_somewhere(page):
 
 
 @pytest.mark.parametrize(
-    "path", [*PAGES, *ROOT.glob("configs/*.py")], ids=lambda path: str(path.relative_to(ROOT))
+    "path",
+    [*PAGES, *sorted(ROOT.glob("configs/*.py"))],
+    ids=lambda path: str(path.relative_to(ROOT)),
 )
 def test_commands_are_accepted(path, called, monkeypatch):
     monkeypatch.chdir(ROOT)
@@ -38,6 +40,6 @@ def test_commands_are_accepted(path, called, monkeypatch):
     text = path.read_text("utf-8")
     if path.suffix == ".py":
         text = ast.get_docstring(ast.parse(text))
-    written = r"python -m xling_jax\.main (--config=(?!configs/NAME)[^`\n]+)"
+    written = r"python -m xling_jax\.main +(--config=(?!configs/NAME)[^`\n]+)"
     for command in re.findall(written, text.replace("\\\n", "")):
         assert called(shlex.split(command)) == (0, "", ""), command

@@ -175,7 +175,7 @@ def test_steps_of_encoder_and_head_are_as_long_as_their_rates_and_the_schedule_s
     np.testing.assert_allclose(metrics.learning_rate[0], encoder * shares, rtol=1e-6)
     for share, old, new in zip(shares[1:], passed, passed[1:], strict=False):
         for part, rate in ((ENCODER, encoder), (HEAD, head)):
-            found = replicas_run.longest(old[part], new[part])
+            found = replicas_run.largest_change(old[part], new[part])
             assert found == pytest.approx(rate * share, rel=0.1)
 
 

@@ -106,12 +106,13 @@ def test_a_rotation_of_a_model_is_found_in_the_layer_that_is_rotated():
 
     found = measures.compare((first, turned), given, True, own)
     assert found["cka_0"] == pytest.approx(1, abs=1e-4)
-    assert found["sentences_0"] == found["context_0_p1"] == found["words_p1"] == 1
+    for name in ("sentences_0", "context_0_p1", "words_p1"):
+        assert found[name] > 0.99
     assert found["unmapped_0"] < 0.5
     for name in ("cka_2", "sentences_2", "context_2_p1"):
         assert found[name] < 0.9
-    pairs = ([found[f"{name}_{layer}"] for layer in range(3)] for name in ("cka", "sentences"))
-    assert found["pearson"] == pytest.approx(np.corrcoef(*pairs)[0, 1], abs=1e-4)
+    by_layer = ([found[f"{name}_{layer}"] for layer in range(3)] for name in ("cka", "sentences"))
+    assert found["pearson"] == pytest.approx(np.corrcoef(*by_layer)[0, 1], abs=1e-4)
 
     embeddings = dict(turned.params["embeddings"])
     embeddings["tokens"] = np.ones_like(embeddings["tokens"])

@@ -101,6 +101,7 @@ def test_perplexity_is_of_the_same_places_whatever_share_is_masked_in_training()
 
 def test_perplexity_is_of_the_masked_pieces_of_adjacent_windows():
     (found,), layout, text = perplexities((0,)), sampler().layout, store()
+    config = program(layout).model
     whole = jax.tree.map(lambda x: x[0], states((0,)))
     places = np.arange(layout.length)
 
@@ -109,14 +110,9 @@ def test_perplexity_is_of_the_masked_pieces_of_adjacent_windows():
         row_T = jnp.concatenate([jnp.array([CLS]), window_T])
         token_T = hashing.token_hash(jnp.uint32(perplexity.SEED), 0, start, places)
         is_masked_T = (hashing.combine(token_T, 0) < round(0.15 * 2**32)) & (row_T > MASK)
-        given_1xT, zeros_1xT = (
-            jnp.where(is_masked_T, MASK, row_T)[None],
-            jnp.zeros_like(row_T)[None],
-        )
-        config = program(layout).model
-        *_, ((state_TxD,)) = Bert(config).apply(
-            {"params": plain}, given_1xT, places[None], None, zeros_1xT
-        )
+        given_1xT = jnp.where(is_masked_T, MASK, row_T)[None]
+        tokens = given_1xT, places[None], None, jnp.zeros_like(given_1xT)
+        *_, (state_TxD,) = Bert(config).apply({"params": plain}, *tokens)
         logits_TxV = heads.masked_language_logits(config, plain, state_TxD)
         is_own_V = jnp.arange(logits_TxV.shape[1]) < jnp.array(stream_run.SIZES)[language]
         chance_TxV = jax.nn.log_softmax(jnp.where(is_own_V, logits_TxV, -jnp.inf))

@@ -47,7 +47,7 @@ def test_steps_are_as_long_as_the_schedule_says():
     passed = [jax.tree.map(lambda x: x[None], first.params), *(x.params for x in states)]
     for rate, old, new in zip(rates, passed, passed[1:], strict=False):
         for part in ("shared", "language"):
-            assert replicas_run.longest(old[part], new[part]) == pytest.approx(rate, rel=0.1)
+            assert replicas_run.largest_change(old[part], new[part]) == pytest.approx(rate, rel=0.1)
 
 
 def test_a_language_that_a_step_lacks_keeps_every_bit():

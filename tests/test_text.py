@@ -117,6 +117,8 @@ def tar(content: bytes) -> bytes:
         (PLAIN.encode("utf-16-le"), "line 1: a NUL byte. It looks like UTF-16LE: .* utf-16le"),
         (PLAIN.encode("utf-16-be"), "line 1: a NUL byte. It looks like UTF-16BE"),
         ("好的\n是\n".encode("utf-16-le"), "It looks like UTF-16LE"),
+        ("привет\nмир\n".encode("utf-16-le"), "It looks like UTF-16LE"),
+        ("नमस्ते\nदुनिया\n".encode("utf-16-be"), "It looks like UTF-16BE"),
         (gzip.compress(b"one", mtime=0), "a .gz file: unpack it, or let its name end with .gz"),
         (lzma.compress(b"one"), "a .xz file: unpack it, or let its name end with .xz"),
         (b"PK\3\4\0\0", "It looks like a .zip file: unpack it$"),

@@ -67,7 +67,9 @@ def _lock_if_possible(file: int, path: Path) -> bool:
 
 def _is_in_place(file: int, path: Path) -> bool:
     """Whether the path still names this open file."""
-    return os.path.exists(path) and os.path.samestat(os.fstat(file), path.stat())
+    with contextlib.suppress(OSError):
+        return os.path.samestat(os.fstat(file), path.stat())
+    return False
 
 
 def _release(file: int, path: Path, process: int) -> None:

@@ -15,7 +15,7 @@ import re
 import stat
 import zlib
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, BinaryIO
 
 from xling_jax import files
 from xling_jax.corpora import tfds
@@ -49,11 +49,11 @@ _TAR_MARK, _TAR_PLACE = b"ustar", 257
 
 
 class _Streams(io.RawIOBase):
-    """What the streams of a compressed file hold, one after the other. Unlike `bz2.open` and
-    `lzma.open`, it refuses what is no stream behind the first one, instead of ending there."""
+    """What the streams of a compressed file hold, one after the other. It raises an error for
+    anything after a stream that is not another stream, where `bz2.open` and `lzma.open` end."""
 
-    def __init__(self, path: pathlib.Path, kind: Callable[[], Any]):
-        self._file, self._kind, self._stream = path.open("rb"), kind, kind()
+    def __init__(self, file: BinaryIO, kind: Callable[[], Any]):
+        self._file, self._kind, self._stream = file, kind, kind()
 
     def readable(self) -> bool:
         return True
@@ -81,7 +81,7 @@ class _Streams(io.RawIOBase):
 
 
 def _streams(kind: Callable[[], Any]) -> Callable[[pathlib.Path], io.BufferedReader]:
-    return lambda path: io.BufferedReader(_Streams(path, kind), _BLOCK)
+    return lambda path: io.BufferedReader(_Streams(path.open("rb"), kind), _BLOCK)
 
 
 COMPRESSED: dict[str, Callable[..., Any]] = {
@@ -312,7 +312,7 @@ def _not_utf8(source: str, place: int, problem: str) -> ValueError:
     if ending := next((name for mark, name in _PACKED_MARKS.items() if head.startswith(mark)), ""):
         way_out = f"It looks like a {ending} file: unpack it"
         way_out += f", or let its name end with {ending}" * (ending in COMPRESSED)
-    elif head[_TAR_PLACE:].startswith(_TAR_MARK):
+    elif head.startswith(_TAR_MARK, _TAR_PLACE):
         way_out = "It looks like a .tar file: unpack it, and name one of its files"
     elif problem == _NUL and not seems:
         way_out = "The file is damaged, or no text: remove such bytes"
@@ -328,12 +328,9 @@ def _wide_encoding(head: bytes) -> str:
     if marked := next((name for mark, name in _WIDE_MARKS.items() if head.startswith(mark)), ""):
         return marked
     zeros = head.count(0)
-    if 4 * zeros < len(head):
-        with contextlib.suppress(UnicodeDecodeError):
-            codecs.getincrementaldecoder("utf-8")().decode(head)
-            return ""
-        if b"\n\0" not in head and b"\0\n" not in head:
-            return ""
+    ends = max(head.count(b"\n\0"), head.count(b"\0\n"))
+    if 4 * zeros < len(head) and 2 * ends <= head.count(b"\n"):
+        return ""
     width = 32 if 2 * zeros > len(head) else 16
     return f"utf-{width}{'le' if head[1::2].count(0) >= head[::2].count(0) else 'be'}"
 

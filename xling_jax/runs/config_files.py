@@ -24,7 +24,8 @@ _BY_LANGUAGE = {name: each for name, each in EVALUATORS.items() if each.language
 _PARTS = sorted({part for each in _BY_LANGUAGE.values() for part in each.parts})
 _MORE = sorted({other.removeprefix(f"{name}_") for name in _BY_LANGUAGE for other in EVALUATORS
                 if other.startswith(f"{name}_")})  # fmt: skip
-# What stands behind a language in a metric's name, or might be another metric in its place.
+# What would be read as a part of a metric's name behind a language, or, in a language's place, as
+# another metric.
 _MISREAD = re.compile(rf"_(\d+|{DEEP}|{'|'.join(_PARTS)})$|^({'|'.join(_MORE)})(_|$)")
 _RENAMED = {"transfer": "zero_shot"}  # older names of config files
 
@@ -204,8 +205,9 @@ def languages(option: str, value: str) -> tuple[str, ...]:
             raise ValueError(
                 f"{option}={value!r}: no language can be called {name!r}; take letters, digits "
                 "and _, but behind the last _ no number and no word such as low or forward, which "
-                f"end names of metrics; before the first _ none of {', '.join(_MORE)}, which are "
-                "in them too; and not get, items, keys and the like, which are methods of configs"
+                f"end names of metrics; before the first _ none of {', '.join(_MORE)}, which "
+                "other metrics' names have there; and not get, items, keys and the like, which "
+                "are methods of configs"
             )
         if names.count(name) > 1:
             raise ValueError(f"{option}={value!r}: {name!r} is named twice")

@@ -136,7 +136,7 @@ class Texts:
         if not _are_made(section):
             return cls(section, "corpora", section.languages)
         first = section.languages[0]
-        for field, value in section.get(first, {}).get("second", {}).items():
+        for field, value in section[first].get("second", {}).items():
             if value != getattr(SecondConfig(), field):
                 raise ValueError(
                     f"corpora.{first}.second.{field}={value}: {first} is no second language; "

@@ -12,7 +12,7 @@ import numpy as np
 from xling_jax import numerals
 from xling_jax.corpora import sources
 
-_LONGEST = 10_000  # gensim ignores the words of a sentence behind these
+_LONGEST = 10_000  # words of a sentence; gensim ignores those after
 CONTEXTS = "contexts"  # given instead of a file to train vectors on the text with the words
 
 
@@ -29,8 +29,8 @@ class Vectors:
 
 @dataclasses.dataclass(frozen=True)
 class _Written:
-    """Sentences as lists of words, which every pass makes anew. Longer ones than gensim reads to
-    the end come in parts."""
+    """Sentences as lists of words, which every pass makes anew; longer ones than gensim reads come
+    in parts."""
 
     sentences: Iterable[np.ndarray]
     names: Mapping[int, str]

@@ -100,8 +100,7 @@ class Experiment:
             before, diverged = fine_tuning.Experiment(self._of(trained), folder, SECTION), None
             try:
                 before.run()
-            except Diverged as error:  # everything that was fine-tuned so far
-                say(str(error))
+            except Diverged as error:  # nothing stored so far has a score
                 diverged = error
         written = processes.by_first(lambda: report.write(self._workdir))
         if diverged:

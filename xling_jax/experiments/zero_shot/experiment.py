@@ -68,15 +68,15 @@ class Experiment:
 
     def _pretrainings(self) -> Iterator[dict[str, Any]]:
         """Fingerprints of the configs of the pretraining runs, wherever these lie, without what
-        only some rows use, since models are hashed; and the texts of every row."""
+        only some rows use, since models are hashed; and training and held-out texts."""
         for pair, run in self._config.runs.items():
             where = Path(run).expanduser() / results.CONFIG
             found = results.read_config(where) if run else {}
             if isinstance(config := found.get("config"), dict):
                 digest = store.fingerprint_of_every_row(found["experiment"], config)
                 yield {"source": pair, "language": "", "field": "runs", "sha256": digest}
-                for text in found["texts"]:
-                    if text.get("field") in ("train", "dev"):
+                for text in found.get("texts", ()):
+                    if text.get("field") in ("train", "dev", "split"):
                         yield {**text, "source": f"{pair}/{text['source']}", "field": "runs"}
 
     def _models(self, job: Job) -> Iterator[dict[str, Any]]:

@@ -5,12 +5,11 @@ Beside `config.json` and `model.safetensors` the folder holds `tokenizer.json`, 
 says, in a field that `transformers` ignores, how text is normalised.
 """
 
-import contextlib
 import dataclasses
 import functools
 import importlib.util
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -201,18 +200,6 @@ def _require_agreement(path: Path, said: _File) -> None:
             )
 
 
-@contextlib.contextmanager
-def _errors_of_the_package(path: Path) -> Iterator[None]:
-    """ValueError for what `tokenizers` raises: exceptions of no precise kind, and where its code
-    breaks off a `PanicException`, which is no `Exception`."""
-    try:
-        yield
-    except BaseException as error:
-        if isinstance(error, Exception) or type(error).__name__ == "PanicException":
-            raise ValueError(f"{path} cannot be read: {error}; {RESTORE}") from error
-        raise
-
-
 def _tokenizer(path: Path) -> tuple[Any, int | None, bool]:
     """The tokenizer in a file, its id of text that its vocabulary cannot write, if any, and whether
     its pieces are of bytes."""
@@ -220,11 +207,17 @@ def _tokenizer(path: Path) -> tuple[Any, int | None, bool]:
 
     said = typed(_FILE, read_json(path), str(path), RESTORE)
     _require_agreement(path, said)
-    with _errors_of_the_package(path):
+    try:
         tokenizer = tokenizers.Tokenizer.from_file(str(path))
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
         tokenizer.encode("Some words, 好")  # some damage does not show before
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
+    except BaseException as error:
+        # What the package raises: nothing more precise, and where its Rust code panics, what is not
+        # even an `Exception`.
+        if isinstance(error, Exception) or type(error).__name__ == "PanicException":
+            raise ValueError(f"{path} cannot be read: {error}; {RESTORE}") from error
+        raise
     model, vocabulary = said.model, tokenizer.get_vocab()
     if '"type": "ByteLevel"' in json.dumps([said.normalizer, said.pre_tokenizer]):
         return tokenizer, vocabulary.get(model.unk_token or ""), True
