@@ -167,16 +167,12 @@ def test_devices_compute_the_run_of_one(kind, data, shards):
 
 def test_steps_of_encoder_and_head_are_as_long_as_their_rates_and_the_schedule_say():
     one, (encoder, head) = program(CLASSIFIER), (2e-3, 3e-2)
-    passed = []
-    for steps in range(1, 5):
-        state, metrics = train(one, steps=steps, rates=((encoder, head),))
-        passed.append(state.params)
-    shares = np.arange(4) / one.optimizer.warmup_steps
+    (old, _), (new, metrics) = (train(one, steps=n, rates=((encoder, head),)) for n in (2, 3))
+    shares = np.arange(3) / one.optimizer.warmup_steps
     np.testing.assert_allclose(metrics.learning_rate[0], encoder * shares, rtol=1e-6)
-    for share, old, new in zip(shares[1:], passed, passed[1:], strict=False):
-        for part, rate in ((ENCODER, encoder), (HEAD, head)):
-            found = replicas_run.largest_change(old[part], new[part])
-            assert found == pytest.approx(rate * share, rel=0.1)
+    for part, rate in ((ENCODER, encoder), (HEAD, head)):
+        found = replicas_run.largest_change(old.params[part], new.params[part])
+        assert found == pytest.approx(rate * shares[2], rel=0.1)
 
 
 def test_settings_side_by_side_are_what_each_is_alone():

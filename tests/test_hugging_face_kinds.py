@@ -21,8 +21,12 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
-@pytest.mark.parametrize("kind", KINDS)
+# In float32 test_hugging_face.py and test_hugging_face_xlm.py have the others.
+CASES = [(kind, dtype) for kind in KINDS for dtype in ("bfloat16", "float16")]
+CASES += [("roberta", "float32"), ("xlm-r", "float32")]
+
+
+@pytest.mark.parametrize(("kind", "dtype"), CASES)
 def test_the_logits_are_those_of_transformers(kind, dtype, tmp_path):
     torch = pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")
