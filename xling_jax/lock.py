@@ -29,11 +29,10 @@ class Lock:
             file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
             try:
                 self.is_sure = _lock_if_possible(file, path)
-                is_in_place = _is_in_place(file, path)
             except (OSError, ValueError):
                 os.close(file)
                 raise
-            if is_in_place:
+            if _is_in_place(file, path):
                 break
             os.close(file)  # the process that had it has just removed it
         weakref.finalize(self, _release, file, path, os.getpid())

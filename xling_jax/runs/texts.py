@@ -135,9 +135,9 @@ class Texts:
         if a file is given that would not be read."""
         if not _are_made(section):
             return cls(section, "corpora", section.languages)
-        first = section.languages[0]
+        first, usual = section.languages[0], SecondConfig()
         for field, value in section[first].get("second", {}).items():
-            if value != getattr(SecondConfig(), field):
+            if value != getattr(usual, field):
                 raise ValueError(
                     f"corpora.{first}.second.{field}={value}: {first} is no second language; "
                     "corpora.synthetic describes it"
