@@ -331,31 +331,31 @@ def test_a_row_written_out_is_fine_tuned_and_shown_and_one_that_diverged_is_not(
     assert f"{tuned.metrics['accuracy_middle']:.2f}".lstrip("0") in line
 
 
-def test_a_run_that_is_asked_to_end_after_pretraining_goes_on_with_fine_tuning(
-    finished, tmp_path, monkeypatch
-):
-    workdir, _ = finished
-    shutil.copytree(workdir, tmp_path / "run")
-    shutil.rmtree(tmp_path / "run" / "transfer")
-    with on_devices(2):
-        experiment = Experiment(config(), tmp_path / "run")
-    monkeypatch.setattr(experiment._pretraining, "run", lambda: "")
-    experiment._pretraining._run.was_interrupted = True
-    with pytest.raises(Interrupted, match="before fine-tuning; the same command goes on"):
-        experiment.run()
-    assert not (tmp_path / "run" / "transfer").exists()
-
-
-@pytest.mark.parametrize("diverging", ["0", "03"])
-def test_rows_that_diverge_do_not_keep_others_from_being_fine_tuned(
-    finished, tmp_path, monkeypatch, diverging
-):
+@pytest.fixture
+def pretrained(finished, tmp_path, monkeypatch):
+    """The table's experiment, pretrained but not fine-tuned."""
     workdir, _ = finished
     shutil.copytree(workdir, tmp_path / "run", ignore=shutil.ignore_patterns("transfer"))
     with on_devices(2):
         experiment = Experiment(config(), tmp_path / "run")
     monkeypatch.setattr(experiment._pretraining, "run", lambda: "")
-    monkeypatch.setattr(experiment, "_by_seeds", lambda: [[("0", 0)], [("3", 1)]])
+    return experiment
+
+
+def test_a_run_that_is_asked_to_end_after_pretraining_goes_on_with_fine_tuning(
+    pretrained, tmp_path
+):
+    pretrained._pretraining._run.was_interrupted = True
+    with pytest.raises(Interrupted, match="before fine-tuning; the same command goes on"):
+        pretrained.run()
+    assert not (tmp_path / "run" / "transfer").exists()
+
+
+@pytest.mark.parametrize("diverging", ["0", "03"])
+def test_rows_that_diverge_do_not_keep_others_from_being_fine_tuned(
+    pretrained, monkeypatch, diverging
+):
+    monkeypatch.setattr(pretrained, "_by_seeds", lambda: [[("0", 0)], [("3", 1)]])
     begun = []
 
     class FineTuning:
@@ -371,7 +371,7 @@ def test_rows_that_diverge_do_not_keep_others_from_being_fine_tuned(
     monkeypatch.setattr(fine_tuning, "Experiment", FineTuning)
     has_nothing = diverging == "03"
     with pytest.raises(Diverged) if has_nothing else contextlib.nullcontext():
-        experiment.run()
+        pretrained.run()
     assert begun == ["0", "3"]
 
 
