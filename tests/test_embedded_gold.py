@@ -11,6 +11,7 @@ from xling_jax.corpora.embedded.config import EMBEDDED, LanguageConfig, SecondCo
 from xling_jax.corpora.embedded.grammar import Constituent
 from xling_jax.corpora.embedded.inference import Edits, is_plain
 from xling_jax.corpora.embedded.language import Pair
+from xling_jax.tasks.ner import NamedEntities
 
 CONFIG = LanguageConfig(word_types=600)
 SECONDS = {
@@ -125,6 +126,25 @@ def test_tags_are_well_formed_and_every_name_is_one_span(name):
         seen.update(tags)
     assert set(seen) == {"O", "B-PER", "I-PER", "B-ORG", "I-ORG", "B-LOC"}
     assert min(seen.values()) > 20
+
+
+def names_of(item):
+    pairs = zip(item.words, item.gold.tags, strict=True)
+    return {word for word, tag in pairs if tag != "O"}
+
+
+def test_names_of_the_test_may_be_new():
+    seen = collections.defaultdict(set)
+    for part in ("train", "dev", "test"):
+        made = NamedEntities(new_names=True).make(pair("far"), 400, part)
+        for item in itertools.chain(*made):
+            assert names_of(item)
+            seen[part == "test"] |= names_of(item)
+        tags = collections.Counter(tag for item in made[0] for tag in item.gold.tags)
+        assert min(tags["B-PER"], tags["B-LOC"], tags["B-ORG"]) > 20
+    assert min(map(len, seen.values())) > 40 and seen[True].isdisjoint(seen[False])
+    usual, _ = NamedEntities().make(pair("far"), 400, "test")
+    assert not all(map(names_of, usual))
 
 
 # Inference pairs.

@@ -91,6 +91,7 @@ def test_versions_that_a_run_goes_on_with_stand_beside_those_it_began_with(tmp_p
     ("name", "then", "other"),
     [
         ("nli.most_words", TASKS["nli"]().most_words, 16),
+        ("ner.new_names", TASKS["ner"]().new_names, True),
         ("corpora.near.second.modifiers", SecondConfig().modifiers, "before"),
         ("corpora.synthetic.name_types", LanguageConfig().name_types, 0.4),
         ("every_row", "", "random-inside"),

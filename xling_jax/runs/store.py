@@ -43,6 +43,7 @@ TESTED_APART = {
 # The values of fields that older configs lack, by the last two parts of their names.
 UNNAMED = {
     "every_row": "",
+    "ner.new_names": False,
     "neighbours.tries": 1,
     "nli.most_words": 0,
     "second.modifiers": "after",

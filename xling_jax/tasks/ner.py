@@ -11,12 +11,14 @@ import dataclasses
 import itertools
 import os
 import re
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from xling_jax import schema
 from xling_jax.corpora import normalize, sources
+from xling_jax.corpora.embedded.concepts import Concept
 from xling_jax.corpora.embedded.grammar import Constituent
 from xling_jax.corpora.embedded.language import Language
 from xling_jax.tasks.task import Predictions, Scores, WordTask, numbered
@@ -235,6 +237,23 @@ def of_parts(tags: Sequence[str], sizes: Sequence[int]) -> list[str]:
     return found
 
 
+def names_in(derivation: Constituent) -> set[Concept]:
+    """The names of a sentence of an embedded language; of persons, first and second names apart."""
+    return {x.concept for x in derivation.nodes() if x.concept.category == "PROPN"}
+
+
+def half_of_names(language: Language, of_training: bool) -> set[Concept]:
+    """Half the names of each kind in an embedded language: those of training, or the others, which
+    are about as frequent."""
+    found, ranks = set[Concept](), collections.Counter[str]()
+    for name in language.concepts.content():  # those of a kind from the most to the least frequent
+        if name.category == "PROPN":
+            if (ranks[name.meaning] % 4 in (0, 3)) == of_training:
+                found.add(name)
+            ranks[name.meaning] += 1
+    return found
+
+
 @dataclasses.dataclass(frozen=True)
 class NamedEntities(WordTask[TaggedWords]):
     """Entities as BIO tags of words."""
@@ -246,11 +265,31 @@ class NamedEntities(WordTask[TaggedWords]):
         "tags that begin or go on wrongly are repaired as in the paper (§3.2); Chinese characters "
         "are joined to a segmenter's words"
     )
+    options = {
+        "new_names": schema.flag(
+            "in embedded languages every sentence has a name, and the names of train are not in "
+            "dev and test"
+        ),
+    }
+
+    new_names: bool = False
+
+    @classmethod
+    def described(cls, options: Mapping[str, Any]) -> str:
+        said = "; no name of the tests is in the training sentences"
+        return cls.note + said * options.get("new_names", False)
 
     def read(self, path: str, language: str) -> list[TaggedWords]:
         found = read(path)
         is_chinese = normalize.rules_for(language) == normalize.CHINESE
         return list(map(segmented if is_chinese and _has_characters(found) else whole, found))
+
+    def derivations(self, language: Language, part: str) -> Iterator[Constituent]:
+        found = super().derivations(language, part)
+        if not self.new_names:
+            return found
+        own = half_of_names(language, of_training=part == "train")
+        return (each for each in found if (names := names_in(each)) and names <= own)
 
     def gold(self, language: Language, derivation: Constituent) -> TaggedWords:
         return whole(Tagged(*language.tagged(derivation)))

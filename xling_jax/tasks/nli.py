@@ -15,7 +15,7 @@ from xling_jax.batches.labelled import Encoded
 from xling_jax.corpora import sources
 from xling_jax.corpora.embedded import inference
 from xling_jax.corpora.embedded.language import Pair
-from xling_jax.tasks.task import Predictions, Scores, Task, by_frequency, numbered
+from xling_jax.tasks.task import SEEDS, Predictions, Scores, Task, by_frequency, numbered
 
 if TYPE_CHECKING:
     from xling_jax.models.text_model import TextModel
@@ -111,8 +111,8 @@ class NaturalLanguageInference(Task[Inference]):
     def read(self, path: str, language: str) -> list[Inference]:
         return read(path, language)
 
-    def make(self, pair: Pair, number: int, seed: int) -> tuple[list[Inference], list[Inference]]:
-        made = inference.pairs(pair, number, seed, self.most_words)
+    def make(self, pair: Pair, number: int, part: str) -> tuple[list[Inference], list[Inference]]:
+        made = inference.pairs(pair, number, SEEDS[part], self.most_words)
         first, second = (
             [Inference(x.premise[k], x.hypothesis[k], x.label) for x in made] for k in (0, 1)
         )

@@ -6,7 +6,7 @@ import abc
 import collections
 import dataclasses
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -23,6 +23,9 @@ if TYPE_CHECKING:  # reports import the names of tasks, and need no JAX
 Item = TypeVar("Item")
 Predictions = Sequence[tuple[np.ndarray, ...]]  # for each example, see `finetune.Predictor`
 Scores = dict[str, float]
+
+# By part, the seeds of the embedded languages' sentences that examples are made of.
+SEEDS = {"train": 101, "dev": 102, "test": 103}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,8 +58,9 @@ class Task(abc.ABC, Generic[Item]):
         """The examples in a file; ValueError, naming it and the line, or FileNotFoundError."""
 
     @abc.abstractmethod
-    def make(self, pair: Pair, number: int, seed: int) -> tuple[list[Item], list[Item]]:
-        """`number` examples in each of two embedded languages, one the translation of the other."""
+    def make(self, pair: Pair, number: int, part: str) -> tuple[list[Item], list[Item]]:
+        """`number` examples of a part, train, dev or test, in each of two embedded languages, one
+        the translation of the other."""
 
     @abc.abstractmethod
     def labels(self, items: Sequence[Item]) -> tuple[str, ...]:
@@ -98,9 +102,13 @@ class WordTask(Task[Item]):
     def gold(self, language: Language, derivation: Constituent) -> Item:
         """The example made of a sentence of an embedded language."""
 
-    def make(self, pair: Pair, number: int, seed: int) -> tuple[list[Item], list[Item]]:
+    def derivations(self, language: Language, part: str) -> Iterator[Constituent]:
+        """The sentences of an embedded language that examples are made of, without end."""
+        return language.derivations(SEEDS[part])
+
+    def make(self, pair: Pair, number: int, part: str) -> tuple[list[Item], list[Item]]:
         first, second = pair.languages
-        drawn = list(itertools.islice(first.derivations(seed), number))
+        drawn = list(itertools.islice(self.derivations(first, part), number))
         return [self.gold(first, x) for x in drawn], [self.gold(second, x) for x in drawn]
 
     def encode(self, items: Sequence[Any], model: TextModel, longest: int) -> list[Encoded]:

@@ -20,8 +20,7 @@ from xling_jax.runs.texts import of_run
 from xling_jax.tasks import TASKS
 from xling_jax.tasks.task import Task
 
-# Of the embedded languages' examples, and of the sentences that maps are learned from.
-SEEDS = {"train": 101, "dev": 102, "test": 103, "parallel": 104}
+PARALLEL = 104  # seed of the embedded languages' sentences that maps are learned from
 
 
 @dataclasses.dataclass(frozen=True)
@@ -144,7 +143,7 @@ class LabelledReader:
                     first, *others = languages = pair.split("-")
                     side = int(language != first)
                     both = of_run(run, languages).pair(language if side else others[-1])
-                    made = of.make(both, self._config.sentences[part], SEEDS[part])
+                    made = of.make(both, self._config.sentences[part], part)
                     self._read[key] = made[side]
                 else:
                     self._read[key] = of.read(path, language)
@@ -188,8 +187,8 @@ class LabelledReader:
         languages = pair.split("-")
         if own.second == SYNTHETIC:
             made = of_run(self._config.runs[pair], languages).pair(language)
-            sides = made.parallel(number, SEEDS["parallel"])
-            return sides, made.links(number, SEEDS["parallel"]) if own.links else None
+            sides = made.parallel(number, PARALLEL)
+            return sides, made.links(number, PARALLEL) if own.links else None
         with errors.in_field(f"{self.section}parallel.{language}"):
             first, second = corpora.read_parallel(own.first, own.second, (languages[0], language))
             sides = first.sentences, second.sentences
