@@ -6,10 +6,11 @@ python benchmarks/verses.py --bibles FOLDER --parallel FOLDER --languages en+fr 
 Of every eight chapters of the parallel New Testament, the first is for testing and the fifth is
 held out. Both are left out of the training text of every translation, by their ids there, even if a
 translation numbers verses in another way, such as Romans 16:25-27 at 14:24-26. Writes
-LANGUAGE.train.txt and LANGUAGE.dev.txt from all translations, LANGUAGE.test.txt from the parallel
-one, and pairs of words that both occur at least ten times in the training text as models read it:
-LANGUAGE.dictionary.txt, which are those of MUSE's test dictionary, and LANGUAGE.words.txt, with
-those of its training dictionary too. Prints the hash of each.
+LANGUAGE.train.txt and LANGUAGE.dev.txt from all translations; from the parallel one
+LANGUAGE.test.txt and, with the remaining verses, LANGUAGE.parallel.txt; and pairs of words that
+both occur at least ten times in the training text as models read it: LANGUAGE.dictionary.txt, which
+are those of MUSE's test dictionary, and LANGUAGE.words.txt, with those of its training dictionary
+too. Prints the hash of each.
 """
 
 import argparse
@@ -70,7 +71,10 @@ def main() -> None:
     words: dict[str, set[str]] = {}
     for language in languages:
         pairs = verses(arguments.parallel / f"{language}.nt.txt", ids)
-        texts = {"train": [], "dev": [], "test": [text for name, text in pairs if name in tested]}
+        texts: dict[str, list[str]] = {"train": [], "dev": [], "test": [], "parallel": []}
+        for name, text in pairs:
+            if name not in held_out:
+                texts["test" if name in tested else "parallel"].append(text)
         for path in sorted(arguments.bibles.glob(f"{language}.*.ids.txt")):
             for name, text in verses(path.with_name(path.name.replace(".ids", "")), path):
                 if name not in tested:
