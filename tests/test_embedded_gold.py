@@ -139,7 +139,7 @@ def test_names_of_the_test_may_be_new():
         made = NamedEntities(new_names=True).make(pair("far"), 400, part)
         for item in itertools.chain(*made):
             assert names_of(item)
-            seen[part == "test"] |= names_of(item)
+            seen[part == "train"] |= names_of(item)
         tags = collections.Counter(tag for item in made[0] for tag in item.gold.tags)
         assert min(tags["B-PER"], tags["B-LOC"], tags["B-ORG"]) > 20
     assert min(map(len, seen.values())) > 40 and seen[True].isdisjoint(seen[False])

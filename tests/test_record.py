@@ -120,8 +120,8 @@ def of_fake_english(run: Run, _: str) -> Cells:
 # What gives a row, a column and the numbers there, which are means over seeds, and how many of
 # these there are: of some kept runs, and of all others of an experiment.
 OF_RUN = {
-    "bilingual-en-fr": (of_bilingual, 6 * 5),
-    "zero_shot-en-fr": (of_zero_shot, 6 * 3 + 5),
+    "bilingual-en-fr": (of_bilingual, 10 * 5),
+    "zero_shot-en-fr": (of_zero_shot, 10 * 3 + 9),
     "zero_shot-aligned": (of_aligned, 9 * 3 * 2),
     "zero_shot-word-order": (of_word_order, 4 * 2),
 }
