@@ -5,12 +5,13 @@ python benchmarks/verses.py --bibles FOLDER --parallel FOLDER --languages en+fr 
 
 Of every eight chapters of the parallel New Testament, the first is for testing and the fifth is
 held out. Both are left out of the training text of every translation, by their ids there, even if a
-translation numbers verses in another way, such as Romans 16:25-27 at 14:24-26. Writes
-LANGUAGE.train.txt and LANGUAGE.dev.txt from all translations; from the parallel one
-LANGUAGE.test.txt and, with the remaining verses, LANGUAGE.parallel.txt; and pairs of words that
-both occur at least ten times in the training text as models read it: LANGUAGE.dictionary.txt, which
-are those of MUSE's test dictionary, and LANGUAGE.words.txt, with those of its training dictionary
-too. Prints the hash of each.
+translation numbers verses in another way, such as Romans 16:25-27 at 14:24-26.
+
+Writes LANGUAGE.train.txt and LANGUAGE.dev.txt from all translations, and LANGUAGE.test.txt from the
+parallel one. LANGUAGE.parallel.txt has its verses that are neither for testing nor held out, which
+are in the training text too. Of the pairs of words that both occur at least ten times in the
+training text as models read it, LANGUAGE.dictionary.txt has those of MUSE's test dictionary, and
+LANGUAGE.words.txt those of its training dictionary too. Prints the hash of each file.
 """
 
 import argparse

@@ -11,7 +11,7 @@ from xling_jax.corpora.embedded.config import EMBEDDED, LanguageConfig, SecondCo
 from xling_jax.corpora.embedded.grammar import Constituent
 from xling_jax.corpora.embedded.inference import Edits, is_plain
 from xling_jax.corpora.embedded.language import Pair
-from xling_jax.tasks.ner import NamedEntities
+from xling_jax.tasks.ner import NamedEntities, half_of_names
 
 CONFIG = LanguageConfig(word_types=600)
 SECONDS = {
@@ -143,6 +143,14 @@ def test_names_of_the_test_may_be_new():
         tags = collections.Counter(tag for item in made[0] for tag in item.gold.tags)
         assert min(tags["B-PER"], tags["B-LOC"], tags["B-ORG"]) > 20
     assert min(map(len, seen.values())) > 40 and seen[True].isdisjoint(seen[False])
+    frequency = collections.Counter()
+    first = language("first")
+    for of_training in (True, False):
+        for name in half_of_names(first, of_training):
+            kind = "surnames" if name.meaning == "surname" else "nouns"
+            frequency[name.meaning, of_training] += first.concepts.frequency[kind][name.row]
+    for kind in ("person", "place", "group", "surname"):
+        assert 0.8 < frequency[kind, True] / frequency[kind, False] < 1.25
     usual, _ = NamedEntities().make(pair("far"), 400, "test")
     assert not all(map(names_of, usual))
 

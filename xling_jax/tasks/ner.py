@@ -243,14 +243,16 @@ def names_in(derivation: Constituent) -> set[Concept]:
 
 
 def half_of_names(language: Language, of_training: bool) -> set[Concept]:
-    """Half the names of each kind in an embedded language: those of training, or the others, which
-    are about as frequent."""
+    """Half the names of each kind in a first embedded language, whose names are in the order of
+    frequency: those of training, or the others, which are about as frequent."""
     found, ranks = set[Concept](), collections.Counter[str]()
-    for name in language.concepts.content():  # those of a kind from the most to the least frequent
-        if name.category == "PROPN":
-            if (ranks[name.meaning] % 4 in (0, 3)) == of_training:
-                found.add(name)
-            ranks[name.meaning] += 1
+    for name in language.concepts.content():
+        if name.category != "PROPN":
+            continue
+        # The first and last of every four, so that neither half has all that are more frequent.
+        if (ranks[name.meaning] % 4 in (0, 3)) == of_training:
+            found.add(name)
+        ranks[name.meaning] += 1
     return found
 
 
@@ -267,8 +269,8 @@ class NamedEntities(WordTask[TaggedWords]):
     )
     options = {
         "new_names": schema.flag(
-            "in embedded languages every sentence has a name, and the names of train are not in "
-            "dev and test"
+            "of embedded languages, only sentences with names, and none of those in train also in "
+            "dev or test"
         ),
     }
 
@@ -276,8 +278,8 @@ class NamedEntities(WordTask[TaggedWords]):
 
     @classmethod
     def described(cls, options: Mapping[str, Any]) -> str:
-        said = "; no name of the tests is in the training sentences"
-        return cls.note + said * options.get("new_names", False)
+        said = "; in embedded languages no name of the tests is in the training sentences"
+        return cls.note + (said if options.get("new_names") else "")
 
     def read(self, path: str, language: str) -> list[TaggedWords]:
         found = read(path)

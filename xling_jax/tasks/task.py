@@ -24,7 +24,8 @@ Item = TypeVar("Item")
 Predictions = Sequence[tuple[np.ndarray, ...]]  # for each example, see `finetune.Predictor`
 Scores = dict[str, float]
 
-# By part, the seeds of the embedded languages' sentences that examples are made of.
+# By part, the seeds of the embedded languages' sentences that examples are made of. Parallel text
+# has another one, `zero_shot.texts.PARALLEL_SEED`.
 SEEDS = {"train": 101, "dev": 102, "test": 103}
 
 

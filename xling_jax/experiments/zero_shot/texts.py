@@ -20,7 +20,7 @@ from xling_jax.runs.texts import of_run
 from xling_jax.tasks import TASKS
 from xling_jax.tasks.task import Task
 
-PARALLEL = 104  # seed of the embedded languages' sentences that maps are learned from
+PARALLEL_SEED = 104  # of the embedded languages' sentences that maps are learned from
 
 
 @dataclasses.dataclass(frozen=True)
@@ -187,8 +187,8 @@ class LabelledReader:
         languages = pair.split("-")
         if own.second == SYNTHETIC:
             made = of_run(self._config.runs[pair], languages).pair(language)
-            sides = made.parallel(number, PARALLEL)
-            return sides, made.links(number, PARALLEL) if own.links else None
+            sides = made.parallel(number, PARALLEL_SEED)
+            return sides, made.links(number, PARALLEL_SEED) if own.links else None
         with errors.in_field(f"{self.section}parallel.{language}"):
             first, second = corpora.read_parallel(own.first, own.second, (languages[0], language))
             sides = first.sentences, second.sentences
