@@ -1,10 +1,11 @@
 """What every test shares: eight CPU devices, so that sharding can be tested anywhere, and no
-accelerator; programs that LLVM does not optimise, since tests compile far longer than they compute,
-with XLA's older kernels unless slow tests are chosen; one cache of compiled programs, in pytest's
-own cache folder, since many tests train the same small models; less patience in VecMap, enough for
-the tests' easy vectors (commands that tests start keep the paper's); and the command itself, called
-in the tests' process."""
+accelerator; programs that are quick to compile, since tests compile far longer than they compute:
+LLVM does not optimise them, and XLA's kernels are its older ones unless slow tests are chosen; one
+cache of compiled programs, in pytest's own cache folder, since many tests train the same small
+models; less patience in VecMap, enough for the tests' easy vectors (commands that tests start keep
+the paper's); and the command itself, called in the tests' process."""
 
+import gc
 import os
 import subprocess
 import sys
@@ -25,6 +26,10 @@ devices.set_cpu_devices(8)
 vecmap.PATIENCE = 10
 os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ.pop(errors.TRACEBACK, None)  # errors take one line
+# With the older kernels, programs that differ may round differently: tests that such programs give
+# the same bits are marked slow, and `-m slow` runs with the newer ones.
+OLDER_KERNELS = "--xla_cpu_use_fusion_emitters=false"
+WHOLE_MODULES = "--xla_cpu_parallel_codegen_split_count=1"  # LLVM compiles a program in one piece
 LONGEST = (  # files, those that train most first
     "test_bilingual",
     "test_main",
@@ -50,26 +55,28 @@ def pytest_configure(config: pytest.Config) -> None:
     config.option.loadscopereorder = False  # xdist's: files stay in the order of below
     os.environ.setdefault(devices.TUNABLES, "")
     os.environ.setdefault(devices.BLAS_THREADS, "1")
-    settings: dict[str, object] = {"jax_disable_most_optimizations": True}
+    gc.set_threshold(100_000, 50, 100)  # tracing makes many objects, and few that are garbage
+    settings: dict[str, object] = {
+        "jax_disable_most_optimizations": True,
+        "jax_traceback_in_locations_limit": 0,
+    }
     if "JAX_COMPILATION_CACHE_DIR" not in os.environ and hasattr(config, "cache"):
         settings["jax_compilation_cache_dir"] = str(config.cache.mkdir("compiled"))
         settings["jax_persistent_cache_min_compile_time_secs"] = 0.2
     for name, value in settings.items():
         jax.config.update(name, value)
         os.environ[name.upper()] = str(value)
-    if config.option.markexpr == "not slow" and "XLA_FLAGS" not in os.environ:
-        os.environ["XLA_FLAGS"] = _older_kernels()
+    if "XLA_FLAGS" not in os.environ:
+        older = config.option.markexpr == "not slow"
+        flags = [*([OLDER_KERNELS] if older else []), WHOLE_MODULES]
+        os.environ["XLA_FLAGS"] = " ".join(flag for flag in flags if _starts_with(flag))
 
 
-def _older_kernels() -> str:
-    """The flag for XLA's older CPU kernels, with which compilation takes a third less time; "" if
-    no process starts with it, since XLA aborts at a flag that it does not know. With it, programs
-    that differ may round differently: tests that such programs give the same bits are marked slow,
-    and `-m slow` runs without it."""
-    flag = "--xla_cpu_use_fusion_emitters=false"
+def _starts_with(flag: str) -> bool:
+    """Whether JAX starts with a flag of XLA's, which aborts at one that it does not know."""
     start = [sys.executable, "-c", "import jax; jax.devices()"]
     tried = subprocess.run(start, env={**os.environ, "XLA_FLAGS": flag}, capture_output=True)
-    return "" if tried.returncode else flag
+    return tried.returncode == 0
 
 
 @pytest.fixture(scope="module")

@@ -152,3 +152,40 @@ def test_random_text_has_the_form_that_workers_read(benchmark_module, tmp_path):
         assert text["tokens"].max() < size.model.vocabulary_size
         if size.length:
             assert (np.diff(text["offsets"]) == size.length - 2).all()
+
+
+def test_tested_verses_are_in_no_training_text(benchmark_module, tmp_path, monkeypatch):
+    """Nine chapters of two verses, of which one translation joins two and lacks the last chapter,
+    and the Old Testament; the words of verse 2 are frequent."""
+    ids = [f"MAT {chapter}:{verse}" for chapter in range(1, 10) for verse in (1, 2)]
+    written = {"parallel/ids.nt": ids}
+    for language, word in (("en", "sea"), ("fr", "mer")):
+        text = [f"{word} of {verse}" for verse in ids]
+        written[f"parallel/{language}.nt"] = text
+        for name, names in {"A": ["GEN 1:1", *ids], "B": ["MAT 1:1-2", *ids[2:-2]]}.items():
+            written[f"bibles/{language}.{name}.ids"] = names
+            written[f"bibles/{language}.{name}"] = [f"{word} of {verse}" for verse in names]
+    written["muse/en-fr.0-5000"] = ["sea\tmer", "sea\tocéan"]
+    written["muse/en-fr.5000-6500"] = ["of\tof", "gen\tgen"]  # a word that occurs twice at most
+    for name, lines in written.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / f"{name}.txt").write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    places = {"bibles": "bibles", "parallel": "parallel", "dictionaries": "muse", "to": "to"}
+    options = [f"--{option}={tmp_path / folder}" for option, folder in places.items()]
+    monkeypatch.setattr("sys.argv", ["verses.py", *options])
+    benchmark_module("verses").main()
+
+    def lines(name):
+        return (tmp_path / "to" / f"{name}.txt").read_text("utf-8").splitlines()
+
+    tested, held_out = ("MAT 1:", "MAT 9:"), ("MAT 5:",)
+    for language, word in (("en", "sea"), ("fr", "mer")):
+        of = {part: lines(f"{language}.{part}") for part in ("train", "dev", "test", "parallel")}
+        verses = {part: [line.removeprefix(f"{word} of ") for line in of[part]] for part in of}
+        assert verses["test"] == [verse for verse in ids if verse.startswith(tested)]
+        neither = [verse for verse in ids if not verse.startswith((*tested, *held_out))]
+        assert verses["parallel"] == neither
+        assert verses["train"] == ["GEN 1:1", *neither, *neither]
+        assert verses["dev"] == 2 * [verse for verse in ids if verse.startswith(held_out)]
+    assert lines("fr.dictionary") == ["of\tof"]
+    assert lines("fr.words") == ["sea\tmer", "of\tof"]
