@@ -27,7 +27,7 @@ if [[ ${1:-} == --help ]]; then usage "${BASH_SOURCE[0]}" && exit; fi
   die "give a name first, of at most 40 letters a to z, digits and -, of which - is not the last"
 name=$1
 shift
-image='' pods='' volume='' tpu='' chips=4 gpu='' restarts=20 where=()
+image='' pods='' volume='' tpu='' chips='' gpu='' restarts=20 where=()
 while (($#)); do
   case $1 in
     --dry-run) dry_run=1 && shift ;;
@@ -50,10 +50,12 @@ while (($#)); do
   esac
 done
 for needed in image pods volume; do [[ -n ${!needed} ]] || die "give --$needed"; done
-[[ $pods =~ ^[1-9][0-9]*$ && $chips =~ ^[1-9][0-9]*$ && $restarts =~ ^(0|[1-9][0-9]*)$ ]] ||
-  die "--pods, --chips and --restarts: give numbers"
 [[ -n $tpu || -n $gpu ]] || die "give --tpu or --gpu"
 [[ -z $tpu || -z $gpu ]] || die "give --tpu or --gpu, not both"
+[[ -z $chips || -n $tpu ]] || die "--chips goes with --tpu: leave it out, or give --tpu"
+chips=${chips:-4}
+[[ $pods =~ ^[1-9][0-9]*$ && $chips =~ ^[1-9][0-9]*$ && $restarts =~ ^(0|[1-9][0-9]*)$ ]] ||
+  die "--pods, --chips and --restarts: give numbers"
 (($#)) || die "give the flags of the run after --, at least --config=…"
 need_no_workdir "/runs/$name" "$@"
 
@@ -131,5 +133,5 @@ if ((dry_run)); then printf '%s\n' "$manifest"; fi
 run kubectl create ${where[@]+"${where[@]}"} -f - <<<"$manifest"
 # The first pod, the only one that prints.
 pod=jobset.sigs.k8s.io/jobset-name=$name,batch.kubernetes.io/job-completion-index=0
-((dry_run)) || printf 'Follow it with: kubectl logs %s -f --tail=-1 -l %s\n' \
-  "${where[*]-}" "$pod" >&2
+((dry_run)) || printf 'Follow it with: kubectl logs %s-f --tail=-1 -l %s\n' \
+  "${where[*]+${where[*]} }" "$pod" >&2

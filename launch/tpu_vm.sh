@@ -94,7 +94,7 @@ case $action in
     run git -C "$(dirname "${BASH_SOURCE[0]}")/.." archive --format=tar.gz --prefix=xling_jax/ \
       "--output=$archive" HEAD
     run "${tpu[@]}" scp "$archive" "$name:xling_jax.tar.gz" "${where[@]}" --worker=all
-    on all 'tar xzf xling_jax.tar.gz && { command -v python3.11 >/dev/null || sudo apt-get install -qy python3.11 python3.11-venv; } && python3.11 -m venv ~/venv && ~/venv/bin/pip install -q "./xling_jax[tpu]"'
+    on all 'tar xzf xling_jax.tar.gz && { python3.11 -m ensurepip --version >/dev/null 2>&1 || sudo apt-get install -qy python3.11 python3.11-venv; } && python3.11 -m venv ~/venv && ~/venv/bin/pip install -q "./xling_jax[tpu]"'
     if [[ -n $share ]]; then
       on all "sudo apt-get install -qy nfs-common && mkdir -p ~/runs && { mountpoint -q ~/runs || sudo mount -t nfs $(quoted "$share") ~/runs; }"
     fi

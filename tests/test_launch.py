@@ -275,6 +275,7 @@ def test_kubernetes_gets_a_jobset(launch, options, where, restarts, limits, sele
     )  # fmt: skip
     ((*called, manifest),) = calls
     assert done.returncode == 0 and called == ["kubectl", "create", *where, "-f", "-"]
+    assert " ".join(["kubectl", "logs", *where, "-f "]) in done.stderr
     made = yaml.safe_load(manifest)
     assert made["kind"] == "JobSet" and made["metadata"] == {"name": "true"}
     assert made["spec"]["failurePolicy"] == {"maxRestarts": restarts}
@@ -342,6 +343,7 @@ def test_a_dry_run_says_what_it_would_do_and_does_nothing(launch, tmp_path, line
         ([*JOBSET, "--pods", "x", "--gpu", "1", "--", *RUN], "--pods, --chips and"),
         ([*JOBSET, "--", *RUN], "give --tpu or --gpu\n"),
         ([*JOBSET, "--tpu", "a:1x1", "--gpu", "1", "--", *RUN], "give --tpu or --gpu, not both"),
+        ([*JOBSET, "--gpu", "1", "--chips", "8", "--", *RUN], "--chips goes with --tpu"),
         ([*JOBSET, "--tpu", "a", "--", *RUN], "--tpu a: write TYPE:TOPOLOGY"),
         ([*JOBSET, "--gpu", "1", "--"], "give the flags of the run after --"),
         (
