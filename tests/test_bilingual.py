@@ -65,6 +65,18 @@ def test_anchors_are_counted_as_the_row_says(bilingual):
     assert tokens["extra_anchors"] > tokens["default"] > 0
 
 
+def test_fertility_is_the_number_of_pieces_of_a_word_of_training_text(bilingual, tmp_path):
+    workdir, _, metrics = bilingual
+    texts = Texts.of_corpora(config("pair=en-far").corpora)
+    for row in ("default", "sep_emb"):
+        for name in ("en", "far"):
+            model = stored.load(workdir / "models" / f"row{row}_seed0" / name)
+            lines = texts.sample(name, 10**6, tmp_path, limit=None).sentences
+            words = sum(len(line.split()) for line in lines)
+            pieces = sum(map(len, model.encode(lines)))
+            assert metrics[row, 0][f"fertility_{name}"] == pytest.approx(pieces / words)
+
+
 def test_a_language_alone_has_nothing_to_translate(bilingual):
     _, _, metrics = bilingual
     assert "retrieval" not in metrics["far", 0] and "perplexity_dev_en" not in metrics["far", 0]

@@ -43,6 +43,7 @@ def metrics_of(row: str, seed: int, share: float, languages: Sequence[str]) -> d
     found = {f"perplexity_dev_{name}": 5 + 400 * np.exp(-5 * share) for name in trained}
     found = {name: float(value * random.uniform(0.95, 1.05)) for name, value in found.items()}
     found["perplexity_dev"] = float(np.mean(list(found.values())))
+    found |= {f"fertility_{name}": 1.05 if row == "default" else 1.1 for name in trained}
     high = {"default": 0.7, "no_anchors": 0.5}.get(row, 0.3) * share
     for name in trained[1:]:
         for task in ("retrieval", "words"):
@@ -216,10 +217,11 @@ def test_notes_are_about_what_was_measured(tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("row", ["default", "extra-anchors-online"])
-def test_anchors_are_of_the_text_before_words_are_replaced_online(tmp_path: Path, row: str) -> None:
+def test_pieces_are_of_the_text_before_words_are_replaced_online(tmp_path: Path, row: str) -> None:
     notes = bilingual._texts_of(Run(fake_run(tmp_path, [row])))["Notes"]
-    (note,) = (note for note in notes if note.startswith("Anchors: "))
-    assert ("before its words are replaced" in note) == (row != "default")
+    for start in ("Anchors: ", "Fertility: "):
+        (note,) = (note for note in notes if note.startswith(start))
+        assert ("before its words are replaced" in note) == (row != "default")
 
 
 def test_notes_name_the_languages_in_which_a_task_was_measured(

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from xling_jax.vocabulary.pieces import SPECIALS, Pieces
+from xling_jax.vocabulary.pieces import BLANK, SPECIALS, Pieces
 
 WAYS = ("joint", "union", "prefixed", "separate")
 
@@ -117,6 +117,18 @@ def anchors(vocabulary: LanguageVocabulary, counts: Sequence[np.ndarray]) -> Map
         **dict(zip(names, shares, strict=True)),
         "anchor_tokens": float(np.mean(shares)),
     }
+
+
+def fertility(vocabulary: LanguageVocabulary, counts: Sequence[np.ndarray]) -> Mapping[str, float]:
+    """`fertility_NAME`, the mean number of pieces of a word in a language's training text (Rust et
+    al. 2021, "How Good is Your Tokenizer?", §3.2); punctuation marks are words. counts: see
+    `anchors`."""
+    found = {}
+    for language, (name, count_V) in enumerate(zip(vocabulary.languages, counts, strict=True)):
+        begins_V = np.array([piece.startswith(BLANK) for piece in vocabulary.names(language)])
+        words = count_V[SPECIALS:][begins_V[SPECIALS:]].sum()
+        found[f"fertility_{name}"] = float(count_V[SPECIALS:].sum() / max(1, words))
+    return found
 
 
 @dataclasses.dataclass(frozen=True)

@@ -50,7 +50,8 @@ class Data:
       switch: by language number, translations of the words that are replaced anew each time.
       dev: held-out text.
       items: translations to find.
-      found: how much the languages have in common in `files`, see `sharing.anchors`.
+      found: how much the languages have in common in `files`, and into how many pieces their words
+        are cut, see `sharing.anchors` and `sharing.fertility`.
     """
 
     vocabulary: LanguageVocabulary
@@ -187,7 +188,7 @@ class Preparer:
             switch=switch,
             dev=StreamStore.of(held_out, tables),
             items=list(self._items(row, vocabulary)),
-            found=dict(sharing.anchors(vocabulary, counts)),
+            found={**sharing.anchors(vocabulary, counts), **sharing.fertility(vocabulary, counts)},
         )
 
     def _is_other(self, row: Row, name: str) -> bool:

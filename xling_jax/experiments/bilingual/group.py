@@ -177,9 +177,11 @@ class Group(group.Group[StreamProgram]):
                 self._row.languages, self._data.sizes, self._samplers[0].draws, strict=True
             )
         )
+        cut = [f"{found[f'fertility_{name}']:.2f} ({name})" for name in self._row.languages]
         say(
             f"{shares}; {self._data.vocabulary.size:,} pieces ({self._row.sharing}), of which "
-            f"{found['anchors']:.0f} are anchors, {100 * found['anchor_tokens']:.0f} % of tokens"
+            f"{found['anchors']:.0f} are anchors, {100 * found['anchor_tokens']:.0f} % of tokens; "
+            f"pieces a word: {', '.join(cut)}"
         )
         total = self._schedule.total
         say(

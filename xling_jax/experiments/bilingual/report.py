@@ -48,6 +48,10 @@ def result(run: Run, notes: Sequence[str]) -> Table:
         Column(name, f"{PERPLEXITY}_{name}", _perplexity, "held-out perplexity", f"ppl {name}")
         for name in languages(run)
     ]
+    columns += [
+        Column(name, f"fertility_{name}", "{:.2f}".format, "fertility", f"fert. {name}")
+        for name in languages(run)
+    ]
     columns += map(Column.of, TASKS)
     columns.append(Column.of("anchors", "anchors", "pieces", "anchors"))
     columns.append(Column.of("anchor_tokens", "anchors", "tokens", "their tokens"))
