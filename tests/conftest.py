@@ -1,9 +1,8 @@
 """What every test shares: eight CPU devices, so that sharding can be tested anywhere, and no
-accelerator; programs that are quick to compile, since tests compile far longer than they compute:
-LLVM does not optimise them, and XLA's kernels are its older ones unless slow tests are chosen; one
-cache of compiled programs, in pytest's own cache folder, since many tests train the same small
-models; less patience in VecMap, enough for the tests' easy vectors (commands that tests start keep
-the paper's); and the command itself, called in the tests' process."""
+accelerator; programs that are quick to trace and compile, since tests do that far longer than they
+compute; one cache of compiled programs, in pytest's own cache folder, since many tests train the
+same small models; less patience in VecMap, enough for the tests' easy vectors (commands that tests
+start keep the paper's); and the command itself, called in the tests' process."""
 
 import gc
 import os
@@ -26,8 +25,9 @@ devices.set_cpu_devices(8)
 vecmap.PATIENCE = 10
 os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ.pop(errors.TRACEBACK, None)  # errors take one line
-# With the older kernels, programs that differ may round differently: tests that such programs give
-# the same bits are marked slow, and `-m slow` runs with the newer ones.
+# XLA's older kernels take a third less time to compile. With them, programs that differ may round
+# differently: tests that such programs give the same bits are marked slow, and sessions with slow
+# tests have the newer kernels.
 OLDER_KERNELS = "--xla_cpu_use_fusion_emitters=false"
 WHOLE_MODULES = "--xla_cpu_parallel_codegen_split_count=1"  # LLVM compiles a program in one piece
 LONGEST = (  # files, those that train most first
@@ -58,7 +58,7 @@ def pytest_configure(config: pytest.Config) -> None:
     gc.set_threshold(100_000, 50, 100)  # tracing makes many objects, and few that are garbage
     settings: dict[str, object] = {
         "jax_disable_most_optimizations": True,
-        "jax_traceback_in_locations_limit": 0,
+        "jax_traceback_in_locations_limit": 0,  # lines of Python in every operation's location
     }
     if "JAX_COMPILATION_CACHE_DIR" not in os.environ and hasattr(config, "cache"):
         settings["jax_compilation_cache_dir"] = str(config.cache.mkdir("compiled"))
@@ -67,15 +67,15 @@ def pytest_configure(config: pytest.Config) -> None:
         jax.config.update(name, value)
         os.environ[name.upper()] = str(value)
     if "XLA_FLAGS" not in os.environ:
-        older = config.option.markexpr == "not slow"
-        flags = [*([OLDER_KERNELS] if older else []), WHOLE_MODULES]
-        os.environ["XLA_FLAGS"] = " ".join(flag for flag in flags if _starts_with(flag))
+        older = [OLDER_KERNELS] if config.option.markexpr == "not slow" else []
+        flags = " ".join([*older, WHOLE_MODULES])
+        os.environ["XLA_FLAGS"] = flags if _starts_with(flags) else ""
 
 
-def _starts_with(flag: str) -> bool:
-    """Whether JAX starts with a flag of XLA's, which aborts at one that it does not know."""
+def _starts_with(flags: str) -> bool:
+    """Whether JAX starts with flags of XLA's, which aborts at one that it does not know."""
     start = [sys.executable, "-c", "import jax; jax.devices()"]
-    tried = subprocess.run(start, env={**os.environ, "XLA_FLAGS": flag}, capture_output=True)
+    tried = subprocess.run(start, env={**os.environ, "XLA_FLAGS": flags}, capture_output=True)
     return tried.returncode == 0
 
 

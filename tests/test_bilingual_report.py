@@ -216,6 +216,11 @@ def test_notes_are_about_what_was_measured(tmp_path: Path, monkeypatch: pytest.M
     assert not {"Sentence retrieval", "After a map", "Word translation"} & set(starts)
 
 
+def test_the_fertility_of_a_language_alone_is_explained(tmp_path: Path) -> None:
+    notes = bilingual._texts_of(Run(fake_run(tmp_path, ["far"])))["Notes"]
+    assert any(note.startswith("Fertility: ") for note in notes)
+
+
 @pytest.mark.parametrize("row", ["default", "extra-anchors-online"])
 def test_pieces_are_of_the_text_before_words_are_replaced_online(tmp_path: Path, row: str) -> None:
     notes = bilingual._texts_of(Run(fake_run(tmp_path, [row])))["Notes"]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import sentencepiece
 
-from xling_jax.vocabulary import pieces
+from xling_jax.vocabulary import pieces, sharing
 from xling_jax.vocabulary.pieces import SPECIAL_TOKENS, Pieces
 from xling_jax.vocabulary.sharing import ShiftedVocabulary
 
@@ -186,6 +186,23 @@ def test_ordinary_pieces_are_all_but_the_special_tokens_of_every_language(traine
         *SPECIAL_TOKENS,
         *("::" + t for t in SPECIAL_TOKENS),
     ]
+
+
+@pytest.mark.parametrize("way", ["joint", "union", "prefixed"])
+def test_fertility_counts_words_of_other_languages_too(trained, way):
+    """Text of which every second sentence is put in from the other language."""
+    other = pieces.train([line.upper() for line in TEXT], 200)
+    vocabulary = sharing.make(way, ("en", "xx"), [trained, other][: 1 if way == "joint" else 2])
+    counts, found = np.zeros((2, vocabulary.size), np.int64), []
+    for language in (0, 1):
+        lines = [TEXT[:200], [line.upper() for line in TEXT[200:]]]
+        encoded = [vocabulary.encode(k, own) for k, own in enumerate(lines)]
+        ids = np.concatenate([*encoded[0], *encoded[1]])
+        counts[language] = np.bincount(ids, minlength=vocabulary.size)
+        found.append(
+            sum(ids >= pieces.SPECIALS) / sum(len(x.split()) for own in lines for x in own)
+        )
+    assert list(sharing.fertility(vocabulary, counts).values()) == pytest.approx(found)
 
 
 def test_languages_are_named_once(trained):

@@ -120,15 +120,18 @@ def anchors(vocabulary: LanguageVocabulary, counts: Sequence[np.ndarray]) -> Map
 
 
 def fertility(vocabulary: LanguageVocabulary, counts: Sequence[np.ndarray]) -> Mapping[str, float]:
-    """`fertility_NAME`, the mean number of pieces of a word in a language's training text (Rust et
-    al. 2021, "How Good is Your Tokenizer?", §3.2); punctuation marks are words. counts: see
-    `anchors`."""
-    found = {}
-    for language, (name, count_V) in enumerate(zip(vocabulary.languages, counts, strict=True)):
-        begins_V = np.array([piece.startswith(BLANK) for piece in vocabulary.names(language)])
-        words = count_V[SPECIALS:][begins_V[SPECIALS:]].sum()
-        found[f"fertility_{name}"] = float(count_V[SPECIALS:].sum() / max(1, words))
-    return found
+    """`fertility_NAME`, the mean number of pieces of a word in a language's training text, where
+    words of other languages may have been put in. Words are what stands between blanks; unknown
+    characters are not counted. For `counts` see `anchors`."""
+    begins_KxV = np.array(
+        [[piece.startswith(BLANK) for piece in vocabulary.names(k)] for k in range(len(counts))]
+    )
+    if vocabulary.way != "separate":  # an id stands for the same piece in every language
+        begins_KxV[:] = begins_KxV.any(axis=0)
+    return {
+        f"fertility_{name}": float(count_V[SPECIALS:].sum() / max(1, count_V[begins_V].sum()))
+        for name, count_V, begins_V in zip(vocabulary.languages, counts, begins_KxV, strict=True)
+    }
 
 
 @dataclasses.dataclass(frozen=True)

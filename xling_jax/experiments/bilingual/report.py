@@ -1,4 +1,4 @@
-"""The report of a bilingual run: rows, held-out perplexity, translations found, anchors."""
+"""The report of a bilingual run: perplexity, fertility, translations found, anchors of rows."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def result(run: Run, notes: Sequence[str]) -> Table:
     for row in run.rows.values():
         line = table.row_line(run, row)
         lines.append(replace(line, seeds=line.seeds + also_diverged(len(row.diverged))))
-    caption = "held-out perplexity, translations found, anchors"
+    caption = "held-out perplexity, fertility, translations found, anchors"
     return Table("table1", "Rows", caption, columns, lines).those_present(notes)
 
 
@@ -144,6 +144,7 @@ def _texts_of(run: Run) -> dict[str, list[str]]:
         rows,
         measured,
         measured=set(measured),
+        has_fertility=bool(_by_language(run, "fertility")),
         first=next(iter(named), ""),
         others=others,
         layers=sorted({int(layer) for curve in curves for layer in curve.steps}),
