@@ -190,7 +190,7 @@ def test_ordinary_pieces_are_all_but_the_special_tokens_of_every_language(traine
 
 @pytest.mark.parametrize("way", ["joint", "union", "prefixed"])
 def test_fertility_counts_words_of_other_languages_too(trained, way):
-    """Text of which every second sentence is put in from the other language."""
+    """Text of which half the sentences are put in from the other language."""
     other = pieces.train([line.upper() for line in TEXT], 200)
     vocabulary = sharing.make(way, ("en", "xx"), [trained, other][: 1 if way == "joint" else 2])
     counts, found = np.zeros((2, vocabulary.size), np.int64), []

@@ -122,7 +122,7 @@ EVALUATORS = {
     "retrieval_repeated": _number(
         "share of sentences that repeat others", languages=True, format="share"
     ),
-    "fertility": _number("pieces a word, in training text", languages=True),
+    "fertility": _number("pieces a word, in training text", languages=True, format="ratio"),
     "anchors": _number("pieces that languages share"),
     "anchor_tokens": _number("share of tokens that these cover", format="share"),
     # Of `similarity`.

@@ -37,6 +37,7 @@ _GREEK = {"mu": r"$\mu$", "align. F1": r"align. $F_1$"}
 Format = Callable[[float], str]
 
 whole: Format = "{:.0f}".format  # a number of things: 1000
+ratio: Format = "{:.2f}".format  # pieces a word: 1.05
 layer: Format = "L{:.0f}".format  # L8
 percent: Format = "{:.1f}".format  # 73.6
 
@@ -70,7 +71,7 @@ def perplexity_sd(value: float) -> str:
 # By the names that the registry and `tables.csv` have for them.
 FORMATS: dict[str, Format] = {
     "score": score, "share": share, "perplexity": perplexity, "whole": whole, "layer": layer,
-    "decimal": percent,
+    "decimal": percent, "ratio": ratio,
 }  # fmt: skip
 
 

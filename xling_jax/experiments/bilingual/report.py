@@ -49,7 +49,7 @@ def result(run: Run, notes: Sequence[str]) -> Table:
         for name in languages(run)
     ]
     columns += [
-        Column(name, f"fertility_{name}", "{:.2f}".format, "fertility", f"fert. {name}")
+        Column.of(f"fertility_{name}", "fertility", name, f"fert. {name}")
         for name in languages(run)
     ]
     columns += map(Column.of, TASKS)
