@@ -5,7 +5,8 @@ python benchmarks/laptop.py --workdir=runs/laptop-search --row=no_anchors+defaul
 Pretrains rows of configs/bilingual.py on en-near with the fields of each setting, fine-tunes them
 with configs/zero_shot.py, and prints a line for each row, as in the tables of
 `docs/small_models.md`. A setting is named as in `SETTINGS`: `as-is` changes nothing, and the others
-have as many words and pieces as when they were tried. Runs that have ended are not run again.
+have words, pieces, training and fine-tuning as when they were tried. Runs that have ended are not
+run again.
 """
 
 import argparse
@@ -13,6 +14,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from xling_jax.files import plain_name
@@ -29,13 +31,25 @@ def windows(length: int, sequences: int) -> dict[str, float]:
     return {"batches.length": length, "batches.sequences": sequences}
 
 
-# The earlier setting of docs/small_models.md: fewer words, fewer names, fewer common words.
-_EARLIER = {
+# The earlier setting of docs/small_models.md: fewer words, fewer names, fewer common words, and the
+# paper's masking rate, softmaxes and initial values.
+_EARLIER: dict[str, object] = {
     "corpora.synthetic.word_types": 300,
     "corpora.synthetic.name_types": 0.16,
     "corpora.near.second.anchors": 0.25,
     "vocabulary.own_size": 500,
     "vocabulary.joint_size": 900,
+    "training.masking_rate": 0.15,
+    "training.start_alike": False,
+    "training.weight_decay": 0.01,
+    "training.epochs": 60,
+    "every_row": "",
+}
+_EARLIER_TASKS = {
+    "sentences.train": 8000,
+    "settings.ner.examples": 0,
+    "settings.parsing.examples": 0,
+    "ner.new_names": False,
 }
 _HALF = {"training.epochs": 30}
 _QUARTER = {"training.epochs": 15}
@@ -49,7 +63,7 @@ _LARGE_BATCHES = {
     "training.warmup_steps": 150,
     "models.dropout": 0.1,
 }
-_TRIED: dict[str, dict[str, float]] = {
+_TRIED: dict[str, dict[str, object]] = {
     "full": {},
     "narrow, windows of 32": {**_NARROW, **windows(32, 9)},
     "narrow, weight decay .3": {**_NARROW, "training.weight_decay": 0.3},
@@ -88,7 +102,8 @@ _TRIED: dict[str, dict[str, float]] = {
     "collocation 4, habits 2": _RICH,
     "collocation 4, habits 2, windows of 16": {**_RICH, **windows(16, 18)},
 }
-SETTINGS = {"as-is": {}} | {name: {**_EARLIER, **fields} for name, fields in _TRIED.items()}
+AS_IS = "as-is"
+SETTINGS = {AS_IS: {}} | {name: {**_EARLIER, **fields} for name, fields in _TRIED.items()}
 
 
 def main() -> None:
@@ -113,13 +128,12 @@ def print_setting(name: str, arguments: argparse.Namespace) -> None:
     """Runs a setting and prints a line for each row and seed."""
     folder = arguments.workdir / plain_name(name)
     options = f"pair=en-near,seeds={arguments.seeds}"
-    fields = [f"--config.{field}={value}" for field, value in SETTINGS[name].items()]
-    run("bilingual", f"row={arguments.row},{options}", folder / "bilingual", fields)
+    run("bilingual", f"row={arguments.row},{options}", folder / "bilingual", SETTINGS[name])
     found = {}
     if not arguments.pretrain_only:
         rows = "+".join(map(plain_name, arguments.row.split("+")))
         source = f"row={rows},{options},task=all,from={folder / 'bilingual'}"
-        run("zero_shot", source, folder / "zero_shot", [])
+        run("zero_shot", source, folder / "zero_shot", {} if name == AS_IS else _EARLIER_TASKS)
         found = {(row, seed): scores for row, seed, scores in results(folder / "zero_shot")}
     for row, seed, scores in results(folder / "bilingual"):
         if not scores:
@@ -142,11 +156,12 @@ def results(workdir: Path) -> list[tuple[str, int, dict[str, float]]]:
     return [(each["row"], each["seed"], each["metrics"]) for each in found]
 
 
-def run(config: str, options: str, workdir: Path, fields: list[str]) -> None:
-    """Runs an experiment to its end, with its messages in a file beside the workdir."""
+def run(config: str, options: str, workdir: Path, fields: Mapping[str, object]) -> None:
+    """Runs an experiment with these fields to its end; messages go to a file beside the workdir."""
     command = [sys.executable, "-m", "xling_jax.main"]
     command += [f"--config={ROOT / 'configs' / config}.py:{options}", f"--workdir={workdir}"]
-    command += ["--config.devices.cpu=1", *fields]
+    command += [f"--config.{field}={value}" for field, value in fields.items()]
+    command += ["--config.devices.cpu=1"]
     workdir.parent.mkdir(parents=True, exist_ok=True)
     with workdir.with_suffix(".log").open("a") as log:
         environment = os.environ | {"PYTHONPATH": str(ROOT)}

@@ -44,7 +44,7 @@ def main() -> None:
             "bilingual",
             f"row={'+'.join(ROWS)},pair=en-near,seeds={arguments.seeds}",
             arguments.workdir / plain_name(name),
-            [f"--config.{field}={value}" for field, value in SETTINGS[name].items()],
+            SETTINGS[name],
         )
     draw([arguments.workdir / plain_name(name) for name in settings], settings, arguments.figure)
 

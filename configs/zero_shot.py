@@ -188,7 +188,7 @@ def get_config(argument: str | None = None) -> ConfigDict:
             "seeds": config_files.integers("seeds", options["seeds"]),
             "texts": texts,
             "texts_of_pair": of_pair,
-            "sentences": {"train": 8000, "dev": 500, "test": 1000, "parallel": 10_000},
+            "sentences": {"train": 24_000, "dev": 500, "test": 1000, "parallel": 10_000},
             "parallel": parallel,
             "word_order": False,
             "keep_models": search != "paper",
@@ -214,8 +214,13 @@ def get_config(argument: str | None = None) -> ConfigDict:
             **config_files.machine_fields(),
         }
     )
+    if is_embedded:
+        config.ner.new_names = True  # of real names, too, most are new
     if is_embedded and not given:
         config.nli.most_words = 16  # most pairs of so many words fit in 24 places
+    if is_embedded and search == "one":
+        for task in set(known) - {"nli"}:
+            config.settings[task].examples = 8000  # all of them in three epochs
     if search == "one":
         config.models.update(arcs=100, relations=50)
     if search == "dufter":
