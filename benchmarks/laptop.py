@@ -31,7 +31,7 @@ def windows(length: int, sequences: int) -> dict[str, float]:
     return {"batches.length": length, "batches.sequences": sequences}
 
 
-# The earlier setting of docs/small_models.md: fewer words, fewer names, fewer common words, and the
+# The first setting of docs/small_models.md: fewer words, fewer names, fewer common words, and the
 # paper's masking rate, softmaxes and initial values.
 _EARLIER: dict[str, object] = {
     "corpora.synthetic.word_types": 300,

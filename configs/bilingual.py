@@ -173,10 +173,10 @@ def laptop(languages: tuple[str, ...]) -> ConfigDict:
     if config.corpora[languages[-1]].train == "synthetic":
         config.corpora.update(train_sentences=20_000, dev_sentences=1000, split_sentences=False)
         config.corpora.synthetic = dataclasses.asdict(FEW_WORDS)
-        # Either way a name has as many pieces (docs/small_models.md); near has many names of en.
-        config.vocabulary.update(joint_size=1400, own_size=800)
-        if languages[1:] == ("near",):
-            config.vocabulary.joint_size = 1100
+        # So that a name has as many pieces in both (docs/small_models.md): near adds few words to
+        # those of en, and middle and far, whose words are the same, add more.
+        added = 300 * ("near" in languages) + 600 * (not {"middle", "far"}.isdisjoint(languages))
+        config.vocabulary.update(own_size=800, joint_size=800 + added)
         config.training.update(epochs=30, steps_per_epoch=300)
     else:
         config.corpora.split_clauses = True

@@ -90,10 +90,6 @@ def test_the_text_that_another_domain_is_as_long_as_is_hashed(
         ({"batches.length": 64}, r"batches\.length=64: choose 3 to models\.positions=48"),
         ({"models.token_types": 2}, r"models\.token_types=2: .* choose 1"),
         (
-            {"training.start_from": "x", "training.start_alike": True},
-            r"training\.start_alike and training\.start_from: .* choose one",
-        ),
-        (
             {"batches.begin": "line"},
             r"batches\.begin='line': give 'anywhere' or 'sentence'",
         ),

@@ -42,11 +42,6 @@ class Experiment:
                 f"models.token_types={config.models.token_types}: windows have one token type, so "
                 "the others would never be trained: choose 1"
             )
-        if config.training.start_from and config.training.start_alike:
-            raise ValueError(
-                "training.start_alike and training.start_from: parameters begin as those of a "
-                "checkpoint or with values of their own: choose one"
-            )
         if config.evaluators.layers:
             require_layers(config.evaluators.layers, config.models.layers, "evaluators.layers")
         self._config, self._rows = config, rows(config)
