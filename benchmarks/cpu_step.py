@@ -32,7 +32,7 @@ from xling_jax.models.bert import BertConfig, NumberType
 DTYPES = get_args(NumberType)
 KINDS = {
     "sentences": SIZES["bert-small"],
-    # configs/bilingual.py at scale=laptop
+    # the first setting of docs/small_models.md
     "streams": Size(
         BertConfig(900, layers=8, heads=2, positions=64, token_types=1, dropout=0.0),
         length=24,

@@ -33,7 +33,7 @@ def windows(length: int, sequences: int) -> dict[str, float]:
 
 # The first setting of docs/small_models.md: fewer words, fewer names, fewer common words, and the
 # paper's masking rate, softmaxes and initial values.
-_EARLIER: dict[str, object] = {
+_FIRST: dict[str, object] = {
     "corpora.synthetic.word_types": 300,
     "corpora.synthetic.name_types": 0.16,
     "corpora.near.second.anchors": 0.25,
@@ -45,7 +45,7 @@ _EARLIER: dict[str, object] = {
     "training.epochs": 60,
     "every_row": "",
 }
-_EARLIER_TASKS = {
+_FIRST_TASKS = {
     "sentences.train": 8000,
     "settings.ner.examples": 0,
     "settings.parsing.examples": 0,
@@ -103,7 +103,7 @@ _TRIED: dict[str, dict[str, object]] = {
     "collocation 4, habits 2, windows of 16": {**_RICH, **windows(16, 18)},
 }
 AS_IS = "as-is"
-SETTINGS = {AS_IS: {}} | {name: {**_EARLIER, **fields} for name, fields in _TRIED.items()}
+SETTINGS = {AS_IS: {}} | {name: {**_FIRST, **fields} for name, fields in _TRIED.items()}
 
 
 def main() -> None:
@@ -133,7 +133,7 @@ def print_setting(name: str, arguments: argparse.Namespace) -> None:
     if not arguments.pretrain_only:
         rows = "+".join(map(plain_name, arguments.row.split("+")))
         source = f"row={rows},{options},task=all,from={folder / 'bilingual'}"
-        run("zero_shot", source, folder / "zero_shot", {} if name == AS_IS else _EARLIER_TASKS)
+        run("zero_shot", source, folder / "zero_shot", {} if name == AS_IS else _FIRST_TASKS)
         found = {(row, seed): scores for row, seed, scores in results(folder / "zero_shot")}
     for row, seed, scores in results(folder / "bilingual"):
         if not scores:

@@ -167,14 +167,15 @@ def laptop(languages: tuple[str, ...]) -> ConfigDict:
     config.batches.update(begin="sentence", parts=4, sequences=12, length=24)
     config.models.update(positions=64, head="bert")
     config.training.update(learning_rate=2e-3, warmup_steps=600, decay="linear", weight_decay=0.1)
-    # Separate parts meet only with all this, and the same softmax in every row (docs/small_models).
+    # With a higher rate and equal initial values separate parts meet. A softmax for all languages
+    # keeps them apart (docs/small_models.md).
     config.training.update(masking_rate=0.4, start_alike=True)
     config.every_row = "language-softmax;random-inside"
     if config.corpora[languages[-1]].train == "synthetic":
         config.corpora.update(train_sentences=20_000, dev_sentences=1000, split_sentences=False)
         config.corpora.synthetic = dataclasses.asdict(FEW_WORDS)
-        # So that a name has as many pieces in both (docs/small_models.md): near adds few words to
-        # those of en, and middle and far, whose words are the same, add more.
+        # So that names have about as many pieces in both kinds of rows (docs/small_models.md): near
+        # adds few words to those of en, and middle and far, whose words are the same, add more.
         added = 300 * ("near" in languages) + 600 * (not {"middle", "far"}.isdisjoint(languages))
         config.vocabulary.update(own_size=800, joint_size=800 + added)
         config.training.update(epochs=30, steps_per_epoch=300)

@@ -188,7 +188,7 @@ def get_config(argument: str | None = None) -> ConfigDict:
             "seeds": config_files.integers("seeds", options["seeds"]),
             "texts": texts,
             "texts_of_pair": of_pair,
-            "sentences": {"train": 24_000, "dev": 500, "test": 1000, "parallel": 10_000},
+            "sentences": {"train": 8000, "dev": 500, "test": 1000, "parallel": 10_000},
             "parallel": parallel,
             "word_order": False,
             "keep_models": search != "paper",
@@ -215,12 +215,13 @@ def get_config(argument: str | None = None) -> ConfigDict:
         }
     )
     if is_embedded:
-        config.ner.new_names = True  # of real names, too, most are new
+        config.ner.new_names = True  # as most real names are
     if is_embedded and not given:
         config.nli.most_words = 16  # most pairs of so many words fit in 24 places
     if is_embedded and search == "one":
+        config.sentences.train = 24_000
         for task in set(known) - {"nli"}:
-            config.settings[task].examples = 8000  # all of them in three epochs
+            config.settings[task].examples = 8000  # so three epochs have all of them
     if search == "one":
         config.models.update(arcs=100, relations=50)
     if search == "dufter":

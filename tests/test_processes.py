@@ -238,6 +238,7 @@ ZERO_SHOT = {
     "sentences.dev": 20,
     "sentences.test": 20,
     "settings.ner.epochs": 2,
+    "settings.ner.examples": 0,
 }
 
 

@@ -42,6 +42,8 @@ SMALL = {
     "settings.nli.epochs": 2,
     "settings.ner.epochs": 2,
     "settings.parsing.epochs": 2,
+    "settings.ner.examples": 0,
+    "settings.parsing.examples": 0,
 }
 
 pytestmark = pytest.mark.usefixtures("without_pictures")
