@@ -16,21 +16,22 @@ Real text: a file with a sentence a line, several joined by +, or a TFDS name, f
         --config.corpora.fr.test_first=EN.test.txt --config.corpora.fr.test=FR.test.txt \\
         --config.corpora.fr.dictionary=en-fr.txt --config.corpora.fr.test_dictionary=en-fr.test.txt
 
-scale=laptop: 8 layers of 64, 18,000 updates of 48 windows of 24 that begin with a sentence; 9 to 18
-minutes a row on one of two CPU cores (`--config.devices.cpu=1`). On `en` and `near` the default row
-finds .72 of the sentences and .69 of the words (means over three seeds), no_anchors .47 and .33,
-sep_emb .34 and .24 (its seeds find .23, .14 and .65 of the sentences). On `en` and `middle` the
-same three rows find .19 and .30, .18 and .26, .07 and .10 (seed 0). The paper's rows cost 0, 1.1
-and 4.5 points of XNLI. Real text is cut at clauses too, and read in 8,000 updates of 128 windows of
-24, 17 to 20 minutes a row on two cores; on English and French Bibles models of this size find
-almost nothing without anchors, and models of 128 in another setting .10 of the verses
-(docs/results.md).
+scale=laptop: 8 layers of 64, 9,000 updates of 48 windows of 24 that begin with a sentence; 10 to 15
+minutes a row on one of two CPU cores (`--config.devices.cpu=1`), and 6 to 9 on one with AMX
+(`--config.models.dtype=bfloat16_products`). On `en` and `near` the default row finds .92 of the
+sentences and .73 of the words, no_anchors .94 and .63, sep_emb .93 and .62 (seed 0). On `en` and
+`middle` the same three rows find .63 and .48, .51 and .36, .35 and .32. The paper's rows cost 0,
+1.1 and 4.5 points of XNLI. Real text is cut at clauses too, and read in 8,000 updates of 128
+windows of 24, 17 to 20 minutes a row on two cores; on English and French Bibles no_anchors finds
+.03 of the verses, and .10 with models 128 wide and twice the pieces (docs/results.md).
 
 These numbers depend on the setting, which was searched for (docs/small_models.md): windows begin
-with a sentence, so that positions mean something; most words are one piece; the embedded languages'
-words are as unequal in frequency (zipf_exponent=1) and as selective about their neighbours
-(collocation=3) as those of real text; and two fifths of them, function words aside, are names
-(name_types=0.4), so that no single name decides how many are found after fine-tuning.
+with a sentence, so that positions mean something; two fifths of the pieces are masked; separate
+parts start alike; predictions choose among the language's pieces in every row; most words are one
+piece, whether vocabularies are joint or not; the embedded languages' words are as unequal in
+frequency (zipf_exponent=1) and as selective about their neighbours (collocation=3) as those of real
+text; and two fifths of them, function words aside, are names (name_types=0.4), so that no single
+name decides how many are found after fine-tuning.
 """
 
 import dataclasses
