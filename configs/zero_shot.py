@@ -215,14 +215,14 @@ def get_config(argument: str | None = None) -> ConfigDict:
     )
     if is_embedded:
         config.ner.new_names = True  # as most real names are
-    if is_embedded and not given:
-        config.nli.most_words = 16  # most pairs of so many words fit in 24 places
-    if is_embedded and search == "one":
-        config.sentences.train = 24_000
-        for task in set(known) - {"nli"}:
-            config.settings[task].examples = 8000  # so three epochs have all of them
+        if not given:
+            config.nli.most_words = 16  # most pairs of so many words fit in 24 places
     if search == "one":
         config.models.update(arcs=100, relations=50)
+        if is_embedded:
+            config.sentences.train = 24_000
+            for task in set(known) - {"nli"}:
+                config.settings[task].examples = 8000  # so three epochs have all of them
     if search == "dufter":
         config.models.train_own = True
         config.training.clip = 1.0
