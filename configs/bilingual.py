@@ -26,12 +26,12 @@ windows of 24, 17 to 20 minutes a row on two cores; on English and French Bibles
 .03 of the verses, and .10 with models 128 wide and twice the pieces (docs/results.md).
 
 These numbers depend on the setting, which was searched for (docs/small_models.md): windows begin
-with a sentence, so that positions mean something; two fifths of the pieces are masked; separate
-parts start alike; predictions choose among the language's pieces in every row; most words are one
-piece, whether vocabularies are joint or not; the embedded languages' words are as unequal in
-frequency (zipf_exponent=1) and as selective about their neighbours (collocation=3) as those of real
-text; and two fifths of them, function words aside, are names (name_types=0.4), so that no single
-name decides how many are found after fine-tuning.
+with a sentence, so that positions mean something; two fifths of the pieces are selected to be
+predicted; weight decay is .1; separate parts start alike; predictions choose among the language's
+pieces in every row; most words are one piece, whether vocabularies are joint or not; the embedded
+languages' words are as unequal in frequency (zipf_exponent=1) and as selective about their
+neighbours (collocation=3) as those of real text; and two fifths of them, function words aside, are
+names (name_types=0.4), so that no single name decides how many are found after fine-tuning.
 """
 
 import dataclasses

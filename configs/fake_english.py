@@ -12,7 +12,7 @@ vocabulary.neighbours.vectors (.vec files for row 30 instead of vectors trained 
 
 scale=laptop: the embedded language, 640 pieces, 8,000 sentences, 4 layers, 140 epochs. A row takes
 13 to 40 minutes on one CPU core, depending on the machine. Row 0 has a mu of .90 (the paper's: .70;
-after 40 epochs, in 3 to 6 minutes on two cores, .56), row 1 .14 (.30), row 4 .76, or .88 with
+after 40 epochs, in 3 to 7 minutes on two cores, .56), row 1 .14 (.30), row 4 .76, or .88 with
 reading=code (.68), row 8 .08 (.12), row 3 .01 (.01), row 30 .93 (.74).
 
 Row 30's neighbours come from vectors trained as fastText 0.9.1 trains them by default, in 300
