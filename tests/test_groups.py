@@ -29,7 +29,7 @@ from xling_jax.experiments.fake_english.experiment import Experiment
 from xling_jax.experiments.fake_english.group import Group
 from xling_jax.experiments.fake_english.programs import replica_specs
 from xling_jax.runs import group, store
-from xling_jax.runs.results import RESULTS, read_results
+from xling_jax.runs.results import METRICS, RESULTS, read_metrics, read_results
 from xling_jax.runs.run import Measurement, Run
 from xling_jax.training.loop import Diverged
 
@@ -289,7 +289,14 @@ def test_a_diverged_row_is_in_the_table_and_takes_no_other_along(table):
     workdir, shown, _ = table
     found = results(workdir)
     diverged = found.pop(("learning-rate[1e30]", 0))
-    assert diverged["diverged_at"] is not None and not diverged["metrics"]
+    at = diverged["diverged_at"]
+    assert at is not None and not diverged["metrics"]
+    later = [
+        each.values
+        for each in read_metrics(workdir / METRICS).evaluations
+        if each.row == "learning-rate[1e30]" and each.step > at
+    ]
+    assert later and not any(later)  # nor in curves and means before the run has ended
     assert {row: result["step"] for (row, _), result in found.items()} == {
         "0": 10, "1": 10, "30": 10, "overparam;epochs[2x]": 20,
     }  # fmt: skip

@@ -156,7 +156,7 @@ def test_too_few_links_are_refused():
 
 
 def test_new_layers_learn_on_frozen_ones_and_read_another_model_through_its_map():
-    both, steps = pretrained(), 120
+    both, steps = pretrained(), 180
     program = TaskProgram(
         CONFIG,
         HeadConfig(CLASSIFIER, 2),
@@ -173,7 +173,12 @@ def test_new_layers_learn_on_frozen_ones_and_read_another_model_through_its_map(
     some = Examples.of(encoded, labels)
     mesh = devices.make_mesh(1, jax.devices()[:1])
     state = program.state_of(both.first.params, 0)
-    assert set(state.params[ENCODER]) == {ADDED} and set(state.params[ENCODER][ADDED]) == {"0", "1"}
+    added = state.params[ENCODER][ADDED]
+    assert set(state.params[ENCODER]) == {ADDED} and set(added) == {"0", "1"}
+    began = traverse_util.flatten_dict(heads.initial_params(CONFIG, 0)["layers"])
+    for path, value in traverse_util.flatten_dict(added).items():
+        if path[-1] == "kernel":  # a model that was trained with the same seed began otherwise
+            assert (value != began[path]).all()
     before = jax.tree.leaves(state.params)
     store = TaskStore(some, both.own("en"))
     plan = TaskSampler(some, 8, 1, 0, epochs=4).plan(0, 15)

@@ -13,8 +13,6 @@ from xling_jax.models import folders as model_folders
 from xling_jax.models.text_model import TextModel
 
 _ENCODER = re.compile(r"(?:(random)\[)?([\w.-]+)(?(1)\])")
-# Of random weights; seeds of training are lower, so that no model began with the same weights.
-FIRST_SEED = 2**32
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,7 +31,7 @@ class Encoder:
 
     def load(self, folder: Path, language: str, seed: int) -> TextModel:
         """The model in a folder, or a random one with its pieces and its size, drawn with a seed
-        from FIRST_SEED on. FileNotFoundError or ValueError, naming the field, if there is no model,
+        from FIRST_UNTRAINED_SEED on. FileNotFoundError or ValueError, naming the field, if there is no model,
         or it is damaged or of another language."""
         with errors.in_field(f"models.{self.model}"):
             model = model_folders.load(folder, language)

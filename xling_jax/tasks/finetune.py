@@ -85,7 +85,9 @@ class TaskProgram:
         trained, _ = divide(plain, self.frozen)
         if self.added:
             new = dataclasses.replace(self.model, layers=self.added)
-            trained = {ADDED: heads.initial_params(new, seed)["layers"]}
+            # With its own seed the pretrained model's first layers began with the same values.
+            untrained = heads.initial_params(new, heads.FIRST_UNTRAINED_SEED + seed)
+            trained = {ADDED: untrained["layers"]}
         head = task_heads.initial_params(self.head, self.model.hidden, seed)
         params = {ENCODER: trained, HEAD: head}
         return State.begin(params, initial_moments(adam(self.optimizer).init, params))

@@ -202,7 +202,8 @@ class Training:
         say(f"trained; evaluation took {100 * share:.0f} % of the time")
 
     def evaluate(self) -> list[dict[str, float]]:
-        """Evaluates the replicas as they are; keeps, logs and returns the metrics of each."""
+        """Evaluates the replicas as they are, keeps and returns the metrics of each, and logs those
+        of replicas that have not diverged."""
         step = self._step
         found = [dict(each) for each in self._measure(step, self.state, self.settings)]
         self.evaluations = [each for each in self.evaluations if each.step != step]
@@ -215,14 +216,15 @@ class Training:
                 )
             )
         self._has_evaluated = True
-        for replica, values in zip(self._replicas, found, strict=bool(found)):
+        stopped = devices.fetch(self.state.stopped_at)
+        for replica, values, at in zip(self._replicas, found, stopped, strict=bool(found)):
             self._metrics.write(
                 kind=EVALUATION,
                 step=step,
                 epoch=step / self._schedule.epoch,
                 row=replica.row,
                 seed=replica.seed,
-                metrics=values,
+                metrics=values if at == RUNNING else {},
             )
             shown = [f"{name} {x:.3g}" for name, x in values.items() if self._is_shown(name)]
             say(f"{replica.name}, step {step}: {', '.join(shown)}")

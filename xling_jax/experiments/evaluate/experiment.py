@@ -12,6 +12,7 @@ from xling_jax import processes
 from xling_jax.evaluators import language_pairs
 from xling_jax.experiments.evaluate import report, texts
 from xling_jax.models import folders as model_folders
+from xling_jax.models.heads import FIRST_UNTRAINED_SEED
 from xling_jax.models.text_model import TextModel
 from xling_jax.runs import config_files, encoders, fields
 from xling_jax.runs.encoders import Encoder
@@ -125,7 +126,7 @@ class Experiment:
 
         def load(language: str) -> TextModel:
             folder = self._folder(row.encoder, seed, language)
-            return row.encoder.load(folder, language, encoders.FIRST_SEED + seed)
+            return row.encoder.load(folder, language, FIRST_UNTRAINED_SEED + seed)
 
         scores = language_pairs.evaluate(
             load,

@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
+from xling_jax.models.heads import FIRST_UNTRAINED_SEED
 from xling_jax.models.text_model import TextModel
 from xling_jax.runs import encoders
 from xling_jax.runs.encoders import Encoder
@@ -43,4 +44,4 @@ def load(
     """The model of a pair's side, the first (`place` 0) or second (1); see `Encoder.load`. Two
     sides never have the same random weights."""
     folder = Path(models[side.model]).expanduser()
-    return side.load(folder, language, encoders.FIRST_SEED + 2 * seed + place)
+    return side.load(folder, language, FIRST_UNTRAINED_SEED + 2 * seed + place)
