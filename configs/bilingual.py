@@ -39,6 +39,7 @@ import re
 
 from ml_collections import ConfigDict
 
+from xling_jax.corpora import tfds
 from xling_jax.corpora.embedded.config import (
     EMBEDDED,
     FEW_WORDS,
@@ -60,8 +61,6 @@ ROWS = {
     "sep_emb_l1_3": "sep-emb;shared-special;sep[layers/0..2]",
     "sep_emb_l1_6": "sep-emb;shared-special;sep[layers/0..5]",
 }
-WIKI = "tfds:wiki40b/{}:train#text", "tfds:wiki40b/{}:validation#text"
-WIKI_NAMES = {"zh": "zh-cn"}  # where Wiki40B has another name for a language
 CC = "tfds:c4/multilingual:{}#text"  # text of another domain
 
 
@@ -84,7 +83,7 @@ def paper(languages: tuple[str, ...]) -> ConfigDict:
     for name in languages:
         sources = ("synthetic",) * 3
         if not is_embedded:
-            train, dev = (source.format(WIKI_NAMES.get(name, name)) for source in WIKI)
+            train, dev = tfds.wiki40b(name)
             sources = (train, CC.format(name), dev)
         corpora[name] = {
             "train": sources[0],

@@ -195,6 +195,7 @@ def get_config(argument: str | None = None) -> ConfigDict:
         config.training.epochs = config_files.integer("epochs", options["epochs"])
         config.overparam.epochs = 0
     languages = config_files.languages("languages", options["languages"])
+    config_files.require_free("corpora", languages, config.corpora)
     config.corpora.languages = languages
     # For lang-pos: a token type and max_length positions for each language.
     positions = max(config.models.positions, len(languages) * config.batches.max_length)

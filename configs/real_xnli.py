@@ -36,6 +36,7 @@ import re
 
 from ml_collections import ConfigDict
 
+from xling_jax.corpora import tfds
 from xling_jax.corpora.embedded.config import (
     EMBEDDED,
     FEW_WORDS,
@@ -54,8 +55,6 @@ ROWS = {
     "30": "knn-replace",
 }
 PAPER_SEEDS = "1+42+100"
-WIKI = "tfds:wiki40b/{}:train#text", "tfds:wiki40b/{}:validation#text"
-WIKI_NAMES = {"zh": "zh-cn"}  # where Wiki40B has another name for a language
 
 
 def paper(languages: tuple[str, ...]) -> ConfigDict:
@@ -75,8 +74,7 @@ def paper(languages: tuple[str, ...]) -> ConfigDict:
     }
     config_files.require_free("corpora", languages, corpora)
     for name in languages:
-        wiki = (source.format(WIKI_NAMES.get(name, name)) for source in WIKI)
-        train, dev = ("synthetic", "synthetic") if is_embedded else wiki
+        train, dev = ("synthetic", "synthetic") if is_embedded else tfds.wiki40b(name)
         second = dataclasses.asdict(EMBEDDED.get(name, SecondConfig()))
         corpora[name] = {"train": train, "dev": dev, "test": "", "words": "", "second": second}
     return ConfigDict(

@@ -47,18 +47,6 @@ from xling_jax.experiments.zero_shot import fields
 from xling_jax.runs import config_files, encoders
 from xling_jax.tasks import PAPER, TASKS
 
-ROWS = (
-    "default",
-    "wiki_cc",
-    "no_anchors",
-    "default_anchors",
-    "extra_anchors",
-    "sep_emb",
-    "sep_l1_3",
-    "sep_l1_6",
-    "sep_emb_l1_3",
-    "sep_emb_l1_6",
-)
 TAKEN = ("all", "aligned", "alone")  # names of sets of rows, and of models of one language each
 LAYERS = 8  # of the models of configs/bilingual.py
 
@@ -145,14 +133,15 @@ def get_config(argument: str | None = None) -> ConfigDict:
     chosen = tuple(task for name in asked for task in (PAPER if name == "all" else (name,)))
     known = tuple(dict.fromkeys([*PAPER, *chosen]))
     settings = config_files.choose("search", search, searches)(known)
-    rows = {name: name for name in given or ROWS}
+    table = config_files.config_beside(__file__, "bilingual.py", "").sets["all"]
+    rows = {name: name for name in given or table}
     sets = {"all": tuple(rows)}
     for layer in () if given else range(LAYERS + 1):
         rows[f"monolingual_{layer}"] = f"alone;first[{layer}];map"
         rows[f"bilingual_{layer}"] = f"default;first[{layer}]"
         rows[f"bilingual_map_{layer}"] = f"default;first[{layer}];map"
     if not given:
-        sets["aligned"] = tuple(name for name in rows if name not in ROWS)
+        sets["aligned"] = tuple(name for name in rows if name not in table)
     parallel: dict[str, dict] = {}
     texts: dict[str, dict] = {task: {} for task in known}
     for languages in pairs.values():

@@ -58,6 +58,7 @@ def test_languages_have_names_that_a_config_can_have(value, message):
         ("bilingual", "pair=no-anchors", "rows.no_anchors is something else"),
         ("bilingual", "pair=en-all", "rows.all is something else"),
         ("real_xnli", "languages=en-tokenize", "corpora.tokenize is something else"),
+        ("fake_english", "languages=dev-fake", "corpora.dev is something else"),
         ("zero_shot", "pair=en-dev", "texts.dev is something else"),
         ("zero_shot", "pair=en-near+en-near", "a pair is named twice"),
         ("similarity", "pair=en-other-en_other", "models.en_other is something else"),

@@ -60,6 +60,10 @@ def test_every_config_is_what_its_fields_may_be(name, options):
     fields.check(made(name, options))
 
 
+def test_a_model_may_be_called_like_a_field():
+    fields.check(made("evaluate", "model=runs/heads+runs/hidden"))
+
+
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_no_field_takes_what_means_nothing(name):
     values = made(name).to_dict()

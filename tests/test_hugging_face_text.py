@@ -28,7 +28,7 @@ ROBERTA = dict(
 )  # fmt: skip
 
 
-def bert(folder):
+def bert(folder, seed=0):
     """A BERT with WordPiece pieces; returns its tokenizer."""
     tokenizers = pytest.importorskip("tokenizers")
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -43,7 +43,7 @@ def bert(folder):
         vocabulary_size=len(names), layers=2, hidden=24, intermediate=40, heads=3, positions=60,
         dropout=0.0, initial_sd=0.3,
     )  # fmt: skip
-    hugging_face.save(folder, config, heads.initial_params(config, 0))
+    hugging_face.save(folder, config, heads.initial_params(config, seed))
     tokenizer.save(str(folder / "tokenizer.json"))
     return tokenizer
 

@@ -454,9 +454,14 @@ def test_a_model_of_a_run_is_not_one_of_its_name_that_is_given_by_its_folder(tmp
         entry = {"source": f"en-fr/{folder}/en/model.json", "language": "model", "field": field}
         return described([{**entry, "sha256": field}])
 
-    ours, given = of("runs", "rowa_seed0"), of("pretrained", "a_seed0")
-    for place, (before, now) in enumerate(itertools.permutations([ours, given])):
-        with pytest.raises(ValueError, match="en-fr/a_seed0: the model of a run"):
+    ours, given, for_all = (
+        of("runs", "rowa_seed0"),
+        of("pretrained", "a_seed1"),
+        of("pretrained", "a"),
+    )
+    orders = [*itertools.permutations([ours, given]), (ours, for_all)]
+    for place, (before, now) in enumerate(orders):
+        with pytest.raises(ValueError, match="en-fr/a: the model of a run"):
             begun(tmp_path / str(place), before, now)
     assert begun(tmp_path / "other", ours, of("pretrained", "b_seed0"))
 

@@ -414,6 +414,11 @@ def test_models_from_elsewhere_are_fine_tuned(tmp_path, files):
     kept = models_of(tmp_path / "run", found.row, 0)
     weights = [(kept / name / "model.safetensors").read_bytes() for name in ("en", "de")]
     assert weights[0] == weights[1]
+    another = config_of(ROOT / "configs" / "zero_shot.py", f"{options},seeds=1", changes)
+    Experiment(another, tmp_path / "run")  # a second seed of fine-tuning
+    bert(tmp_path / "bert", seed=1)
+    with pytest.raises(ValueError, match=r"the content of en-de/bert/en/model\.safetensors"):
+        Experiment(another, tmp_path / "run")
     (tmp_path / "bert" / "tokenizer.json").unlink()
     with pytest.raises(FileNotFoundError, match=r"pretrained\.bert: .*tokenizer\.json: no such"):
         Experiment(made, tmp_path / "other")
@@ -469,6 +474,7 @@ def test_bad_input_is_named_with_the_way_out(trained, tmp_path, options, changes
         ("default;;map", "a part is empty"),
         ("default;", "a part is empty"),
         (";first[1]", "begin with a row of the pretraining"),
+        ("first[1];map", "begin with a row of the pretraining"),
         ("../default", "begin with a row of the pretraining"),
     ],
 )
@@ -529,6 +535,9 @@ def test_a_run_may_be_moved_but_not_be_another(trained, finished, tmp_path):
         (moved / "config.json").write_text(json.dumps(records.sealed(stored_config)))
         with refused:
             assert run(moved, again, ",row=default,task=all")[0] == table
+    (moved / "config.json").unlink()
+    with pytest.raises(FileNotFoundError, match=r"runs\.en-far: .*config\.json is not there"):
+        Experiment(config(moved, ",row=default"), tmp_path / "unknown")
 
 
 def test_a_field_of_one_task_is_not_that_of_another(trained):

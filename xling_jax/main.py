@@ -81,9 +81,8 @@ def run() -> int:
     except Interrupted as error:
         print(error, file=sys.stderr)
         return INTERRUPTED
-    page = workdir / "report" / "report.html"
     if processes.is_first():
-        print(f"{table}\n\nReport: {page if page.exists() else page.parent / 'tables'}")
+        print(f"{table}\n\nReport: {workdir / 'report' / 'report.html'}")
     return 0
 
 

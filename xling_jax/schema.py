@@ -70,6 +70,8 @@ def _in_words(kind: Mapping[str, Any]) -> str:
     match kind:
         case {"description": said}:
             return said
+        case {"const": only}:
+            return repr(only)
         case {"enum": [*others, last]}:
             return f"{', '.join(map(repr, others))} or {last!r}"
         case {"type": "boolean"}:

@@ -16,6 +16,12 @@ _SOURCE = re.compile(r"tfds:(?P<name>[^:#]+(:\d+\.\d+\.\d+)?)(:(?P<split>[^#]+))
 _MARKUP = {"wiki40b": re.compile(r"_(?:START_ARTICLE|START_SECTION|START_PARAGRAPH|NEWLINE)_")}
 
 
+def wiki40b(language: str) -> tuple[str, str]:
+    """The names of Wiki40B's training and validation text in a language, such as `fr`."""
+    config = {"zh": "zh-cn"}.get(language, language)
+    return f"{PREFIX}wiki40b/{config}:train#text", f"{PREFIX}wiki40b/{config}:validation#text"
+
+
 @dataclasses.dataclass(frozen=True)
 class Examples:
     """One text feature of every example of a split, read by number.

@@ -31,8 +31,8 @@ class Encoder:
 
     def load(self, folder: Path, language: str, seed: int) -> TextModel:
         """The model in a folder, or a random one with its pieces and its size, drawn with a seed
-        from FIRST_UNTRAINED_SEED on. FileNotFoundError or ValueError, naming the field, if there is no model,
-        or it is damaged or of another language."""
+        from FIRST_UNTRAINED_SEED on. FileNotFoundError or ValueError, naming the field, if there is
+        no model, or it is damaged or of another language."""
         with errors.in_field(f"models.{self.model}"):
             model = model_folders.load(folder, language)
         return model.randomized(seed) if self.is_random else model

@@ -81,7 +81,8 @@ def check(config: ConfigDict) -> None:
     schema.check(values, of_name(values.get("name")))
     for name in ("models", "overparam"):
         section = values.get(name, {})
-        if "heads" in section and section["hidden"] % section["heads"]:
+        # In some experiments `models` has folders by the models' names.
+        if isinstance(section.get("heads"), int) and section["hidden"] % section["heads"]:
             raise ValueError(
                 f"{name}.hidden={section['hidden']} is not divisible by {name}.heads="
                 f"{section['heads']}: choose a multiple"

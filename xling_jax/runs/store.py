@@ -209,11 +209,14 @@ def _differences(
 
 
 def _models(of: Mapping[str, Any], field: str, prefix: str = "") -> set[str]:
-    """The pretrained models that a described run has from what a field names, as PAIR/NAME_seedN;
-    their folders' names have a prefix."""
+    """The pretrained rows that a described run has from what a field names, as PAIR/NAME; their
+    folders' names have a prefix."""
     places = (entry["source"].split("/") for entry in of.get("texts", [])
               if entry.get("field") == field and entry["language"] == "model")  # fmt: skip
-    return {f"{pair}/{name.removeprefix(prefix)}" for pair, name, *_ in places}
+    return {
+        f"{pair}/{re.sub(r'_seed[0-9]+$', '', name.removeprefix(prefix))}"
+        for pair, name, *_ in places
+    }
 
 
 def _text(entry: Mapping[str, Any]) -> tuple[str, ...]:

@@ -388,7 +388,7 @@ def of_run(run: str, languages: Sequence[str], rows: str = "all") -> Embedded:
     languages, with the command that trains `rows` on them."""
     path = Path(run).expanduser() / results.CONFIG
     found = results.read_config(path)
-    if found.get("experiment") not in ("bilingual", "real_xnli", "natural"):
+    if found.get("experiment") not in ("bilingual", "real_xnli"):
         raise ValueError(
             f"run={run}: there is no {path} of a bilingual run. The embedded languages are those "
             "of a run of configs/bilingual.py: name its workdir, or train its models first with "

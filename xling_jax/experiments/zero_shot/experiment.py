@@ -81,7 +81,8 @@ class Experiment:
 
     def _models(self, job: Job) -> Iterator[dict[str, Any]]:
         """The files of a job's models, with their hashes; named by pair, row, seed and language,
-        since a run may be moved."""
+        since a run may be moved. FileNotFoundError, naming the field, also if a run has models but
+        no `config.json`, since it could be any other."""
         for seed in self._config.seeds:
             for language, folder in job.folders(seed).items():
                 try:
@@ -90,8 +91,9 @@ class Experiment:
                     for entry in found:
                         field, _, _ = job.field.partition(".")
                         where = folder.parent.name, folder.name
-                        if job.given:  # wherever it lies
-                            where = f"{job.row.models}_seed{seed}", language
+                        if job.given:  # wherever it lies; one folder may serve all seeds
+                            of_seed = f"_seed{seed}" * ("{seed}" in job.given)
+                            where = f"{job.row.models}{of_seed}", language
                         parts = [job.pair, *where, Path(entry["source"]).name]
                         yield {**entry, "source": "/".join(parts), "field": field}
                 except FileNotFoundError as error:
@@ -104,6 +106,9 @@ class Experiment:
                         "text (in another folder, if that one has the row's results alone; a row "
                         "that has no name needs its modifications), or name another run"
                     ) from error
+        if not job.given:
+            with errors.in_field(job.field):
+                store.read(Path(job.run).expanduser())
 
     @property
     def was_interrupted(self) -> bool:

@@ -41,7 +41,7 @@ def parse(name: str, description: str) -> Row:
     """Reads a description: a row of pretraining, and `first[N]` and `map` joined to it by `;`;
     ValueError if it means nothing."""
     models, *rest = (part.strip() for part in description.split(";"))
-    if not models or "/" in models:
+    if not models or "/" in models or models.partition("[")[0] in LAYERS:
         raise ValueError(
             "begin with a row of the pretraining: ROW of its folder models/rowROW_seedSEED in the "
             "run"
