@@ -7,8 +7,9 @@ from ml_collections import ConfigDict
 from small_run import ROOT
 from test_bilingual import config
 
+from xling_jax.runs import store
 from xling_jax.runs.config_files import load_config
-from xling_jax.runs.texts import Embedded, Texts
+from xling_jax.runs.texts import Embedded, Texts, of_run
 
 
 @pytest.fixture(scope="module")
@@ -105,6 +106,18 @@ def test_embedded_text_is_that_of_the_recorded_results(language, digest):
     corpora = load_config(str(ROOT / "configs/bilingual.py"), "pair=en-near-middle-far").corpora
     made = Embedded(corpora).text(language, "train", 500).lines
     assert hashlib.sha256("\n".join(made).encode()).hexdigest()[:16] == digest
+
+
+def test_languages_that_are_made_otherwise_now_are_not_those_of_a_run(
+    embedded, tmp_path, monkeypatch
+):
+    manifest = embedded.manifest("near", ["train"])
+    assert [(each["language"], each["field"]) for each in manifest] == [("near", "made")]
+    store.write(tmp_path, store.describe(config("pair=en-near"), manifest, {}))
+    assert of_run(str(tmp_path), ["en", "near"]).manifest("near") == manifest[0]
+    monkeypatch.setattr("xling_jax.runs.texts.HASHED", 50)  # as if they were made otherwise
+    with pytest.raises(ValueError, match=r"another language near than is made now: .*numpy==\d"):
+        of_run(str(tmp_path), ["en", "near"])
 
 
 def test_embedded_dictionaries_have_every_word_once(embedded):

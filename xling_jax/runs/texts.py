@@ -7,6 +7,7 @@ names.
 
 import functools
 import hashlib
+import json
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -36,6 +37,8 @@ Manifest = list[dict[str, str]]
 SEEDS = {"train": 1, "contexts": 1, "dev": 2, "test": 3, "tested": 3, "learned": 4}
 APART = 1000  # distance of two languages' seeds, so that their texts are no translations
 TESTED = 4  # every fourth pair of a dictionary is kept for testing
+HASHED = 100  # sentences of an embedded language, by which others of the same fields are told apart
+MADE = "made"  # the field of their hash in a manifest
 # The share of [UNK] above which a text is refused. Text in another script has about half, since the
 # marks where words begin are known.
 MOST_UNKNOWN = 0.2
@@ -89,6 +92,18 @@ class Embedded:
             if purpose == "words" or (number % TESTED == 0) == (purpose == "test_dictionary")
         ]
         return dictionaries.from_pairs(entries, self.languages[0], language)
+
+    def manifest(self, language: str) -> dict[str, str]:
+        """A hash of a language as it is made now: other versions of this package or of NumPy may
+        make another one of the same fields."""
+        lines, words = (
+            self.text(language, "train", HASHED).lines,
+            self.dictionary(language, "words"),
+        )
+        digest = hashlib.sha256(
+            json.dumps([lines, list(words.entries.items())]).encode()
+        ).hexdigest()
+        return {"source": SYNTHETIC, "language": language, "field": MADE, "sha256": digest}
 
 
 def _are_made(section: ConfigDict) -> bool:
@@ -205,15 +220,18 @@ class Texts:
             )
 
     def manifest(self, language: str, purposes: Iterable[str], has_rules: bool = True) -> Manifest:
-        """The sources of a language with hashes of their content, and a hash of the rules that cut
-        its sentences, if any do and `has_rules` is True."""
+        """The sources of a language with hashes of their content. If `has_rules` is True, also one
+        of the rules that cut its sentences, if any do, or of an embedded language
+        (`Embedded.manifest`)."""
         found = [
             store.hashed(source, language, purpose, self.field(language, purpose))
             for purpose in purposes
             for source in self._files(language, purpose)
             if source != SYNTHETIC
         ]
-        if has_rules and not self.embedded and (split := self.split(language)):
+        if has_rules and self.embedded:
+            found.append(self.embedded.manifest(language))
+        elif has_rules and (split := self.split(language)):
             digest = hashlib.sha256(split.identity.encode()).hexdigest()
             rules = {"source": "the rules that cut sentences", "language": language}
             found.append({**rules, "field": "split", "sha256": digest})
@@ -385,7 +403,7 @@ class Texts:
 
 def of_run(run: str, languages: Sequence[str], rows: str = "all") -> Embedded:
     """The embedded languages that a run was trained on; ValueError if it is no run on these
-    languages, with the command that trains `rows` on them."""
+    languages, with the command that trains `rows` on them, or they would be others now."""
     path = Path(run).expanduser() / results.CONFIG
     found = results.read_config(path)
     if found.get("experiment") not in ("bilingual", "real_xnli"):
@@ -403,4 +421,12 @@ def of_run(run: str, languages: Sequence[str], rows: str = "all") -> Embedded:
             f"{', '.join(section.languages)}, not on the embedded languages "
             f"{', '.join(languages)}: name a run on them, or give files of text"
         )
-    return Embedded(section)
+    embedded = Embedded(section)
+    for entry in found.get("texts", ()):
+        if entry.get("field") == MADE and entry != embedded.manifest(entry["language"]):
+            raise ValueError(
+                f"run={run} was trained on another language {entry['language']} than is made now: "
+                f"install numpy=={found['versions']['numpy']} and xling_jax=="
+                f"{found['versions']['xling_jax']}, with which it began"
+            )
+    return embedded

@@ -20,6 +20,7 @@ from xling_jax.linalg.word_aligner import Links
 from xling_jax.models import folders, stored
 from xling_jax.runs import results, store
 from xling_jax.runs.run import Member, Planned, Run
+from xling_jax.runs.texts import MADE
 from xling_jax.training.metrics import say
 
 
@@ -76,7 +77,7 @@ class Experiment:
                 digest = store.fingerprint_of_every_row(found["experiment"], config)
                 yield {"source": pair, "language": "", "field": "runs", "sha256": digest}
                 for text in found.get("texts", ()):
-                    if text.get("field") in ("train", "dev", "split"):
+                    if text.get("field") in ("train", "dev", "split", MADE):
                         yield {**text, "source": f"{pair}/{text['source']}", "field": "runs"}
 
     def _models(self, job: Job) -> Iterator[dict[str, Any]]:
