@@ -6,10 +6,11 @@
 The first command trains a bilingual model, one of the first language with its twin, and one of each
 language alone; the second compares them: how alike their layers are (linear CKA), and how well
 words and sentences find their translations after an orthogonal map learned from others. Comparing
-two models takes 20 to 30 seconds on one CPU core. Two models of `en` and of `near` alone have a mean
-CKA of .81 (beside a random encoder .61, of one bilingual model .97), and a map finds .98 of the
-sentences, with `middle` .73 (.55, .80) and .85. The paper, which prints no numbers, finds the same
-order in its Figures 6 and 7. Seven of its ten findings hold (docs/results.md).
+two models takes 20 to 30 seconds on one CPU core. Models of `en` alone and of `near` alone have a
+mean CKA of .81 (one of them and a random encoder .61, the two sides of one bilingual model .97),
+and a map finds .98 of the sentences; with `middle` CKA is .73 (.55, .80), and a map finds .85. The
+paper's Figures 6 and 7, which have no numbers, have the same order. Seven of its ten findings hold
+(docs/results.md).
 
 Options: row (an entry of `rows`, several joined by +, all by default, or MODEL|MODEL @LANGUAGE with
 names of `models`), pair (two languages or more joined by -, the first compared with the others),

@@ -47,7 +47,8 @@ from xling_jax.experiments.zero_shot import fields
 from xling_jax.runs import config_files, encoders
 from xling_jax.tasks import PAPER, TASKS
 
-TAKEN = ("all", "aligned", "alone")  # names of sets of rows, and of models of one language each
+# Names of sets of rows, of models of one language each, and of modifications.
+TAKEN = ("all", "aligned", "alone", "first", "map")
 LAYERS = 8  # of the models of configs/bilingual.py
 
 

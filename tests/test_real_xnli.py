@@ -165,14 +165,16 @@ def prepared(tmp_path_factory):
     return made, read(made)[1](tmp_path_factory.mktemp("texts"))
 
 
-@pytest.mark.parametrize("tasks", ["nli", "none"])
-def test_other_fine_tuning_is_refused_before_anything_is_pretrained(finished, tasks):
-    workdir, _ = finished
-    made = config(f"tasks={tasks}", **{"transfer.settings.nli.epochs": 4})
+def test_other_fine_tuning_is_refused_before_anything_is_pretrained(finished, tmp_path):
+    workdir = shutil.copytree(finished[0], tmp_path / "copy")
+    other = {"transfer.settings.nli.epochs": 4}
     stored = (workdir / results.CONFIG).read_bytes()
     with pytest.raises(ValueError, match=r"(?s)transfer holds a run of another.*nli\.epochs: "):
-        Experiment(made, workdir)
+        Experiment(config(**other), workdir)
     assert (workdir / results.CONFIG).read_bytes() == stored
+    Experiment(config("tasks=none", **other), workdir)
+    before, now = json.loads(stored), results.read_config(workdir / results.CONFIG)
+    assert now["config"]["transfer"] == before["config"]["transfer"]  # of what is fine-tuned
 
 
 def test_neighbours_are_right_if_a_dictionary_has_them(tmp_path):

@@ -87,6 +87,7 @@ def of_similarity(run: Run, _: str) -> Cells:
     """CKA, and what the best layer has of the rest."""
     stored = {"CKA: mean": "cka", "layer 0": "cka_0", "layer 8": "cka_8"}
     stored |= {"words: embeddings": "words_p1", "static vectors": "static_p1"}
+    stored |= {"those words, static": "context_static_p1"}
     best = {"sentences with a map": ("sentences", ""), "without": ("unmapped", "")}
     best |= {"in context": ("context", "p1")}
     for pair in pairs(run):
@@ -128,7 +129,7 @@ OF_RUN = {
 OF_EXPERIMENT = {
     "bilingual": (of_bilingual, 10 * 5),
     "zero_shot": (of_zero_shot, 10 * 3 + 9),
-    "similarity": (of_similarity, 8 * 3 + 6 * 5),
+    "similarity": (of_similarity, 8 * 3 + 6 * 6),
     "real_xnli": (of_real_xnli, 4 * 3),
     "fake_english": (of_fake_english, 18 * 8),
 }
@@ -184,6 +185,13 @@ def test_pairs_together_decide_as_many_claims_as_the_results_say(tmp_path):
     assert len(Run(together).ended) == sum(len(Run(run).ended) for run in runs)
     decided = [re.findall(f"^  {x} ", tables, re.MULTILINE) for x in ("held", "undecided")]
     assert list(map(len, decided)) == [int(held), int(undecided)]
+
+
+def test_similarity_decides_as_many_claims_as_the_results_say(tmp_path):
+    [(number, held)] = re.findall(r"Of the (\d+) findings (\d+) hold", results())
+    tables = gather([RECORD / "similarity"], tmp_path / "run")
+    decided = [re.findall(f"^  {x} ", tables, re.MULTILINE) for x in ("held", "NOT HELD")]
+    assert len(decided[0]) == int(held) and sum(map(len, decided)) == int(number)
 
 
 @pytest.mark.parametrize("name", KEPT)

@@ -206,6 +206,22 @@ def test_a_row_is_the_same_in_every_pair(tmp_path):
     refused(tmp_path / "given", fr, de, r"the content of en-\w\w/M_seed0/en/x")
 
 
+@pytest.mark.parametrize(
+    ("folder", "is_refused"), [("m/default", True), ("m{seed}/default", False)]
+)
+def test_a_folder_without_a_seed_is_one_model_for_all_seeds(tmp_path, folder, is_refused):
+    first, second = (
+        zero_shot(f"pair=en-fr,models={folder},seeds={seed}")
+        | {"texts": [{"source": f"en-fr/default_seed{seed}/en/x", "language": "en", "sha256": seed,
+                      "field": "pretrained"}]}
+        for seed in "01"
+    )  # fmt: skip
+    if is_refused:
+        refused(tmp_path, first, second, r"the content of en-fr/default_seed\d/en/x")
+    else:
+        assert begun(tmp_path, first, second)
+
+
 def test_fields_without_effect_on_the_numbers_may_change(tmp_path):
     changes = {"training.steps_per_call": 99, "training.save_every": 7, "devices.cpu": 2}
     found = begun(tmp_path, described(), described(**changes))
@@ -454,13 +470,8 @@ def test_a_model_of_a_run_is_not_one_of_its_name_that_is_given_by_its_folder(tmp
         entry = {"source": f"en-fr/{folder}/en/model.json", "language": "model", "field": field}
         return described([{**entry, "sha256": field}])
 
-    ours, given, for_all = (
-        of("runs", "rowa_seed0"),
-        of("pretrained", "a_seed1"),
-        of("pretrained", "a"),
-    )
-    orders = [*itertools.permutations([ours, given]), (ours, for_all)]
-    for place, (before, now) in enumerate(orders):
+    ours, given = of("runs", "rowa_seed0"), of("pretrained", "a_seed1")
+    for place, (before, now) in enumerate(itertools.permutations([ours, given])):
         with pytest.raises(ValueError, match="en-fr/a: the model of a run"):
             begun(tmp_path / str(place), before, now)
     assert begun(tmp_path / "other", ours, of("pretrained", "b_seed0"))

@@ -417,7 +417,7 @@ def test_models_from_elsewhere_are_fine_tuned(tmp_path, files):
     another = config_of(ROOT / "configs" / "zero_shot.py", f"{options},seeds=1", changes)
     Experiment(another, tmp_path / "run")  # a second seed of fine-tuning
     bert(tmp_path / "bert", seed=1)
-    with pytest.raises(ValueError, match=r"the content of en-de/bert/en/model\.safetensors"):
+    with pytest.raises(ValueError, match=r"the content of en-de/bert_seed1/en/model\.safetensors"):
         Experiment(another, tmp_path / "run")
     (tmp_path / "bert" / "tokenizer.json").unlink()
     with pytest.raises(FileNotFoundError, match=r"pretrained\.bert: .*tokenizer\.json: no such"):

@@ -13,7 +13,7 @@ from xling_jax.models.bert import Bert, BertConfig, gelu
 from xling_jax.models.operations import product
 
 INITIAL_VALUES = 1  # tells these random numbers from others of the same seed
-# Seeds of training are lower, so with this seed or a higher one no model of ours began.
+# No model is pretrained from this seed or a higher one.
 FIRST_UNTRAINED_SEED = 2**32
 # The most logits that are kept for the backward pass: 64 MiB in float32. If there are more, they
 # are computed for a part of the vocabulary at a time, and again in the backward pass.

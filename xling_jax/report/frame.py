@@ -377,7 +377,10 @@ class Run:
         step: int | None
         good = [r for r in ended if r.diverged_at is None]
         logged = {record.seed for record in self.records.get(name, ())}
-        running = tuple(sorted(logged - {r.seed for r in ended}))
+        # A replica that has diverged is logged without scores, and ends with the others.
+        last = {each.seed: each.values for each in self.metrics.evaluations if each.row == name}
+        frozen = {seed for seed, values in last.items() if not values}
+        running = tuple(sorted(logged - frozen - {r.seed for r in ended}))
         if good:
             frame = self.results[self.results["row"] == name]
             seeds, step = tuple(r.seed for r in good), max(r.step for r in good)

@@ -51,6 +51,7 @@ UNNAMED = {
     "training.masking_rate": 0.15,
     "training.start_alike": False,
 }
+MADE = "made"  # the field of an embedded language's hash among a run's texts
 NEEDED = ("fingerprint", "config", "rows", "texts")  # to resume a run from
 DESCRIPTION = {  # the fields of every run's `config.json`, see `describe`
     "experiment", "fingerprint", "earlier_fingerprints", "later_versions", "scale", "versions",
@@ -193,8 +194,17 @@ def _differences(
         if old.get(name, description) != description
     ]
     hashes: dict[tuple[str, ...], set[str]] = {}
+    given = new["config"].get("pretrained", {})
+    for_all_seeds = [name for name, folder in given.items() if "{seed}" not in folder]
+
+    def text(entry: Mapping[str, Any]) -> tuple[str, ...]:
+        source, *others = _text(entry)
+        for name in for_all_seeds if entry.get("field") == "pretrained" else ():
+            source = re.sub(rf"^{re.escape(name)}_seed\d+/", f"{name}/", source)
+        return source, *others
+
     for entry in stored.get("texts", []):  # one file may be there twice, cut at different places
-        hashes.setdefault(_text(entry), set()).add(entry["sha256"])
+        hashes.setdefault(text(entry), set()).add(entry["sha256"])
     for (one, where), (other, elsewhere) in itertools.permutations([(stored, there), (new, here)]):
         both = _models(one, "runs", "row") & _models(other, "pretrained")
         lines += [
@@ -203,8 +213,9 @@ def _differences(
         ]
     return lines + [
         f"the content of {entry['source']} ({entry['language'] or entry.get('field', '')})"
+        + ", which other versions of NumPy or of this program make" * (entry.get("field") == MADE)
         for entry in new["texts"]
-        if entry["sha256"] not in hashes.get(_text(entry), {entry["sha256"]})
+        if entry["sha256"] not in hashes.get(text(entry), {entry["sha256"]})
     ]
 
 
@@ -238,6 +249,8 @@ def _latest(
     for name, value in new.items():
         known, path = stored.get(name), prefix + name
         is_section = isinstance(value, Mapping)
+        if path == "transfer" and known and not value["tasks"]:
+            continue  # it says how models were fine-tuned before
         if path in WITHOUT_EFFECT:
             found[name] = {**(known or {}), **value} if is_section else value
         elif is_section and (more := _latest(known or {}, value, is_of_new_rows, f"{path}.")):

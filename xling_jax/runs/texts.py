@@ -38,7 +38,6 @@ SEEDS = {"train": 1, "contexts": 1, "dev": 2, "test": 3, "tested": 3, "learned":
 APART = 1000  # distance of two languages' seeds, so that their texts are no translations
 TESTED = 4  # every fourth pair of a dictionary is kept for testing
 HASHED = 100  # sentences of an embedded language, by which others of the same fields are told apart
-MADE = "made"  # the field of their hash in a manifest
 # The share of [UNK] above which a text is refused. Text in another script has about half, since the
 # marks where words begin are known.
 MOST_UNKNOWN = 0.2
@@ -103,7 +102,7 @@ class Embedded:
         digest = hashlib.sha256(
             json.dumps([lines, list(words.entries.items())]).encode()
         ).hexdigest()
-        return {"source": SYNTHETIC, "language": language, "field": MADE, "sha256": digest}
+        return {"source": SYNTHETIC, "language": language, "field": store.MADE, "sha256": digest}
 
 
 def _are_made(section: ConfigDict) -> bool:
@@ -423,10 +422,10 @@ def of_run(run: str, languages: Sequence[str], rows: str = "all") -> Embedded:
         )
     embedded = Embedded(section)
     for entry in found.get("texts", ()):
-        if entry.get("field") == MADE and entry != embedded.manifest(entry["language"]):
+        if entry.get("field") == store.MADE and entry != embedded.manifest(entry["language"]):
             raise ValueError(
                 f"run={run} was trained on another language {entry['language']} than is made now: "
-                f"install numpy=={found['versions']['numpy']} and xling_jax=="
-                f"{found['versions']['xling_jax']}, with which it began"
+                f"install numpy=={found['versions']['numpy']} and the version of this program with "
+                "which it began, or train it anew in another folder"
             )
     return embedded

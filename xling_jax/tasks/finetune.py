@@ -85,7 +85,7 @@ class TaskProgram:
         trained, _ = divide(plain, self.frozen)
         if self.added:
             new = dataclasses.replace(self.model, layers=self.added)
-            # With its own seed the pretrained model's first layers began with the same values.
+            # With `seed` itself they would begin as the pretrained model's own first layers did.
             untrained = heads.initial_params(new, heads.FIRST_UNTRAINED_SEED + seed)
             trained = {ADDED: untrained["layers"]}
         head = task_heads.initial_params(self.head, self.model.hidden, seed)

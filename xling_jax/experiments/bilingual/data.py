@@ -128,7 +128,7 @@ class Preparer:
 
     def manifest(self, rows: Sequence[Row]) -> Manifest:
         """Every source of the rows' texts, with a hash of its content, and of the rules that cut
-        sentences."""
+        sentences or of the embedded languages."""
         found = []
         for name in self._texts.languages:
             if own := [row for row in rows if name in row.languages]:

@@ -50,17 +50,17 @@ class Experiment:
         self._transfer = transfer(config, workdir)
         every = [(plain_name(spec.row), spec.seed) for spec in self._cells]
         reader = LabelledReader(self._transfer, SECTION)
-        planned, files = [], []
         if self._transfer.tasks:
             with errors.in_field(SECTION):
                 planned = jobs.jobs(self._of(every))
-            for task in self._transfer.tasks:
-                files += reader.manifest(task, self._languages)
+            files = [
+                x for task in self._transfer.tasks for x in reader.manifest(task, self._languages)
+            ]
             if self._transfer.word_order:
                 files += reader.parallel_manifest(planned[0])  # the same for every row and task
-        # Before pretraining takes hours, and puts these fields into its own description.
-        rows = {job.name: job.row.description for job in planned}
-        store.begun(workdir / report.TRANSFER, store.describe(self._of(every), files, rows))
+            # Before pretraining takes hours, and stores these fields in its own description.
+            rows = {job.name: job.row.description for job in planned}
+            store.begun(workdir / report.TRANSFER, store.describe(self._of(every), files, rows))
         self._pretraining = pretraining.Experiment(config, workdir, read, report.write)
 
     def _of(self, trained: list[tuple[str, int]]) -> ConfigDict:

@@ -20,7 +20,6 @@ from xling_jax.linalg.word_aligner import Links
 from xling_jax.models import folders, stored
 from xling_jax.runs import results, store
 from xling_jax.runs.run import Member, Planned, Run
-from xling_jax.runs.texts import MADE
 from xling_jax.training.metrics import say
 
 
@@ -77,7 +76,7 @@ class Experiment:
                 digest = store.fingerprint_of_every_row(found["experiment"], config)
                 yield {"source": pair, "language": "", "field": "runs", "sha256": digest}
                 for text in found.get("texts", ()):
-                    if text.get("field") in ("train", "dev", "split", MADE):
+                    if text.get("field") in ("train", "dev", "split", store.MADE):
                         yield {**text, "source": f"{pair}/{text['source']}", "field": "runs"}
 
     def _models(self, job: Job) -> Iterator[dict[str, Any]]:
@@ -92,9 +91,8 @@ class Experiment:
                     for entry in found:
                         field, _, _ = job.field.partition(".")
                         where = folder.parent.name, folder.name
-                        if job.given:  # wherever it lies; one folder may serve all seeds
-                            of_seed = f"_seed{seed}" * ("{seed}" in job.given)
-                            where = f"{job.row.models}{of_seed}", language
+                        if job.given:  # wherever it lies
+                            where = f"{job.row.models}_seed{seed}", language
                         parts = [job.pair, *where, Path(entry["source"]).name]
                         yield {**entry, "source": "/".join(parts), "field": field}
                 except FileNotFoundError as error:
@@ -107,9 +105,12 @@ class Experiment:
                         "text (in another folder, if that one has the row's results alone; a row "
                         "that has no name needs its modifications), or name another run"
                     ) from error
-        if not job.given:
-            with errors.in_field(job.field):
-                store.read(Path(job.run).expanduser())
+        described = Path(job.run).expanduser() / results.CONFIG
+        if not job.given and not described.exists():
+            raise FileNotFoundError(
+                f"{job.field}: {described} is not there, which says how the models beside it were "
+                "trained: copy it from where they are from"
+            )
 
     @property
     def was_interrupted(self) -> bool:
