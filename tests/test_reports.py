@@ -323,7 +323,7 @@ def test_a_running_row_is_shown_at_the_last_step_all_its_seeds_reached(tmp_path:
     for seed, step, metrics in logged:
         add_line(tmp_path, kind="evaluation", row="0", seed=seed, step=step, metrics=metrics)
     run = frame.Run(tmp_path)
-    assert [line.seeds for line in report.whole_table(run).lines] == ["2 (in training)"]
+    assert [line.seeds for line in report.whole_table(run).lines] == ["2/3 (in training)"]
     row = run.rows["0"]
     assert (row.step, row.running) == (5, (0, 42)) and row.metrics["mu"].mean == pytest.approx(0.2)
 
