@@ -326,6 +326,7 @@ def test_a_running_row_is_shown_at_the_last_step_all_its_seeds_reached(tmp_path:
     assert [line.seeds for line in report.whole_table(run).lines] == ["2/3 (in training)"]
     row = run.rows["0"]
     assert (row.step, row.running) == (5, (0, 42)) and row.metrics["mu"].mean == pytest.approx(0.2)
+    assert row.diverged == {43: 5}
 
 
 @pytest.mark.parametrize("share", [0.5, 1.0])

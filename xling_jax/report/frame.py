@@ -242,7 +242,8 @@ class Row:
 
     `metrics` are means over `seeds`: those that finished or, while none has, those in training that
     have been evaluated, at the last step that all of these have reached. `diverged` maps a seed to
-    its last good step; such seeds are in no mean.
+    its last good step or, while others train, to its first evaluation without scores; such seeds
+    are in no mean.
     """
 
     name: str
@@ -377,10 +378,12 @@ class Run:
         step: int | None
         good = [r for r in ended if r.diverged_at is None]
         logged = {record.seed for record in self.records.get(name, ())}
-        # A replica that has diverged is logged without scores, and ends with the others.
-        last = {each.seed: each.values for each in self.metrics.evaluations if each.row == name}
-        frozen = {seed for seed, values in last.items() if not values}
-        running = tuple(sorted(logged - frozen - {r.seed for r in ended}))
+        running = tuple(sorted(logged - {r.seed for r in ended}))
+        # A replica that has diverged is logged without scores, and ends when the others do.
+        for each in self.metrics.evaluations:
+            if each.row == name and each.seed in running and not each.values:
+                diverged.setdefault(each.seed, each.step)
+        running = tuple(seed for seed in running if seed not in diverged)
         if good:
             frame = self.results[self.results["row"] == name]
             seeds, step = tuple(r.seed for r in good), max(r.step for r in good)
