@@ -320,8 +320,8 @@ def test_the_results_are_read_as_a_frame_without_seeds_that_diverged(tmp_path: P
 def test_a_running_row_is_shown_at_the_last_step_all_its_seeds_reached(tmp_path: Path) -> None:
     logged = [(0, 5, {"mu": 0.1}), (0, 10, {"mu": 0.9}), (42, 5, {"mu": 0.3})]
     logged += [(43, 0, {"mu": 0.8}), (43, 5, {})]  # the third seed has diverged
-    for seed, step, metrics in logged:
-        add_line(tmp_path, kind="evaluation", row="0", seed=seed, step=step, metrics=metrics)
+    for seed, step, values in logged:
+        add_line(tmp_path, kind="evaluation", row="0", seed=seed, step=step, metrics=values)
     run = frame.Run(tmp_path)
     assert [line.seeds for line in report.whole_table(run).lines] == ["2/3 (in training)"]
     row = run.rows["0"]
