@@ -378,12 +378,12 @@ class Run:
         step: int | None
         good = [r for r in ended if r.diverged_at is None]
         logged = {record.seed for record in self.records.get(name, ())}
-        running = tuple(sorted(logged - {r.seed for r in ended}))
+        unfinished = logged - {r.seed for r in ended}
         # A replica that has diverged is logged without scores, and ends when the others do.
         for each in self.metrics.evaluations:
-            if each.row == name and each.seed in running and not each.values:
+            if each.row == name and each.seed in unfinished and not each.values:
                 diverged.setdefault(each.seed, each.step)
-        running = tuple(seed for seed in running if seed not in diverged)
+        running = tuple(sorted(unfinished - diverged.keys()))
         if good:
             frame = self.results[self.results["row"] == name]
             seeds, step = tuple(r.seed for r in good), max(r.step for r in good)

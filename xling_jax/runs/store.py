@@ -193,18 +193,11 @@ def _differences(
         for name, description in rows.items()
         if old.get(name, description) != description
     ]
-    hashes: dict[tuple[str, ...], set[str]] = {}
     given = new["config"].get("pretrained", {})
     for_all_seeds = [name for name, folder in given.items() if "{seed}" not in folder]
-
-    def text(entry: Mapping[str, Any]) -> tuple[str, ...]:
-        source, *others = _text(entry)
-        for name in for_all_seeds if entry.get("field") == "pretrained" else ():
-            source = re.sub(rf"^{re.escape(name)}_seed\d+/", f"{name}/", source)
-        return source, *others
-
+    hashes: dict[tuple[str, ...], set[str]] = {}
     for entry in stored.get("texts", []):  # one file may be there twice, cut at different places
-        hashes.setdefault(text(entry), set()).add(entry["sha256"])
+        hashes.setdefault(_text(entry, for_all_seeds), set()).add(entry["sha256"])
     for (one, where), (other, elsewhere) in itertools.permutations([(stored, there), (new, here)]):
         both = _models(one, "runs", "row") & _models(other, "pretrained")
         lines += [
@@ -215,7 +208,7 @@ def _differences(
         f"the content of {entry['source']} ({entry['language'] or entry.get('field', '')})"
         + ", which other versions of NumPy or of this program make" * (entry.get("field") == MADE)
         for entry in new["texts"]
-        if entry["sha256"] not in hashes.get(text(entry), {entry["sha256"]})
+        if entry["sha256"] not in hashes.get(_text(entry, for_all_seeds), {entry["sha256"]})
     ]
 
 
@@ -224,17 +217,23 @@ def _models(of: Mapping[str, Any], field: str, prefix: str = "") -> set[str]:
     folders' names have a prefix."""
     places = (entry["source"].split("/") for entry in of.get("texts", [])
               if entry.get("field") == field and entry["language"] == "model")  # fmt: skip
-    return {
-        f"{pair}/{re.sub(r'_seed[0-9]+$', '', name.removeprefix(prefix))}"
-        for pair, name, *_ in places
-    }
+    return {f"{pair}/{_without_seed(name).removeprefix(prefix)}" for pair, name, *_ in places}
 
 
-def _text(entry: Mapping[str, Any]) -> tuple[str, ...]:
+def _without_seed(folder: str) -> str:
+    """The name of a model in that of its folder, NAME_seedN."""
+    return re.sub(r"_seed\d+$", "", folder)
+
+
+def _text(entry: Mapping[str, Any], for_all_seeds: Sequence[str] = ()) -> tuple[str, ...]:
     """What identifies a text: its source, language and field. A model from elsewhere is the same,
-    whichever pair it is for."""
+    whichever pair it is for, and one of `for_all_seeds` whichever seed."""
     source, language, field = (entry.get(name, "") for name in ("source", "language", "field"))
-    return source.partition("/")[2] if field == "pretrained" else source, language, field
+    if field == "pretrained":
+        _, folder, *rest = source.split("/")
+        name = _without_seed(folder)
+        source = "/".join([name if name in for_all_seeds else folder, *rest])
+    return source, language, field
 
 
 def _latest(

@@ -95,13 +95,9 @@ class Embedded:
     def manifest(self, language: str) -> dict[str, str]:
         """A hash of a language as it is made now: other versions of this package or of NumPy may
         make another one of the same fields."""
-        lines, words = (
-            self.text(language, "train", HASHED).lines,
-            self.dictionary(language, "words"),
-        )
-        digest = hashlib.sha256(
-            json.dumps([lines, list(words.entries.items())]).encode()
-        ).hexdigest()
+        words = list(self.dictionary(language, "words").entries.items())
+        made = json.dumps([self.text(language, "train", HASHED).lines, words])
+        digest = hashlib.sha256(made.encode()).hexdigest()
         return {"source": SYNTHETIC, "language": language, "field": store.MADE, "sha256": digest}
 
 

@@ -16,7 +16,7 @@ from xling_jax.experiments.zero_shot.jobs import Job, choices
 from xling_jax.experiments.zero_shot.pretrained import Parallel
 from xling_jax.linalg.word_aligner import Links
 from xling_jax.runs import config_files, store
-from xling_jax.runs.texts import of_run
+from xling_jax.runs.texts import Embedded, of_run
 from xling_jax.tasks import TASKS
 from xling_jax.tasks.task import Task
 
@@ -132,6 +132,11 @@ class LabelledReader:
                 f"{said}: {advice}"
             )
 
+    @functools.cache  # noqa: B019 - readers are few
+    def _embedded(self, pair: str) -> Embedded:
+        """The embedded languages that a pair's models were trained on."""
+        return of_run(self._config.runs[pair], pair.split("-"))
+
     def _part(self, name: str, pair: str, language: str, part: str) -> list[Any]:
         field, path = self._file(name, tuple(pair.split("-")), language, part)
         run = self._config.runs[pair]
@@ -140,9 +145,9 @@ class LabelledReader:
             with errors.in_field(f"{self.section}{field}"):
                 of = task(name, self._config)
                 if path == SYNTHETIC:
-                    first, *others = languages = pair.split("-")
+                    first, *others = pair.split("-")
                     side = int(language != first)
-                    both = of_run(run, languages).pair(language if side else others[-1])
+                    both = self._embedded(pair).pair(language if side else others[-1])
                     made = of.make(both, self._config.sentences[part], part)
                     self._read[key] = made[side]
                 else:
@@ -179,14 +184,14 @@ class LabelledReader:
                     found.append(self._entry(field, path, language))
         return found
 
-    @functools.cache  # noqa: B019 - readers are few
+    @functools.cache  # noqa: B019
     def parallel(self, pair: str, language: str) -> tuple[Parallel, list[Links] | None]:
         """Sentences of a pair's first language and their translations, and the links that the
         config gives or None."""
         own, number = self._config.parallel[language], self._config.sentences.parallel
         languages = pair.split("-")
         if own.second == SYNTHETIC:
-            made = of_run(self._config.runs[pair], languages).pair(language)
+            made = self._embedded(pair).pair(language)
             sides = made.parallel(number, PARALLEL_SEED)
             return sides, made.links(number, PARALLEL_SEED) if own.links else None
         with errors.in_field(f"{self.section}parallel.{language}"):
