@@ -30,6 +30,7 @@ os.environ.pop(errors.TRACEBACK, None)  # errors take one line
 # tests have the newer kernels.
 OLDER_KERNELS = "--xla_cpu_use_fusion_emitters=false"
 WHOLE_MODULES = "--xla_cpu_parallel_codegen_split_count=1"  # LLVM compiles a program in one piece
+CAN_DRAW = figures.can_draw
 LONGEST = (  # files, those that train most first
     "test_bilingual",
     "test_main",
@@ -79,12 +80,11 @@ def _starts_with(flags: str) -> bool:
     return tried.returncode == 0
 
 
-@pytest.fixture(scope="module")
-def without_pictures():
-    """Reports have no figures, which take a tenth of the time of runs as small as the tests'."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(figures, "can_draw", lambda: False)
-        yield
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Reports written in this process have figures, which take long to draw, only in tests that are
+    marked `pictures`."""
+    figures.can_draw = CAN_DRAW if item.get_closest_marker("pictures") else lambda: False
 
 
 @pytest.fixture

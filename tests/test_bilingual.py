@@ -30,8 +30,6 @@ from xling_jax.training.checkpoints import read_parameters
 from xling_jax.training.step import RUNNING, State
 from xling_jax.vocabulary.pieces import SPECIALS
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
 
 @pytest.fixture(scope="module")
 def bilingual(tmp_path_factory):

@@ -12,8 +12,6 @@ from xling_jax.experiments.bilingual.experiment import Experiment
 from xling_jax.experiments.bilingual.rows import parse
 from xling_jax.training import loop
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
 
 def write(folder, name, lines):
     path = folder / name

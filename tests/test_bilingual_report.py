@@ -171,6 +171,7 @@ def test_a_row_keeps_its_colour_whatever_rows_there_are(going: Path) -> None:
     assert [line.number for line in layers["near"]] == [0, 2, 3]
 
 
+@pytest.mark.pictures
 def test_a_language_alone_has_perplexities_and_nothing_else(tmp_path: Path) -> None:
     text = page_of(fake_run(tmp_path, ["far"], [0]))
     assert "One seed a row" in text and "retrieval" not in text and "Overview" not in text

@@ -22,7 +22,10 @@ from xling_jax.experiments.fake_english import report as page
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 BROWSER = next(filter(None, map(shutil.which, NAMES)), "")
-pytestmark = pytest.mark.skipif(not BROWSER, reason="no Chromium is installed")
+pytestmark = [
+    pytest.mark.pictures,
+    pytest.mark.skipif(not BROWSER, reason="no Chromium is installed"),
+]
 FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",

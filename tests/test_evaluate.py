@@ -76,6 +76,7 @@ def test_models_of_bilingual_runs_score_as_in_their_run(bilingual):
             assert value == pytest.approx(own, abs=0.01), (row, metric)
 
 
+@pytest.mark.pictures
 def test_three_languages_have_maps_a_tree_and_every_number_in_a_file(bilingual, tmp_path):
     workdir, _ = bilingual
     model = f"{workdir}/models/rowdefault_seed{{seed}}/{{language}}"

@@ -298,6 +298,7 @@ def test_the_papers_layers_at_other_depths():
     assert [registry.paper_layers(depth)[1] for depth in (12, 8, 6, 4, 2)] == [8, 5, 4, 3, 1]
 
 
+@pytest.mark.slow
 def test_there_is_no_mu_without_the_papers_layers():
     for metrics in evaluated(layers=(0, 2), names=("retrieval", "translation")).values():
         assert "retrieval_2" in metrics and "translation_0" in metrics and "mu" not in metrics

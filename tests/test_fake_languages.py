@@ -19,8 +19,6 @@ from xling_jax.runs.results import read_arrays
 from xling_jax.vocabulary import neighbours
 from xling_jax.vocabulary.static_vectors import Vectors
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
 LANGUAGES = ("en", "fake", "fake2")
 OPTIONS = "languages=en-fake-fake2,epochs=1,row="
 ALL_THREE = "lang-pos;shift-special;inv-order"

@@ -19,6 +19,8 @@ from xling_jax.report.figures import Entry, Line, Score
 from xling_jax.report.gallery import Gallery
 from xling_jax.runs import results
 
+pytestmark = pytest.mark.pictures
+
 CURVE = frame.Curve([0, 1], [0.03, 0.06], [0.0, 0.01])
 
 

@@ -17,8 +17,6 @@ from xling_jax.report.frame import Run
 from xling_jax.runs import results as stored
 from xling_jax.runs import store
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
 
 def part(folder, rows, fingerprint, seeds=(0,), **fields):
     """A run of some rows, with a fingerprint of its own and fields of its config."""

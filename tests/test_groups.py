@@ -271,7 +271,7 @@ TABLE = {
 
 
 @pytest.fixture(scope="module")
-def table(tmp_path_factory, without_pictures):
+def table(tmp_path_factory):
     """A table of three groups, of which one row diverges: workdir, table, and progress."""
     workdir = tmp_path_factory.mktemp("tables") / "whole"
     with on_devices(1), contextlib.redirect_stderr(io.StringIO()) as said:

@@ -32,7 +32,6 @@ from xling_jax.experiments.zero_shot.pretrained import of_folders
 from xling_jax.gather import gather
 from xling_jax.models import heads, partition, stored
 from xling_jax.models.bert import Bert, BertConfig
-from xling_jax.report import figures
 from xling_jax.report.claims import HELD, NOT_RUN, Evidence, RowEvidence
 from xling_jax.report.frame import Run, decoded
 from xling_jax.report.table import to_csv
@@ -42,8 +41,6 @@ from xling_jax.training.interruption import Interrupted
 from xling_jax.training.loop import Diverged, Replica, stack
 from xling_jax.vocabulary import neighbours
 from xling_jax.vocabulary.pieces import BLANK
-
-pytestmark = pytest.mark.usefixtures("without_pictures")
 
 ABLATED = "lang-pos;shift-special;no-random;inv-order[near]"
 
@@ -127,9 +124,9 @@ def test_translations_are_found_as_the_exported_models_find_them(finished):
             assert result.metrics[name] == pytest.approx(np.mean(expected), abs=0.02), name
 
 
-def test_the_report_has_pretraining_too(finished, monkeypatch):
+@pytest.mark.pictures
+def test_the_report_has_pretraining_too(finished):
     workdir, table = finished
-    monkeypatch.setattr(figures, "can_draw", lambda: True)
     report.write(workdir)
     page = (workdir / "report" / "report.html").read_text("utf-8")
     assert "Pretraining" in table and "mu_near-middle" in page and "over training" in page

@@ -49,6 +49,7 @@ def test_what_is_named_is_computed_and_can_be_shown():
     assert {each.format for each in registry.EVALUATORS.values()} <= FORMATS.keys()
 
 
+@pytest.mark.pictures
 @pytest.mark.parametrize(
     ("run", "function", "write", "found", "column", "figure"),
     [(fake_run, "fake_metrics", fake_english.write, {"mrr_0": 0.25, "mrr_3": 0.5}, "mrr_deep",

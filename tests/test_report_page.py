@@ -102,6 +102,7 @@ def test_a_workdir_that_is_not_there_is_an_error(tmp_path: Path) -> None:
         page.write(tmp_path / "nowhere")
 
 
+@pytest.mark.pictures
 def test_arrays_that_cannot_be_read_do_not_hide_the_rest(tmp_path: Path) -> None:
     fake_run(tmp_path, ["0"], [0])
     (tmp_path / "arrays" / "row0_seed0.npz").write_bytes(b"half")

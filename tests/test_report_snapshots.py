@@ -22,6 +22,8 @@ from xling_jax.experiments.zero_shot import report as zero_shot
 from xling_jax.report import figures
 from xling_jax.runs import results
 
+pytestmark = pytest.mark.pictures
+
 EVIL = "<script>alert('&\"')</script>|_$"
 ROWS = {"0": "original", "3": "inv-order[near]", "8": "lang-pos;shift-special", "30": "knn-replace"}
 

@@ -25,8 +25,6 @@ from xling_jax.models import stored
 from xling_jax.runs import encoders, results, texts
 from xling_jax.vocabulary.static_vectors import CONTEXTS, SkipGram
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):

@@ -252,6 +252,7 @@ def test_the_heat_table_has_a_cell_for_every_number(going: Path) -> None:
             assert mask.tolist() == [empty] * number
 
 
+@pytest.mark.pictures
 def test_rows_with_long_names_are_told_apart_in_figures(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -300,6 +301,7 @@ def test_many_pairs_have_lines_of_their_own(tmp_path: Path) -> None:
         assert mapped.number // figures.STYLES == unmapped.number // figures.STYLES
 
 
+@pytest.mark.pictures
 @pytest.mark.parametrize(
     ("only", "figures"),
     [("cka", {"cka"}), ("unmapped", {"sentences"}), ("words", {"words"}),

@@ -30,8 +30,6 @@ from xling_jax.report.table import (
 )
 from xling_jax.runs import results
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
 EVERY = ("0", "15", "17", "17-250", "18", "21", "lr1e-4", "lr2e-3", "lr2e-2", "ep10", "ep200", "99")
 
 

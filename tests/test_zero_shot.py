@@ -46,8 +46,6 @@ SMALL = {
     "settings.parsing.examples": 0,
 }
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
@@ -204,6 +202,7 @@ class Killed(Exception):
     pass
 
 
+@pytest.mark.slow
 def test_settings_side_by_side_cut_off_after_an_epoch_end_with_the_same_numbers(
     trained, tmp_path, monkeypatch
 ):

@@ -16,8 +16,6 @@ from xling_jax.report.claims import HELD, NOT_HELD, NOT_RUN, Decided
 from xling_jax.report.frame import Run
 from xling_jax.tasks import PAPER
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
 # Where the printed difference is not that of the printed scores' means, rounded.
 ROUNDED_BEFORE = {(row, "ner") for row in (
     "wiki_cc", "no_anchors", "extra_anchors", "sep_l1_3", "sep_l1_6", "sep_emb_l1_3",

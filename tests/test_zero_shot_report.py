@@ -88,6 +88,7 @@ def test_the_tables_have_our_numbers_and_the_papers_in_percent(ended: Path) -> N
     assert float(summary["sep_l1_3", "W&C 2020"]["average"]) == pytest.approx((-5.3 - 2.8) / 2)
 
 
+@pytest.mark.pictures
 def test_a_task_that_the_paper_does_not_have_is_shown_without_its_lines(tmp_path: Path) -> None:
     workdir = fake_run(tmp_path, ["default", "sep_emb"], ["ner", "pos"], ["en-fr"])
     text = page_of(workdir)
@@ -255,6 +256,7 @@ def test_a_language_of_two_pairs_is_told_apart(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.pictures
 @pytest.mark.parametrize("number", [4, 5, 9])
 def test_many_languages_have_several_figures(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
@@ -277,6 +279,7 @@ def test_curves_run_over_epochs_whatever_the_batches(ended: Path) -> None:
     assert curve.mean[-1] == pytest.approx(0.803) and curve.sd[-1] == pytest.approx(0.005)
 
 
+@pytest.mark.pictures
 def test_rows_with_long_names_are_told_apart_in_figures(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
