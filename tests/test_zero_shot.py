@@ -357,8 +357,8 @@ def files(tmp_path):
 
 
 def test_files_are_learned_from(trained, tmp_path, files):
-    long = {"settings.ner.epochs": 40}
-    _, found = run(trained, tmp_path / "run", ",row=sep_emb", **files, **long)
+    quick = {"settings.ner.epochs": 12, "settings.ner.rates": ((5e-3, 2e-2),)}
+    _, found = run(trained, tmp_path / "run", ",row=sep_emb", **files, **quick)
     ((name, values),) = found.items()
     assert name.startswith("en-far/sep_emb/ner/") and values["f1_en"] > 0.5
     task = TASKS["ner"]()
