@@ -178,6 +178,7 @@ def test_a_language_alone_has_perplexities_and_nothing_else(tmp_path: Path) -> N
     assert files_of(tmp_path, "figures") == {"training.svg", "training.png", "drawn.json"}
 
 
+@pytest.mark.pictures
 @pytest.mark.parametrize("share", [0.0, 0.05, 0.3])
 def test_a_single_row_that_has_hardly_begun_has_a_page(tmp_path: Path, share: float) -> None:
     text = page_of(fake_run(tmp_path, ["default"], [0], {"default": share}))
@@ -186,6 +187,7 @@ def test_a_single_row_that_has_hardly_begun_has_a_page(tmp_path: Path, share: fl
     assert ("not begun" in text) == (share == 0.0)
 
 
+@pytest.mark.pictures
 def test_nothing_but_diverged_rows_is_said_so(tmp_path: Path) -> None:
     text = page_of(
         fake_run(tmp_path, ["default", "sep_emb"], [0], diverged=dict.fromkeys(ROWS, [0]))

@@ -127,6 +127,7 @@ def test_killed_at_20_random_moments_it_ends_with_the_same_bits(finished, tmp_pa
     print(f"{kills} kills, {done + 1} runs to the end")
 
 
+@pytest.mark.pictures
 @pytest.mark.slow
 def test_all_ablations_run_together_with_untrained_rows(tmp_path):
     with on_devices(1):

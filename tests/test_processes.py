@@ -132,7 +132,7 @@ def prepared(text, number, limit=0):
     return [said for _, said, _ in found], {x.name: x.read_bytes() for x in folder.glob("*/*")}
 
 
-@pytest.mark.parametrize("limit", [pytest.param(0, marks=pytest.mark.slow), 60])
+@pytest.mark.parametrize("limit", [0, 60])
 def test_processes_make_the_files_of_a_text_together(text, limit):
     (alone,), files = prepared(text, 1, limit)
     (first, second), same = prepared(text, 2, limit)
@@ -143,9 +143,7 @@ def test_processes_make_the_files_of_a_text_together(text, limit):
     assert same == files and len(files) == 1 + 2 * (2 if limit else 11)
 
 
-@pytest.mark.parametrize(
-    "line", [*(pytest.param(n, marks=pytest.mark.slow) for n in (1, 100)), 600]
-)
+@pytest.mark.parametrize("line", [1, pytest.param(100, marks=pytest.mark.slow), 600])
 def test_all_processes_tell_what_is_wrong_with_any_share_of_a_text(text, line):
     lines = text.read_bytes().split(b"\n")
     lines[line - 1] += b"caf\xe9"
