@@ -25,12 +25,12 @@ devices.set_cpu_devices(8)
 vecmap.PATIENCE = 10
 os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ.pop(errors.TRACEBACK, None)  # errors take one line
+CAN_DRAW = figures.can_draw  # before tests forbid it
 # XLA's older kernels take a third less time to compile. With them, programs that differ may round
 # differently: tests that such programs give the same bits are marked slow, and sessions with slow
 # tests have the newer kernels.
 OLDER_KERNELS = "--xla_cpu_use_fusion_emitters=false"
 WHOLE_MODULES = "--xla_cpu_parallel_codegen_split_count=1"  # LLVM compiles a program in one piece
-CAN_DRAW = figures.can_draw
 LONGEST = (  # files, those that train most first
     "test_bilingual",
     "test_main",
