@@ -35,7 +35,6 @@ names (name_types=0.4), so that no single name decides how many are found after 
 """
 
 import dataclasses
-import re
 
 from ml_collections import ConfigDict
 
@@ -205,5 +204,5 @@ def get_config(argument: str | None = None) -> ConfigDict:
     config.rows, config.row = ROWS | own, options["row"]
     config.seeds = config_files.integers("seeds", options["seeds"])
     name = f"bilingual-{options['scale']}-{options['pair']}-{options['row']}"
-    config.workdir = re.sub(r"[^\w+.-]", "_", name)
+    config.workdir = config_files.default_workdir(name)
     return config

@@ -30,7 +30,6 @@ the sentences are found at layer 3 of 4 (random weights: .009), and mu of words 
 """
 
 import itertools
-import re
 
 from ml_collections import ConfigDict
 
@@ -78,5 +77,5 @@ def get_config(argument: str | None = None) -> ConfigDict:
         }
     )
     name = f"evaluate-{'+'.join(models)}-{options['languages']}"
-    config.workdir = re.sub(r"[^\w+.-]", "_", name)
+    config.workdir = config_files.default_workdir(name)
     return config

@@ -203,5 +203,6 @@ def get_config(argument: str | None = None) -> ConfigDict:
     own = "" if options["languages"] == LANGUAGES else f"-{options['languages']}"
     own += f"-epochs{options['epochs']}" if options["epochs"] else ""
     own += f"-{options['reading']}" if reading else ""
-    config.workdir = f"fake_english-{options['scale']}{own}-row{options['row']}"
+    name = f"fake_english-{options['scale']}{own}-row{options['row']}"
+    config.workdir = config_files.default_workdir(name)
     return config

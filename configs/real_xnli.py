@@ -32,7 +32,6 @@ Hindi: 75, 57 and 45; 75, 41 and 46; 74, 37 and 38; 74, 61 and 54).
 """
 
 import dataclasses
-import re
 
 from ml_collections import ConfigDict
 
@@ -186,5 +185,5 @@ def get_config(argument: str | None = None) -> ConfigDict:
     length = min(config.transfer.models.length, config.batches.max_length)
     config.transfer.models.length = length  # later positions were never trained
     name = f"real_xnli-{options['scale']}-{options['languages']}-row{options['row']}"
-    config.workdir = re.sub(r"[^\w+.-]", "_", name)
+    config.workdir = config_files.default_workdir(name)
     return config

@@ -46,7 +46,6 @@ another).
 """
 
 import dataclasses
-import re
 
 from ml_collections import ConfigDict
 
@@ -124,5 +123,5 @@ def get_config(argument: str | None = None) -> ConfigDict:
         # With few words each is a large share of a text, and they have few n-grams.
         config.skip_gram.update(sample=1e-3, buckets=20_000)
     name = f"similarity-{options['pair']}-{options['row']}"
-    config.workdir = re.sub(r"[^\w+.-]", "_", name)
+    config.workdir = config_files.default_workdir(name)
     return config

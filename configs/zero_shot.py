@@ -39,7 +39,6 @@ seeds). The differences from default are +0.1, +1.4 and -9.5 points; the paper's
 """
 
 import dataclasses
-import re
 
 from ml_collections import ConfigDict
 
@@ -219,5 +218,5 @@ def get_config(argument: str | None = None) -> ConfigDict:
         config.training.clip = 1.0
     row = "+".join(given) if given and options["row"] == "all" else options["row"]
     name = "-".join(["zero_shot", options["pair"], options["task"], row, search])
-    config.workdir = re.sub(r"[^\w+.-]", "_", name)
+    config.workdir = config_files.default_workdir(name)
     return config

@@ -69,6 +69,23 @@ def test_no_language_takes_the_place_of_something_else(name, options, message):
         config_of(ROOT / "configs" / f"{name}.py", options, {})
 
 
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("fake_english", "row=lang-pos;epochs[50]"),
+        ("fake_english", "row=" + "+".join(["lang-pos;epochs[50]"] * 20)),
+        ("bilingual", "row=sep[layers/0]"),
+        ("zero_shot", "row=default;first[2]"),
+        ("real_xnli", "row=lang-pos;epochs[50]"),
+        ("evaluate", "model=runs/*/models/row0_seed0/{language}"),
+        ("similarity", "row=en|near @near"),
+    ],
+)
+def test_the_default_workdir_is_a_plain_folder(name, options):
+    folder = config_of(ROOT / "configs" / f"{name}.py", options, {}).workdir
+    assert re.fullmatch(r"[\w+.-]{1,255}", folder)
+
+
 def test_a_language_may_be_first_in_one_pair_and_second_in_another():
     made = config_of(ROOT / "configs" / "zero_shot.py", "pair=en-fr+fr-en", {})
     for name in ("en", "fr"):
@@ -84,6 +101,7 @@ def test_a_language_may_be_first_in_one_pair_and_second_in_another():
             for row in ("", "0++8", "0+", "0+ ")
         ),
         ({"row": "a/b+a b"}, "row='a b' and row='a/b' would have the same folder, a_b"),
+        ({"row": "a" * 230}, "a': too long for the name of a folder"),
         ({"row": "none"}, "row=none: there is none"),
         ({"row": "small+8"}, "row 8 named twice"),
         ({"seeds": (1, 1)}, "seed 1 named twice"),

@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from ml_collections import ConfigDict
@@ -517,6 +518,23 @@ def test_errors_are_named_by_their_field():
         b"\xff".decode()
     with pytest.raises(FileNotFoundError, match="a.b: none"), errors.in_field("a.b"):
         raise FileNotFoundError("none")
+
+
+@pytest.mark.parametrize("name", ["sep[0]", "a*", "b?", "c\\d"])
+def test_a_workdir_that_orbax_would_take_for_a_pattern_is_refused(tmp_path, name):
+    with pytest.raises(ValueError, match="checkpoints below such a folder cannot be read again"):
+        store.lock(tmp_path / name / "run")
+    (tmp_path / "plain").symlink_to(tmp_path / name)
+    with pytest.raises(ValueError, match="choose a path without any of"):
+        store.lock(tmp_path / "plain")
+    assert [path.name for path in tmp_path.iterdir()] == ["plain"]
+
+
+def test_a_bucket_is_no_workdir(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match="gs:/bucket/run is no folder of a file system; mount"):
+        store.lock(Path("gs://bucket/run"))
+    assert not any(tmp_path.iterdir())
 
 
 def test_a_workdir_where_nothing_can_be_written_is_refused(tmp_path):

@@ -393,6 +393,14 @@ def saved(tmp_path):
     return tmp_path, state, opened
 
 
+def test_a_checkpoint_that_orbax_left_in_parts_is_not_kept(saved, tmp_path):
+    """It looks for the parts of the processes by a pattern, which does not escape the path."""
+    _, state, _ = saved
+    with pytest.raises(ValueError, match=r"x\[1\].*: Orbax did not write manifest.ocdbt"):  # noqa: SIM117
+        with contextlib.closing(Checkpoints(tmp_path / "x[1]")) as checkpoints:
+            checkpoints.save(1, state)
+
+
 def test_a_checkpoint_with_a_flipped_bit_is_refused_wherever_it_is(saved):
     folder, state, opened = saved
     random = np.random.default_rng(0)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 import shutil
 from contextlib import nullcontext
 from types import SimpleNamespace
@@ -187,12 +188,13 @@ def test_the_search_of_dufter_and_schuetze_tests_the_last_epoch(trained):
         assert {settings[task].select for task in settings} == {select}
 
 
-@pytest.mark.parametrize("row", ["default", "ü" * 140])
+@pytest.mark.parametrize("row", ["default", "default;first[2]", "ü" * 140])
 def test_checkpoints_of_many_settings_have_a_name_that_file_systems_allow(tmp_path, row):
     members = [(f"en-far/{row}/nli/4/{rate}e-06/0.000125", 0) for rate in range(1, 30)]
     paths = [group.checkpoints_of(tmp_path, members[:number]) for number in (28, 29)]
     assert len({*paths}) == 2
     for path in paths:
+        assert re.fullmatch(r"[\w.-]+", path.name)
         path.mkdir(parents=True)
     short = group.checkpoints_of(tmp_path, [("en-far/default/ner/16/0.0005/0.002", 3)])
     assert short.name == "en-far_default_ner_16-0.0005-0.002_seed3"  # which resumes older runs

@@ -16,7 +16,7 @@ from ml_collections import ConfigDict
 
 from xling_jax import numerals
 from xling_jax.evaluators.registry import DEEP, EVALUATORS
-from xling_jax.files import plain_name
+from xling_jax.files import plain_name, short_name
 
 T = TypeVar("T")
 _NAME_ONE = "name a config file, such as configs/fake_english.py"
@@ -27,6 +27,7 @@ _MORE = sorted({other.removeprefix(f"{name}_") for name in _BY_LANGUAGE for othe
 # What would be read as a part of a metric's name behind a language, or, in a language's place, as
 # another metric.
 _MISREAD = re.compile(rf"_(\d+|{DEEP}|{'|'.join(_PARTS)})$|^({'|'.join(_MORE)})(_|$)")
+_LONGEST_ROW = 220  # bytes, since names of files add up to 31 to a row's, and 255 are allowed
 _RENAMED = {"transfer": "zero_shot"}  # older names of config files
 
 
@@ -181,10 +182,22 @@ def chosen_rows(config: ConfigDict, parse: Callable[[str, str], T]) -> list[T]:
     return found
 
 
+def default_workdir(name: str) -> str:
+    """The folder below runs/ for a run of this name: see `store.lock` for what it must not have."""
+    return short_name(re.sub(r"[^\w+.-]", "_", name))
+
+
 def require_own_folders(rows: Iterable[str]) -> None:
-    """Raises ValueError if two rows would keep their models in one folder."""
+    """Raises ValueError if a row's name is too long for a folder's, or if two rows would keep their
+    models in one folder."""
     by_folder: dict[str, str] = {}
     for row in rows:
+        if len(plain_name(row).encode()) > _LONGEST_ROW:
+            raise ValueError(
+                f"row={row!r}: too long for the name of a folder, in which at most {_LONGEST_ROW} "
+                "bytes may be the row's. Give it a shorter name in the rows of the config file: "
+                "NAME and, as its description, what is the name now"
+            )
         other = by_folder.setdefault(plain_name(row), row)
         if other != row:
             raise ValueError(

@@ -51,6 +51,9 @@ UNNAMED = {
     "training.masking_rate": 0.15,
     "training.start_alike": False,
 }
+_URL = re.compile(r"[a-z][a-z0-9+.-]+:/")
+# Orbax looks for its files by patterns: with one of these in a path it finds none, or others.
+_PATTERN = re.compile(r"[][*?\\]")
 MADE = "made"  # the field of an embedded language's hash among a run's texts
 NEEDED = ("fingerprint", "config", "rows", "texts")  # to resume a run from
 DESCRIPTION = {  # the fields of every run's `config.json`, see `describe`
@@ -143,8 +146,18 @@ def models_of(workdir: Path, row: str, seed: int) -> Path:
 
 def lock(workdir: Path) -> Lock | None:
     """Makes the folder and takes its lock, which a process keeps while it writes there; None in all
-    processes but the first. ValueError if the folder cannot be written to, or if another process,
-    which is named, has the lock."""
+    processes but the first. ValueError if the folder cannot be written to or cannot hold
+    checkpoints, or if another process, which is named, has the lock."""
+    if _URL.match(str(workdir)):
+        raise ValueError(
+            f"--workdir={workdir} is no folder of a file system; mount the bucket, for instance by "
+            "gcsfuse, and name a folder there"
+        )
+    if wrong := _PATTERN.search(str(workdir.resolve())):
+        raise ValueError(
+            f"--workdir={workdir.resolve()}: there is a {wrong[0]} in its path, and checkpoints "
+            "below such a folder cannot be read again; choose a path without any of [ ] * ? and \\"
+        )
     taken = None
     if processes.is_first():
         try:

@@ -23,6 +23,7 @@ KEPT = 2  # newest checkpoints
 LONGEST_SAVE = 7 * 24 * 60 * 60
 RECORD = "record.json"  # in the folder of each checkpoint
 STATE = "default"  # beside it, Orbax's folder of the state
+_MANIFEST = "manifest.ocdbt"  # in that folder; without it the state cannot be read
 _UNFINISHED = ".orbax-checkpoint-tmp"  # follows the step in the name of an unfinished folder
 
 
@@ -115,8 +116,13 @@ class Checkpoints:
         )
 
     def _seal(self) -> None:
-        """Writes the record of the checkpoint whose state is written but not yet renamed."""
+        """Writes the record of the checkpoint whose state is written but not yet renamed.
+
+        ValueError if Orbax did not put the processes' parts together, which it only logs.
+        """
         for folder in self._folder.glob(f"*{_UNFINISHED}"):
+            if not (folder / STATE / _MANIFEST).exists():
+                raise ValueError(f"{folder / STATE}: Orbax did not write {_MANIFEST}")
             record: dict[str, Any] = {
                 "fingerprint": self._identity.fingerprint,
                 "replicas": self._replicas,

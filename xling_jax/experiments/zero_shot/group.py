@@ -18,7 +18,7 @@ from xling_jax.experiments.zero_shot.fields import DEV
 from xling_jax.experiments.zero_shot.jobs import Choice, Job, sharing_of
 from xling_jax.experiments.zero_shot.pretrained import Pretrained
 from xling_jax.experiments.zero_shot.texts import Labelled
-from xling_jax.files import short_name
+from xling_jax.files import plain_name, short_name
 from xling_jax.models import partition
 from xling_jax.models.hugging_face import fine_tuned
 from xling_jax.models.task_heads import HeadConfig
@@ -281,6 +281,6 @@ class Group(group.Group[TaskProgram]):
 def checkpoints_of(workdir: Path, members: Sequence[tuple[str, int]]) -> Path:
     """The folder of the checkpoints of settings that train side by side."""
     first, seed = members[0]
-    job = first.rsplit("/", 3)[0].replace("/", "_")
+    job = first.rsplit("/", 3)[0]
     name = "_".join(row.split("/", 3)[3].replace("/", "-") for row, _ in members)
-    return workdir / "checkpoints" / short_name(f"{job}_{name}_seed{seed}")
+    return workdir / "checkpoints" / short_name(plain_name(f"{job}_{name}_seed{seed}"))
