@@ -69,7 +69,8 @@ port=8476
 # The first pod's name in the network, as JobSet makes it.
 first=$name-machines-0-0.$name
 arguments=()
-for flag in "$@" "--workdir=/runs/$name" "--coordinator=$first:$port" "--processes=$pods" \
+# Kubernetes reads $$ as $, and $(NAME) as a variable.
+for flag in "${@//\$/\$\$}" "--workdir=/runs/$name" "--coordinator=$first:$port" "--processes=$pods" \
   "--process=\$(JOB_COMPLETION_INDEX)"; do
   arguments+=("$(yaml "$flag")")
 done

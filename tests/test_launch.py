@@ -271,7 +271,7 @@ def test_kubernetes_gets_a_jobset(launch, options, where, restarts, limits, sele
     yaml = pytest.importorskip("yaml")
     done, calls = launch(
         "jobset.sh", "true", "--image", "repo/xling:1", "--pods", "4", "--volume", "claim",
-        *options, "--", *RUN,
+        *options, "--", *RUN, "--config.a=$$b$(C)",
     )  # fmt: skip
     ((*called, manifest),) = calls
     assert done.returncode == 0 and called == ["kubectl", "create", *where, "-f", "-"]
@@ -292,6 +292,7 @@ def test_kubernetes_gets_a_jobset(launch, options, where, restarts, limits, sele
     assert container["command"] == ["python", "-m", "xling_jax.main"]
     assert container["args"] == [
         *RUN,
+        "--config.a=$$$$b$$(C)",  # what Kubernetes makes $$b$(C) of
         "--workdir=/runs/true",
         "--coordinator=true-machines-0-0.true:8476",
         "--processes=4",
