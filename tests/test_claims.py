@@ -197,6 +197,16 @@ def test_a_difference_within_its_standard_error_decides_nothing(
     assert Claim("", "", "", "", (better, failing)).decide(known).outcome == NOT_HELD
 
 
+@pytest.mark.parametrize("sign", "<≤>≥")
+def test_what_is_no_number_decides_nothing(sign: str) -> None:
+    known = Evidence({"0": RowEvidence({"mu": measured({0: math.nan})}),
+                      "3": RowEvidence({"mu": measured({0: 0.5})})})  # fmt: skip
+    for sides in (("0", "3"), ("3", "0")):
+        check = Check(metric("mu", sides[0]), sign, metric("mu", sides[1]))
+        decided = Claim("", "", "", "", (check,)).decide(known)
+        assert (decided.outcome, decided.numbers) == (NOT_RUN, "mu is undefined: row 0")
+
+
 # With the same seeds, and without, and where the other side never gets there.
 @pytest.mark.parametrize("others", [(60.0, 61.0), (60.0,), (math.inf, math.inf), (math.inf,)])
 @pytest.mark.parametrize(
