@@ -234,6 +234,17 @@ def test_a_dictionary_of_the_other_direction_or_in_a_file_gives_the_same(tmp_pat
         assert value(scores, "words", layer=2) == value(known, "words", layer=2)
 
 
+def test_words_that_a_model_writes_alike_are_one(monkeypatch):
+    kind, plain = type(model()), type(model()).encode
+    monkeypatch.setattr(kind, "encode", lambda self, x: plain(self, [each.lower() for each in x]))
+    texts = {"en": text(5), "de": text(5)}
+    once, twice = (
+        evaluate(reader, texts, names=("words", "translation"), dictionaries={("en", "de"): pairs})
+        for pairs in ([*PAIRS, ("small", "cat")], [*PAIRS, ("small", "Cat")])
+    )
+    assert once.equals(twice) and value(once, "words", part="covered") == 5
+
+
 def plain_losses(one, sentence):
     """The loss of every piece, masked alone.
 

@@ -20,7 +20,8 @@ class Pairs:
     """A dictionary in terms of the rows of two tables of word vectors.
 
     Attributes:
-      rows: int32 [n, 2], the row of a word and the row of a translation of it.
+      rows: int32 [n, 2], the row of a word and the row of a translation of it; several words may
+        have one row.
       words: number of different source words in the dictionary.
       covered: how many of them are among the pairs.
     """
@@ -34,21 +35,21 @@ class Pairs:
         cls, dictionary: Dictionary, source: Mapping[str, int], target: Mapping[str, int]
     ) -> "Pairs":
         """The pairs of a dictionary in which both words have a row; ValueError if there is none."""
-        rows = [
-            (source[word], target[text])
+        known = [
+            (word, text)
             for word, translations in dictionary.entries.items()
             if word in source
             for text, _ in translations
             if text in target
         ]
-        if not rows:
+        if not known:
             raise ValueError(
                 f"none of the dictionary's {len(dictionary.entries)} words of "
                 f"{dictionary.source_language} is known together with a translation into "
                 f"{dictionary.target_language}"
             )
-        covered = len({row for row, _ in rows})
-        return cls(np.array(rows, np.int32), len(dictionary.entries), covered)
+        rows = np.array([(source[word], target[text]) for word, text in known], np.int32)
+        return cls(rows, len(dictionary.entries), len({word for word, _ in known}))
 
     def reverse(self) -> "Pairs":
         """The other direction; `words` and `covered` both count the words among the pairs."""

@@ -79,7 +79,8 @@ class _Encoded:
       layers: the L layers that the vectors are from.
       depth: the number of the models' last layer.
       sentences: vectors [L, n, D].
-      words: of the dictionaries' words, the row of each and the vectors [L, W, D].
+      words: of the dictionaries' words, the row of each and the vectors [L, W, D]. Words that are
+        written alike, such as Bank and bank by a model without capitals, have one row.
     """
 
     layers: tuple[int, ...] = ()
@@ -104,8 +105,10 @@ class _Encoded:
         textless = encoder.model.textless
         ids = zip(words, encoder.model.encode_alone(words), strict=True)
         written = {word: own for word, own in ids if len(own) and textless.isdisjoint(own.tolist())}
-        rows = {word: number for number, word in enumerate(written)}
-        self.words[language] = rows, encoder.means(list(written.values()))
+        different = {own.tobytes(): own for own in written.values()}
+        numbers = {each: number for number, each in enumerate(different)}
+        rows = {word: numbers[own.tobytes()] for word, own in written.items()}
+        self.words[language] = rows, encoder.means(list(different.values()))
 
     def of_words(self, dictionary: Dictionary) -> tuple[Pairs, np.ndarray, np.ndarray, int] | None:
         """A dictionary's pairs, the vectors of their words on both sides, and how many words are
@@ -118,12 +121,16 @@ class _Encoded:
         )
         if not known.entries:
             return None
-        sides = list(known.entries), list(known.reverse().entries)
-        places = [{word: number for number, word in enumerate(own)} for own in sides]
+        sides = (first, known.entries), (second, known.reverse().entries)
+        chosen = [np.unique([rows[word] for word in own]) for rows, own in sides]
+        places = [
+            {word: int(np.searchsorted(every, rows[word])) for word in own}
+            for (rows, own), every in zip(sides, chosen, strict=True)
+        ]
         return (
             Pairs.of(known, *places),
-            first_LxWxD[:, [first[word] for word in sides[0]]],
-            second_LxWxD[:, [second[word] for word in sides[1]]],
+            first_LxWxD[:, chosen[0]],
+            second_LxWxD[:, chosen[1]],
             sum(word in dict(translations) for word, translations in known.entries.items()),
         )
 

@@ -354,8 +354,8 @@ def _counted(files: TokenFiles, size: int) -> np.ndarray:
 
 def _words(vocabulary: LanguageVocabulary, number: int, dictionary: Dictionary) -> Translated:
     """The words of a dictionary that both vocabularies can write without [UNK], and which of them
-    translate which; ValueError if there are none."""
-    known: list[dict[str, int]] = [{}, {}]
+    translate which; words with the same pieces are one. ValueError if there are none."""
+    known: list[dict[bytes, int]] = [{}, {}]
     ids: list[list[np.ndarray]] = [[], []]
     gold: dict[int, list[int]] = {}
     for word, translation, _ in dictionary.triples:
@@ -363,11 +363,12 @@ def _words(vocabulary: LanguageVocabulary, number: int, dictionary: Dictionary) 
         found = [vocabulary.encode(k, [x])[0] for k, x in zip((0, number), pair, strict=True)]
         if any(UNK in x or not len(x) for x in found):
             continue
-        for text, own, places, every in zip(pair, found, known, ids, strict=True):
-            if text not in places:
-                places[text] = len(every)
+        for own, places, every in zip(found, known, ids, strict=True):
+            if own.tobytes() not in places:
+                places[own.tobytes()] = len(every)
                 every.append(own)
-        gold.setdefault(known[0][word], []).append(known[1][translation])
+        first, second = (places[own.tobytes()] for own, places in zip(found, known, strict=True))
+        gold.setdefault(first, []).append(second)
     name = vocabulary.languages[number]
     if not gold:
         raise ValueError(f"corpora.{name}.test_dictionary: the vocabularies have none of it")
