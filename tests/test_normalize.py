@@ -93,8 +93,27 @@ def test_a_rule_needs_its_plain_characters(pattern, needed):
     assert moses.needed(pattern) == needed
 
 
+@pytest.mark.parametrize(
+    ("language", "sentence", "normalized"),
+    [
+        ("th", "นี่คือที่บ้าน", "นี่คือที่บ้าน"),
+        ("yo", "Ọ̀rọ̀, ẹ̀kọ́!", "Ọ̀rọ̀ , ẹ̀kọ́ !"),
+        ("ru", "Э́то кни́га.", "Э́то кни́га ."),
+        ("km", "ភាសាខ្មែរ\u200bល្អ", "ភាសាខ្មែរ ល្អ"),
+    ],
+)
+def test_combining_marks_stay_with_their_letters(language, sentence, normalized):
+    assert Normalizer(language)(sentence) == normalized
+
+
+def test_chinese_numbers_of_full_width_stay_whole():
+    assert Normalizer("zh")("２０２０年有１２３人，３．５元。") == "2020 年 有 123 人 , 3.5 元 ."
+    kept = Normalizer("zh", Normalization(punctuation=False))("２０２０年有人。")
+    assert kept.replace(" ", "") == "２０２０年有人。"
+
+
 def test_characters_are_composed_and_invisible_ones_removed():
-    assert Normalizer("fr")("e\u0301te\u0301\x00 a\u200bb\u00adc") == "été abc"
+    assert Normalizer("fr")("e\u0301te\u0301\x00 a\u2060b\u00adc") == "été abc"
     nothing = Normalizer("fr", Normalization(punctuation=False, tokenize="none"))
     assert nothing(" e\u0301te\u0301,\x07 c’est ") == "été, c’est"
     assert Normalizer("en")(" \u200b ") == ""

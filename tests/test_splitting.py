@@ -38,6 +38,13 @@ def test_full_width_marks_and_dandas_end_sentences_without_blanks(language):
     assert Splitter(language)("".join(sentences)) == sentences
 
 
+@pytest.mark.parametrize("language", ["zh", "ja"])
+def test_what_opens_a_quotation_begins_a_sentence(language):
+    sentences = ["神说。", "“要有光。”", "她答。", "‘我！’", "完。"]
+    assert Splitter(language)("".join(sentences)) == sentences
+    assert Splitter(language).identity != Splitter("ko").identity.replace("ko", language)
+
+
 def test_clauses_end_at_semicolons_and_colons_too():
     line = 'He came; she "went;" and: at 10:30 (a; b) Mr. Xu. Why? 是；不'
     clauses = [

@@ -1,11 +1,13 @@
 """Moses' rules for punctuation and words, by sacremoses, without those that cannot apply.
 
 sacremoses applies about a hundred rules to every sentence, most of which find nothing. Here a rule
-is skipped if the text lacks characters that the rule needs; the result is the same.
+is skipped if the text lacks characters that the rule needs; the result is the same, but for
+combining marks, most of which Moses tears off their letters (tones of Thai, stress in Russian).
 """
 
 import functools
 import re
+import unicodedata
 from collections.abc import Callable
 
 # sacremoses is imported where it is used: most runs normalise nothing.
@@ -43,7 +45,7 @@ def punctuation(language: str) -> Callable[[str], str]:
 
 def tokenizer(language: str) -> Callable[[str], str]:
     """A function that does what `MosesTokenizer` does, without escapes: it separates words and
-    punctuation by blanks."""
+    punctuation by blanks. Combining marks stay with their letters."""
     import sacremoses
 
     moses = sacremoses.MosesTokenizer(lang=language)
@@ -89,14 +91,15 @@ def tokenizer(language: str) -> Callable[[str], str]:
 
 
 class _Spaced(dict[int, str]):
-    """Each character that a pattern matches, with blanks around it."""
+    """Each character that a pattern matches, with blanks around it if it is no combining mark."""
 
     def __init__(self, pattern: re.Pattern[str]):
         self._pattern = pattern
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
-        self[code] = found = f" {character} " if self._pattern.match(character) else character
+        is_apart = self._pattern.match(character) and unicodedata.category(character)[0] != "M"
+        self[code] = found = f" {character} " if is_apart else character
         return found
 
 

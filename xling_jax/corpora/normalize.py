@@ -11,6 +11,10 @@ from typing import Any, Literal
 from xling_jax.corpora import moses, text
 
 CHINESE = "zh"
+_RULES = 2  # of this module and of `moses`; count up when they change
+_WORD_BREAK = "\u200b"  # without width: it separates the words of Khmer, Lao and Burmese
+_FULL_WIDTH_DIGITS = {0xFF10 + digit: str(digit) for digit in range(10)}
+_FULL_WIDTH_POINT = re.compile(r"(?<=[0-9])．(?=[0-9])")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,8 +48,9 @@ class Normalizer:
 
     These are the steps of XLM's tools/tokenize.sh (Lample & Conneau 2019; W&C used Moses too), as
     sacremoses has them: Unicode punctuation is replaced, punctuation normalised, invisible
-    characters removed, and the text tokenised without escapes. Chinese is segmented first, by jieba
-    instead of W&C's Stanford segmenter. Japanese and Thai are not segmented.
+    characters removed (U+200B leaves a blank), and the text tokenised without escapes. Chinese is
+    segmented first, by jieba instead of W&C's Stanford segmenter. Japanese and Thai are not
+    segmented.
 
     identity: everything that decides the outcome: rules, choices and the versions of the libraries.
     """
@@ -56,16 +61,19 @@ class Normalizer:
         self._steps: list[Callable[[str], str]] = []
         libraries = []
         if tokenize and rules == CHINESE:
+            if normalization.punctuation:  # jieba would take numbers of full width apart
+                self._steps.append(_numbers)
             self._steps.append(lambda line: " ".join(segment_chinese(line)))
             libraries.append("jieba")
         if normalization.punctuation:
+            self._steps.append(lambda line: line.replace(_WORD_BREAK, " "))
             self._steps.append(moses.punctuation(rules))
         if tokenize:
             self._steps.append(moses.tokenizer(rules))
         if self._steps:
             libraries.append("sacremoses")
         versions = [f"{name} {metadata.version(name)}" for name in libraries]
-        self.identity = ", ".join([rules, repr(normalization), *versions])
+        self.identity = ", ".join([rules, repr(normalization), f"rules {_RULES}", *versions])
 
     def __call__(self, sentence: str) -> str:
         """Returns the sentence cleaned (`text.clean`) and normalised; "" if nothing is left."""
@@ -88,6 +96,11 @@ def code_of(language: str) -> str:
     """The code of two letters that a name begins with, as in "zh-CN"; "" if there is none."""
     code = re.split("[-_]", language.lower())[0]
     return code if re.fullmatch("[a-z]{2}", code) else ""
+
+
+def _numbers(line: str) -> str:
+    """A line with numbers of the usual width."""
+    return _FULL_WIDTH_POINT.sub(".", line.translate(_FULL_WIDTH_DIGITS))
 
 
 def segment_chinese(line: str) -> list[str]:

@@ -13,6 +13,9 @@ _RULES = 2  # of this module; count up when they change
 _CLOSING = r"""["'“”‘’«»‹›)\]}」』〉》）】]*"""
 # Marks that always end a sentence, whatever stands around them.
 _END = re.compile(rf"[。！？।॥]+{_CLOSING}")
+# In these languages “ never closes a quotation, as it does in German.
+_OPENING_ALONE = ("zh", "ja")
+_END_BEFORE_OPENING = re.compile(_END.pattern.replace("“", "").replace("‘", ""))
 _CLAUSE_END = re.compile(rf"[;:]{_CLOSING}(?=\s|$)|；{_CLOSING}")
 _MARKS = ".!?。！？।॥"  # no cut directly after them: "v.Chr", "Yahoo!News", 『好！』
 _NUMBER = re.compile(r"\s*\d")
@@ -41,11 +44,13 @@ class Splitter:
         """Everything that decides the outcome: rules, choices and the versions of the libraries."""
         libraries = [f"{name} {metadata.version(name)}" for name in ("sentencex", "sacremoses")]
         own = [rules_for(self.language), f"clauses={self.clauses}", f"rules {_RULES}"]
+        own += ["“ opens"] if rules_for(self.language) in _OPENING_ALONE else []
         return ", ".join(own + libraries)
 
     def __call__(self, line: str) -> list[str]:
         """The sentences of a line, which `text.clean` must have cleaned."""
-        found = (part for piece in _cut(_END, line) for part in self._sentences(piece))
+        end = _END_BEFORE_OPENING if rules_for(self.language) in _OPENING_ALONE else _END
+        found = (part for piece in _cut(end, line) for part in self._sentences(piece))
         if self.clauses:
             found = (clause for part in found for clause in _cut(_CLAUSE_END, part))
         return [sentence for part in found if (sentence := part.strip())]
