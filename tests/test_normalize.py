@@ -62,7 +62,7 @@ def test_what_comes_out_is_that_of_sacremoses_itself(language):
     letters, small = frozenset(words.IsAlpha), frozenset(words.IsLower)
     words.isanyalpha = lambda word: not letters.isdisjoint(word)  # the same, in less time
     words.islower = small.issuperset
-    punctuation, tokenize = moses.punctuation(language), moses.tokenizer(language)
+    punctuation, tokenize = moses.punctuation(language), moses.tokenizer(language, True)
     sentences = [
         "Mr. Smith, of St. Louis, paid $1,000.50 (e.g. in the U.S.); the dogs' food isn't...",
         "No. 5 is a number. No. Nos. vs. al. are not.",
@@ -75,12 +75,18 @@ def test_what_comes_out_is_that_of_sacremoses_itself(language):
     ]
     random = np.random.default_rng(0)
     alphabet = list(" " * 40 + "aBé1९ß" * 8 + ".,'\"" * 5 + ";:()?!%-–—«»‘’“”„…`´、。，（）％１")
-    alphabet += list("\u00a0\u2028\t\u200b|<>&@/º{}[]")
+    alphabet += list("\u00a0\u2028\t\u200b|<>&@/º{}[]\u0300\u0e48")
     sentences += ["".join(random.choice(alphabet, 30)) for _ in range(1500)]
     for sentence in sentences:
         expected = whole.normalize(sentence)
         assert punctuation(sentence) == expected
         assert tokenize(expected) == words.tokenize(expected, return_str=True, escape=False)
+
+
+def test_the_exceptions_to_moses_can_be_left_out():
+    assert Normalizer("ru", exact=True)("кни́га a\u200bb") == "кни \u0301 га ab"
+    assert Normalizer("zh", exact=True)("２０２０年") == "2 0 2 0 年"
+    assert Normalizer("ru", exact=True).identity != Normalizer("ru").identity
 
 
 @pytest.mark.parametrize(

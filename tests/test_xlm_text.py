@@ -19,7 +19,8 @@ from xling_jax.models.hugging_face import xlm_text
 from xling_jax.models.hugging_face.xlm_text import XlmModel, split
 
 CHINESE = ["他说：“3.5 %的猫，在U.S.A.。”", "我 爱 the dog's cat.", "Ａ１、（a）"]
-SENTENCES = ["The dog's cat sees “the” old dog.", "Thé  thèse… (n° 3)", "a", "", "xyz the"]
+SENTENCES = ["The dog's cat sees “the” old dog.", "Thé  thèse… (n° 3)", "a", "", "xyz the",
+             "за́мок x\u200by"]  # fmt: skip
 MERGES = ["t h", "th e</w>", "d o", "do g</w>", "s e", "se e", "c a", "ca t</w>", "o l"]
 PIECES = [
     *("<s>", "</s>", "<pad>", "<unk>", "<special0>", "<special1>", *"thedogsca.l'", "s</w>"),

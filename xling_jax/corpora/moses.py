@@ -1,8 +1,7 @@
 """Moses' rules for punctuation and words, by sacremoses, without those that cannot apply.
 
 sacremoses applies about a hundred rules to every sentence, most of which find nothing. Here a rule
-is skipped if the text lacks characters that the rule needs; the result is the same, but for
-combining marks, most of which Moses tears off their letters (tones of Thai, stress in Russian).
+is skipped if the text lacks characters that the rule needs; the result is the same.
 """
 
 import functools
@@ -43,13 +42,14 @@ def punctuation(language: str) -> Callable[[str], str]:
     return normalize
 
 
-def tokenizer(language: str) -> Callable[[str], str]:
+def tokenizer(language: str, marks_apart: bool) -> Callable[[str], str]:
     """A function that does what `MosesTokenizer` does, without escapes: it separates words and
-    punctuation by blanks. Combining marks stay with their letters."""
+    punctuation by blanks. Moses also puts most combining marks apart (tones of Thai, stress in
+    Russian); without `marks_apart` they stay with their letters."""
     import sacremoses
 
     moses = sacremoses.MosesTokenizer(lang=language)
-    apart = _Spaced(moses.PAD_NOT_ISALNUM[0])
+    apart = _Spaced(moses.PAD_NOT_ISALNUM[0], marks_apart)
     moses.PAD_NOT_ISALNUM = _PatternLike(lambda _, text: text.translate(apart)), ""
     # sacremoses strips the text after both uses of this rule.
     moses.DEDUPLICATE_SPACE = _PatternLike(lambda _, text: " ".join(text.split())), " "
@@ -91,14 +91,16 @@ def tokenizer(language: str) -> Callable[[str], str]:
 
 
 class _Spaced(dict[int, str]):
-    """Each character that a pattern matches, with blanks around it if it is no combining mark."""
+    """Each character that a pattern matches, with blanks around it; combining marks without, unless
+    `marks` is True."""
 
-    def __init__(self, pattern: re.Pattern[str]):
-        self._pattern = pattern
+    def __init__(self, pattern: re.Pattern[str], marks: bool):
+        self._pattern, self._marks = pattern, marks
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
-        is_apart = self._pattern.match(character) and unicodedata.category(character)[0] != "M"
+        is_whole = not self._marks and unicodedata.category(character)[0] == "M"
+        is_apart = self._pattern.match(character) and not is_whole
         self[code] = found = f" {character} " if is_apart else character
         return found
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from xling_jax.corpora import moses, text
 
 CHINESE = "zh"
-_RULES = 2  # of this module and of `moses`; count up when they change
+_RULES = 2  # of this module; count up when they change
 _WORD_BREAK = "\u200b"  # without width: it separates the words of Khmer, Lao and Burmese
 _FULL_WIDTH_DIGITS = {0xFF10 + digit: str(digit) for digit in range(10)}
 _FULL_WIDTH_POINT = re.compile(r"(?<=[0-9])．(?=[0-9])")
@@ -48,32 +48,38 @@ class Normalizer:
 
     These are the steps of XLM's tools/tokenize.sh (Lample & Conneau 2019; W&C used Moses too), as
     sacremoses has them: Unicode punctuation is replaced, punctuation normalised, invisible
-    characters removed (U+200B leaves a blank), and the text tokenised without escapes. Chinese is
-    segmented first, by jieba instead of W&C's Stanford segmenter. Japanese and Thai are not
-    segmented.
+    characters removed, and the text tokenised without escapes. Chinese is segmented first, by jieba
+    instead of W&C's Stanford segmenter. Japanese and Thai are not segmented.
+
+    Unless `exact` is True, the rules of Moses have three exceptions: combining marks stay with
+    their letters, U+200B leaves a blank, and Chinese numbers of full width stay whole.
 
     identity: everything that decides the outcome: rules, choices and the versions of the libraries.
     """
 
-    def __init__(self, language: str, normalization: Normalization | None = None):
+    def __init__(
+        self, language: str, normalization: Normalization | None = None, exact: bool = False
+    ):
         normalization, rules = normalization or Normalization(), rules_for(language)
         tokenize = normalization.tokenize == "moses"
         self._steps: list[Callable[[str], str]] = []
         libraries = []
         if tokenize and rules == CHINESE:
-            if normalization.punctuation:  # jieba would take numbers of full width apart
+            if normalization.punctuation and not exact:  # jieba would take such numbers apart
                 self._steps.append(_numbers)
             self._steps.append(lambda line: " ".join(segment_chinese(line)))
             libraries.append("jieba")
         if normalization.punctuation:
-            self._steps.append(lambda line: line.replace(_WORD_BREAK, " "))
+            if not exact:
+                self._steps.append(lambda line: line.replace(_WORD_BREAK, " "))
             self._steps.append(moses.punctuation(rules))
         if tokenize:
-            self._steps.append(moses.tokenizer(rules))
+            self._steps.append(moses.tokenizer(rules, marks_apart=exact))
         if self._steps:
             libraries.append("sacremoses")
         versions = [f"{name} {metadata.version(name)}" for name in libraries]
-        self.identity = ", ".join([rules, repr(normalization), f"rules {_RULES}", *versions])
+        own = "exact" if exact else f"rules {_RULES}"
+        self.identity = ", ".join([rules, repr(normalization), own, *versions])
 
     def __call__(self, sentence: str) -> str:
         """Returns the sentence cleaned (`text.clean`) and normalised; "" if nothing is left."""

@@ -87,12 +87,18 @@ def read(path: str | os.PathLike[str]) -> list[Tagged]:
         tags.append(columns[-1])
     if not sentences:
         raise ValueError(f"{path} has no tagged words")
-    if all(x == str(k) for tagged in sentences for k, x in enumerate(tagged.words, 1)):
+    longer = [each.words for each in sentences if len(each.words) > 1]
+    if longer and 2 * sum(map(_are_numbered, longer)) > len(longer):
         raise ValueError(
             f"{path}: the first column numbers the words: leave only words and tags, for example "
             "columns 2 and 3"
         )
     return _without_language(sentences, path)
+
+
+def _are_numbered(words: Sequence[str]) -> bool:
+    """Whether words are 0 1 2 … or 1 2 3 …"""
+    return any(list(words) == [str(start + n) for n in range(len(words))] for start in (0, 1))
 
 
 def _without_language(sentences: list[Tagged], path: str | os.PathLike[str]) -> list[Tagged]:

@@ -38,7 +38,8 @@ def load(
 
     Weights of any floating type become float32. A pooler and a next-sentence head are left out. The
     language embeddings of an XLM become the token types, in its order; an XLM without them has one
-    token type, which is zero.
+    token type, which is zero. Of a RoBERTa's token types only the first is kept: its tokenizer
+    gives no other, so it alone was trained.
 
     Args:
       folder: one that `transformers` wrote.
@@ -54,7 +55,7 @@ def load(
     folder = Path(folder)
     described = hf.read(folder / hf.CONFIG)
     architecture, config = described.architecture, described.config
-    kept = None
+    kept = 0 if architecture is hf.ROBERTA else None
     if language is not None and described.has_languages:
         kept = _number_of(folder / hf.CONFIG, described, language)
     file = TensorFile(require(folder))

@@ -146,15 +146,15 @@ class XlmModel(TextModel):
         """Tokenizes a sentence by Moses, like the text that XLM was trained on. Chinese is
         segmented instead, and only its punctuation is normalised."""
         if normalize.rules_for(self.language) != normalize.CHINESE:
-            return Normalizer(self.language)
-        punctuation = Normalizer(self.language, Normalization(tokenize="none"))
+            return Normalizer(self.language, exact=True)
+        punctuation = Normalizer(self.language, Normalization(tokenize="none"), exact=True)
         return lambda sentence: punctuation(
             " ".join(normalize.segment_chinese(text.clean(sentence)))
         )
 
     def encode(self, sentences: Sequence[str]) -> list[np.ndarray]:
-        """Text is first composed (Unicode NFC). XLM's special steps for Romanian, Japanese and Thai
-        are left out."""
+        """Text is first cleaned (`text.clean`), so that blanks of all kinds are alike. XLM's own
+        steps for Romanian, Japanese and Thai are left out."""
         return [ids for ids, _ in self.encode_words(list(map(self.write, sentences)))]
 
     def encode_words(self, written: Sequence[str]) -> list[Encoded]:
