@@ -117,7 +117,7 @@ def get_config(argument: str | None = None) -> ConfigDict:
     pairs = {pair: config_files.languages("pair", pair) for pair in options["pair"].split("+")}
     if len(pairs) < options["pair"].count("+") + 1:
         raise ValueError(f"pair={options['pair']}: a pair is named twice")
-    runs = options["from"].split("+") if len(pairs) > 1 else [options["from"]]
+    runs = encoders.split(options["from"]) if len(pairs) > 1 else [options["from"]]
     runs = [run for run in runs if run]
     if runs and len(runs) != len(pairs):
         raise ValueError(f"from={options['from']}: give a workdir for each of {', '.join(pairs)}")

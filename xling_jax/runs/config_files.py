@@ -141,8 +141,12 @@ def machine_fields() -> dict[str, Any]:
 
 
 def config_beside(path: str, name: str, argument: str) -> ConfigDict:
-    """The config of the file `name` in the folder of another config file, `path`, with options."""
-    return load_config(str(Path(path).with_name(name)), argument)
+    """The config of the file `name` in the folder of another config file, `path`, with options;
+    ValueError if it is not there."""
+    beside = Path(path).with_name(name)
+    if not beside.exists():
+        raise ValueError(f"it needs {beside}, which is not there: copy that config file too")
+    return load_config(str(beside), argument)
 
 
 def chosen_rows(config: ConfigDict, parse: Callable[[str, str], T]) -> list[T]:

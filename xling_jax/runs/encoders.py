@@ -54,21 +54,26 @@ def named(given: str, taken: Iterable[str] = ()) -> dict[str, str]:
 
     A model is called after the last part of its path without a placeholder, where a part
     `rowROW_seedSEED`, also with a placeholder for SEED, counts as ROW. `row` is put before a name
-    that is `taken` or cannot be a field's, and a number after one that comes again. A folder's name
-    may itself contain a +, if there is such a folder.
+    that is `taken` or cannot be a field's, and a number after one that comes again.
     """
-    parts, joined = given.split("+"), list[str]()
-    while parts:
-        names = ["+".join(parts[:number]) for number in range(1, len(parts) + 1)]
-        joined.append(next(filter(_is_folder, names), parts[0]))
-        del parts[: joined[-1].count("+") + 1]
     found: dict[str, str] = {}
-    for folder in joined:
+    for folder in split(given):
         first, number = _name(folder, taken), 2
         name = first
         while name in found:
             name, number = f"{first}_{number}", number + 1
         found[name] = folder
+    return found
+
+
+def split(given: str) -> list[str]:
+    """Folders that are joined by +. A folder's name may itself contain a +, if there is such a
+    folder."""
+    parts, found = given.split("+"), list[str]()
+    while parts:
+        names = ["+".join(parts[:number]) for number in range(1, len(parts) + 1)]
+        found.append(next(filter(_is_folder, names), parts[0]))
+        del parts[: found[-1].count("+") + 1]
     return found
 
 

@@ -185,6 +185,8 @@ def _differences(
     """A line for each difference between two runs that changes the results of rows of both. A field
     that is empty counts as one that is missing."""
     experiment = new["experiment"]
+    if (other := stored.get("experiment", experiment)) != experiment:
+        return [f"the experiment: {other} {there}, {experiment} {here}"]
     before, now = (_with_effect(of["config"]) for of in (stored, new))
 
     def value(config: Mapping[str, Any], name: str) -> Any:
@@ -460,7 +462,7 @@ def _begun(
         raise ValueError(f"{path} {what}{of}: {records.RESTORE}")
     if not found:
         return None
-    _require(found, needed, path)
+    _require(found, NEEDED, path)
     lines = _differences(found, description)
     if lines and not trained:
         return None
@@ -477,6 +479,7 @@ def _begun(
             f"{', '.join(now) or 'nothing'} would stand beside it: ask for the same, choose "
             "another --workdir, or measure the stored models with configs/evaluate.py"
         )
+    _require(found, needed, path)
     require_own_folders([*found["rows"], *description["rows"]])
     found = _widened(found, description)
     read_results(workdir / RESULTS, Identity.of(found))

@@ -198,6 +198,8 @@ class Training:
                     f"interrupted at step {self._step} of {schedule.total}; a checkpoint is saved, "
                     "and the same command goes on from there"
                 )
+        if self._profile is not None and self._calls < TRACED_CALL:
+            say("no trace was written, since all was one call: lower training.steps_per_call")
         share = progress.evaluating / max(1e-9, progress.training + progress.evaluating)
         say(f"trained; evaluation took {100 * share:.0f} % of the time")
 

@@ -118,8 +118,7 @@ class Experiment:
         return run.train(
             planned,
             LESS_MEMORY,
-            "lower training.learning_rate or raise training.warmup_steps; their last good "
-            f"parameters are in {run.workdir}",
+            "lower training.learning_rate or raise training.warmup_steps",
         )
 
 

@@ -102,6 +102,5 @@ class Experiment:
             self._planned,
             LESS_MEMORY,
             "lower training.learning_rate (overparam.learning_rate, or the row's own) or raise "
-            "training.warmup_steps; their last good parameters are in "
-            f"{self._run.workdir}",
+            "training.warmup_steps",
         )
