@@ -178,7 +178,8 @@ def get_config(argument: str | None = None) -> ConfigDict:
     for field in fields.WHOLE + fields.SET:
         del config.transfer[field]
     config.transfer.models.train_own = True
-    config.transfer.nli.most_words = 0
+    config.transfer.settings.nli.embeddings = True
+    config.transfer.nli.update(most_words=0, replaced=0.0)
     if not is_paper and are_embedded(languages):
         # Enough pairs for rows to differ by what they were pretrained with.
         config.transfer.sentences.train, config.transfer.settings.nli.epochs = 32_000, 2

@@ -63,6 +63,7 @@ def paper(tasks: tuple[str, ...]) -> dict[str, dict]:
         "warmup": 0.1,
         "decay": "linear",
         "select": "best",
+        "embeddings": True,
     }
     rates = [(x, y) for x in (1.25e-6, 2.5e-6, 5e-6) for y in (5e-6, 2.5e-5, 1.25e-4)]
     nli = {
@@ -73,6 +74,7 @@ def paper(tasks: tuple[str, ...]) -> dict[str, dict]:
         "warmup": 0.0,
         "decay": "constant",
         "select": "best",
+        "embeddings": True,
     }
     return {task: dict(nli if task == "nli" else tagging) for task in tasks}
 
@@ -207,10 +209,12 @@ def get_config(argument: str | None = None) -> ConfigDict:
         config.ner.new_names = True  # as most real names are
         if not given:
             config.nli.most_words = 16  # most pairs of so many words fit in 24 places
+            config.nli.replaced = 0.7
     if search == "one":
         config.models.update(arcs=100, relations=50)
         if is_embedded:
             config.sentences.train = 24_000
+            config.settings.nli.embeddings = False
             for task in set(known) - {"nli"}:
                 config.settings[task].examples = 8000  # so three epochs have all of them
     if search == "dufter":

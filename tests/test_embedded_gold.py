@@ -214,10 +214,34 @@ def test_negation_hints_at_the_label_and_length_does_not():
     assert both == pytest.approx(0.62, abs=0.01)
 
 
-def test_antonyms_are_mutual_and_of_one_class():
+@pytest.mark.parametrize(("replaced", "least", "most"), [(0.0, 0.8, 0.95), (1.0, 0.33, 0.5)])
+def test_words_in_common_and_negation_tell_the_label_unless_a_word_is_replaced(
+    replaced, least, most
+):
+    """The share of labels that a table of these can guess."""
+    seen = collections.defaultdict(collections.Counter)
+    forms = language("first").lexicon.forms
+    function = language("first").concepts.function
+    helps = {word for name in ("do", "not") for word in forms[function[name].index].values()}
+    found = inference.pairs(pair("far"), 1500, 1, 16, replaced)
+    for example in found:
+        sides = example.premise[0].split(), example.hypothesis[0].split()
+        counts = [collections.Counter(w for w in side if w not in helps) for side in sides]
+        apart = (counts[1] - counts[0]).total(), (counts[0] - counts[1]).total()
+        key = (*(min(number, 4) for number in apart), *("not" in side for side in sides))
+        seen[key][example.label] += 1
+    right = sum(max(labels.values()) for labels in seen.values())
+    assert least < right / len(found) < most
+
+
+@pytest.mark.parametrize("has_general", [False, True])
+def test_antonyms_are_mutual_and_of_one_class(has_general):
     lang = language("first")
-    antonyms = Edits(lang, lang.deriver(1)).antonyms
-    assert antonyms == Edits(lang, lang.deriver(2)).antonyms
+    edits = Edits(lang, lang.deriver(1), has_general)
+    antonyms = edits.antonyms
+    assert antonyms == Edits(lang, lang.deriver(2), has_general).antonyms
+    assert not {word.index for word in edits.general.values()} & antonyms.keys()
+    assert all((word.category, word.meaning) == of for of, word in edits.general.items())
     concepts = {concept.index: concept for concept in lang.concepts.all()}
     for index, antonym in antonyms.items():
         assert antonyms[antonym.index] is concepts[index] is not antonym
@@ -225,7 +249,8 @@ def test_antonyms_are_mutual_and_of_one_class():
             concepts[index].category,
             concepts[index].meaning,
         )
-    assert len(antonyms) > 0.85 * (len(lang.concepts.verbs) + len(lang.concepts.adjectives))
+    every = len(lang.concepts.verbs) + len(lang.concepts.adjectives)
+    assert len(antonyms) > (0.75 if has_general else 0.85) * every
 
 
 def judge(possible):
@@ -246,10 +271,12 @@ def test_labels_are_those_of_logic(label, negated):
         "weaken": everything - {(True, False)},
         "strengthen": everything - {(False, True)},
         "oppose": everything - {(True, True)},
+        "generalize": everything - {(True, False)},
         "replace": everything,
         "unrelated": everything,
     }
-    for premise_negated, edits in inference.WAYS[label, negated]:
+    ways = [*inference.WAYS[label, negated], *inference.REPLACED[label, negated]]
+    for premise_negated, edits in ways:
         for edit in edits:
             stated = {(a != premise_negated, b != negated) for a, b in possible[edit]}
             assert judge(stated) == label, (edit, premise_negated)
@@ -275,7 +302,8 @@ def conditions(root: Constituent) -> frozenset[tuple]:
 def test_edits_change_what_is_said_as_they_promise(positive):
     lang = language("first")
     deriver = lang.deriver(3)
-    edits = Edits(lang, deriver)
+    edits = Edits(lang, deriver, has_general=True)
+    general = {word.index for word in edits.general.values()}
     seen = collections.Counter()
     for _ in range(3000):
         premise = deriver.sentence()
@@ -288,7 +316,7 @@ def test_edits_change_what_is_said_as_they_promise(positive):
                 assert conditions(changed) == before
                 assert lang.text(changed) != lang.text(premise)
                 seen[name] += 1
-        for name in ("weaken", "strengthen", "oppose", "replace"):
+        for name in ("weaken", "strengthen", "oppose", "replace", "generalize"):
             changed = premise.copy()
             if getattr(edits, name)(changed, positive):
                 after = conditions(changed)
@@ -300,9 +328,11 @@ def test_edits_change_what_is_said_as_they_promise(positive):
                     assert ("event", edits.antonyms[premise.concept.index].index) in after
                 else:
                     assert not after <= before and not after >= before
+                    new = {of[1] for of in after} - {of[1] for of in before}
+                    assert new <= general if name == "generalize" else not new & general
                 seen[name] += 1
         assert conditions(premise) == before
-    assert len(seen) == 6 and min(seen.values()) > 30
+    assert len(seen) == 7 and min(seen.values()) > 30
 
 
 def test_too_little_grammar_and_bad_numbers_raise():

@@ -43,9 +43,14 @@ TESTED_APART = {
 # The values of fields that older configs lack, by the last two parts of their names.
 UNNAMED = {
     "every_row": "",
+    "ner.embeddings": True,
     "ner.new_names": False,
     "neighbours.tries": 1,
+    "nli.embeddings": True,
     "nli.most_words": 0,
+    "nli.replaced": 0.0,
+    "parsing.embeddings": True,
+    "pos.embeddings": True,
     "second.modifiers": "after",
     "synthetic.name_types": 0.16,
     "training.masking_rate": 0.15,

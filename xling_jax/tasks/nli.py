@@ -104,15 +104,19 @@ class NaturalLanguageInference(Task[Inference]):
         "most_words": schema.whole(
             "words of an embedded premise and hypothesis in the first language; 0: any number", 0
         ),
+        "replaced": schema.number(
+            "share of embedded pairs whose label what replaces a word decides", 0, 1
+        ),
     }
 
     most_words: int = 0
+    replaced: float = 0.0
 
     def read(self, path: str, language: str) -> list[Inference]:
         return read(path, language)
 
     def make(self, pair: Pair, number: int, part: str) -> tuple[list[Inference], list[Inference]]:
-        made = inference.pairs(pair, number, SEEDS[part], self.most_words)
+        made = inference.pairs(pair, number, SEEDS[part], self.most_words, self.replaced)
         first, second = (
             [Inference(x.premise[k], x.hypothesis[k], x.label) for x in made] for k in (0, 1)
         )

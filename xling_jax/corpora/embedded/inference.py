@@ -4,6 +4,7 @@ The second is made from the first by edits whose effect on its truth is known.
 """
 
 import dataclasses
+from collections.abc import Collection
 
 import numpy as np
 
@@ -42,6 +43,18 @@ WAYS: dict[tuple[str, bool], _Ways] = {
 # the premise's.
 NEGATED = {"entailment": 0.1, "neutral": 0.3, "contradiction": 0.7}
 
+# The same for pairs that differ in one word, at least. What it means decides, and negation and the
+# number of words in common say nothing of the label.
+REPLACED: dict[tuple[str, bool], _Ways] = {
+    ("entailment", False): [(False, ("generalize",))],
+    ("entailment", True): [(False, ("oppose",))],
+    ("contradiction", True): [(False, ("generalize",))],
+    ("contradiction", False): [(False, ("oppose",))],
+    ("neutral", False): [(False, ("replace",))],
+    ("neutral", True): [(False, ("replace",))],
+}
+_REPLACED_NEGATED = 0.3
+
 _ARGUMENTS = ("nsubj", "nsubj:pass", "obj", "obl", "obl:arg", "obl:agent")
 _NARROWS_EVENT = ("obl", "obl:agent", "advmod", "advcl")
 _NARROWS_NOUN = ("amod", "nmod", "acl:relcl", "conj")
@@ -60,38 +73,48 @@ class Example:
     label: str
 
 
-def pairs(pair: Pair, number: int, seed: int, most_words: int = 0) -> list[Example]:
+def pairs(
+    pair: Pair, number: int, seed: int, most_words: int = 0, replaced: float = 0.0
+) -> list[Example]:
     """Inference pairs in two languages; how often each label occurs differs by one at most.
 
     A hypothesis is made from the premise by an edit that makes it weaker, stronger, opposite or
     another statement (see `Edits`), by negation, and by changes that do not affect the label: from
     active to passive or back, or without a coordinated sentence. Some neutral hypotheses are
-    another sentence on the same topic. Which words are opposites belongs to the language, not to
-    `seed`, and can only be learned from examples.
+    another sentence on the same topic. Which words are opposites, and which more general, belongs
+    to the language, not to `seed`, and can only be learned from examples.
 
     most_words: the most words of an example in the first language, premise, hypothesis and
     punctuation together; 0 for any number. A smaller `number` gives a prefix of a larger one.
+    replaced: the share of pairs whose label is decided by what replaces a word: a more general
+    word, the opposite or another one. Of all others 89 % can be told by whether there is a "not"
+    and by how many words the two sentences have in common.
 
     ValueError: `number` is below 1, `seed` below 0, or no sentence for a label was found.
     """
     if number < 1:
         raise ValueError(f"number={number}: ask for at least one")
     deriver = pair.languages[0].deriver(seed)
-    edits = Edits(pair.languages[0], deriver)
+    edits = Edits(pair.languages[0], deriver, has_general=replaced > 0)
     examples: list[Example] = []
     labels: list[str] = []
     while len(examples) < number:
         labels = labels or list(LABELS)
         label = deriver.choose(labels)
         labels.remove(label)
-        examples.append(_example(pair, deriver, edits, label, most_words))
+        is_replaced = bool(replaced) and deriver.chance(replaced)
+        negated = deriver.chance(_REPLACED_NEGATED if is_replaced else NEGATED[label])
+        ways = (REPLACED if is_replaced else WAYS)[label, negated]
+        examples.append(_example(pair, deriver, edits, label, negated, ways, most_words))
     return examples
 
 
-def _example(pair: Pair, deriver: Deriver, edits: "Edits", label: str, most_words: int) -> Example:
+def _example(
+    pair: Pair, deriver: Deriver, edits: "Edits", label: str, negated: bool, every: _Ways,
+    most_words: int,
+) -> Example:  # fmt: skip
     first, second = pair.languages
-    negated = deriver.chance(NEGATED[label])
-    premise_negated, ways = deriver.choose(WAYS[label, negated])
+    premise_negated, ways = deriver.choose(every)
     edit = deriver.choose(ways)
     for _ in range(_TRIES):
         premise = deriver.sentence()
@@ -172,16 +195,23 @@ class Edits:
 
     antonyms: the opposites of verbs and adjectives, by `Concept.index`; they are of the same
     meaning class, cannot both be true, and are always the same in a language.
+    general: with `has_general`, the word of a class that is true whenever another one of the class
+    is: the first one, which has no opposite. Two verbs or adjectives are opposites instead.
     """
 
-    def __init__(self, language: Language, deriver: Deriver) -> None:
+    def __init__(self, language: Language, deriver: Deriver, has_general: bool = False) -> None:
         self._deriver = deriver
         self._governed = language.preferences.governed
         self._function = language.concepts.function
-        self.antonyms = _antonyms(language.concepts, language.config.seed)
         self._alike: dict[tuple[str, str], list[Concept]] = {}
         for concept in language.concepts.all():
             self._alike.setdefault((concept.category, concept.meaning), []).append(concept)
+        self.general = {
+            of: alike[0]
+            for of, alike in self._alike.items()
+            if has_general and (of[0] == "NOUN" or len(alike) > 2)
+        }
+        self.antonyms = _antonyms(language.concepts, language.config.seed, self.general.values())
 
     def drop_clause(self, root: Constituent) -> bool:
         """Leaves out a sentence coordinated with the main clause; the rest stays true."""
@@ -262,19 +292,37 @@ class Edits:
         return True
 
     def replace(self, root: Constituent, positive: bool) -> bool:
-        """Replaces the verb, adjective or a noun by another word of its class, not the antonym."""
-        nodes = [noun for noun in _arguments(root) if noun.concept.category == "NOUN"]
-        if root.concept.category in ("VERB", "ADJ"):
-            nodes.append(root)
-        if not nodes:
+        """Replaces the verb, adjective or a noun by another word of its class, neither the antonym
+        nor the general one."""
+        node = self._content(root)
+        if node is None:
             return False
-        node = self._deriver.choose(nodes)
         old = node.concept
         new = self._deriver.choose(self._alike[old.category, old.meaning])
-        if new == old or new == self.antonyms.get(old.index):
+        others = self.antonyms.get(old.index), self.general.get((old.category, old.meaning))
+        if new == old or new in others:
             return False
         self._put(node, new)
         return True
+
+    def generalize(self, root: Constituent, positive: bool) -> bool:
+        """Replaces the verb, adjective or a noun by the general word of its class."""
+        node = self._content(root)
+        if node is None:
+            return False
+        new = self.general.get((node.concept.category, node.concept.meaning))
+        if new is None or new == node.concept:
+            return False
+        self._put(node, new)
+        return True
+
+    def _content(self, root: Constituent) -> Constituent | None:
+        """The verb, adjective or a noun; None if there is none. Where words are replaced by general
+        ones, the verb or adjective is as probable as all nouns together."""
+        nodes = [noun for noun in _arguments(root) if noun.concept.category == "NOUN"]
+        if root.concept.category in ("VERB", "ADJ"):
+            nodes += [root] * (max(1, len(nodes)) if self.general else 1)
+        return self._deriver.choose(nodes) if nodes else None
 
     def _put(self, node: Constituent, concept: Concept) -> None:
         node.concept = concept
@@ -310,13 +358,14 @@ def _is_definite(phrase: Constituent) -> bool:
     return definite and all(_is_definite(c) for c in phrase.children if c.relation == "conj")
 
 
-def _antonyms(concepts: Concepts, seed: int) -> dict[int, Concept]:
-    """Pairs the verbs and adjectives of each meaning class; if their number is odd, one is left."""
+def _antonyms(concepts: Concepts, seed: int, general: Collection[Concept]) -> dict[int, Concept]:
+    """Pairs the verbs and adjectives of each meaning class, but for general ones; if their number
+    is odd, one is left."""
     rng = np.random.Generator(np.random.PCG64([seed, 3]))
     antonyms = {}
     for kind in (concepts.verbs, concepts.adjectives):
         for meaning in dict.fromkeys(concept.meaning for concept in kind):
-            alike = [concept for concept in kind if concept.meaning == meaning]
+            alike = [x for x in kind if x.meaning == meaning and x not in general]
             order = [alike[i] for i in rng.permutation(len(alike))]
             for one, other in zip(order[::2], order[1::2], strict=False):
                 antonyms[one.index], antonyms[other.index] = other, one

@@ -63,8 +63,10 @@ class Group(group.Group[TaskProgram]):
         not all devices can share is divided among fewer. `known` metrics of the job are stored with
         its results."""
         self._job, self._task = job, task
-        self._texts, self._pretrained, self._known = texts, pretrained, known
         self._section = section = config.settings[job.task]
+        if not section.embeddings:
+            pretrained = pretrained.with_frozen_embeddings()
+        self._texts, self._pretrained, self._known = texts, pretrained, known
         sizes, batch = config.models, chosen[0].batch
         # W&C freeze what a language has for itself; D&S train that of the first language.
         self._keeps_own = not sizes.train_own

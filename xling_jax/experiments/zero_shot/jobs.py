@@ -127,6 +127,11 @@ def jobs(config: ConfigDict) -> list[Job]:
                 f"tasks: settings.{task} is missing from the config: ask for the task by an "
                 f"option, as configs/zero_shot.py:task=all+{task}, or leave it out"
             )
+        if config.models.train_own and not config.settings[task].embeddings:
+            raise ValueError(
+                "models.train_own=True trains the first language's embeddings, and "
+                f"settings.{task}.embeddings=False none: set one of the two the other way"
+            )
     rows = config_files.chosen_rows(config, parse)
     for row in rows:
         if row.base is not None and config.models.train_own:

@@ -32,8 +32,9 @@ class Pretrained:
 
     Attributes:
       models: by language; the first is fine-tuned on.
-      frozen: the paths of leaves that the models do not share. These stay as they are while the
-        first language is learned, and each language is tested with its own (W&C §4.3).
+      frozen: the paths of leaves that the models do not share, and others that are not to be
+        trained. These stay as they are while the first language is learned, and each language is
+        tested with its own (W&C §4.3).
       is_shared: whether the languages' encoders have any learned leaf in common.
       maps: by language, from its states to the first language's; empty if they are not mapped.
     """
@@ -55,6 +56,12 @@ class Pretrained:
         """The leaves of a language's encoder that are not trained, as a tree."""
         found = divide(self.models[language].params, self.frozen)[1]
         return found | ({MAP: self.maps[language]} if self.maps else {})
+
+    def with_frozen_embeddings(self) -> "Pretrained":
+        """The same models with all of their embeddings frozen."""
+        paths = traverse_util.flatten_dict(dict(self.first.params), sep="/")
+        embeddings = frozenset(path for path in paths if path.startswith("embeddings/"))
+        return dataclasses.replace(self, frozen=self.frozen | embeddings)
 
     def all_frozen(self, maps: Mapping[str, AffineMap]) -> "Pretrained":
         """The same models with all leaves frozen, and with these maps."""
