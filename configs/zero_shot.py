@@ -214,7 +214,7 @@ def get_config(argument: str | None = None) -> ConfigDict:
         config.models.update(arcs=100, relations=50)
         if is_embedded:
             config.sentences.train = 24_000
-            config.settings.nli.embeddings = False
+            config.settings.nli.embeddings = bool(given)
             for task in set(known) - {"nli"}:
                 config.settings[task].examples = 8000  # so three epochs have all of them
     if search == "dufter":

@@ -92,6 +92,8 @@ def test_versions_that_a_run_goes_on_with_stand_beside_those_it_began_with(tmp_p
     ("name", "then", "other"),
     [
         ("nli.most_words", TASKS["nli"]().most_words, 16),
+        ("nli.replaced", TASKS["nli"]().replaced, 0.7),
+        ("settings.nli.embeddings", True, False),
         ("ner.new_names", TASKS["ner"]().new_names, True),
         ("corpora.near.second.modifiers", SecondConfig().modifiers, "before"),
         ("corpora.synthetic.name_types", LanguageConfig().name_types, 0.4),
@@ -525,7 +527,7 @@ def test_a_workdir_that_orbax_would_take_for_a_pattern_is_refused(tmp_path, name
     with pytest.raises(ValueError, match="checkpoints below such a folder cannot be read again"):
         store.lock(tmp_path / name / "run")
     (tmp_path / "plain").symlink_to(tmp_path / name)
-    with pytest.raises(ValueError, match="choose a path without any of"):
+    with pytest.raises(ValueError, match="choose a path without"):
         store.lock(tmp_path / "plain")
     assert [path.name for path in tmp_path.iterdir()] == ["plain"]
 

@@ -141,7 +141,7 @@ def test_what_was_scored_is_kept_for_transformers(trained, tmp_path):
     enough = {"settings.nli.epochs": 60, "settings.nli.rates": ((3e-3, 3e-3),)}
     _, metrics = run(trained, tmp_path, ",row=sep_emb,task=nli", **enough)
     ((job, values),) = metrics.items()
-    task = TASKS["nli"](most_words=config(trained).nli.most_words)
+    task = TASKS["nli"](**config(trained).nli.to_dict())
     both = of_run(str(trained), ("en", "far")).pair("far")
     made, scores, seen = task.make(both, 16, "test"), {}, set()
     for language, items in zip(("en", "far"), made, strict=True):
@@ -339,6 +339,24 @@ def test_what_languages_do_not_share_is_not_trained(trained, monkeypatch):
             np.testing.assert_array_equal(own["embeddings"]["tokens"], table)
 
 
+def test_embeddings_may_stay_as_they_are(trained, finished):
+    """As they do by default in inference, where they are kept once for both languages."""
+    workdir, _, metrics = finished
+    before = stored.load(trained / "models/rowdefault_seed0/en").params
+    for name in metrics:
+        folders = [models_of(workdir, name, 0) / language for language in ("en", "far")]
+        after = [HuggingFaceModel.load(each, each.name).params for each in folders]
+        is_trained = "/nli/" not in name
+        for own in after:
+            same = jax.tree.map(np.array_equal, own["embeddings"], dict(before["embeddings"]))
+            assert all(jax.tree.leaves(same)) != is_trained, name
+            assert not np.array_equal(
+                own["layers"]["0"]["output"]["kernel"], before["layers"]["0"]["output"]["kernel"]
+            )
+        files = [each / "model.safetensors" for each in folders]
+        assert files[0].samefile(files[1]), name
+
+
 def test_words_are_written_as_the_model_writes_them(trained):
     model = stored.load(trained / "models/rowdefault_seed0/en")
     (found,) = pieces_of_words(model, [["the", "“", "", "the"]])
@@ -449,6 +467,11 @@ def test_models_from_elsewhere_are_fine_tuned(tmp_path, files):
             ",row=alone;first[1];map",
             {"parallel.far.links": __file__},
             r"parallel\.far: give files for both",
+        ),
+        (
+            ",row=default,task=nli",
+            {"models.train_own": True},
+            r"settings\.nli\.embeddings=False none: set settings\.nli\.embeddings=True, or",
         ),
         (",row=default,seeds=3", {}, r"rowdefault_seed3.*seeds=3 --workdir"),
     ],

@@ -19,9 +19,10 @@ _LONGEST_NAME = 255  # bytes, that file systems allow
 LARGEST_JSON = 1 << 32  # bytes; a checkpoint's record has all evaluations of all replicas
 
 
-def plain_name(text: str) -> str:
-    """A name for a file: characters other than letters, digits, `_`, `.` and `-` become `_`."""
-    return re.sub(r"[^\w.-]", "_", text)
+def plain_name(text: str, more: str = "") -> str:
+    """A name for a file: characters other than letters, digits, `_`, `.`, `-` and `more` become
+    `_`."""
+    return re.sub(rf"[^\w.{re.escape(more)}-]", "_", text)
 
 
 def short_name(name: str) -> str:

@@ -52,7 +52,8 @@ class Normalizer:
     instead of W&C's Stanford segmenter. Japanese and Thai are not segmented.
 
     Unless `exact` is True, the rules of Moses have three exceptions: combining marks stay with
-    their letters, U+200B leaves a blank, and Chinese numbers of full width stay whole.
+    their letters, U+200B leaves a blank, and Chinese numbers of full width stay whole if their
+    digits are normalised too.
 
     identity: everything that decides the outcome: rules, choices and the versions of the libraries.
     """
@@ -64,14 +65,14 @@ class Normalizer:
         tokenize = normalization.tokenize == "moses"
         self._steps: list[Callable[[str], str]] = []
         libraries = []
+        if (normalization.punctuation or tokenize) and not exact:
+            self._steps.append(lambda line: line.replace(_WORD_BREAK, " "))
         if tokenize and rules == CHINESE:
             if normalization.punctuation and not exact:  # jieba would take such numbers apart
                 self._steps.append(_numbers)
             self._steps.append(lambda line: " ".join(segment_chinese(line)))
             libraries.append("jieba")
         if normalization.punctuation:
-            if not exact:
-                self._steps.append(lambda line: line.replace(_WORD_BREAK, " "))
             self._steps.append(moses.punctuation(rules))
         if tokenize:
             self._steps.append(moses.tokenizer(rules, marks_apart=exact))

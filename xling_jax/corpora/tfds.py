@@ -124,14 +124,12 @@ def _prepare(source: str, name: str) -> Any:
             if not builder.data_path.exists():  # another process may have prepared it meanwhile
                 raise
     except tfds.core.DatasetNotFoundError as error:
-        lacks = importlib.util.find_spec("tensorflow") is None
+        more = ""
+        if importlib.util.find_spec("tensorflow") is None:
+            more = '; or pip install "xling_jax[tfds-tensorflow]", since it may need TensorFlow'
         raise ValueError(
-            f"{source}: TFDS knows no dataset {name!r}"
-            + " without TensorFlow, which some need" * lacks
-            + f", and none is prepared in {place}: name a file, another dataset, or by "
-            "TFDS_DATA_DIR the folder that holds it"
-            + ', or pip install "xling_jax[tfds-tensorflow]"'
-            * lacks
+            f"{source}: TFDS knows no dataset {name!r}, and none is prepared in {place}: name a "
+            f"file, another dataset, or by TFDS_DATA_DIR the folder that holds it{more}"
         ) from error
     # Whatever fails in there (network, checksums, a missing TensorFlow, a dataset prepared in
     # another file format), the way out is the same.

@@ -52,7 +52,7 @@ class Pairs:
         return cls(rows, len(dictionary.entries), len({word for word, _ in known}))
 
     def reverse(self) -> "Pairs":
-        """The other direction; `words` and `covered` both count the words among the pairs."""
+        """The other direction; `words` and `covered` both count the rows among the pairs."""
         turned = self.rows[:, ::-1]
         words = len(np.unique(turned[:, 0]))
         return Pairs(turned, words, words)

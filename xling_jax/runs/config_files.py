@@ -188,7 +188,7 @@ def chosen_rows(config: ConfigDict, parse: Callable[[str, str], T]) -> list[T]:
 
 def default_workdir(name: str) -> str:
     """The folder below runs/ for a run of this name: see `store.lock` for what it must not have."""
-    return short_name(re.sub(r"[^\w+.-]", "_", name))
+    return short_name(plain_name(name, more="+"))
 
 
 def require_own_folders(rows: Iterable[str]) -> None:

@@ -161,7 +161,7 @@ def lock(workdir: Path) -> Lock | None:
     if wrong := _PATTERN.search(str(workdir.resolve())):
         raise ValueError(
             f"--workdir={workdir.resolve()}: there is a {wrong[0]} in its path, and checkpoints "
-            "below such a folder cannot be read again; choose a path without any of [ ] * ? and \\"
+            "below such a folder cannot be read again: choose a path without [ ] * ? or \\"
         )
     taken = None
     if processes.is_first():

@@ -58,7 +58,7 @@ def read(path: str | os.PathLike[str]) -> list[Tagged]:
 
     ValueError, naming the line if it is about one: the file is not UTF-8 or has no sentence; a line
     has no word, no BIO tag, or other columns than the first; or a language stands before most
-    words, but not the same before all, or before no word.
+    words, but not the same before all, or before no word; or the first column numbers the words.
     """
     sentences: list[Tagged] = []
     words: list[str] = []

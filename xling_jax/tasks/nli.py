@@ -105,7 +105,7 @@ class NaturalLanguageInference(Task[Inference]):
             "words of an embedded premise and hypothesis in the first language; 0: any number", 0
         ),
         "replaced": schema.number(
-            "share of embedded pairs whose label what replaces a word decides", 0, 1
+            "share of embedded pairs whose label depends on what replaces a word", 0, 1
         ),
     }
 

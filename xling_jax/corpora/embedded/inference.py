@@ -43,8 +43,8 @@ WAYS: dict[tuple[str, bool], _Ways] = {
 # the premise's.
 NEGATED = {"entailment": 0.1, "neutral": 0.3, "contradiction": 0.7}
 
-# The same for pairs that differ in one word, at least. What it means decides, and negation and the
-# number of words in common say nothing of the label.
+# The same for pairs that differ in at least one word. What it means decides, while negation and the
+# number of words in common say next to nothing of the label.
 REPLACED: dict[tuple[str, bool], _Ways] = {
     ("entailment", False): [(False, ("generalize",))],
     ("entailment", True): [(False, ("oppose",))],
@@ -87,8 +87,8 @@ def pairs(
     most_words: the most words of an example in the first language, premise, hypothesis and
     punctuation together; 0 for any number. A smaller `number` gives a prefix of a larger one.
     replaced: the share of pairs whose label is decided by what replaces a word: a more general
-    word, the opposite or another one. Of all others 89 % can be told by whether there is a "not"
-    and by how many words the two sentences have in common.
+    word, the opposite or another one. Of the others nearly nine in ten can be told by whether there
+    is a "not" and by how many words the two sentences have in common.
 
     ValueError: `number` is below 1, `seed` below 0, or no sentence for a label was found.
     """
@@ -102,6 +102,7 @@ def pairs(
         labels = labels or list(LABELS)
         label = deriver.choose(labels)
         labels.remove(label)
+        # Draws nothing at 0, so that the pairs are those of earlier versions.
         is_replaced = bool(replaced) and deriver.chance(replaced)
         negated = deriver.chance(_REPLACED_NEGATED if is_replaced else NEGATED[label])
         ways = (REPLACED if is_replaced else WAYS)[label, negated]
@@ -110,12 +111,12 @@ def pairs(
 
 
 def _example(
-    pair: Pair, deriver: Deriver, edits: "Edits", label: str, negated: bool, every: _Ways,
+    pair: Pair, deriver: Deriver, edits: "Edits", label: str, negated: bool, ways: _Ways,
     most_words: int,
 ) -> Example:  # fmt: skip
     first, second = pair.languages
-    premise_negated, ways = deriver.choose(every)
-    edit = deriver.choose(ways)
+    premise_negated, names = deriver.choose(ways)
+    edit = deriver.choose(names)
     for _ in range(_TRIES):
         premise = deriver.sentence()
         if not is_plain(premise):
@@ -196,7 +197,7 @@ class Edits:
     antonyms: the opposites of verbs and adjectives, by `Concept.index`; they are of the same
     meaning class, cannot both be true, and are always the same in a language.
     general: with `has_general`, the word of a class that is true whenever another one of the class
-    is: the first one, which has no opposite. Two verbs or adjectives are opposites instead.
+    is: the most frequent one, which has no opposite. A class of two verbs or adjectives has none.
     """
 
     def __init__(self, language: Language, deriver: Deriver, has_general: bool = False) -> None:
@@ -209,7 +210,7 @@ class Edits:
         self.general = {
             of: alike[0]
             for of, alike in self._alike.items()
-            if has_general and (of[0] == "NOUN" or len(alike) > 2)
+            if has_general and (of[0] == "NOUN" or (of[0] in ("VERB", "ADJ") and len(alike) > 2))
         }
         self.antonyms = _antonyms(language.concepts, language.config.seed, self.general.values())
 

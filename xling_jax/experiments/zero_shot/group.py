@@ -219,6 +219,7 @@ class Group(group.Group[TaskProgram]):
         row, languages = self._job.row, self._job.languages
         for language in languages[:1] if row.is_mapped else languages:
             model = self._pretrained.models[language]
+            is_first = language == languages[0]
             own, encoder = self._own(language), params[ENCODER]
             if own and not self._keeps_own:
                 encoder, _ = divide(encoder, self._pretrained.frozen)
@@ -236,7 +237,9 @@ class Group(group.Group[TaskProgram]):
                 params[HEAD],
                 self._labels,
                 isinstance(self._task, WordTask),
-                like=None if own or language == languages[0] else folder / languages[0],
+                like=None
+                if is_first or self._pretrained.is_own(language)
+                else folder / languages[0],
             )
 
     def _results(self, training: Training, running: Sequence[int]) -> list[Result]:

@@ -130,7 +130,8 @@ def jobs(config: ConfigDict) -> list[Job]:
         if config.models.train_own and not config.settings[task].embeddings:
             raise ValueError(
                 "models.train_own=True trains the first language's embeddings, and "
-                f"settings.{task}.embeddings=False none: set one of the two the other way"
+                f"settings.{task}.embeddings=False none: set settings.{task}.embeddings=True, or "
+                "models.train_own=False"
             )
     rows = config_files.chosen_rows(config, parse)
     for row in rows:

@@ -57,6 +57,14 @@ class Pretrained:
         found = divide(self.models[language].params, self.frozen)[1]
         return found | ({MAP: self.maps[language]} if self.maps else {})
 
+    def is_own(self, language: str) -> bool:
+        """Whether a language's encoder differs from the first one's."""
+        first, own = (
+            traverse_util.flatten_dict(divide(model.params, self.frozen)[1])
+            for model in (self.first, self.models[language])
+        )
+        return any(own[path] is not leaf for path, leaf in first.items())
+
     def with_frozen_embeddings(self) -> "Pretrained":
         """The same models with all of their embeddings frozen."""
         paths = traverse_util.flatten_dict(dict(self.first.params), sep="/")
