@@ -20,8 +20,8 @@ class Pairs:
     """A dictionary in terms of the rows of two tables of word vectors.
 
     Attributes:
-      rows: int32 [n, 2], the row of a word and the row of a translation of it; several words may
-        have one row.
+      rows: int32 [n, 2], the row of a word and the row of a translation of it, no pair twice;
+        several words may have one row.
       words: number of different source words in the dictionary.
       covered: how many of them are among the pairs.
     """
@@ -48,8 +48,9 @@ class Pairs:
                 f"{dictionary.source_language} is known together with a translation into "
                 f"{dictionary.target_language}"
             )
-        rows = np.array([(source[word], target[text]) for word, text in known], np.int32)
-        return cls(rows, len(dictionary.entries), len({word for word, _ in known}))
+        rows = list(dict.fromkeys((source[word], target[text]) for word, text in known))
+        words = len({word for word, _ in known})
+        return cls(np.array(rows, np.int32), len(dictionary.entries), words)
 
     def reverse(self) -> "Pairs":
         """The other direction; `words` and `covered` both count the rows among the pairs."""
