@@ -115,13 +115,6 @@ class Quantity:
     others: tuple[str, ...] = ()
     shown: table.Format = score
 
-    def defined(self, evidence: Evidence) -> Measure:
-        """What `read` finds; raises `Missing` if that is not a number."""
-        found = self.read(evidence)
-        if math.isnan(found.mean):
-            raise Missing(f"{self.name} is undefined: row {self.row}")
-        return found
-
 
 def metric(name: str, row: str, words: str = "", shown: table.Format | None = None) -> Quantity:
     """A metric of a row at the end of training; `deep` in its name means the deeper layer."""
@@ -152,13 +145,15 @@ class Check:
     def compare(self, evidence: Evidence) -> tuple[bool, bool]:
         """Whether the check holds, and whether its sides differ by less than the standard error of
         their difference. That is the error of the differences seed by seed, if both sides have the
-        same seeds, and else of both means. Single seeds have none, so they always decide."""
-        left = self.left.defined(evidence)
+        same seeds, and else of both means. Single seeds have none, so they decide, unless a side
+        is not a number."""
+        left = self.left.read(evidence)
         sides, bound, squared = [left], self.right, left.squared_error
         if isinstance(bound, Quantity):
-            sides.append(right := bound.defined(evidence).times(self.factor))
+            sides.append(right := bound.read(evidence).times(self.factor))
             bound, squared = right.mean + self.plus, minus(left, right).squared_error
         is_open = any(math.isinf(side.squared_error) for side in sides)  # some seeds are infinite
+        is_open |= math.isnan(left.mean) or math.isnan(bound)
         is_close = is_open or abs(left.mean - bound) < math.sqrt(squared)
         return _SIGNS[self.sign](left.mean, bound), is_close
 
