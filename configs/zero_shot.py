@@ -32,10 +32,10 @@ Real data, in the formats of WikiAnn, CoNLL-U and XNLI:
         --config.texts.ner.en.test=en.test.tsv --config.texts.ner.fr.test=fr.test.tsv
 
 search=one on the embedded languages: 5 to 9 minutes a row on one of two CPU cores. In `near`, mean
-of accuracy, span F1 and LAS: default 84.9, no_anchors 85.0, sep_emb 86.3, sep_l1_6 75.4 (three
-seeds). The differences from default are +0.1, +1.4 and -9.5 points; the paper's are -1.5, -3.5 and
--26.4 (docs/results.md has all rows). In `middle` the same rows have 77.0, 72.8, 80.0 and 34.3 (seed
-0), and in `far` 70.5, 73.8, 75.8 and 38.2.
+of accuracy, span F1 and LAS: default 83.6, no_anchors 84.4, sep_emb 84.0, sep_l1_6 75.1 (two or
+three seeds). The differences from default are +0.8, +0.4 and -8.5 points; the paper's are -1.5,
+-3.5 and -26.4 (docs/results.md has all rows). In `middle` the same rows have 75.4, 72.3, 70.7 and
+29.7 (seed 0), and in `far` 76.0, 75.7, 73.0 and 36.4.
 """
 
 import dataclasses
