@@ -20,11 +20,11 @@ for models of scale=laptop; `paper`, the paper's search; or `dufter`, the settin
 `models=` on real text, the default), seeds (of pretraining and of fine-tuning, joined by +). Fields
 of note: settings.TASK.select (best: the epoch that is best on the first language is tested; last:
 the last one), settings.TASK.embeddings (False: embeddings stay as they are, by default for
-inference on embedded languages with search=one), ner.new_names (by default True on embedded
-languages: no name that is tested is in training), keep_models (write each fine-tuned model that is
-scored, in the format of `transformers`, below `models/` of the workdir; by default True but for
-search=paper), word_order (True: D&S Table 4, how alike the languages' word order is, beside the
-scores, and the correlation of the two).
+inference on embedded languages with search=one, but not with models=), ner.new_names (by default
+True on embedded languages: no name that is tested is in training), keep_models (write each
+fine-tuned model that is scored, in the format of `transformers`, below `models/` of the workdir; by
+default True but for search=paper), word_order (True: D&S Table 4, how alike the languages' word
+order is, beside the scores, and the correlation of the two).
 
 Real data, in the formats of WikiAnn, CoNLL-U and XNLI:
 
