@@ -41,6 +41,7 @@ def test_tsv_and_columns_are_read(tmp_path):
         ("a\tO\n\nNew York O\n", "line 3: 3 columns between blanks, and .* 2 columns between tabs"),
         ("a O\nNew York O\n", "line 2: 3 columns between blanks, and .* 2 columns between blanks"),
         ("1\ta\tO\n2\tb\tO\n\n1\tc\tO\n", "a.tsv: the first column numbers the words: leave"),
+        ("1\tO\n\n1\tO\n", "first column numbers the words"),
         ("0\t-DOCSTART-\tO\n\n0\ta\tO\n1\tb\tO\n\n0\tc\tO\n", "first column numbers the words"),
         ("a\tx\tO\nb\tO\n", "line 2: 2 columns between tabs, and .* 3 columns between tabs"),
     ],

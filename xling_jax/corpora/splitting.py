@@ -44,13 +44,16 @@ class Splitter:
         """Everything that decides the outcome: rules, choices and the versions of the libraries."""
         libraries = [f"{name} {metadata.version(name)}" for name in ("sentencex", "sacremoses")]
         own = [rules_for(self.language), f"clauses={self.clauses}", f"rules {_RULES}"]
-        own += ["“ opens"] if rules_for(self.language) in _OPENING_ALONE else []
+        own += ["“ opens"] if self._end is not _END else []
         return ", ".join(own + libraries)
+
+    @property
+    def _end(self) -> re.Pattern[str]:
+        return _END_BEFORE_OPENING if rules_for(self.language) in _OPENING_ALONE else _END
 
     def __call__(self, line: str) -> list[str]:
         """The sentences of a line, which `text.clean` must have cleaned."""
-        end = _END_BEFORE_OPENING if rules_for(self.language) in _OPENING_ALONE else _END
-        found = (part for piece in _cut(end, line) for part in self._sentences(piece))
+        found = (part for piece in _cut(self._end, line) for part in self._sentences(piece))
         if self.clauses:
             found = (clause for part in found for clause in _cut(_CLAUSE_END, part))
         return [sentence for part in found if (sentence := part.strip())]

@@ -87,8 +87,8 @@ def read(path: str | os.PathLike[str]) -> list[Tagged]:
         tags.append(columns[-1])
     if not sentences:
         raise ValueError(f"{path} has no tagged words")
-    longer = [each.words for each in sentences if len(each.words) > 1]
-    if longer and 2 * sum(map(_are_numbered, longer)) > len(longer):
+    longer = [each for each in sentences if len(each.words) > 1] or sentences
+    if 2 * sum(_are_numbered(each.words) for each in longer) > len(longer):
         raise ValueError(
             f"{path}: the first column numbers the words: leave only words and tags, for example "
             "columns 2 and 3"
