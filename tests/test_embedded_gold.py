@@ -214,7 +214,9 @@ def test_negation_hints_at_the_label_and_length_does_not():
     assert both == pytest.approx(0.62, abs=0.01)
 
 
-@pytest.mark.parametrize(("replaced", "least", "most"), [(0.0, 0.8, 0.95), (1.0, 0.33, 0.5)])
+@pytest.mark.parametrize(
+    ("replaced", "least", "most"), [(0.0, 0.8, 0.95), (0.7, 0.4, 0.6), (1.0, 0.33, 0.5)]
+)
 def test_words_in_common_and_negation_tell_the_label_unless_a_word_is_replaced(
     replaced, least, most
 ):
