@@ -197,6 +197,14 @@ def test_a_difference_within_its_standard_error_decides_nothing(
     assert Claim("", "", "", "", (better, failing)).decide(known).outcome == NOT_HELD
 
 
+@pytest.mark.parametrize("value", [0.05, 0.1, 0.3, 0.95])
+def test_seeds_that_agree_on_the_bound_decide_as_one(value: float) -> None:
+    known = Evidence({"0": RowEvidence({"mu": measured(dict.fromkeys((0, 1, 2), value))})})
+    for sign, outcome in zip("<≤>≥", (NOT_HELD, HELD, NOT_HELD, HELD), strict=True):
+        check = Check(metric("mu", "0"), sign, value)
+        assert Claim("", "", "", "", (check,)).decide(known).outcome == outcome
+
+
 @pytest.mark.parametrize("sign", "<≤>≥")
 def test_what_is_no_number_decides_nothing(sign: str) -> None:
     known = Evidence({"0": RowEvidence({"mu": measured({0: math.nan})}),
@@ -371,6 +379,26 @@ def test_curves_decide_both_ways(tmp_path: Path, name: str, for_it: Given, again
         (tmp_path / str(n)).mkdir()
         decided = BY_NAME[name].decide(trained(tmp_path / str(n), given))
         assert decided.outcome == outcome and "(2 seeds)" in decided.numbers, decided
+
+
+def test_curves_are_read_seed_by_seed(tmp_path: Path) -> None:
+    """Both seeds have most of their mu at their lowest dev perplexity, but the mean of their curves
+    is lowest where one of them still has little."""
+    given = {
+        0: {"mu": (0.1, 0.5, 0.6, 0.7, 0.8, 0.8, 0.8, 0.8),
+            "perplexity_dev": (300, 200, 400, 600, 800, 900, 900, 900)},
+        1: {"mu": (0.0, 0.05, 0.2, 0.4, 0.5, 0.6, 0.6, 0.6),
+            "perplexity_dev": (300, 280, 270, 260, 265, 270, 270, 270)},
+    }  # fmt: skip
+    for seed, curves in given.items():
+        for n, step in enumerate(POINTS):
+            found = {name: float(values[n]) for name, values in curves.items()}
+            at = {"row": "0", "seed": seed, "step": step}
+            add_line(tmp_path, kind="evaluation", **at, metrics=found)
+    ended = [replica("0", seed, {"mu": of["mu"][-1]}, POINTS[-1]) for seed, of in given.items()]
+    results.write_results(tmp_path / "results.json", ended)
+    decided = BY_NAME["small-before-overfitting"].decide(of_run(tmp_path))
+    assert decided.outcome == HELD and "row 0 .646 ±.021 (2 seeds)" in decided.numbers, decided
 
 
 def test_a_level_is_reached_on_straight_lines_between_evaluations(tmp_path: Path) -> None:

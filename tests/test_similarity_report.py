@@ -362,6 +362,20 @@ def test_another_number_speaks_against_a_claim(tmp_path: Path, name: str) -> Non
     assert f"row {row}" in decided.numbers.split("not so: ")[1]
 
 
+def test_layers_are_compared_seed_by_seed() -> None:
+    """Each seed is best below the middle, but the mean of both in the last layer."""
+    layers = zip((0.1, 0.9, 0.1, 0.1, 0.1, 0.62), (0.1, 0.1, 0.9, 0.1, 0.1, 0.62), strict=True)
+    found = {f"sentences_{n}": measured(dict(enumerate(both))) for n, both in enumerate(layers)}
+    pair = Pair("monolingual_fr", "en|fr @fr", MONOLINGUAL, "fr", "en–fr", found, True)
+    for decided in similarity_claims.decide([pair], LANGUAGES):
+        if decided.claim.id == "lower-layers-retrieve":
+            assert decided.outcome == HELD, decided
+            assert "row monolingual_fr 1.5 ±0.5" in decided.numbers
+            break
+    else:
+        pytest.fail("no claim on the layer that is best")
+
+
 @pytest.mark.parametrize("name", NEEDED)
 def test_a_claim_is_not_run_without_its_rows_or_their_numbers(tmp_path: Path, name: str) -> None:
     row, _, metrics = NEEDED[name]

@@ -9,14 +9,13 @@ from __future__ import annotations
 import math
 import os
 import re
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
-from statistics import fmean
 from typing import Any, NamedTuple, TypeVar
 
-import numpy as np
 import pandas as pd
 
 from xling_jax.evaluators.registry import DEEP, EVALUATORS, Evaluator, paper_layers
@@ -163,11 +162,12 @@ class Measure:
 
 
 def measured(by_seed: Mapping[int, float], mean: float | None = None) -> Measure:
-    """A mean with the spread of its seeds; `mean` if it is not the mean of their values."""
+    """A mean with the spread of its seeds; `mean` if it is not the mean of their values. Of equal
+    values neither is rounded."""
     values = list(by_seed.values())
     spread = len(values) > 1 and all(map(math.isfinite, values))
-    mean = fmean(values) if mean is None else mean
-    return Measure(mean, float(np.std(values)) if spread else None, len(values), by_seed)
+    mean = statistics.mean(values) if mean is None else mean
+    return Measure(mean, statistics.pstdev(values) if spread else None, len(values), by_seed)
 
 
 def _weighted(weights: Sequence[float], measures: Sequence[Measure]) -> Measure:

@@ -27,8 +27,8 @@ def _on_curves(
     name: str, row: str, metrics: Sequence[str], number: Callable[[Evidence, Curves], float],
     *others: str, shown: Format = claims.score,
 ) -> Quantity:  # fmt: skip
-    """A number read from a row's mean curves; its spread is that of the same number read from each
-    seed's curves."""
+    """A number read from each seed's curves of a row, or from its only curves where seeds are not
+    known."""
 
     def usable(curves: Curves) -> bool:
         return all(m in curves and len(curves[m].steps) >= EVALUATIONS for m in metrics)
@@ -39,7 +39,7 @@ def _on_curves(
             wanted = " and ".join(decoded(metric).in_words for metric in metrics)
             raise Missing(f"no curve of {wanted} with {EVALUATIONS} evaluations: row {row}")
         seeds = {s: number(evidence, c) for s, c in found.seed_curves.items() if usable(c)}
-        return measured(seeds, number(evidence, found.curves))
+        return measured(seeds) if seeds else measured({}, number(evidence, found.curves))
 
     return Quantity(name, row, read, others, shown)
 

@@ -41,8 +41,9 @@ def _gap(first: str, second: str) -> Quantity:
 
 
 class OverLayers(NamedTuple):
-    """A number read from a metric's values by layer: its name, with {} for the metric's, how it is
-    read and shown, and whether it needs layers both below and above the middle."""
+    """A number read from each seed's values of a metric by layer: its name, with {} for the
+    metric's, how it is read and shown, and whether it needs layers both below and above the
+    middle."""
 
     words: str
     read: Callable[[Numbers], float]
@@ -65,7 +66,7 @@ class OverLayers(NamedTuple):
                 seed: self.read({n: x.by_seed.get(seed, math.nan) for n, x in layers.items()})
                 for seed in sorted({seed for each in layers.values() for seed in each.by_seed})
             }
-            return measured(by_seed, self.read(means))
+            return measured(by_seed) if by_seed else measured({}, self.read(means))
 
         return Quantity(name, row, read, shown=self.shown)
 
@@ -77,7 +78,7 @@ def _halves(values: Numbers) -> tuple[list[float], list[float]]:
     return lower, [value for layer, value in values.items() if layer > middle]
 
 
-_LAYER: Format = "L{:g}".format
+_LAYER: Format = "{:.2g}".format
 _OVER_LAYERS = {
     "lower": OverLayers("mean {} of the lower half", lambda values: fmean(_halves(values)[0])),
     "upper": OverLayers("mean {} of the upper half", lambda values: fmean(_halves(values)[1])),
