@@ -221,7 +221,7 @@ def test_tables_have_every_measure_its_spread_and_what_seeds_lack(tmp_path):
     page = (tmp_path / "report" / "report.html").read_text()
     assert "Row m: some of its 2 seeds lack a finite words_0, words_en-fr_0;" in page
     assert "Translation: of the dictionary&#39;s words paired one to one" in page
-    assert page.count("Among half as many sentences each is found more easily.") == 1
+    assert page.count("Among half as many sentences each is found more easily") == 1
     alone = [replace(x, metrics={"translation_0": 0.5, "translation_1": 0.6}) for x in ended]
     results.write_results(tmp_path / "results.json", alone)
     assert ".600" in report.write(tmp_path)  # at its best layer

@@ -96,10 +96,11 @@ def test_every_row_has_every_measure_at_every_layer(finished):
 
 def test_a_rotation_of_a_model_is_found_in_the_layer_that_is_rotated():
     first, turned = test_maps.models()
-    words = dictionaries.from_pairs([(word, word) for word in test_maps.WORDS], "en", "xx")
+    pairs = [(word, word) for word in test_maps.WORDS]
+    train, test = (dictionaries.from_pairs(own, "en", "xx") for own in (pairs, pairs[:4]))
     lines = test_maps.texts()
     same = list(zip(lines, lines, strict=True))
-    given = LanguageTexts(same[:200], same[200:], (lines, lines), words, words, {}, {})
+    given = LanguageTexts(same[:200], same[200:], (lines, lines), train, test, {}, {})
     own = ConfigDict({"layers": (), "words": {"most": 100}, "skip_gram": {}})
 
     found = measures.compare((first, turned), given, True, own)
@@ -116,6 +117,28 @@ def test_a_rotation_of_a_model_is_found_in_the_layer_that_is_rotated():
     embeddings["tokens"] = np.ones_like(embeddings["tokens"])
     alike = dataclasses.replace(turned, params=turned.params | {"embeddings": embeddings})
     assert measures.compare((first, alike), given, True, own)["words_p1"] < 0.5
+
+
+def test_no_map_is_learned_from_what_it_is_tested_on(capsys):
+    models = test_maps.models()
+    pairs = [(word, word) for word in test_maps.WORDS]
+    lines = test_maps.texts(60)
+    same = list(zip(lines, lines, strict=True))
+    own = ConfigDict({"layers": (0,), "words": {"most": 100}, "skip_gram": {}})
+
+    def found(learned, train, test):
+        known = [dictionaries.from_pairs(words, "en", "xx") for words in (train, test)]
+        given = LanguageTexts(learned, same[40:], (lines, lines), *known, {}, {})
+        return measures.compare(models, given, True, own)
+
+    apart, both = found(same[:40], pairs[4:], pairs[:4]), found(same, pairs, pairs[:4])
+    assert {**both, "cka": 0, "cka_0": 0} == {**apart, "cka": 0, "cka_0": 0}
+    assert apart["retrieval_candidates"] == 20 and "context_0_p1" in apart
+    assert "not learned from 20 of 60 pairs" in (said := capsys.readouterr().err)
+    assert "not learned from 4 of 20 words" in said
+    none = found(same, pairs[:4], pairs[:4])
+    assert not any(name.startswith(("context", "words")) for name in none)
+    assert "no other word has a translation" in capsys.readouterr().err
 
 
 def test_a_random_encoder_has_the_pieces_of_the_trained_one(trained):
@@ -208,6 +231,11 @@ def test_a_text_of_the_first_languages_own_stands_for_all_purposes(trained, tmp_
     assert same.learned and same.tested and all(a == b for a, b in same.learned)
     found = TextReader(config(trained, **given, **own)).read("en")
     assert found.learned is None and found.tested == [("a b .", "b a ."), ("c d .", "d c .")]
+
+    for path in fields.values():
+        (tmp_path / path).write_text("a b .\n")
+    with pytest.raises(ValueError, match=r"texts\.en\.tested: it has one sentence"):
+        TextReader(config(trained, **given, **own)).read("en")
 
 
 def test_a_dictionary_in_the_wrong_direction_is_refused(trained, tmp_path):

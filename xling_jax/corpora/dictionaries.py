@@ -2,7 +2,7 @@
 
 import dataclasses
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 
 import numpy as np
 
@@ -45,6 +45,11 @@ class Dictionary:
         triples = ((word(x), translation(y), weight) for x, y, weight in self.triples)
         kept = (triple for triple in triples if triple[0] and triple[1])
         return _dictionary(kept, self.source_language, self.target_language)
+
+    def without(self, words: Container[str]) -> "Dictionary":
+        """The dictionary without the entries of some words."""
+        kept = {word: own for word, own in self.entries.items() if word not in words}
+        return dataclasses.replace(self, entries=kept)
 
     def require_direction(self, source_lines: Iterable[str], target_lines: Iterable[str]) -> None:
         """Raises ValueError if text of the two languages shows that the columns are exchanged: of

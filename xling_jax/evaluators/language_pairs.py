@@ -207,9 +207,9 @@ def _require(texts: Mapping[str, Sequence], names: Iterable[str], kind: type = s
 
 
 def _of_states(states: States, layers: Sequence[int] | None) -> _Encoded:
-    form = "numbers [layers, n, d]"
+    form = "real numbers [layers, n, d]"
     with np.errstate(over="ignore"):  # what overflows is refused below
-        given = {name: as_array(f"states of {name}", own, form, np.float32)
+        given = {name: as_array(f"states of {name}", own, form).astype(np.float32)
                  for name, own in states.items()}  # fmt: skip
     shapes = {language: own.shape for language, own in given.items()}
     depths = {shape[0] if len(shape) == 3 else 0 for shape in shapes.values()}
@@ -217,8 +217,11 @@ def _of_states(states: States, layers: Sequence[int] | None) -> _Encoded:
         raise ValueError(f"states {shapes}: give [layers, n, d] of each language, as many layers")
     (depth,) = depths
     layers = tuple(range(depth) if layers is None else layers)
-    if len(layers) != depth:
-        raise ValueError(f"layers={layers}, and there are states of {depth}: name each of them")
+    if len(layers) != depth or len(set(layers)) < depth or min(layers) < 0:
+        raise ValueError(
+            f"layers={layers}, and there are states of {depth}: give each of them a number of its "
+            "own, 0 or higher"
+        )
     own = {name: _finite(name, layers, each) for name, each in given.items()}
     return _Encoded(layers, max(layers), own)
 

@@ -18,16 +18,23 @@ def magnitude(x: jax.Array, axis: int | None = None) -> jax.Array:
     return jnp.ldexp(jnp.float32(1), jnp.clip(exponent - 1, -126, 127))
 
 
-def as_array(name: str, given: object, form: str, dtype: type | None = None) -> np.ndarray:
+def as_array(name: str, given: object, form: str) -> np.ndarray:
     """An argument as NumPy has it; ValueError, which says what `form` to give, if NumPy cannot read
-    it."""
+    it, or it has other values than real numbers."""
     try:
-        return np.asarray(given, dtype)
+        found = np.asarray(given)
     except (TypeError, ValueError, RuntimeError) as error:
         raise ValueError(
             f"{name}: give {form}, as a NumPy array ({error}). Of a PyTorch tensor give "
             "tensor.detach().cpu().float().numpy()"
         ) from error
+    _require_real(name, found, form)
+    return found
+
+
+def _require_real(name: str, given: np.ndarray | jax.Array, form: str) -> None:
+    if not any(jnp.issubdtype(given.dtype, kind) for kind in (jnp.floating, jnp.integer)):
+        raise ValueError(f"{name} {given.shape} of {given.dtype}: give {form}")
 
 
 def points(
@@ -51,8 +58,8 @@ def points(
     for name, side in sides.items():
         form = "a matrix [n, d] of real numbers"
         given = side if isinstance(side, jax.Array) else as_array(name, side, form)
-        is_real = any(jnp.issubdtype(given.dtype, kind) for kind in (jnp.floating, jnp.integer))
-        if not is_real or given.ndim != 2 or not given.size:
+        _require_real(name, given, form)
+        if given.ndim != 2 or not given.size:
             raise ValueError(
                 f"{name} {given.shape} of {given.dtype}: give {form}, with at least one row and "
                 "one column"

@@ -139,4 +139,5 @@ class Experiment:
             passes=config.perplexity.passes,
             say=say,
         )
-        return metrics(scores)
+        number = len(next(iter(given.sentences.values())))
+        return metrics(scores) | {"retrieval_candidates": float(number)}

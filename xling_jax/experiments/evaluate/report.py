@@ -188,6 +188,8 @@ def _texts(run: Run, by: str, ranked: Sequence[Model]) -> dict[str, list[str]]:
         has_intervals=any(name.endswith("_low") for name in measured),
         masked_every=f"{run.setting('perplexity', 'masked_every') or 0:.0f}",
         coverage=_coverage(ranked),
+        candidates=sorted({f"{number.mean:,.0f}" for model in ranked
+                           if (number := model.row.metrics.get("retrieval_candidates"))}),
         cut=_shares(ranked, "retrieval_cut"),
         repeated=_shares(ranked, "retrieval_repeated"),
     )  # fmt: skip

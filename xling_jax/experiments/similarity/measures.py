@@ -19,7 +19,7 @@ from xling_jax.evaluators import registry, text_encoder
 from xling_jax.evaluators.dictionary_induction import Pairs, induce
 from xling_jax.evaluators.similarity import layer_cka, layer_correlation, sentence_translation
 from xling_jax.evaluators.text_encoder import TextEncoder
-from xling_jax.experiments.similarity.texts import LanguageTexts
+from xling_jax.experiments.similarity.texts import LanguageTexts, Sentences
 from xling_jax.models.text_model import TextModel
 from xling_jax.training.metrics import say
 from xling_jax.vocabulary import static_vectors
@@ -32,19 +32,34 @@ Counts = collections.Counter[str]
 
 
 def _sentences(encoders: Sequence[TextEncoder], texts: LanguageTexts) -> dict[str, float]:
-    """Retrieval of tested sentences, as they are and after a map learned on others; and the share
-    that is cut, on the side where more are, unless it is 0."""
+    """Retrieval of tested sentences, as they are and after a map learned on others; how many there
+    are; and the shares that are cut and that repeat others, on the side where more are, unless they
+    are 0."""
     assert texts.tested is not None
-    sides = zip(encoders, zip(*texts.tested, strict=True), strict=True)
-    cut = max(text_encoder.number_cut(encoder.model, side) for encoder, side in sides)
-    metrics = {"retrieval_cut": cut / len(texts.tested)} if cut else dict[str, float]()
-    for name, learned in ((UNMAPPED, None), (SENTENCES, texts.learned)):
+    tested = [list(side) for side in zip(*texts.tested, strict=True)]
+    number, numbers = len(texts.tested), zip(encoders, tested, strict=True)
+    cut = max(text_encoder.number_cut(encoder.model, side) for encoder, side in numbers)
+    repeated = max(number - len(set(side)) for side in tested)
+    metrics = {"retrieval_candidates": float(number)}
+    metrics |= {"retrieval_cut": cut / number} if cut else {}
+    metrics |= {"retrieval_repeated": repeated / number} if repeated else {}
+    for name, learned in ((UNMAPPED, None), (SENTENCES, _apart(texts.learned or [], tested))):
         if name == SENTENCES and not learned:
             continue
         found = sentence_translation(encoders[0], encoders[1], learned, texts.tested)
         for layer, values in zip(encoders[0].layers, found, strict=True):
             metrics |= {f"{name}_{layer}{end}": value for end, value in values.items()}
     return metrics
+
+
+def _apart(learned: Sentences, tested: Sequence[Sequence[str]]) -> Sentences:
+    """The pairs of which neither sentence is tested, so that no map is learned from what it is
+    tested on."""
+    first, second = map(set, tested)
+    found = [pair for pair in learned if pair[0] not in first and pair[1] not in second]
+    if left_out := len(learned) - len(found):
+        say(f"maps are not learned from {left_out:,} of {len(learned):,} pairs: these are tested")
+    return found
 
 
 def _translate(
@@ -209,6 +224,12 @@ def _words(
     assert texts.train is not None and texts.test is not None
     write, translate = ((lambda text, m=model: m.write(text).lower()) for model in models)
     train, test = (each.map(write, translate) for each in (texts.train, texts.test))
+    every, train = train.entries, train.without(test.entries)
+    if tested := len(every) - len(train.entries):
+        say(f"maps are not learned from {tested:,} of {len(every):,} words: these are tested")
+    if tested == len(every):
+        say("word translation left out: no other word has a translation")
+        return {}
     written, known, chosen = [list[str](), []], None, [list[str](), []]
     if texts.contexts:
         sides = zip(models, texts.contexts, strict=True)
@@ -277,7 +298,8 @@ def compare(
       `tested` where there are none; `sentences_L` and `unmapped_L`, retrieval of the tested
       sentences with a map and without; `words_p1`, `static_p1`, `context_L_p1` and
       `context_static_p1`, word translation; `pearson`, the correlation over layers of CKA and
-      `sentences_L`, where both vary; `retrieval_cut`, see `_sentences`.
+      `sentences_L`, where both vary; `retrieval_candidates`, `retrieval_cut` and
+      `retrieval_repeated`, see `_sentences`.
     """
     layers = layers_of(models, config)
     encoders = [TextEncoder(model, own) for model, own in zip(models, layers, strict=True)]

@@ -83,13 +83,18 @@ def _texts(run: Run, found: Sequence[Pair]) -> dict[str, list[str]]:
         has_other_seed=any(pair.row == rows.OTHER_SEED for pair in found),
         measures={name.split("_")[0] for pair in found for name in pair.metrics},
         has_static_in_context=any("context_static_p1" in pair.metrics for pair in found),
-        cut=[
-            f"{100 * cut.mean:.3g} % ({pair.row})"
-            for pair in found
-            if (cut := pair.metrics.get("retrieval_cut"))
-        ],
+        candidates=sorted({f"{number.mean:,.0f}" for pair in found
+                           if (number := pair.metrics.get("retrieval_candidates"))}),
+        cut=_shares(found, "retrieval_cut"),
+        repeated=_shares(found, "retrieval_repeated"),
         empty=[pair.row for pair in found if pair.has_ended and not pair.metrics],
-    )
+    )  # fmt: skip
+
+
+def _shares(found: Sequence[Pair], metric: str) -> list[str]:
+    """The shares of sentences that a metric gives, by row."""
+    shares = ((pair.row, pair.metrics.get(metric)) for pair in found)
+    return [f"{100 * share.mean:.3g} % ({row})" for row, share in shares if share]
 
 
 def _line(run: Run, pair: Pair, values: Mapping[str, Measure], description: str = "") -> table.Line:

@@ -130,6 +130,9 @@ class TextReader:
 
     def _parallel(self, language: str, purpose: str) -> Sentences | None:
         found = self._given.parallel(language, purpose, self._numbers[purpose])
+        if purpose == "tested" and found and len(found[0]) < 2:
+            field = self._given.field(language, purpose)
+            raise ValueError(f"{field}: it has one sentence, which is always found: give more")
         if found is None and language == self.languages[0] and not self._has_own():
             others = (self._parallel(name, purpose) for name in self.languages[1:])
             same = next(filter(None, others), None)
