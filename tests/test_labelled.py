@@ -133,6 +133,15 @@ def test_parts_of_speech_are_scored_by_word():
     assert task.baselines(trees, trees[:1]) == {"majority": 0.5, "chance": pytest.approx(0.5)}
 
 
+def test_parts_of_speech_need_no_trees(tmp_path):
+    path = tmp_path / "a.conllu"
+    path.write_text("1\ta\ta\tDET\t_\t_\t_\t_\t_\t_\n2\tb\tb\tNOUN\t_\t_\t_\t_\t_\t_\n")
+    (found,) = PartsOfSpeech().read(str(path), "en")
+    assert (found.words, found.tags) == (["a", "b"], ["DET", "NOUN"])
+    with pytest.raises(ValueError, match="the head '_': give the number of a word"):
+        DependencyParsing().read(str(path), "en")
+
+
 def test_words_without_a_part_of_speech_are_named(tmp_path):
     path = tmp_path / "a.conllu"
     path.write_text("1\ta\ta\t_\t_\t_\t0\troot\t_\t_\n")

@@ -200,6 +200,25 @@ def test_a_file_to_fine_tune_on_is_read_before_training(tmp_path):
         Experiment(config("languages=en-de", **changes), tmp_path / "run")
     (dev := tmp_path / "dev.tsv").write_text("B .\tA .\tneutral\nB .\tB .\tentailment\n")
     changes["transfer.texts.nli.en.dev"] = str(dev)
+    with pytest.raises(ValueError, match=r"de\.test: .* has the examples of .*\.en\.train: give"):
+        Experiment(config("languages=en-de", **changes), tmp_path / "run")
+    (german := tmp_path / "german.tsv").write_text("C .\tA .\tneutral\nC .\tC .\tentailment\n")
+    changes["transfer.texts.nli.de.test"] = str(german)
+    with pytest.raises(
+        ValueError, match=r"transfer: .* is both nli\.en\.train and nli\.en\.test of en"
+    ):
+        Experiment(config("languages=en-de", **changes), tmp_path / "run")
+    (test := tmp_path / "test.tsv").write_text("D .\tA .\tneutral\nD .\tD .\tentailment\n")
+    changes["transfer.texts.nli.en.test"] = str(test)
     changes["transfer.word_order"] = True
     with pytest.raises(ValueError, match=r"transfer\.parallel\.de\.first is empty"):
         Experiment(config("languages=en-de", **changes), tmp_path / "run")
+    text.write_text("a sentence\n")
+    (shorter := tmp_path / "shorter.txt").write_text("")
+    changes |= {
+        "transfer.parallel.de.first": str(text),
+        "transfer.parallel.de.second": str(shorter),
+    }
+    with pytest.raises(ValueError, match=r"transfer\.parallel\.de: "):
+        Experiment(config("languages=en-de", **changes), tmp_path / "run")
+    assert not (tmp_path / "run" / "config.json").exists()

@@ -369,10 +369,11 @@ def test_words_are_written_as_the_model_writes_them(trained):
 def files(tmp_path):
     sentence = "the\tO\nJohn\tB-PER\nof\tI-PER\nsees\tO\n\n"
     fields = {}
-    for language, part in [("en", "train"), ("en", "dev"), ("en", "test"), ("far", "test")]:
-        path = tmp_path / f"{language}.{part}.tsv"
-        path.write_text(sentence * {"train": 21, "dev": 19, "test": 20}[part])
-        fields[f"texts.ner.{language}.{part}"] = str(path)
+    sizes = {"en.train": 21, "en.dev": 19, "en.test": 20, "far.test": 18}
+    for name, number in sizes.items():
+        path = tmp_path / f"{name}.tsv"
+        path.write_text(sentence * number)
+        fields[f"texts.ner.{name}"] = str(path)
     return fields
 
 
@@ -407,14 +408,25 @@ def test_labels_of_another_set_are_refused_and_single_ones_are_said(trained, tmp
     with pytest.raises(ValueError, match=message):
         run(trained, tmp_path, ",row=default", **files)
     assert not (tmp_path / "config.json").exists()
-    far.write_text(f"{text}Rome\tB-LOC\n\n")
+    far.write_text(f"{text}猫\tB-LOC\n\n")
     _, found = run(trained, tmp_path, ",row=default", **files)
     ((_, values),) = found.items()
     assert values["unknown_far"] == 2 and "unknown_en" not in values
-    assert (
-        "words with them are always wrong: 2 (far)."
-        in (tmp_path / "report/report.html").read_text()
-    )
+    page = (tmp_path / "report/report.html").read_text()
+    assert "words with them are always wrong: 2 (far)." in page
+    assert values["unwritten_far"] > values.get("unwritten_en", 0)
+    assert "pieces that the model does not know, at most of a row: " in page
+
+
+@pytest.mark.parametrize("part", ["train", "test"])
+def test_examples_of_one_language_are_not_tested_in_another(trained, tmp_path, files, part):
+    copy = tmp_path / "copy.tsv"
+    copy.write_text((tmp_path / f"en.{part}.tsv").read_text() + "\n")
+    wrong = files | {"texts.ner.far.test": str(copy)}
+    message = rf"texts\.ner\.far\.test: .*copy.tsv has the examples of texts\.ner\.en\.{part}: give"
+    with pytest.raises(ValueError, match=message):
+        run(trained, tmp_path / "run", ",row=default", **wrong)
+    assert not (tmp_path / "run" / "config.json").exists()
 
 
 def test_models_from_elsewhere_are_fine_tuned(tmp_path, files):
@@ -521,6 +533,16 @@ def test_batches_that_processes_cannot_share_are_refused_before_anything_is_read
             jobs.require_sharing(made)
     made.settings.nli.batches = (18,)
     jobs.require_sharing(made)
+
+
+def test_settings_of_one_name_are_refused():
+    made = config("nowhere", tasks=("nli",))
+    made.settings.nli.batches, made.settings.nli.rates = (
+        (16,),
+        ((1e-3, 1.00000001e-3), (1e-3, 1e-3)),
+    )
+    with pytest.raises(ValueError, match=r"settings\.nli\.batches and \.rates: 16/0.001/0.001 is"):
+        jobs.choices(made, "nli")
 
 
 def test_another_setting_is_refused_in_the_same_workdir(trained, finished):

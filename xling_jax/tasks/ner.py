@@ -115,7 +115,10 @@ def _without_language(sentences: list[Tagged], path: str | os.PathLike[str]) -> 
             f"{others[0]!r}: give words of one language, with its name before all or before none"
         )
     if name in words:
-        raise ValueError(f"{path}: {name!r} stands before all words, and once before nothing")
+        raise ValueError(
+            f"{path}: {name!r} stands before all words, and once before nothing: leave that line "
+            "out"
+        )
     start = len(name)
     return [Tagged([word[start:] for word in s.words], s.tags) for s in sentences]
 

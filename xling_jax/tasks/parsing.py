@@ -47,14 +47,14 @@ def gold(language: Language, derivation: Constituent) -> Tree:
     return found
 
 
-def read(path: str | os.PathLike[str]) -> list[Tree]:
+def read(path: str | os.PathLike[str], *, has_trees: bool = True) -> list[Tree]:
     """Reads a treebank in CoNLL-U. Multiword tokens are left out, because their words have lines of
-    their own; so are empty nodes.
+    their own; so are empty nodes. Unless it `has_trees`, heads and relations are not read.
 
     ValueError, naming the line if it is about one: the file is not UTF-8 or not CoNLL-U, has no
     words or is published without them, or a sentence is not a tree with one root.
     """
-    return parse(sources.numbered(path), path)
+    return parse(sources.numbered(path), path, has_trees)
 
 
 def require_tags(path: str | os.PathLike[str], trees: Sequence[Tree], or_else: str = "") -> None:
@@ -70,7 +70,9 @@ def require_tags(path: str | os.PathLike[str], trees: Sequence[Tree], or_else: s
 
 
 def parse(
-    lines: Iterable[tuple[int, str]], path: str | os.PathLike[str] = "the text"
+    lines: Iterable[tuple[int, str]],
+    path: str | os.PathLike[str] = "the text",
+    has_trees: bool = True,
 ) -> list[Tree]:
     """The sentences of numbered lines of CoNLL-U; see `read`."""
     found: list[Tree] = []
@@ -79,7 +81,7 @@ def parse(
         if line.strip():
             sentence.append((number, line))
             continue
-        found += _trees(sentence, path)
+        found += _trees(sentence, path, has_trees)
         sentence = []
     if not found:
         raise ValueError(f"{path} has no word: give a treebank in CoNLL-U")
@@ -93,7 +95,9 @@ def parse(
     return found
 
 
-def _trees(sentence: Sequence[tuple[int, str]], path: str | os.PathLike[str]) -> list[Tree]:
+def _trees(
+    sentence: Sequence[tuple[int, str]], path: str | os.PathLike[str], has_trees: bool
+) -> list[Tree]:
     """The tree of a sentence's lines; none if they are comments alone."""
     tree = Tree([], [], [], [])
     end = 0  # of the last range of words
@@ -120,7 +124,10 @@ def _trees(sentence: Sequence[tuple[int, str]], path: str | os.PathLike[str]) ->
                 if name != f"{words}.{empty_nodes}":
                     raise ValueError(f"the empty node {name}: {words}.{empty_nodes} is next")
             elif name == str(words + 1):
-                _add_word(tree, columns)
+                if has_trees:
+                    _add_arc(tree, columns)
+                tree.words.append(columns[1])
+                tree.tags.append(columns[3])
                 empty_nodes = 0
             elif name == "1":
                 raise ValueError("ids begin anew: a blank line is missing between two sentences")
@@ -135,13 +142,14 @@ def _trees(sentence: Sequence[tuple[int, str]], path: str | os.PathLike[str]) ->
     try:
         if end > len(tree.words):
             raise ValueError(f"word {end} of a range is not there")
-        _require_tree(tree.heads)
+        if has_trees:
+            _require_tree(tree.heads)
     except ValueError as error:
         raise sources.wrong(path, sentence[0][0], f"the sentence from here on: {error}") from error
     return [tree]
 
 
-def _add_word(tree: Tree, columns: Sequence[str]) -> None:
+def _add_arc(tree: Tree, columns: Sequence[str]) -> None:
     try:
         tree.heads.append(numerals.whole(columns[6]))
     except ValueError as error:
@@ -149,8 +157,6 @@ def _add_word(tree: Tree, columns: Sequence[str]) -> None:
     if columns[7] == _NOTHING:
         raise ValueError("the relation _: give the word's relation to its head")
     tree.relations.append(columns[7])
-    tree.words.append(columns[1])
-    tree.tags.append(columns[3])
 
 
 def _require_tree(heads: Sequence[int]) -> None:

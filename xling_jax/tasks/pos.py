@@ -21,8 +21,9 @@ class PartsOfSpeech(WordTask[Tree]):
     note = "accuracy, the share of words with the right universal part of speech"
 
     def read(self, path: str, language: str) -> list[Tree]:
-        """The sentences of a treebank, see `parsing.read`; ValueError if a word has no tag."""
-        found = parsing.read(path)
+        """The sentences of a treebank, with or without trees, see `parsing.read`; ValueError if a
+        word has no tag."""
+        found = parsing.read(path, has_trees=False)
         parsing.require_tags(path, found)
         return found
 

@@ -58,6 +58,8 @@ class Experiment:
             ]
             if self._transfer.word_order:
                 files += reader.parallel_manifest(planned[0])  # the same for every row and task
+            with errors.in_field(SECTION):
+                store.require_apart(files)
             # Before pretraining takes hours, and stores these fields in its own description.
             rows = {job.name: job.row.description for job in planned}
             store.begun(workdir / report.TRANSFER, store.describe(self._of(every), files, rows))

@@ -12,7 +12,7 @@ import numpy as np
 from ml_collections import ConfigDict
 
 from xling_jax import devices, processes
-from xling_jax.batches.labelled import Examples
+from xling_jax.batches.labelled import Encoded, Examples
 from xling_jax.batches.tasks import TaskSampler
 from xling_jax.experiments.zero_shot.fields import DEV
 from xling_jax.experiments.zero_shot.jobs import Choice, Job, sharing_of
@@ -22,10 +22,12 @@ from xling_jax.files import plain_name, short_name
 from xling_jax.models import partition
 from xling_jax.models.hugging_face import fine_tuned
 from xling_jax.models.task_heads import HeadConfig
+from xling_jax.models.text_model import TextModel
 from xling_jax.runs import best, group
 from xling_jax.runs.group import Evaluate, Result, optimizer
 from xling_jax.runs.run import Run
 from xling_jax.runs.store import models_of
+from xling_jax.runs.texts import MOST_UNKNOWN
 from xling_jax.tasks.finetune import (
     ADDED,
     ENCODER,
@@ -95,6 +97,7 @@ class Group(group.Group[TaskProgram]):
                 best.read(kept, replicas[0].identity)  # raises early if it is another experiment's
         encoded = task.encode(texts.train, pretrained.first, self._longest)
         self._cut = {"train": sum(each.cut for each in encoded)}
+        self._unwritten = {"train": _unwritten(encoded, pretrained.first)}
         examples = Examples.of(encoded, task.targets(texts.train, self._labels))
         shards = self._mesh.shape[devices.DATA]
         self._sampler = TaskSampler(examples, batch, shards, seed, section.epochs, section.examples)
@@ -146,6 +149,7 @@ class Group(group.Group[TaskProgram]):
         """The predictor of a set of examples in a language, with that language's own leaves."""
         encoded = self._task.encode(items, self._pretrained.models[language], self._longest)
         self._cut[name] = sum(each.cut for each in encoded)
+        self._unwritten[name] = _unwritten(encoded, self._pretrained.models[language])
         own = self._own(language)
         frozen = self._pretrained.frozen if own else frozenset()
         program = dataclasses.replace(self._program, frozen=frozen)
@@ -173,6 +177,10 @@ class Group(group.Group[TaskProgram]):
                     say(f"{language}: fine-tuned models are kept without their tokenizer: {why}")
         if cut := [f"{number:,} of {name}" for name, number in self._cut.items() if number]:
             say(f"rows have {self._longest} places: pieces cut off: {', '.join(cut)}")
+        for name, share in self._unwritten.items():
+            if share > MOST_UNKNOWN:
+                say(f"{name}: {100 * share:.0f} % of the pieces are unknown to the model: is the "
+                    "text of its language, and in its script?")  # fmt: skip
         for name, own in self._unknown.items():
             if own:
                 say(f"labels of {name} that are not learned, and always wrong: {', '.join(own)}")
@@ -251,6 +259,7 @@ class Group(group.Group[TaskProgram]):
             told = task.baselines(texts.train, items) | task.counted(items)
             fixed |= {f"{name}_{language}": value for name, value in told.items()}
         fixed |= {f"cut_{name}": float(number) for name, number in self._cut.items()}
+        fixed |= {f"unwritten_{name}": share for name, share in self._unwritten.items() if share}
         fixed |= {f"unknown_{name}": float(len(own)) for name, own in self._unknown.items() if own}
         is_last, dev = self._section.select == "last", f"{task.metric}_{DEV}"
         found: list[Result] = []
@@ -281,6 +290,13 @@ class Group(group.Group[TaskProgram]):
                 shutil.rmtree(folder, ignore_errors=True)
                 say(f"{replica.name}: the model that was tested is not kept: it diverged, or "
                     "nothing was kept at its best epoch")  # fmt: skip
+
+
+def _unwritten(encoded: Sequence[Encoded], model: TextModel) -> float:
+    """The share of unknown pieces in examples."""
+    ids = np.concatenate([row for each in encoded for row in each.rows])
+    pieces = ids[~np.isin(ids, model.special_ids)]
+    return float(np.isin(pieces, [*model.textless]).mean()) if pieces.size else 0.0
 
 
 def checkpoints_of(workdir: Path, members: Sequence[tuple[str, int]]) -> Path:

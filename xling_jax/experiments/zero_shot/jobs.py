@@ -69,6 +69,10 @@ class Choice:
     encoder: float
     head: float
 
+    @property
+    def name(self) -> str:
+        return f"{self.batch}/{self.encoder:g}/{self.head:g}"
+
 
 @dataclasses.dataclass(frozen=True)
 class Job:
@@ -91,7 +95,7 @@ class Job:
         return f"{self.pair}/{self.row.name}/{self.task}"
 
     def setting(self, choice: Choice) -> str:
-        return f"{self.name}/{choice.batch}/{choice.encoder:g}/{choice.head:g}"
+        return f"{self.name}/{choice.name}"
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -153,9 +157,17 @@ def jobs(config: ConfigDict) -> list[Job]:
 
 
 def choices(config: ConfigDict, task: str) -> list[Choice]:
-    """The settings that are tried for a task, those of one batch size together."""
+    """The settings that are tried for a task, those of one batch size together. ValueError if two
+    have the same name, which has six digits of a rate."""
     section = config.settings[task]
-    return [Choice(batch, *rates) for batch in section.batches for rates in section.rates]
+    found = [Choice(batch, *rates) for batch in section.batches for rates in section.rates]
+    if len(names := [each.name for each in found]) > len(set(names)):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(
+            f"settings.{task}.batches and .rates: {twice} is there twice (batch/encoder/head, each "
+            "rate to six digits): give it once"
+        )
+    return found
 
 
 def require_sharing(config: ConfigDict) -> None:

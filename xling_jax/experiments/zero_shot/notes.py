@@ -38,6 +38,8 @@ def texts(run: Run, board: Board) -> dict[str, list[str]]:
         has_paper=any(board.printed(row, task) for row in board.rows for task in board.tasks),
         characters=_characters(board),
         cut=dict(_counts(board, "cut_", lambda numbers: f"{max(numbers):,}", "({})")),
+        unwritten=dict(_counts(board, "unwritten_", lambda numbers: f"{max(numbers)} %", "({})",
+                               100)),
         unknown=dict(_counts(board, "unknown_", spread, "({})")),
         epochs=list(filter(None, (_epochs(run, board, task) for task in board.tasks))),
         last=[TASKS[task].title for task in board.tasks
@@ -56,18 +58,19 @@ def _epochs(run: Run, board: Board, task: str) -> str:
 
 
 def _counts(
-    board: Board, start: str, shown: Callable[[list[int]], str], name: str
+    board: Board, start: str, shown: Callable[[list[int]], str], name: str, factor: int = 1
 ) -> list[tuple[str, list[str]]]:
-    """For each task that has any, the metrics `start` + LANGUAGE of the chosen settings, without
-    zeros: those of a language as `shown` writes them, then the language in the form of `name`."""
+    """For each task that has any, the metrics `start` + LANGUAGE of the chosen settings, times
+    `factor` and rounded, without zeros: those of a language as `shown` writes them, then the
+    language in the form of `name`."""
     every = []
     for task in board.tasks:
         chosen = [replica.metrics for job in board.of_task(task) for replica in job.chosen]
         found = grouped(
-            (own.removeprefix(start), round(value))
+            (own.removeprefix(start), number)
             for metrics in chosen
             for own, value in metrics.items()
-            if own.startswith(start) and value
+            if own.startswith(start) and (number := round(factor * value))
         )
         texts = [f"{shown(numbers)} {name.format(language)}" for language, numbers in found.items()]
         every.append((TASKS[task].title, texts))

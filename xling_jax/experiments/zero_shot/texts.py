@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import itertools
 from collections.abc import Mapping
 from typing import Any
 
@@ -82,8 +83,23 @@ class LabelledReader:
                 f"{self.section}{field}: {path} is also the text that epochs or settings are "
                 f"chosen by ({fields.DEV}): give another"
             )
+        self._require_apart(name, languages, every)
         self._require_labels(name, languages, every)
         return found
+
+    def _require_apart(
+        self, name: str, languages: tuple[str, ...], every: Mapping[tuple[str, str], list[Any]]
+    ) -> None:
+        """Raises ValueError if two languages have the same examples, which then are of one of them,
+        and perhaps learned from."""
+        for (language, part), (other, also) in itertools.combinations(every, 2):
+            if language != other and every[language, part] == every[other, also]:
+                field, path = self._file(name, languages, other, also)
+                same, _ = self._file(name, languages, language, part)
+                raise ValueError(
+                    f"{self.section}{field}: {path} has the examples of {self.section}{same}: "
+                    f"give examples in {other}"
+                )
 
     def _file(
         self, name: str, languages: tuple[str, ...], language: str, part: str
@@ -155,7 +171,8 @@ class LabelledReader:
         return self._read[key]
 
     def parallel_manifest(self, job: Job) -> list[dict[str, Any]]:
-        """The parallel text of a job, with hashes."""
+        """The parallel text of a job, with hashes; reads what is in files too, so that errors come
+        early."""
         found = []
         for language in job.languages[1:]:
             own = self._config.parallel[language]
@@ -182,6 +199,8 @@ class LabelledReader:
                     )
                 if path and path != SYNTHETIC:
                     found.append(self._entry(field, path, language))
+            if own.first != SYNTHETIC:
+                self.parallel(job.pair, language)
         return found
 
     @functools.cache  # noqa: B019
