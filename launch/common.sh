@@ -61,4 +61,16 @@ need_no_workdir() {
   done
 }
 
+# Ends if the flags of a run name its processes, which the launcher does.
+need_no_processes() {
+  local flag
+  for flag in "$@"; do
+    case $flag in
+      --process* | -process* | --coordinator* | -coordinator*)
+        die "$flag: leave it out; the launcher says which processes there are"
+        ;;
+    esac
+  done
+}
+
 need_lines "$@" # the arguments of the launcher that sources this

@@ -58,6 +58,7 @@ chips=${chips:-4}
   die "--pods, --chips and --restarts: give numbers"
 (($#)) || die "give the flags of the run after --, at least --config=…"
 need_no_workdir "/runs/$name" "$@"
+need_no_processes "$@"
 
 # A word as a string of YAML.
 yaml() {

@@ -21,6 +21,7 @@ processes=$1
 [[ ${2:-} == -- ]] || die "write -- between the number of processes and the flags of the run"
 shift 2
 (($#)) || die "give the flags of the run, at least --config=…"
+need_no_processes "$@"
 
 python=${PYTHON:-python}
 port=${PORT:-$((20000 + RANDOM % 20000))}
@@ -35,8 +36,8 @@ if [[ ${JAX_PLATFORMS:-} != cpu ]] && command -v nvidia-smi >/dev/null; then
   ((!${#gpus[@]} || ${#gpus[@]} >= processes)) ||
     die "$processes processes, and GPUs ${gpus[*]}: one each, please"
 fi
-pids=()
-trap 'kill -TERM "${pids[@]}" 2>/dev/null || true' INT TERM
+pids=() asked=0
+trap 'asked=1; kill -TERM "${pids[@]}" 2>/dev/null || true' INT TERM
 for ((index = 0; index < processes; index++)); do
   line=("$python" -m xling_jax.main "$@" "--coordinator=localhost:$port"
     "--processes=$processes" "--process=$index")
@@ -51,8 +52,8 @@ status=0
 for pid in ${pids[@]+"${pids[@]}"}; do
   own=0
   wait "$pid" || own=$?
-  while kill -0 "$pid" 2>/dev/null; do # a signal ended the waiting, not the process
-    own=0
+  while ((asked)); do # a signal ended the waiting, not the process; of an ended one Bash has the status
+    asked=0 own=0
     wait "$pid" || own=$?
   done
   # 143: asked to end; 75 and 134: another process was lost.

@@ -49,10 +49,14 @@ config='' workdir='' flags=()
 for flag in "$@"; do
   case $flag in
     --config=*) config=${flag#--config=} ;;
-    --workdir=*) workdir=${flag#--workdir=} ;;
+    --workdir=*)
+      workdir=${flag#--workdir=}
+      while [[ $workdir == ?*/ ]]; do workdir=${workdir%/}; done # a value is appended to the name
+      ;;
     *) flags+=("$flag") ;;
   esac
 done
+need_no_processes "$@"
 [[ -n $config ]] || die "give --config=… after --"
 [[ -n $workdir ]] || die "give --workdir=… after --, on a file system that all nodes see"
 [[ $nodes =~ ^[1-9][0-9]*$ && $gpus =~ ^[1-9][0-9]*$ && ${at_once:-1} =~ ^[1-9][0-9]*$ ]] ||

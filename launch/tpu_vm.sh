@@ -102,6 +102,7 @@ case $action in
   run)
     (($#)) || die "give the flags of the run after --, at least --config=…"
     need_no_workdir "runs/$name at home" "$@"
+    need_no_processes "$@"
     # The same line for each machine; nohup, and no stream that would hold the connection open.
     on all "cd ~/xling_jax && mkdir -p ~/runs && { nohup ~/venv/bin/python -m xling_jax.main $(quoted "$@") --processes=auto --workdir=\$HOME/runs/$name >> ~/$name.log 2>&1 < /dev/null & }"
     ;;

@@ -155,7 +155,7 @@ def test_queued_machines_are_waited_for(launch):
 
 
 def test_slurm_gets_a_job_for_each_value_of_a_sweep(launch, tmp_path):
-    flags = ["--config=configs/fake_english.py:scale=paper", "--workdir=~/shared/run"]
+    flags = ["--config=configs/fake_english.py:scale=paper", "--workdir=~/shared/run//"]
     done, calls = launch(
         "slurm.sh", "--nodes", "2", "--gpus", "4", "--time", "1:00:00",
         "--sweep", "row=0,inv-order[fake]", "--at-once", "1", "--sbatch", "--partition=gpu",
@@ -355,6 +355,13 @@ def test_a_dry_run_says_what_it_would_do_and_does_nothing(launch, tmp_path, line
             ["tpu_vm.sh", "run", "pod", *TPU, "--", *RUN, "--workdir", "x"],
             "workdir is runs/pod at home",
         ),
+        (["local.sh", "2", "--", *RUN, "--process=1"], "--process=1: leave it out"),
+        (["slurm.sh", "--", *RUN, "--workdir=/x", "--processes=2"], "--processes=2: leave it out"),
+        (
+            ["tpu_vm.sh", "run", "pod", *TPU, "--", *RUN, "-coordinator=x:1"],
+            "-coordinator=x:1: leave it out",
+        ),
+        ([*JOBSET, "--gpu", "1", "--", *RUN, "--processes", "2"], "--processes: leave it out"),
     ],
 )
 def test_what_is_missing_or_unknown_is_named(launch, line, message):

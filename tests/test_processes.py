@@ -27,6 +27,7 @@ from small_run import (
 
 from xling_jax import processes as own
 from xling_jax.runs import results as results_file
+from xling_jax.runs import workdirs
 from xling_jax.runs.run import Run
 from xling_jax.training.step import RUNNING
 from xling_jax.vocabulary import pieces
@@ -329,6 +330,23 @@ def test_processes_with_different_texts_or_configs_are_refused(by_two, tmp_path)
     assert "differ in seeds, training.learning_rate, the content of a.txt: give all" in both[0]
 
 
+def test_processes_that_do_not_share_the_workdir_are_refused(by_two, tmp_path, monkeypatch):
+    def locked(*folders):
+        def work(index):
+            held.append(workdirs.lock(tmp_path / folders[index]))
+
+        held = []
+        return by_two(work), [each for each in held if each]
+
+    assert locked("a", "a")[0] == [None, None]
+    assert not (tmp_path / "a" / workdirs._SHARED).exists()
+    monkeypatch.setattr(workdirs, "_SEEN_WITHIN", 1)
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / workdirs._SHARED).write_text("of an earlier run")
+    for said in locked("a", "b")[0]:
+        assert f"--workdir={tmp_path}/b: on " in said and "does not see what the first one" in said
+
+
 def test_only_the_first_process_reads_results(by_two, tmp_path, monkeypatch):
     """A network file system may show the others an older folder for a while."""
     read = results_file.read_results
@@ -418,6 +436,12 @@ def test_a_coordinator_that_is_no_address_is_refused_before_jax_sees_it(start, a
 def test_addresses_reach_jax(start, host):
     with pytest.raises(AssertionError, match="JAX was asked"):
         start(processes="2", process=1, coordinator=f"{host}:8476")
+
+
+def test_one_process_joins_nothing(start, monkeypatch):
+    monkeypatch.setenv("SLURM_STEP_NUM_TASKS", "4")
+    start(processes="1")
+    assert not own.are_several()
 
 
 def test_sigterm_ends_a_process_that_has_joined(start, monkeypatch):

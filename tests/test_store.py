@@ -19,7 +19,7 @@ from xling_jax.corpora.embedded.config import LanguageConfig, SecondConfig
 from xling_jax.experiments.zero_shot.fields import is_used
 from xling_jax.experiments.zero_shot.jobs import jobs
 from xling_jax.records import Identity
-from xling_jax.runs import config_files, results, store
+from xling_jax.runs import config_files, results, store, workdirs
 from xling_jax.tasks import TASKS
 from xling_jax.training.metrics import MetricsFile
 
@@ -426,13 +426,13 @@ def test_a_second_process_is_refused_until_the_first_has_ended_or_was_killed(tmp
         ) as process:
             assert process.stdout.readline() == "held\n"
             with pytest.raises(ValueError) as error:
-                store.lock(tmp_path)
+                workdirs.lock(tmp_path)
             message = str(error.value)
             assert f"in use by process {process.pid} on " in message and " since 2" in message
             assert sys.executable in message and "another --workdir" in message
             end(process)
-        kept = store.lock(tmp_path)
-        assert store.lock(tmp_path) is kept and kept.is_sure
+        kept = workdirs.lock(tmp_path)
+        assert workdirs.lock(tmp_path) is kept and kept.is_sure
         del kept
     assert not (tmp_path / lock.NAME).exists()
 
@@ -440,7 +440,7 @@ def test_a_second_process_is_refused_until_the_first_has_ended_or_was_killed(tmp
 def test_a_lock_leaves_that_of_a_folder_in_the_place_of_its_own(tmp_path):
     folder = tmp_path / "run"
     folder.mkdir()
-    held = store.lock(folder)
+    held = workdirs.lock(folder)
     folder.rename(tmp_path / "moved")
     folder.mkdir()
     (folder / lock.NAME).touch()
@@ -453,8 +453,21 @@ def test_a_file_system_without_locks_is_said(tmp_path, monkeypatch, capsys):
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr("fcntl.flock", refuse)
-    assert not store.lock(tmp_path).is_sure
+    assert not workdirs.lock(tmp_path).is_sure
     assert "has no locks" in capsys.readouterr().err
+
+
+def test_a_lock_of_another_user_is_named(tmp_path, monkeypatch):
+    (tmp_path / lock.NAME).touch()
+
+    def refuse(*_):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(lock.os, "open", refuse)
+    with pytest.raises(
+        ValueError, match=r"\.lock is another user's\. If that run has ended"
+    ):
+        workdirs.lock(tmp_path)
 
 
 def test_rows_added_to_a_workdir_have_folders_of_their_own(tmp_path):
@@ -525,21 +538,21 @@ def test_errors_are_named_by_their_field():
 @pytest.mark.parametrize("name", ["sep[0]", "a*", "b?", "c\\d"])
 def test_a_workdir_that_orbax_would_take_for_a_pattern_is_refused(tmp_path, name):
     with pytest.raises(ValueError, match="checkpoints below such a folder cannot be read again"):
-        store.lock(tmp_path / name / "run")
+        workdirs.lock(tmp_path / name / "run")
     (tmp_path / "plain").symlink_to(tmp_path / name)
     with pytest.raises(ValueError, match="choose a path without"):
-        store.lock(tmp_path / "plain")
+        workdirs.lock(tmp_path / "plain")
     assert [path.name for path in tmp_path.iterdir()] == ["plain"]
 
 
 def test_a_bucket_is_no_workdir(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ValueError, match="gs:/bucket/run is no folder of a file system; mount"):
-        store.lock(Path("gs://bucket/run"))
+        workdirs.lock(Path("gs://bucket/run"))
     assert not any(tmp_path.iterdir())
 
 
 def test_a_workdir_where_nothing_can_be_written_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ValueError, match=r"--workdir=.*file/run: cannot write there"):
-        store.lock(tmp_path / "file" / "run")
+        workdirs.lock(tmp_path / "file" / "run")

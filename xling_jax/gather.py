@@ -21,7 +21,7 @@ from pathlib import Path
 from xling_jax import errors, files
 from xling_jax.experiments.real_xnli.report import TRANSFER
 from xling_jax.records import Identity
-from xling_jax.runs import fields, results, store
+from xling_jax.runs import fields, results, store, workdirs
 from xling_jax.runs.run import Member
 from xling_jax.training.metrics import say
 
@@ -42,7 +42,7 @@ def gather(runs: Sequence[str | os.PathLike[str]], workdir: str | os.PathLike[st
     tuned = [run / TRANSFER for run in folders if any((run / TRANSFER / x).exists() for x in kept)]
     if tuned:
         every.insert(0, _Merged(tuned, workdir / TRANSFER))
-    lock = store.lock(workdir)
+    lock = workdirs.lock(workdir)
     for merged in every:
         merged.write()
     tables = [merged.report() for merged in every]

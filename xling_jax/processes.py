@@ -37,7 +37,7 @@ COUNT = flags.DEFINE_string(
     "processes",
     "",
     "How many processes compute the run; `auto` asks a TPU pod, Slurm or Open MPI. Under `srun` "
-    "with several tasks that is the default.",
+    "with several tasks that is the default; with 1 each task is a run of its own.",
 )
 INDEX = flags.DEFINE_integer("process", None, "Which of them this one is, from 0.", lower_bound=0)
 
@@ -55,7 +55,7 @@ def start() -> None:
     tasks = os.environ.get("SLURM_STEP_NUM_TASKS", "")
     count = COUNT.value or (AUTO if tasks.isdecimal() and int(tasks) > 1 else "")
     is_placed = bool(COORDINATOR.value) or INDEX.value is not None
-    if not count and not is_placed:
+    if count in ("", "1") and not is_placed:
         return
     import jax
 
@@ -161,8 +161,9 @@ def share(parts: list[Any]) -> list[Any]:
 
 
 def end_if_abandoned(error: BaseException) -> None:
-    """Ends this process if an error says that another one is gone: at once, without cleaning up,
-    which would wait for the other. Checkpoints are complete or not there, so nothing is lost."""
+    """Ends this process if an error says that another one is gone or cannot be reached: at once,
+    without cleaning up, which would wait for the other. Checkpoints are complete or not there, so
+    nothing is lost."""
     if not are_several():
         return
     import jax
@@ -172,8 +173,9 @@ def end_if_abandoned(error: BaseException) -> None:
         end(
             ABANDONED,
             f"{error}\nerror: process {_Place.index} of {_Place.count} cannot go on: another "
-            "process of this run has ended; its own output says why. Start all of them again with "
-            "the same command: they go on from the last checkpoint",
+            "process of this run has ended, and its own output says why, or cannot be reached. "
+            "Start all of them again with the same command: they go on from the last checkpoint. "
+            "If all of them say this, see to the network or the driver",
         )
 
 

@@ -187,7 +187,8 @@ def chosen_rows(config: ConfigDict, parse: Callable[[str, str], T]) -> list[T]:
 
 
 def default_workdir(name: str) -> str:
-    """The folder below runs/ for a run of this name: see `store.lock` for what it must not have."""
+    """The folder below runs/ for a run of this name; for what it must not have see
+    `workdirs.lock`."""
     return short_name(plain_name(name, more="+"))
 
 

@@ -12,7 +12,7 @@ from ml_collections import ConfigDict
 from xling_jax import devices, processes
 from xling_jax.corpora import sources
 from xling_jax.records import Identity
-from xling_jax.runs import results, store
+from xling_jax.runs import results, store, workdirs
 from xling_jax.training.interruption import Interrupted, Interruption
 from xling_jax.training.loop import Diverged, Replica
 from xling_jax.training.metrics import MetricsFile, say
@@ -53,11 +53,11 @@ class Run:
     """An experiment in a workdir, from its stored config to its report."""
 
     def __init__(self, workdir: Path, report: Callable[[Path], str]):
-        """Makes the workdir and locks it, see `store.lock`; `report` writes the report of a workdir
-        and returns its tables."""
+        """Makes the workdir and locks it, see `workdirs.lock`; `report` writes the report of a
+        workdir and returns its tables."""
         self.workdir, self._report = workdir, report
         self._path = workdir / results.RESULTS
-        self._lock = store.lock(workdir)
+        self._lock = workdirs.lock(workdir)
         self.stored: dict[str, Any] = {}
         self._versions: Mapping[str, str | None] = {}  # of the libraries, now
         self._files: set[tuple[str, str]] = set()  # paths of texts and models, with their hashes

@@ -14,10 +14,8 @@ from typing import Any
 from ml_collections import ConfigDict
 
 from xling_jax import errors, processes, records
-from xling_jax import lock as locks
 from xling_jax.corpora import sources
 from xling_jax.files import plain_name, write_beside
-from xling_jax.lock import Lock
 from xling_jax.records import Identity
 from xling_jax.runs import fields
 from xling_jax.runs.config_files import flatten, require_own_folders
@@ -56,9 +54,6 @@ UNNAMED = {
     "training.masking_rate": 0.15,
     "training.start_alike": False,
 }
-_URL = re.compile(r"[a-z][a-z0-9+.-]+:/")
-# Orbax looks for its files by patterns: with one of these in a path it finds none, or others.
-_PATTERN = re.compile(r"[][*?\\]")
 MADE = "made"  # the field of an embedded language's hash among a run's texts
 NEEDED = ("fingerprint", "config", "rows", "texts")  # to resume a run from
 DESCRIPTION = {  # the fields of every run's `config.json`, see `describe`
@@ -147,35 +142,6 @@ def require_apart(manifest: Iterable[Mapping[str, Any]]) -> None:
 def models_of(workdir: Path, row: str, seed: int) -> Path:
     """The folder of the models of a row and seed: in it, each language has a folder of its name."""
     return workdir / "models" / f"row{plain_name(row)}_seed{seed}"
-
-
-def lock(workdir: Path) -> Lock | None:
-    """Makes the folder and takes its lock, which a process keeps while it writes there; None in all
-    processes but the first. ValueError if the folder cannot be written to or cannot hold
-    checkpoints, or if another process, which is named, has the lock."""
-    if _URL.match(str(workdir)):
-        raise ValueError(
-            f"--workdir={workdir} is no folder of a file system; mount the bucket, for instance by "
-            "gcsfuse, and name a folder there"
-        )
-    if wrong := _PATTERN.search(str(workdir.resolve())):
-        raise ValueError(
-            f"--workdir={workdir.resolve()}: there is a {wrong[0]} in its path, and checkpoints "
-            "below such a folder cannot be read again: choose a path without [ ] * ? or \\"
-        )
-    taken = None
-    if processes.is_first():
-        try:
-            workdir.mkdir(parents=True, exist_ok=True)
-            taken = locks.take(workdir)
-        except OSError as error:
-            raise ValueError(
-                f"--workdir={workdir}: cannot write there ({error.strerror}); choose another folder"
-            ) from error
-        if not taken.is_sure:
-            say(f"{workdir}: its file system has no locks; let no other process write there")
-    processes.wait("the workdir")
-    return taken
 
 
 def _is_used(by: Mapping[str, Any], experiment: str, field: str) -> bool:

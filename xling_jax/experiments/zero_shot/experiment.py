@@ -20,6 +20,7 @@ from xling_jax.linalg.word_aligner import Links
 from xling_jax.models import folders, stored
 from xling_jax.runs import results, store
 from xling_jax.runs.run import Member, Planned, Run
+from xling_jax.runs.store import models_of
 from xling_jax.training.metrics import say
 
 
@@ -218,6 +219,12 @@ class Experiment:
         def settings(members: Sequence[Member]) -> tuple[Job, int, list[Choice]]:
             return of[members[0]][0], members[0][1], [of[member][1] for member in members]
 
+        if config.keep_models:
+            ended = sorted(run.done() & of.keys())
+            if lost := [each for each in ended if not models_of(run.workdir, *each).exists()]:
+                say(f"{len(lost)} of {len(ended)} results are there without their models, such as "
+                    f"{lost[0][0]}, seed {lost[0][1]}; to keep models of these, choose another "
+                    "--workdir")  # fmt: skip
         planned = []
         for members in groups:
             if members and members[0] in of:

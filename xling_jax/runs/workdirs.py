@@ -1,0 +1,94 @@
+"""The folder of a run: one process at a time writes there, and all of a run's processes see it."""
+
+import os
+import re
+import socket
+import time
+import uuid
+from pathlib import Path
+
+from xling_jax import lock as locks
+from xling_jax import processes
+from xling_jax.lock import Lock
+from xling_jax.training.metrics import say
+
+_URL = re.compile(r"[a-z][a-z0-9+.-]+:/")
+# Orbax looks for its files by patterns: with one of these in a path it finds none, or others.
+_PATTERN = re.compile(r"[][*?\\]")
+_SHARED = ".shared"
+_SEEN_WITHIN = 90  # seconds in which a shared file system shows all machines what one has written
+
+
+def lock(workdir: Path) -> Lock | None:
+    """Makes the folder and takes its lock, which a process keeps while it writes there; None in all
+    processes but the first. ValueError if the folder cannot be written to or cannot hold
+    checkpoints, if not all processes see what is in it, or if another process, which is named, has
+    the lock."""
+    if _URL.match(str(workdir)):
+        raise ValueError(
+            f"--workdir={workdir} is no folder of a file system; mount the bucket, for instance by "
+            "gcsfuse, and name a folder there"
+        )
+    if wrong := _PATTERN.search(str(workdir.resolve())):
+        raise ValueError(
+            f"--workdir={workdir.resolve()}: there is a {wrong[0]} in its path, and checkpoints "
+            "below such a folder cannot be read again: choose a path without [ ] * ? or \\"
+        )
+    taken = None
+    if processes.is_first():
+        try:
+            workdir.mkdir(parents=True, exist_ok=True)
+            taken = locks.take(workdir)
+        except OSError as error:
+            raise ValueError(
+                f"--workdir={workdir}: {_why_closed(workdir, error)}choose another folder"
+            ) from error
+        if not taken.is_sure:
+            say(f"{workdir}: its file system has no locks; let no other process write there")
+    _require_shared(workdir)
+    return taken
+
+
+def _why_closed(workdir: Path, error: OSError) -> str:
+    """Why a process cannot write into a folder, and what may be done about it, up to "choose"."""
+    path = workdir / locks.NAME
+    if isinstance(error, PermissionError) and path.exists() and os.access(workdir, os.W_OK):
+        return f"{path} is another user's. If that run has ended, remove this file, or "
+    return f"cannot write there ({error.strerror}); "
+
+
+def _require_shared(workdir: Path) -> None:
+    """Raises ValueError in all processes unless each sees what the first one writes; they would
+    wait for each other for ever at the first checkpoint."""
+    if not processes.are_several():
+        return
+    path = workdir / _SHARED
+
+    def write() -> str:
+        text = uuid.uuid4().hex
+        path.write_text(text)
+        return text
+
+    written = processes.of_first(write)
+
+    def look() -> None:
+        end = time.monotonic() + _SEEN_WITHIN
+        while not _has(path, written):
+            if time.monotonic() > end:
+                raise ValueError(
+                    f"--workdir={workdir}: on {socket.gethostname()} a process does not see what "
+                    "the first one writes there; name a folder that all machines share, the same "
+                    "for all processes"
+                )
+            time.sleep(0.2)
+
+    processes.by_all(look)
+    if processes.is_first():
+        path.unlink(missing_ok=True)
+
+
+def _has(path: Path, written: str) -> bool:
+    try:
+        return path.read_text() == written
+    except OSError:
+        return False
