@@ -425,6 +425,21 @@ def test_what_diverges_leaves_no_model(tmp_path, monkeypatch):
     assert [path.name for path in (tmp_path / "models").iterdir()] == ["rowdefault_seed0"]
 
 
+def test_what_is_never_finite_on_held_out_text_leaves_no_model_and_says_so(tmp_path, capsys):
+    """Losses are far above 709, whose exponential overflows, but finite."""
+    given = {"training.learning_rate": 8.0, "training.warmup_steps": 0, "evaluators.names": ()}
+    _, metrics = run(tmp_path, "row=near,seeds=0+1", **given)
+    assert list(metrics) == [("near", 0), ("near", 1)]
+    assert not any("perplexity_dev" in own or "best_step" in own for own in metrics.values())
+    assert not (tmp_path / "models").exists()
+    assert "row near, seed 1: no perplexity on held-out text was finite" in capsys.readouterr().err
+    page = (tmp_path / "report" / "report.html").read_text()
+    assert "No perplexity on held-out text was finite with some seed" in page
+    assert "of the checkpoint with the lowest perplexity" not in page
+    entries = json.loads((tmp_path / "results.json").read_text())
+    assert all(None not in entry["metrics"].values() for entry in entries)
+
+
 @pytest.mark.slow
 def test_a_run_cut_off_twice_ends_with_the_same_numbers(bilingual, tmp_path, monkeypatch):
     _, _, metrics = bilingual

@@ -464,9 +464,7 @@ def test_a_lock_of_another_user_is_named(tmp_path, monkeypatch):
         raise PermissionError(errno.EACCES, "Permission denied")
 
     monkeypatch.setattr(lock.os, "open", refuse)
-    with pytest.raises(
-        ValueError, match=r"\.lock is another user's\. If that run has ended"
-    ):
+    with pytest.raises(ValueError, match=r"\.lock is another user's\. If that run has ended"):
         workdirs.lock(tmp_path)
 
 

@@ -144,9 +144,9 @@ class StreamPerplexity:
             losses.append(self._mean_loss(params, self._text, *which, start))
         found = []
         for replica in np.stack(devices.fetch(losses), axis=1):
-            values = {
-                f"perplexity_dev_{name}": float(np.exp(loss))
-                for name, loss in zip(self._languages, replica, strict=True)
-            }
-            found.append(values | {"perplexity_dev": float(np.exp(replica.mean()))})
+            with np.errstate(over="ignore"):  # what overflows is infinite
+                every, mean = np.exp(replica).tolist(), float(np.exp(replica.mean()))
+            named = zip(self._languages, every, strict=True)
+            values = {f"perplexity_dev_{name}": value for name, value in named}
+            found.append(values | {"perplexity_dev": mean})
         return found

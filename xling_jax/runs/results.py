@@ -10,6 +10,7 @@ from __future__ import annotations
 import collections
 import io
 import json
+import math
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -191,12 +192,12 @@ def _check_once(replicas: Sequence[Replica], path: Path) -> None:
 
 
 def write_results(path: Path, replicas: Sequence[Replica]) -> Path:
-    """Writes `results.json` whole; numbers that are not finite become null."""
+    """Writes `results.json` whole, without numbers that are not finite."""
     _check_once(replicas, path)
     entries = []
     for replica in replicas:
-        metrics = {name: float(value) for name, value in replica.metrics.items()}
-        entry = asdict(replica) | {"metrics": records.finite(metrics)}
+        metrics = {k: float(v) for k, v in replica.metrics.items() if math.isfinite(v)}
+        entry = asdict(replica) | {"metrics": metrics}
         for name in ("diverged_at", "scored_at"):
             if entry[name] is None:
                 del entry[name]

@@ -146,6 +146,10 @@ class Group(group.Group[StreamProgram]):
                     self._program.model, positions=self._config.batches.length
                 )
                 export(folder, self._row, model, params, vocabulary, written, candidates)
+            elif number in running:
+                say(f"row {replica.row}, seed {replica.seed}: no perplexity on held-out text was "
+                    "finite, so no model is selected and none is written; lower "
+                    "training.learning_rate")  # fmt: skip
         steps = [each and each[0] for each in best]
         scores = last
         if any(step not in (None, self._schedule.total) for step in steps):

@@ -121,15 +121,18 @@ def _texts_of(run: Run) -> dict[str, list[str]]:
     """Everything there is to say about the rows of a run, and the figures."""
     rows, named = list(run.rows.values()), languages(run)
     cut = {name: max(values) for name, values in _by_language(run, "retrieval_cut").items()}
-    scored, older = [], []
+    scored, older, unselected = [], [], []
     for row in run.row_names:
         ended = [r for r in run.replicas if r.row == row and r.diverged_at is None]
-        if steps := {r.scored_at for r in ended if r.scored_at is not None}:
+        selected = [r for r in ended if PERPLEXITY in r.metrics]
+        if steps := {r.scored_at for r in selected if r.scored_at is not None}:
             total = run.steps_of(row)
             at = listed(f"{step:,}" for step in sorted(steps))
             scored.append(f"{at}{f' of {total:,}' if total else ''} ({row})")
         if any(r.scored_at is None for r in ended):
             older.append(row)
+        elif len(selected) < len(ended):
+            unselected.append(row)
     seeds, scale = sorted({seed for _, seed in run.planned}), run.config.get("scale")
     setting = (seeds and plural("seed", seeds), scale and f"scale {scale}",
                named and plural("language", named))  # fmt: skip
@@ -153,6 +156,7 @@ def _texts_of(run: Run) -> dict[str, list[str]]:
         scored=scored,
         scale=scale,
         older=older,
+        unselected=unselected,
         every_row=every_row,
         is_online="extra-anchors-online" in ";".join([*every_row, *(x.description for x in rows)]),
         setting=list(filter(None, setting)),
