@@ -34,18 +34,21 @@ def lock(workdir: Path) -> Lock | None:
             f"--workdir={workdir.resolve()}: there is a {wrong[0]} in its path, and checkpoints "
             "below such a folder cannot be read again: choose a path without [ ] * ? or \\"
         )
-    taken = None
+    taken, written = None, uuid.uuid4().hex
     if processes.is_first():
         try:
             workdir.mkdir(parents=True, exist_ok=True)
             taken = locks.take(workdir)
+            if processes.are_several():
+                (workdir / _SHARED).write_text(written)
         except OSError as error:
             raise ValueError(
                 f"--workdir={workdir}: {_why_closed(workdir, error)}choose another folder"
             ) from error
         if not taken.is_sure:
             say(f"{workdir}: its file system has no locks; let no other process write there")
-    _require_shared(workdir)
+    if processes.are_several():
+        _require_shared(workdir / _SHARED, processes.of_first(lambda: written))
     return taken
 
 
@@ -57,28 +60,18 @@ def _why_closed(workdir: Path, error: OSError) -> str:
     return f"cannot write there ({error.strerror}); "
 
 
-def _require_shared(workdir: Path) -> None:
-    """Raises ValueError in all processes unless each sees what the first one writes; they would
-    wait for each other for ever at the first checkpoint."""
-    if not processes.are_several():
-        return
-    path = workdir / _SHARED
-
-    def write() -> str:
-        text = uuid.uuid4().hex
-        path.write_text(text)
-        return text
-
-    written = processes.of_first(write)
+def _require_shared(path: Path, written: str) -> None:
+    """Raises ValueError in all processes unless each sees what the first one wrote into a file,
+    which is then removed; they would wait for each other at the first checkpoint."""
 
     def look() -> None:
         end = time.monotonic() + _SEEN_WITHIN
         while not _has(path, written):
             if time.monotonic() > end:
                 raise ValueError(
-                    f"--workdir={workdir}: on {socket.gethostname()} a process does not see what "
-                    "the first one writes there; name a folder that all machines share, the same "
-                    "for all processes"
+                    f"--workdir={path.parent}: on {socket.gethostname()} a process does not see "
+                    "what the first one writes there; name a folder that all machines share, the "
+                    "same for all processes"
                 )
             time.sleep(0.2)
 
