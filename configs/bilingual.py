@@ -20,7 +20,7 @@ scale=laptop: 8 layers of 64, 9,000 updates of 48 windows of 24 that begin with 
 minutes a row on one of two CPU cores (`--config.devices.cpu=1`), and 6 to 9 on one with AMX
 (`--config.models.dtype=bfloat16_products`). On `en` and `near` the default row finds .91 of the
 sentences and .74 of the words, no_anchors .95 and .64, sep_emb .92 and .61 (three seeds). On `en`
-and `middle` the same three rows find .62 and .50, .54 and .41, .36 and .32 (seed 0). The paper's
+and `middle` the same three rows find .57 and .49, .54 and .39, .40 and .33 (two seeds). The paper's
 rows cost 0, 1.1 and 4.5 points of XNLI. Real text is cut at clauses too, and read in 8,000 updates
 of 128 windows of 24, 17 to 20 minutes a row on two cores; on English and French Bibles no_anchors
 finds .03 of the verses, and .10 with models 128 wide and twice the pieces (docs/results.md).

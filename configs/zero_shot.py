@@ -36,8 +36,8 @@ Real data, in the formats of WikiAnn, CoNLL-U and XNLI:
 search=one on the embedded languages: 5 to 9 minutes a row on one of two CPU cores. In `near`, mean
 of accuracy, span F1 and LAS: default 83.6, no_anchors 84.4, sep_emb 84.0, sep_l1_6 75.1 (two or
 three seeds). The differences from default are +0.8, +0.4 and -8.5 points; the paper's are -1.5,
--3.5 and -26.4 (docs/results.md has all rows). In `middle` the same rows have 75.4, 72.3, 70.7 and
-29.7 (seed 0), and in `far` 76.0, 75.7, 73.0 and 36.4.
+-3.5 and -26.4 (docs/results.md has all rows). In `middle` the same rows have 74.6, 71.5, 73.4 and
+39.4 (two seeds), and in `far` 74.9, 72.4, 73.0 and 33.6.
 """
 
 import dataclasses
