@@ -476,7 +476,7 @@ BOTH = {"en": WORDS, "de": WORDS}
             {"en": [[[1.0], [1.0, 2.0]]], "de": np.zeros((1, 2, 2))},
             None,
             {},
-            r"states of en: give numbers \[layers, n, d\], as a NumPy array",
+            r"states of en: give real numbers \[layers, n, d\], as a NumPy array",
         ),
         (vectors(), None, {"names": ("cka", "words")}, "names: words needs dictionaries"),
         (vectors(), None, {"names": ("pseudo_perplexity",)}, "pseudo_perplexity needs texts"),

@@ -220,10 +220,10 @@ def test_sentences_longer_than_the_model_are_counted():
 @pytest.mark.parametrize("languages", [(), ("en", "near")], ids=["alone", "with vectors"])
 def test_words_whose_language_is_not_known_are_not_translated(languages, tmp_path, capsys):
     """A word of a vocabulary in common would be its own translation."""
-    known = from_pairs([("dog", "cat")], "en", "near")
+    train, test = (from_pairs([pair], "en", "near") for pair in (("a", "dog"), ("dog", "cat")))
     (tmp_path / "all.vec").write_text("2 2\ndog 1 0\ncat 0 1\n")
     vectors = dict.fromkeys(languages, str(tmp_path / "all.vec"))
-    texts = LanguageTexts([("dog", "cat"), ("a", "dog")], None, None, known, known, vectors, {})
+    texts = LanguageTexts([("dog", "cat"), ("a", "dog")], None, None, train, test, vectors, {})
     config = ml_collections.ConfigDict({"layers": (), "words": {"most": 10}, "skip_gram": {}})
     found = measures.compare([model(), model(1)], texts, True, config)
     assert not any(name.startswith("words") for name in found)

@@ -8,10 +8,10 @@ from xling_jax.experiments.zero_shot import jobs, texts
 
 @pytest.mark.parametrize("field", ["en.train", "en.dev", "en.test", "fr.test"])
 def test_a_text_without_entities_is_refused(tmp_path, field):
-    for name, tag in (("some", "B-PER"), ("none", "O")):
-        (tmp_path / name).write_text(f"word\t{tag}\n\n")
+    for name, tag in (("some en", "B-PER"), ("some fr", "B-PER"), ("none", "O")):
+        (tmp_path / name).write_text(f"{name.split()[-1]}\t{tag}\n\n")
     fields = {
-        f"texts.ner.{x}": str(tmp_path / ("none" if x == field else "some"))
+        f"texts.ner.{x}": str(tmp_path / ("none" if x == field else f"some {x[:2]}"))
         for x in ("en.train", "en.dev", "en.test", "fr.test")
     }
     path = ROOT / "configs" / "zero_shot.py"
@@ -54,7 +54,8 @@ def test_a_pair_may_have_examples_of_its_own(tmp_path):
 def test_what_is_chosen_by_cannot_be_tested_on(tmp_path):
     (tmp_path / "train").write_text("train\tB-PER\n\n")
     (tmp_path / "same").write_text("same\tB-PER\n\n")
-    given = {"en.train": "train", "en.dev": "same", "en.test": "same", "fr.test": "same"}
+    (tmp_path / "other").write_text("other\tB-PER\n\n")
+    given = {"en.train": "train", "en.dev": "same", "en.test": "same", "fr.test": "other"}
     fields = {f"texts.ner.{x}": str(tmp_path / name) for x, name in given.items()}
     path = ROOT / "configs" / "zero_shot.py"
     for search, is_refused in (("one", True), ("paper", True), ("dufter", False)):
