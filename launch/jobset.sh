@@ -7,8 +7,8 @@
 # The image has the project installed for its accelerator (pip install "./xling_jax[tpu]", or [cuda])
 # and starts in its checkout, where configs/ is. The volume, which many pods must be able to write
 # (ReadWriteMany), is mounted at /runs; the workdir is /runs/NAME. When a pod is lost, all start
-# again and resume from the last checkpoint. To resume a JobSet that has ended, delete it first:
-# kubectl delete jobset NAME.
+# again and resume from the last checkpoint; a run that ends with an error does not start again. To
+# resume a JobSet that has ended, delete it first: kubectl delete jobset NAME.
 #
 # Options:
 #   --image IMAGE        the containers' image
@@ -95,6 +95,9 @@ metadata:
 spec:
   failurePolicy:
     maxRestarts: $restarts
+    rules:
+      - action: FailJobSet
+        onJobFailureReasons: [PodFailurePolicy]
   replicatedJobs:
     - name: machines
       replicas: 1
@@ -104,6 +107,13 @@ spec:
           completions: $pods
           completionMode: Indexed
           backoffLimit: 0
+          podFailurePolicy:
+            rules:
+              # 143: asked to end, and saved; 75 and 134: another process was lost; 137: killed.
+              - action: FailJob
+                onExitCodes:
+                  operator: NotIn
+                  values: [75, 134, 137, 143]
           template:
             spec:
               restartPolicy: Never$selector

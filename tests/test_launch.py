@@ -278,9 +278,13 @@ def test_kubernetes_gets_a_jobset(launch, options, where, restarts, limits, sele
     assert " ".join(["kubectl", "logs", *where, "-f "]) in done.stderr
     made = yaml.safe_load(manifest)
     assert made["kind"] == "JobSet" and made["metadata"] == {"name": "true"}
-    assert made["spec"]["failurePolicy"] == {"maxRestarts": restarts}
     (machines,) = made["spec"]["replicatedJobs"]
     job = machines["template"]["spec"]
+    # What ends with an error of its own would do so again.
+    lost = {"operator": "NotIn", "values": [75, 134, 137, 143]}
+    assert job["podFailurePolicy"] == {"rules": [{"action": "FailJob", "onExitCodes": lost}]}
+    ended = {"action": "FailJobSet", "onJobFailureReasons": ["PodFailurePolicy"]}
+    assert made["spec"]["failurePolicy"] == {"maxRestarts": restarts, "rules": [ended]}
     assert (job["parallelism"], job["completions"], job["completionMode"]) == (4, 4, "Indexed")
     pod = job["template"]["spec"]
     assert pod.get("nodeSelector") == selector
