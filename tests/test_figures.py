@@ -227,6 +227,19 @@ def test_a_figure_is_drawn_again_only_for_other_numbers_or_lost_files(tmp_path: 
     assert list(json.loads((tmp_path / "drawn.json").read_text())) == ["a_b"]
 
 
+def test_names_that_a_file_cannot_tell_apart_have_files_of_their_own(tmp_path: Path) -> None:
+    def draw(last: float) -> Figure:
+        line = Line("0", 0, {"loss": frame.Curve([1, 2], [2.0, last], [0, 0])})
+        return figures.side_by_side([line], {"loss": ""}, "")
+
+    for _ in range(2):
+        gallery = Gallery(tmp_path)
+        ends = {"a;b": 1.0, "a_b": 0.5, "A_b": 0.2}
+        cards = [gallery.card(name, "", draw, last)[0] for name, last in ends.items()]
+        assert [card.files[0] for card in cards] == ["a_b.svg", "a_b_.svg", "A_b__.svg"]
+        assert len({card.address for card in cards}) == 3
+
+
 def test_that_there_is_nothing_to_draw_is_remembered_too(tmp_path: Path) -> None:
     asked = []
     for numbers in ([1], [1], [2]):

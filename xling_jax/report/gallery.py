@@ -54,6 +54,7 @@ class Gallery:
     def __init__(self, folder: Path) -> None:
         """Reads the folder's record; if it is missing or damaged, all figures are drawn anew."""
         self._folder = folder
+        self._taken = set[str]()
         self._record: dict[str, str] = {}
         with suppress(OSError, ValueError, TypeError):
             self._record.update(json.loads((folder / _RECORD).read_text(encoding="utf-8")))
@@ -73,6 +74,9 @@ class Gallery:
         if not figures.can_draw():
             return []
         name = plain_name(name)
+        while name.lower() in self._taken:  # a;b and a_b, or a and A where case does not matter
+            name += "_"
+        self._taken.add(name.lower())
         paths = {end: self._folder / f"{name}.{end}" for end in ("svg", "png")}
         numbers = json.dumps(inputs if key is None else key, sort_keys=True, default=vars)
         source = (_programs(inspect.getfile(draw)) + numbers).encode()
