@@ -123,6 +123,8 @@ def of_fake_english(run: Run, _: str) -> Cells:
 OF_RUN = {
     "bilingual-en-fr": (of_bilingual, 10 * 5),
     "zero_shot-en-fr": (of_zero_shot, 10 * 3 + 9),
+    "bilingual-en-ru": (of_bilingual, 4 * 5),
+    "zero_shot-en-ru": (of_zero_shot, 4 * 3 + 3),
     "zero_shot-aligned": (of_aligned, 9 * 3 * 2),
     "zero_shot-word-order": (of_word_order, 4 * 2),
 }
@@ -187,9 +189,10 @@ def test_pairs_together_decide_as_many_claims_as_the_results_say(tmp_path):
     assert list(map(len, decided)) == [int(held), int(undecided)]
 
 
-def test_similarity_decides_as_many_claims_as_the_results_say(tmp_path):
-    [(number, held)] = re.findall(r"Of the (\d+) findings (\d+) hold", results())
-    tables = gather([RECORD / "similarity"], tmp_path / "run")
+@pytest.mark.parametrize(("place", "name"), [(0, "similarity"), (1, "similarity-en-fr-ru")])
+def test_similarity_decides_as_many_claims_as_the_results_say(place, name, tmp_path):
+    number, held = re.findall(r"Of the (\d+) findings (\d+) hold", results())[place]
+    tables = gather([RECORD / name], tmp_path / "run")
     decided = [re.findall(f"^  {x} ", tables, re.MULTILINE) for x in ("held", "NOT HELD")]
     assert len(decided[0]) == int(held) and sum(map(len, decided)) == int(number)
 
