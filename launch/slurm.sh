@@ -102,9 +102,11 @@ if [[ \$workdir == "~/"* ]]; then workdir=\$HOME/\${workdir:2}; fi
 failed=\$workdir.failed-\$SLURM_JOB_ID
 mkdir -p "\$(dirname "\$failed")"
 rm -f "\$failed"
-task='trap "kill -TERM \"\\\$run\"" TERM
+task='asked=0
+trap "asked=1; kill -TERM \"\\\$run\"" TERM
 "\$@" & run=\$!
-while wait "\$run"; status=\$?; kill -0 "\$run" 2>/dev/null; do :; done
+wait "\$run"; status=\$?
+while ((asked)); do asked=0; wait "\$run"; status=\$?; done # a signal ended the waiting alone
 case \$status in 0 | 75 | 134 | 137 | 143) ;; *) : >"\$0" ;; esac
 exit "\$status"'
 status=0

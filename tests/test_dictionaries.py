@@ -63,6 +63,14 @@ def test_lowercase_is_for_the_words_alone(tmp_path):
     assert list(read(tmp_path, "Word\tWort\nword\tWort\n").entries) == ["Word", "word"]
 
 
+def test_pairs_apart_from_others_share_no_word_with_them(tmp_path):
+    learned = read(tmp_path, "dog chien\nhound chien\nthe le\nthe la\ncat chat\ncat dog")
+    tested = read(tmp_path, "dog chien\na le")
+    assert learned.apart_from(tested).entries == {
+        "the": (("la", 1.0),), "cat": (("chat", 1.0), ("dog", 1.0))
+    }  # fmt: skip
+
+
 def test_reverse_keeps_every_pair_and_its_weight(tmp_path):
     found = read(tmp_path, "the\tle\t2\nthe\tla\t3\nit\tle\t4\n").reverse()
     assert (found.source_language, found.target_language) == ("fr", "en")

@@ -135,7 +135,7 @@ def test_no_map_is_learned_from_what_it_is_tested_on(capsys):
     assert {**both, "cka": 0, "cka_0": 0} == {**apart, "cka": 0, "cka_0": 0}
     assert apart["retrieval_candidates"] == 20 and "context_0_p1" in apart
     assert "not learned from 20 of 60 pairs" in (said := capsys.readouterr().err)
-    assert "not learned from 4 of 20 words" in said
+    assert "not learned from 4 of 20 pairs of words" in said
     none = found(same, pairs[:4], pairs[:4])
     assert not any(name.startswith(("context", "words")) for name in none)
     assert "no other word has a translation" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import fcntl
 import itertools
 import json
 import os
@@ -458,14 +459,25 @@ def test_a_file_system_without_locks_is_said(tmp_path, monkeypatch, capsys):
 
 
 def test_a_lock_of_another_user_is_named(tmp_path, monkeypatch):
-    (tmp_path / lock.NAME).touch()
+    """Root may open every file, so who may not is played."""
+    opened, path = os.open, tmp_path / lock.NAME
 
-    def refuse(*_):
-        raise PermissionError(errno.EACCES, "Permission denied")
+    def refuse(file, flags, *mode):
+        if Path(file) == path and flags & os.O_RDWR:
+            raise PermissionError(errno.EACCES, "Permission denied", str(file))
+        return opened(file, flags, *mode)
 
     monkeypatch.setattr(lock.os, "open", refuse)
-    with pytest.raises(ValueError, match=r"\.lock is another user's\. If that run has ended"):
+    with pytest.raises(ValueError, match=r"cannot write there \(Permission denied\); choose"):
         workdirs.lock(tmp_path)
+    path.touch()
+    with pytest.raises(ValueError, match=r"\.lock is another user's, of a run that has ended"):
+        workdirs.lock(tmp_path)
+    held = opened(path, os.O_RDWR)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    with pytest.raises(ValueError, match="is in use by another process. Wait until it ends"):
+        workdirs.lock(tmp_path)
+    os.close(held)
 
 
 def test_rows_added_to_a_workdir_have_folders_of_their_own(tmp_path):

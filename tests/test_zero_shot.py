@@ -418,7 +418,7 @@ def test_labels_of_another_set_are_refused_and_single_ones_are_said(trained, tmp
     assert "pieces that the model does not know, at most of a row: " in page
 
 
-@pytest.mark.parametrize("part", ["train", "test"])
+@pytest.mark.parametrize("part", ["train", "dev"])
 def test_examples_of_one_language_are_not_tested_in_another(trained, tmp_path, files, part):
     copy = tmp_path / "copy.tsv"
     copy.write_text((tmp_path / f"en.{part}.tsv").read_text() + "\n")
@@ -427,6 +427,16 @@ def test_examples_of_one_language_are_not_tested_in_another(trained, tmp_path, f
     with pytest.raises(ValueError, match=message):
         run(trained, tmp_path / "run", ",row=default", **wrong)
     assert not (tmp_path / "run" / "config.json").exists()
+
+
+def test_two_languages_with_the_same_tests_are_said(trained, tmp_path, files, capsys):
+    """As Fake-English may have, which reads the text of English."""
+    same = files | {"texts.ner.far.test": files["texts.ner.en.test"]}
+    _, found = run(trained, tmp_path / "run", ",row=default", **same)
+    message = (
+        r"texts\.ner\.far\.test: .* has the examples of texts\.ner\.en\.test: is it text in far"
+    )
+    assert found and re.search(message, capsys.readouterr().err)
 
 
 def test_models_from_elsewhere_are_fine_tuned(tmp_path, files):

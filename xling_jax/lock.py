@@ -26,7 +26,11 @@ class Lock:
     def __init__(self, path: Path):
         """Takes the lock, a file that exists as long as the lock is held; see `take`."""
         while True:
-            file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            try:
+                file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            except PermissionError:
+                _require_free(path)
+                raise
             try:
                 self.is_sure = _lock_if_possible(file, path)
             except (OSError, ValueError):
@@ -62,6 +66,16 @@ def _lock_if_possible(file: int, path: Path) -> bool:
             "until it ends or end it, or choose another --workdir"
         ) from None
     return True
+
+
+def _require_free(path: Path) -> None:
+    """Raises ValueError if a process of another user holds a lock that this one may only read."""
+    with contextlib.suppress(OSError):
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            _lock_if_possible(file, path)
+        finally:
+            os.close(file)
 
 
 def _is_in_place(file: int, path: Path) -> bool:

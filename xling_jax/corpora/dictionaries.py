@@ -2,7 +2,7 @@
 
 import dataclasses
 import os
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
@@ -46,10 +46,11 @@ class Dictionary:
         kept = (triple for triple in triples if triple[0] and triple[1])
         return _dictionary(kept, self.source_language, self.target_language)
 
-    def without(self, words: Container[str]) -> "Dictionary":
-        """The dictionary without the entries of some words."""
-        kept = {word: own for word, own in self.entries.items() if word not in words}
-        return dataclasses.replace(self, entries=kept)
+    def apart_from(self, other: "Dictionary") -> "Dictionary":
+        """The pairs of which neither word is in another dictionary of the same languages."""
+        translations = {translation for _, translation, _ in other.triples}
+        kept = (x for x in self.triples if x[0] not in other.entries and x[1] not in translations)
+        return _dictionary(kept, self.source_language, self.target_language)
 
     def require_direction(self, source_lines: Iterable[str], target_lines: Iterable[str]) -> None:
         """Raises ValueError if text of the two languages shows that the columns are exchanged: of

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from xling_jax import lock as locks
 from xling_jax import processes
+from xling_jax.files import write_beside
 from xling_jax.lock import Lock
 from xling_jax.training.metrics import say
 
@@ -40,7 +41,7 @@ def lock(workdir: Path) -> Lock | None:
             workdir.mkdir(parents=True, exist_ok=True)
             taken = locks.take(workdir)
             if processes.are_several():
-                (workdir / _SHARED).write_text(written)
+                write_beside(workdir / _SHARED, written)
         except OSError as error:
             raise ValueError(
                 f"--workdir={workdir}: {_why_closed(workdir, error)}choose another folder"
@@ -54,15 +55,16 @@ def lock(workdir: Path) -> Lock | None:
 
 def _why_closed(workdir: Path, error: OSError) -> str:
     """Why a process cannot write into a folder, and what may be done about it, up to "choose"."""
-    path = workdir / locks.NAME
-    if isinstance(error, PermissionError) and path.exists() and os.access(workdir, os.W_OK):
-        return f"{path} is another user's. If that run has ended, remove this file, or "
+    path = workdir.resolve() / locks.NAME
+    is_closed = isinstance(error, PermissionError) and error.filename == str(path)
+    if is_closed and os.path.exists(path) and os.access(workdir, os.W_OK):
+        return f"{path} is another user's, of a run that has ended. Remove this file, or "
     return f"cannot write there ({error.strerror}); "
 
 
 def _require_shared(path: Path, written: str) -> None:
-    """Raises ValueError in all processes unless each sees what the first one wrote into a file,
-    which is then removed; they would wait for each other at the first checkpoint."""
+    """Raises ValueError in all processes unless each sees what the first one wrote into a file;
+    they would wait for each other at the first checkpoint. The file is removed."""
 
     def look() -> None:
         end = time.monotonic() + _SEEN_WITHIN
@@ -75,13 +77,15 @@ def _require_shared(path: Path, written: str) -> None:
                 )
             time.sleep(0.2)
 
-    processes.by_all(look)
-    if processes.is_first():
-        path.unlink(missing_ok=True)
+    try:
+        processes.by_all(look)
+    finally:
+        if processes.is_first():
+            path.unlink(missing_ok=True)
 
 
 def _has(path: Path, written: str) -> bool:
     try:
-        return path.read_text() == written
+        return path.read_bytes() == written.encode()
     except OSError:
         return False

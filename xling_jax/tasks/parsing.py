@@ -47,14 +47,14 @@ def gold(language: Language, derivation: Constituent) -> Tree:
     return found
 
 
-def read(path: str | os.PathLike[str], *, has_trees: bool = True) -> list[Tree]:
+def read(path: str | os.PathLike[str], *, with_trees: bool = True) -> list[Tree]:
     """Reads a treebank in CoNLL-U. Multiword tokens are left out, because their words have lines of
-    their own; so are empty nodes. Unless it `has_trees`, heads and relations are not read.
+    their own; so are empty nodes. Without `with_trees` heads and relations are not read, and empty.
 
     ValueError, naming the line if it is about one: the file is not UTF-8 or not CoNLL-U, has no
-    words or is published without them, or a sentence is not a tree with one root.
+    words or is published without them, or, `with_trees`, a sentence is not a tree with one root.
     """
-    return parse(sources.numbered(path), path, has_trees)
+    return parse(sources.numbered(path), path, with_trees)
 
 
 def require_tags(path: str | os.PathLike[str], trees: Sequence[Tree], or_else: str = "") -> None:
@@ -72,7 +72,7 @@ def require_tags(path: str | os.PathLike[str], trees: Sequence[Tree], or_else: s
 def parse(
     lines: Iterable[tuple[int, str]],
     path: str | os.PathLike[str] = "the text",
-    has_trees: bool = True,
+    with_trees: bool = True,
 ) -> list[Tree]:
     """The sentences of numbered lines of CoNLL-U; see `read`."""
     found: list[Tree] = []
@@ -81,7 +81,7 @@ def parse(
         if line.strip():
             sentence.append((number, line))
             continue
-        found += _trees(sentence, path, has_trees)
+        found += _trees(sentence, path, with_trees)
         sentence = []
     if not found:
         raise ValueError(f"{path} has no word: give a treebank in CoNLL-U")
@@ -96,7 +96,7 @@ def parse(
 
 
 def _trees(
-    sentence: Sequence[tuple[int, str]], path: str | os.PathLike[str], has_trees: bool
+    sentence: Sequence[tuple[int, str]], path: str | os.PathLike[str], with_trees: bool
 ) -> list[Tree]:
     """The tree of a sentence's lines; none if they are comments alone."""
     tree = Tree([], [], [], [])
@@ -124,7 +124,7 @@ def _trees(
                 if name != f"{words}.{empty_nodes}":
                     raise ValueError(f"the empty node {name}: {words}.{empty_nodes} is next")
             elif name == str(words + 1):
-                if has_trees:
+                if with_trees:
                     _add_arc(tree, columns)
                 tree.words.append(columns[1])
                 tree.tags.append(columns[3])
@@ -142,7 +142,7 @@ def _trees(
     try:
         if end > len(tree.words):
             raise ValueError(f"word {end} of a range is not there")
-        if has_trees:
+        if with_trees:
             _require_tree(tree.heads)
     except ValueError as error:
         raise sources.wrong(path, sentence[0][0], f"the sentence from here on: {error}") from error

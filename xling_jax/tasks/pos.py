@@ -23,7 +23,7 @@ class PartsOfSpeech(WordTask[Tree]):
     def read(self, path: str, language: str) -> list[Tree]:
         """The sentences of a treebank, with or without trees, see `parsing.read`; ValueError if a
         word has no tag."""
-        found = parsing.read(path, has_trees=False)
+        found = parsing.read(path, with_trees=False)
         parsing.require_tags(path, found)
         return found
 

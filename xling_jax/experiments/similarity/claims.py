@@ -78,7 +78,7 @@ def _halves(values: Numbers) -> tuple[list[float], list[float]]:
     return lower, [value for layer, value in values.items() if layer > middle]
 
 
-_LAYER: Format = "{:.2g}".format
+_LAYER: Format = "{:.4g}".format
 _OVER_LAYERS = {
     "lower": OverLayers("mean {} of the lower half", lambda values: fmean(_halves(values)[0])),
     "upper": OverLayers("mean {} of the upper half", lambda values: fmean(_halves(values)[1])),

@@ -37,8 +37,8 @@ def _sentences(encoders: Sequence[TextEncoder], texts: LanguageTexts) -> dict[st
     are 0."""
     assert texts.tested is not None
     tested = [list(side) for side in zip(*texts.tested, strict=True)]
-    number, numbers = len(texts.tested), zip(encoders, tested, strict=True)
-    cut = max(text_encoder.number_cut(encoder.model, side) for encoder, side in numbers)
+    number, sides = len(texts.tested), zip(encoders, tested, strict=True)
+    cut = max(text_encoder.number_cut(encoder.model, side) for encoder, side in sides)
     repeated = max(number - len(set(side)) for side in tested)
     metrics = {"retrieval_candidates": float(number)}
     metrics |= {"retrieval_cut": cut / number} if cut else {}
@@ -59,6 +59,8 @@ def _apart(learned: Sentences, tested: Sequence[Sequence[str]]) -> Sentences:
     found = [pair for pair in learned if pair[0] not in first and pair[1] not in second]
     if left_out := len(learned) - len(found):
         say(f"maps are not learned from {left_out:,} of {len(learned):,} pairs: these are tested")
+    if left_out and not found:
+        say("retrieval after a map left out: no other pair is there to learn it from")
     return found
 
 
@@ -224,9 +226,10 @@ def _words(
     assert texts.train is not None and texts.test is not None
     write, translate = ((lambda text, m=model: m.write(text).lower()) for model in models)
     train, test = (each.map(write, translate) for each in (texts.train, texts.test))
-    every, train = train.entries, train.without(test.entries)
-    if tested := len(every) - len(train.entries):
-        say(f"maps are not learned from {tested:,} of {len(every):,} words: these are tested")
+    every, train = list(train.triples), train.apart_from(test)
+    if tested := len(every) - len(list(train.triples)):
+        say(f"maps are not learned from {tested:,} of {len(every):,} pairs of words: one or both "
+            "are tested")  # fmt: skip
     if tested == len(every):
         say("word translation left out: no other word has a translation")
         return {}

@@ -39,7 +39,7 @@ def texts(run: Run, board: Board) -> dict[str, list[str]]:
         characters=_characters(board),
         cut=dict(_counts(board, "cut_", lambda numbers: f"{max(numbers):,}", "({})")),
         unwritten=dict(_counts(board, "unwritten_", lambda numbers: f"{max(numbers)} %", "({})",
-                               100)),
+                               percent=True)),
         unknown=dict(_counts(board, "unknown_", spread, "({})")),
         epochs=list(filter(None, (_epochs(run, board, task) for task in board.tasks))),
         last=[TASKS[task].title for task in board.tasks
@@ -58,11 +58,11 @@ def _epochs(run: Run, board: Board, task: str) -> str:
 
 
 def _counts(
-    board: Board, start: str, shown: Callable[[list[int]], str], name: str, factor: int = 1
+    board: Board, start: str, shown: Callable[[list[int]], str], name: str, *, percent: bool = False
 ) -> list[tuple[str, list[str]]]:
-    """For each task that has any, the metrics `start` + LANGUAGE of the chosen settings, times
-    `factor` and rounded, without zeros: those of a language as `shown` writes them, then the
-    language in the form of `name`."""
+    """For each task that has any, the metrics `start` + LANGUAGE of the chosen settings, which are
+    counts or, with `percent`, shares: rounded, without zeros, those of a language as `shown` writes
+    them, then the language in the form of `name`."""
     every = []
     for task in board.tasks:
         chosen = [replica.metrics for job in board.of_task(task) for replica in job.chosen]
@@ -70,7 +70,7 @@ def _counts(
             (own.removeprefix(start), number)
             for metrics in chosen
             for own, value in metrics.items()
-            if own.startswith(start) and (number := round(factor * value))
+            if own.startswith(start) and (number := round(100 * value if percent else value))
         )
         texts = [f"{shown(numbers)} {name.format(language)}" for language, numbers in found.items()]
         every.append((TASKS[task].title, texts))

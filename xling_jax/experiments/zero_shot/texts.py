@@ -20,6 +20,7 @@ from xling_jax.runs import config_files, store
 from xling_jax.runs.texts import Embedded, of_run
 from xling_jax.tasks import TASKS
 from xling_jax.tasks.task import Task
+from xling_jax.training.metrics import say
 
 PARALLEL_SEED = 104  # of the embedded languages' sentences that maps are learned from
 
@@ -90,16 +91,16 @@ class LabelledReader:
     def _require_apart(
         self, name: str, languages: tuple[str, ...], every: Mapping[tuple[str, str], list[Any]]
     ) -> None:
-        """Raises ValueError if two languages have the same examples, which then are of one of them,
-        and perhaps learned from."""
+        """Raises ValueError if a language is tested on what is learned from or chosen by in
+        another; says if two are tested on the same examples, as only Fake-English may be."""
         for (language, part), (other, also) in itertools.combinations(every, 2):
             if language != other and every[language, part] == every[other, also]:
                 field, path = self._file(name, languages, other, also)
                 same, _ = self._file(name, languages, language, part)
-                raise ValueError(
-                    f"{self.section}{field}: {path} has the examples of {self.section}{same}: "
-                    f"give examples in {other}"
-                )
+                message = f"{self.section}{field}: {path} has the examples of {self.section}{same}"
+                if part != also:
+                    raise ValueError(f"{message}: give examples in {other}")
+                say(f"{message}: is it text in {other}?")
 
     def _file(
         self, name: str, languages: tuple[str, ...], language: str, part: str
