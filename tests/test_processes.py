@@ -346,6 +346,9 @@ def test_processes_that_do_not_share_the_workdir_are_refused(by_two, tmp_path, m
     for said in locked("a", "b")[0]:
         assert f"--workdir={tmp_path}/b: on " in said and "does not see what the first one" in said
     assert not (tmp_path / "a" / workdirs._SHARED).exists()
+    (tmp_path / "c").write_text("no folder")
+    for said in locked("c", "c")[0]:
+        assert f"--workdir={tmp_path}/c: cannot write there (" in said
 
 
 def test_only_the_first_process_reads_results(by_two, tmp_path, monkeypatch):

@@ -471,7 +471,7 @@ def test_a_lock_of_another_user_is_named(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match=r"cannot write there \(Permission denied\); choose"):
         workdirs.lock(tmp_path)
     path.touch()
-    with pytest.raises(ValueError, match=r"\.lock is another user's, of a run that has ended"):
+    with pytest.raises(ValueError, match=r"\.lock is another user's\. If that run has ended"):
         workdirs.lock(tmp_path)
     held = opened(path, os.O_RDWR)
     fcntl.flock(held, fcntl.LOCK_EX)

@@ -37,7 +37,8 @@ COUNT = flags.DEFINE_string(
     "processes",
     "",
     "How many processes compute the run; `auto` asks a TPU pod, Slurm or Open MPI. Under `srun` "
-    "with several tasks that is the default; with 1 each task is a run of its own.",
+    "with several tasks that is the default; with 1 each task is a run of its own, which needs its "
+    "own --workdir.",
 )
 INDEX = flags.DEFINE_integer("process", None, "Which of them this one is, from 0.", lower_bound=0)
 

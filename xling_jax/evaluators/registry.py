@@ -98,8 +98,8 @@ EVALUATORS = {
         "sentence retrieval after a map", SENTENCES, "after a map", "mapped", _FOUND,
         note="After a map: sentence retrieval in the second half of the sentences, after an "
         "orthogonal map learned on the first half. Among half as many sentences each is found more "
-        "easily, but fewer sentences than the vectors are wide do not determine a map, and less is "
-        "found after it.",
+        "easily, but with fewer sentences than the vectors have dimensions the map is not "
+        "determined, and less is found after it.",
         languages=True, parts=_BOTH_WAYS,
     ),
     "centred": Evaluator(

@@ -67,15 +67,18 @@ class Gallery:
         there is nothing to draw, or matplotlib is not installed.
 
         Args:
+          name: what its files are called; if another figure of the page has that name, a hash of
+            this one is added.
           draw: makes the figure from the inputs; returns None if there is nothing to show.
           key: everything that the figure depends on, in JSON's types; by default the inputs.
           kind: which file the page holds, svg or png.
         """
         if not figures.can_draw():
             return []
-        name = plain_name(name)
-        while name.lower() in self._taken:  # a;b and a_b, or a and A where case does not matter
-            name += "_"
+        plain = plain_name(name)
+        if plain.lower() in self._taken:  # a;b and a_b, or a and A where case does not matter
+            plain += f"-{short_hash(name.encode())}"
+        name = plain
         self._taken.add(name.lower())
         paths = {end: self._folder / f"{name}.{end}" for end in ("svg", "png")}
         numbers = json.dumps(inputs if key is None else key, sort_keys=True, default=vars)

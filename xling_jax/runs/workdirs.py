@@ -17,7 +17,7 @@ _URL = re.compile(r"[a-z][a-z0-9+.-]+:/")
 # Orbax looks for its files by patterns: with one of these in a path it finds none, or others.
 _PATTERN = re.compile(r"[][*?\\]")
 _SHARED = ".shared"
-_SEEN_WITHIN = 90  # seconds in which a shared file system shows all machines what one has written
+_SEEN_WITHIN = 90  # seconds in which all machines see what one has written, or that it is lost
 
 
 def lock(workdir: Path) -> Lock | None:
@@ -35,22 +35,38 @@ def lock(workdir: Path) -> Lock | None:
             f"--workdir={workdir.resolve()}: there is a {wrong[0]} in its path, and checkpoints "
             "below such a folder cannot be read again: choose a path without [ ] * ? or \\"
         )
-    taken, written = None, uuid.uuid4().hex
-    if processes.is_first():
+    taken, written = list[Lock](), uuid.uuid4().hex
+
+    def begin() -> None:
         try:
             workdir.mkdir(parents=True, exist_ok=True)
-            taken = locks.take(workdir)
+            taken.append(_take(workdir))
             if processes.are_several():
                 write_beside(workdir / _SHARED, written)
         except OSError as error:
             raise ValueError(
                 f"--workdir={workdir}: {_why_closed(workdir, error)}choose another folder"
             ) from error
-        if not taken.is_sure:
+        if not taken[0].is_sure:
             say(f"{workdir}: its file system has no locks; let no other process write there")
+
+    processes.by_all(begin if processes.is_first() else None)
     if processes.are_several():
         _require_shared(workdir / _SHARED, processes.of_first(lambda: written))
-    return taken
+    return taken[0] if taken else None
+
+
+def _take(workdir: Path) -> Lock:
+    """The lock; of several processes the first waits a while for it, as a network file system keeps
+    the lock of a machine that is lost."""
+    end = time.monotonic() + _SEEN_WITHIN
+    while True:
+        try:
+            return locks.take(workdir)
+        except ValueError:
+            if not processes.are_several() or time.monotonic() > end:
+                raise
+        time.sleep(1)
 
 
 def _why_closed(workdir: Path, error: OSError) -> str:
@@ -58,7 +74,7 @@ def _why_closed(workdir: Path, error: OSError) -> str:
     path = workdir.resolve() / locks.NAME
     is_closed = isinstance(error, PermissionError) and error.filename == str(path)
     if is_closed and os.path.exists(path) and os.access(workdir, os.W_OK):
-        return f"{path} is another user's, of a run that has ended. Remove this file, or "
+        return f"{path} is another user's. If that run has ended, remove this file, or "
     return f"cannot write there ({error.strerror}); "
 
 

@@ -58,7 +58,8 @@ def _apart(learned: Sentences, tested: Sequence[Sequence[str]]) -> Sentences:
     first, second = map(set, tested)
     found = [pair for pair in learned if pair[0] not in first and pair[1] not in second]
     if left_out := len(learned) - len(found):
-        say(f"maps are not learned from {left_out:,} of {len(learned):,} pairs: these are tested")
+        say(f"maps are not learned from {left_out:,} of {len(learned):,} pairs: one or both "
+            "sentences are tested")  # fmt: skip
     if left_out and not found:
         say("retrieval after a map left out: no other pair is there to learn it from")
     return found
