@@ -8,6 +8,12 @@ die() {
   exit 2
 }
 
+# Exit statuses after which a run goes on when it is started again, with something between them.
+# 143: asked to end, and saved; 75 and 134: another process was lost; 137: killed.
+goes_on() {
+  printf '%s' "75${1}134${1}137${1}143"
+}
+
 # Prints a command as it could be typed in.
 show() {
   printf '+' >&2

@@ -7,9 +7,9 @@
 # The image has the project installed for its accelerator (pip install "./xling_jax[tpu]", or [cuda])
 # and starts in its checkout, where configs/ is. The volume, which many pods must be able to write
 # (ReadWriteMany), is mounted at /runs; the workdir is /runs/NAME. When a pod is lost, all start
-# again and resume from the last checkpoint, as when one is killed or its runtime aborts (statuses 75,
-# 134, 137 and 143). A run that ends with another error does not start again. To resume a JobSet that
-# has ended, delete it first: kubectl delete jobset NAME.
+# again and resume from the last checkpoint, as when one is killed or its runtime aborts. A run that
+# ends with an error of its own does not start again. To resume a JobSet that has ended, delete it
+# first: kubectl delete jobset NAME.
 #
 # Options:
 #   --image IMAGE        the containers' image
@@ -110,11 +110,10 @@ spec:
           backoffLimit: 0
           podFailurePolicy:
             rules:
-              # 143: asked to end, and saved; 75 and 134: another process was lost; 137: killed.
               - action: FailJob
                 onExitCodes:
                   operator: NotIn
-                  values: [75, 134, 137, 143]
+                  values: [$(goes_on ', ')]
           template:
             spec:
               restartPolicy: Never$selector

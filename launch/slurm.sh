@@ -95,9 +95,9 @@ set +u # what is read by others may use variables that nobody set
 $setup
 set -u
 if [[ -n \${SLURM_CPUS_PER_TASK:-} ]]; then export SRUN_CPUS_PER_TASK=\$SLURM_CPUS_PER_TASK; fi
-# 143: asked to end, and saved; 75 and 134: another process was lost; 137: killed. A task that fails
-# otherwise leaves a file, since srun's status may be that of another one, which was ended for it.
-# Slurm signals what it started alone, which hands SIGTERM on.
+# A task that fails with a status after which nothing goes on leaves a file, since srun's status may
+# be that of another one, which was ended for it. Slurm signals what it started alone, which hands
+# SIGTERM on.
 if [[ \$workdir == "~/"* ]]; then workdir=\$HOME/\${workdir:2}; fi
 failed=\$workdir.failed-\$SLURM_JOB_ID
 mkdir -p "\$(dirname "\$failed")"
@@ -107,14 +107,14 @@ trap "asked=1; kill -TERM \"\\\$run\"" TERM
 "\$@" & run=\$!
 wait "\$run"; status=\$?
 while ((asked)); do asked=0; wait "\$run"; status=\$?; done # a signal ended the waiting alone
-case \$status in 0 | 75 | 134 | 137 | 143) ;; *) : >"\$0" ;; esac
+case \$status in 0 | $(goes_on ' | ')) ;; *) : >"\$0" ;; esac
 exit "\$status"'
 status=0
 srun --kill-on-bad-exit=1 bash -c "\$task" "\$failed" \\
   python -m xling_jax.main "--config=\$config" "--workdir=\$workdir" \\
   --processes=auto $(quoted ${flags[@]+"${flags[@]}"}) || status=\$?
 case \$status in
-  75 | 134 | 137 | 143)
+  $(goes_on ' | '))
     ls "\$(dirname "\$failed")" >/dev/null || : # a shared file system may remember that it is not there
     if [[ ! -e \$failed ]] && ((\${SLURM_RESTART_COUNT:-0} < 20)); then
       scontrol requeue "\$SLURM_JOB_ID"
