@@ -76,9 +76,10 @@ class Gallery:
         if not figures.can_draw():
             return []
         plain = plain_name(name)
-        if plain.lower() in self._taken:  # a;b and a_b, or a and A where case does not matter
-            plain += f"-{short_hash(name.encode())}"
-        name = plain
+        is_taken = (
+            plain.lower() in self._taken
+        )  # a;b and a_b, or a and A where case does not matter
+        name = f"{plain}-{short_hash(name.encode())}" if is_taken else plain
         self._taken.add(name.lower())
         paths = {end: self._folder / f"{name}.{end}" for end in ("svg", "png")}
         numbers = json.dumps(inputs if key is None else key, sort_keys=True, default=vars)
