@@ -25,6 +25,7 @@ from small_run import (
     run,
 )
 
+from xling_jax import lock
 from xling_jax import processes as own
 from xling_jax.runs import results as results_file
 from xling_jax.runs import workdirs
@@ -330,7 +331,7 @@ def test_processes_with_different_texts_or_configs_are_refused(by_two, tmp_path)
     assert "differ in seeds, training.learning_rate, the content of a.txt: give all" in both[0]
 
 
-def test_processes_that_do_not_share_the_workdir_are_refused(by_two, tmp_path, monkeypatch):
+def test_processes_that_do_not_share_the_workdir_are_refused(by_two, tmp_path, monkeypatch, capsys):
     def locked(*folders):
         def work(index):
             held.append(workdirs.lock(tmp_path / folders[index]))
@@ -349,6 +350,13 @@ def test_processes_that_do_not_share_the_workdir_are_refused(by_two, tmp_path, m
     (tmp_path / "c").write_text("no folder")
     for said in locked("c", "c")[0]:
         assert f"--workdir={tmp_path}/c: cannot write there (" in said
+
+    def refuse(_):
+        raise ValueError("it is in use by another process")
+
+    monkeypatch.setattr(lock, "take", refuse)
+    assert locked("d", "d")[0] == ["it is in use by another process"] * 2
+    assert capsys.readouterr().err.count("waiting up to 1 seconds for its lock: it is in use") == 1
 
 
 def test_only_the_first_process_reads_results(by_two, tmp_path, monkeypatch):

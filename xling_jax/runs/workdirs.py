@@ -59,13 +59,16 @@ def lock(workdir: Path) -> Lock | None:
 def _take(workdir: Path) -> Lock:
     """The lock; of several processes the first waits a while for it, as a network file system keeps
     the lock of a machine that is lost."""
-    end = time.monotonic() + _SEEN_WITHIN
+    end, has_said = time.monotonic() + _SEEN_WITHIN, False
     while True:
         try:
             return locks.take(workdir)
-        except ValueError:
+        except ValueError as error:
             if not processes.are_several() or time.monotonic() > end:
                 raise
+            if not has_said:
+                say(f"waiting up to {_SEEN_WITHIN} seconds for its lock: {error}")
+                has_said = True
         time.sleep(1)
 
 
