@@ -244,14 +244,23 @@ def test_adpositions_and_adjectives_stand_on_their_side(knob, relation, side):
 
 @pytest.mark.parametrize("side", ["before", "after"])
 @pytest.mark.parametrize("order", ["svo", "sov", "vso"])
+def test_adjuncts_stand_on_their_side(order, side):
+    couple = pair(adjuncts=side, order=order)
+    found = distances(couple, "obl", "obl:agent", "advmod", category="VERB")
+    assert all((distance > 0) == (side == "after" and order != "sov") for distance in found)
+    assert all(distance > 0 for distance in distances(couple, "nmod", category="NOUN"))
+
+
+@pytest.mark.parametrize("side", ["before", "after"])
+@pytest.mark.parametrize("order", ["svo", "sov", "vso"])
 @pytest.mark.parametrize("adpositions", ["before", "after"])
-def test_modifiers_stand_on_their_side(order, adpositions, side):
+def test_modifiers_of_nouns_stand_on_their_side(order, adpositions, side):
     couple = pair(modifiers=side, order=order, adpositions=adpositions)
     for relation in ("nmod", "acl:relcl"):
         found = distances(couple, relation, category="NOUN")
         assert all((distance > 0) == (side == "after") for distance in found)
     found = distances(couple, "obl", "obl:agent", "advmod", category="VERB")
-    assert all((distance > 0) == (side == "after" and order != "sov") for distance in found)
+    assert all((distance > 0) == (order != "sov") for distance in found)
     for derivation in derivations():
         words = couple.languages[1].words(derivation)
         place = {id(word.constituent): i for i, word in enumerate(words)}
@@ -332,6 +341,7 @@ def test_the_dictionary_lists_content_words_by_frequency():
         ("order", "osv"),
         ("adpositions", "both"),
         ("adjectives", True),
+        ("adjuncts", "both"),
         ("modifiers", "both"),
         ("morphology", "latin"),
         ("inverted", 1),

@@ -49,6 +49,7 @@ UNNAMED = {
     "nli.replaced": 0.0,
     "parsing.embeddings": True,
     "pos.embeddings": True,
+    "second.adjuncts": "after",
     "second.modifiers": "after",
     "synthetic.name_types": 0.16,
     "training.masking_rate": 0.15,

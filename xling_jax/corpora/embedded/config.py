@@ -54,10 +54,10 @@ SECOND_FIELDS = schema.table("""
       their clause whatever the order
     adpositions  before|after  where adpositions stand relative to their noun
     adjectives  before|after  where adjectives stand relative to their noun
-    modifiers  before|after  before: adjuncts, agents and adverbs of manner and time stand right
-      before their verb, and phrases and relative clauses before the noun that they modify; after:
-      they follow it, unless the order moves them; the relative pronoun is at the end of its clause
-      that faces the noun
+    adjuncts  before|after  before: adjuncts, agents and adverbs of manner and time stand right
+      before their verb; after: they follow it, unless the order moves them
+    modifiers  before|after  where phrases and relative clauses stand relative to the noun that they
+      modify; the relative pronoun is at the end of its clause that faces the noun
     inverted  flag  every sentence is reversed, except for its last mark (the inverted order of
       Dufter & Schütze 2020)
     morphology  english|isolating|rich  isolating: the dictionary form is the only one; rich: other
@@ -124,6 +124,7 @@ class SecondConfig:
     order: str = "svo"
     adpositions: str = "before"
     adjectives: str = "before"
+    adjuncts: str = "after"
     modifiers: str = "after"
     inverted: bool = False
     morphology: str = "english"
@@ -144,9 +145,15 @@ EMBEDDED = {
     # In script and morphology as a Slavic language is to English; adjectives as in `near`, so that
     # it differs from English in every way that `near` does.
     "middle": SecondConfig(0.05, "cyrillic", adjectives="after", morphology="rich", articles=False),
-    # Without inflection, and with modifiers before what they modify, as Chinese is to English.
+    # Without inflection, and with all that modifies verbs and nouns before them, as Chinese is to
+    # English.
     "far": SecondConfig(
-        0.05, "cyrillic", modifiers="before", morphology="isolating", articles=False
+        0.05,
+        "cyrillic",
+        adjuncts="before",
+        modifiers="before",
+        morphology="isolating",
+        articles=False,
     ),
 }
 

@@ -24,11 +24,8 @@ _MOVES = {
         "aux:second aux": "acl:relcl",
     },
     ("order", "vso"): {"nsubj nsubj:pass": "acl:relcl"},
-    ("modifiers", "before"): {
-        "obl obl:agent advmod": "advmod:emph",
-        "acl:relcl nmod": "case",
-        "relative": "conj",
-    },
+    ("adjuncts", "before"): {"obl obl:agent advmod": "advmod:emph"},
+    ("modifiers", "before"): {"acl:relcl nmod": "case", "relative": "conj"},
     ("adpositions", "after"): {"case": "flat"},
     ("adjectives", "after"): {"amod": "flat"},
 }
