@@ -193,6 +193,39 @@ def test_a_field_that_one_config_lacks_is_no_other_rows(tmp_path):
     refused(tmp_path, old, new, r"settings\.ner\.select: (None|last) ")
 
 
+def bilingual(rows, **changes):
+    made = config_of(ROOT / "configs" / "bilingual.py", "pair=en-fr", {"every_row": "", **changes})
+    return store.describe(made, [], {name: made.rows[name] for name in rows.split("+")})
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "used", "unused"),
+    [
+        ("corpora.fr.dictionary", "en-fr.txt", "extra_anchors", "default+sep_emb+wiki_cc"),
+        ("code_switch.probability", 0.9, "extra_anchors", "default+sep_emb+wiki_cc"),
+        ("corpora.fr.other", "cc.txt", "wiki_cc", "default+sep_emb+extra_anchors"),
+        ("corpora.fr.other_domain", 0.5, "wiki_cc", "default+sep_emb+extra_anchors"),
+        ("vocabulary.joint_size", 77, "default+en_fr+wiki_cc", "no_anchors+sep_l1_3+sep_emb"),
+        ("vocabulary.own_size", 77, "sep_l1_3+no_anchors+sep_emb+en", "default+wiki_cc"),
+    ],
+)
+def test_bilingual_rows_are_added_with_what_they_alone_use(tmp_path, name, value, used, unused):
+    few, more = bilingual(unused), bilingual(used, **{name: value})
+    for number, (before, now) in enumerate([(few, more), (more, few)]):
+        found = begun(tmp_path / str(number), before, now)
+        assert config_files.flatten(found["config"])[name] == value
+        assert found["rows"] == before["rows"] | now["rows"]
+    message = rf"What differs:\n  {re.escape(name)}: [^\n]*\n\w"
+    for row in used.split("+"):
+        refused(tmp_path / row, bilingual(f"{row}+{unused}"), more, message)
+
+
+def test_what_every_row_has_is_of_every_row(tmp_path):
+    every, name = {"every_row": "extra-anchors"}, {"corpora.fr.dictionary": "en-fr.txt"}
+    both = bilingual("default", **every), bilingual("wiki_cc", **every, **name)
+    refused(tmp_path, *both, r"What differs:\n  corpora\.fr\.dictionary: ")
+
+
 def test_a_row_is_the_same_in_every_pair(tmp_path):
     mine = {"rows.default": "default;first[2]"}
     refused(tmp_path, zero_shot("pair=en-near"), zero_shot("pair=en-far", **mine), "row default: ")

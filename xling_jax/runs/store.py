@@ -147,8 +147,9 @@ def models_of(workdir: Path, row: str, seed: int) -> Path:
 
 def _is_used(by: Mapping[str, Any], experiment: str, field: str) -> bool:
     """Whether a field affects some row of a described run, or the run has no rows."""
-    rows = by["rows"].items()
-    return not rows or any(fields.is_used(experiment, name, text, field) for name, text in rows)
+    rows, every = by["rows"].items(), by["config"].get("every_row", "")
+    both = [(name, f"{text};{every}" if every else text) for name, text in rows]
+    return not both or any(fields.is_used(experiment, name, text, field) for name, text in both)
 
 
 def _differences(

@@ -28,14 +28,14 @@ WITH_ARGUMENT = ("sep", "only")
 SEP_EMB = (partition.TOKENS, "embeddings/positions", "mlm/bias")
 SHARED_SPECIAL = (partition.PIECES, *SEP_EMB[1:])  # the same with special tokens in common
 OWN_VOCABULARY = {"sep-emb": "separate", "no-anchors": "prefixed", "default-anchors": "union"}
+ONCE, ONLINE = "once", "online"
+SWITCHED = {"extra-anchors": ONCE, "extra-anchors-online": ONLINE}
 EXCLUDE = (  # of these a row has one at most
     tuple(OWN_VOCABULARY),
-    ("extra-anchors", "extra-anchors-online"),
-    ("extra-anchors", "sep-emb"),
-    ("extra-anchors-online", "sep-emb"),
+    tuple(SWITCHED),
+    *((name, "sep-emb") for name in SWITCHED),
 )
-OF_SEVERAL = ("wiki-cc", "extra-anchors", "extra-anchors-online")  # need different languages
-ONCE, ONLINE = "once", "online"
+OF_SEVERAL = ("wiki-cc", *SWITCHED)  # need different languages
 
 
 @dataclasses.dataclass(frozen=True)
@@ -140,7 +140,6 @@ def parse(
     if "shared-special" in names and undone:
         raise ValueError(f"sep[{undone[0]}] separates what shared-special shares: leave one out")
     own = SHARED_SPECIAL if "shared-special" in names else SEP_EMB if "sep-emb" in names else ()
-    switched = {"extra-anchors-online": ONLINE, "extra-anchors": ONCE}
     return Row(
         name=name,
         description=description,
@@ -150,6 +149,6 @@ def parse(
         softmax=LANGUAGE_SOFTMAX if names & {"sep-emb", "language-softmax"} else SHARED_SOFTMAX,
         # W&C §4.3: in every row with separate parameters, random pieces are the language's own.
         random_pieces=INSIDE if names & {"sep-emb", "sep", "random-inside"} else ANYWHERE,
-        code_switch=next((when for key, when in switched.items() if key in names), ""),
+        code_switch=next((when for key, when in SWITCHED.items() if key in names), ""),
         is_other_domain="wiki-cc" in names,
     )
