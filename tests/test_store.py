@@ -206,7 +206,6 @@ def bilingual(rows, **changes):
         ("corpora.fr.other", "cc.txt", "wiki_cc", "default+sep_emb+extra_anchors"),
         ("corpora.fr.other_domain", 0.5, "wiki_cc", "default+sep_emb+extra_anchors"),
         ("vocabulary.joint_size", 77, "default+en_fr+wiki_cc", "no_anchors+sep_l1_3+sep_emb"),
-        ("vocabulary.own_size", 77, "sep_l1_3+no_anchors+sep_emb+en", "default+wiki_cc"),
     ],
 )
 def test_bilingual_rows_are_added_with_what_they_alone_use(tmp_path, name, value, used, unused):

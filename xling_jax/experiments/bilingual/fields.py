@@ -15,7 +15,7 @@ FIELDS = fields.read(
 
 def is_used(_: str, description: str, field: str) -> bool:
     """Whether a row uses a field: dictionaries are for extra anchors alone, text of another domain
-    for wiki-cc, and a row has either a joint vocabulary or its languages' own."""
+    for wiki-cc, and the size of a joint vocabulary for rows without vocabularies of their own."""
     names = {part.partition("[")[0].strip() for part in description.split(";")}
     match field.split("."):
         case ["corpora", _, "dictionary"] | ["code_switch", _]:
@@ -24,6 +24,4 @@ def is_used(_: str, description: str, field: str) -> bool:
             return "wiki-cc" in names
         case ["vocabulary", "joint_size"]:
             return bool(description) and names.isdisjoint(OWN_VOCABULARY)
-        case ["vocabulary", "own_size"]:
-            return not names.isdisjoint({*OWN_VOCABULARY, "only"})
     return True
